@@ -1,0 +1,17 @@
+/** A relative import names the very file, `.ts` and all: Deno asks for it, and tsc rewrites it. */
+export const tsImports: Deno.lint.Rule = {
+  create(context) {
+    const check = (node: Deno.lint.Node & { source: Deno.lint.Node | null }): void => {
+      if (node.source?.type !== "Literal") return;
+      const specifier = String(node.source.value);
+      if (!specifier.startsWith(".") || /\.(ts|json)$/.test(specifier)) return;
+      context.report({ node, message: `Import "${specifier}" does not end in .ts.` });
+    };
+    return {
+      ImportDeclaration: check,
+      ImportExpression: check,
+      ExportNamedDeclaration: check,
+      ExportAllDeclaration: check,
+    };
+  },
+};

@@ -1,0 +1,28 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const onDeno = "Deno" in globalThis;
+
+// Tests name the package; Node then sees the build, as a user would, and Deno the source.
+const alias = onDeno
+  ? [
+    { find: /^bulkhead$/, replacement: `${root}core/mod.ts` },
+    { find: /^bulkhead\/plugin-sdk$/, replacement: `${root}plugin-sdk/mod.ts` },
+    { find: /^bulkhead\/plugin-sdk\/testing$/, replacement: `${root}plugin-sdk/testing.ts` },
+    { find: /^bulkhead\/client$/, replacement: `${root}core/client/mod.ts` },
+  ]
+  : [];
+
+export default defineConfig({
+  root,
+  resolve: { alias },
+  test: {
+    include: ["test/**/*.test.ts"],
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    // A process for each file, on both runtimes: a test may spawn, signal and lock down without touching another.
+    pool: "forks",
+    maxWorkers: 2,
+  },
+});
