@@ -1,0 +1,109 @@
+import { Type } from "@sinclair/typebox";
+import { closed, exactly, type SchemaOf } from "./schema.ts";
+
+/** Ceilings that a provider's plan sets. */
+export interface RateLimits {
+  requests_per_minute?: number;
+  requests_per_hour?: number;
+  requests_per_day?: number;
+  tokens_per_day?: number;
+}
+
+/** Price of a model; free is 0, unknown is null. */
+export interface Pricing {
+  input_per_1k_tokens: number | null;
+  output_per_1k_tokens: number | null;
+  /** ISO 4217 code, such as `USD`. */
+  currency: string;
+}
+
+interface AccessModeBase {
+  /** 1 is tried first; ties keep the listed order. */
+  priority: number;
+  enabled: boolean;
+}
+
+/** Use under a plan that the user pays for by the month. */
+export interface SubscriptionAccess extends AccessModeBase {
+  type: "subscription";
+  plan: string;
+  rate_limits: RateLimits;
+}
+
+/** Use paid by the token through a provider's API. */
+export interface ApiAccess extends AccessModeBase {
+  type: "api";
+  model: string;
+  pricing: Pricing;
+  max_tokens: number;
+  endpoint?: string;
+  /** Name of the environment variable that holds the key. */
+  api_key_env_var?: string;
+}
+
+/** A model served on this machine or network. */
+export interface LocalAccess extends AccessModeBase {
+  type: "local";
+  model: string;
+  endpoint: string;
+}
+
+/** How an agent may be reached and who pays. */
+export type AccessMode = SubscriptionAccess | ApiAccess | LocalAccess;
+
+/** State of an access mode now. `current` is counted by the host and kept over restarts. */
+export interface AccessModeStatus {
+  type: AccessMode["type"];
+  status: "available" | "rate_limited" | "unavailable";
+  current: { requests: number; tokens: number };
+  limits: RateLimits;
+  /** RFC 3339, UTC. */
+  reset_at: string | null;
+  /** Seconds until a request may go through. */
+  estimated_wait: number | null;
+}
+
+const count = Type.Integer({ minimum: 0 });
+const rateLimits = Type.Object({
+  requests_per_minute: Type.Optional(count),
+  requests_per_hour: Type.Optional(count),
+  requests_per_day: Type.Optional(count),
+  tokens_per_day: Type.Optional(count),
+}, closed);
+const price = Type.Union([Type.Number({ minimum: 0 }), Type.Null()]);
+const pricing = Type.Object({
+  input_per_1k_tokens: price,
+  output_per_1k_tokens: price,
+  currency: Type.String({ minLength: 3, maxLength: 3 }),
+}, closed);
+const base = { priority: Type.Integer({ minimum: 1 }), enabled: Type.Boolean() };
+const text = Type.String({ minLength: 1, maxLength: 256 });
+
+/** Checks {@link AccessMode}. */
+export const accessModeSchema: SchemaOf<AccessMode> = exactly<AccessMode>()(
+  Type.Union([
+    Type.Object({ type: Type.Literal("subscription"), ...base, plan: text, rate_limits: rateLimits }, closed),
+    Type.Object({
+      type: Type.Literal("api"),
+      ...base,
+      model: text,
+      pricing,
+      max_tokens: Type.Integer({ minimum: 1 }),
+      endpoint: Type.Optional(text),
+      api_key_env_var: Type.Optional(text),
+    }, closed),
+    Type.Object({ type: Type.Literal("local"), ...base, model: text, endpoint: text }, closed),
+  ]),
+);
+
+/** Checks {@link AccessModeStatus}. */
+export const accessModeStatusSchema: SchemaOf<AccessModeStatus> = exactly<AccessModeStatus>()(
+  Type.Object({
+    type: Type.Union([Type.Literal("subscription"), Type.Literal("api"), Type.Literal("local")]),
+    status: Type.Union([Type.Literal("available"), Type.Literal("rate_limited"), Type.Literal("unavailable")]),
+    current: Type.Object({ requests: count, tokens: count }, closed),
+    limits: rateLimits,
+    reset_at: Type.Union([Type.String(), Type.Null()]),
+    estimated_wait: Type.Union([Type.Number({ minimum: 0 }), Type.Null()]),
+  }, closed),
+);

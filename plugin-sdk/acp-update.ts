@@ -1,0 +1,86 @@
+import type { AdapterEvent, AdapterEventType, PlanEntry, ToolCallEvent, ToolResultEvent } from "./events.ts";
+
+/** A text block of the Agent Client Protocol. */
+export interface AcpText {
+  type: "text";
+  text: string;
+}
+
+/**
+ * The `update` of a `session/update` notification of the Agent Client Protocol, version 1, as far as adapter events
+ * need it (agentclientprotocol.com, "Prompt Turn", "Tool Calls", "Agent Plan"). Its keys are that protocol's.
+ */
+export type AcpUpdate =
+  | { sessionUpdate: "agent_message_chunk" | "agent_thought_chunk"; content: AcpText }
+  | {
+    sessionUpdate: "tool_call";
+    toolCallId: string;
+    title: string;
+    kind: ToolCallEvent["kind"];
+    status: "in_progress";
+    rawInput: unknown;
+  }
+  | {
+    sessionUpdate: "tool_call_update";
+    toolCallId: string;
+    status: "completed" | "failed";
+    content?: { type: "content"; content: AcpText }[];
+    rawOutput: unknown;
+  }
+  | { sessionUpdate: "plan"; entries: (PlanEntry & { priority: "high" | "medium" | "low" })[] };
+
+type AcpMapping = {
+  readonly [T in AdapterEventType]: ((event: Extract<AdapterEvent, { type: T }>) => AcpUpdate | null) | null;
+};
+
+// What is null here has another road in that protocol (a request of its own, or the answer to the prompt), or none.
+const acpMapping: AcpMapping = {
+  output: (event) => (event.stream === "stdout" ? chunk("agent_message_chunk", event.data) : null),
+  thinking: (event) => chunk("agent_thought_chunk", event.content),
+  tool_call: (event) => ({
+    sessionUpdate: "tool_call",
+    toolCallId: event.call_id,
+    title: event.tool,
+    kind: event.kind,
+    status: "in_progress",
+    rawInput: event.input,
+  }),
+  tool_result: toolCallUpdate,
+  plan: (event) => ({
+    sessionUpdate: "plan",
+    entries: event.entries.map((entry) => ({ ...entry, priority: entry.priority ?? "medium" })),
+  }),
+  file_change: null,
+  progress: null,
+  usage: null,
+  permission_request: null,
+  question: null,
+  rate_limit: null,
+  agent_info: null,
+  unparsed: null,
+  completed: null,
+  error: null,
+};
+
+/** The event as an update of the Agent Client Protocol, or null where that has no update for it. */
+export function toAcpUpdate(event: AdapterEvent): AcpUpdate | null {
+  // The table's key is the event's tag, which the type of a lookup by union cannot say.
+  const map = acpMapping[event.type] as ((event: AdapterEvent) => AcpUpdate | null) | null;
+  return map === null ? null : map(event);
+}
+
+function chunk(sessionUpdate: "agent_message_chunk" | "agent_thought_chunk", text: string): AcpUpdate {
+  return { sessionUpdate, content: { type: "text", text } };
+}
+
+function toolCallUpdate(event: ToolResultEvent): AcpUpdate {
+  return {
+    sessionUpdate: "tool_call_update",
+    toolCallId: event.call_id,
+    status: event.success ? "completed" : "failed",
+    ...(typeof event.output === "string"
+      ? { content: [{ type: "content", content: { type: "text", text: event.output } }] }
+      : {}),
+    rawOutput: event.output,
+  };
+}

@@ -1,0 +1,175 @@
+import type { AccessMode, AccessModeStatus } from "./access-modes.ts";
+import type { AvailabilityReport, HealthStatus } from "./availability.ts";
+import type { AgentCapabilities } from "./capabilities.ts";
+import type { AdapterContext, AgentConfig } from "./context.ts";
+import { BulkheadError, InvalidModelError } from "./errors.ts";
+import type { AdapterEvent } from "./events.ts";
+import { RateLimitDetector } from "./rate-limit.ts";
+import type { SessionRequest } from "./request.ts";
+
+/** What {@link AgentAdapter.runSession} returns: events, or arrays of them, which is faster. */
+export type AdapterEvents = AsyncGenerator<AdapterEvent | AdapterEvent[], void, void>;
+
+/** Members every adapter must have. The host names each missing one when it loads the adapter. */
+export const requiredMembers = [
+  "id",
+  "name",
+  "version",
+  "capabilities",
+  "accessModes",
+  "initialize",
+  "shutdown",
+  "isAvailable",
+  "getAccessMode",
+  "healthCheck",
+  "getCapabilities",
+  "validateModel",
+  "runSession",
+  "interrupt",
+  "getRateLimitDetector",
+] as const;
+
+/**
+ * Drives one agent. Each entry (a session, a probe) is: a fresh compartment, a new instance, `initialize` once,
+ * the call, `shutdown`, then all is dropped. What must outlive that goes to `ctx.kv`.
+ */
+export abstract class AgentAdapter {
+  /** Names of the members a complete adapter of this kind has; a class that adds abstract ones adds theirs. */
+  static readonly requiredMembers: readonly string[] = requiredMembers;
+
+  abstract readonly id: string;
+  abstract readonly name: string;
+  abstract readonly version: string;
+  abstract readonly capabilities: AgentCapabilities;
+  abstract readonly accessModes: AccessMode[];
+
+  constructor() {
+    if (new.target === AgentAdapter) {
+      throw new TypeError("AgentAdapter is abstract: extend it, or use defineAdapter().");
+    }
+  }
+
+  /** Called once before anything else; a throw becomes `AdapterInitializationError`. */
+  initialize(_config: AgentConfig): Promise<void> | void {}
+
+  /** Called once at the end, under the teardown deadline. */
+  shutdown(): Promise<void> | void {}
+
+  /** Whether the agent could take a session now, computed by a probe. */
+  abstract isAvailable(ctx: AdapterContext): Promise<AvailabilityReport>;
+
+  /** Runs one session. The host pulls only while it can take more, so back-pressure is natural. */
+  abstract runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents;
+
+  /** The first enabled access mode by priority; its counters are the host's. */
+  getAccessMode(): AccessModeStatus | null {
+    const modes = this.accessModes.filter((mode) => mode.enabled).sort((a, b) => a.priority - b.priority);
+    const mode = modes[0];
+    if (!mode) return null;
+    return {
+      type: mode.type,
+      status: "available",
+      current: { requests: 0, tokens: 0 },
+      limits: mode.type === "subscription" ? mode.rate_limits : {},
+      reset_at: null,
+      estimated_wait: null,
+    };
+  }
+
+  /** Health as the probe sees it. */
+  async healthCheck(ctx: AdapterContext): Promise<HealthStatus> {
+    const started = Date.now();
+    const report = await this.isAvailable(ctx);
+    const found = report.availability !== "missing" && report.availability !== "unrunnable";
+    const limited = report.availability === "rate_limited" || report.availability === "quota_exhausted";
+    const healthy = report.availability === "available";
+    const authenticated = healthy || limited;
+    return {
+      status: healthy ? "healthy" : limited ? "degraded" : "unhealthy",
+      latency_ms: Date.now() - started,
+      last_check: new Date().toISOString(),
+      ...(healthy ? {} : { error: report.reason }),
+      details: {
+        binary_found: found,
+        authenticated,
+        ...(report.version === undefined ? {} : { binary_version: report.version }),
+      },
+    };
+  }
+
+  /** What the agent can do. */
+  getCapabilities(): AgentCapabilities {
+    return this.capabilities;
+  }
+
+  /**
+   * The tool's own name of a model.
+   * @throws {InvalidModelError} naming the models that are offered
+   */
+  validateModel(model: string): string {
+    const allowed = this.accessModes.flatMap((mode) => (mode.type === "subscription" ? [] : [mode.model]));
+    if (allowed.length > 0 && !allowed.includes(model)) throw new InvalidModelError(model, allowed);
+    return model;
+  }
+
+  /** Asks the agent to stop gracefully; the host aborts `ctx.signal` as well. */
+  interrupt(): Promise<void> | void {}
+
+  /** How this agent's failure texts tell a rate limit. */
+  getRateLimitDetector(): RateLimitDetector {
+    return new RateLimitDetector();
+  }
+}
+
+/** What {@link defineAdapter} takes: the parts that must be there, and any other member of an adapter. */
+export interface AdapterDefinition {
+  id: string;
+  name: string;
+  version: string;
+  capabilities?: AgentCapabilities;
+  access_modes?: AccessMode[];
+  runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents;
+  isAvailable?(ctx: AdapterContext): Promise<AvailabilityReport>;
+  initialize?(config: AgentConfig): Promise<void> | void;
+  shutdown?(): Promise<void> | void;
+  interrupt?(): Promise<void> | void;
+  validateModel?(model: string): string;
+  getRateLimitDetector?(): RateLimitDetector;
+}
+
+/** A class that makes the adapter; what a plugin's entry exports as default. */
+export type AdapterClass = new () => AgentAdapter;
+
+/**
+ * Makes an adapter from functions, for those who prefer them to a class.
+ * @throws {BulkheadError} `adapter_incomplete` naming every missing part
+ */
+export function defineAdapter(definition: AdapterDefinition): AdapterClass {
+  const missing = (["id", "name", "version", "runSession"] as const).filter((key) => !definition[key]);
+  if (missing.length > 0) {
+    throw new BulkheadError("adapter_incomplete", `Cannot define an adapter: it lacks ${missing.join(", ")}.`, {
+      details: { missing },
+    });
+  }
+  const { id, name, version, capabilities = {}, access_modes = [], isAvailable, ...members } = definition;
+  class DefinedAdapter extends AgentAdapter {
+    readonly id = id;
+    readonly name = name;
+    readonly version = version;
+    readonly capabilities = capabilities;
+    readonly accessModes = access_modes;
+
+    isAvailable(ctx: AdapterContext): Promise<AvailabilityReport> {
+      return isAvailable?.(ctx) ?? Promise.resolve({ availability: "available", reason: "It needs no program." });
+    }
+
+    runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents {
+      return definition.runSession(request, ctx);
+    }
+  }
+  const { runSession: _own, ...overrides } = members;
+  for (const [key, value] of Object.entries(overrides)) {
+    if (value !== undefined) Object.defineProperty(DefinedAdapter.prototype, key, { value, configurable: true });
+  }
+  return DefinedAdapter;
+}

@@ -1,0 +1,169 @@
+import { type AdapterEvents, AgentAdapter, requiredMembers } from "./adapter.ts";
+import type { AvailabilityReport } from "./availability.ts";
+import { type AuthStatus, probeCli } from "./cli-availability.ts";
+import { type CliCommand, feedStdin, leaveStream, startCommand } from "./cli-command.ts";
+import { CliEnding, rateLimitEvent } from "./cli-ending.ts";
+import type { AdapterContext, AgentConfig, ProcessExit, RunningProcess } from "./context.ts";
+import { BulkheadError } from "./errors.ts";
+import type { AdapterEvent } from "./events.ts";
+import { splitLines } from "./lines.ts";
+import type { ExitMeaning } from "./manifest.ts";
+import { mergeStreams } from "./merge-streams.ts";
+import type { SessionRequest } from "./request.ts";
+
+/** What a parser gives for one line: an event, several, or null for a line that says nothing. */
+export type ParsedLine = AdapterEvent | AdapterEvent[] | null;
+
+/** Members that a {@link CliAdapter} must have, beside those of every adapter. */
+export const requiredCliMembers = ["findBinary", "getVersion", "checkAuth", "buildCommand", "parseOutput"] as const;
+
+/** How long a program may tidy up after its last word, before it is asked to end. */
+const settleTime = 2000;
+
+/**
+ * Drives an agent that is a command-line program: one process for each session, whose output is read line by line.
+ * The session ends with the program. Its last `completed` or `error` event comes last; where the program gives
+ * none, the way it exits decides.
+ */
+export abstract class CliAdapter extends AgentAdapter {
+  static override readonly requiredMembers: readonly string[] = [...requiredMembers, ...requiredCliMembers];
+
+  #config: AgentConfig | null = null;
+  readonly #running = new Set<RunningProcess>();
+
+  /** The program's name or path, for `ctx.run`; null where there is none for this platform. */
+  abstract findBinary(ctx: AdapterContext): Promise<string | null> | string | null;
+
+  /**
+   * The program's version, or null if it does not say. Throw `BulkheadError` `unsupported` for one that this adapter
+   * cannot drive; any error of `ctx.run` may pass through.
+   */
+  abstract getVersion(ctx: AdapterContext): Promise<string | null> | string | null;
+
+  /** Whether the program may be used, found without spending anything. */
+  abstract checkAuth(ctx: AdapterContext): Promise<AuthStatus | boolean> | AuthStatus | boolean;
+
+  /** The command of one session. */
+  abstract buildCommand(request: SessionRequest, ctx: AdapterContext): Promise<CliCommand> | CliCommand;
+
+  /** Turns one line, without its end, into events. What it throws on becomes `unparsed`. */
+  abstract parseOutput(line: string, stream: "stdout" | "stderr"): ParsedLine;
+
+  /** Called before the command is built, for files or folders the program needs. */
+  setup(_request: SessionRequest, _ctx: AdapterContext): Promise<void> | void {}
+
+  /** Throws for a configuration the adapter cannot work with. Called once, by {@link initialize}. */
+  validateConfig(_config: AgentConfig): void {}
+
+  /**
+   * Reads the running program: lines of standard output through {@link parseOutput}, error output as it comes.
+   * Override it for a program that must be answered while it runs; what it leaves unread is thrown away after it.
+   */
+  async *streamProcess(child: RunningProcess, ctx: AdapterContext): AsyncGenerator<AdapterEvent[], void, void> {
+    const detector = this.getRateLimitDetector();
+    yield* mergeStreams(
+      mapLists(splitLines(child.stdout), (line) => this.#parse(line, ctx)),
+      mapLists(splitLines(child.stderr), (line) => {
+        const output: AdapterEvent = { type: "output", stream: "stderr", data: `${line}\n` };
+        return detector.detect(line) ? [output, rateLimitEvent(line, detector)] : [output];
+      }),
+    );
+  }
+
+  /** What the program's exit means where it gave no last word. */
+  meaningOfExit(exit: ProcessExit): ExitMeaning {
+    return exit.exit_code === 0 ? "completed" : "fatal";
+  }
+
+  /**
+   * The final text, where the program leaves it elsewhere than in its output. Called after a good end; it becomes
+   * an `output` event and the output of `completed`.
+   */
+  finalOutput(_ctx: AdapterContext): Promise<string | undefined> | string | undefined {
+    return undefined;
+  }
+
+  /** True for a program that always says when it is done: then a missing last word is a failure, whatever its exit. */
+  get endsWithEvent(): boolean {
+    return false;
+  }
+
+  /** The configuration given to {@link initialize}. */
+  get config(): AgentConfig {
+    if (this.#config) return this.#config;
+    throw new BulkheadError("internal", `Adapter "${this.id}" was used before initialize().`);
+  }
+
+  override initialize(config: AgentConfig): Promise<void> | void {
+    this.validateConfig(config);
+    this.#config = config;
+  }
+
+  override isAvailable(ctx: AdapterContext): Promise<AvailabilityReport> {
+    return probeCli(this, ctx);
+  }
+
+  override async interrupt(): Promise<void> {
+    await Promise.all([...this.#running].map((child) => child.kill()));
+  }
+
+  override async *runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents {
+    ctx.signal.throwIfAborted();
+    await this.setup(request, ctx);
+    const command = await this.buildCommand(request, ctx);
+    const child = await startCommand(command, ctx);
+    this.#running.add(child);
+    const kill = (): void => void child.kill().catch(() => {});
+    ctx.signal.addEventListener("abort", kill);
+    const ending = new CliEnding(this.getRateLimitDetector());
+    let exit: ProcessExit | null = null;
+    try {
+      if (ctx.signal.aborted) kill();
+      if (command.stdin !== undefined) void feedStdin(child, command.stdin);
+      for await (const events of this.streamProcess(child, ctx)) {
+        const alreadySettling = ending.hasLastWord;
+        const passed = ending.take(events);
+        if (passed.length > 0) yield passed;
+        if (ending.hasLastWord && !alreadySettling) ctx.sleep(settleTime).then(() => exit ?? kill(), () => {});
+      }
+      await Promise.all([leaveStream(child.stdout), leaveStream(child.stderr)]);
+      exit = await child.exit;
+      yield await this.#end(ending, { exit, ctx });
+    } finally {
+      if (!exit) kill();
+      ctx.signal.removeEventListener("abort", kill);
+      this.#running.delete(child);
+    }
+  }
+
+  async #end(ending: CliEnding, how: { exit: ProcessExit; ctx: AdapterContext }): Promise<AdapterEvent[]> {
+    const { exit, ctx } = how;
+    if (ctx.signal.aborted) return ending.interrupted(ctx.signal.reason);
+    const failure = ending.failure(exit, { meaning: this.meaningOfExit(exit), strict: this.endsWithEvent });
+    if (failure) return failure;
+    const text = await this.finalOutput(ctx);
+    const last = ending.completed(text);
+    return text ? [{ type: "output", stream: "stdout", data: text }, last] : [last];
+  }
+
+  #parse(line: string, ctx: AdapterContext): AdapterEvent[] {
+    try {
+      const parsed = this.parseOutput(line, "stdout");
+      if (!parsed) return [];
+      return Array.isArray(parsed) ? parsed : [parsed];
+    } catch (error) {
+      ctx.log.warn("A line of output could not be parsed.", { error: String(error) });
+      return [{ type: "unparsed", data: line }];
+    }
+  }
+}
+
+async function* mapLists(
+  lists: AsyncIterable<string[]>,
+  map: (line: string) => AdapterEvent[],
+): AsyncGenerator<AdapterEvent[], void, void> {
+  for await (const lines of lists) {
+    const events = lines.flatMap(map);
+    if (events.length > 0) yield events;
+  }
+}

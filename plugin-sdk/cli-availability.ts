@@ -1,0 +1,68 @@
+import type { Availability, AvailabilityReport } from "./availability.ts";
+import type { AdapterContext } from "./context.ts";
+import { type ErrorCode, errorDataOf } from "./errors.ts";
+import type { RateLimitDetector } from "./rate-limit.ts";
+
+/** Whether the agent's program may be used, and if not, what a person can do about it. */
+export interface AuthStatus {
+  authenticated: boolean;
+  /** One sentence: why. */
+  reason?: string;
+  /** One sentence: what a person can do about it. */
+  next_step?: string;
+}
+
+/** The probes of an adapter for a command-line program. */
+export interface CliProbes {
+  findBinary(ctx: AdapterContext): Promise<string | null> | string | null;
+  getVersion(ctx: AdapterContext): Promise<string | null> | string | null;
+  checkAuth(ctx: AdapterContext): Promise<AuthStatus | boolean> | AuthStatus | boolean;
+  getRateLimitDetector(): RateLimitDetector;
+}
+
+const availabilityOfError: { readonly [C in ErrorCode]?: Availability } = {
+  binary_missing: "missing",
+  unsupported: "incompatible",
+  env_missing: "unauthenticated",
+  rate_limit: "rate_limited",
+};
+
+/** Finds out by the adapter's probes, in order, whether the program could take a session now. */
+export async function probeCli(probes: CliProbes, ctx: AdapterContext): Promise<AvailabilityReport> {
+  let version: string | null = null;
+  try {
+    const binary = await probes.findBinary(ctx);
+    if (binary === null) return { availability: "missing", reason: `It names no program for ${ctx.platform}.` };
+    version = (await probes.getVersion(ctx))?.slice(0, 256) ?? null;
+    const auth = await probes.checkAuth(ctx);
+    const status = typeof auth === "boolean" ? { authenticated: auth } : auth;
+    return { ...describeAuth(status, probes.getRateLimitDetector()), ...(version === null ? {} : { version }) };
+  } catch (error) {
+    ctx.signal.throwIfAborted();
+    return { ...describeError(error), ...(version === null ? {} : { version }) };
+  }
+}
+
+function describeAuth(auth: AuthStatus, detector: RateLimitDetector): AvailabilityReport {
+  if (auth.authenticated) return { availability: "available", reason: clip(auth.reason ?? "Its probes succeeded.") };
+  const reason = clip(auth.reason ?? "It is not logged in.");
+  return {
+    availability: detector.detect(reason) ? "rate_limited" : "unauthenticated",
+    reason,
+    ...(auth.next_step === undefined ? {} : { next_step: clip(auth.next_step) }),
+  };
+}
+
+function describeError(thrown: unknown): AvailabilityReport {
+  const error = errorDataOf(thrown);
+  if (!error) return { availability: "unrunnable", reason: clip(`Its probe failed: ${String(thrown)}`) };
+  return {
+    availability: availabilityOfError[error.code] ?? "unrunnable",
+    reason: clip(error.message),
+    ...(error.hint === undefined ? {} : { next_step: clip(error.hint) }),
+  };
+}
+
+function clip(text: string): string {
+  return text.slice(0, 4096);
+}

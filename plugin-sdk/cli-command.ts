@@ -1,0 +1,88 @@
+import type { AdapterContext, ProcessExit, RunningProcess } from "./context.ts";
+import { splitText } from "./lines.ts";
+
+/** A program to start; no shell sees it. */
+export interface CliCommand {
+  /** What the run permission names. */
+  binary: string;
+  args: readonly string[];
+  env?: Record<string, string>;
+  /** Folder inside the working directory; default: the working directory. */
+  cwd?: string;
+  /** Text for standard input, which is closed after it. Absent: standard input is closed from the start. */
+  stdin?: string;
+}
+
+/** What a short program said, and how it ended. */
+export interface CollectedOutput extends ProcessExit {
+  stdout: string;
+  stderr: string;
+}
+
+// Below the default size of a frame, also when every character takes three bytes.
+const writeLength = 256 * 1024;
+
+/**
+ * Starts a command.
+ * @throws {BulkheadError} `permission_denied`, `binary_missing`, `limit_exceeded`
+ */
+export function startCommand(command: CliCommand, ctx: AdapterContext): Promise<RunningProcess> {
+  return ctx.run(command.binary, command.args, {
+    ...(command.env === undefined ? {} : { env: command.env }),
+    ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
+    stdin: command.stdin === undefined ? "closed" : "open",
+  });
+}
+
+/**
+ * Writes the text to standard input and closes it. Run it beside reading: a program may print before it has read
+ * all. Never rejects, because a program need not read its input: how it ends says whether that was an error.
+ */
+export async function feedStdin(child: RunningProcess, text: string): Promise<void> {
+  try {
+    for (const part of splitText(text, writeLength)) await child.stdin.write(part);
+    await child.stdin.close();
+  } catch {
+    // The program has closed its input or is gone.
+  }
+}
+
+/**
+ * Runs a short program, such as one that prints a version, to its end, and keeps the first `limit` UTF-16 units of
+ * each output (default 64 Ki).
+ * @throws {BulkheadError} as {@link startCommand}
+ */
+export async function collectOutput(
+  command: CliCommand,
+  ctx: AdapterContext,
+  options: { limit?: number } = {},
+): Promise<CollectedOutput> {
+  const { limit = 64 * 1024 } = options;
+  const child = await startCommand(command, ctx);
+  const fed = command.stdin === undefined ? undefined : feedStdin(child, command.stdin);
+  const [stdout, stderr, exit] = await Promise.all([
+    readUpTo(child.stdout, limit),
+    readUpTo(child.stderr, limit),
+    child.exit,
+  ]);
+  await fed;
+  return { stdout, stderr, exit_code: exit.exit_code, signal: exit.signal };
+}
+
+/** Leaves a stream that was perhaps never read; its program can end only when both of its outputs were left. */
+export async function leaveStream(stream: AsyncIterable<string>): Promise<void> {
+  try {
+    await stream[Symbol.asyncIterator]().return?.();
+  } catch {
+    // It has been read: a stream is given once.
+  }
+}
+
+/** Reads to the end, so that the program can print all, and keeps the beginning. */
+async function readUpTo(pieces: AsyncIterable<string>, maxLength: number): Promise<string> {
+  let text = "";
+  for await (const piece of pieces) {
+    if (text.length < maxLength) text += piece.slice(0, maxLength - text.length);
+  }
+  return text;
+}

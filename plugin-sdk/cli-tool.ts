@@ -1,0 +1,215 @@
+import type { AccessMode } from "./access-modes.ts";
+import type { AdapterClass } from "./adapter.ts";
+import type { AgentCapabilities } from "./capabilities.ts";
+import { CliAdapter, type ParsedLine } from "./cli-adapter.ts";
+import type { AuthStatus } from "./cli-availability.ts";
+import { type CliCommand, collectOutput } from "./cli-command.ts";
+import { type CommandTemplate, fillCommandTemplate, parseArguments, parseCommandTemplate } from "./command-template.ts";
+import type { AdapterContext, ProcessExit } from "./context.ts";
+import { expandEnv } from "./env-template.ts";
+import { BulkheadError, InvalidModelError } from "./errors.ts";
+import { checkMappingRules, mapJsonLine } from "./jsonl-mapping.ts";
+import type { CliTool, ExitMeaning, Manifest } from "./manifest.ts";
+import { RateLimitDetector } from "./rate-limit.ts";
+import type { SessionRequest } from "./request.ts";
+
+/**
+ * Turns one line of a tool's standard output, without its end, into events. It is the default export of the module
+ * that a manifest names as `normaliser`, which is evaluated afresh for each session, so it may keep state.
+ */
+export type Normaliser = (line: string) => ParsedLine;
+
+const promptFile = "prompt.txt";
+const outputFile = "output.txt";
+
+/** What a tool's manifest says, parsed once. */
+interface ParsedTool {
+  manifest: Manifest;
+  tool: CliTool;
+  template: CommandTemplate;
+  versionArgs: string[] | null;
+  authArgs: string[] | null;
+  parseLine(line: string): ParsedLine;
+  endsWithEvent: boolean;
+}
+
+/**
+ * Makes the adapter of a manifest with `cli`: a command-line tool without code.
+ * @throws {BulkheadError} `invalid_manifest` for a template, probe or rule that cannot be used
+ */
+export function cliTool(manifest: Manifest, normaliser?: Normaliser): AdapterClass {
+  const parsed = parseTool(manifest, normaliser);
+  return class extends ToolAdapter {
+    constructor() {
+      super(parsed);
+    }
+  };
+}
+
+function parseTool(manifest: Manifest, normaliser: Normaliser | undefined): ParsedTool {
+  const tool = manifest.cli;
+  if (!tool) {
+    throw new BulkheadError("invalid_manifest", `Cannot make a tool of plugin "${manifest.id}": it has no "cli".`);
+  }
+  const template = parseCommandTemplate(tool.command_template, {
+    params: Object.keys(manifest.config?.properties ?? {}),
+  });
+  const rules = tool.output?.format === "jsonl" ? tool.output.rules : null;
+  if (rules) checkMappingRules(rules);
+  const fillsFile = template.placeholders.includes("output_file");
+  return {
+    manifest,
+    tool,
+    template,
+    versionArgs: tool.version ? parseArguments(tool.version.args) : null,
+    authArgs: tool.auth ? parseArguments(tool.auth.args) : null,
+    parseLine: normaliser ?? (rules ? (line) => mapJsonLine(line, rules) : fillsFile ? progressLine : outputLine),
+    endsWithEvent: !normaliser && (rules?.some((rule) => rule.event["type"] === "completed") ?? false),
+  };
+}
+
+class ToolAdapter extends CliAdapter {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  readonly capabilities: AgentCapabilities;
+  readonly accessModes: AccessMode[];
+  readonly #parsed: ParsedTool;
+
+  constructor(parsed: ParsedTool) {
+    super();
+    const { manifest } = parsed;
+    this.#parsed = parsed;
+    this.id = manifest.id;
+    this.name = manifest.name;
+    this.version = manifest.version;
+    this.capabilities = manifest.capabilities;
+    this.accessModes = manifest.access_modes ?? [];
+  }
+
+  findBinary(ctx: AdapterContext): string | null {
+    const { binary } = this.#parsed.tool;
+    if (typeof binary === "string") return binary;
+    const of = (platform: string) => (Object.hasOwn(binary, platform) ? binary[platform] : undefined);
+    return of(ctx.platform) ?? of("default") ?? null;
+  }
+
+  async getVersion(ctx: AdapterContext): Promise<string | null> {
+    const { tool, versionArgs: args } = this.#parsed;
+    if (!args) return null;
+    // Without the tool's environment: a key that is not set says nothing about the program.
+    const said = await collectOutput({ binary: this.#binary(ctx), args }, ctx);
+    const text = `${said.stdout}\n${said.stderr}`;
+    if (said.exit_code !== 0) {
+      throw new BulkheadError(
+        "unavailable",
+        `Its version probe ended with ${ended(said)}: ${text.trim().slice(0, 512)}`,
+      );
+    }
+    const wanted = tool.version?.contains;
+    if (wanted !== undefined && !text.includes(wanted)) {
+      throw new BulkheadError("unsupported", `Its version does not say "${wanted}", but: ${text.trim().slice(0, 256)}`);
+    }
+    return readVersion(text);
+  }
+
+  async checkAuth(ctx: AdapterContext): Promise<AuthStatus> {
+    const { tool, authArgs: args } = this.#parsed;
+    const env = await expandEnv(tool.env_vars ?? {}, ctx);
+    if (!args) return { authenticated: true, reason: "It declares no probe of its login." };
+    const said = await collectOutput({ binary: this.#binary(ctx), args, env }, ctx);
+    const wanted = tool.auth?.contains;
+    if (said.exit_code !== 0) {
+      return { authenticated: false, reason: said.stderr.trim() || `Its login probe ended with ${ended(said)}.` };
+    }
+    if (wanted === undefined || `${said.stdout}\n${said.stderr}`.includes(wanted)) return { authenticated: true };
+    return { authenticated: false, reason: `Its login probe does not say "${wanted}".` };
+  }
+
+  async buildCommand(request: SessionRequest, ctx: AdapterContext): Promise<CliCommand> {
+    const { manifest, template, tool } = this.#parsed;
+    const uses = (placeholder: string) => template.placeholders.includes(placeholder);
+    const params = { ...defaultsOf(manifest), ...this.config.custom, ...request.params };
+    const env = await expandEnv(tool.env_vars ?? {}, ctx);
+    const model = this.#model(request.model);
+    const { stdin_file, ...command } = fillCommandTemplate(template, {
+      binary: this.#binary(ctx),
+      prompt: request.prompt,
+      workdir: ctx.workdir,
+      plugin_dir: ctx.plugin_dir,
+      params,
+      ...(model === undefined ? {} : { model }),
+      ...(uses("prompt_file") ? { prompt_file: await ctx.temp.write(promptFile, request.prompt) } : {}),
+      ...(uses("output_file") ? { output_file: await ctx.temp.write(outputFile, "") } : {}),
+    });
+    return { ...command, env, ...(stdin_file === undefined ? {} : { stdin: request.prompt }) };
+  }
+
+  parseOutput(line: string): ParsedLine {
+    return this.#parsed.parseLine(line);
+  }
+
+  override get endsWithEvent(): boolean {
+    return this.#parsed.endsWithEvent;
+  }
+
+  override meaningOfExit(exit: ProcessExit): ExitMeaning {
+    const meanings = this.#parsed.tool.exit_codes ?? {};
+    const key = String(exit.exit_code);
+    return (Object.hasOwn(meanings, key) ? meanings[key] : undefined) ?? super.meaningOfExit(exit);
+  }
+
+  override finalOutput(ctx: AdapterContext): Promise<string> | undefined {
+    return this.#parsed.template.placeholders.includes("output_file") ? ctx.temp.read(outputFile) : undefined;
+  }
+
+  override validateModel(model: string): string {
+    const { manifest, tool } = this.#parsed;
+    if (tool.models) {
+      const own = Object.hasOwn(tool.models, model) ? tool.models[model] : undefined;
+      if (own === undefined) throw new InvalidModelError(model, Object.keys(tool.models));
+      return own;
+    }
+    if (manifest.models && !manifest.models.includes(model)) throw new InvalidModelError(model, manifest.models);
+    return manifest.models ? model : super.validateModel(model);
+  }
+
+  override getRateLimitDetector(): RateLimitDetector {
+    return new RateLimitDetector(this.#parsed.tool.rate_limit ?? []);
+  }
+
+  #model(asked: string | undefined): string | undefined {
+    const { manifest, tool } = this.#parsed;
+    const model = asked ?? tool.default_model ?? Object.keys(tool.models ?? {})[0] ?? manifest.models?.[0];
+    return model === undefined ? undefined : this.validateModel(model);
+  }
+
+  #binary(ctx: AdapterContext): string {
+    const binary = this.findBinary(ctx);
+    if (binary !== null) return binary;
+    throw new BulkheadError("binary_missing", `Cannot run "${this.id}": it names no program for ${ctx.platform}.`);
+  }
+}
+
+function defaultsOf(manifest: Manifest): Record<string, unknown> {
+  const options = Object.entries(manifest.config?.properties ?? {});
+  return Object.fromEntries(options.flatMap(([name, option]) => "default" in option ? [[name, option.default]] : []));
+}
+
+function outputLine(line: string): ParsedLine {
+  return { type: "output", stream: "stdout", data: `${line}\n` };
+}
+
+function progressLine(line: string): ParsedLine {
+  return line.trim() === "" ? null : { type: "progress", message: line };
+}
+
+/** The first thing that looks like a version, else the first line. */
+function readVersion(text: string): string | null {
+  const found = /\d{1,9}(?:\.\d{1,9}){1,3}(?:[-+][\w.]{1,64})?/.exec(text);
+  return found?.[0] ?? (text.trim().split("\n")[0]?.slice(0, 256) || null);
+}
+
+function ended(exit: ProcessExit): string {
+  return exit.exit_code === null ? `signal ${exit.signal ?? "unknown"}` : `exit code ${exit.exit_code}`;
+}

@@ -1,0 +1,141 @@
+import type { AccessMode } from "./access-modes.ts";
+import type { PermissionOption } from "./events.ts";
+
+/** What an adapter is initialised with. */
+export interface AgentConfig {
+  working_directory: string;
+  /** The agent's context file, such as `AGENTS.md`. */
+  context_file?: string;
+  env?: Record<string, string>;
+  access_modes: AccessMode[];
+  logging?: { level: "debug" | "info" | "warn" | "error"; destination?: string };
+  /** Values for the options the manifest declares under `config`, defaults filled in. */
+  custom?: Record<string, unknown>;
+}
+
+/** Options of {@link AdapterContext.run}. */
+export interface RunOptions {
+  /** Environment of the child beside what the host gives; names must be granted. */
+  env?: Record<string, string>;
+  /** Folder inside the working directory; default: the working directory. */
+  cwd?: string;
+  /** `open` leaves standard input to be written to; default `closed`. */
+  stdin?: "open" | "closed";
+}
+
+/** A child process as adapter code sees it. Its whole tree is killed when the session ends. */
+export interface RunningProcess {
+  readonly stdin: {
+    /** Resolves when the child's pipe took the text. */
+    write(text: string): Promise<void>;
+    close(): Promise<void>;
+  };
+  /** UTF-8 text in pieces of any size. May be read once. */
+  readonly stdout: AsyncIterable<string>;
+  readonly stderr: AsyncIterable<string>;
+  /** Settles once the program is gone and both outputs have ended or been left. */
+  readonly exit: Promise<ProcessExit>;
+  /** Asks the whole tree to end; after the grace it is killed. */
+  kill(): Promise<void>;
+}
+
+/** How a child process ended. */
+export interface ProcessExit {
+  exit_code: number | null;
+  signal: string | null;
+}
+
+/** Options of {@link AdapterContext.fetch}. */
+export interface FetchOptions {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+}
+
+/** A response whose body streams. */
+export interface FetchResponse {
+  readonly status: number;
+  readonly ok: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+  /** UTF-8 text in pieces. May be read once. */
+  readonly body: AsyncIterable<string>;
+  text(): Promise<string>;
+  json(): Promise<unknown>;
+}
+
+/** What stands at a path. */
+export interface FileInfo {
+  kind: "file" | "folder" | "symlink" | "other";
+  bytes: number;
+  modified_at: string;
+}
+
+/** Files, each call checked against the grant when it is made. Paths are absolute or relative to the working directory. */
+export interface FileAccess {
+  readText(path: string): Promise<string>;
+  writeText(path: string, text: string): Promise<void>;
+  list(path: string): Promise<string[]>;
+  stat(path: string): Promise<FileInfo>;
+  remove(path: string): Promise<void>;
+}
+
+/** Files of the session's own, outside the working directory, gone when it ends. They need no permission. */
+export interface TempFiles {
+  /** Writes a file (an empty text makes it for a program to fill) and gives its absolute path. */
+  write(name: string, text: string): Promise<string>;
+  read(name: string): Promise<string>;
+}
+
+/** The plugin's own durable values. */
+export interface KeyValueStore {
+  get(key: string): Promise<unknown>;
+  set(key: string, value: unknown): Promise<void>;
+  delete(key: string): Promise<void>;
+  list(prefix?: string): Promise<string[]>;
+}
+
+/** One record at each level; `fields` are JSON. */
+export interface AdapterLog {
+  debug(message: string, fields?: Record<string, unknown>): void;
+  info(message: string, fields?: Record<string, unknown>): void;
+  warn(message: string, fields?: Record<string, unknown>): void;
+  error(message: string, fields?: Record<string, unknown>): void;
+}
+
+/** All the authority adapter code has. Everything is asked of the host's broker and checked at use. */
+export interface AdapterContext {
+  /** Aborts when the session is interrupted or a deadline passes. */
+  readonly signal: AbortSignal;
+  readonly session_id: string;
+  readonly attempt: number;
+  /** Absolute path of the working directory. */
+  readonly workdir: string;
+  /** Absolute path of the plugin's own folder, for arguments of granted programs. */
+  readonly plugin_dir: string;
+  /** `linux`, `darwin` or `win32`. */
+  readonly platform: string;
+  /**
+   * Starts a granted program from an argument list; no shell.
+   * @throws {BulkheadError} `permission_denied`, `binary_missing`, `limit_exceeded`
+   */
+  run(binary: string, args: readonly string[], options?: RunOptions): Promise<RunningProcess>;
+  /**
+   * Requests a granted `host:port`.
+   * @throws {BulkheadError} `permission_denied`, `network_error`, `limit_exceeded`
+   */
+  fetch(url: string, options?: FetchOptions): Promise<FetchResponse>;
+  readonly fs: FileAccess;
+  readonly temp: TempFiles;
+  readonly env: {
+    /** Value of a granted name; undefined when it is not set. */
+    get(name: string): Promise<string | undefined>;
+  };
+  readonly kv: KeyValueStore;
+  readonly log: AdapterLog;
+  /** Waits; rejects with the signal's reason when the session ends meanwhile. */
+  sleep(ms: number): Promise<void>;
+  /** The client's answer to a `permission_request` that was yielded: one of its options, or null when nobody answered. */
+  permission(requestId: string): Promise<PermissionOption | null>;
+  /** The client's answer to a `question` that was yielded, or null. */
+  answer(requestId: string): Promise<string | null>;
+}

@@ -1,0 +1,55 @@
+// Every repeat below is bounded, so matching stays linear in the text.
+const trigger = new RegExp(
+  "(?:\\bretry[-_ ]?after|\\bwait(?:ing)?(?: for)?|\\bretry(?:ing)?(?: again)? in|\\btry again (?:in|after)" +
+    "|\\bagain in|\\bavailable in|\\bresets? in|\\bbackoff(?: of| for)?)" +
+    "[\"']?[\\s:=]{0,4}[\"']?(?:at least |about |another |approximately |~)?",
+  "gi",
+);
+const part = /^[\s,]{0,3}(?:and )?(\d{1,9}(?:\.\d{1,9})?)\s{0,3}([a-z]{1,12})\b/i;
+// "7m12s" writes no blank and no word boundary between its parts.
+const compactPart = /^(\d{1,9}(?:\.\d{1,9})?)(ms|[smhd])(?=[\d\s.,;)"']|$)/i;
+const bareNumber = /^(\d{1,9}(?:\.\d{1,9})?)(?![\w:/-])(?!\.\d)/;
+
+const secondsOf: ReadonlyMap<string, number> = new Map([
+  ...names(["ms", "msec", "msecs", "millisecond", "milliseconds"], 0.001),
+  ...names(["s", "sec", "secs", "second", "seconds"], 1),
+  ...names(["m", "min", "mins", "minute", "minutes"], 60),
+  ...names(["h", "hr", "hrs", "hour", "hours"], 3600),
+  ...names(["d", "day", "days"], 86_400),
+]);
+
+/**
+ * Seconds of the first span of time that a text asks to wait: "wait 5 minutes", "try again in 1h 30m",
+ * "retry-after: 30". Null if there is none.
+ */
+export function readDuration(text: string): number | null {
+  for (const found of text.matchAll(trigger)) {
+    const rest = text.slice(found.index + found[0].length, found.index + found[0].length + 128);
+    const seconds = sumParts(rest) ?? readBareSeconds(found[0], rest);
+    if (seconds !== null) return seconds;
+  }
+  return null;
+}
+
+function sumParts(text: string): number | null {
+  let rest = text;
+  let sum: number | null = null;
+  for (;;) {
+    const found = compactPart.exec(rest) ?? part.exec(rest);
+    const unit = secondsOf.get(found?.[2]?.toLowerCase() ?? "");
+    if (!found || unit === undefined) return sum;
+    sum = (sum ?? 0) + Number(found[1]) * unit;
+    rest = rest.slice(found[0].length);
+  }
+}
+
+/** A number without a unit is seconds after `retry-after` alone, as RFC 9110 section 10.2.3 has it. */
+function readBareSeconds(words: string, rest: string): number | null {
+  if (!/retry[-_ ]?after/i.test(words)) return null;
+  const found = bareNumber.exec(rest);
+  return found ? Number(found[1]) : null;
+}
+
+function names(words: readonly string[], seconds: number): [string, number][] {
+  return words.map((word) => [word, seconds]);
+}

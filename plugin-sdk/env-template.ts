@@ -1,0 +1,36 @@
+import type { AdapterContext } from "./context.ts";
+import { BulkheadError } from "./errors.ts";
+
+const reference = /\$\{([A-Za-z_][A-Za-z0-9_]{0,255})\}/g;
+
+/**
+ * Fills `${NAME}` in the values of an environment from the host's own, once: what a value holds is not read again.
+ * @throws {BulkheadError} `env_missing` naming a variable that is not set; `permission_denied`
+ */
+export async function expandEnv(
+  values: Readonly<Record<string, string>>,
+  ctx: Pick<AdapterContext, "env">,
+): Promise<Record<string, string>> {
+  const known = new Map<string, string>();
+  for (const [key, value] of Object.entries(values)) {
+    for (const name of envReferences(value)) {
+      const found = known.get(name) ?? await ctx.env.get(name);
+      if (found === undefined) {
+        throw new BulkheadError("env_missing", `Cannot set "${key}" for the tool: the environment has no ${name}.`, {
+          hint: `Set ${name} where the host runs.`,
+          details: { name },
+        });
+      }
+      known.set(name, found);
+    }
+  }
+  const filled = Object.entries(values).map(([key, value]) =>
+    [key, value.replace(reference, (_all, name: string) => known.get(name) ?? "")] as const
+  );
+  return Object.fromEntries(filled);
+}
+
+/** Names of the host's environment variables that a value of `env_vars` refers to. */
+export function envReferences(value: string): string[] {
+  return [...value.matchAll(reference)].flatMap((found) => (found[1] === undefined ? [] : [found[1]]));
+}

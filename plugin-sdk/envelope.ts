@@ -1,0 +1,147 @@
+import type { ErrorData } from "./errors.ts";
+import type { AdapterEvent } from "./events.ts";
+import type { Artifact, SessionResult } from "./result.ts";
+
+/** First event of every session. */
+export interface SessionStartedEvent {
+  type: "session_started";
+  adapter_id: string;
+  workdir: string;
+  task_id: string | null;
+  labels: Record<string, string>;
+}
+/** The session waits for a slot; `position` 1 is next. */
+export interface QueuedEvent {
+  type: "queued";
+  position: number;
+}
+/** The adapter is about to run. */
+export interface AttemptStartedEvent {
+  type: "attempt_started";
+  attempt: number;
+  adapter_id: string;
+}
+/** A try failed. */
+export interface AttemptFailedEvent {
+  type: "attempt_failed";
+  attempt: number;
+  adapter_id: string;
+  error: ErrorData;
+  /** Wait before the next try; null if there is none. */
+  retry_in_ms: number | null;
+}
+/** Another adapter takes over. */
+export interface FallbackEvent {
+  type: "fallback";
+  from: string;
+  to: string;
+  reason: string;
+}
+/** The broker started a child process. */
+export interface ProcessSpawnedEvent {
+  type: "process_spawned";
+  process_id: number;
+  pid: number;
+  /** The real path and the arguments, secrets redacted. */
+  argv: string[];
+}
+/** A child process is gone. */
+export interface ProcessExitedEvent {
+  type: "process_exited";
+  process_id: number;
+  pid: number;
+  exit_code: number | null;
+  signal: string | null;
+  duration_ms: number;
+}
+/** A permission request or question was answered. */
+export interface PermissionResolvedEvent {
+  type: "permission_resolved";
+  request_id: string;
+  /** The chosen option's id, or null when nobody answered. */
+  choice: string | null;
+  by: "client" | "policy" | "deadline" | "session_end";
+}
+/** The broker allowed or denied something. */
+export interface CapabilityEvent {
+  type: "capability";
+  permission: "run" | "read" | "write" | "net" | "env" | "secrets" | "kv" | "log";
+  target: string;
+  decision: "allowed" | "denied";
+  /** For a denial: the exact command that would grant it. */
+  grant_command?: string;
+}
+/** Something happened to the worker that served the session. */
+export interface WorkerEvent {
+  type: "worker";
+  state: "crashed" | "killed" | "out_of_memory";
+  message: string;
+}
+/** What changed in the working directory. */
+export interface ArtifactsEvent {
+  type: "artifacts";
+  artifacts: Artifact[] | null;
+  reason?: string;
+}
+/** Events that are no longer held. */
+export interface GapEvent {
+  type: "gap";
+  from_seq: number;
+  to_seq: number;
+}
+/** Last event of every session, exactly one. */
+export interface SessionEndedEvent {
+  type: "session_ended";
+  result: SessionResult;
+}
+
+/** What the host adds to a session's stream. */
+export type HostEvent =
+  | SessionStartedEvent
+  | QueuedEvent
+  | AttemptStartedEvent
+  | AttemptFailedEvent
+  | FallbackEvent
+  | ProcessSpawnedEvent
+  | ProcessExitedEvent
+  | PermissionResolvedEvent
+  | CapabilityEvent
+  | WorkerEvent
+  | ArtifactsEvent
+  | GapEvent
+  | SessionEndedEvent;
+
+/** All host event types, in the order of the documentation. */
+export const hostEventTypes: readonly HostEvent["type"][] = [
+  "session_started",
+  "queued",
+  "attempt_started",
+  "attempt_failed",
+  "fallback",
+  "process_spawned",
+  "process_exited",
+  "permission_resolved",
+  "capability",
+  "worker",
+  "artifacts",
+  "gap",
+  "session_ended",
+];
+
+/** One event of a session as clients see it. */
+export interface Envelope {
+  v: 1;
+  /** From 1, without holes, in its session. */
+  seq: number;
+  /** Strictly rising in the host, also over restarts. */
+  gseq: number;
+  /** RFC 3339, UTC. */
+  ts: string;
+  session_id: string;
+  attempt: number;
+  adapter: { id: string; version: string };
+  source: "agent" | "host";
+  /** True for an event the host made up in the adapter's place, so that the stream keeps its rules. */
+  synthetic?: true;
+  event: AdapterEvent | HostEvent;
+}

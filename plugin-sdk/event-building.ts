@@ -1,0 +1,175 @@
+import type { AdapterEvent, AdapterEventType } from "./events.ts";
+import { toolKinds } from "./tool-kinds.ts";
+
+/** Event types that can be built from loose fields; requests to a person cannot, nobody would hear the answer. */
+export type MappableType = Exclude<AdapterEventType, "permission_request" | "question">;
+
+/** Gives the value in the form that the event's field has, or undefined where it cannot have it. */
+type Form = (value: unknown) => unknown;
+
+interface Field {
+  form: Form;
+  /** What stands where the value is absent; without it and without `optional` there is no event. */
+  fallback?: unknown;
+  optional?: true;
+}
+
+// The schemas in events.ts say the same. They are not used here, because every adapter carries this file and the
+// schema library is many times larger than all of it; a test holds the two together.
+const fields: { readonly [T in MappableType]: Readonly<Record<string, Field>> } = {
+  output: { stream: { form: oneOf(["stdout", "stderr"]), fallback: "stdout" }, data: { form: text } },
+  thinking: { content: { form: text }, tokens_used: { form: count, optional: true } },
+  tool_call: {
+    call_id: { form: id },
+    tool: { form: id, fallback: "unknown" },
+    kind: { form: (value) => oneOf(toolKinds)(value) ?? "other", fallback: "other" },
+    input: { form: anything, fallback: null },
+  },
+  tool_result: {
+    call_id: { form: id },
+    tool: { form: id, fallback: "unknown" },
+    output: { form: anything, fallback: null },
+    success: { form: flag, fallback: true },
+    duration_ms: { form: amount, fallback: null },
+  },
+  file_change: {
+    path: { form: path },
+    action: { form: oneOf(["create", "modify", "delete", "rename"]), fallback: "modify" },
+    from: { form: path, optional: true },
+    diff: { form: text, optional: true },
+  },
+  progress: { message: { form: text }, percentage: { form: between(0, 100), optional: true } },
+  plan: { entries: { form: planEntries } },
+  usage: {
+    scope: { form: oneOf(["turn", "session"]), fallback: "session" },
+    tokens_in: { form: count, fallback: null },
+    tokens_out: { form: count, fallback: null },
+    tokens_cached: { form: count, fallback: null },
+    cost: { form: amount, fallback: null },
+    currency: { form: currency, optional: true },
+    model: { form: label, optional: true },
+  },
+  rate_limit: {
+    message: { form: text, fallback: "The agent reports a rate limit." },
+    wait_ms: { form: amount, fallback: null },
+    reset_at: { form: label, optional: true },
+  },
+  agent_info: {
+    agent_session_id: { form: label, optional: true },
+    agent_version: { form: label, optional: true },
+    model: { form: label, optional: true },
+    tools: { form: texts, optional: true },
+  },
+  unparsed: { data: { form: anything, fallback: null } },
+  completed: {
+    success: { form: flag, fallback: true },
+    output: { form: text, optional: true },
+    files_changed: { form: texts, fallback: [] },
+    tokens_used: { form: count, fallback: null },
+    cost: { form: amount, fallback: null },
+    confidence: { form: between(0, 1), optional: true },
+  },
+  error: {
+    code: { form: id, fallback: "fatal" },
+    message: { form: text, fallback: "The agent reports an error." },
+    recoverable: { form: flag, fallback: false },
+  },
+};
+
+/** Whether events of this type can be built from loose fields. */
+export function isMappable(type: unknown): type is MappableType {
+  return typeof type === "string" && Object.hasOwn(fields, type);
+}
+
+/**
+ * Builds an event from loose fields: absent ones get what is neutral, unknown ones are left out. Null when the type
+ * is not mappable, a field that must be there is not, or one has no form that fits.
+ */
+export function buildEvent(loose: Readonly<Record<string, unknown>>): AdapterEvent | null {
+  const type = loose["type"];
+  if (!isMappable(type)) return null;
+  const event: Record<string, unknown> = { type };
+  for (const [name, field] of Object.entries(fields[type])) {
+    const raw = Object.hasOwn(loose, name) ? loose[name] : undefined;
+    const given = raw !== undefined && raw !== null;
+    const value = given ? field.form(raw) : field.fallback;
+    if (value !== undefined) event[name] = value;
+    else if (!field.optional || given) return null;
+  }
+  // Every field of the type has just been given its form.
+  return event as unknown as AdapterEvent;
+}
+
+function anything(value: unknown): unknown {
+  return value;
+}
+
+function text(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
+}
+
+function id(value: unknown): string | undefined {
+  return shortText(value, { min: 1, max: 256 });
+}
+
+function label(value: unknown): string | undefined {
+  return shortText(value, { min: 0, max: 1024 });
+}
+
+function path(value: unknown): string | undefined {
+  return shortText(value, { min: 1, max: 4096 });
+}
+
+function currency(value: unknown): string | undefined {
+  return shortText(value, { min: 3, max: 3 });
+}
+
+function shortText(value: unknown, length: { min: number; max: number }): string | undefined {
+  const found = text(value);
+  return found !== undefined && found.length >= length.min && found.length <= length.max ? found : undefined;
+}
+
+function texts(value: unknown): string[] | undefined {
+  if (!Array.isArray(value) || value.length > 10_000) return undefined;
+  return value.every((item) => typeof item === "string" && item.length <= 4096) ? value : undefined;
+}
+
+function flag(value: unknown): boolean | undefined {
+  return typeof value === "boolean" ? value : undefined;
+}
+
+function amount(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+}
+
+function count(value: unknown): number | undefined {
+  return Number.isInteger(value) ? amount(value) : undefined;
+}
+
+function between(least: number, most: number): Form {
+  return (value) => {
+    const found = amount(value);
+    return found !== undefined && found >= least && found <= most ? found : undefined;
+  };
+}
+
+function oneOf(names: readonly string[]): Form {
+  return (value) => (typeof value === "string" && names.includes(value) ? value : undefined);
+}
+
+function planEntries(value: unknown): unknown[] | undefined {
+  if (!Array.isArray(value) || value.length > 1000) return undefined;
+  const entries = value.map(planEntry);
+  return entries.includes(undefined) ? undefined : entries;
+}
+
+function planEntry(value: unknown): Record<string, unknown> | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const of = (key: string): unknown => (Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined);
+  const content = text(of("content"));
+  if (content === undefined) return undefined;
+  const status = oneOf(["pending", "in_progress", "completed"])(of("status")) ?? "pending";
+  const priority = oneOf(["high", "medium", "low"])(of("priority"));
+  return priority === undefined ? { content, status } : { content, status, priority };
+}

@@ -1,0 +1,47 @@
+import { manifestSchema } from "./manifest.ts";
+
+// What an editor shows beside a key.
+const descriptions: Readonly<Record<string, string>> = {
+  manifest: "Version of this format; always 1.",
+  id: "What the plugin is called everywhere: lowercase letters, digits and single hyphens.",
+  name: "The name people read.",
+  version: "The plugin's own version, as semantic versioning writes it.",
+  description: "One sentence: what the plugin drives.",
+  license: "SPDX expression of the licence.",
+  host: "Range of contract versions the plugin was written for, such as ^1.0.0.",
+  adapter_type: "What kind of thing the adapter drives.",
+  entry: "The adapter's code, TypeScript or JavaScript, inside the package.",
+  cli: "A command-line tool driven without code.",
+  normaliser: "A module inside the package whose default export turns a line of output into events; only with cli.",
+  capabilities: "What the agent can do; sessions are routed by it.",
+  access_modes: "How the agent may be reached and who pays.",
+  models: "Models a session may name.",
+  permissions: "What the adapter may do, once the operator grants it. Absent means nothing.",
+  defaults: "Values for sessions that do not say otherwise.",
+  config: "The plugin's own options.",
+};
+
+/**
+ * The JSON Schema (draft 2020-12) of `plugin.yaml`, for editors. It says also what {@link manifestSchema} leaves to
+ * the loader: exactly one of `entry` and `cli`.
+ */
+export function manifestJsonSchema(): Record<string, unknown> {
+  // A round trip drops the marks of the schema library, which are symbols, and makes the copy the caller's own.
+  const schema: Record<string, unknown> = JSON.parse(JSON.stringify(manifestSchema));
+  const properties = schema["properties"] as Record<string, Record<string, unknown>>;
+  for (const [key, description] of Object.entries(descriptions)) {
+    properties[key] = { description, ...properties[key] };
+  }
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    $id: "urn:bulkhead:plugin-manifest:1",
+    title: "Bulkhead plugin manifest",
+    description: "What a plugin is, what it needs and what it may do: plugin.yaml.",
+    ...schema,
+    properties,
+    oneOf: [
+      { required: ["entry"], properties: { cli: false, normaliser: false } },
+      { required: ["cli"], properties: { entry: false } },
+    ],
+  };
+}

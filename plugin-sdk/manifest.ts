@@ -1,0 +1,200 @@
+import { Type } from "@sinclair/typebox";
+import { type AccessMode, accessModeSchema } from "./access-modes.ts";
+import { type AgentCapabilities, agentCapabilitiesSchema } from "./capabilities.ts";
+import { type Permissions, permissionsSchema } from "./permissions.ts";
+import { closed, exactly, type SchemaOf } from "./schema.ts";
+
+/** A value's schema in the subset of JSON Schema that a plugin may use for its own options. */
+export interface OptionSchema {
+  type: "string" | "number" | "integer" | "boolean" | "array";
+  description?: string;
+  default?: string | number | boolean | string[];
+  enum?: (string | number)[];
+  minimum?: number;
+  maximum?: number;
+  min_length?: number;
+  max_length?: number;
+}
+
+/** The plugin's own options: a flat object. */
+export interface ConfigSchema {
+  type: "object";
+  properties: Record<string, OptionSchema>;
+  required?: string[];
+}
+
+/**
+ * One rule from a line of JSON to an event: if all of `when` match, the event is built from `event`. Every rule that
+ * matches gives its event, in the order of the rules.
+ */
+export interface MappingRule {
+  /** JSON path (`a.b.0.c`) to the value it must equal; `*` only asks that it is there. */
+  when: Record<string, string | number | boolean | null>;
+  /**
+   * Event fields, `type` as it stands. A string beginning with `$.` is read from the line by path; of one beginning
+   * with `$$` the second `$` and what follows is literal; anything else stands for itself, lists and objects too.
+   * A field that need not be there is left out when its path leads nowhere.
+   */
+  event: Record<string, unknown>;
+}
+
+/** What the exit of an agent's program can mean. */
+export type ExitMeaning = "completed" | "rate_limit" | "unavailable" | "timeout" | "refused" | "fatal";
+
+/** A command-line tool driven without code. */
+export interface CliTool {
+  /** A name or path, or one for each platform (`linux`, `darwin`, `win32`, `default`). */
+  binary: string | Record<string, string>;
+  /**
+   * Parsed once to an argument list, then filled argument by argument; never seen by a shell. It begins with
+   * `{binary}`; the other placeholders are `{model} {prompt} {prompt_file} {output_file} {workdir} {plugin_dir}`
+   * and `{params.x}`. `< {prompt_file}` feeds the file on standard input. With `{output_file}` the content of that
+   * file is the output, and what the tool prints is progress.
+   */
+  command_template: string;
+  /** Names clients use → names the tool takes; without it those of the manifest's `models`, else any. */
+  models?: Record<string, string>;
+  /** One of the names clients use; default: the first of them. */
+  default_model?: string;
+  /** Environment of the tool; `${VAR}` is read from the host, and an unset one is an error. */
+  env_vars?: Record<string, string>;
+  /** Arguments that print the version, and the text that must stand in it. */
+  version?: { args: string; contains?: string };
+  /** Arguments of a probe that exits 0 when logged in. */
+  auth?: { args: string; contains?: string };
+  output?: { format: "text" } | { format: "jsonl"; rules: MappingRule[] };
+  /**
+   * Texts that mean a rate limit where they stand in error output, beside the default ones. Never regular
+   * expressions: case does not count, and `*` stands for anything.
+   */
+  rate_limit?: string[];
+  /** What an exit code means. 0 is `completed` and all others `fatal` unless said otherwise here. */
+  exit_codes?: Record<string, ExitMeaning>;
+}
+
+/** A plugin's manifest, `plugin.yaml`. Either `entry` or `cli` is there, never both. */
+export interface Manifest {
+  manifest: 1;
+  id: string;
+  name: string;
+  version: string;
+  description: string;
+  license: string;
+  /** Semver range of the contract version this plugin was written for. */
+  host: string;
+  adapter_type: "agent" | "cli" | "acp" | "model" | "tool";
+  /** The adapter's code, TypeScript or JavaScript, inside the package. */
+  entry?: string;
+  cli?: CliTool;
+  /** A module inside the package whose default export turns a line of output into events. */
+  normaliser?: string;
+  capabilities: AgentCapabilities;
+  access_modes?: AccessMode[];
+  models?: string[];
+  permissions?: Permissions;
+  defaults?: { timeout_ms?: number; trust_tools?: boolean };
+  config?: ConfigSchema;
+}
+
+/** Version of this contract; a manifest's `host` range must allow it. */
+export const contractVersion = "1.0.0";
+
+const text = Type.String({ minLength: 1, maxLength: 1024 });
+const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
+const probe = Type.Object({ args: text, contains: Type.Optional(text) }, closed);
+
+/** What a plugin may be called: lowercase letters, digits and single hyphens, as in npm names. */
+export const idPattern = "^[a-z0-9]+(-[a-z0-9]+)*$";
+
+const option = Type.Object({
+  type: Type.Union([
+    Type.Literal("string"),
+    Type.Literal("number"),
+    Type.Literal("integer"),
+    Type.Literal("boolean"),
+    Type.Literal("array"),
+  ]),
+  description: Type.Optional(Type.String({ maxLength: 1024 })),
+  default: Type.Optional(
+    Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Array(Type.String(), { maxItems: 256 })]),
+  ),
+  enum: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Number()]), { minItems: 1, maxItems: 256 })),
+  minimum: Type.Optional(Type.Number()),
+  maximum: Type.Optional(Type.Number()),
+  min_length: Type.Optional(Type.Integer({ minimum: 0 })),
+  max_length: Type.Optional(Type.Integer({ minimum: 0 })),
+}, closed);
+
+const cli = Type.Object({
+  binary: Type.Union([text, Type.Record(Type.String({ minLength: 1, maxLength: 32 }), text)]),
+  command_template: Type.String({ minLength: 1, maxLength: 8192 }),
+  models: Type.Optional(Type.Record(text, text)),
+  default_model: Type.Optional(text),
+  env_vars: Type.Optional(Type.Record(text, Type.String({ maxLength: 8192 }))),
+  version: Type.Optional(probe),
+  auth: Type.Optional(probe),
+  output: Type.Optional(Type.Union([
+    Type.Object({ format: Type.Literal("text") }, closed),
+    Type.Object({
+      format: Type.Literal("jsonl"),
+      rules: Type.Array(
+        Type.Object({
+          when: Type.Record(text, Type.Union([scalar, Type.Null()])),
+          event: Type.Record(text, Type.Unknown()),
+        }, closed),
+        { maxItems: 256 },
+      ),
+    }, closed),
+  ])),
+  rate_limit: Type.Optional(Type.Array(text, { maxItems: 64 })),
+  exit_codes: Type.Optional(Type.Record(
+    Type.String({ minLength: 1, maxLength: 4 }),
+    Type.Union([
+      Type.Literal("completed"),
+      Type.Literal("rate_limit"),
+      Type.Literal("unavailable"),
+      Type.Literal("timeout"),
+      Type.Literal("refused"),
+      Type.Literal("fatal"),
+    ]),
+  )),
+}, closed);
+
+/** Checks {@link CliTool}; also what stands under `tools:` in the host manifest. */
+export const cliToolSchema: SchemaOf<CliTool> = exactly<CliTool>()(cli);
+
+/** Checks {@link Manifest}. That one of `entry` and `cli` is there is checked beside it. */
+export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
+  Type.Object({
+    manifest: Type.Literal(1),
+    id: Type.String({ pattern: idPattern, maxLength: 64 }),
+    name: Type.String({ minLength: 1, maxLength: 128 }),
+    version: Type.String({ minLength: 5, maxLength: 64 }),
+    description: text,
+    license: Type.String({ minLength: 1, maxLength: 64 }),
+    host: Type.String({ minLength: 1, maxLength: 64 }),
+    adapter_type: Type.Union([
+      Type.Literal("agent"),
+      Type.Literal("cli"),
+      Type.Literal("acp"),
+      Type.Literal("model"),
+      Type.Literal("tool"),
+    ]),
+    entry: Type.Optional(text),
+    cli: Type.Optional(cli),
+    normaliser: Type.Optional(text),
+    capabilities: agentCapabilitiesSchema,
+    access_modes: Type.Optional(Type.Array(accessModeSchema, { maxItems: 16 })),
+    models: Type.Optional(Type.Array(text, { maxItems: 256 })),
+    permissions: Type.Optional(permissionsSchema),
+    defaults: Type.Optional(Type.Object({
+      timeout_ms: Type.Optional(Type.Integer({ minimum: 1 })),
+      trust_tools: Type.Optional(Type.Boolean()),
+    }, closed)),
+    config: Type.Optional(Type.Object({
+      type: Type.Literal("object"),
+      properties: Type.Record(Type.String({ minLength: 1, maxLength: 64 }), option),
+      required: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 256 })),
+    }, closed)),
+  }, closed),
+);

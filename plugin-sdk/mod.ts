@@ -1,0 +1,162 @@
+export {
+  type AccessMode,
+  accessModeSchema,
+  type AccessModeStatus,
+  accessModeStatusSchema,
+  type ApiAccess,
+  type LocalAccess,
+  type Pricing,
+  type RateLimits,
+  type SubscriptionAccess,
+} from "./access-modes.ts";
+export { type AcpText, type AcpUpdate, toAcpUpdate } from "./acp-update.ts";
+export {
+  type AdapterClass,
+  type AdapterDefinition,
+  type AdapterEvents,
+  AgentAdapter,
+  defineAdapter,
+  requiredMembers,
+} from "./adapter.ts";
+export {
+  type ArgumentPattern,
+  type ArgumentPiece,
+  type ArgumentSlot,
+  formatArgumentPattern,
+  matchesArguments,
+  parseArgumentPattern,
+} from "./argument-pattern.ts";
+export {
+  availabilities,
+  type Availability,
+  type AvailabilityReport,
+  availabilityReportSchema,
+  type HealthStatus,
+  healthStatusSchema,
+} from "./availability.ts";
+export { type AgentCapabilities, agentCapabilitiesSchema } from "./capabilities.ts";
+export { CliAdapter, type ParsedLine, requiredCliMembers } from "./cli-adapter.ts";
+export type { AuthStatus } from "./cli-availability.ts";
+export { type CliCommand, type CollectedOutput, collectOutput, feedStdin, startCommand } from "./cli-command.ts";
+export { cliTool, type Normaliser } from "./cli-tool.ts";
+export {
+  argumentPatterns,
+  type CommandTemplate,
+  type CommandTemplateOptions,
+  fillCommandTemplate,
+  type FilledCommand,
+  parseArguments,
+  parseCommandTemplate,
+  type TemplatePiece,
+  type TemplatePlaceholder,
+  templatePlaceholders,
+  type TemplateValues,
+} from "./command-template.ts";
+export type {
+  AdapterContext,
+  AdapterLog,
+  AgentConfig,
+  FetchOptions,
+  FetchResponse,
+  FileAccess,
+  FileInfo,
+  KeyValueStore,
+  ProcessExit,
+  RunningProcess,
+  RunOptions,
+  TempFiles,
+} from "./context.ts";
+export { envReferences, expandEnv } from "./env-template.ts";
+export {
+  type ArtifactsEvent,
+  type AttemptFailedEvent,
+  type AttemptStartedEvent,
+  type CapabilityEvent,
+  type Envelope,
+  type FallbackEvent,
+  type GapEvent,
+  type HostEvent,
+  hostEventTypes,
+  type PermissionResolvedEvent,
+  type ProcessExitedEvent,
+  type ProcessSpawnedEvent,
+  type QueuedEvent,
+  type SessionEndedEvent,
+  type SessionStartedEvent,
+  type WorkerEvent,
+} from "./envelope.ts";
+export {
+  AdapterInitializationError,
+  BulkheadError,
+  type BulkheadErrorOptions,
+  type ErrorCode,
+  errorCodes,
+  type ErrorData,
+  errorDataOf,
+  errorFromData,
+  InvalidModelError,
+  isErrorCode,
+} from "./errors.ts";
+export {
+  type AdapterEvent,
+  adapterEventSchema,
+  adapterEventSchemas,
+  type AdapterEventType,
+  adapterEventTypes,
+  type AgentInfoEvent,
+  type CompletedEvent,
+  type ErrorEvent,
+  type FileChangeEvent,
+  type Json,
+  type OutputEvent,
+  type PermissionOption,
+  type PermissionRequestEvent,
+  type PlanEntry,
+  type PlanEvent,
+  type ProgressEvent,
+  type QuestionEvent,
+  type RateLimitEvent,
+  type ThinkingEvent,
+  type ToolCallEvent,
+  type ToolResultEvent,
+  type UnparsedEvent,
+  type UsageEvent,
+} from "./events.ts";
+export { checkMappingRules, mapJson, mapJsonLine, readPath } from "./jsonl-mapping.ts";
+export { splitLines, type SplitLinesOptions } from "./lines.ts";
+export { manifestJsonSchema } from "./manifest-json-schema.ts";
+export {
+  type CliTool,
+  cliToolSchema,
+  type ConfigSchema,
+  contractVersion,
+  type ExitMeaning,
+  idPattern,
+  type Manifest,
+  manifestSchema,
+  type MappingRule,
+  type OptionSchema,
+} from "./manifest.ts";
+export { mergeStreams } from "./merge-streams.ts";
+export { type NeutralKind, neutralKind, neutralKind as normalise, neutralKinds } from "./normalise.ts";
+export { type PermissionLimits, type Permissions, permissionsSchema, type RunPermission } from "./permissions.ts";
+export {
+  defaultRateLimitPatterns,
+  RateLimitDetector,
+  type RateLimitDetectorOptions,
+  type RateLimitPattern,
+} from "./rate-limit.ts";
+export { type Approval, type Budget, type SessionRequest, sessionRequestSchema } from "./request.ts";
+export {
+  type Artifact,
+  type AttemptReport,
+  type Outcome,
+  outcomeOf,
+  type Provenance,
+  type SessionResult,
+  type StopReason,
+  stopReasons,
+  type UsageReport,
+} from "./result.ts";
+export type { SchemaOf } from "./schema.ts";
+export { type ToolKind, toolKinds } from "./tool-kinds.ts";

@@ -1,0 +1,28 @@
+import type { AdapterEvent, AdapterEventType } from "./events.ts";
+
+/** What an event is, whoever's agent it comes from. */
+export type NeutralKind = "reasoning" | "tool-call" | "tool-result" | "output";
+
+/** The neutral kind of each event type; null for events that steer or report rather than say something. */
+export const neutralKinds: { readonly [T in AdapterEventType]: NeutralKind | null } = {
+  output: "output",
+  thinking: "reasoning",
+  tool_call: "tool-call",
+  tool_result: "tool-result",
+  file_change: null,
+  progress: null,
+  plan: null,
+  usage: null,
+  permission_request: null,
+  question: null,
+  rate_limit: null,
+  agent_info: null,
+  unparsed: null,
+  completed: null,
+  error: null,
+};
+
+/** The provider-neutral kind of an event, or null for a control event. */
+export function neutralKind(event: AdapterEvent): NeutralKind | null {
+  return neutralKinds[event.type];
+}

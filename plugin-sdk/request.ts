@@ -1,0 +1,103 @@
+import { Type } from "@sinclair/typebox";
+import { type Permissions, permissionsSchema } from "./permissions.ts";
+import { closed, exactly, type SchemaOf } from "./schema.ts";
+
+/** How tool use is answered when nobody is asked: see the session engine. */
+export type Approval = "ask" | "reads" | "edits" | "all" | "deny";
+
+/** Ceilings that end a session with that reason. */
+export interface Budget {
+  cost?: number;
+  tokens?: number;
+  turns?: number;
+  tool_calls?: number;
+}
+
+/**
+ * A call of `run_session`: a fresh, stateless session. Nothing of an earlier one is known to it,
+ * unless `continue_from` names the agent's own session.
+ */
+export interface SessionRequest {
+  /** Absolute path of the folder the agent works in. */
+  workdir: string;
+  prompt: string;
+  role?: "orchestrator" | "implementor";
+  model?: string;
+  /** Absent: the agent's default. `[]`: none. */
+  allowed_tools?: string[];
+  /** Files handed to the agent, relative to `workdir`. */
+  context_files?: string[];
+  system_prompt?: string;
+  max_turns?: number;
+  /** Total deadline. */
+  timeout_ms?: number;
+  /** Longest silence. */
+  idle_timeout_ms?: number;
+  /** Values for granted environment names. */
+  env?: Record<string, string>;
+  /** The agent's own id of the session to continue. */
+  continue_from?: string;
+  iteration?: number;
+  max_iterations?: number;
+  /** Narrows the effective permissions. Absent: no narrowing; an empty list: none of that kind. */
+  permissions?: Permissions;
+  approval?: Approval;
+  budget?: Budget;
+  /** Names of MCP servers that the operator registered. */
+  mcp_servers?: string[];
+  workspace?: "inplace" | "worktree";
+  retry?: "never" | "safe" | "always";
+  labels?: Record<string, string>;
+  /** Echoed in the result. */
+  task_id?: string;
+  idempotency_key?: string;
+  /** The adapter's own options, declared in its manifest's `config`. */
+  params?: Record<string, unknown>;
+}
+
+const count = Type.Integer({ minimum: 1 });
+const names = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 256 });
+const path = Type.String({ minLength: 1, maxLength: 4096 });
+
+/** Checks {@link SessionRequest}. The prompt's size is a limit of the host, not of the schema. */
+export const sessionRequestSchema: SchemaOf<SessionRequest> = exactly<SessionRequest>()(
+  Type.Object({
+    workdir: path,
+    prompt: Type.String(),
+    role: Type.Optional(Type.Union([Type.Literal("orchestrator"), Type.Literal("implementor")])),
+    model: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    allowed_tools: Type.Optional(names),
+    context_files: Type.Optional(Type.Array(path, { maxItems: 256 })),
+    system_prompt: Type.Optional(Type.String()),
+    max_turns: Type.Optional(count),
+    timeout_ms: Type.Optional(count),
+    idle_timeout_ms: Type.Optional(count),
+    env: Type.Optional(Type.Record(Type.String({ minLength: 1, maxLength: 256 }), Type.String())),
+    continue_from: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    iteration: Type.Optional(count),
+    max_iterations: Type.Optional(count),
+    permissions: Type.Optional(permissionsSchema),
+    approval: Type.Optional(
+      Type.Union([
+        Type.Literal("ask"),
+        Type.Literal("reads"),
+        Type.Literal("edits"),
+        Type.Literal("all"),
+        Type.Literal("deny"),
+      ]),
+    ),
+    budget: Type.Optional(Type.Object({
+      cost: Type.Optional(Type.Number({ minimum: 0 })),
+      tokens: Type.Optional(count),
+      turns: Type.Optional(count),
+      tool_calls: Type.Optional(Type.Integer({ minimum: 0 })),
+    }, closed)),
+    mcp_servers: Type.Optional(names),
+    workspace: Type.Optional(Type.Union([Type.Literal("inplace"), Type.Literal("worktree")])),
+    retry: Type.Optional(Type.Union([Type.Literal("never"), Type.Literal("safe"), Type.Literal("always")])),
+    labels: Type.Optional(Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.String({ maxLength: 256 }))),
+    task_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    params: Type.Optional(Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.Unknown())),
+  }, closed),
+);

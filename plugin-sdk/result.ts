@@ -1,0 +1,122 @@
+import type { ErrorData } from "./errors.ts";
+import type { AdapterEvent } from "./events.ts";
+import type { Permissions } from "./permissions.ts";
+import type { SessionRequest } from "./request.ts";
+
+/** How a session ended, coarsely. */
+export type Outcome = "completed" | "blocked" | "error";
+
+/** Every stop reason, under the outcome it belongs to. */
+export const stopReasons = {
+  completed: ["end_turn", "loop_complete"],
+  blocked: ["permission_deadline", "question_deadline", "refused"],
+  error: [
+    "interrupted",
+    "timeout",
+    "idle_timeout",
+    "budget_cost",
+    "budget_tokens",
+    "budget_turns",
+    "budget_tool_calls",
+    "rate_limit",
+    "unavailable",
+    "crash",
+    "host_restarted",
+    "fatal",
+  ],
+} as const;
+
+/** How a session ended, exactly. */
+export type StopReason = (typeof stopReasons)[Outcome][number];
+
+/** The outcome a stop reason belongs to. */
+export function outcomeOf(reason: StopReason): Outcome {
+  for (const outcome of Object.keys(stopReasons) as Outcome[]) {
+    if ((stopReasons[outcome] as readonly string[]).includes(reason)) return outcome;
+  }
+  throw new TypeError(`No outcome for stop reason "${reason}".`);
+}
+
+/** What a session used. Unknown is null, never zero. */
+export interface UsageReport {
+  tokens_in: number | null;
+  tokens_out: number | null;
+  tokens_cached: number | null;
+  cost: number | null;
+  currency: string | null;
+  model: string | null;
+  duration_ms: number;
+  /** `reported` by the agent, `estimated` by the host, or `unknown`. */
+  basis: "reported" | "estimated" | "unknown";
+}
+
+/** A path that the session changed, derived from git. */
+export interface Artifact {
+  /** Relative to the working directory, with `/`. */
+  path: string;
+  change: "created" | "modified" | "deleted" | "renamed" | "untracked";
+  /** The old path of a rename. */
+  from?: string;
+  kind: "file" | "symlink" | "submodule";
+  /** Hex digest of the content now; null for what was deleted and for submodules. */
+  sha256: string | null;
+  /** Bytes now; null for what was deleted and for submodules. */
+  bytes: number | null;
+}
+
+/** Where a result came from, complete enough to repeat it. Full on errors too. */
+export interface Provenance {
+  adapter_id: string;
+  adapter_version: string;
+  /** Hex SHA-256 of the one script that was evaluated; null if it never got that far. */
+  package_sha256: string | null;
+  grants: Permissions;
+  host_version: string;
+  runtime: string;
+  model: string | null;
+  prompt_sha256: string;
+  git_base: string | null;
+  git_head: string | null;
+}
+
+/** One try at a session on one adapter. */
+export interface AttemptReport {
+  attempt: number;
+  adapter_id: string;
+  started_at: string;
+  duration_ms: number;
+  error?: ErrorData;
+}
+
+/** What a session came to. */
+export interface SessionResult {
+  session_id: string;
+  task_id: string | null;
+  outcome: Outcome;
+  stop_reason: StopReason;
+  /** The agent's final text. */
+  output: string;
+  /**
+   * The session's normalised events, replayed from the journal. Left out of `session_ended` on the wire,
+   * where they have just passed.
+   */
+  events?: AdapterEvent[];
+  usage: UsageReport;
+  /**
+   * Paths changed while the session ran. They come from git alone, never from what the agent says;
+   * null where git cannot tell, and then `artifacts_reason` says why.
+   */
+  artifacts: Artifact[] | null;
+  artifacts_reason?: string;
+  /** Paths the agent claims to have changed and git does not show. */
+  claimed_only: string[];
+  /** 0 to 1, or null where the agent does not rate itself; 0 on error. */
+  confidence: number | null;
+  metadata: { tool_version: string | null; [key: string]: unknown };
+  provenance: Provenance;
+  requested: SessionRequest;
+  effective: { permissions: Permissions; model: string | null; timeout_ms: number; idle_timeout_ms: number };
+  iterations: number;
+  attempts: AttemptReport[];
+  error?: ErrorData;
+}

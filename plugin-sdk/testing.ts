@@ -1,0 +1,10 @@
+export {
+  type AdapterProbe,
+  type AdapterRun,
+  probeAdapter,
+  runAdapter,
+  type RunAdapterOptions,
+} from "./testing/run-adapter.ts";
+export { MemoryContext, type MemoryContextOptions, type RecordedLog } from "./testing/memory-context.ts";
+export { EventChecker } from "./testing/event-checker.ts";
+export type { RecordedCall, RecordedRun, ScriptedProcess, ScriptedResponse } from "./testing/scripts.ts";

@@ -1,0 +1,63 @@
+import { Value } from "@sinclair/typebox/value";
+import { type AdapterEvent, adapterEventSchemas, type AdapterEventType } from "../events.ts";
+
+/** Holds a session's events to the contract and says in sentences what breaks it. */
+export class EventChecker {
+  readonly violations: string[] = [];
+  readonly #openCalls = new Set<string>();
+  readonly #seenCalls = new Set<string>();
+  #count = 0;
+  #ended = false;
+
+  /** Takes the next event as it was yielded; gives it as it would reach a client, or null if it cannot. */
+  check(yielded: unknown): AdapterEvent | null {
+    this.#count++;
+    let event: unknown;
+    try {
+      // As on the way to the host: what JSON does not carry is lost.
+      event = JSON.parse(JSON.stringify(yielded) ?? "null");
+    } catch (error) {
+      this.#violate(`is not JSON: ${String(error)}`);
+      return null;
+    }
+    if (!this.#fits(event)) return null;
+    if (this.#ended) this.#violate(`of type "${event.type}" follows the last word`);
+    this.#follow(event);
+    return event;
+  }
+
+  /** Takes the end of the session. */
+  end(): void {
+    if (!this.#ended) this.violations.push('The session has no last word: no "completed" and no "error".');
+    for (const id of this.#openCalls) this.violations.push(`Tool call "${id}" has no result.`);
+  }
+
+  #fits(event: unknown): event is AdapterEvent {
+    const type: unknown = typeof event === "object" && event !== null ? Reflect.get(event, "type") : undefined;
+    if (typeof type !== "string" || !Object.hasOwn(adapterEventSchemas, type)) {
+      this.#violate(`has the unknown type ${JSON.stringify(type)}`);
+      return false;
+    }
+    const schema = adapterEventSchemas[type as AdapterEventType];
+    if (Value.Check(schema, event)) return true;
+    const fault = Value.Errors(schema, event).First();
+    this.#violate(`of type "${type}" does not fit its schema at "${fault?.path}": ${fault?.message}`);
+    return false;
+  }
+
+  #follow(event: AdapterEvent): void {
+    if (event.type === "completed" || event.type === "error") this.#ended = true;
+    if (event.type === "tool_call") {
+      if (this.#seenCalls.has(event.call_id)) this.#violate(`repeats the call_id "${event.call_id}"`);
+      this.#seenCalls.add(event.call_id);
+      this.#openCalls.add(event.call_id);
+    }
+    if (event.type === "tool_result" && !this.#openCalls.delete(event.call_id)) {
+      this.#violate(`answers no open tool call: "${event.call_id}"`);
+    }
+  }
+
+  #violate(fault: string): void {
+    this.violations.push(`Event ${this.#count} ${fault}.`);
+  }
+}

@@ -1,0 +1,164 @@
+import { Value } from "@sinclair/typebox/value";
+import { type AdapterClass, type AgentAdapter, requiredMembers } from "../adapter.ts";
+import { type AvailabilityReport, availabilityReportSchema } from "../availability.ts";
+import type { AgentConfig } from "../context.ts";
+import { BulkheadError, type ErrorData, errorDataOf } from "../errors.ts";
+import type { AdapterEvent } from "../events.ts";
+import type { SessionRequest } from "../request.ts";
+import { EventChecker } from "./event-checker.ts";
+import { MemoryContext, type MemoryContextOptions, type RecordedLog } from "./memory-context.ts";
+import type { RecordedCall } from "./scripts.ts";
+
+/** Options of {@link runAdapter}. */
+export interface RunAdapterOptions extends Omit<MemoryContextOptions, "signal"> {
+  /** What the adapter is initialised with, beside what the test gives by itself. */
+  config?: Partial<AgentConfig>;
+  /** Interrupts the session after the first event for which it is true. */
+  interruptWhen?: (event: AdapterEvent) => boolean;
+  /** Milliseconds the session may take; default 10,000. */
+  timeoutMs?: number;
+}
+
+/** What a session in a test came to. */
+export interface AdapterRun {
+  /** As a client would see them; those that do not fit the contract are left out. */
+  events: AdapterEvent[];
+  last: AdapterEvent | null;
+  /** What the adapter threw. */
+  error: ErrorData | null;
+  /** What breaks the contract, in sentences; empty for a sound adapter. */
+  violations: string[];
+  /** Everything the adapter asked for, in order. */
+  calls: RecordedCall[];
+  log: RecordedLog[];
+  /** Files at the end, by absolute path. */
+  files: Record<string, string>;
+  kv: Record<string, unknown>;
+}
+
+/** What a probe in a test came to. */
+export interface AdapterProbe {
+  report: AvailabilityReport;
+  violations: string[];
+  calls: RecordedCall[];
+  log: RecordedLog[];
+}
+
+/**
+ * Runs one session of an adapter in this process, in a world of the test's own: no program is started, no file or
+ * server is touched. It does what a host does: construct, `initialize`, `runSession`, `shutdown`.
+ * @throws {BulkheadError} `adapter_incomplete` naming the members the adapter lacks
+ */
+export async function runAdapter(
+  Adapter: AdapterClass,
+  request: Partial<SessionRequest> = {},
+  options: RunAdapterOptions = {},
+): Promise<AdapterRun> {
+  const stop = new AbortController();
+  const ctx = new MemoryContext({ ...options, signal: stop.signal });
+  const checker = new EventChecker();
+  const events: AdapterEvent[] = [];
+  const timer = setTimeout(
+    () => stop.abort(new BulkheadError("timeout", "The session took longer than its test allows.")),
+    options.timeoutMs ?? 10_000,
+  );
+  let error: ErrorData | null = null;
+  const adapter = construct(Adapter);
+  try {
+    await adapter.initialize(makeConfig(ctx, options.config));
+    const stream = adapter.runSession({ workdir: ctx.workdir, prompt: "Say hello.", ...request }, ctx);
+    for await (const yielded of untilAborted(stream, stop.signal)) {
+      for (const item of Array.isArray(yielded) ? yielded : [yielded]) {
+        const event = checker.check(item);
+        if (event?.type === "permission_request") ctx.offer(event.request_id, event.options);
+        if (!event) continue;
+        events.push(event);
+        if (stop.signal.aborted || !options.interruptWhen?.(event)) continue;
+        stop.abort(new BulkheadError("interrupted", "The test interrupted the session."));
+        await adapter.interrupt();
+      }
+    }
+    checker.end();
+  } catch (thrown) {
+    error = toData(thrown);
+  } finally {
+    clearTimeout(timer);
+    await adapter.shutdown();
+    ctx.close();
+  }
+  return {
+    events,
+    last: events.at(-1) ?? null,
+    error,
+    violations: checker.violations,
+    calls: ctx.calls,
+    log: ctx.records,
+    files: ctx.memory.all(),
+    kv: Object.fromEntries(ctx.values),
+  };
+}
+
+/**
+ * Asks an adapter in this process whether its agent is available, in a world of the test's own.
+ * @throws {BulkheadError} `adapter_incomplete` naming the members the adapter lacks, and what the adapter throws
+ */
+export async function probeAdapter(
+  Adapter: AdapterClass,
+  options: Omit<RunAdapterOptions, "interruptWhen" | "timeoutMs"> = {},
+): Promise<AdapterProbe> {
+  const ctx = new MemoryContext(options);
+  const adapter = construct(Adapter);
+  try {
+    await adapter.initialize(makeConfig(ctx, options.config));
+    const report = await adapter.isAvailable(ctx);
+    const violations = [...Value.Errors(availabilityReportSchema, report)].map((fault) =>
+      `The report does not fit its schema at "${fault.path}": ${fault.message}.`
+    );
+    return { report, violations, calls: ctx.calls, log: ctx.records };
+  } finally {
+    await adapter.shutdown();
+    ctx.close();
+  }
+}
+
+function construct(Adapter: AdapterClass): AgentAdapter {
+  const adapter = new Adapter();
+  const required: unknown = Reflect.get(Adapter, "requiredMembers");
+  const names: readonly string[] = Array.isArray(required) ? required : requiredMembers;
+  const missing = names.filter((name) => Reflect.get(adapter, name) === undefined);
+  if (missing.length === 0) return adapter;
+  throw new BulkheadError("adapter_incomplete", `Cannot run the adapter: it lacks ${missing.join(", ")}.`, {
+    details: { missing },
+  });
+}
+
+function makeConfig(ctx: MemoryContext, config: Partial<AgentConfig> | undefined): AgentConfig {
+  return { working_directory: ctx.workdir, access_modes: [], ...config };
+}
+
+/** Once aborted, an adapter has a second for its last words. */
+async function* untilAborted<T>(
+  stream: AsyncGenerator<T, void, void>,
+  signal: AbortSignal,
+): AsyncGenerator<T, void, void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener("abort", () => timer = setTimeout(() => reject(signal.reason), 1000), { once: true });
+  });
+  late.catch(() => {});
+  try {
+    for (;;) {
+      const next = await Promise.race([stream.next(), late]);
+      if (next.done) return;
+      yield next.value;
+    }
+  } finally {
+    clearTimeout(timer);
+    void stream.return().catch(() => {});
+  }
+}
+
+function toData(thrown: unknown): ErrorData {
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return errorDataOf(thrown) ?? { code: "fatal", message };
+}

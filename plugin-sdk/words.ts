@@ -1,0 +1,111 @@
+import { BulkheadError } from "./errors.ts";
+
+/** A piece of a word: text that stands for itself, or what stood between `{` and `}`. */
+export type Piece = { literal: string } | { slot: string; at: number };
+
+/** One word of a command line, or a sign that the line's reader gives a meaning to. */
+export type Word = { pieces: Piece[]; at: number } | { sign: string; at: number };
+
+/** Options of {@link splitWords}. */
+export interface SplitOptions {
+  /** What the line is called in errors, such as `command template`. */
+  name: string;
+  /** Texts that are signs where they stand outside quotes. */
+  signs?: readonly string[];
+}
+
+/**
+ * Splits a line into words at blanks. Single and double quotes group, a backslash makes the next character
+ * stand for itself, and `{…}` is a slot, also inside quotes.
+ * @throws {BulkheadError} `invalid_manifest` with the position, from 1, for what is not closed
+ */
+export function splitWords(line: string, options: SplitOptions): Word[] {
+  const reader = new LineReader(line, options);
+  const words: Word[] = [];
+  for (let word = reader.next(); word; word = reader.next()) words.push(word);
+  return words;
+}
+
+/** The error for a fault at a position of a line, counted from 0; the text counts from 1. */
+export function lineFault(name: string, fault: string, where: { at: number; hint?: string }): BulkheadError {
+  const position = where.at + 1;
+  return new BulkheadError("invalid_manifest", `Cannot read the ${name}: ${fault} at character ${position}.`, {
+    hint: where.hint,
+    details: { position },
+  });
+}
+
+class LineReader {
+  readonly #line: string;
+  readonly #options: SplitOptions;
+  #at = 0;
+
+  constructor(line: string, options: SplitOptions) {
+    this.#line = line;
+    this.#options = options;
+  }
+
+  next(): Word | null {
+    while (isBlank(this.#line[this.#at])) this.#at++;
+    const at = this.#at;
+    if (at >= this.#line.length) return null;
+    const sign = this.#sign();
+    if (sign === undefined) return { pieces: this.#readWord(), at };
+    this.#at += sign.length;
+    return { sign, at };
+  }
+
+  #readWord(): Piece[] {
+    const pieces: Piece[] = [];
+    let literal = "";
+    let quote = "";
+    let quoteAt = 0;
+    for (;;) {
+      const char = this.#line[this.#at];
+      if (char === undefined || (!quote && (isBlank(char) || this.#sign() !== undefined))) break;
+      if (char === "{") {
+        if (literal) pieces.push({ literal });
+        literal = "";
+        pieces.push(this.#readSlot());
+        continue;
+      }
+      if (char === "\\") literal += this.#readEscaped();
+      else if (quote === char) quote = "";
+      else if (!quote && (char === '"' || char === "'")) [quote, quoteAt] = [char, this.#at];
+      else literal += char;
+      this.#at++;
+    }
+    if (quote) throw lineFault(this.#options.name, `the quote ${quote} is not closed`, { at: quoteAt });
+    // Quotes around nothing are an empty argument.
+    if (literal || pieces.length === 0) pieces.push({ literal });
+    return pieces;
+  }
+
+  #readEscaped(): string {
+    this.#at++;
+    const char = this.#line[this.#at];
+    if (char !== undefined) return char;
+    throw lineFault(this.#options.name, "nothing follows the backslash", { at: this.#at - 1 });
+  }
+
+  #readSlot(): Piece {
+    const at = this.#at;
+    const end = this.#line.indexOf("}", at);
+    if (end < 0) {
+      throw lineFault(this.#options.name, 'the brace "{" is not closed', {
+        at,
+        hint: "Write \\{ for a brace as such.",
+      });
+    }
+    this.#at = end + 1;
+    return { slot: this.#line.slice(at + 1, end), at };
+  }
+
+  #sign(): string | undefined {
+    return this.#options.signs?.find((sign) => this.#line.startsWith(sign, this.#at));
+  }
+}
+
+function isBlank(char: string | undefined): boolean {
+  return char === " " || char === "\t" || char === "\n" || char === "\r";
+}
