@@ -1,0 +1,120 @@
+import type { Readable } from "node:stream";
+
+/** Bytes that are pulled, one read at a time. */
+export interface ByteReader {
+  /**
+   * The next piece, or null at the end.
+   * @throws whatever the source failed with
+   */
+  read(): Promise<Uint8Array | null>;
+  /** Nobody reads any more: the rest is thrown away. */
+  cancel(): void;
+  /** True once the source has given its last byte, read or not. */
+  readonly ended: boolean;
+}
+
+/** Options of {@link PullReader}. */
+export interface PullReaderOptions {
+  /** Bytes held for the reader before the source is paused. */
+  maxBuffered?: number;
+  /** Bytes in all; more make `tooLarge()` the reader's error. */
+  maxTotal?: number;
+  tooLarge?: () => Error;
+  /** `drain` reads on and throws away, so that a program does not stop at a full pipe; `destroy` closes the source. */
+  onCancel: "drain" | "destroy";
+}
+
+/** Turns a Node stream into a {@link ByteReader} with a bounded buffer; a full one pauses the source. */
+export class PullReader implements ByteReader {
+  #source: Readable;
+  #options: PullReaderOptions;
+  #maxBuffered: number;
+  #chunks: Uint8Array[] = [];
+  #buffered = 0;
+  #total = 0;
+  #ended = false;
+  #error: unknown = null;
+  #cancelled = false;
+  #wake: (() => void) | null = null;
+  #silence: { ms: number; timer: ReturnType<typeof setTimeout> } | null = null;
+
+  constructor(source: Readable, options: PullReaderOptions) {
+    this.#source = source;
+    this.#options = options;
+    this.#maxBuffered = options.maxBuffered ?? 256 * 1024;
+    source.on("error", (error) => this.#finish(error));
+    source.on("end", () => this.#finish(null));
+    source.on("close", () => this.#finish(null));
+    source.on("data", (chunk: Uint8Array) => this.#take(chunk));
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  async read(): Promise<Uint8Array | null> {
+    for (;;) {
+      const chunk = this.#chunks.shift();
+      if (chunk !== undefined) {
+        this.#buffered -= chunk.byteLength;
+        if (this.#buffered < this.#maxBuffered / 2 && !this.#ended) this.#source.resume();
+        return chunk;
+      }
+      if (this.#error !== null) throw this.#error;
+      if (this.#ended || this.#cancelled) return null;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  cancel(): void {
+    this.#cancelled = true;
+    this.#chunks = [];
+    this.#buffered = 0;
+    if (this.#options.onCancel === "destroy") this.#source.destroy();
+    else if (!this.#ended) this.#source.resume();
+    this.#wakeReader();
+  }
+
+  /**
+   * Ends the reading once nothing came for so long: a program that is gone may have left another one behind that holds
+   * its pipe open for ever.
+   */
+  endAfterSilence(ms: number): void {
+    if (this.#ended) return;
+    const timer = setTimeout(() => {
+      if (this.#buffered >= this.#maxBuffered) return this.endAfterSilence(ms);
+      this.#source.destroy();
+      this.#finish(null);
+    }, ms);
+    this.#silence = { ms, timer };
+  }
+
+  #take(chunk: Uint8Array): void {
+    if (this.#ended) return;
+    this.#silence?.timer.refresh();
+    this.#total += chunk.byteLength;
+    if (this.#total > (this.#options.maxTotal ?? Infinity)) {
+      this.#finish(this.#options.tooLarge?.() ?? new RangeError("The stream is larger than allowed."));
+      this.#source.destroy();
+      return;
+    }
+    if (this.#cancelled) return;
+    this.#chunks.push(chunk);
+    this.#buffered += chunk.byteLength;
+    if (this.#buffered >= this.#maxBuffered) this.#source.pause();
+    this.#wakeReader();
+  }
+
+  #finish(error: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#error = error;
+    if (this.#silence !== null) clearTimeout(this.#silence.timer);
+    this.#wakeReader();
+  }
+
+  #wakeReader(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+}

@@ -1,0 +1,28 @@
+import process from "node:process";
+
+/** Which of the two runtimes this is. */
+export const runtimeName: "node" | "deno" = "Deno" in globalThis ? "deno" : "node";
+
+/** The runtime's name and version, such as `node 20.19.0`. */
+export const runtimeVersion: string = runtimeName === "deno"
+  ? `deno ${process.versions["deno"]}`
+  : `node ${process.versions.node}`;
+
+/** `linux`, `darwin` or `win32`. */
+export const platform: string = process.platform;
+
+/** Path of the running runtime's executable. */
+export const execPath: string = process.execPath;
+
+/** Value of one of the host's own environment variables. */
+export function hostEnv(name: string): string | undefined {
+  return process.env[name];
+}
+
+/** Id of this process. */
+export const pid: number = process.pid;
+
+/** The folder the host was started in. */
+export function workingDirectory(): string {
+  return process.cwd();
+}

@@ -1,0 +1,105 @@
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import process from "node:process";
+import { hasMark, holdsMark } from "./process-mark.ts";
+
+/** One process of the system. */
+export interface ProcessRow {
+  pid: number;
+  ppid: number;
+  pgid: number;
+  /** Session id; 0 where it is not known. */
+  sid: number;
+  /** When it started, only to be compared: with the pid it names one process for ever. */
+  start: string;
+  /** Dead, but not yet collected by its parent. */
+  zombie: boolean;
+}
+
+/** A process, and whether it was started with the mark that was looked for. */
+export interface MarkedRow extends ProcessRow {
+  marked: boolean;
+}
+
+/**
+ * All processes that can be seen now; null when neither `/proc` may be read (Deno wants all permissions for it) nor
+ * `ps` can be run. Reads in slices, so that a long list does not hold up the event loop.
+ */
+export async function listProcesses(mark: string): Promise<MarkedRow[] | null> {
+  const pids = listProc();
+  if (pids === null) return parsePs(await runPs(), mark);
+  const rows: MarkedRow[] = [];
+  for (const [index, pid] of pids.entries()) {
+    const row = readRow(pid);
+    if (row !== null) rows.push({ ...row, marked: hasMark(pid, mark) });
+    if (index % 64 === 63) await new Promise((resolve) => setImmediate(resolve));
+  }
+  return rows;
+}
+
+/** One process, where `/proc` can be read and has it; else null. */
+export function readRow(pid: number): ProcessRow | null {
+  try {
+    return parseStat(readFileSync(`/proc/${pid}/stat`, "latin1"));
+  } catch {
+    return null;
+  }
+}
+
+/** Start of a process as {@link readRow} has it. */
+export function processStart(pid: number): string | null {
+  return readRow(pid)?.start ?? null;
+}
+
+/** Reads the text of `/proc/<pid>/stat` (proc_pid_stat(5)); the name in brackets may itself hold brackets and blanks. */
+export function parseStat(text: string): ProcessRow | null {
+  const pid = Number.parseInt(text, 10);
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const [state, ppid, pgid, sid] = fields;
+  const start = fields[19];
+  if (!Number.isInteger(pid) || state === undefined || start === undefined) return null;
+  return {
+    pid,
+    ppid: Number(ppid),
+    pgid: Number(pgid),
+    sid: Number(sid),
+    start,
+    zombie: state === "Z" || state === "X",
+  };
+}
+
+/** Reads lines of pid, parent, group, session, state, start (five words), arguments and environment; null for none. */
+export function parsePs(text: string, mark: string): MarkedRow[] | null {
+  const rows = text.split("\n").flatMap((line) => {
+    const [pid, ppid, pgid, sid, state, ...rest] = line.trim().split(/\s+/);
+    if (pid === undefined || state === undefined || !/^\d+$/.test(pid)) return [];
+    const start = rest.slice(0, 5).join(" ");
+    const marked = holdsMark(rest.slice(5).join("\0"), mark);
+    const zombie = state.startsWith("Z");
+    return [{ pid: Number(pid), ppid: Number(ppid), pgid: Number(pgid), sid: Number(sid), start, zombie, marked }];
+  });
+  return rows.length === 0 ? null : rows;
+}
+
+function listProc(): number[] | null {
+  if (process.platform !== "linux") return null;
+  try {
+    return readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map(Number);
+  } catch {
+    return null;
+  }
+}
+
+/** Has `ps` print what {@link parsePs} reads. The `e` (procps) and `-E` (BSD) add the environment. */
+function runPs(): Promise<string> {
+  const args = process.platform === "linux"
+    ? ["axeww", "-o", "pid=,ppid=,pgid=,sid=,stat=,lstart=,args="]
+    : ["-A", "-E", "-ww", "-o", "pid=,ppid=,pgid=,pgid=,stat=,lstart=,command="];
+  return new Promise((resolve) => {
+    execFile("/bin/ps", args, {
+      env: { LC_ALL: "C", PATH: "/bin:/usr/bin" },
+      maxBuffer: 64 * 1024 * 1024,
+      timeout: 5000,
+    }, (_error, stdout) => resolve(stdout));
+  });
+}

@@ -1,0 +1,181 @@
+import process from "node:process";
+import { listProcesses, type MarkedRow, type ProcessRow, readRow } from "./process-rows.ts";
+
+/** The first process of a tree. */
+export interface TreeRoot {
+  pid: number;
+  /** As `ChildProcess.startTime` gave it. A process of this pid that started at another time is not touched. */
+  startTime?: string | null;
+}
+
+/** Options of {@link killTree}. */
+export interface KillTreeOptions extends TreeRoot {
+  /** Mark in the environment of the tree; see `process-mark.ts`. */
+  mark: string;
+  /** From SIGTERM to SIGKILL. */
+  graceMs: number;
+}
+
+/** Options of {@link killTrees}. */
+export interface KillTreesOptions {
+  roots: readonly TreeRoot[];
+  mark: string;
+  graceMs: number;
+}
+
+const procIsReadable = readRow(process.pid) !== null;
+const pollMs = 10;
+const rescanMs = 200;
+/** After this long a process that SIGKILL does not end hangs in the kernel, and waiting would block a shutdown. */
+const giveUpMs = 5000;
+
+/**
+ * Ends a program with everything it started: SIGTERM to its group and to every descendant, SIGKILL to what is left
+ * after the grace. Resolves as soon as all are gone. Never throws.
+ *
+ * Descendants are found by parent, by process group and session, and by mark: agents give their tools groups of their
+ * own, and a parent's death hands its children to process 1.
+ */
+export function killTree(options: KillTreeOptions): Promise<void> {
+  const { mark, graceMs, ...root } = options;
+  return killTrees({ roots: [root], mark, graceMs });
+}
+
+/** {@link killTree} for several programs with one mark, in one sweep. */
+export async function killTrees(options: KillTreesOptions): Promise<void> {
+  const tree = new Tree(options);
+  const killAt = Date.now() + options.graceMs;
+  const giveUpAt = killAt + giveUpMs;
+  let live = await tree.scan();
+  let scannedAt = Date.now();
+  terminate(live, { roots: options.roots, before: [] });
+  while (live.length > 0 && Date.now() < killAt) {
+    await sleep(Math.min(pollMs, Math.max(1, killAt - Date.now())));
+    const seen = live;
+    live = live.filter(isAlive);
+    if (live.length > 0 && Date.now() - scannedAt < rescanMs) continue;
+    live = await tree.scan();
+    scannedAt = Date.now();
+    terminate(live, { roots: [], before: seen });
+  }
+  while (live.length > 0 && Date.now() < giveUpAt) {
+    for (const row of live) signal(row, "SIGKILL");
+    await sleep(pollMs);
+    live = await tree.scan();
+  }
+}
+
+/** Remembers what belonged to the tree, so that a process stays known when its parent is gone. */
+class Tree {
+  #roots: readonly TreeRoot[];
+  #mark: string;
+  #known = new Map<number, string>();
+
+  constructor({ roots, mark }: KillTreesOptions) {
+    this.#roots = roots;
+    this.#mark = mark;
+  }
+
+  /** All living processes of the tree. */
+  async scan(): Promise<ProcessRow[]> {
+    const all = await listProcesses(this.#mark);
+    if (all === null) return this.#roots.flatMap(wholeGroup);
+    const rows = all.filter((row) => !row.zombie);
+    const spared = ownLine(rows);
+    const byPid = new Map(rows.map((row) => [row.pid, row]));
+    const roots = this.#roots.filter((root) => !spared.has(root.pid) && isSame(root, byPid.get(root.pid)));
+    const leaders = new Set(roots.map(({ pid }) => pid));
+    for (const pid of this.#known.keys()) {
+      if (!byPid.has(pid)) leaders.add(pid);
+    }
+    const members = new Map<number, ProcessRow>();
+    for (let before = -1; before !== members.size;) {
+      before = members.size;
+      for (const row of rows) {
+        if (members.has(row.pid) || spared.has(row.pid)) continue;
+        if (!this.#belongs(row, leaders)) continue;
+        members.set(row.pid, row);
+        leaders.add(row.pid);
+      }
+    }
+    for (const row of members.values()) this.#known.set(row.pid, row.start);
+    return [...members.values()];
+  }
+
+  #belongs(row: MarkedRow, leaders: ReadonlySet<number>): boolean {
+    return leaders.has(row.pid) || leaders.has(row.ppid) || leaders.has(row.pgid) || leaders.has(row.sid) ||
+      this.#known.get(row.pid) === row.start || row.marked;
+  }
+}
+
+/**
+ * This process, all it descends from, and process 1: neither signalled nor taken for the root of a tree, whatever was
+ * asked for. Everything that lost its parent is a child of process 1.
+ */
+function ownLine(rows: readonly ProcessRow[]): Set<number> {
+  const parents = new Map(rows.map((row) => [row.pid, row.ppid]));
+  const line = new Set([0, 1]);
+  for (let pid: number | undefined = process.pid; pid !== undefined && !line.has(pid); pid = parents.get(pid)) {
+    line.add(pid);
+  }
+  return line;
+}
+
+/** Where no list can be had: a root's group as one row, by the negative number that `kill` knows it by. */
+function wholeGroup({ pid }: TreeRoot): ProcessRow[] {
+  if (pid <= 1 || pid === process.pid || !canSignal(-pid)) return [];
+  return [{ pid: -pid, ppid: 0, pgid: pid, sid: pid, start: "", zombie: false }];
+}
+
+/** False when the pid belongs to another process by now. A root that is gone may still have a group. */
+function isSame(root: TreeRoot, row: ProcessRow | undefined): boolean {
+  return row === undefined || root.startTime === undefined || root.startTime === null || row.start === root.startTime;
+}
+
+/**
+ * SIGTERM once for each: whole groups at a time where the root leads one, since a launcher may ignore what is sent to
+ * it alone, and some programs take a second SIGTERM for "at once".
+ */
+function terminate(
+  rows: readonly ProcessRow[],
+  { roots, before }: { roots: readonly TreeRoot[]; before: readonly ProcessRow[] },
+): void {
+  const groups = new Set(roots.map(({ pid }) => pid).filter((pid) => rows.some((row) => row.pgid === pid)));
+  for (const group of groups) send(-group, "SIGTERM");
+  const done = new Set(before.map((row) => row.pid));
+  for (const row of rows) {
+    if (!groups.has(row.pgid) && !done.has(row.pid)) signal(row, "SIGTERM");
+  }
+}
+
+/** Looks again right before the signal, so that a pid which was given away meanwhile is left alone. */
+function signal(row: ProcessRow, name: "SIGTERM" | "SIGKILL"): void {
+  if (isAlive(row)) send(row.pid, name);
+}
+
+function isAlive(row: ProcessRow): boolean {
+  if (!procIsReadable) return canSignal(row.pid);
+  const now = readRow(row.pid);
+  return now !== null && !now.zombie && now.start === row.start;
+}
+
+function canSignal(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function send(pid: number, name: "SIGTERM" | "SIGKILL"): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It is gone already, or belongs to another user: nothing more can be done.
+  }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,7 @@
+import { execPath, runtimeName } from "./platform.ts";
+
+/** The command that runs a script with the runtime of this host: program, then the arguments before the script. */
+export function runtimeCommand(): { file: string; prefix: string[] } {
+  if (runtimeName === "node") return { file: execPath, prefix: [] };
+  return { file: execPath, prefix: ["run", "--no-prompt", "--allow-read", "--allow-write", "--allow-env"] };
+}

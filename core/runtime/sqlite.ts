@@ -1,0 +1,75 @@
+import { open } from "node:fs/promises";
+import { createRequire } from "node:module";
+import type Database from "libsql";
+
+/** A value in a row. */
+export type SqlValue = string | number | null;
+
+/** A prepared statement. It runs at once, on this thread. */
+export interface SqlStatement {
+  run(...values: SqlValue[]): { changes: number };
+  /** The first row, as an object; undefined when there is none. */
+  get(...values: SqlValue[]): unknown;
+}
+
+/** An open database file. */
+export interface SqliteFile {
+  /** Runs statements at once, on this thread. */
+  exec(sql: string): void;
+  prepare(sql: string): SqlStatement;
+  /** Runs statements through a second connection, on another thread. */
+  execAside(sql: string): Promise<void>;
+  close(): void;
+}
+
+/** Options of {@link openSqlite}. */
+export interface SqliteOptions {
+  /** How long a statement waits for another process that holds a lock. */
+  busyTimeoutMs: number;
+}
+
+interface AsideDatabase {
+  exec(sql: string): Promise<void>;
+  close(): void;
+}
+
+interface Modules {
+  Sync: typeof Database;
+  Aside: new (file: string, options: { timeout: number }) => AsideDatabase;
+}
+
+/**
+ * Opens a database file; makes it when there is none, readable by its owner alone. Its folder must exist. The library
+ * is native code and is loaded at the first call.
+ * @throws {Error} of the file system, or of SQLite with a `code` such as `SQLITE_NOTADB`
+ */
+export async function openSqlite(file: string, options: SqliteOptions): Promise<SqliteFile> {
+  await makeFile(file);
+  const { Sync, Aside } = loadLibrary();
+  const database = new Sync(file, { timeout: options.busyTimeoutMs });
+  const aside = new Aside(file, { timeout: options.busyTimeoutMs });
+  return {
+    exec: (sql) => void database.exec(sql),
+    prepare: (sql) => database.prepare(sql),
+    execAside: (sql) => aside.exec(sql),
+    close() {
+      aside.close();
+      database.close();
+    },
+  };
+}
+
+/** Left to SQLite, the file would be readable for all, and a failure be no more than a number. */
+async function makeFile(file: string): Promise<void> {
+  try {
+    // Never opens a file that exists: closing it again would drop this process's locks on it.
+    await (await open(file, "wx", 0o600)).close();
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  }
+}
+
+function loadLibrary(): Modules {
+  const require = createRequire(import.meta.url);
+  return { Sync: require("libsql"), Aside: require("libsql/promise") };
+}

@@ -1,0 +1,116 @@
+import { Buffer } from "node:buffer";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+
+/** One of the program's two outputs. */
+export interface TextSink {
+  readonly isTty: boolean;
+  /** Columns of the terminal; 0 where there is none. */
+  readonly columns: number;
+  /** Resolves when the reader can take more. Never rejects: what a gone reader does not read is dropped. */
+  write(text: string): Promise<void>;
+  /** Resolves when everything written has been handed over. */
+  flush(): Promise<void>;
+  /** Aborts when the reader is gone, as with `| head`. */
+  readonly closed: AbortSignal;
+}
+
+/** The program's input. */
+export interface TextSource {
+  readonly isTty: boolean;
+  /**
+   * All text until the input ends.
+   * @throws {BulkheadError} `too_large` beyond `maxBytes`
+   */
+  readAll(maxBytes: number): Promise<string>;
+  /** One line without its end; null when the input has ended or the signal aborts. */
+  readLine(signal?: AbortSignal): Promise<string | null>;
+}
+
+/** The process's standard output. */
+export function standardOutput(): TextSink {
+  return sinkOf(process.stdout);
+}
+
+/** The process's standard error. */
+export function standardError(): TextSink {
+  return sinkOf(process.stderr);
+}
+
+/** The process's standard input. */
+export function standardInput(): TextSource {
+  const stdin = process.stdin;
+  return {
+    isTty: stdin.isTTY === true,
+    readAll: (maxBytes) => readAll(stdin, maxBytes),
+    readLine: (signal) => readLine(stdin, signal),
+  };
+}
+
+function sinkOf(stream: NodeJS.WriteStream): TextSink {
+  const gone = new AbortController();
+  stream.on("error", () => gone.abort());
+  return {
+    isTty: stream.isTTY === true,
+    get columns() {
+      return stream.columns ?? 0;
+    },
+    closed: gone.signal,
+    write(text) {
+      if (gone.signal.aborted || stream.write(text)) return Promise.resolve();
+      return drained(stream, gone.signal);
+    },
+    flush() {
+      if (gone.signal.aborted) return Promise.resolve();
+      return new Promise((resolve) => {
+        gone.signal.addEventListener("abort", () => resolve(), { once: true });
+        stream.write("", () => resolve());
+      });
+    },
+  };
+}
+
+function drained(stream: NodeJS.WriteStream, gone: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      stream.off("drain", done);
+      gone.removeEventListener("abort", done);
+      resolve();
+    };
+    stream.on("drain", done);
+    gone.addEventListener("abort", done);
+  });
+}
+
+async function readAll(stdin: NodeJS.ReadStream, maxBytes: number): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of stdin) {
+    const chunk = typeof piece === "string" ? Buffer.from(piece) : piece as Uint8Array;
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) {
+      throw new BulkheadError("too_large", `Standard input is larger than ${maxBytes} bytes.`);
+    }
+    pieces.push(chunk);
+  }
+  return Buffer.concat(pieces).toString("utf8");
+}
+
+function readLine(stdin: NodeJS.ReadStream, signal?: AbortSignal): Promise<string | null> {
+  if (signal?.aborted) return Promise.resolve(null);
+  // Without `terminal` the line is the kernel's: Ctrl-C stays a signal, and no escape sequence is sent.
+  const lines = createInterface({ input: stdin, terminal: false });
+  return new Promise((resolve) => {
+    const settle = (line: string | null): void => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve(line);
+      lines.close();
+      stdin.pause();
+    };
+    const onAbort = (): void => settle(null);
+    signal?.addEventListener("abort", onAbort);
+    lines.once("line", settle);
+    lines.once("close", () => settle(null));
+  });
+}

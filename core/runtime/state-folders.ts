@@ -1,0 +1,33 @@
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import process from "node:process";
+
+/** Where Bulkhead keeps things, each an absolute path; none is made here. */
+export interface StateFolders {
+  /** The operator's own host manifest. */
+  config: string;
+  /** Installed plugins. */
+  data: string;
+  /** The journal and what else must outlive the host. */
+  state: string;
+  /** What can be made again. */
+  cache: string;
+}
+
+/**
+ * Folders by the XDG Base Directory Specification 0.8, on every system. As it says, a variable that is empty or
+ * not absolute counts as unset.
+ */
+export function stateFolders(env: Readonly<Record<string, string | undefined>> = process.env): StateFolders {
+  const home = env["HOME"] && isAbsolute(env["HOME"]) ? env["HOME"] : homedir();
+  const folder = (variable: string, ...fallback: string[]) => {
+    const set = env[variable];
+    return join(set && isAbsolute(set) ? set : join(home, ...fallback), "bulkhead");
+  };
+  return {
+    config: folder("XDG_CONFIG_HOME", ".config"),
+    data: folder("XDG_DATA_HOME", ".local", "share"),
+    state: folder("XDG_STATE_HOME", ".local", "state"),
+    cache: folder("XDG_CACHE_HOME", ".cache"),
+  };
+}

@@ -1,0 +1,57 @@
+import process from "node:process";
+import { hostEnv } from "./platform.ts";
+import { standardError, standardInput, standardOutput, type TextSink, type TextSource } from "./standard-streams.ts";
+
+/** What a command-line program has of the world around it. Passed from the top, so that tests can pass their own. */
+export interface Terminal {
+  /** Arguments after the program's own name. */
+  readonly args: readonly string[];
+  /** Absolute path of the folder it was started in. */
+  readonly cwd: string;
+  readonly stdin: TextSource;
+  readonly stdout: TextSink;
+  readonly stderr: TextSink;
+  /** Whether to colour standard output, and standard error. */
+  readonly colours: { stdout: boolean; stderr: boolean };
+  env(name: string): string | undefined;
+  /** Calls the handler for each SIGINT, SIGTERM and SIGHUP, in place of dying from it. Returns how to stop that. */
+  onInterrupt(handler: () => void): () => void;
+  /** Ends the process at once. */
+  exit(code: number): void;
+}
+
+/** The terminal, or pipes, of this process. */
+export function openTerminal(): Terminal {
+  const stdout = standardOutput();
+  const stderr = standardError();
+  return {
+    args: process.argv.slice(2),
+    cwd: process.cwd(),
+    stdin: standardInput(),
+    stdout,
+    stderr,
+    colours: { stdout: wantsColours(stdout.isTty, hostEnv), stderr: wantsColours(stderr.isTty, hostEnv) },
+    env: hostEnv,
+    onInterrupt,
+    exit: (code) => process.exit(code),
+  };
+}
+
+/**
+ * Whether to colour an output: `FORCE_COLOR` first, then `NO_COLOR` (see no-color.org), `TERM=dumb`, and last
+ * whether a terminal reads it.
+ */
+export function wantsColours(isTty: boolean, env: (name: string) => string | undefined): boolean {
+  const forced = env("FORCE_COLOR");
+  if (forced !== undefined) return forced !== "0" && forced !== "false";
+  if (env("NO_COLOR")) return false;
+  return isTty && env("TERM") !== "dumb";
+}
+
+function onInterrupt(handler: () => void): () => void {
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  for (const signal of signals) process.on(signal, handler);
+  return () => {
+    for (const signal of signals) process.off(signal, handler);
+  };
+}

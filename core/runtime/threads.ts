@@ -1,0 +1,63 @@
+import { MessageChannel, type MessagePort } from "node:worker_threads";
+import process from "node:process";
+import { getHeapStatistics } from "node:v8";
+
+/** One end of a channel between threads that carries only bytes. */
+export interface BytePort {
+  /** Sends bytes and gives up their buffer: a copied view costs more than the message on one of the runtimes. */
+  post(bytes: Uint8Array<ArrayBuffer>): void;
+  onBytes(take: (bytes: Uint8Array) => void): void;
+  onClose(take: () => void): void;
+  close(): void;
+}
+
+/** A port as it is handed to another thread; opaque outside this room. */
+export type RawPort = MessagePort;
+
+/** Two connected ports. */
+export function portPair(): { port1: RawPort; port2: RawPort } {
+  return new MessageChannel();
+}
+
+/** Wraps a raw port. What arrives and is not bytes is thrown away: only bytes are ever sent. */
+export function bytePort(port: RawPort): BytePort {
+  return {
+    post(bytes) {
+      port.postMessage({ buffer: bytes.buffer, length: bytes.byteLength }, [bytes.buffer]);
+    },
+    onBytes(take) {
+      port.on("message", (message: { buffer: ArrayBuffer; length: number }) => {
+        if (message?.buffer instanceof ArrayBuffer) take(new Uint8Array(message.buffer, 0, message.length));
+      });
+    },
+    onClose(take) {
+      port.on("close", take);
+    },
+    close() {
+      port.close();
+    },
+  };
+}
+
+/** Takes what is thrown or rejected in this thread and nobody catches, in place of the runtime's own way out. */
+export function onUncaught(take: (thrown: unknown, origin: "exception" | "rejection") => void): void {
+  process.on("uncaughtException", (thrown: unknown) => {
+    take(thrown, "exception");
+  });
+  process.on("unhandledRejection", (reason: unknown) => {
+    take(reason, "rejection");
+  });
+}
+
+/**
+ * Heap limit of this thread, in bytes. One of the runtimes answers a full heap by raising the limit and cutting off
+ * the code that ran, without a word to anyone: a limit that has grown is the only sign of it.
+ */
+export function heapLimitBytes(): number {
+  return getHeapStatistics().heap_size_limit;
+}
+
+/** Ends this thread, or this process when it is the main thread. */
+export function exitThread(code: number): never {
+  process.exit(code);
+}
