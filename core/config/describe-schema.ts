@@ -1,0 +1,60 @@
+/** The keywords of JSON Schema that our schemas use. */
+export interface SchemaShape {
+  type?: string;
+  const?: unknown;
+  enum?: unknown[];
+  anyOf?: SchemaShape[];
+  oneOf?: SchemaShape[];
+  properties?: Record<string, SchemaShape>;
+  additionalProperties?: SchemaShape | boolean;
+  items?: SchemaShape;
+  minLength?: number;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  minItems?: number;
+  maxItems?: number;
+  pattern?: string;
+}
+
+/** What a schema asks for, in words: `string`, `integer of at least 1`, `"a" or "b"`, `a list`, `a map`. */
+export function describeSchema(shape: SchemaShape): string {
+  if (shape.const !== undefined) return JSON.stringify(shape.const);
+  const branches = shape.anyOf ?? shape.oneOf;
+  if (branches) return [...new Set(branches.map(describeSchema))].join(" or ");
+  if (shape.enum) return shape.enum.map((value) => JSON.stringify(value)).join(" or ");
+  switch (shape.type) {
+    case "string":
+      return `string${patternText(shape.pattern)}${rangeText(shape.minLength, shape.maxLength, " characters")}`;
+    case "integer":
+    case "number":
+      return `${shape.type}${rangeText(shape.minimum, shape.maximum, "")}`;
+    case "array":
+      return `a list${rangeText(shape.minItems, shape.maxItems, " items")}`;
+    case "object":
+      return "a map";
+    case "null":
+      return "nothing";
+    default:
+      return shape.type ?? "a value";
+  }
+}
+
+/** JSON Schema's name for the kind of a value. */
+export function jsonKind(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
+function patternText(pattern: string | undefined): string {
+  return pattern === undefined ? "" : ` matching ${pattern}`;
+}
+
+function rangeText(least: number | undefined, most: number | undefined, unit: string): string {
+  // "At least one character" goes without saying, and the greatest safe integer is no limit anyone set.
+  const ends = most === undefined || most === Number.MAX_SAFE_INTEGER ? undefined : most;
+  const starts = least === Number.MIN_SAFE_INTEGER || (unit !== "" && least === 0) ? undefined : least;
+  if (starts !== undefined && ends !== undefined) return ` of ${starts} to ${ends}${unit}`;
+  if (starts !== undefined) return ` of at least ${starts}${unit}`;
+  return ends === undefined ? "" : ` of at most ${ends}${unit}`;
+}

@@ -1,0 +1,106 @@
+import { z } from "zod";
+import { cliToolSchema, idPattern } from "../../plugin-sdk/manifest.ts";
+import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import type { HostManifest, PluginSettings } from "./host-manifest.ts";
+import { defaultLimits, type Limits } from "./limits.ts";
+import { reservedIds } from "./reserved-ids.ts";
+
+const line = z.string().min(1).max(1024);
+const name = z.string().min(1).max(256);
+const names = z.array(name).max(64);
+const positive = z.int().min(1);
+
+const run = z.union([
+  line.transform((binary) => ({ binary })),
+  z.strictObject({
+    binary: line,
+    args: z.array(z.string().max(4096)).max(64).exactOptional(),
+    env: names.exactOptional(),
+  }),
+]);
+
+const permissions: z.ZodType<Permissions> = z.strictObject({
+  run: z.array(run).max(64).exactOptional(),
+  read: z.array(line).max(64).exactOptional(),
+  write: z.array(line).max(64).exactOptional(),
+  net: names.exactOptional(),
+  env: names.exactOptional(),
+  secrets: names.exactOptional(),
+  kv: z.boolean().exactOptional(),
+  limits: z.strictObject({
+    children: positive.exactOptional(),
+    file_bytes: positive.exactOptional(),
+    response_bytes: positive.exactOptional(),
+  }).exactOptional(),
+});
+
+const limits: z.ZodType<Partial<Limits>> = z.strictObject(
+  Object.fromEntries(Object.keys(defaultLimits).map((key) => [key, positive.exactOptional()])),
+);
+
+const id = z.string().regex(new RegExp(idPattern)).max(64).refine((text) => !reservedIds.includes(text), {
+  params: { expected: `an id other than ${reservedIds.join(", ")}` },
+});
+
+// An id alone, with nothing after its colon, enables the plugin without grants.
+const plugin: z.ZodType<PluginSettings> = z.strictObject({
+  enabled: z.boolean().default(true),
+  source: line.exactOptional(),
+  trusted: z.boolean().default(false),
+  isolation: z.enum(["process", "thread"]).default("process"),
+  grant: permissions.prefault({}),
+  deny: permissions.prefault({}),
+  limits: limits.prefault({}),
+  config: z.record(z.string().min(1).max(64), z.unknown()).default({}),
+}).superRefine((settings, context) => {
+  if (settings.isolation !== "thread" || settings.trusted) return;
+  context.addIssue({
+    code: "custom",
+    path: ["isolation"],
+    params: { expected: "process, or trusted: true beside it" },
+  });
+}).nullable().transform((settings) => settings ?? { ...unsaid(), enabled: true });
+
+/** Settings of a plugin about which the host manifest says nothing. */
+export function unsaid(): PluginSettings {
+  return {
+    enabled: false,
+    trusted: false,
+    isolation: "process",
+    grant: {},
+    deny: {},
+    limits: {},
+    config: {},
+  };
+}
+
+/** A tool's own keys are checked by the contract's schema, which packages use as well. */
+const tool = z.looseObject({ grant: permissions.prefault({}) });
+
+/** What a person may write into the host manifest, but for the keys of a tool. */
+export const hostManifestSchema: z.ZodType<Omit<HostManifest, "file" | "tools"> & { tools: Record<string, unknown> }> =
+  z
+    .strictObject({
+      bulkhead: z.literal(1),
+      // Nothing after the colon is what is left when all below it is commented out.
+      plugins: z.record(id, plugin).nullable().prefault({}).transform((plugins) => plugins ?? {}),
+      tools: z.record(id, tool).nullable().prefault({}).transform((tools) => tools ?? {}),
+      routing: z.strictObject({ agent: z.union([line, z.array(line).min(1).max(64)]).default("auto") }).prefault({}),
+      limits: limits.prefault({}),
+      state_dir: line.exactOptional(),
+    });
+
+/** JSON Schema of `bulkhead.yaml`, for editors. */
+export function hostManifestJsonSchema(): Record<string, unknown> {
+  return z.toJSONSchema(hostManifestSchema, {
+    io: "input",
+    unrepresentable: "any",
+    override: ({ zodSchema, jsonSchema }) => {
+      if (zodSchema !== tool) return;
+      // Through text, which leaves the schema library's symbols behind.
+      const own = JSON.parse(JSON.stringify(cliToolSchema)) as { properties: object; required: string[] };
+      const grant = jsonSchema.properties;
+      Object.assign(jsonSchema, own, { properties: { ...own.properties, ...grant } });
+    },
+  });
+}

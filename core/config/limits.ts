@@ -1,0 +1,120 @@
+/** Every limit of the host in one place. Each can be set for one plugin in the host manifest. */
+export interface Limits {
+  /** Bytes of one frame on a channel. */
+  frame_bytes: number;
+  /** Bytes of one message sent as several frames: a huge event or file. */
+  message_bytes: number;
+  /** JSON nesting of a message. */
+  message_depth: number;
+  /** Bytes of a prompt. */
+  prompt_bytes: number;
+  /** Bytes of a manifest or host manifest. */
+  manifest_bytes: number;
+  /** YAML aliases in one file. */
+  yaml_aliases: number;
+  /** Bytes of one bundled plugin script. */
+  script_bytes: number;
+  /** Events an adapter may be ahead of the journal. */
+  event_credit: number;
+  /** Events of one session. */
+  events: number;
+  /** Bytes of all events of one session. */
+  event_bytes_total: number;
+  /** Broker calls under way in one session. */
+  calls_in_flight: number;
+  /** Illegal messages before the plugin's worker is killed. */
+  protocol_errors: number;
+  /** Live timers of one session. */
+  timers: number;
+  /** Megabytes of V8 heap for one worker thread. */
+  heap_mb: number;
+  /** Megabytes of memory for one warden process with all it holds. */
+  rss_mb: number;
+  /** Time a warden may run a core without pause. */
+  cpu_burst_ms: number;
+  /** Sessions on one worker thread. */
+  sessions_per_worker: number;
+  /** Worker threads of one plugin. */
+  workers: number;
+  /** Sessions waiting for a slot of one plugin. */
+  queue: number;
+  /** Sessions after which a worker is replaced. */
+  sessions_before_recycle: number;
+  /** Child processes of one session. */
+  children: number;
+  /** Bytes of one file read or written for an adapter. */
+  file_bytes: number;
+  /** Entries of one folder listing for an adapter. */
+  dir_entries: number;
+  /** Bytes of one network response. */
+  response_bytes: number;
+  /** Bytes of one plugin's key-value store. */
+  kv_bytes: number;
+  /** Log records of one session in a second. */
+  log_per_second: number;
+  /** Bytes of one log record. */
+  log_bytes: number;
+  /** From launch to a worker that has loaded the adapter. */
+  load_timeout_ms: number;
+  /** One broker call, but for those that wait for a program or a person. */
+  call_timeout_ms: number;
+  /** Total deadline of a session. */
+  timeout_ms: number;
+  /** Longest silence of a session. */
+  idle_timeout_ms: number;
+  /** How often a worker is asked for a sign of life. */
+  heartbeat_interval_ms: number;
+  /** How long a worker may leave a heartbeat unanswered. */
+  heartbeat_timeout_ms: number;
+  /** `shutdown()` of an adapter and the end of its generator. */
+  teardown_timeout_ms: number;
+  /** From SIGTERM to SIGKILL for an agent's tree. */
+  agent_grace_ms: number;
+  /** From a polite end to SIGKILL for a warden. */
+  warden_grace_ms: number;
+  /** Crashes within `quarantine_window_ms` that put a plugin in quarantine. */
+  quarantine_crashes: number;
+  quarantine_window_ms: number;
+}
+
+/** Defaults for every limit. */
+export const defaultLimits: Limits = {
+  frame_bytes: 1024 * 1024,
+  message_bytes: 16 * 1024 * 1024,
+  message_depth: 64,
+  prompt_bytes: 4 * 1024 * 1024,
+  manifest_bytes: 64 * 1024,
+  yaml_aliases: 32,
+  script_bytes: 16 * 1024 * 1024,
+  event_credit: 4096,
+  events: 10_000_000,
+  event_bytes_total: 4 * 1024 * 1024 * 1024,
+  calls_in_flight: 64,
+  protocol_errors: 10,
+  timers: 1024,
+  heap_mb: 128,
+  rss_mb: 1024,
+  cpu_burst_ms: 30_000,
+  sessions_per_worker: 8,
+  workers: 2,
+  queue: 1000,
+  sessions_before_recycle: 5000,
+  children: 4,
+  file_bytes: 16 * 1024 * 1024,
+  dir_entries: 10_000,
+  response_bytes: 16 * 1024 * 1024,
+  kv_bytes: 1024 * 1024,
+  log_per_second: 200,
+  log_bytes: 8192,
+  load_timeout_ms: 15_000,
+  call_timeout_ms: 60_000,
+  timeout_ms: 3_600_000,
+  idle_timeout_ms: 600_000,
+  heartbeat_interval_ms: 1000,
+  heartbeat_timeout_ms: 5000,
+  teardown_timeout_ms: 1000,
+  agent_grace_ms: 5000,
+  warden_grace_ms: 1000,
+  quarantine_crashes: 3,
+  quarantine_window_ms: 300_000,
+};

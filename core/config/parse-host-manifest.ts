@@ -1,0 +1,84 @@
+import { type CliTool, cliToolSchema } from "../../plugin-sdk/manifest.ts";
+import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import { schemaProblems } from "./check-against.ts";
+import type { HostManifest } from "./host-manifest.ts";
+import { hostManifestJsonSchema, hostManifestSchema } from "./host-manifest-schema.ts";
+import { defaultLimits } from "./limits.ts";
+import { permissionProblems } from "./permission-problems.ts";
+import { describeFound, type KeyPath, pathText, type Problem, problemsError } from "./yaml-problems.ts";
+import { type ParsedYaml, parseYaml } from "./yaml.ts";
+import { zodProblems } from "./zod-problems.ts";
+
+/**
+ * Reads and checks a host manifest and fills in its defaults.
+ * @throws {BulkheadError} `invalid_config`, listing every problem with file, line and column
+ */
+export function parseHostManifest(text: string, { file }: { file: string }): HostManifest {
+  const parsed = parseYaml(text, {
+    file,
+    maxBytes: defaultLimits.manifest_bytes,
+    maxAliases: defaultLimits.yaml_aliases,
+    code: "invalid_config",
+  });
+  const checked = hostManifestSchema.safeParse(parsed.value);
+  const problems = checked.success ? [] : zodProblems(checked.error.issues, parsed, hostManifestJsonSchema());
+  problems.push(...toolProblems(parsed));
+  if (!checked.success || problems.length > 0) throw problemsError("invalid_config", problems);
+  const rest = detailProblems(checked.data, parsed);
+  if (rest.length > 0) throw problemsError("invalid_config", rest);
+  // The tools were checked against their own schema just now.
+  const manifest: HostManifest = { ...checked.data, tools: checked.data.tools as HostManifest["tools"] };
+  sources.set(manifest, parsed);
+  return manifest;
+}
+
+/** Where host manifests that were read from text had their values; kept beside them, so that they stay plain data. */
+const sources = new WeakMap<HostManifest, ParsedYaml>();
+
+/** A problem at a place of a host manifest; one that a program made has no lines, and then it is called by its kind. */
+export function hostManifestProblem(
+  manifest: HostManifest,
+  fault: { path: KeyPath; of?: "value" | "key"; expected: string; found: string; hint?: string },
+): Problem {
+  const { path, of = "value", ...words } = fault;
+  const parsed = sources.get(manifest);
+  const place = parsed?.locate(path, of) ?? { line: 1, column: 1 };
+  return { file: parsed?.file ?? manifest.file ?? "host manifest", ...place, path: pathText(path), ...words };
+}
+
+function toolProblems(parsed: ParsedYaml): Problem[] {
+  return entriesOf(parsed.value, "tools").flatMap(([id, tool]) => {
+    if (typeof tool !== "object" || tool === null || Array.isArray(tool)) return [];
+    const { grant: _, ...own } = tool as CliTool & { grant?: unknown };
+    return schemaProblems(cliToolSchema, own, { parsed, prefix: ["tools", id] });
+  });
+}
+
+function detailProblems(manifest: Pick<HostManifest, "plugins"> & { tools: object }, parsed: ParsedYaml): Problem[] {
+  const plugins = Object.entries(manifest.plugins).flatMap(([id, settings]) => [
+    ...permissionProblems(settings.grant, { parsed, prefix: ["plugins", id, "grant"] }),
+    ...permissionProblems(settings.deny, { parsed, prefix: ["plugins", id, "deny"] }),
+  ]);
+  const tools = Object.entries(manifest.tools).flatMap(([id, tool]) => [
+    ...permissionProblems((tool as { grant: Permissions }).grant, { parsed, prefix: ["tools", id, "grant"] }),
+    ...(Object.hasOwn(manifest.plugins, id) ? [twice(id, parsed)] : []),
+  ]);
+  return [...plugins, ...tools];
+}
+
+function twice(id: string, parsed: ParsedYaml): Problem {
+  const path = ["tools", id];
+  const place = parsed.locate(path, "key");
+  return {
+    file: parsed.file,
+    ...place,
+    path: pathText(path),
+    expected: "an id that does not stand under plugins",
+    found: describeFound(id),
+  };
+}
+
+function entriesOf(value: unknown, key: string): [string, unknown][] {
+  const map: unknown = typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
+  return typeof map === "object" && map !== null && !Array.isArray(map) ? Object.entries(map) : [];
+}

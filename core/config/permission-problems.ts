@@ -1,0 +1,122 @@
+import { parseArgumentPattern } from "../../plugin-sdk/argument-pattern.ts";
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { Permissions, RunPermission } from "../../plugin-sdk/permissions.ts";
+import { isAbsolute } from "../runtime/paths.ts";
+import { readNet } from "./net-address.ts";
+import { describeFound, type KeyPath, pathText, type Problem } from "./yaml-problems.ts";
+import type { ParsedYaml } from "./yaml.ts";
+
+/**
+ * What a schema cannot say about permissions: the forms of programs, argument patterns, roots, addresses and names.
+ * `prefix` is where the permissions stand in the file.
+ */
+export function permissionProblems(
+  permissions: Permissions,
+  { parsed, prefix }: { parsed: ParsedYaml; prefix: KeyPath },
+): Problem[] {
+  return [...faults(permissions)].map(({ path, expected, found, hint }) => {
+    const whole = [...prefix, ...path];
+    return {
+      file: parsed.file,
+      ...parsed.locate(whole),
+      path: pathText(whole),
+      expected,
+      found,
+      ...(hint === undefined ? {} : { hint }),
+    };
+  });
+}
+
+interface Fault {
+  path: KeyPath;
+  expected: string;
+  found: string;
+  hint?: string;
+}
+
+const environmentName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+function* faults(permissions: Permissions): Generator<Fault> {
+  for (const [index, run] of (permissions.run ?? []).entries()) yield* runFaults(run, ["run", index]);
+  yield* listFaults("read", permissions.read, isReadRoot, "workdir, data, plugin, config:<tool> or an absolute path");
+  yield* listFaults("write", permissions.write, isWriteRoot, "workdir, data, config:<tool> or an absolute path");
+  yield* listFaults("net", permissions.net, isNet, "host:port");
+  yield* listFaults("env", permissions.env, isName, "the name of an environment variable");
+  yield* listFaults("secrets", permissions.secrets, isName, "the name of a secret");
+}
+
+function* listFaults(
+  kind: string,
+  items: readonly string[] | undefined,
+  fits: (item: string) => boolean,
+  expected: string,
+): Generator<Fault> {
+  for (const [index, item] of (items ?? []).entries()) {
+    if (!fits(item)) yield { path: [kind, index], expected, found: describeFound(item) };
+  }
+}
+
+function* runFaults(run: RunPermission, path: KeyPath): Generator<Fault> {
+  if (!isBinary(run.binary)) {
+    const expected = "a name, an absolute path, ./path inside the plugin, or @runtime";
+    yield { path: [...path, "binary"], expected, found: describeFound(run.binary) };
+  }
+  for (const [index, line] of (run.args ?? []).entries()) {
+    const fault = patternFault(line);
+    if (fault) yield { path: [...path, "args", index], expected: "an argument pattern", ...fault };
+  }
+  for (const [index, name] of (run.env ?? []).entries()) {
+    if (isName(name)) continue;
+    yield {
+      path: [...path, "env", index],
+      expected: "the name of an environment variable",
+      found: describeFound(name),
+    };
+  }
+}
+
+function patternFault(line: string): { found: string; hint?: string } | null {
+  try {
+    parseArgumentPattern(line);
+    return null;
+  } catch (error) {
+    if (!(error instanceof BulkheadError)) throw error;
+    return {
+      found: `${describeFound(line)} (${error.message})`,
+      ...(error.hint === undefined ? {} : { hint: error.hint }),
+    };
+  }
+}
+
+/** Whether a program may be named so: a bare name, an absolute path, `./` inside the plugin's folder, `@runtime`. */
+export function isBinary(text: string): boolean {
+  if (text === "@runtime" || isPlainPath(text)) return true;
+  if (text.startsWith("./")) return text.length > 2 && staysInside(text);
+  return /^[^/\\@-][^/\\]*$/.test(text) && text !== "." && text !== "..";
+}
+
+function isReadRoot(text: string): boolean {
+  return text === "plugin" || isWriteRoot(text);
+}
+
+function isWriteRoot(text: string): boolean {
+  return text === "workdir" || text === "data" || /^config:[a-z0-9]+(-[a-z0-9]+)*$/.test(text) || isPlainPath(text);
+}
+
+/** Absolute, and without steps up, which would make it say one thing and mean another. */
+function isPlainPath(text: string): boolean {
+  return isAbsolute(text) && staysInside(text);
+}
+
+function staysInside(text: string): boolean {
+  return !text.split(/[\\/]/).includes("..");
+}
+
+function isNet(text: string): boolean {
+  return readNet(text) !== null;
+}
+
+/** Whether an environment variable may have this name. */
+export function isName(text: string): boolean {
+  return environmentName.test(text);
+}

@@ -1,0 +1,289 @@
+import {
+  Composer,
+  type CST,
+  type Document,
+  isAlias,
+  isCollection,
+  isMap,
+  isScalar,
+  LineCounter,
+  type Node,
+  Parser,
+  type YAMLMap,
+  type YAMLSeq,
+} from "yaml";
+import {
+  type FileErrorCode,
+  type KeyPath,
+  pathText,
+  type Position,
+  type Problem,
+  problemsError,
+} from "./yaml-problems.ts";
+
+/** Options of {@link parseYaml}. */
+export interface ParseYamlOptions {
+  /** Name of the file, for errors. */
+  file: string;
+  /** UTF-8 bytes the text may have; also how many values it may expand to. */
+  maxBytes: number;
+  maxAliases: number;
+  /** Code of the errors; default `invalid_manifest`. */
+  code?: FileErrorCode;
+}
+
+/** A YAML file that was read, with the place of every value in it. */
+export interface ParsedYaml {
+  file: string;
+  /** Plain JSON data. */
+  value: unknown;
+  /** Where a value, or its key, stands; of the nearest thing above it when there is no such value. */
+  locate(path: KeyPath, of?: "value" | "key"): Position;
+  /** The tree with its comments, for edits. */
+  document: Document;
+}
+
+const maxDepth = 16;
+const forbiddenKeys = ["__proto__", "constructor", "prototype"];
+const coreTags = ["str", "int", "float", "bool", "null", "map", "seq"].map((name) => `tag:yaml.org,2002:${name}`);
+// C0 and C1 controls but tab and line ends, a byte order mark inside, and halves of surrogate pairs.
+// deno-lint-ignore no-control-regex -- control characters are what it looks for
+const badCharacter = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff\ud800-\udfff]/u;
+
+/**
+ * Reads one YAML 1.2 document (core schema) strictly: what is doubtful in YAML is an error here.
+ * @throws {BulkheadError} `options.code`, with file, line and column
+ */
+export function parseYaml(text: string, options: ParseYamlOptions): ParsedYaml {
+  const { file, maxBytes, code = "invalid_manifest" } = options;
+  const lines = new LineCounter();
+  const fail: Fail = (offset, path, expected, found) => {
+    throw problemsError(code, [problemAt(lines, file, { offset, path, expected, found })]);
+  };
+  const body = text.startsWith("\ufeff") ? text.slice(1) : text;
+  checkSize(body, maxBytes, fail);
+  checkCharacters(body, lines, fail);
+  const document = compose(body, { lines, fail, file, code });
+  const walk = new Walk(document, options, fail);
+  const root = walk.read(document.contents as Node | null, [], 0);
+  return {
+    file,
+    value: root.value,
+    document,
+    locate: (path, of = "value") => lineOf(lines, offsetOf(root.place, path, of)),
+  };
+}
+
+interface Place {
+  offset: number;
+  key: number;
+  children: Map<string | number, Place>;
+}
+type Fail = (offset: number, path: KeyPath, expected: string, found: string) => never;
+
+function checkSize(text: string, maxBytes: number, fail: Fail): void {
+  // A UTF-16 unit is at most three bytes, so most texts need no count.
+  if (text.length * 3 <= maxBytes) return;
+  const bytes = text.length > maxBytes ? text.length : new TextEncoder().encode(text).length;
+  if (bytes > maxBytes) fail(0, [], `at most ${maxBytes} bytes`, `${text.length > maxBytes ? "more" : bytes}`);
+}
+
+function checkCharacters(text: string, lines: LineCounter, fail: Fail): void {
+  const bad = badCharacter.exec(text);
+  if (!bad) return;
+  lines.addNewLine(0);
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) lines.addNewLine(at + 1);
+  fail(bad.index, [], "printable characters", `U+${hex(bad[0])}`);
+}
+
+function hex(character: string): string {
+  return character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
+}
+
+interface ComposeOptions {
+  lines: LineCounter;
+  fail: Fail;
+  file: string;
+  code: FileErrorCode;
+}
+
+function compose(text: string, { lines, fail, file, code }: ComposeOptions): Document {
+  const tokens = [...new Parser(lines.addNewLine).parse(text)];
+  for (const token of tokens) checkDepth(token, fail);
+  const composer = new Composer({
+    version: "1.2",
+    schema: "core",
+    strict: true,
+    uniqueKeys: false,
+    logLevel: "silent",
+  });
+  const documents = [...composer.compose(tokens, true, text.length)] as Document[];
+  const document = documents[0]!;
+  if (document.directives?.yaml.version !== "1.2") {
+    fail(Math.max(0, text.search(/^%YAML/m)), [], "YAML 1.2", `YAML ${document.directives?.yaml.version}`);
+  }
+  const faults = [...document.errors, ...document.warnings];
+  if (faults.length > 0) {
+    throw problemsError(
+      code,
+      faults.map((fault) => {
+        const found = fault.message.split("\n")[0]!;
+        return problemAt(lines, file, { offset: fault.pos[0], path: [], expected: "valid YAML", found });
+      }),
+    );
+  }
+  const second = documents[1];
+  if (second) fail(second.contents?.range?.[0] ?? text.length, [], "one document", "a second one");
+  return document;
+}
+
+/** Walks the tokens with a list of its own, because the composer, which calls itself, ends at the stack's end. */
+function checkDepth(root: CST.Token, fail: Fail): void {
+  const open: { token: CST.Token; depth: number }[] = [{ token: root, depth: 0 }];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const { token, depth } = next;
+    if (token.type === "document") {
+      if (token.value) open.push({ token: token.value, depth });
+    } else if ("items" in token) {
+      if (depth >= maxDepth) fail(token.offset, [], `at most ${maxDepth} levels of nesting`, "one more");
+      for (const item of token.items) {
+        if (item.key) open.push({ token: item.key, depth: depth + 1 });
+        if (item.value) open.push({ token: item.value, depth: depth + 1 });
+      }
+    }
+  }
+}
+
+interface Read {
+  value: unknown;
+  place: Place;
+}
+
+/** Turns nodes to plain data and remembers where each stood. */
+class Walk {
+  readonly #document: Document;
+  readonly #options: ParseYamlOptions;
+  readonly #fail: Fail;
+  #values = 0;
+  readonly #aliases = new Set<Node>();
+  /** Lists and maps that are being read. */
+  readonly #open = new Set<Node>();
+
+  constructor(document: Document, options: ParseYamlOptions, fail: Fail) {
+    this.#document = document;
+    this.#options = options;
+    this.#fail = fail;
+  }
+
+  read(node: Node | null, path: KeyPath, key: number): Read {
+    const offset = node?.range?.[0] ?? key;
+    const place: Place = { offset, key, children: new Map() };
+    if (path.length > maxDepth) this.#fail(offset, path, `at most ${maxDepth} levels of nesting`, "one more");
+    if (++this.#values > this.#options.maxBytes) {
+      this.#fail(offset, path, `at most ${this.#options.maxBytes} values`, "more, by way of aliases");
+    }
+    if (isAlias(node)) return this.#alias(node, path, key);
+    if (isScalar(node) || isCollection(node)) this.#checkTag(node, path);
+    if (isCollection(node)) {
+      this.#open.add(node);
+      const value = isMap(node) ? this.#map(node, path, place) : this.#list(node as YAMLSeq, path, place);
+      this.#open.delete(node);
+      return { value, place };
+    }
+    if (!isScalar(node)) return { value: null, place };
+    if (node.value === null && node.source === "") place.offset = key;
+    if (typeof node.value === "string") this.#checkText(node.value, path, offset);
+    return { value: node.value, place };
+  }
+
+  #alias(
+    node: Node & { source: string; resolve(document: Document): Node | undefined },
+    path: KeyPath,
+    key: number,
+  ): Read {
+    const offset = node.range?.[0] ?? key;
+    this.#aliases.add(node);
+    const cap = this.#options.maxAliases;
+    if (this.#aliases.size > cap) this.#fail(offset, path, `at most ${cap} aliases`, "one more");
+    const target = node.resolve(this.#document);
+    if (!target) return this.#fail(offset, path, `an anchor "${node.source}" before its alias`, "none");
+    if (this.#open.has(target)) this.#fail(offset, path, "no alias of what it stands in", `"*${node.source}"`);
+    return this.read(target, path, key);
+  }
+
+  #map(node: YAMLMap, path: KeyPath, place: Place): Record<string, unknown> {
+    const object: Record<string, unknown> = {};
+    for (const { key: keyNode, value } of node.items) {
+      const key = this.#key(keyNode, path, place.offset);
+      const at = (keyNode as Node).range?.[0] ?? place.offset;
+      if (Object.hasOwn(object, key)) this.#fail(at, [...path, key], "each key once", `"${key}" a second time`);
+      const read = this.read(value as Node | null, [...path, key], at);
+      object[key] = read.value;
+      place.children.set(key, read.place);
+    }
+    return object;
+  }
+
+  #key(node: unknown, path: KeyPath, offset: number): string {
+    const at = (node as Node | null)?.range?.[0] ?? offset;
+    if (!isScalar(node)) return this.#fail(at, path, "a string as key", isAlias(node) ? "an alias" : "a list or map");
+    this.#checkTag(node, path);
+    const key = node.value;
+    if (typeof key !== "string") {
+      return this.#fail(
+        at,
+        path,
+        "a string as key (in quotes)",
+        key === null ? "nothing" : `${typeof key} ${String(key)}`,
+      );
+    }
+    if (key === "<<") this.#fail(at, path, "no merge keys", `"<<"`);
+    if (forbiddenKeys.includes(key)) this.#fail(at, path, "another name for a key", `"${key}"`);
+    this.#checkText(key, path, at);
+    return key;
+  }
+
+  #list(node: YAMLSeq, path: KeyPath, place: Place): unknown[] {
+    return node.items.map((item, index) => {
+      const read = this.read(item as Node | null, [...path, index], place.offset);
+      place.children.set(index, read.place);
+      return read.value;
+    });
+  }
+
+  #checkTag(node: { tag?: string; range?: [number, number, number] | null }, path: KeyPath): void {
+    const known = node.tag === undefined || coreTags.includes(node.tag);
+    if (!known) this.#fail(node.range?.[0] ?? 0, path, "a tag of YAML's core schema", `"${node.tag}"`);
+  }
+
+  /** Escapes in quotes can spell what the file itself may not hold. */
+  #checkText(text: string, path: KeyPath, offset: number): void {
+    const bad = badCharacter.exec(text);
+    if (bad) this.#fail(offset, path, "printable characters", `an escaped U+${hex(bad[0])}`);
+  }
+}
+
+function offsetOf(root: Place, path: KeyPath, of: "value" | "key"): number {
+  let place = root;
+  for (const [index, part] of path.entries()) {
+    const child = place.children.get(part);
+    if (!child) return place.offset;
+    place = child;
+    if (of === "key" && index === path.length - 1) return place.key;
+  }
+  return place.offset;
+}
+
+function problemAt(
+  lines: LineCounter,
+  file: string,
+  fault: { offset: number; path: KeyPath; expected: string; found: string },
+): Problem {
+  const { offset, path, expected, found } = fault;
+  return { file, ...lineOf(lines, offset), path: pathText(path), expected, found };
+}
+
+function lineOf(lines: LineCounter, offset: number): Position {
+  const { line, col } = lines.linePos(offset);
+  return line === 0 ? { line: 1, column: Math.max(1, offset + 1) } : { line, column: col };
+}
