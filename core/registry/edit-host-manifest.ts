@@ -1,0 +1,122 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { defaultLimits } from "../config/limits.ts";
+import { parseHostManifest } from "../config/parse-host-manifest.ts";
+import { parseYaml } from "../config/yaml.ts";
+
+/** Permissions that can be granted by name and target. */
+export const grantable = ["run", "read", "write", "net", "env", "secrets", "kv"] as const;
+
+/** A member of {@link grantable}. */
+export type Grantable = (typeof grantable)[number];
+
+/** One grant, as `bulkhead plugin grant <id> run:git` names it. */
+export interface NewGrant {
+  pluginId: string;
+  permission: Grantable;
+  /** A program, root, `host:port` or name; for `kv` anything. */
+  target: string;
+}
+
+/** What `bulkhead init` writes. `schemaUrl` is where an editor finds the JSON Schema. */
+export function starterHostManifest(
+  { schemaUrl = "./bulkhead.schema.json" }: { schemaUrl?: string } = {},
+): string {
+  return `# yaml-language-server: $schema=${schemaUrl}
+# The host manifest: which plugins are enabled, and what each of them may do.
+bulkhead: 1
+
+# Every plugin runs behind walls and gets only what its manifest asks for and what stands under "grant" here.
+# What a plugin asks for: bulkhead plugin explain <id>. To grant it: bulkhead plugin grant <id> run:git
+plugins: {}
+#  example:
+#    grant:
+#      run: [git]
+#      read: [workdir]
+#      write: [workdir]
+#      net: ["api.example.com:443"]
+
+# Command-line tools that need no plugin.
+tools: {}
+#  shout:
+#    binary: tr
+#    command_template: "{binary} a-z A-Z < {prompt_file}"
+
+# The agent for sessions that name none: auto, an id, or a list of ids to try in turn.
+routing:
+  agent: auto
+`;
+}
+
+/**
+ * The host manifest's text with one grant more; comments stay. A grant that is there already changes nothing.
+ * @throws {BulkheadError} `invalid_config` when the text was, or would be, no host manifest
+ */
+export function addGrant(text: string, grant: NewGrant, { file = "bulkhead.yaml" }: { file?: string } = {}): string {
+  const { pluginId, permission, target } = grant;
+  const before = parseHostManifest(text, { file });
+  if (Object.hasOwn(before.tools, pluginId)) {
+    throw new BulkheadError(
+      "invalid_config",
+      `Cannot grant to "${pluginId}": it is a tool, which has what it asks for.`,
+    );
+  }
+  const granted = before.plugins[pluginId]?.grant ?? {};
+  if (holdsAlready(granted, permission, target)) return text;
+  const { maxBytes, maxAliases } = { maxBytes: defaultLimits.manifest_bytes, maxAliases: defaultLimits.yaml_aliases };
+  const { document } = parseYaml(text, { file, maxBytes, maxAliases, code: "invalid_config" });
+  const path = ["plugins", pluginId, "grant", permission];
+  // An empty map or nothing in the way is a place for keys as well.
+  for (let length = 1; length < path.length; length++) {
+    const here: unknown = document.getIn(path.slice(0, length), true);
+    if (isAliasNode(here)) throw aliasInTheWay(path.slice(0, length), file);
+    if (isEmpty(here)) document.setIn(path.slice(0, length), document.createNode({}));
+  }
+  if (permission === "kv") {
+    document.setIn(path, true);
+  } else {
+    const list: unknown = document.getIn(path, true);
+    if (isAliasNode(list)) throw aliasInTheWay(path, file);
+    if (list === undefined || isEmptyScalar(list)) document.setIn(path, document.createNode([target]));
+    else document.addIn(path, target);
+  }
+  const after = document.toString({ lineWidth: 0 });
+  parseHostManifest(after, { file });
+  return after;
+}
+
+function holdsAlready(
+  granted: Partial<Record<Grantable, unknown>>,
+  permission: Grantable,
+  target: string,
+): boolean {
+  if (permission === "kv") return granted.kv === true;
+  const list: unknown = granted[permission];
+  return Array.isArray(list) && list.some((item: unknown) => item === target || isWholeProgram(item, target));
+}
+
+/** A grant of a program without arguments of its own is as wide as the manifest asks. */
+function isWholeProgram(item: unknown, target: string): boolean {
+  return typeof item === "object" && item !== null && "binary" in item && item.binary === target && !("args" in item) &&
+    !("env" in item);
+}
+
+function isAliasNode(node: unknown): boolean {
+  return typeof node === "object" && node !== null && "source" in node && "resolve" in node;
+}
+
+/** An edit through an alias would change its anchor too, and with it what somebody else is granted. */
+function aliasInTheWay(path: readonly string[], file: string): BulkheadError {
+  return new BulkheadError("invalid_config", `Cannot add a grant to ${file}: ${path.join(".")} is an alias.`, {
+    hint: "Write it out, then grant again.",
+  });
+}
+
+function isEmpty(node: unknown): boolean {
+  if (node === undefined || isEmptyScalar(node)) return true;
+  return typeof node === "object" && node !== null && "items" in node && Array.isArray(node.items) &&
+    node.items.length === 0;
+}
+
+function isEmptyScalar(node: unknown): boolean {
+  return node === null || (typeof node === "object" && "value" in node && node.value === null);
+}

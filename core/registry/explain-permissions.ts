@@ -1,0 +1,127 @@
+import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import { meetPatterns } from "./argument-set.ts";
+import { effectivePermissions, type PermissionSources } from "./effective-permissions.ts";
+
+/** One permission and what became of it. */
+export interface ExplainedPermission {
+  permission: "run" | "run_env" | "read" | "write" | "net" | "env" | "secrets" | "kv" | "limits";
+  /** A program with an argument pattern, a program with a name, a root, `host:port`, a name, or a limit. */
+  target: string;
+  requested: boolean;
+  granted: boolean;
+  denied: boolean;
+  /** What is allowed of it, as targets; empty: nothing. */
+  effective: string[];
+  /** One sentence. */
+  why: string;
+}
+
+/** A row for every permission that the manifest asks for, and for every grant it does not ask for. */
+export function explainPermissions(sources: PermissionSources): ExplainedPermission[] {
+  const rows = atoms(sources.requested).map((atom) => explainRequested(atom, sources));
+  const unasked = atoms(sources.grant).filter((atom) =>
+    !isBareRun(atom) && !overlaps(sources.requested, atom, sources)
+  );
+  return [...rows, ...unasked.map(explainUnasked)];
+}
+
+interface Atom {
+  permission: ExplainedPermission["permission"];
+  target: string;
+  only: Permissions;
+}
+
+/** Permissions taken apart to the smallest pieces that can be granted. */
+function atoms(permissions: Permissions): Atom[] {
+  const lists = (["read", "write", "net", "env", "secrets"] as const).flatMap((kind) =>
+    (permissions[kind] ?? []).map((target): Atom => ({ permission: kind, target, only: { [kind]: [target] } }))
+  );
+  const limits = Object.entries(permissions.limits ?? {}).map(([key, value]): Atom => ({
+    permission: "limits",
+    target: `${key} ${value}`,
+    only: { limits: { [key]: value } },
+  }));
+  const kv: Atom[] = permissions.kv ? [{ permission: "kv", target: "kv", only: { kv: true } }] : [];
+  return [...(permissions.run ?? []).flatMap(runAtoms), ...lists, ...kv, ...limits];
+}
+
+function runAtoms({ binary, args, env }: NonNullable<Permissions["run"]>[number]): Atom[] {
+  const patterns = (args === undefined || args.length === 0 ? [""] : args).map(sameForm);
+  return [
+    ...patterns.map((pattern): Atom => ({
+      permission: "run",
+      target: pattern === "" ? binary : `${binary} ${pattern}`,
+      only: { run: [{ binary, args: [pattern] }] },
+    })),
+    ...(env ?? []).map((name): Atom => ({
+      permission: "run_env",
+      target: `${binary} ${name}`,
+      only: { run: [{ binary, ...(args === undefined ? {} : { args }), env: [name] }] },
+    })),
+  ];
+}
+
+/** As the algebra writes it, so that texts can be compared. */
+function sameForm(pattern: string): string {
+  return meetPatterns([pattern], [pattern])[0] ?? pattern;
+}
+
+function isBareRun(atom: Atom): boolean {
+  return atom.permission === "run" && atom.only.run?.[0]?.args?.[0] === "";
+}
+
+function explainRequested(atom: Atom, sources: PermissionSources): ExplainedPermission {
+  const { permission, target, only } = atom;
+  if (permission === "limits") return explainLimit(atom, sources);
+  const { grant, deny, request, places = {} } = sources;
+  const targetsOf = (left: Permissions) =>
+    atoms(left).filter((one) => one.permission === permission).map((one) => one.target);
+  const granted = targetsOf(effectivePermissions({ requested: only, grant, deny: {}, places }));
+  const allowed = targetsOf(effectivePermissions({ requested: only, grant, deny, places }));
+  const effective = targetsOf(effectivePermissions({ requested: only, grant, deny, request, places }));
+  const denied = targetsOf(effectivePermissions({ requested: only, grant: only, deny, places })).length === 0;
+  const narrowed = effective.length !== 1 || effective[0] !== target;
+  const why = granted.length === 0
+    ? "The manifest asks for it and nobody granted it."
+    : allowed.length === 0
+    ? "It is granted and also denied; what is denied counts."
+    : effective.length === 0
+    ? "It is granted, and this session's request leaves it out."
+    : narrowed
+    ? `It is allowed as far as ${effective.join(", ")}.`
+    : "It is asked for and granted.";
+  return { permission, target, requested: true, granted: granted.length > 0, denied, effective, why };
+}
+
+function explainLimit({ permission, target, only }: Atom, sources: PermissionSources): ExplainedPermission {
+  const [key] = Object.keys(only.limits ?? {}) as ("children" | "file_bytes" | "response_bytes")[];
+  const value = key && effectivePermissions(sources).limits?.[key];
+  const own = key && only.limits?.[key];
+  return {
+    permission,
+    target,
+    requested: true,
+    granted: true,
+    denied: false,
+    effective: value === undefined ? [] : [`${key} ${value}`],
+    why: value === own ? "The manifest sets this ceiling." : `A smaller ceiling of ${value} is set for it.`,
+  };
+}
+
+function overlaps(requested: Permissions, atom: Atom, { places = {} }: PermissionSources): boolean {
+  if (atom.permission === "limits") return true;
+  const { limits: _, ...rights } = requested;
+  return Object.keys(effectivePermissions({ requested: rights, grant: atom.only, deny: {}, places })).length > 0;
+}
+
+function explainUnasked({ permission, target }: Atom): ExplainedPermission {
+  return {
+    permission,
+    target,
+    requested: false,
+    granted: true,
+    denied: false,
+    effective: [],
+    why: "It is granted, but the manifest does not ask for it.",
+  };
+}

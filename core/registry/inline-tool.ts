@@ -1,0 +1,47 @@
+import type { Manifest } from "../../plugin-sdk/manifest.ts";
+import type { HostManifest } from "../config/host-manifest.ts";
+import { defaultLimits } from "../config/limits.ts";
+import { hostManifestProblem } from "../config/parse-host-manifest.ts";
+import { problemsError } from "../config/yaml-problems.ts";
+import type { Plugin } from "./plugin.ts";
+import { requestedPermissions } from "./requested-permissions.ts";
+import { toolFaults } from "./tool-faults.ts";
+
+/**
+ * The plugin that a tool in the host manifest stands for. The operator wrote it, so what it asks for is granted; its
+ * `grant` is what it may do besides running its own program.
+ * @throws {BulkheadError} `invalid_config` with file, line and column
+ */
+export function inlineTool(manifest: HostManifest, id: string, root: string): Plugin {
+  const { grant, ...cli } = manifest.tools[id]!;
+  const own: Manifest = {
+    manifest: 1,
+    id,
+    name: id,
+    version: "0.0.0",
+    description: "A tool of the host manifest.",
+    license: "UNLICENSED",
+    host: "*",
+    adapter_type: "cli",
+    cli,
+    capabilities: {},
+    permissions: grant,
+  };
+  const faults = [...toolFaults(own)].map(({ path, ...fault }) => {
+    return hostManifestProblem(manifest, { ...fault, path: ["tools", id, ...path.slice(1)] });
+  });
+  if (faults.length > 0) throw problemsError("invalid_config", faults);
+  return {
+    id,
+    manifest: own,
+    folder: root,
+    origin: "inline",
+    enabled: true,
+    trusted: false,
+    isolation: "process",
+    grant: requestedPermissions(own),
+    deny: {},
+    config: {},
+    limits: { ...defaultLimits, ...manifest.limits },
+  };
+}

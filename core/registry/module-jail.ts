@@ -1,0 +1,288 @@
+import type { OnLoadResult, OnResolveArgs, OnResolveResult, Plugin as EsbuildPlugin, PluginBuild } from "esbuild";
+import { readFile, realpath, stat } from "../runtime/files.ts";
+import { basename, dirname, extname, fileURLToPath, isAbsolute, join, relative, sep } from "../runtime/paths.ts";
+import { codeExtensions, isInside } from "./read-manifest.ts";
+
+/** What a bundle may be made from. */
+export interface JailOptions {
+  /** Real absolute path of the package. */
+  folder: string;
+  /** Other `node_modules` folders where the packages that it names are looked for. */
+  nodeModules: readonly string[];
+  /** Path of the entry in the package, or the source of one that is no file. */
+  entry: { path: string } | { source: string };
+  /** Bytes of all modules together. */
+  maxBytes: number;
+}
+
+/** Name of the one module of ours that a plugin may import. */
+export const sdkName = "bulkhead/plugin-sdk";
+
+/** Namespace of every module: with one of our own, the bundler reads no file and no source map by itself. */
+export const moduleNamespace = "plugin";
+
+/** Name of the entry that stands for a manifest, which has no code. */
+export const manifestEntry = "plugin.yaml";
+
+/** Absolute path of the contract's entry: source beside source, build beside build. */
+export const sdkFile: string = siblingFile("../../plugin-sdk/mod");
+
+function siblingFile(path: string): string {
+  const own = import.meta.url;
+  return fileURLToPath(new URL(`${path}${own.endsWith(".ts") ? ".ts" : ".js"}`, own));
+}
+
+/**
+ * Resolves every import of a bundle and refuses those that lead out: relative ones must stay in the package, links
+ * followed; bare ones are the contract and what the importing package names as its dependencies.
+ */
+export function moduleJail(options: JailOptions): EsbuildPlugin {
+  return {
+    name: "module-jail",
+    setup(build) {
+      const jail = new Jail(build, options);
+      build.onResolve({ filter: /.*/ }, (args) => jail.resolve(args));
+      build.onLoad({ filter: /.*/, namespace: moduleNamespace }, ({ path }) => jail.load(path));
+    },
+  };
+}
+
+/** A package whose code is being bundled. */
+interface Package {
+  kind: "plugin" | "contract" | "dependency";
+  /** Real absolute path. */
+  folder: string;
+}
+
+interface Module {
+  /** Real absolute path. */
+  path: string;
+  owner: Package;
+}
+
+/** Tells our own questions to the bundler's resolver from imports. */
+const ours = Symbol("asked by the jail");
+
+class Jail {
+  readonly #build: PluginBuild;
+  readonly #options: JailOptions;
+  readonly #plugin: Package;
+  readonly #contract: Package = { kind: "contract", folder: dirname(sdkFile) };
+  readonly #modules = new Map<string, Module>();
+  #bytes = 0;
+
+  constructor(build: PluginBuild, options: JailOptions) {
+    this.#build = build;
+    this.#options = options;
+    this.#plugin = { kind: "plugin", folder: options.folder };
+  }
+
+  async resolve(args: OnResolveArgs): Promise<OnResolveResult | undefined> {
+    if (args.pluginData === ours) return undefined;
+    try {
+      if (args.kind === "entry-point") return await this.#entry();
+      const from = this.#modules.get(args.importer)!;
+      checkForm(args);
+      if (isRelative(args.path) || args.path.startsWith("#")) return await this.#within(args, from);
+      if (args.path === sdkName && from.owner.kind === "plugin") {
+        return this.#take({ path: await realpath(sdkFile), sideEffects: false }, this.#contract);
+      }
+      return await this.#dependency(args, from.owner);
+    } catch (error) {
+      if (error instanceof Refusal) return { errors: [{ text: error.message }] };
+      throw error;
+    }
+  }
+
+  async load(name: string): Promise<OnLoadResult> {
+    const { entry, maxBytes } = this.#options;
+    if (name === manifestEntry && "source" in entry) return { contents: entry.source, loader: "js" };
+    const module = this.#modules.get(name);
+    if (!module) return { errors: [{ text: `Cannot bundle ${name}: it was not resolved.` }] };
+    const file = await stat(module.path);
+    if (!file.isFile()) return { errors: [{ text: `Cannot bundle ${name}: it is no file.` }] };
+    this.#bytes += file.size;
+    if (this.#bytes > maxBytes) return { errors: [{ text: `Cannot bundle more than ${maxBytes} bytes of source.` }] };
+    const loader = /\.[cm]?ts$/.test(name) ? "ts" : name.endsWith(".json") ? "json" : "js";
+    return { contents: await readFile(module.path, "utf8"), loader };
+  }
+
+  async #entry(): Promise<OnResolveResult> {
+    const { entry, folder } = this.#options;
+    if ("path" in entry) {
+      const path = await realFile(join(folder, entry.path), entry.path);
+      if (!isInside(folder, path)) throw outside(entry.path);
+      return this.#take({ path, sideEffects: true }, this.#plugin);
+    }
+    this.#modules.set(manifestEntry, { path: join(folder, manifestEntry), owner: this.#plugin });
+    return { path: manifestEntry, namespace: moduleNamespace };
+  }
+
+  async #within(args: OnResolveArgs, from: Module): Promise<OnResolveResult> {
+    const found = await this.#ask(args, dirname(from.path));
+    if (!isInside(from.owner.folder, found.path)) throw outside(args.path);
+    return this.#take(found, from.owner);
+  }
+
+  async #dependency(args: OnResolveArgs, from: Package): Promise<OnResolveResult> {
+    const name = packageName(args.path);
+    const named = from.kind === "contract" ? name === "@sinclair/typebox" : await namesDependency(args, from);
+    if (!named) throw notNamed(args.path, name, from);
+    for (const base of from.kind === "contract" ? [from.folder] : await this.#bases(name, from)) {
+      const found = await this.#ask(args, base);
+      const owner = packageFolder(found.path, name);
+      const root = from.kind === "contract" ? owner : await realpath(join(base, "node_modules", name));
+      if (!owner || !root || !isInside(root, found.path) || !this.#mayHold(root, from)) throw outside(args.path);
+      return this.#take(found, { kind: "dependency", folder: root });
+    }
+    throw new Refusal(
+      `Cannot import "${args.path}": the package "${name}" is not installed in the plugin's node_modules.`,
+    );
+  }
+
+  /** Folders whose `node_modules` holds the package, nearest first, none outside the jail. */
+  async #bases(name: string, from: Package): Promise<string[]> {
+    const inside = upwards(from.folder).filter((folder) =>
+      folder === this.#options.folder || isInside(this.#options.folder, folder) ||
+      this.#options.nodeModules.some((root) => isInside(root, folder))
+    );
+    const all = [...inside, ...this.#options.nodeModules.map(dirname)];
+    const there = await Promise.all(
+      all.map((base) => stat(join(base, "node_modules", name)).then(() => true, () => false)),
+    );
+    return all.filter((_, index) => there[index]).slice(0, 1);
+  }
+
+  #mayHold(folder: string, from: Package): boolean {
+    if (from.kind === "contract") return true;
+    return [this.#options.folder, ...this.#options.nodeModules].some((root) => isInside(root, folder));
+  }
+
+  async #ask(args: OnResolveArgs, resolveDir: string): Promise<{ path: string; sideEffects: boolean }> {
+    const found = await this.#build.resolve(args.path, { kind: args.kind, resolveDir, pluginData: ours });
+    if (found.errors.length > 0 || found.external || found.namespace !== "file") {
+      throw notFound(args.path);
+    }
+    return { path: await realFile(found.path, args.path), sideEffects: found.sideEffects };
+  }
+
+  #take(found: { path: string; sideEffects: boolean }, owner: Package): OnResolveResult {
+    const extension = extname(found.path);
+    if (extension !== ".json" && !codeExtensions.includes(extension)) {
+      throw new Refusal(
+        `Cannot import "${basename(found.path)}": only TypeScript, JavaScript and JSON can be bundled.`,
+      );
+    }
+    const name = this.#nameOf(found.path, owner);
+    this.#modules.set(name, { path: found.path, owner });
+    // The contract's modules only declare; without this every adapter would carry all of its schemas.
+    return {
+      path: name,
+      namespace: moduleNamespace,
+      sideEffects: owner.kind === "contract" ? false : found.sideEffects,
+    };
+  }
+
+  /** A name without this machine's paths: it gets into the script, whose hash must be the same everywhere. */
+  #nameOf(path: string, owner: Package): string {
+    const { folder, nodeModules } = this.#options;
+    const under = (root: string) => relative(root, path).split(sep).join("/");
+    if (isInside(folder, path)) return under(folder);
+    if (owner.kind === "contract") return `${sdkName}/${under(owner.folder)}`;
+    const index = nodeModules.findIndex((root) => isInside(root, path));
+    if (index >= 0) return `bulkhead/node_modules${index === 0 ? "" : `_${index}`}/${under(nodeModules[index]!)}`;
+    return `${sdkName}/node_modules/@sinclair/typebox/${under(owner.folder)}`;
+  }
+}
+
+class Refusal extends Error {}
+
+async function realFile(file: string, name: string): Promise<string> {
+  try {
+    return await realpath(file);
+  } catch {
+    throw notFound(name);
+  }
+}
+
+function notFound(path: string): Refusal {
+  return new Refusal(`Cannot import "${path}": no such module was found.`);
+}
+
+function checkForm({ path, kind, with: attributes }: OnResolveArgs): void {
+  const because = (why: string) => new Refusal(`Cannot import "${path}": ${why}`);
+  if (kind === "dynamic-import") {
+    throw because("a plugin is one script, so imports stand at the top of a module, not in import().");
+  }
+  if (kind !== "import-statement" && kind !== "require-call") throw because(`${kind} has no meaning in a plugin.`);
+  if (path.startsWith("node:")) {
+    throw because("adapter code has no Node modules; what it may do is asked of its context.");
+  }
+  if (isAbsolute(path) || /^[a-z]:[\\/]/i.test(path)) throw because("an absolute path leads out of the package.");
+  if (/^[a-z][a-z0-9+.-]*:/i.test(path) || path.startsWith("//")) {
+    throw because("a plugin is bundled from its own files, so nothing is loaded by URL.");
+  }
+  const odd = Object.entries(attributes).find(([key, value]) => key !== "type" || value !== "json");
+  if (odd) throw because(`the import attribute ${odd[0]}: "${odd[1]}" is not known.`);
+}
+
+function isRelative(path: string): boolean {
+  return /^\.\.?(?:[\\/]|$)/.test(path);
+}
+
+function outside(path: string): Refusal {
+  return new Refusal(`Cannot import "${path}": it leads out of the package.`);
+}
+
+function notNamed(path: string, name: string, from: Package): Refusal {
+  const whose = from.kind === "plugin" ? "the plugin's" : `the package ${basename(from.folder)}'s`;
+  const also = from.kind === "plugin" ? `; beside those it may import "${sdkName}"` : "";
+  return new Refusal(
+    `Cannot import "${path}": ${whose} package.json does not name "${name}" in its dependencies${also}.`,
+  );
+}
+
+function packageName(path: string): string {
+  return path.split("/").slice(0, path.startsWith("@") ? 2 : 1).join("/");
+}
+
+/** The folder of the package a file is in, by its path; null when it is in no package of that name. */
+function packageFolder(file: string, name: string): string | null {
+  const mark = join("node_modules", name);
+  const at = file.lastIndexOf(mark);
+  return at < 0 ? null : file.slice(0, at + mark.length);
+}
+
+/** The plugin may import its `dependencies`; they may also import what they take from whoever installs them. */
+async function namesDependency(args: OnResolveArgs, from: Package): Promise<boolean> {
+  const name = packageName(args.path);
+  const manifest = await readPackage(join(from.folder, "package.json"));
+  const lists = from.kind === "plugin"
+    ? ["dependencies"]
+    : ["dependencies", "peerDependencies", "optionalDependencies"];
+  if (from.kind === "dependency" && manifest["name"] === name) return true;
+  return lists.some((list) => {
+    const named = manifest[list];
+    return typeof named === "object" && named !== null && Object.hasOwn(named, name);
+  });
+}
+
+async function readPackage(file: string): Promise<Record<string, unknown>> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch {
+    return {};
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? { ...value } : {};
+  } catch {
+    throw new Refusal(`Cannot read ${join(basename(dirname(file)), "package.json")}: it is not JSON.`);
+  }
+}
+
+function upwards(folder: string): string[] {
+  const parent = dirname(folder);
+  return parent === folder ? [folder] : [folder, ...upwards(parent)];
+}

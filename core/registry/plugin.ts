@@ -1,0 +1,33 @@
+import type { Manifest } from "../../plugin-sdk/manifest.ts";
+import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import type { Limits } from "../config/limits.ts";
+
+/** What contains a plugin's workers. */
+export type Isolation = "process" | "thread";
+
+/** A plugin that was found and checked, with what the operator decided about it. */
+export interface Plugin {
+  id: string;
+  manifest: Manifest;
+  /** Real absolute path of the package folder; for an inline tool the host manifest's folder. */
+  folder: string;
+  origin: "bundled" | "folder" | "installed" | "inline" | "registered";
+  enabled: boolean;
+  trusted: boolean;
+  isolation: Isolation;
+  /** What the operator granted, as written. */
+  grant: Permissions;
+  deny: Permissions;
+  /** Values for the manifest's `config`, checked, defaults filled in. */
+  config: Record<string, unknown>;
+  limits: Limits;
+}
+
+/** The one script of a plugin: what is hashed is what is evaluated. */
+export interface PluginScript {
+  text: string;
+  /** Hex SHA-256 of the UTF-8 bytes of `text`. */
+  sha256: string;
+  /** Rewrites positions in the script to positions in the author's files, for error texts. */
+  mapStack(stack: string): string;
+}

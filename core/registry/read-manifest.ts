@@ -1,0 +1,107 @@
+import { satisfies, valid, validRange } from "semver";
+import { contractVersion, type Manifest, manifestSchema } from "../../plugin-sdk/manifest.ts";
+import { checkAgainst } from "../config/check-against.ts";
+import { defaultLimits, type Limits } from "../config/limits.ts";
+import { permissionProblems } from "../config/permission-problems.ts";
+import { readTextFile } from "../config/read-text-file.ts";
+import { reservedIds } from "../config/reserved-ids.ts";
+import { describeFound, pathText, type Problem, problemsError } from "../config/yaml-problems.ts";
+import { type ParsedYaml, parseYaml } from "../config/yaml.ts";
+import { realpath, stat } from "../runtime/files.ts";
+import { basename, extname, isAbsolute, join, relative, resolve, sep } from "../runtime/paths.ts";
+import { configSchemaFaults } from "./plugin-config.ts";
+import { type ManifestFault, toolFaults } from "./tool-faults.ts";
+
+/** File name of a plugin's manifest. */
+export const manifestName = "plugin.yaml";
+
+/** Extensions of the code that a package may hold. */
+export const codeExtensions: readonly string[] = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"];
+
+/**
+ * Reads and checks `plugin.yaml` of a package folder.
+ * @throws {BulkheadError} `not_found`, `io_error`; `invalid_manifest` with file, line and column of every problem
+ */
+export async function readManifest(
+  folder: string,
+  { limits = defaultLimits }: { limits?: Pick<Limits, "manifest_bytes" | "yaml_aliases"> } = {},
+): Promise<Manifest> {
+  const file = join(folder, manifestName);
+  const name = `${basename(folder)}/${manifestName}`;
+  const text = await readTextFile(file, { maxBytes: limits.manifest_bytes, code: "invalid_manifest", name });
+  const parsed = parseYaml(text, { file: name, maxBytes: limits.manifest_bytes, maxAliases: limits.yaml_aliases });
+  const manifest = checkAgainst(manifestSchema, parsed);
+  const faults = [...manifestFaults(manifest), ...toolFaults(manifest), ...await fileFaults(manifest, folder)];
+  const problems = [
+    ...faults.map((fault) => problemOf(fault, parsed)),
+    ...permissionProblems(manifest.permissions ?? {}, { parsed, prefix: ["permissions"] }),
+  ];
+  if (problems.length > 0) throw problemsError("invalid_manifest", problems);
+  return manifest;
+}
+
+function problemOf({ path, of = "value", expected, found, hint }: ManifestFault, parsed: ParsedYaml): Problem {
+  const place = parsed.locate(path, of);
+  return {
+    file: parsed.file,
+    ...place,
+    path: pathText(path),
+    expected,
+    found,
+    ...(hint === undefined ? {} : { hint }),
+  };
+}
+
+function* manifestFaults(manifest: Manifest): Generator<ManifestFault> {
+  const { id, version, host, entry, cli, normaliser, config } = manifest;
+  if (reservedIds.includes(id)) {
+    yield { path: ["id"], expected: `an id other than ${reservedIds.join(", ")}`, found: describeFound(id) };
+  }
+  if (valid(version) !== version) {
+    yield { path: ["version"], expected: "a semantic version such as 1.0.0", found: describeFound(version) };
+  }
+  if (validRange(host) === null) {
+    yield { path: ["host"], expected: "a semver range such as ^1.0.0", found: describeFound(host) };
+  } else if (!satisfies(contractVersion, host)) {
+    const found = describeFound(host);
+    yield { path: ["host"], expected: `a range that allows this host's contract ${contractVersion}`, found };
+  }
+  if (entry !== undefined && cli !== undefined) {
+    yield { path: ["cli"], of: "key", expected: "either entry or cli", found: "both" };
+  }
+  if (entry === undefined && cli === undefined) yield { path: [], expected: "either entry or cli", found: "neither" };
+  if (normaliser !== undefined && cli === undefined) {
+    yield { path: ["normaliser"], of: "key", expected: "a normaliser only beside cli", found: "one without it" };
+  }
+  if (config) yield* configSchemaFaults(config);
+}
+
+async function fileFaults(manifest: Manifest, folder: string): Promise<ManifestFault[]> {
+  const faults: ManifestFault[] = [];
+  for (const key of ["entry", "normaliser"] as const) {
+    const path = manifest[key];
+    const fault = path === undefined ? null : await codeFileFault(path, folder);
+    if (fault && path !== undefined) faults.push({ path: [key], expected: fault, found: describeFound(path) });
+  }
+  return faults;
+}
+
+/** What a path to code should have been; null when it is one inside the package, links followed. */
+async function codeFileFault(path: string, folder: string): Promise<string | null> {
+  const file = resolve(folder, path);
+  if (isAbsolute(path) || !isInside(folder, file)) return "a path inside the package";
+  if (!codeExtensions.includes(extname(path))) return `a file with one of ${codeExtensions.join(" ")}`;
+  try {
+    const [root, real] = [await realpath(folder), await realpath(file)];
+    if (!isInside(root, real)) return "a file that no link takes outside the package";
+    return (await stat(real)).isFile() ? null : "a file";
+  } catch {
+    return "a file that is there";
+  }
+}
+
+/** Whether an absolute path is below a folder. */
+export function isInside(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}

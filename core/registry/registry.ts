@@ -1,0 +1,175 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { HostManifest } from "../config/host-manifest.ts";
+import { unsaid } from "../config/host-manifest-schema.ts";
+import { defaultLimits, type Limits } from "../config/limits.ts";
+import { hostManifestProblem } from "../config/parse-host-manifest.ts";
+import { didYouMean, problemsError } from "../config/yaml-problems.ts";
+import { realpath } from "../runtime/files.ts";
+import { resolve } from "../runtime/paths.ts";
+import { findPlugins, type FoundPlugin, type PluginPlaces, readPlugin } from "./find-plugins.ts";
+import { inlineTool } from "./inline-tool.ts";
+import type { Plugin } from "./plugin.ts";
+import { registeredSettings, type RegistrySettings, settlePlugin } from "./settle-plugin.ts";
+
+/** What a registry is made from. */
+export interface RegistryOptions extends PluginPlaces {
+  /** Absent: nothing is enabled but what is registered. */
+  manifest?: HostManifest | undefined;
+}
+
+/** A plugin that was found and cannot be used; since it is not enabled the host goes on. */
+export interface RegistryProblem {
+  id: string;
+  folder: string;
+  error: BulkheadError;
+}
+
+/** All plugins of a host. */
+export interface Registry {
+  /** Every usable plugin, enabled or not, by id. */
+  list(): Plugin[];
+  get(id: string): Plugin | undefined;
+  /**
+   * Adds the plugin of a folder, relative to the root, enabled, with the same checks as at the start. What the host
+   * manifest says about its id holds unless `settings` says otherwise; what is denied there stays denied.
+   * @throws {BulkheadError} `duplicate_plugin`, `invalid_manifest`, `invalid_config`, `not_found`
+   */
+  register(folder: string, settings?: RegistrySettings): Promise<Plugin>;
+  readonly problems: readonly RegistryProblem[];
+}
+
+/**
+ * Finds all plugins and checks them.
+ * @throws {BulkheadError} when one that is enabled cannot be used: `invalid_manifest`, `invalid_config`,
+ * `duplicate_plugin`
+ */
+export async function createRegistry(options: RegistryOptions): Promise<Registry> {
+  const manifest = options.manifest ?? { bulkhead: 1, plugins: {}, tools: {}, routing: { agent: "auto" }, limits: {} };
+  const { plugins, problems, errors } = sortOut(await allCandidates(manifest, options), manifest);
+  for (const id of Object.keys(manifest.tools)) {
+    collect(errors, id, () => {
+      const tool = inlineTool(manifest, id, options.root);
+      const known = plugins.get(id);
+      if (known) throw duplicate(id, [known, tool]);
+      plugins.set(id, tool);
+    });
+  }
+  errors.push(...missingPlugins(manifest, plugins, errors));
+  if (errors.length > 0) throw oneOf(errors.map(({ error }) => error));
+  return {
+    list: () => [...plugins.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
+    get: (id) => plugins.get(id),
+    problems,
+    async register(folder, settings = {}) {
+      const found = await readPlugin(resolve(options.root, folder), {
+        origin: "registered",
+        limits: limitsOf(manifest),
+      });
+      if (!found.manifest) throw found.error ?? new BulkheadError("internal", `Plugin "${found.id}" was not read.`);
+      const plugin = settlePlugin(found, found.manifest, {
+        manifest,
+        settings: registeredSettings(manifest, found.id, settings),
+      });
+      const known = plugins.get(plugin.id);
+      // One that was found already and is not in use may be taken into use.
+      if (known && (known.enabled || known.folder !== plugin.folder)) throw duplicate(plugin.id, [known, plugin]);
+      plugins.set(plugin.id, plugin);
+      return plugin;
+    },
+  };
+}
+
+function limitsOf(manifest: HostManifest): Limits {
+  return { ...defaultLimits, ...manifest.limits };
+}
+
+interface Failure {
+  id: string;
+  error: BulkheadError;
+}
+
+/** What was found and what `source` names. Where it names a folder, others with that id are passed over. */
+async function allCandidates(manifest: HostManifest, options: RegistryOptions): Promise<FoundPlugin[]> {
+  const limits = limitsOf(manifest);
+  const found = await findPlugins(options, limits);
+  const picked = new Map<string, FoundPlugin>();
+  for (const [id, { source }] of Object.entries(manifest.plugins)) {
+    if (source === undefined) continue;
+    const path = resolve(options.root, source);
+    const folder = await realpath(path).catch(() => path);
+    const one = found.find((candidate) => candidate.folder === folder) ??
+      await readPlugin(folder, { origin: "folder", limits });
+    const wrong = one.manifest !== null && one.id !== id;
+    picked.set(id, wrong ? { ...one, id, manifest: null, error: wrongSource(manifest, id, one.id) } : { ...one, id });
+  }
+  return [...found.filter(({ id }) => !picked.has(id)), ...picked.values()];
+}
+
+function sortOut(
+  found: readonly FoundPlugin[],
+  manifest: HostManifest,
+): { plugins: Map<string, Plugin>; problems: RegistryProblem[]; errors: Failure[] } {
+  const plugins = new Map<string, Plugin>();
+  const problems: RegistryProblem[] = [];
+  const errors: Failure[] = [];
+  for (const id of new Set(found.map((one) => one.id))) {
+    const settings = Object.hasOwn(manifest.plugins, id) ? manifest.plugins[id]! : unsaid();
+    const candidates = found.filter((one) => one.id === id);
+    const failures: Failure[] = candidates.flatMap(({ error }) => (error ? [{ id, error }] : []));
+    const whole = candidates.filter((one) => one.manifest !== null);
+    const [first] = whole;
+    if (whole.length > 1) {
+      failures.push({ id, error: duplicate(id, whole) });
+    } else if (first?.manifest && failures.length === 0) {
+      const own = first.manifest;
+      collect(failures, id, () => plugins.set(id, settlePlugin(first, own, { manifest, settings })));
+    }
+    if (settings.enabled) errors.push(...failures);
+    else problems.push(...failures.map(({ error }) => ({ id, folder: candidates[0]!.folder, error })));
+  }
+  return { plugins, problems, errors };
+}
+
+function collect(failures: Failure[], id: string, action: () => void): void {
+  try {
+    action();
+  } catch (error) {
+    if (!(error instanceof BulkheadError)) throw error;
+    failures.push({ id, error });
+  }
+}
+
+function missingPlugins(manifest: HostManifest, plugins: Map<string, Plugin>, errors: readonly Failure[]): Failure[] {
+  return Object.entries(manifest.plugins)
+    .filter(([id, { enabled }]) => enabled && !plugins.has(id) && !errors.some((failure) => failure.id === id))
+    .map(([id]) => {
+      const hint = didYouMean(id, [...plugins.keys()]) ?? "its folder can be named as its source";
+      const words = { expected: "a plugin that is there", found: `no "${id}"`, hint };
+      const problem = hostManifestProblem(manifest, { path: ["plugins", id], of: "key", ...words });
+      return { id, error: problemsError("invalid_config", [problem]) };
+    });
+}
+
+function wrongSource(manifest: HostManifest, id: string, found: string): BulkheadError {
+  const words = { expected: `the folder of plugin "${id}"`, found: `that of plugin "${found}"` };
+  return problemsError("invalid_config", [
+    hostManifestProblem(manifest, { path: ["plugins", id, "source"], ...words }),
+  ]);
+}
+
+function duplicate(id: string, all: readonly { folder: string; origin: Plugin["origin"] }[]): BulkheadError {
+  const folders = all.map(({ folder }) => folder);
+  const places = all.map(({ folder, origin }) => `${folder} (${origin})`).join(" and ");
+  return new BulkheadError("duplicate_plugin", `Cannot load plugin "${id}": it stands in ${places}.`, {
+    hint: `Name the folder to use as plugins.${id}.source in the host manifest, or give one another id.`,
+    details: { plugin_id: id, folders },
+  });
+}
+
+function oneOf(errors: readonly BulkheadError[]): BulkheadError {
+  const [first] = errors;
+  if (first && errors.length === 1) return first;
+  const details = { errors: errors.map((error) => error.toJSON()) };
+  const message = errors.map((error) => error.message).join("\n");
+  return new BulkheadError(first?.code ?? "internal", message, { hint: first?.hint, details });
+}

@@ -1,0 +1,48 @@
+import { formatArgumentPattern } from "../../plugin-sdk/argument-pattern.ts";
+import { argumentPatterns, parseArguments, parseCommandTemplate } from "../../plugin-sdk/command-template.ts";
+import { envReferences } from "../../plugin-sdk/env-template.ts";
+import type { CliTool, Manifest } from "../../plugin-sdk/manifest.ts";
+import type { Permissions, RunPermission } from "../../plugin-sdk/permissions.ts";
+import { platform } from "../runtime/platform.ts";
+
+/**
+ * All a manifest asks for: its `permissions`, and for a `cli` the program with the arguments its template and
+ * probes can become, and the environment names it uses.
+ */
+export function requestedPermissions(manifest: Manifest): Permissions {
+  const asked = manifest.permissions ?? {};
+  const { cli } = manifest;
+  if (!cli) return asked;
+  const program = programOf(cli);
+  const variables = hostVariables(cli);
+  const env = [...new Set([...(asked.env ?? []), ...variables])];
+  return {
+    ...asked,
+    run: [...(asked.run ?? []), ...(program ? [program] : [])],
+    ...(env.length > 0 ? { env } : {}),
+  };
+}
+
+/** The program's name on this system; null when the tool names none for it. */
+export function cliBinary(cli: CliTool): string | null {
+  if (typeof cli.binary === "string") return cli.binary;
+  const name = Object.hasOwn(cli.binary, platform) ? platform : "default";
+  return cli.binary[name] ?? null;
+}
+
+/** Names of the host's variables that a tool's `env_vars` fill in with `${NAME}`. */
+export function hostVariables(cli: CliTool): string[] {
+  return [...new Set(Object.values(cli.env_vars ?? {}).flatMap(envReferences))];
+}
+
+function programOf(cli: CliTool): RunPermission | null {
+  const binary = cliBinary(cli);
+  if (binary === null) return null;
+  const probes = [cli.version, cli.auth].filter((probe) => probe !== undefined);
+  const exact = probes.map((probe) => {
+    return formatArgumentPattern(parseArguments(probe.args).map((literal) => [{ literal }]));
+  });
+  const env = Object.keys(cli.env_vars ?? {});
+  const args = [...new Set([...argumentPatterns(parseCommandTemplate(cli.command_template)), ...exact])];
+  return { binary, args, ...(env.length > 0 ? { env } : {}) };
+}
