@@ -1,0 +1,94 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { encodeFrame } from "./frames.ts";
+import type { PartMessage } from "./protocol.ts";
+
+/** Sends a message's JSON text as one frame, or as several `part` frames when it is larger than a frame may be. */
+export function sendText(text: string, options: SendOptions): void {
+  const { lane, frameBytes, post } = options;
+  // Three bytes a unit is the most UTF-8 takes, so a short text needs no counting.
+  if (text.length * 3 <= frameBytes) return post(encodeFrame(lane, text));
+  const whole = encodeFrame(lane, text);
+  if (whole.length <= frameBytes) return post(whole);
+  // A piece is escaped again (two bytes a byte of JSON) and its units take up to three bytes.
+  const step = Math.floor(frameBytes / 8);
+  for (let at = 0; at < text.length; at += step) {
+    const part: PartMessage = { type: "part", text: text.slice(at, at + step), last: at + step >= text.length };
+    post(encodeFrame(lane, JSON.stringify(part)));
+  }
+}
+
+/** Where {@link sendText} sends to. */
+export interface SendOptions {
+  lane: number;
+  /** Most bytes of one frame. */
+  frameBytes: number;
+  /** Takes one whole frame. */
+  post(frame: Uint8Array<ArrayBuffer>): void;
+}
+
+/** A received message with the text it was parsed from. */
+export interface ReceivedMessage {
+  message: unknown;
+  text: string;
+}
+
+/**
+ * Turns one lane's payloads into messages: decodes strictly, joins parts up to a limit, and drops every own
+ * `__proto__` key, which no message of ours has.
+ */
+export class MessageReader {
+  readonly #maxBytes: number;
+  readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  #parts: string[] = [];
+  #partBytes = 0;
+
+  /** @param maxBytes most bytes of a message sent in parts */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /**
+   * One payload; null while parts are still to come.
+   * @throws {BulkheadError} `protocol_violation` for bad UTF-8, bad JSON or a message over the limit
+   */
+  read(payload: Uint8Array): ReceivedMessage | null {
+    const text = this.#decode(payload);
+    const message = parseMessage(text);
+    if (!isPart(message)) return { message, text };
+    this.#partBytes += payload.length;
+    if (this.#partBytes > this.#maxBytes) {
+      throw new BulkheadError("protocol_violation", `A message is over the limit of ${this.#maxBytes} bytes.`);
+    }
+    this.#parts.push(message.text);
+    if (!message.last) return null;
+    const whole = this.#parts.join("");
+    this.#parts = [];
+    this.#partBytes = 0;
+    return { message: parseMessage(whole), text: whole };
+  }
+
+  #decode(payload: Uint8Array): string {
+    try {
+      return this.#decoder.decode(payload);
+    } catch (cause) {
+      throw new BulkheadError("protocol_violation", "A frame is not UTF-8.", { cause });
+    }
+  }
+}
+
+function parseMessage(text: string): unknown {
+  try {
+    return text.includes("__proto__") ? JSON.parse(text, dropProto) : JSON.parse(text);
+  } catch (cause) {
+    throw new BulkheadError("protocol_violation", "A frame is not JSON.", { cause });
+  }
+}
+
+function dropProto(key: string, value: unknown): unknown {
+  return key === "__proto__" ? undefined : value;
+}
+
+function isPart(message: unknown): message is PartMessage {
+  return typeof message === "object" && message !== null && "type" in message && message.type === "part" &&
+    "text" in message && typeof message.text === "string" && "last" in message && typeof message.last === "boolean";
+}
