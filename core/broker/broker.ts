@@ -1,0 +1,134 @@
+import { Value } from "@sinclair/typebox/value";
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { toBulkheadError } from "../errors/to-error-data.ts";
+import { rm } from "../runtime/files.ts";
+import { answerOperations } from "./answers.ts";
+import { Authority } from "./authority.ts";
+import { envOperations } from "./env.ts";
+import { fetchOperations } from "./fetch.ts";
+import { fileOperations } from "./files.ts";
+import { kvOperations } from "./kv.ts";
+import { LogGate, logOperations } from "./log.ts";
+import type { BrokerScope, Operation } from "./operation.ts";
+import { runOperations } from "./run.ts";
+import type { SessionBroker, SessionBrokerOptions } from "./session-broker.ts";
+import { SessionProcesses } from "./session-processes.ts";
+import { streamOperations, StreamTable } from "./streams.ts";
+import { tempOperations } from "./temp.ts";
+
+/** Makes the broker of one session. Nothing is touched before the first call. */
+export function createSessionBroker(options: SessionBrokerOptions): SessionBroker {
+  return new Broker(options);
+}
+
+/** A `Map`, so that no name sent by a guest can reach a member of an object. */
+const operations: ReadonlyMap<string, Operation> = new Map(
+  [
+    ...runOperations,
+    ...streamOperations,
+    ...fetchOperations,
+    ...fileOperations,
+    ...tempOperations,
+    ...envOperations,
+    ...kvOperations,
+    ...logOperations,
+    ...answerOperations,
+  ].map((entry) => [entry.name, entry]),
+);
+
+class Broker implements SessionBroker {
+  #scope: BrokerScope;
+  #ending = new AbortController();
+  #pending = new Set<(error: BulkheadError) => void>();
+  #closed: Promise<void> | null = null;
+
+  constructor(options: SessionBrokerOptions) {
+    const streams = new StreamTable();
+    this.#scope = {
+      options,
+      authority: new Authority(options),
+      streams,
+      processes: new SessionProcesses({ options, streams }),
+      log: new LogGate(options),
+      signal: this.#ending.signal,
+    };
+  }
+
+  call(name: string, args: unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed !== null) return reject(sessionOver(name));
+      const limit = this.#scope.options.limits.call_timeout_ms;
+      const settle = (act: () => void) => {
+        if (!this.#pending.delete(refuse)) return;
+        clearTimeout(timer);
+        act();
+      };
+      const refuse = (error: BulkheadError) => settle(() => reject(error));
+      const deadline = () => {
+        // A person who thinks about a grant is not a slow call.
+        if (this.#scope.authority.askedWithin(limit)) timer = setTimeout(deadline, limit);
+        else refuse(new BulkheadError("timeout", `The call "${shown(name)}" took too long and was given up.`));
+      };
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      this.#pending.add(refuse);
+      try {
+        const found = this.#find(name, args);
+        if (!found.waits) timer = setTimeout(deadline, limit);
+        found.perform(this.#scope, args).then(
+          (value) => settle(() => resolve(value)),
+          (error) => refuse(toBulkheadError(error)),
+        );
+      } catch (error) {
+        refuse(toBulkheadError(error));
+      }
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#closed ??= this.#end();
+  }
+
+  #find(name: string, args: unknown): Operation {
+    const found = operations.get(name);
+    if (found === undefined) {
+      throw new BulkheadError("invalid_request", `Cannot do "${shown(name)}": the broker has no such operation.`);
+    }
+    const fault = Value.Check(found.args, args) ? undefined : Value.Errors(found.args, args).First();
+    if (fault !== undefined) {
+      const message = `Cannot do "${name}": its argument "${fault.path}" is wrong: ${fault.message}.`;
+      throw new BulkheadError("invalid_request", message, { details: { path: fault.path } });
+    }
+    return found;
+  }
+
+  /** Every step by itself: one that fails must not keep the others from happening. */
+  async #end(): Promise<void> {
+    const { streams, processes, log, options } = this.#scope;
+    // Give the field that marks the end its value before anyone hears of it.
+    await null;
+    this.#ending.abort(sessionOver("call"));
+    for (const refuse of [...this.#pending]) refuse(sessionOver("call"));
+    const steps = [
+      () => log.flush(),
+      () => streams.closeAll(),
+      () => processes.sweep(),
+      () => rm(options.tempDir, { recursive: true, force: true, maxRetries: 3 }),
+    ];
+    for (const step of steps) {
+      try {
+        await step();
+      } catch (error) {
+        const message = `Cannot clean up after session "${options.sessionId}": ${toBulkheadError(error).message}`;
+        options.writeLog({ level: "warn", message, fields: null });
+      }
+    }
+  }
+}
+
+function sessionOver(name: string): BulkheadError {
+  return new BulkheadError("interrupted", `The call "${shown(name)}" was not finished: the session is over.`);
+}
+
+function shown(name: string): string {
+  return /^\w{1,64}$/.test(name) ? name : "?";
+}

@@ -1,0 +1,128 @@
+import { Type } from "@sinclair/typebox";
+import type { FileInfo } from "../../plugin-sdk/context.ts";
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { closed, exactly } from "../../plugin-sdk/schema.ts";
+import { lstat, mkdir, rm } from "../runtime/files.ts";
+import { basename, dirname, join } from "../runtime/paths.ts";
+import { listFolder, rmdir } from "../runtime/pinned-folder.ts";
+import { absolutePath, isInside, locate } from "./contain-path.ts";
+import { inFolder, readContained, writeContained } from "./contained-file.ts";
+import { forbiddenBecause } from "./forbidden-paths.ts";
+import { type GrantedRoot, grantedRoots, rootFor, rootPathFor } from "./granted-roots.ts";
+import { type BrokerScope, type Operation, operation } from "./operation.ts";
+
+const path = Type.String({ minLength: 1, maxLength: 4096 });
+const onePath = exactly<{ path: string }>()(Type.Object({ path }, closed));
+
+/** Files under granted roots. */
+export const fileOperations: readonly Operation[] = [
+  operation("fs_read_text", {
+    args: onePath,
+    async perform(scope, args) {
+      const place = await open(scope, { path: args.path, access: "read", followLast: true });
+      return readContained(place.path, { maxBytes: maxFileBytes(scope) });
+    },
+  }),
+  operation("fs_write_text", {
+    args: exactly<{ path: string; text: string }>()(Type.Object({ path, text: Type.String() }, closed)),
+    async perform(scope, args) {
+      const place = await open(scope, { path: args.path, access: "write", followLast: true });
+      await makeFolders(place, scope.signal);
+      scope.signal.throwIfAborted();
+      await writeContained(place.path, args.text, { maxBytes: maxFileBytes(scope) });
+      return null;
+    },
+  }),
+  operation("fs_list", { args: onePath, perform: list }),
+  operation("fs_stat", { args: onePath, perform: stat }),
+  operation("fs_remove", { args: onePath, perform: remove }),
+];
+
+/** Bytes of one file: the smaller of the host's and the permission's limit. */
+export function maxFileBytes({ options }: BrokerScope): number {
+  return Math.min(options.limits.file_bytes, options.permissions.limits?.file_bytes ?? Infinity);
+}
+
+interface Place {
+  path: string;
+  missing: string[];
+  root: string;
+}
+
+/** The real place of a path, once it is known to be granted and not forbidden. */
+async function open(
+  { options, authority }: BrokerScope,
+  request: { path: string; access: "read" | "write"; followLast: boolean },
+): Promise<Place> {
+  const { access } = request;
+  const wanted = absolutePath(request.path, options);
+  const real = await locate(wanted, request);
+  const [roots, reachable] = await Promise.all([
+    grantedRoots(options.permissions[access], options),
+    grantedRoots(options.ceiling?.[access], options),
+  ]);
+  const holding = (list: GrantedRoot[]) => list.find((root) => isInside(root.path, real.path));
+  const root = holding(roots)?.path ?? holding(reachable)?.path ?? rootPathFor(real.path, options);
+  const { dataDir, protectedPaths = [], autoexecNames = [] } = options;
+  const because = forbiddenBecause(real.path, { access, root, dataDir, protectedPaths, autoexecNames });
+  if (because !== null) throw authority.forbid(access, real.path, { because });
+  await authority.demand({
+    permission: access,
+    target: rootFor(real.path, options),
+    subject: real.path,
+    grantedBy: (held) => holding(held === options.ceiling ? reachable : roots) !== undefined,
+  });
+  if (real.fault !== null) throw real.fault;
+  return { path: real.path, missing: real.missing, root };
+}
+
+async function list(scope: BrokerScope, args: { path: string }): Promise<string[]> {
+  const max = scope.options.limits.dir_entries;
+  const place = await open(scope, { path: args.path, access: "read", followLast: true });
+  const names = await inFolder(place.path, (folder) => listFolder(folder, max));
+  if (names !== null) return names;
+  throw new BulkheadError("limit_exceeded", `Cannot list "${place.path}": it has more than ${max} entries.`, {
+    details: { dir_entries: max },
+  });
+}
+
+async function stat(scope: BrokerScope, args: { path: string }): Promise<FileInfo> {
+  const place = await open(scope, { path: args.path, access: "read", followLast: false });
+  return inFolder(dirname(place.path), async ({ base }) => {
+    const info = await lstat(`${base}/${basename(place.path)}`);
+    const kind = info.isFile() ? "file" : info.isDirectory() ? "folder" : info.isSymbolicLink() ? "symlink" : "other";
+    return { kind, bytes: info.size, modified_at: info.mtime.toISOString() };
+  });
+}
+
+/** Removes a file, a link itself, or an empty folder; never the granted root. */
+async function remove(scope: BrokerScope, args: { path: string }): Promise<null> {
+  const place = await open(scope, { path: args.path, access: "write", followLast: false });
+  if (place.path === place.root) {
+    throw new BulkheadError("permission_denied", `Cannot remove "${place.path}": it is the granted folder itself.`);
+  }
+  scope.signal.throwIfAborted();
+  await inFolder(dirname(place.path), async ({ base }) => {
+    const target = `${base}/${basename(place.path)}`;
+    const info = await lstat(target);
+    if (info.isDirectory()) await rmdir(target);
+    else await rm(target);
+  });
+  return null;
+}
+
+/** Makes the folders that lead to a new file, one at a time, each in its checked parent. */
+async function makeFolders({ path: file, missing }: Place, signal: AbortSignal): Promise<void> {
+  const names = missing.slice(0, -1);
+  let folder = missing.reduce((at) => dirname(at), file);
+  for (const name of names) {
+    signal.throwIfAborted();
+    await inFolder(folder, ({ base }) => mkdir(`${base}/${name}`).catch(ignoreExisting));
+    folder = join(folder, name);
+  }
+}
+
+function ignoreExisting(error: unknown): void {
+  // Another call may have been first; that it is a folder and no link is checked when it is entered.
+  if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+}

@@ -1,0 +1,106 @@
+import { relative } from "../runtime/paths.ts";
+import { isInside } from "./contain-path.ts";
+
+/** What {@link forbiddenBecause} looks at. */
+export interface ForbiddenOptions {
+  access: "read" | "write";
+  /** The root that the path stands in, granted or to be granted. */
+  root: string;
+  /** Real absolute paths of the host's own. */
+  protectedPaths: readonly string[];
+  /** The plugin's data folder: open although it is in a protected place. */
+  dataDir: string;
+  /** Names beside the built-in ones. */
+  autoexecNames: readonly string[];
+}
+
+/**
+ * Why no grant opens a real path, or null: pseudo file systems, the host's own state, and, for writing, names below a
+ * granted root that programs act on by themselves (a root that the operator spelled out is meant).
+ */
+export function forbiddenBecause(path: string, options: ForbiddenOptions): string | null {
+  if (pseudoRoots.some((root) => isInside(root, path))) return "it is in a pseudo file system";
+  if (isKvFile(path, options.dataDir)) return "it is the key-value store's own file";
+  const isProtected = options.protectedPaths.some((root) => isInside(root, path));
+  if (isProtected && !isInside(options.dataDir, path)) return "it belongs to the host";
+  if (options.access === "write") {
+    const below = relative(options.root, path).split(/[\\/]/);
+    const extra = new Set(options.autoexecNames.map(foldName));
+    const found = below.find((name) => autoexecNames.has(foldName(name)) || extra.has(foldName(name)));
+    if (found !== undefined) return `programs act on "${found}" by themselves`;
+  }
+  return null;
+}
+
+/** Where a plugin's key-value store is. */
+export function kvFile(dataDir: string): string {
+  return `${dataDir}/kv.json`;
+}
+
+function isKvFile(path: string, dataDir: string): boolean {
+  return path === kvFile(dataDir);
+}
+
+/**
+ * A name as the most forgiving file system reads it: case, composition, ignored code points (HFS+, see CVE-2014-9390),
+ * dots and blanks at the end and alternate streams (NTFS) make no difference.
+ */
+export function foldName(name: string): string {
+  const visible = name.normalize("NFKC").replace(/[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, "");
+  return visible.toLowerCase().replace(/:.*$/s, "").replace(/[. ]+$/, "");
+}
+
+const pseudoRoots = ["/proc", "/sys", "/dev"];
+
+/** Files and folders that shells, git, editors, package managers, debuggers and tool hosts run code from. */
+const autoexecNames: ReadonlySet<string> = new Set([
+  ".bash_aliases",
+  ".bash_login",
+  ".bash_logout",
+  ".bash_profile",
+  ".bashrc",
+  ".cshrc",
+  ".devcontainer",
+  ".direnv",
+  ".envrc",
+  ".fleet",
+  ".gdbinit",
+  ".git",
+  ".gitconfig",
+  ".gitmodules",
+  ".hg",
+  ".hgrc",
+  ".husky",
+  ".idea",
+  ".inputrc",
+  ".kshrc",
+  ".lldbinit",
+  ".login",
+  ".mcp.json",
+  ".mise.toml",
+  ".npmrc",
+  ".pnpmfile.cjs",
+  ".profile",
+  ".pythonrc",
+  ".ripgreprc",
+  ".ssh",
+  ".tcshrc",
+  ".vim",
+  ".vimrc",
+  ".vscode",
+  ".yarnrc",
+  ".yarnrc.yml",
+  ".zed",
+  ".zlogin",
+  ".zlogout",
+  ".zprofile",
+  ".zshenv",
+  ".zshrc",
+  "autostart",
+  "git~1",
+  "launchagents",
+  "lefthook.yml",
+  "mise.toml",
+  "sitecustomize.py",
+  "usercustomize.py",
+]);

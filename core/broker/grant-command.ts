@@ -1,0 +1,14 @@
+import { cleanText } from "../log/terminal-text.ts";
+
+/**
+ * The command line that would grant a permission, safe to paste into a shell: what the adapter named is quoted where a
+ * shell would read more into it than a name.
+ */
+export function grantCommand(pluginId: string, permission: string, { target }: { target: string }): string {
+  const word = permission === "kv" ? "kv" : `${permission}:${cleanText(target)}`;
+  return `bulkhead plugin grant ${pluginId} ${quoteWord(word)}`;
+}
+
+function quoteWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,46 @@
+import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import { realpath } from "../runtime/files.ts";
+import { isAbsolute, join } from "../runtime/paths.ts";
+import { hostEnv } from "../runtime/platform.ts";
+import { isInside } from "./contain-path.ts";
+import type { SessionBrokerOptions } from "./session-broker.ts";
+
+/** A granted root, as it is written and where it is. */
+export interface GrantedRoot {
+  grant: string;
+  path: string;
+}
+
+/** Where the roots of a `read` or `write` list are. A word that names no root opens nothing. */
+export async function grantedRoots(list: Permissions["read"], options: SessionBrokerOptions): Promise<GrantedRoot[]> {
+  const roots = (list ?? []).flatMap((grant) => placesOf(grant, options).map((path) => ({ grant, path })));
+  return Promise.all(roots.map(async ({ grant, path }) => ({ grant, path: await realpath(path).catch(() => path) })));
+}
+
+/** What would have to be granted to open a path: the narrowest word there is for it. */
+export function rootFor(path: string, options: SessionBrokerOptions): string {
+  if (isInside(options.workdir, path)) return "workdir";
+  if (isInside(options.dataDir, path)) return "data";
+  if (isInside(options.pluginDir, path)) return "plugin";
+  return path;
+}
+
+/** The root that `rootFor` names, as a path. */
+export function rootPathFor(path: string, options: SessionBrokerOptions): string {
+  return placesOf(rootFor(path, options), options)[0] ?? path;
+}
+
+function placesOf(grant: string, { workdir, pluginDir, dataDir }: SessionBrokerOptions): string[] {
+  if (grant === "workdir") return [workdir];
+  if (grant === "plugin") return [pluginDir];
+  if (grant === "data") return [dataDir];
+  if (grant.startsWith("config:")) return configFolders(grant.slice("config:".length));
+  return isAbsolute(grant) ? [grant] : [];
+}
+
+/** Where a tool of that name keeps its settings: `~/.tool` and the XDG folder. */
+function configFolders(tool: string): string[] {
+  const home = hostEnv("HOME");
+  if (home === undefined || !/^[a-z0-9][\w-]*(\.[\w-]+)*$/i.test(tool)) return [];
+  return [join(home, `.${tool}`), join(hostEnv("XDG_CONFIG_HOME") ?? join(home, ".config"), tool)];
+}

@@ -1,0 +1,50 @@
+/** A `host:port` that a URL leads to, as a grant writes it. IPv6 addresses stand in brackets. */
+export interface NetTarget {
+  host: string;
+  port: number;
+}
+
+/** Where an http or https URL leads; a dot at the end of a name makes no difference. */
+export function netTarget(url: URL): NetTarget {
+  const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
+  return { host: url.hostname.replace(/\.$/, ""), port };
+}
+
+/** `host:port`. */
+export function formatTarget({ host, port }: NetTarget): string {
+  return `${host}:${port}`;
+}
+
+/** Whether a grant names this very host and port, without a wildcard. */
+export function namesLiterally(grant: string, target: NetTarget): boolean {
+  const parsed = parseGrant(grant);
+  return parsed !== null && !parsed.wildcard && parsed.host === target.host && parsed.port === target.port;
+}
+
+/** Whether a grant covers a host and port. `*.example.com:443` covers every name below, not `example.com` itself. */
+export function coversTarget(grant: string, target: NetTarget): boolean {
+  const parsed = parseGrant(grant);
+  if (parsed === null || parsed.port !== target.port) return false;
+  return parsed.wildcard ? target.host.endsWith(`.${parsed.host}`) : parsed.host === target.host;
+}
+
+/** True for names that can only mean a machine near by: `localhost`, single labels, names kept out of public DNS. */
+export function isLocalName(host: string): boolean {
+  return !host.includes(".") && !host.startsWith("[") ||
+    [".localhost", ".local", ".internal", ".home.arpa", ".lan"].some((ending) => host.endsWith(ending));
+}
+
+/** Null for what is no `host:port`; it then covers nothing. A wildcard needs two labels behind it. */
+function parseGrant(grant: string): { host: string; port: number; wildcard: boolean } | null {
+  const [, star, name, digits] = /^(\*\.)?([^*/?#@\\\s]+):(\d{1,5})$/.exec(grant) ?? [];
+  const host = canonicalHost(name ?? "");
+  if (host === null || digits === undefined) return null;
+  const wildcard = star !== undefined;
+  if (wildcard && !/[^.]\.[^.]/.test(host)) return null;
+  return { host, port: Number(digits), wildcard };
+}
+
+function canonicalHost(name: string): string | null {
+  const text = `http://${name}/`;
+  return URL.canParse(text) ? new URL(text).hostname.replace(/\.$/, "") : null;
+}

@@ -1,0 +1,145 @@
+import { Type } from "@sinclair/typebox";
+import { matchesArguments, parseArgumentPattern } from "../../plugin-sdk/argument-pattern.ts";
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { Permissions, RunPermission } from "../../plugin-sdk/permissions.ts";
+import { closed, exactly } from "../../plugin-sdk/schema.ts";
+import type { Operations } from "../channel/operations.ts";
+import { redact, type Secret } from "../log/redact.ts";
+import { mkdir, realpath } from "../runtime/files.ts";
+import { resolve } from "../runtime/paths.ts";
+import { buildChildEnv } from "./child-env.ts";
+import { isInside } from "./contain-path.ts";
+import { type BrokerScope, type Operation, operation } from "./operation.ts";
+import { resolveBinary } from "./resolve-binary.ts";
+
+type RunArgs = Operations["run"]["args"];
+
+/** UTF-16 units of one argument in the journal. */
+const maxShownArgument = 8192;
+
+const process = exactly<{ process_id: number }>()(Type.Object({ process_id: Type.Integer({ minimum: 1 }) }, closed));
+
+/** Child processes. */
+export const runOperations: readonly Operation[] = [
+  operation("run", {
+    args: exactly<RunArgs>()(
+      Type.Object({
+        binary: Type.String({ minLength: 1, maxLength: 1024 }),
+        args: Type.Array(Type.String(), { maxItems: 4096 }),
+        options: Type.Object({
+          env: Type.Optional(Type.Record(Type.String({ maxLength: 256 }), Type.String())),
+          cwd: Type.Optional(Type.String({ minLength: 1, maxLength: 4096 })),
+          stdin: Type.Optional(Type.Union([Type.Literal("open"), Type.Literal("closed")])),
+        }, closed),
+      }, closed),
+    ),
+    waits: true,
+    perform: run,
+  }),
+  operation("process_write", {
+    args: exactly<Operations["process_write"]["args"]>()(
+      Type.Object({ process_id: Type.Integer({ minimum: 1 }), text: Type.String() }, closed),
+    ),
+    waits: true,
+    async perform({ processes }, { process_id, text }) {
+      await processes.get(process_id).writeStdin(text);
+      return null;
+    },
+  }),
+  operation("process_close_stdin", {
+    args: process,
+    perform({ processes }, { process_id }) {
+      processes.get(process_id).closeStdin();
+      return Promise.resolve(null);
+    },
+  }),
+  operation("process_wait", {
+    args: process,
+    waits: true,
+    perform: ({ processes }, { process_id }) => processes.wait(process_id),
+  }),
+  operation("process_kill", {
+    args: process,
+    waits: true,
+    async perform({ processes }, { process_id }) {
+      await processes.kill(process_id);
+      return null;
+    },
+  }),
+];
+
+async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Promise<Operations["run"]["value"]> {
+  const { workdir, pluginDir, tempDir, requestEnv } = scope.options;
+  if ([binary, ...args].some((text) => text.includes("\0"))) {
+    throw new BulkheadError("invalid_request", "Cannot run a program: an argument holds a NUL character.");
+  }
+  const permission = await demandRun(scope, { binary, args });
+  const { file, real, prefix } = await resolveBinary(binary, { workdir, pluginDir });
+  const cwd = await containCwd(options.cwd, workdir);
+  const adapterEnv = options.env ?? {};
+  const { env, granted } = buildChildEnv({ permission, requestEnv, adapterEnv, workdir, tempDir });
+  await mkdir(tempDir, { recursive: true, mode: 0o700 });
+  const allArgs = [...prefix, ...args];
+  scope.signal.throwIfAborted();
+  return scope.processes.start({
+    file,
+    args: allArgs,
+    argv: [real, ...allArgs.map((text) => shownArgument(text, granted))],
+    cwd,
+    env,
+    stdin: options.stdin ?? "closed",
+  });
+}
+
+/** The run permission that allows this; one that does, with another binary or other arguments, does not count. */
+async function demandRun(
+  { options, authority }: BrokerScope,
+  { binary, args }: { binary: string; args: readonly string[] },
+): Promise<RunPermission> {
+  const named = (options.permissions.run ?? []).filter((entry) => entry.binary === binary);
+  const bounded = [...named, ...(options.ceiling?.run ?? [])];
+  if (named.length > 0 && !bounded.some((entry) => entry.binary === binary && allows(entry, args))) {
+    const patterns = named.flatMap((entry) => entry.args ?? []);
+    const list = patterns.length === 0 ? "none" : patterns.map((pattern) => `"${pattern}"`).join(", ");
+    throw authority.forbid("run", binary, { because: `its arguments fit none of those granted (${list})` });
+  }
+  const permissions = await authority.demand({
+    permission: "run",
+    target: binary,
+    exactly: JSON.stringify([binary, ...args]),
+    grantedBy: (held) => findRun(held, { binary, args }) !== undefined,
+  });
+  return findRun(permissions, { binary, args }) ?? { binary };
+}
+
+function findRun(permissions: Permissions, { binary, args }: { binary: string; args: readonly string[] }) {
+  return permissions.run?.find((entry) => entry.binary === binary && allows(entry, args));
+}
+
+/** Without patterns only the empty argument list is allowed. */
+function allows(permission: RunPermission, args: readonly string[]): boolean {
+  const patterns = permission.args ?? [];
+  if (patterns.length === 0) return args.length === 0;
+  return patterns.some((pattern) => matchesArguments(parseArgumentPattern(pattern), args));
+}
+
+async function containCwd(cwd: string | undefined, workdir: string): Promise<string> {
+  if (cwd === undefined) return workdir;
+  if (cwd.includes("\0")) throw new BulkheadError("invalid_request", "The folder to run in holds a NUL character.");
+  const wanted = resolve(workdir, cwd);
+  const real = await realpath(wanted).catch(() => null);
+  if (isInside(workdir, real ?? wanted)) {
+    if (real !== null) return real;
+    throw new BulkheadError("not_found", `Cannot run a program in "${cwd}": the folder does not exist.`);
+  }
+  throw new BulkheadError(
+    "permission_denied",
+    `Cannot run a program in "${cwd}": it is outside the working directory.`,
+  );
+}
+
+function shownArgument(text: string, secrets: readonly Secret[]): string {
+  const safe = redact(text, secrets);
+  if (safe.length <= maxShownArgument) return safe;
+  return `${safe.slice(0, maxShownArgument)}… (${safe.length - maxShownArgument} more)`;
+}

@@ -1,0 +1,58 @@
+import type { HostEvent } from "../../plugin-sdk/envelope.ts";
+import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import type { Limits } from "../config/limits.ts";
+
+/** A permission that was asked for and is not granted. */
+export interface MissingGrant {
+  plugin_id: string;
+  permission: "run" | "read" | "write" | "net" | "env" | "secrets" | "kv";
+  target: string;
+  /** The exact command line that would grant it. */
+  grant_command: string;
+}
+
+/** What one session's broker is made from. */
+export interface SessionBrokerOptions {
+  sessionId: string;
+  pluginId: string;
+  /** Real absolute paths. */
+  workdir: string;
+  pluginDir: string;
+  /** The plugin's own durable folder, made on first use. */
+  dataDir: string;
+  /** The session's own folder, made on first use and removed at the end. */
+  tempDir: string;
+  /** Effective permissions; nothing outside them is done. */
+  permissions: Permissions;
+  /** Environment values of the request, already narrowed to granted names. */
+  requestEnv: Record<string, string>;
+  limits: Limits;
+  /** Takes the host events that the broker makes. */
+  emit(event: HostEvent): void;
+  /** Asks a person for a missing grant; absent when nobody can be asked. */
+  askGrant?: (missing: MissingGrant) => Promise<boolean>;
+  /**
+   * The most that a grant given now could allow: manifest ∩ request − deny. What is outside is denied without asking.
+   * Absent: a person may allow anything, but each time only exactly what was asked for.
+   */
+  ceiling?: Permissions;
+  /** Real absolute paths that no permission opens: the host's own state. The data folder inside stays open. */
+  protectedPaths?: readonly string[];
+  /** Names of files and folders, beside the built-in ones, that programs act on by themselves; never written. */
+  autoexecNames?: readonly string[];
+  /** Takes the adapter's log records, already capped and cleaned. */
+  writeLog(record: { level: "debug" | "info" | "warn" | "error"; message: string; fields: unknown }): void;
+  /** Waits for the client's answer to a permission request or question of this session. */
+  waitForAnswer(kind: "permission" | "question", requestId: string): Promise<string | null>;
+}
+
+/** All authority of one session. */
+export interface SessionBroker {
+  /**
+   * Does one operation.
+   * @throws {BulkheadError} typed; `permission_denied` for what is not granted, `invalid_request` for bad arguments
+   */
+  call(operation: string, args: unknown): Promise<unknown>;
+  /** Kills every child with its whole tree, closes every stream, removes the temp folder. Never throws. */
+  close(): Promise<void>;
+}

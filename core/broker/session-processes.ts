@@ -1,0 +1,139 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { type ChildProcess, type ExitStatus, spawnChild } from "../runtime/child-process.ts";
+import { randomId } from "../runtime/hash.ts";
+import { killTrees, type TreeRoot } from "../runtime/process-tree.ts";
+import type { SessionBrokerOptions } from "./session-broker.ts";
+import type { StreamTable } from "./streams.ts";
+
+/** A program to start. */
+export interface StartOptions {
+  file: string;
+  args: readonly string[];
+  /** What the journal shows. */
+  argv: string[];
+  cwd: string;
+  env: Record<string, string>;
+  stdin: "open" | "closed";
+}
+
+interface Entry {
+  child: ChildProcess;
+  mark: string;
+  started: number;
+  reported: boolean;
+  exit: Promise<ExitStatus>;
+}
+
+/** How long the exits of killed programs are waited for at the end of a session. Milliseconds. */
+const exitWaitMs = 2000;
+
+/** The child processes of one session. */
+export class SessionProcesses {
+  #options: SessionBrokerOptions;
+  #streams: StreamTable;
+  #entries = new Map<number, Entry>();
+  #mark = randomId();
+  #lastId = 0;
+  #alive = 0;
+  #starting = new Set<Promise<unknown>>();
+  #closed = false;
+
+  constructor({ options, streams }: { options: SessionBrokerOptions; streams: StreamTable }) {
+    this.#options = options;
+    this.#streams = streams;
+  }
+
+  /**
+   * Starts a program and reports it.
+   * @throws {BulkheadError} `limit_exceeded`, `interrupted`, and what `spawnChild` throws
+   */
+  async start(options: StartOptions): Promise<{ process_id: number; stdout: number; stderr: number }> {
+    const { limits, permissions } = this.#options;
+    const most = Math.min(limits.children, permissions.limits?.children ?? Infinity);
+    if (this.#closed) throw new BulkheadError("interrupted", "Cannot start a program: the session is over.");
+    if (this.#alive >= most) {
+      throw new BulkheadError("limit_exceeded", `Cannot start another program: ${most} of the session are running.`, {
+        details: { children: most },
+      });
+    }
+    this.#alive += 1;
+    const process_id = ++this.#lastId;
+    const mark = `${this.#mark}.${process_id}`;
+    const starting = spawnChild(options.file, options.args, { ...options, mark });
+    this.#starting.add(starting);
+    try {
+      const child = await starting;
+      this.#watch(child, { process_id, mark, argv: options.argv });
+      return { process_id, stdout: this.#streams.add(child.stdout), stderr: this.#streams.add(child.stderr) };
+    } catch (error) {
+      if (this.#entries.has(process_id)) void this.kill(process_id);
+      else this.#alive -= 1;
+      throw error;
+    } finally {
+      this.#starting.delete(starting);
+    }
+  }
+
+  /** @throws {BulkheadError} `not_found` */
+  get(processId: number): ChildProcess {
+    return this.#entry(processId).child;
+  }
+
+  wait(processId: number): Promise<ExitStatus> {
+    return this.#entry(processId).exit;
+  }
+
+  /** Ends one program with its whole tree; resolves when all of it is gone. */
+  kill(processId: number): Promise<void> {
+    const entry = this.#entry(processId);
+    const { mark } = entry;
+    return killTrees({ roots: rootOf(entry), mark, graceMs: this.#options.limits.agent_grace_ms });
+  }
+
+  /** Ends everything that was ever started in the session, also what its programs left behind. Starts nothing more. */
+  async sweep(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled([...this.#starting]);
+    if (this.#lastId === 0) return;
+    const entries = [...this.#entries];
+    const roots = entries.flatMap(([, entry]) => rootOf(entry));
+    await killTrees({ roots, mark: this.#mark, graceMs: this.#options.limits.agent_grace_ms });
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, exitWaitMs)));
+    await Promise.race([Promise.all(entries.map(([, { exit }]) => exit)), late]);
+    clearTimeout(timer);
+    // Whoever follows the stream must see each program end, even one that hangs in the kernel.
+    for (const [process_id, entry] of entries) {
+      this.#report(process_id, entry, { exit_code: null, signal: null });
+    }
+  }
+
+  #watch(child: ChildProcess, { process_id, mark, argv }: { process_id: number; mark: string; argv: string[] }): void {
+    const entry: Entry = { child, mark, started: Date.now(), reported: false, exit: child.exited };
+    this.#entries.set(process_id, entry);
+    this.#options.emit({ type: "process_spawned", process_id, pid: child.pid, argv });
+    entry.exit = child.exited.then((exit) => {
+      this.#alive -= 1;
+      this.#report(process_id, entry, exit);
+      return exit;
+    });
+  }
+
+  #report(process_id: number, entry: Entry, exit: ExitStatus): void {
+    if (entry.reported) return;
+    entry.reported = true;
+    const duration_ms = Date.now() - entry.started;
+    this.#options.emit({ type: "process_exited", process_id, pid: entry.child.pid, ...exit, duration_ms });
+  }
+
+  #entry(processId: number): Entry {
+    const entry = this.#entries.get(processId);
+    if (entry !== undefined) return entry;
+    throw new BulkheadError("not_found", `Cannot find process ${processId}: the session has not started it.`);
+  }
+}
+
+/** Without a start time the pid of a program that is gone may be another's by now: its tree is known by the mark alone. */
+function rootOf({ child, reported }: Entry): TreeRoot[] {
+  return reported && child.startTime === null ? [] : [{ pid: child.pid, startTime: child.startTime }];
+}

@@ -1,0 +1,45 @@
+import { Type } from "@sinclair/typebox";
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { closed, exactly } from "../../plugin-sdk/schema.ts";
+import { mkdir, realpath } from "../runtime/files.ts";
+import { join } from "../runtime/paths.ts";
+import { listFolder } from "../runtime/pinned-folder.ts";
+import { inFolder, readContained, writeContained } from "./contained-file.ts";
+import { maxFileBytes } from "./files.ts";
+import { type BrokerScope, type Operation, operation } from "./operation.ts";
+
+/** Entries of the session's folder before it takes no new file. */
+const maxEntries = 1024;
+
+/** A simple name: no folder, no hidden file. */
+const name = Type.String({ pattern: "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$" });
+
+/** Files of the session's own; they need no permission. */
+export const tempOperations: readonly Operation[] = [
+  operation("temp_write", {
+    args: exactly<{ name: string; text: string }>()(Type.Object({ name, text: Type.String() }, closed)),
+    async perform(scope, args) {
+      const file = await place(scope, args.name);
+      const folder = await realpath(scope.options.tempDir);
+      const names = await inFolder(folder, (pinned) => listFolder(pinned, maxEntries));
+      if (names === null || (names.length === maxEntries && !names.includes(args.name))) {
+        throw new BulkheadError("limit_exceeded", `Cannot write "${args.name}": the session's folder is full.`);
+      }
+      scope.signal.throwIfAborted();
+      await writeContained(file, args.text, { maxBytes: maxFileBytes(scope) });
+      return file;
+    },
+  }),
+  operation("temp_read", {
+    args: exactly<{ name: string }>()(Type.Object({ name }, closed)),
+    async perform(scope, args) {
+      return readContained(await place(scope, args.name), { maxBytes: maxFileBytes(scope) });
+    },
+  }),
+];
+
+async function place({ options, signal }: BrokerScope, file: string): Promise<string> {
+  signal.throwIfAborted();
+  await mkdir(options.tempDir, { recursive: true, mode: 0o700 });
+  return join(await realpath(options.tempDir), file);
+}
