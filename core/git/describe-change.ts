@@ -1,0 +1,64 @@
+import type { Artifact } from "../../plugin-sdk/result.ts";
+import { digestFile } from "../runtime/file-digest.ts";
+import { lstat } from "../runtime/files.ts";
+import { join } from "../runtime/paths.ts";
+import { pathKey } from "./tracked-paths.ts";
+import type { RawChange } from "./raw-diff.ts";
+
+/** What a change is described with. */
+export interface ChangeContext {
+  /** Real absolute path that the change's paths are below. */
+  workdir: string;
+  /** Keys of the paths that are tracked now. */
+  tracked: ReadonlySet<string>;
+}
+
+/** Larger files are listed without a digest. */
+const digestBytes = 1024 * 1024 * 1024;
+
+/**
+ * One change as an artifact; null for a file that is still there and only went out of sight, because it is ignored
+ * now or lies in what became a repository of its own.
+ */
+export async function describeChange(change: RawChange, context: ChangeContext): Promise<Artifact | null> {
+  const path = textOf(change.path);
+  if (change.status === "D") {
+    if (await isStillThere(context.workdir, change.path)) return null;
+    return { path, change: "deleted", kind: kindOf(change.oldMode), sha256: null, bytes: null };
+  }
+  const renamed = change.from !== null && !(await isStillThere(context.workdir, change.from)) ? change.from : null;
+  return {
+    path,
+    change: renamed !== null ? "renamed" : change.status === "M" ? "modified" : newness(change.path, context),
+    ...(renamed === null ? {} : { from: textOf(renamed) }),
+    ...await contentOf(change, context),
+  };
+}
+
+function newness(path: Uint8Array, context: ChangeContext): "created" | "untracked" {
+  return context.tracked.has(pathKey(path)) ? "created" : "untracked";
+}
+
+async function contentOf(
+  change: RawChange,
+  context: ChangeContext,
+): Promise<Pick<Artifact, "kind" | "sha256" | "bytes">> {
+  const kind = kindOf(change.newMode);
+  if (kind === "submodule") return { kind, sha256: null, bytes: null };
+  const digest = await digestFile(join(context.workdir, textOf(change.path)), { maxBytes: digestBytes });
+  return { kind, sha256: digest?.sha256 ?? null, bytes: digest?.bytes ?? null };
+}
+
+async function isStillThere(workdir: string, path: Uint8Array): Promise<boolean> {
+  const found = await lstat(join(workdir, textOf(path))).catch(() => null);
+  return found !== null && (found.isFile() || found.isSymbolicLink());
+}
+
+function kindOf(mode: string): Artifact["kind"] {
+  if (mode === "120000") return "symlink";
+  return mode === "160000" ? "submodule" : "file";
+}
+
+function textOf(path: Uint8Array): string {
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(path);
+}
