@@ -1,0 +1,28 @@
+/** Limits of one journal. */
+export interface JournalLimits {
+  /** Bytes of text written in one transaction, after which the event loop has its turn. */
+  commit_bytes: number;
+  /** Envelopes of one page, where the reader names no number. */
+  page_events: number;
+  /** Bytes of text after which a page ends. */
+  page_bytes: number;
+  /** Bytes of text after which the write-ahead log is moved into the database file. */
+  checkpoint_bytes: number;
+  /** Time after which it is moved however little it holds. What a power loss can cost is what came after. */
+  checkpoint_interval_ms: number;
+  /** How long to wait for another process that holds the file. */
+  busy_timeout_ms: number;
+  /** Bytes of text that a journal in memory holds; beyond them the oldest batches are dropped. */
+  memory_bytes: number;
+}
+
+/** Defaults for every limit of a journal. */
+export const defaultJournalLimits: JournalLimits = {
+  commit_bytes: 512 * 1024,
+  page_events: 1024,
+  page_bytes: 512 * 1024,
+  checkpoint_bytes: 16 * 1024 * 1024,
+  checkpoint_interval_ms: 1000,
+  busy_timeout_ms: 2000,
+  memory_bytes: 256 * 1024 * 1024,
+};

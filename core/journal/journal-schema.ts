@@ -1,0 +1,66 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { SqliteFile } from "../runtime/sqlite.ts";
+
+/** Marks the file as ours; "BLKH" in ASCII. */
+const applicationId = 0x424c4b48;
+
+/** One step for each version of the schema; never change one that was released. */
+const migrations: readonly string[] = [
+  `
+  CREATE TABLE batch (
+    last_gseq INTEGER PRIMARY KEY,
+    first_gseq INTEGER NOT NULL,
+    session_id TEXT NOT NULL,
+    first_seq INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX batch_by_session ON batch (session_id, last_gseq);
+  CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), last_gseq INTEGER NOT NULL) STRICT;
+  INSERT INTO state VALUES (1, 0);
+  `,
+];
+
+/**
+ * Brings a database file to the newest schema.
+ * @throws {BulkheadError} `journal_error` for a file of another program or of a newer version; else SQLite's errors
+ */
+export function migrate(database: SqliteFile, file: string): void {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const version = readNumber(database, "PRAGMA user_version", "user_version");
+    const owner = readNumber(database, "PRAGMA application_id", "application_id");
+    const tables = readNumber(database, "SELECT count(*) AS tables FROM sqlite_schema", "tables");
+    if (owner !== applicationId && (version !== 0 || owner !== 0 || tables !== 0)) throw foreignError(file);
+    if (version > migrations.length) throw newerError(file, version);
+    for (const step of migrations.slice(version)) database.exec(step);
+    if (version < migrations.length) {
+      database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`);
+    }
+    database.exec("COMMIT");
+  } catch (error) {
+    database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+/** One number from one row. */
+export function readNumber(database: SqliteFile, sql: string, column: string): number {
+  const row = database.prepare(sql).get();
+  const value: unknown = typeof row === "object" && row !== null ? Reflect.get(row, column) : undefined;
+  if (typeof value !== "number") throw new TypeError(`the database gave no number for "${sql}"`);
+  return value;
+}
+
+function foreignError(file: string): BulkheadError {
+  const message = `Cannot open the journal "${file}": it is a database of another program.`;
+  return new BulkheadError("journal_error", message, { hint: "Set another state_dir." });
+}
+
+function newerError(file: string, version: number): BulkheadError {
+  return new BulkheadError("journal_error", `Cannot open the journal "${file}": a newer version of the host made it.`, {
+    hint: "Run the version that made it, or set another state_dir.",
+    details: { schema_version: version, known_version: migrations.length },
+  });
+}

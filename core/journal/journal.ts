@@ -1,0 +1,39 @@
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+
+/** Where a reader stands: after this `gseq`. 0 is before everything. */
+export type Cursor = number;
+
+/** A batch of one session's envelopes, in order. */
+export interface JournalBatch {
+  session_id: string;
+  envelopes: Envelope[];
+}
+
+/** What a page of the journal is asked by. */
+export interface ReadOptions {
+  after: Cursor;
+  /** Only this session. */
+  sessionId?: string;
+  /** Envelopes at most; the page may hold fewer. */
+  limit?: number;
+}
+
+/** The durable event log. Everything above reads and writes through this alone. */
+export interface Journal {
+  /** Highest `gseq` that was ever appended, also before a restart, and when its event is no longer held. */
+  readonly lastGseq: number;
+  /**
+   * Appends and resolves once it is durable. Calls made in the same turn share one transaction. Appended envelopes
+   * are copied at once. Every `gseq` must be higher than all before it, in the batch and in the journal: a reader
+   * that has passed a cursor does not look back.
+   * @throws {BulkheadError} `journal_error`
+   */
+  append(batch: JournalBatch): Promise<void>;
+  /**
+   * The next envelopes in `gseq` order; an empty array means there are none yet.
+   * @throws {BulkheadError} `journal_error`
+   */
+  read(options: ReadOptions): Promise<Envelope[]>;
+  /** Writes what was appended and closes. What is called afterwards rejects with `journal_error`. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,148 @@
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { onNextTurn } from "../runtime/next-turn.ts";
+import { openSqlite, type SqliteFile } from "../runtime/sqlite.ts";
+import { Checkpointer } from "./checkpointer.ts";
+import { closedError, journalError } from "./journal-error.ts";
+import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
+import { type JournalRow, rowOf } from "./journal-row.ts";
+import { migrate, readNumber } from "./journal-schema.ts";
+import { type JournalStatements, prepareStatements, writeRows } from "./journal-statements.ts";
+import type { Journal, JournalBatch, ReadOptions } from "./journal.ts";
+import { readPage } from "./read-page.ts";
+
+/** Options of {@link openJournal}. */
+export interface JournalOptions {
+  /** Those that differ from `defaultJournalLimits`. */
+  limits?: Partial<JournalLimits>;
+}
+
+/**
+ * Opens the journal in a SQLite file, which is made when there is none; its folder must exist.
+ *
+ * An append that was acknowledged survives any end of this process, SIGKILL too. A power loss or a crash of the
+ * system can cost what was acknowledged in about the last `checkpoint_interval_ms`; the rest is whole. One process
+ * writes at a time: an append of a second one that does not continue the file's numbers is refused.
+ * @throws {BulkheadError} `journal_error` for a file that is damaged, of another program, or cannot be written
+ */
+export async function openJournal(file: string, options: JournalOptions = {}): Promise<Journal> {
+  const limits = { ...defaultJournalLimits, ...options.limits };
+  let database: SqliteFile | null = null;
+  try {
+    database = await openSqlite(file, { busyTimeoutMs: limits.busy_timeout_ms });
+    database.prepare("PRAGMA journal_mode = WAL").get();
+    // NORMAL leaves the wait for the disk to checkpoints, and they run on another thread.
+    database.exec("PRAGMA synchronous = NORMAL");
+    database.prepare("PRAGMA wal_autocheckpoint = 0").get();
+    migrate(database, file);
+    return new SqliteJournal(database, { file, limits });
+  } catch (error) {
+    database?.close();
+    throw journalError(`Cannot open the journal "${file}"`, error);
+  }
+}
+
+interface Waiting {
+  row: JournalRow;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+class SqliteJournal implements Journal {
+  readonly #database: SqliteFile;
+  readonly #file: string;
+  readonly #limits: JournalLimits;
+  readonly #statements: JournalStatements;
+  readonly #checkpointer: Checkpointer;
+  readonly #waiting: Waiting[] = [];
+  #isScheduled = false;
+  #isPaused = false;
+  #closing: Promise<void> | null = null;
+  #lastGseq: number;
+  /** Like `#lastGseq`, with what waits to be written. */
+  #lastAccepted: number;
+
+  constructor(database: SqliteFile, options: { file: string; limits: JournalLimits }) {
+    this.#database = database;
+    this.#file = options.file;
+    this.#limits = options.limits;
+    this.#statements = prepareStatements(database);
+    this.#lastGseq = this.#lastAccepted = readNumber(database, "SELECT last_gseq FROM state", "last_gseq");
+    this.#checkpointer = new Checkpointer({
+      database,
+      limits: options.limits,
+      pauseCommits: (paused) => {
+        this.#isPaused = paused;
+        this.#schedule();
+      },
+    });
+  }
+
+  get lastGseq(): number {
+    return this.#lastGseq;
+  }
+
+  async append(batch: JournalBatch): Promise<void> {
+    if (this.#closing !== null) throw closedError();
+    const row = rowOf(batch, this.#lastAccepted);
+    if (row === null) return;
+    this.#lastAccepted = row.last_gseq;
+    await new Promise<void>((resolve, reject) => {
+      this.#waiting.push({ row, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  async read(options: ReadOptions): Promise<Envelope[]> {
+    // Whoever reads page after page must not keep everyone else from their turn.
+    await new Promise<void>(onNextTurn);
+    if (this.#closing !== null) throw closedError();
+    try {
+      return readPage(options, { limits: this.#limits, findRow: this.#statements.findRow });
+    } catch (error) {
+      throw journalError(`Cannot read the journal "${this.#file}"`, error);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#closing ??= this.#close();
+  }
+
+  async #close(): Promise<void> {
+    while (this.#waiting.length > 0) await new Promise<void>(onNextTurn);
+    await this.#checkpointer.finish();
+    this.#database.close();
+  }
+
+  /** What is appended until the next turn, or until commits may go on, goes into one transaction. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#isPaused || this.#waiting.length === 0) return;
+    this.#isScheduled = true;
+    onNextTurn(() => {
+      this.#isScheduled = false;
+      if (!this.#isPaused) this.#commitChunk();
+      this.#schedule();
+    });
+  }
+
+  #commitChunk(): void {
+    const chunk = this.#takeChunk();
+    try {
+      this.#lastGseq = writeRows(this.#statements, chunk.map(({ row }) => row));
+    } catch (error) {
+      const failure = journalError(`Cannot write the journal "${this.#file}"`, error);
+      for (const { reject } of chunk) reject(failure);
+      return;
+    }
+    for (const { resolve } of chunk) resolve();
+    this.#checkpointer.noteCommit(chunk.reduce((bytes, { row }) => bytes + row.body.length, 0));
+  }
+
+  /** As much of what waits as goes into one transaction without holding up the event loop for long. */
+  #takeChunk(): Waiting[] {
+    let count = 0;
+    for (let bytes = 0; count < this.#waiting.length && bytes < this.#limits.commit_bytes; count++) {
+      bytes += this.#waiting[count]?.row.body.length ?? 0;
+    }
+    return this.#waiting.splice(0, count);
+  }
+}
