@@ -1,0 +1,28 @@
+/** Why a lane closed. */
+export interface LaneEnd {
+  reason: "exit" | "out_of_memory" | "error" | "closed";
+  message: string;
+}
+
+/** The host's end of one worker thread's channel, wherever that thread lives. */
+export interface LaneTransport {
+  /** Number of the lane, which stands in each frame. */
+  readonly id: number;
+  post(frame: Uint8Array<ArrayBuffer>): void;
+  /** Takes each frame's payload, a view that is valid during the call. A throw condemns the lane. */
+  onPayload(take: (payload: Uint8Array) => void): void;
+  readonly ended: Promise<LaneEnd>;
+  /** Ends the thread, and what contains it when the thread alone cannot be ended. */
+  kill(why: string): void;
+}
+
+/** What contains a plugin's worker threads. */
+export interface Container {
+  openLane(): LaneTransport;
+  /** Process id of the warden; null when the threads live in the host. */
+  readonly pid: number | null;
+  /** Settles when nothing of it is left. */
+  readonly ended: Promise<void>;
+  /** Ends all of it. Never takes longer than its grace. */
+  close(): Promise<void>;
+}

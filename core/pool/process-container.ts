@@ -1,0 +1,129 @@
+import type { TSchema } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { encodeFrame, FrameReader } from "../channel/frames.ts";
+import { wardenReportSchemas } from "../channel/message-schemas.ts";
+import { MessageReader } from "../channel/messages.ts";
+import type { WardenCommand, WardenReport } from "../channel/protocol.ts";
+import type { Limits } from "../config/limits.ts";
+import { startGuarded } from "../runtime/guarded-process.ts";
+import { runtimeName } from "../runtime/platform.ts";
+import type { Container, LaneEnd, LaneTransport } from "./lane-transport.ts";
+
+const reportChecks = new Map(
+  Object.entries(wardenReportSchemas).map(([type, schema]: [string, TSchema]) => [type, TypeCompiler.Compile(schema)]),
+);
+
+interface OpenLane {
+  take: (payload: Uint8Array) => void;
+  end: (end: LaneEnd) => void;
+}
+
+/** A warden: a child process without permissions that holds the plugin's threads. */
+export async function startProcessContainer(wardenFile: string, limits: Limits): Promise<Container> {
+  const child = await startGuarded({ file: wardenFile, keepText: 4096 });
+  const lanes = new Map<number, OpenLane>();
+  const frames = new FrameReader(limits.frame_bytes);
+  const messages = new MessageReader(limits.frame_bytes);
+  const busy = { since: performance.now(), cpuMs: 0, at: performance.now() };
+  let nextLane = 1;
+  let verdict: LaneEnd | null = null;
+
+  child.onBytes((bytes) => {
+    try {
+      frames.push(bytes, ({ lane, payload }) => {
+        if (lane !== 0) return lanes.get(lane)?.take(payload);
+        takeReport(messages.read(payload)?.message);
+      });
+    } catch (error) {
+      condemn("error", error instanceof Error ? error.message : "The warden broke the protocol.");
+    }
+  });
+
+  const ended = child.exited.then(({ exit_code, signal }) => {
+    const printed = child.printed();
+    const oom = /heap out of memory|out of memory/i.test(printed);
+    const end: LaneEnd = verdict ?? {
+      reason: oom ? "out_of_memory" : "exit",
+      message: oom
+        ? "The plugin's process ran out of memory."
+        : `The plugin's process ended (${signal ?? `exit code ${exit_code}`}).${lastLine(printed)}`,
+    };
+    for (const lane of lanes.values()) lane.end(end);
+    lanes.clear();
+  });
+
+  return { openLane, pid: child.pid, ended, close };
+
+  function openLane(): LaneTransport {
+    const id = nextLane++;
+    let end!: (end: LaneEnd) => void;
+    const laneEnded = new Promise<LaneEnd>((resolve) => (end = resolve));
+    const lane: OpenLane = { take: () => {}, end };
+    lanes.set(id, lane);
+    if (verdict) end(verdict);
+    command({ type: "open_lane", lane: id, heap_mb: limits.heap_mb, workers: limits.workers });
+    return {
+      id,
+      post: (frame) => child.write(frame),
+      onPayload: (take) => (lane.take = take),
+      ended: laneEnded,
+      kill: (why) => killLane(id, why),
+    };
+  }
+
+  function killLane(id: number, why: string): void {
+    const lane = lanes.get(id);
+    if (!lane) return;
+    // On Deno terminating a thread only settles its promise: the thread itself lives on and keeps its core busy.
+    if (runtimeName === "deno") return condemn("closed", why);
+    command({ type: "close_lane", lane: id });
+    const timer = setTimeout(() => lanes.has(id) && condemn("closed", why), limits.warden_grace_ms / 2);
+    timer.unref?.();
+  }
+
+  function takeReport(report: unknown): void {
+    const type = typeof report === "object" && report !== null && "type" in report ? String(report.type) : "";
+    if (!reportChecks.get(type)?.Check(report)) return condemn("error", "The warden sent an unknown report.");
+    const known = report as WardenReport;
+    if (known.type === "stats") return watchUsage(known);
+    if (known.type !== "lane_closed") return;
+    lanes.get(known.lane)?.end({ reason: known.reason, message: known.message });
+    lanes.delete(known.lane);
+  }
+
+  /** A heartbeat alone does not see a loop of timers, nor memory outside V8's heap. */
+  function watchUsage({ rss_bytes, cpu_ms }: { rss_bytes: number; cpu_ms: number }): void {
+    const now = performance.now();
+    const share = (cpu_ms - busy.cpuMs) / Math.max(now - busy.at, 1);
+    if (share < 0.9) busy.since = now;
+    busy.cpuMs = cpu_ms;
+    busy.at = now;
+    if (rss_bytes > limits.rss_mb * 1024 * 1024) {
+      condemn("out_of_memory", `The plugin's process took more than ${limits.rss_mb} MB of memory.`);
+    } else if (now - busy.since > limits.cpu_burst_ms) {
+      condemn("error", `The plugin kept a processor core busy for more than ${limits.cpu_burst_ms} ms.`);
+    }
+  }
+
+  function condemn(reason: LaneEnd["reason"], message: string): void {
+    verdict ??= { reason, message };
+    child.kill();
+  }
+
+  function command(message: WardenCommand): void {
+    child.write(encodeFrame(0, JSON.stringify(message)));
+  }
+
+  async function close(): Promise<void> {
+    verdict ??= { reason: "closed", message: "The plugin was stopped." };
+    command({ type: "stop" });
+    const timer = setTimeout(() => child.kill(), limits.warden_grace_ms);
+    await ended;
+    clearTimeout(timer);
+  }
+}
+
+function lastLine(printed: string): string {
+  const line = printed.trimEnd().split("\n").at(-1)?.trim();
+  return line ? ` It printed last: ${line.slice(0, 300)}` : "";
+}

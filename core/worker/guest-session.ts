@@ -1,0 +1,225 @@
+import type { AgentAdapter } from "../../plugin-sdk/adapter.ts";
+import { BulkheadError, type ErrorData } from "../../plugin-sdk/errors.ts";
+import type { PermissionOption } from "../../plugin-sdk/events.ts";
+import type { OpenMessage } from "../channel/protocol.ts";
+import type { Evaluated } from "./compartment.ts";
+import { makeContext } from "./context.ts";
+import { SafeAbortController } from "./endowments/abort.ts";
+import { harden } from "./lockdown.ts";
+import type { Outbox } from "./outbox.ts";
+import type { ScopeCall } from "./scope.ts";
+import { describeThrown, errorForAdapter } from "./thrown.ts";
+
+/** What a session on the guest's side is made from. */
+export interface GuestSessionOptions {
+  open: OpenMessage;
+  outbox: Outbox;
+  call: ScopeCall;
+  /** For the adapter to end after a cancel, and again for its teardown. */
+  teardownMs: number;
+}
+
+/** How a session ended on the guest's side. */
+export type GuestEnd = { value: unknown } | { error: ErrorData };
+
+/** Most items of one yielded array. */
+const maxYieldedArray = 100_000;
+
+/**
+ * One entry into an adapter: construct, `initialize` once, the call, `shutdown` under the teardown deadline.
+ * Adapter code may do anything: never return, throw, lie about its types. The worst it reaches here is its own end.
+ */
+export class GuestSession {
+  readonly #options: GuestSessionOptions;
+  readonly #controller = new SafeAbortController();
+  readonly #permissionOptions = new Map<string, PermissionOption[]>();
+  /** Why the session must stop pulling, whatever the adapter does. */
+  #stopError: ErrorData | null = null;
+  #rejectCurrent: ((error: BulkheadError) => void) | null = null;
+  #cancelled: ErrorData | null = null;
+  #adapter: AgentAdapter | null = null;
+  #credit: number;
+  #creditWaiter: (() => void) | null = null;
+
+  constructor(options: GuestSessionOptions) {
+    this.#options = options;
+    this.#credit = options.open.credit;
+  }
+
+  /** Runs the entry to its end; never rejects. */
+  async run(evaluate: () => Evaluated): Promise<GuestEnd> {
+    let evaluated: Evaluated | null = null;
+    let end: GuestEnd;
+    try {
+      evaluated = evaluate();
+      evaluated.scope.bind(this.#options.call, (thrown) => this.#stop(describeThrown(thrown, "crash")));
+      end = await this.#enter(evaluated);
+    } catch (thrown) {
+      end = { error: describeThrown(thrown, "fatal") };
+    }
+    await this.#teardown();
+    evaluated?.scope.close();
+    return end;
+  }
+
+  /** Asks the adapter to end; after the teardown time it is left behind. */
+  cancel(error: ErrorData): void {
+    if (this.#cancelled) return;
+    this.#cancelled = error;
+    setTimeout(() => this.#stop(error), this.#options.teardownMs);
+    this.#controller.abort(errorForAdapter(error));
+    try {
+      void Promise.resolve(this.#adapter?.interrupt()).catch(() => {});
+    } catch {
+      // An adapter that cannot be asked is stopped by the deadline.
+    }
+  }
+
+  /** The host can take more events. */
+  addCredit(events: number): void {
+    this.#credit += events;
+    this.#creditWaiter?.();
+    this.#creditWaiter = null;
+  }
+
+  async #enter({ scope, construct }: Evaluated): Promise<GuestEnd> {
+    const { open, call } = this.#options;
+    const adapter = construct();
+    this.#adapter = adapter;
+    await this.#orStopped(initialize(adapter, open));
+    const ctx = makeContext({
+      facts: open.facts,
+      signal: this.#controller.signal,
+      scope,
+      call,
+      permissionOptions: (id) => this.#permissionOptions.get(id) ?? [],
+    });
+    if (open.call === "run_session") return await this.#pull(adapter, ctx);
+    const answer = await this.#orStopped(Promise.resolve(probe(adapter, { call: open.call, ctx })));
+    return { value: JSON.parse(jsonOf(answer)) };
+  }
+
+  async #pull(adapter: AgentAdapter, ctx: Parameters<AgentAdapter["runSession"]>[1]): Promise<GuestEnd> {
+    const generator: unknown = adapter.runSession(this.#options.open.request!, ctx);
+    const iterator = iteratorOf(generator);
+    let step: () => unknown = () => iterator.next();
+    try {
+      for (;;) {
+        if (this.#credit <= 0) await this.#orStopped(this.#moreCredit());
+        const result = (await this.#orStopped(Promise.resolve(step()))) as IteratorResult<unknown>;
+        step = () => iterator.next();
+        if (result.done) return this.#cancelled ? { error: this.#cancelled } : { value: null };
+        try {
+          this.#yielded(result.value);
+        } catch (refusal) {
+          // The adapter learns what was wrong where it yielded, and may go on.
+          step = () => iterator.throw ? iterator.throw(refusal) : Promise.reject(refusal);
+        }
+      }
+    } finally {
+      const closing = iterator.return?.();
+      await this.#within(Promise.resolve(closing).catch(() => {}));
+    }
+  }
+
+  #yielded(value: unknown): void {
+    if (!Array.isArray(value)) return this.#send(value);
+    const length = value.length;
+    if (length > maxYieldedArray) {
+      throw new BulkheadError("limit_exceeded", `More than ${maxYieldedArray} events were yielded in one array.`);
+    }
+    for (let index = 0; index < length; index++) this.#send(value[index]);
+  }
+
+  /** Serialises at once: an object that is yielded again after a change must not arrive as copies of its last state. */
+  #send(event: unknown): void {
+    const text = jsonOf(event);
+    this.#credit--;
+    this.#rememberOptions(event);
+    this.#options.outbox.event(this.#options.open.sid, text);
+  }
+
+  #rememberOptions(event: unknown): void {
+    const seen = event as { type?: unknown; request_id?: unknown; options?: unknown };
+    if (seen?.type !== "permission_request" || !Array.isArray(seen.options)) return;
+    const copy = JSON.parse(jsonOf(seen.options)) as PermissionOption[];
+    this.#permissionOptions.set(String(seen.request_id), harden(copy));
+  }
+
+  #moreCredit(): Promise<void> {
+    this.#options.outbox.flush();
+    return new Promise((resolve) => (this.#creditWaiter = resolve));
+  }
+
+  #stop(error: ErrorData): void {
+    this.#stopError ??= error;
+    this.#rejectCurrent?.(errorForAdapter(error));
+  }
+
+  /** Waits, but not beyond the moment the session must stop. One wait is under way at a time. */
+  #orStopped<T>(work: PromiseLike<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#stopError) return reject(errorForAdapter(this.#stopError));
+      this.#rejectCurrent = reject;
+      work.then(resolve, reject);
+    });
+  }
+
+  async #teardown(): Promise<void> {
+    const adapter = this.#adapter;
+    if (!adapter) return;
+    await this.#within((async () => adapter.shutdown())().catch(() => {}));
+  }
+
+  async #within(work: Promise<unknown>): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const deadline = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.#options.teardownMs)));
+    await Promise.race([work, deadline]);
+    clearTimeout(timer);
+  }
+}
+
+async function initialize(adapter: AgentAdapter, open: OpenMessage): Promise<void> {
+  try {
+    await adapter.initialize(harden(open.config));
+  } catch (thrown) {
+    const data = describeThrown(thrown, "adapter_initialization");
+    throw new BulkheadError("adapter_initialization", `The adapter's initialize() threw: ${data.message}`, data);
+  }
+}
+
+function probe(adapter: AgentAdapter, options: { call: OpenMessage["call"]; ctx: Parameters<AgentAdapter["runSession"]>[1] }): unknown {
+  switch (options.call) {
+    case "is_available":
+      return adapter.isAvailable(options.ctx);
+    case "health_check":
+      return adapter.healthCheck(options.ctx);
+    case "get_access_mode":
+      return adapter.getAccessMode();
+    case "get_capabilities":
+      return adapter.getCapabilities();
+    case "run_session":
+      throw new BulkheadError("internal", "A session is not a probe.");
+    default:
+      return options.call satisfies never;
+  }
+}
+
+function iteratorOf(generator: unknown): AsyncIterator<unknown> {
+  const source = generator as { [Symbol.asyncIterator]?: () => AsyncIterator<unknown>; [Symbol.iterator]?: () => unknown };
+  const iterator = source?.[Symbol.asyncIterator]?.() ?? source?.[Symbol.iterator]?.();
+  if (iterator) return iterator as AsyncIterator<unknown>;
+  throw new BulkheadError("fatal", "runSession() must return an async generator of events.");
+}
+
+function jsonOf(value: unknown): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : "it cannot be read";
+    throw new BulkheadError("invalid_request", `What was yielded is not JSON: ${message.slice(0, 500)}`);
+  }
+  if (text === undefined) throw new BulkheadError("invalid_request", `What was yielded is not JSON: ${typeof value}.`);
+  return text;
+}

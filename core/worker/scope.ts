@@ -1,0 +1,74 @@
+import type { OperationName, Operations } from "../channel/operations.ts";
+
+/**
+ * What belongs to one compartment: its timers, its log, its way to fail. It is made before the session is known, so
+ * that a warm worker has the next compartment ready, and bound when the session opens.
+ */
+export class Scope {
+  readonly #maxTimers: number;
+  readonly #timers = new Map<number, ReturnType<typeof setTimeout>>();
+  #nextTimer = 1;
+  #closed = false;
+  #call: ScopeCall | null = null;
+  #fail: ((thrown: unknown) => void) | null = null;
+  #earlyFailure: { thrown: unknown } | null = null;
+
+  constructor(maxTimers: number) {
+    this.#maxTimers = maxTimers;
+  }
+
+  /** Connects the compartment with its session. */
+  bind(call: ScopeCall, fail: (thrown: unknown) => void): void {
+    this.#call = call;
+    this.#fail = fail;
+    if (this.#earlyFailure) fail(this.#earlyFailure.thrown);
+  }
+
+  /** Starts a timer; what its callback throws fails this session alone. */
+  startTimer(run: () => void, options: { ms: number; repeat: boolean }): number {
+    if (this.#timers.size >= this.#maxTimers) throw new RangeError(`More than ${this.#maxTimers} timers are live.`);
+    if (this.#closed) return 0;
+    const id = this.#nextTimer++;
+    const ms = Math.min(Math.max(Number(options.ms) || 0, 1), 2 ** 31 - 1);
+    const fire = () => {
+      if (!options.repeat) this.#timers.delete(id);
+      this.guard(run);
+    };
+    this.#timers.set(id, options.repeat ? setInterval(fire, ms) : setTimeout(fire, ms));
+    return id;
+  }
+
+  /** Stops a timer; unknown ids are ignored, as everywhere. */
+  stopTimer(id: unknown): void {
+    const handle = this.#timers.get(id as number);
+    if (handle === undefined) return;
+    clearTimeout(handle);
+    this.#timers.delete(id as number);
+  }
+
+  /** Runs a callback of adapter code; a throw fails the session. */
+  guard(run: () => void): void {
+    if (this.#closed) return;
+    try {
+      run();
+    } catch (thrown) {
+      if (this.#fail) this.#fail(thrown);
+      else this.#earlyFailure ??= { thrown };
+    }
+  }
+
+  /** Writes a log record; before the session is known there is nobody to read it. */
+  log(level: Operations["log"]["args"]["level"], message: string, fields: unknown = null): void {
+    this.#call?.("log", { level, message, fields }).catch(() => {});
+  }
+
+  /** Ends all that could still run for this compartment. */
+  close(): void {
+    this.#closed = true;
+    for (const handle of this.#timers.values()) clearTimeout(handle);
+    this.#timers.clear();
+  }
+}
+
+/** Asks the broker for one operation. */
+export type ScopeCall = <Op extends OperationName>(op: Op, args: Operations[Op]["args"]) => Promise<Operations[Op]["value"]>;
