@@ -1,0 +1,91 @@
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { BulkheadError, InvalidModelError } from "../../plugin-sdk/errors.ts";
+import type { Manifest } from "../../plugin-sdk/manifest.ts";
+import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import { type SessionRequest, sessionRequestSchema } from "../../plugin-sdk/request.ts";
+import { checkPluginConfig } from "../registry/plugin-config.ts";
+import type { Plugin } from "../registry/plugin.ts";
+import { realpath, stat } from "../runtime/files.ts";
+
+const check = TypeCompiler.Compile(sessionRequestSchema);
+
+/**
+ * A request as it came from outside, checked against its schema and the limits of the host. What this version of the
+ * host cannot do is refused, never left out in silence.
+ * @throws {BulkheadError} `invalid_request`, `too_large`, `unsupported`
+ */
+export function checkRequest(request: unknown, { promptBytes }: { promptBytes: number }): SessionRequest {
+  if (!check.Check(request)) throw invalid(request);
+  const bytes = new TextEncoder().encode(request.prompt).length;
+  if (bytes > promptBytes) {
+    throw new BulkheadError("too_large", `The prompt has ${bytes} bytes, and at most ${promptBytes} are allowed.`, {
+      hint: "Put the material into files of the working directory and name them, or raise the limit prompt_bytes.",
+    });
+  }
+  if (request.workspace === "worktree") throw unsupported(`workspace: "worktree"`);
+  if (request.mcp_servers && request.mcp_servers.length > 0) throw unsupported("mcp_servers");
+  return structuredClone(request);
+}
+
+/**
+ * The parts of a request that depend on the plugin, with the defaults of its options filled in.
+ * @throws {BulkheadError} `invalid_model`, `invalid_request`
+ */
+export function fitToPlugin(request: SessionRequest, { manifest }: Plugin): SessionRequest {
+  const models = offeredModels(manifest);
+  if (request.model !== undefined && models.length > 0 && !models.includes(request.model)) {
+    throw new InvalidModelError(request.model, models);
+  }
+  if (request.params === undefined) return request;
+  const declared = manifest.config ? { ...manifest.config, required: [] } : undefined;
+  const checked = checkPluginConfig(declared, request.params, {
+    code: "invalid_request",
+    where: ({ option }) => `params.${option}`,
+  });
+  // Defaults belong to the operator's settings; here only what was said counts.
+  const said = Object.keys(request.params).map((key) => [key, checked[key]]);
+  return { ...request, params: Object.fromEntries(said) as Record<string, unknown> };
+}
+
+/**
+ * The real path of a working directory.
+ * @throws {BulkheadError} `workdir_missing`
+ */
+export async function checkWorkdir(workdir: string): Promise<string> {
+  const real = await realpath(workdir).catch(() => null);
+  const info = real === null ? null : await stat(real).catch(() => null);
+  if (real !== null && info?.isDirectory()) return real;
+  throw new BulkheadError("workdir_missing", `The working directory "${workdir}" ${info ? "is not a folder" : "does not exist"}.`, {
+    hint: "Name an existing folder.",
+  });
+}
+
+/**
+ * Values for the environment that a request sets: only names that are granted.
+ * @throws {BulkheadError} `permission_denied`
+ */
+export function checkEnv(env: Record<string, string> = {}, effective: Permissions, plugin: Plugin): Record<string, string> {
+  const granted = new Set([...(effective.env ?? []), ...(effective.run ?? []).flatMap((run) => run.env ?? [])]);
+  for (const name of Object.keys(env)) {
+    if (granted.has(name)) continue;
+    throw new BulkheadError("permission_denied", `The request may not set ${name} for plugin "${plugin.id}": it is not granted.`, {
+      hint: `bulkhead plugin grant ${plugin.id} env:${name}`,
+    });
+  }
+  return env;
+}
+
+function offeredModels(manifest: Manifest): string[] {
+  return manifest.cli?.models ? Object.keys(manifest.cli.models) : manifest.models ?? [];
+}
+
+function invalid(request: unknown): BulkheadError {
+  const problems = [...check.Errors(request)].slice(0, 10).map(({ path, message }) =>
+    `${path.slice(1).replaceAll("/", ".") || "the request"}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
+  );
+  return new BulkheadError("invalid_request", `The request is not valid: ${problems.join("; ")}.`, { details: { problems } });
+}
+
+function unsupported(field: string): BulkheadError {
+  return new BulkheadError("unsupported", `This version of the host cannot do ${field}, which the request asks for.`);
+}

@@ -1,0 +1,128 @@
+import type { AdapterEvent, CompletedEvent, ErrorEvent } from "../../plugin-sdk/events.ts";
+import type { Entry } from "./merged-log.ts";
+
+/**
+ * Holds one session's events to the rules of the stream, whatever the adapter yields: every tool call gets one result,
+ * every permission request one resolution. What breaks a rule is kept as `unparsed`.
+ */
+export class EventRules {
+  readonly #openCalls = new Map<string, string>();
+  readonly #closedCalls = new Set<string>();
+  readonly #openRequests = new Set<string>();
+  readonly #closedRequests = new Set<string>();
+  readonly #claimed = new Set<string>();
+  #text = "";
+  #last: CompletedEvent | ErrorEvent | null = null;
+  #toolCalls = 0;
+
+  /** One checked event of the adapter; what comes back goes into the log. */
+  accept(event: AdapterEvent): AdapterEvent {
+    switch (event.type) {
+      case "tool_call":
+        if (this.#openCalls.has(event.call_id) || this.#closedCalls.has(event.call_id)) {
+          return broken(event, "its call_id was used before");
+        }
+        if (this.#toolCalls >= maxRemembered) return broken(event, `more than ${maxRemembered} tool calls`);
+        this.#openCalls.set(event.call_id, event.tool);
+        this.#toolCalls++;
+        return event;
+      case "tool_result":
+        if (!this.#openCalls.delete(event.call_id)) return broken(event, "no tool call of that call_id is open");
+        this.#closedCalls.add(event.call_id);
+        return event;
+      case "permission_request":
+      case "question":
+        if (this.#openRequests.has(event.request_id) || this.#closedRequests.has(event.request_id)) {
+          return broken(event, "its request_id was used before");
+        }
+        if (this.#closedRequests.size + this.#openRequests.size >= maxRemembered) {
+          return broken(event, `more than ${maxRemembered} requests`);
+        }
+        this.#openRequests.add(event.request_id);
+        return event;
+      case "output":
+        if (event.stream === "stdout") this.#text = (this.#text + event.data).slice(-maxText);
+        return event;
+      case "file_change":
+        this.#claim(event.path);
+        return event;
+      case "completed":
+        for (const path of event.files_changed) this.#claim(path);
+        this.#last = event;
+        return event;
+      case "error":
+        this.#last = event;
+        return event;
+      default:
+        return event;
+    }
+  }
+
+  /** A permission request or question was answered; false when it was not open. */
+  resolve(requestId: string): boolean {
+    if (!this.#openRequests.delete(requestId)) return false;
+    this.#closedRequests.add(requestId);
+    return true;
+  }
+
+  /** True while a permission request or question of this id waits. */
+  isOpen(requestId: string): boolean {
+    return this.#openRequests.has(requestId);
+  }
+
+  /** What the host adds in the adapter's place when the session ends. */
+  finish(): Entry[] {
+    const calls = [...this.#openCalls].map(([call_id, tool]): Entry => ({
+      source: "host",
+      synthetic: true,
+      event: {
+        type: "tool_result",
+        call_id,
+        tool,
+        output: "The session ended before the tool answered.",
+        success: false,
+        duration_ms: null,
+      },
+    }));
+    const requests = [...this.#openRequests].map((request_id): Entry => ({
+      source: "host",
+      synthetic: true,
+      event: { type: "permission_resolved", request_id, choice: null, by: "session_end" },
+    }));
+    this.#openCalls.clear();
+    this.#openRequests.clear();
+    return [...calls, ...requests];
+  }
+
+  #claim(path: string): void {
+    if (this.#claimed.size < maxRemembered) this.#claimed.add(path);
+  }
+
+  /** The adapter's last word, if it had one. */
+  get lastWord(): CompletedEvent | ErrorEvent | null {
+    return this.#last;
+  }
+
+  /** The end of what the agent printed. */
+  get text(): string {
+    return this.#text;
+  }
+
+  /** Paths the agent says it changed. */
+  get claimedPaths(): string[] {
+    return [...this.#claimed];
+  }
+
+  get toolCalls(): number {
+    return this.#toolCalls;
+  }
+}
+
+const maxText = 1024 * 1024;
+
+/** Ids and paths remembered for one session: a flood of new ones must not grow the host. */
+const maxRemembered = 10_000;
+
+function broken(event: AdapterEvent, problem: string): AdapterEvent {
+  return { type: "unparsed", data: { problem: `This ${event.type} breaks a rule: ${problem}.`, yielded: event } };
+}

@@ -1,0 +1,97 @@
+import type { Envelope, HostEvent } from "../../plugin-sdk/envelope.ts";
+import type { AdapterEvent } from "../../plugin-sdk/events.ts";
+import type { Cursor, Journal } from "../journal/journal.ts";
+import { onNextTurn } from "../runtime/next-turn.ts";
+import { Subscription, type SubscriptionOptions } from "./subscription.ts";
+
+/** What the envelopes of one session have in common. `lastSeq` is moved on by the log. */
+export interface Stream {
+  readonly sessionId: string;
+  readonly adapter: { id: string; version: string };
+  attempt: number;
+  lastSeq: number;
+}
+
+/** One event on its way into the log. */
+export interface Entry {
+  source: "agent" | "host";
+  synthetic?: true;
+  event: AdapterEvent | HostEvent;
+}
+
+/**
+ * The one ordered log: numbers every session's events, appends them durably, and only then hands them to subscribers.
+ * All that arrives in one turn of the event loop becomes one transaction.
+ */
+export class MergedLog {
+  readonly #journal: Journal;
+  readonly #subscriptions = new Set<Subscription>();
+  #gseq: number;
+  #pending: { envelopes: Envelope[]; sessionId: string; done: () => void; failed: (error: unknown) => void }[] = [];
+  #flushing: Promise<void> | null = null;
+
+  constructor(journal: Journal) {
+    this.#journal = journal;
+    this.#gseq = journal.lastGseq;
+  }
+
+  /** Adds events of one session; resolves when they are durable and have been handed on. */
+  add(stream: Stream, entries: readonly Entry[]): Promise<void> {
+    if (entries.length === 0) return Promise.resolve();
+    const ts = new Date().toISOString();
+    const { sessionId: session_id, attempt, adapter } = stream;
+    const envelopes = entries.map(({ source, synthetic, event }): Envelope => {
+      const seq = ++stream.lastSeq;
+      const gseq = ++this.#gseq;
+      return synthetic
+        ? { v: 1, seq, gseq, ts, session_id, attempt, adapter, source, synthetic, event }
+        : { v: 1, seq, gseq, ts, session_id, attempt, adapter, source, event };
+    });
+    return new Promise((done, failed) => {
+      this.#pending.push({ envelopes, sessionId: session_id, done, failed });
+      this.#flushing ??= this.#flush();
+    });
+  }
+
+  /** Events after a cursor, then live ones. Default: from now on. */
+  subscribe(options: SubscriptionOptions = {}): Subscription {
+    const after: Cursor = options.after ?? this.#gseq;
+    const subscription = new Subscription({ ...options, after }, {
+      read: (page) => this.#journal.read(page),
+      closed: () => this.#subscriptions.delete(subscription),
+    });
+    this.#subscriptions.add(subscription);
+    return subscription;
+  }
+
+  /** Resolves when all that was added is durable. */
+  async settled(): Promise<void> {
+    while (this.#flushing) await this.#flushing;
+  }
+
+  /** Ends all subscriptions, after what they still hold. */
+  close(): void {
+    for (const subscription of this.#subscriptions) subscription.finish();
+  }
+
+  async #flush(): Promise<void> {
+    while (this.#pending.length > 0) {
+      await new Promise<void>(onNextTurn);
+      const batch = this.#pending;
+      this.#pending = [];
+      try {
+        await Promise.all(
+          batch.map(({ sessionId, envelopes }) => this.#journal.append({ session_id: sessionId, envelopes })),
+        );
+      } catch (error) {
+        for (const { failed } of batch) failed(error);
+        continue;
+      }
+      for (const { envelopes, done } of batch) {
+        for (const subscription of this.#subscriptions) subscription.offer(envelopes);
+        done();
+      }
+    }
+    this.#flushing = null;
+  }
+}
