@@ -1,0 +1,40 @@
+import type { CommandEntry } from "./command.ts";
+
+/** Every command, in the order of the help text. To add one: a file in `commands/` and an entry here. */
+export const commands: readonly CommandEntry[] = [
+  {
+    name: "run",
+    summary: "run one session and show its events live",
+    load: async () => (await import("./commands/run.ts")).defineRun,
+  },
+  {
+    name: "plugin",
+    summary: "list, check, explain and grant plugins",
+    load: async () => (await import("./commands/plugin.ts")).definePlugin,
+  },
+  {
+    name: "doctor",
+    summary: "show runtime, active walls and available agents",
+    load: async () => (await import("./commands/doctor.ts")).defineDoctor,
+  },
+  {
+    name: "init",
+    summary: "write a first bulkhead.yaml",
+    load: async () => (await import("./commands/init.ts")).defineInit,
+  },
+  {
+    name: "demo",
+    summary: "run three sessions at once, one of them hostile",
+    load: async () => (await import("./commands/demo.ts")).defineDemo,
+  },
+  {
+    name: "completion",
+    summary: "print a completion script for bash, zsh or fish",
+    load: async () => (await import("./commands/completion.ts")).defineCompletion,
+  },
+  {
+    name: "exit-codes",
+    summary: "list what the exit codes mean",
+    load: async () => (await import("./commands/exit-codes.ts")).defineExitCodes,
+  },
+];

@@ -1,0 +1,140 @@
+import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
+import { toErrorData } from "../../errors/to-error-data.ts";
+import type { Host } from "../../host/host.ts";
+import { platform, runtimeVersion } from "../../runtime/platform.ts";
+import { runGit } from "../../runtime/git-program.ts";
+import { probeWalls, type WallReport } from "../../runtime/wall-probe.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { openHost } from "../open-host.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { createPaint, type Paint, type Tone } from "../render/paint.ts";
+import { type Cell, tableLines } from "../render/table.ts";
+import { tableColumns } from "../show-session.ts";
+import { hostVersion } from "../../config/version.ts";
+
+/** What the doctor found. */
+export interface DoctorReport {
+  bulkhead: string;
+  runtime: string;
+  platform: string;
+  /** git's version; null when it was not found. */
+  git: string | null;
+  /** Path of the host manifest; null when none was found. */
+  host_manifest: string | null;
+  walls: WallReport[];
+  agents: ({ id: string } & AvailabilityReport)[];
+  /** What keeps sessions from running here. */
+  problems: string[];
+}
+
+/** `bulkhead doctor`. */
+export const defineDoctor: DefineCommand = (command, bind) => {
+  command
+    .addHelpText("after", examples(
+      ["bulkhead doctor", "what works here, and what to do about the rest"],
+      ["bulkhead doctor --json", "the same for programs"],
+    ))
+    .action(bind(doctor));
+};
+
+async function doctor(call: Invocation): Promise<number> {
+  const report = await examine(call);
+  const { terminal } = call;
+  const text = call.json
+    ? JSON.stringify(report)
+    : reportLines(report, { paint: createPaint(terminal.colours.stdout), columns: tableColumns(terminal) }).join("\n");
+  await terminal.stdout.write(`${text}\n`);
+  return report.problems.length === 0 ? 0 : 1;
+}
+
+async function examine(call: Invocation): Promise<DoctorReport> {
+  const [git, walls, hosted] = await Promise.all([gitVersion(call.terminal.cwd), probeWalls(), examineHost(call)]);
+  return {
+    bulkhead: hostVersion,
+    runtime: runtimeVersion,
+    platform,
+    git,
+    host_manifest: hosted.host_manifest,
+    walls,
+    agents: hosted.agents,
+    problems: hosted.problems,
+  };
+}
+
+/** Making a host reads the manifest and opens the journal, so a state folder that cannot be written shows here. */
+async function examineHost(call: Invocation): Promise<Pick<DoctorReport, "host_manifest" | "agents" | "problems">> {
+  try {
+    await using opened = await openHost(call);
+    const { host, manifest } = opened;
+    const enabled = host.registry.list().filter((plugin) => plugin.enabled).map((plugin) => plugin.id).sort();
+    const agents = await Promise.all(enabled.map(async (id) => ({ id, ...await probe(host, id) })));
+    return { host_manifest: manifest?.file ?? null, agents, problems: [] };
+  } catch (error) {
+    const { message, hint } = toErrorData(error);
+    return { host_manifest: null, agents: [], problems: [hint === undefined ? message : `${message} ${hint}`] };
+  }
+}
+
+async function probe(host: Host, id: string): Promise<AvailabilityReport> {
+  try {
+    return await host.probe(id);
+  } catch (error) {
+    const { message, hint } = toErrorData(error);
+    return { availability: "unrunnable", reason: message, ...(hint === undefined ? {} : { next_step: hint }) };
+  }
+}
+
+async function gitVersion(cwd: string): Promise<string | null> {
+  try {
+    const { exit_code, stdout } = await runGit(["--version"], { cwd, env: {} });
+    return exit_code === 0 ? new TextDecoder().decode(stdout).trim().replace(/^git version /, "") : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The report for people. */
+export function reportLines(report: DoctorReport, { paint, columns }: { paint: Paint; columns: number }): string[] {
+  const table = (rows: Cell[][]): string[] => tableLines(rows, { paint, columns, indent: 2 });
+  const git: Cell = report.git === null
+    ? { text: "not found: sessions run, but what they changed is not known", tone: "yellow" }
+    : report.git;
+  const agents = report.agents.length === 0 ? [[{ text: "none is enabled; see \"bulkhead plugin list\"", tone: "dim" } as const]] : report.agents.map(agentRow);
+  return [
+    paint("bold", "Here"),
+    ...table([
+      ["bulkhead", report.bulkhead],
+      ["runtime", `${report.runtime} on ${report.platform}`],
+      ["git", git],
+      ["manifest", report.host_manifest ?? { text: "no bulkhead.yaml here or above", tone: "dim" }],
+    ]),
+    "",
+    paint("bold", "Walls"),
+    ...table(report.walls.map(wallRow)),
+    "",
+    paint("bold", "Agents"),
+    ...table(agents),
+    ...(report.problems.length === 0 ? [] : ["", paint("bold", "Problems")]),
+    ...report.problems.map((problem) => `  ${paint("red", `✘ ${safeLine(problem)}`)}`),
+  ];
+}
+
+function wallRow({ name, state, detail }: WallReport): Cell[] {
+  const looks: { readonly [S in WallReport["state"]]: [string, Tone] } = {
+    used: ["✔ used", "green"],
+    present: ["○ present, not used", "dim"],
+    missing: ["- missing", "dim"],
+  };
+  const [text, tone] = looks[state];
+  return [name, { text, tone }, { text: detail, tone: "dim" }];
+}
+
+function agentRow({ id, availability, version, reason, next_step }: DoctorReport["agents"][number]): Cell[] {
+  const available = availability === "available";
+  return [
+    id,
+    { text: `${available ? "✔" : "✘"} ${availability.replaceAll("_", " ")}`, tone: available ? "green" : "yellow" },
+    safeLine(version ?? ""),
+    { text: safeLine(next_step === undefined ? reason : `${reason} ${next_step}`), tone: "dim" },
+  ];
+}

@@ -1,0 +1,86 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { grantCommand } from "../../broker/grant-command.ts";
+import type { Host } from "../../host/host.ts";
+import { grantable } from "../../registry/edit-host-manifest.ts";
+import { type ExplainedPermission, explainPermissions } from "../../registry/explain-permissions.ts";
+import type { Plugin } from "../../registry/plugin.ts";
+import { requestedPermissions } from "../../registry/requested-permissions.ts";
+import type { Invocation } from "../command.ts";
+import { openHost } from "../open-host.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { createPaint } from "../render/paint.ts";
+import { type Cell, tableLines } from "../render/table.ts";
+import { tableColumns } from "../show-session.ts";
+
+/** `bulkhead plugin explain <id>`. */
+export async function pluginExplain(call: Invocation): Promise<number> {
+  await using opened = await openHost(call);
+  const plugin = pluginOf(opened.host, call.args[0] ?? "");
+  const rows = explainPermissions({
+    requested: requestedPermissions(plugin.manifest),
+    grant: plugin.grant,
+    deny: plugin.deny,
+  });
+  const { terminal } = call;
+  if (call.json) {
+    for (const explained of rows) await terminal.stdout.write(`${JSON.stringify({ plugin_id: plugin.id, ...explained })}\n`);
+    return 0;
+  }
+  const paint = createPaint(terminal.colours.stdout);
+  const { name, version, description } = plugin.manifest;
+  const state = plugin.enabled ? paint("green", "enabled") : paint("yellow", "disabled");
+  await terminal.stdout.write(`${paint("bold", plugin.id)} ${safeLine(version)} · ${state} · ${safeLine(name)}\n`);
+  await terminal.stdout.write(`${paint("dim", safeLine(description))}\n\n`);
+  const lines = rows.length === 0 ? ["It asks for no permission and has none."] : tableLines(rows.map(row), {
+    paint,
+    columns: tableColumns(terminal),
+    indent: 1,
+    head: ["permission", "target", "asked", "granted", "denied", "effective", "why"],
+  });
+  await terminal.stdout.write(`${lines.join("\n")}\n${missingGrants(plugin, rows)}`);
+  return 0;
+}
+
+/**
+ * The plugin of an id.
+ * @throws {BulkheadError} `not_found` listing those that were found
+ */
+export function pluginOf(host: Host, id: string): Plugin {
+  const plugin = host.registry.get(id);
+  if (plugin !== undefined) return plugin;
+  const found = host.registry.list().map((one) => one.id).sort();
+  throw new BulkheadError("not_found", `There is no plugin with the id "${id}".`, {
+    hint: `Found: ${found.join(", ") || "none"}.`,
+  });
+}
+
+function row(explained: ExplainedPermission): Cell[] {
+  const { permission, target, requested, granted, denied, effective, why } = explained;
+  const same = effective.length === 1 && effective[0] === target;
+  return [
+    permission,
+    safeLine(target),
+    mark(requested, "plain"),
+    mark(granted, "green"),
+    mark(denied, "red"),
+    effective.length === 0
+      ? { text: "nothing", tone: "red" }
+      : { text: same ? "all of it" : safeLine(effective.join(", ")), tone: "green" },
+    { text: why, tone: "dim" },
+  ];
+}
+
+function mark(yes: boolean, tone: "plain" | "green" | "red"): Cell {
+  return yes ? { text: "yes", tone } : { text: "-", tone: "dim" };
+}
+
+function missingGrants(plugin: Plugin, rows: readonly ExplainedPermission[]): string {
+  const commands = rows.flatMap(({ permission, target, requested, granted }) => {
+    // A program is granted with the arguments and names that its manifest asks for.
+    const word = permission === "run" ? target.split(" ")[0] ?? target : target;
+    const isGrantable = (grantable as readonly string[]).includes(permission);
+    return requested && !granted && isGrantable ? [grantCommand(plugin.id, permission, { target: word })] : [];
+  });
+  if (commands.length === 0) return "";
+  return `\nTo grant what is missing:\n${[...new Set(commands)].map((command) => `  ${command}\n`).join("")}`;
+}

@@ -1,0 +1,42 @@
+/** A duration for people: `480 ms`, `2.1 s`, `3 min 20 s`, `2 h 5 min`. */
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 3600) return pair({ large: seconds, of: 60, names: ["min", "s"] });
+  return pair({ large: Math.round(seconds / 60), of: 60, names: ["h", "min"] });
+}
+
+/** A size for people: `3 B`, `1.5 KiB`, `2 MiB`. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  if (bytes < 1024 * 1024) return `${short(bytes / 1024)} KiB`;
+  if (bytes < 1024 ** 3) return `${short(bytes / 1024 ** 2)} MiB`;
+  return `${short(bytes / 1024 ** 3)} GiB`;
+}
+
+/** A number with thousands set apart: `12,345`. */
+export function formatCount(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+/** A cost: `$0.0036` for dollars, else `0.0036 EUR`. */
+export function formatCost(cost: number, currency: string | null): string {
+  const amount = cost === 0 ? "0" : cost < 0.01 ? cost.toFixed(4) : cost.toFixed(2);
+  return currency === null || currency === "USD" ? `$${amount}` : `${amount} ${currency}`;
+}
+
+/** `1 event`, `2 events`. */
+export function plural(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+function pair(value: { large: number; of: number; names: [string, string] }): string {
+  const rest = value.large % value.of;
+  const whole = `${Math.floor(value.large / value.of)} ${value.names[0]}`;
+  return rest === 0 ? whole : `${whole} ${rest} ${value.names[1]}`;
+}
+
+function short(value: number): string {
+  return value >= 10 || Number.isInteger(value) ? String(Math.round(value)) : value.toFixed(1);
+}

@@ -1,0 +1,95 @@
+import type { Artifact, SessionResult, UsageReport } from "../../../plugin-sdk/result.ts";
+import { safeLine } from "./agent-text.ts";
+import { outcomeLooks, type Paint, type Tone } from "./paint.ts";
+import { formatBytes, formatCost, formatCount, formatDuration, plural } from "./quantities.ts";
+import { type Cell, tableLines } from "./table.ts";
+import { fitLine } from "./text-width.ts";
+
+/** What {@link resultLines} draws with. */
+export interface ResultLineOptions {
+  paint: Paint;
+  columns: number;
+  /** Number of the session's events. */
+  events: number;
+  indent?: number;
+}
+
+const shownArtifacts = 20;
+
+/** A result as lines: how it ended, what it used, what it changed, and why it failed. */
+export function resultLines(result: SessionResult, options: ResultLineOptions): string[] {
+  const { indent = 0 } = options;
+  const lines = [
+    headline(result, options),
+    ...errorLines(result, options),
+    ...usageLine(result.usage, options),
+    ...artifactLines(result, options),
+  ];
+  return lines.map((line) => " ".repeat(indent) + line);
+}
+
+function headline(result: SessionResult, { paint, events }: ResultLineOptions): string {
+  const [mark, tone] = outcomeLooks[result.outcome];
+  const facts = [
+    result.stop_reason,
+    formatDuration(result.usage.duration_ms),
+    plural(events, "event"),
+    ...(result.attempts.length > 1 ? [plural(result.attempts.length, "attempt")] : []),
+  ];
+  return `${paint(tone, `${mark} ${result.outcome}`)} ${paint("dim", `· ${facts.join(" · ")}`)}`;
+}
+
+function errorLines(result: SessionResult, { paint, columns }: ResultLineOptions): string[] {
+  if (result.error === undefined) return [];
+  const { code, message, hint } = result.error;
+  return [
+    `  ${paint("red", fitLine(safeLine(`${code}: ${message}`), columns - 6))}`,
+    // A hint may be a command to copy, so it is not shortened.
+    ...(hint === undefined ? [] : [`  ${paint("dim", safeLine(hint))}`]),
+  ];
+}
+
+function usageLine(usage: UsageReport, { paint, columns }: ResultLineOptions): string[] {
+  const facts = [
+    ...(usage.tokens_in === null ? [] : [`${formatCount(usage.tokens_in)} tokens in`]),
+    ...(usage.tokens_out === null ? [] : [`${formatCount(usage.tokens_out)} out`]),
+    ...(usage.cost === null ? [] : [formatCost(usage.cost, usage.currency)]),
+    ...(usage.model === null ? [] : [safeLine(usage.model)]),
+  ];
+  return facts.length === 0 ? [] : [`  ${paint("dim", fitLine(facts.join(" · "), columns - 4))}`];
+}
+
+function artifactLines(result: SessionResult, { paint, columns }: ResultLineOptions): string[] {
+  const claimed = result.claimed_only.map((path) =>
+    `  ${paint("yellow", `claimed, but git shows no change: ${fitLine(safeLine(path), columns - 40)}`)}`
+  );
+  if (result.artifacts === null) {
+    return [`  ${paint("dim", `artifacts unknown: ${safeLine(result.artifacts_reason ?? "git cannot tell")}`)}`, ...claimed];
+  }
+  if (result.artifacts.length === 0) return [`  ${paint("dim", "no files changed")}`, ...claimed];
+  const rows = result.artifacts.slice(0, shownArtifacts).map(artifactRow);
+  const more = result.artifacts.length - rows.length;
+  return [
+    ...tableLines(rows, { paint, columns: columns - 2, indent: 2 }),
+    ...(more > 0 ? [`  ${paint("dim", `and ${formatCount(more)} more`)}`] : []),
+    ...claimed,
+  ];
+}
+
+function artifactRow(artifact: Artifact): Cell[] {
+  const looks: { readonly [C in Artifact["change"]]: [string, Tone] } = {
+    created: ["+", "green"],
+    untracked: ["+", "green"],
+    modified: ["~", "yellow"],
+    renamed: ["~", "yellow"],
+    deleted: ["-", "red"],
+  };
+  const [mark, tone] = looks[artifact.change];
+  const path = artifact.from === undefined ? artifact.path : `${artifact.from} → ${artifact.path}`;
+  return [
+    { text: `${mark} ${artifact.change}`, tone },
+    safeLine(path),
+    { text: artifact.bytes === null ? "" : formatBytes(artifact.bytes), tone: "dim" },
+    { text: artifact.sha256 === null ? "" : `sha256 ${artifact.sha256.slice(0, 12)}`, tone: "dim" },
+  ];
+}

@@ -1,0 +1,42 @@
+import type { Paint, Tone } from "./paint.ts";
+import { fitLine, padEnd, textWidth } from "./text-width.ts";
+
+/** One cell; a plain string has no tone. */
+export type Cell = string | { text: string; tone: Tone };
+
+/** How a table is laid out. */
+export interface TableOptions {
+  paint: Paint;
+  /** Columns of the terminal: the last column is shortened to them. */
+  columns: number;
+  indent?: number;
+  /** Titles above the columns. */
+  head?: readonly string[];
+}
+
+/** Lines of a table: columns as wide as their widest cell, two blanks apart, nothing after the last one. */
+export function tableLines(rows: readonly (readonly Cell[])[], options: TableOptions): string[] {
+  const { paint, columns, indent = 0, head } = options;
+  const all: (readonly Cell[])[] = head === undefined
+    ? [...rows]
+    : [head.map((text): Cell => ({ text, tone: "dim" })), ...rows];
+  const widths: number[] = [];
+  for (const row of all) {
+    row.forEach((cell, index) => widths[index] = Math.max(widths[index] ?? 0, textWidth(textOf(cell))));
+  }
+  return all.map((row) => {
+    let left = indent;
+    const cells = row.map((cell, index) => {
+      const last = index === row.length - 1;
+      const width = widths[index] ?? 0;
+      const text = last ? fitLine(textOf(cell), Math.max(8, columns - left)) : padEnd(textOf(cell), width);
+      left += width + 2;
+      return typeof cell === "string" ? text : paint(cell.tone, text);
+    });
+    return " ".repeat(indent) + cells.join("  ").trimEnd();
+  });
+}
+
+function textOf(cell: Cell): string {
+  return typeof cell === "string" ? cell : cell.text;
+}

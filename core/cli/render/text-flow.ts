@@ -1,0 +1,75 @@
+import { textWidth } from "./text-width.ts";
+
+/**
+ * Wraps text that comes in pieces: what goes in comes out with line ends where words no longer fit. A word is held
+ * back until it is whole, so a piece may end anywhere.
+ */
+export class TextFlow {
+  readonly #width: number;
+  #column = 0;
+  #word = "";
+  #wordColumns = 0;
+  #empty = true;
+
+  /** @param width columns of a line, at least 1 */
+  constructor(width: number) {
+    this.#width = Math.max(1, width);
+  }
+
+  /** The wrapped text that is complete by now. Line ends before the first word are dropped. */
+  push(text: string): string {
+    let out = "";
+    for (const character of text) {
+      if (character === "\r") continue;
+      if (character === "\n") {
+        out += this.#endWord();
+        if (!this.#empty) out += "\n";
+        this.#column = 0;
+      } else if (character === " " || character === "\t") {
+        out += this.#endWord();
+        if (this.#column > 0 && this.#column < this.#width) {
+          out += " ";
+          this.#column += 1;
+        } else if (this.#column === 0) out += this.#indent(character);
+      } else {
+        const columns = textWidth(character);
+        if (this.#wordColumns + columns > this.#width) out += this.#endWord();
+        this.#word += character;
+        this.#wordColumns += columns;
+      }
+    }
+    return out;
+  }
+
+  /** What was held back, with the end of the last line. */
+  end(): string {
+    const out = this.#endWord();
+    const open = this.#column > 0;
+    this.#column = 0;
+    this.#empty = true;
+    return open ? `${out}\n` : out;
+  }
+
+  #endWord(): string {
+    if (this.#word === "") return "";
+    const word = this.#word;
+    const width = this.#wordColumns;
+    this.#word = "";
+    this.#wordColumns = 0;
+    this.#empty = false;
+    if (this.#column > 0 && this.#column + width > this.#width) {
+      this.#column = width;
+      return `\n${word}`;
+    }
+    this.#column += width;
+    return word;
+  }
+
+  // Blanks at the start of a line are the text's own indent, as in code.
+  #indent(blank: string): string {
+    if (this.#empty) return "";
+    const columns = Math.min(blank === "\t" ? 2 : 1, this.#width - 1);
+    this.#column += columns;
+    return " ".repeat(columns);
+  }
+}

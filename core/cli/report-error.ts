@@ -1,0 +1,43 @@
+import { CommanderError } from "commander";
+import { BulkheadError, type ErrorData } from "../../plugin-sdk/errors.ts";
+import { errorTable } from "../errors/error-table.ts";
+import { toBulkheadError } from "../errors/to-error-data.ts";
+import type { Terminal } from "../runtime/terminal.ts";
+import { safeText } from "./render/agent-text.ts";
+import { createPaint } from "./render/paint.ts";
+
+/** Prints an error as a sentence and a hint on standard error, with `--json` as a line of JSON, and gives the exit code. */
+export async function reportError(thrown: unknown, terminal: Terminal): Promise<number> {
+  const error = thrown instanceof CommanderError ? usageError(thrown, terminal) : toBulkheadError(thrown);
+  const data = error.toJSON();
+  if (wantsJson(terminal.args)) await terminal.stdout.write(`${JSON.stringify({ error: data })}\n`);
+  await terminal.stderr.write(errorText(data, terminal.colours.stderr));
+  if (error.code === "internal" && terminal.env("BULKHEAD_DEBUG") && error.cause instanceof Error) {
+    await terminal.stderr.write(`${safeText(error.cause.stack ?? "")}\n`);
+  }
+  return errorTable[error.code].exit_code;
+}
+
+/** An error as lines for people. */
+export function errorText(error: ErrorData, colours: boolean): string {
+  const paint = createPaint(colours);
+  const hint = error.hint === undefined ? "" : `${paint("dim", `  ${safeText(error.hint)}`)}\n`;
+  return `${paint("red", "error:")} ${safeText(error.message)}\n${hint}`;
+}
+
+function usageError(error: CommanderError, terminal: Terminal): BulkheadError {
+  // Commander's messages begin with "error: " and put its suggestion in brackets on a second line.
+  const [first = "", suggestion] = error.message.replace(/^error: /, "").split("\n");
+  const message = first.charAt(0).toUpperCase() + first.slice(1);
+  const [name] = terminal.args.filter((arg) => !arg.startsWith("-"));
+  const help = `Run "bulkhead${name === undefined ? "" : ` help ${name}`}" for the usage.`;
+  return new BulkheadError("invalid_config", message.endsWith(".") ? message : `${message}.`, {
+    hint: suggestion === undefined ? help : suggestion.replace(/^\(|\)$/g, ""),
+    details: { usage: error.code },
+  });
+}
+
+function wantsJson(args: readonly string[]): boolean {
+  const end = args.indexOf("--");
+  return args.slice(0, end === -1 ? args.length : end).includes("--json");
+}

@@ -1,0 +1,161 @@
+import { defaultLimits } from "../../core/config/limits.ts";
+import type { Host, HostOptions, Session } from "../../core/host/host.ts";
+import type { Plugin } from "../../core/registry/plugin.ts";
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { SessionRequest } from "../../plugin-sdk/request.ts";
+import { outcomeOf, type SessionResult, type StopReason } from "../../plugin-sdk/result.ts";
+
+export function fakePlugin(id: string, changes: Partial<Plugin> = {}): Plugin {
+  return {
+    id,
+    manifest: {
+      manifest: 1,
+      id,
+      name: `Plugin ${id}`,
+      version: "1.2.3",
+      description: `What ${id} does.`,
+      license: "MIT",
+      host: "^1.0.0",
+      adapter_type: "tool",
+      entry: "./mod.ts",
+      capabilities: {},
+    },
+    folder: `/plugins/${id}`,
+    origin: "folder",
+    enabled: true,
+    trusted: false,
+    isolation: "process",
+    grant: {},
+    deny: {},
+    config: {},
+    limits: defaultLimits,
+    ...changes,
+  };
+}
+
+export function fakeResult(changes: Partial<SessionResult> = {}): SessionResult {
+  const stop_reason: StopReason = changes.stop_reason ?? "end_turn";
+  return {
+    session_id: "s1",
+    task_id: null,
+    outcome: outcomeOf(stop_reason),
+    stop_reason,
+    output: "All done.",
+    usage: {
+      tokens_in: 600,
+      tokens_out: 120,
+      tokens_cached: null,
+      cost: 0.0036,
+      currency: "USD",
+      model: "model-x",
+      duration_ms: 2100,
+      basis: "reported",
+    },
+    artifacts: [],
+    claimed_only: [],
+    confidence: null,
+    metadata: { tool_version: null },
+    provenance: {
+      adapter_id: "alpha",
+      adapter_version: "1.2.3",
+      package_sha256: null,
+      grants: {},
+      host_version: "0.1.0",
+      runtime: "node 20",
+      model: null,
+      prompt_sha256: "0".repeat(64),
+      git_base: null,
+      git_head: null,
+    },
+    requested: { workdir: "/w", prompt: "p" },
+    effective: { permissions: {}, model: null, timeout_ms: 1, idle_timeout_ms: 1 },
+    iterations: 1,
+    attempts: [],
+    ...changes,
+  };
+}
+
+/** Envelopes of one session around events. */
+export function envelopesOf(
+  events: readonly Envelope["event"][],
+  { adapter = "alpha", session = "s1" }: { adapter?: string; session?: string } = {},
+): Envelope[] {
+  return events.map((event, index): Envelope => ({
+    v: 1,
+    seq: index + 1,
+    gseq: index + 1,
+    ts: "2026-01-01T00:00:00.000Z",
+    session_id: session,
+    attempt: 1,
+    adapter: { id: adapter, version: "1.2.3" },
+    source: "agent",
+    event,
+  }));
+}
+
+export interface FakeHostOptions {
+  plugins?: Plugin[];
+  problems?: ReturnType<Host["registry"]["problems"]>;
+  events?: Envelope["event"][];
+  result?: SessionResult;
+  /** Called before the session's end, with its signal: to interrupt it from a test. */
+  during?: (signal: AbortSignal) => Promise<void> | void;
+}
+
+export interface FakeHost {
+  create(options: HostOptions): Promise<Host>;
+  requests: { request: SessionRequest; adapter: string }[];
+  options: HostOptions[];
+  answers: [string, string][];
+  closed: number;
+}
+
+/** A host that plays the same session for every request. */
+export function fakeHost(given: FakeHostOptions = {}): FakeHost {
+  const { plugins = [fakePlugin("alpha")], events = [], result = fakeResult(), during } = given;
+  const fake: FakeHost = { create, requests: [], options: [], answers: [], closed: 0 };
+  return fake;
+
+  async function create(options: HostOptions): Promise<Host> {
+    fake.options.push(options);
+    return {
+      registry: {
+        list: () => plugins,
+        get: (id) => plugins.find((plugin) => plugin.id === id),
+        problems: () => given.problems ?? [],
+        register: () => Promise.reject(new BulkheadError("unsupported", "Not in a test.")),
+      },
+      runSession: async (request, { adapter, signal = new AbortController().signal }) => {
+        fake.requests.push({ request, adapter });
+        return session(signal);
+      },
+      events: () => session(new AbortController().signal),
+      probe: () => Promise.resolve({ availability: "available", reason: "It is here.", version: "9.9" }),
+      close: async () => {
+        fake.closed += 1;
+      },
+    };
+  }
+
+  function session(signal: AbortSignal): Session {
+    let settle: (result: SessionResult) => void = () => {};
+    const settled = new Promise<SessionResult>((resolve) => (settle = resolve));
+    return {
+      id: "s1",
+      result: settled,
+      interrupt: () => settled,
+      answer: (requestId, choice) => {
+        fake.answers.push([requestId, choice]);
+        return true;
+      },
+      async *[Symbol.asyncIterator]() {
+        yield* envelopesOf(events);
+        await during?.(signal);
+        const ended = signal.aborted ? fakeResult({ stop_reason: "interrupted" }) : result;
+        yield* envelopesOf([{ type: "session_ended", result: ended }]);
+        settle(ended);
+      },
+    };
+  }
+}

@@ -1,0 +1,65 @@
+import { tmpdir } from "node:os";
+import type { TextSink } from "../../core/runtime/standard-streams.ts";
+import type { Terminal } from "../../core/runtime/terminal.ts";
+
+export interface FakeTerminalOptions {
+  args?: string[];
+  cwd?: string;
+  /** Lines typed, or the piped text. */
+  stdin?: string;
+  tty?: boolean;
+  columns?: number;
+  colours?: boolean;
+}
+
+export interface FakeTerminal extends Terminal {
+  out(): string;
+  err(): string;
+  exits: number[];
+  /** Presses Ctrl-C. */
+  interrupt(): void;
+  /** The reader of standard output goes away. */
+  closeOutput(): void;
+}
+
+/** A terminal whose texts a test can read. */
+export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
+  const { args = [], cwd = tmpdir(), stdin = "", tty = false, columns = 0, colours = false } = options;
+  const texts = { out: "", err: "" };
+  const gone = new AbortController();
+  const typed = stdin.split("\n");
+  const handlers = new Set<() => void>();
+  const exits: number[] = [];
+  const sink = (name: "out" | "err", closed: AbortSignal): TextSink => ({
+    isTty: tty,
+    columns,
+    closed,
+    flush: async () => {},
+    write: async (text) => {
+      if (!closed.aborted) texts[name] += text;
+    },
+  });
+  return {
+    args,
+    cwd,
+    stdin: {
+      isTty: tty,
+      readAll: async () => stdin,
+      readLine: async (signal) => signal?.aborted ? null : typed.shift() ?? null,
+    },
+    stdout: sink("out", gone.signal),
+    stderr: sink("err", new AbortController().signal),
+    colours: { stdout: colours, stderr: colours },
+    env: () => undefined,
+    onInterrupt: (handler) => {
+      handlers.add(handler);
+      return () => handlers.delete(handler);
+    },
+    exit: (code) => exits.push(code),
+    out: () => texts.out,
+    err: () => texts.err,
+    exits,
+    interrupt: () => [...handlers].forEach((handler) => handler()),
+    closeOutput: () => gone.abort(),
+  };
+}
