@@ -1,0 +1,80 @@
+import { existsSync, readdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { listFiles, listFolders, readSource, root } from "./source.ts";
+
+const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*$/;
+
+/**
+ * Names of agents and of who makes them. The contract is the same for all, so none may shape it.
+ * (`cursor` is our own word for a place in the journal.)
+ */
+const providers = [
+  "claude",
+  "anthropic",
+  "codex",
+  "openai",
+  "gemini",
+  "google",
+  "mistral",
+  "qchat",
+  "kiro",
+  "llama",
+  "deepseek",
+  "grok",
+  "copilot",
+  "windsurf",
+  "\\baider\\b",
+  "opencode",
+  "\\bgpt",
+];
+
+describe("names", () => {
+  test("files and folders are kebab-case", () => {
+    const names = ["core", "plugins", "plugin-sdk", "test"].flatMap((top) => [
+      ...listFiles(top).map((path) => [path, basename(path).replace(/(\.test|\.config|\.d)?\.ts$/, "")] as const),
+      ...listFolders(top).map((path) => [path, basename(path)] as const),
+    ]);
+    expect(names.filter(([, name]) => !kebabCase.test(name)).map(([path]) => path)).toEqual([]);
+  });
+
+  test("no provider is named in core or plugin-sdk", () => {
+    const pattern = new RegExp(providers.join("|"), "i");
+    const named = [...listFiles("core", ""), ...listFiles("plugin-sdk", "")].flatMap((path) =>
+      `${path}\n${readSource(path)}`.split("\n").flatMap((line, index) => {
+        const found = pattern.exec(line);
+        return found ? [`${path}:${index} names "${found[0]}"`] : [];
+      })
+    );
+    expect(named).toEqual([]);
+  });
+
+  test("no file in core is longer than 400 lines", () => {
+    const long = listFiles("core").map((path) => [path, readSource(path).split("\n").length - 1] as const)
+      .filter(([, lines]) => lines > 400);
+    expect(long).toEqual([]);
+  });
+
+  test("every folder of core is in the tree of ARCHITECTURE.md", () => {
+    const text = readSource(".github/ARCHITECTURE.md");
+    const missing = listFolders("core").map((path) => `${basename(path)}/`).filter((name) => !text.includes(name));
+    expect(missing).toEqual([]);
+  });
+
+  test("only the agreed things stand at the top level", () => {
+    const allowed = [
+      "core",
+      "plugins",
+      "plugin-sdk",
+      "test",
+      "deno.json",
+      "package.json",
+      "tsconfig.json",
+      "README.md",
+    ];
+    const also = ["LICENSE", "package-lock.json", "deno.lock", "node_modules", "dist", "coverage"];
+    const there = readdirSync(root).filter((name) => !name.startsWith("."));
+    expect(there.filter((name) => !allowed.includes(name) && !also.includes(name))).toEqual([]);
+    for (const name of allowed) expect(existsSync(join(root, name)), name).toBe(true);
+  });
+});
