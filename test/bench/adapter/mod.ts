@@ -1,0 +1,31 @@
+import { type AdapterEvents, defineAdapter, type SessionRequest } from "bulkhead/plugin-sdk";
+
+/** What a prompt may ask for: `single 200000`, `arrays 200000` or `spin`. */
+export default defineAdapter({
+  id: "bench",
+  name: "Bench",
+  version: "1.0.0",
+  capabilities: { testing: true },
+  runSession,
+});
+
+const arrayLength = 64;
+
+async function* runSession(request: SessionRequest): AdapterEvents {
+  const [kind, count = "0"] = request.prompt.split(" ");
+  const events = Number(count);
+  if (kind === "spin") {
+    yield { type: "progress", message: "spinning from here on" };
+    for (;;);
+  }
+  // The last of the events counted is `completed`.
+  if (kind === "single") for (let n = 1; n < events; n++) yield line(n);
+  for (let n = 1; kind === "arrays" && n < events; n += arrayLength) {
+    yield Array.from({ length: Math.min(arrayLength, events - n) }, (_, index) => line(n + index));
+  }
+  yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
+}
+
+function line(n: number) {
+  return { type: "output" as const, stream: "stdout" as const, data: `line ${n}\n` };
+}

@@ -1,0 +1,36 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { createHost, type Host, type Limits, type Session } from "bulkhead";
+
+/** How the benched plugin is contained. */
+export type Isolation = "thread" | "process";
+
+/** The benched plugin's folder; benches are run from the package's root. */
+export const adapterFolder = join(process.cwd(), "test/bench/adapter");
+
+/** A host with the benched plugin, and a folder to work in. */
+export interface BenchHost extends AsyncDisposable {
+  host: Host;
+  workdir: string;
+  start(prompt: string): Promise<Session>;
+}
+
+/** Makes a host of its own with empty state. */
+export async function benchHost(isolation: Isolation, limits: Partial<Limits> = {}): Promise<BenchHost> {
+  const folder = await mkdtemp(join(tmpdir(), "bulkhead-bench-"));
+  const workdir = join(folder, "work");
+  await mkdir(workdir);
+  const host = await createHost({ bundledDir: null, stateDir: join(folder, "state"), root: folder });
+  await host.registry.register(adapterFolder, { trusted: isolation === "thread", isolation, limits });
+  return {
+    host,
+    workdir,
+    start: (prompt) => host.runSession({ workdir, prompt }, { adapter: "bench", artifacts: "none" }),
+    async [Symbol.asyncDispose]() {
+      await host.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import process from "node:process";
+import { coldStart } from "./cold-start.ts";
+import { events } from "./events.ts";
+import { manySessions } from "./many-sessions.ts";
+import type { Figure } from "./measure.ts";
+import { roundTrip } from "./round-trip.ts";
+import { spinning } from "./spinning.ts";
+
+/** Every benchmark, by the word that chooses it on the command line. To add one: a file and a line here. */
+const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>> = {
+  round_trip: roundTrip,
+  events,
+  many_sessions: manySessions,
+  cold: coldStart,
+  spinning,
+};
+
+const words = process.argv.slice(2);
+const quick = words.includes("--quick");
+const json = words.includes("--json");
+const chosen = words.filter((word) => !word.startsWith("--"));
+const figures: Figure[] = [];
+for (const [name, bench] of Object.entries(benches)) {
+  if (chosen.length > 0 && !chosen.includes(name)) continue;
+  const own = await bench({ quick });
+  figures.push(...own);
+  if (!json) for (const figure of own) process.stdout.write(`${line(figure)}\n`);
+}
+if (json) process.stdout.write(`${JSON.stringify(report())}\n`);
+
+function report(): object {
+  const runtime = "Deno" in globalThis ? `deno ${process.versions["deno"]}` : `node ${process.versions.node}`;
+  const values = figures.map(({ name, value, ...rest }) => [name, { value: Number(value.toPrecision(4)), ...rest }]);
+  return { runtime, quick, figures: Object.fromEntries(values) };
+}
+
+function line({ name, value, unit, aim, met }: Figure): string {
+  const digits = unit === "per_second" ? 0 : value < 10 ? 3 : 1;
+  const shown = `${value.toFixed(digits)} ${unit === "ratio" ? "x" : unit === "per_second" ? "/s" : unit}`;
+  const target = aim === undefined ? "" : `  aim ${aim} ${met ? "met" : "MISSED"}`;
+  return `${name.padEnd(42)}${shown.padStart(16)}${target}`;
+}
