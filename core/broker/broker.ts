@@ -1,6 +1,7 @@
 import { Value } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { toBulkheadError } from "../errors/to-error-data.ts";
+import { cleanLine } from "../log/terminal-text.ts";
 import { rm } from "../runtime/files.ts";
 import { answerOperations } from "./answers.ts";
 import { Authority } from "./authority.ts";
@@ -95,8 +96,9 @@ class Broker implements SessionBroker {
     }
     const fault = Value.Check(found.args, args) ? undefined : Value.Errors(found.args, args).First();
     if (fault !== undefined) {
-      const message = `Cannot do "${name}": its argument "${fault.path}" is wrong: ${fault.message}.`;
-      throw new BulkheadError("invalid_request", message, { details: { path: fault.path } });
+      const path = cleanLine(fault.path, 256);
+      const message = `Cannot do "${name}": its argument "${path}" is wrong: ${fault.message}.`;
+      throw new BulkheadError("invalid_request", message, { details: { path } });
     }
     return found;
   }

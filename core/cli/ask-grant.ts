@@ -6,6 +6,8 @@ import type { Questions } from "./questions.ts";
 export interface AskGrantOptions {
   /** Path of the host manifest; undefined when there is none to write to. */
   manifestFile: string | undefined;
+  /** Takes a pending question back; the answer is then no. */
+  signal?: AbortSignal;
 }
 
 /**
@@ -13,14 +15,14 @@ export interface AskGrantOptions {
  */
 export function createAskGrant(
   questions: Questions,
-  { manifestFile }: AskGrantOptions,
+  options: AskGrantOptions,
 ): (missing: MissingGrant) => Promise<boolean> {
   const answers = new Map<string, Promise<boolean>>();
   return (missing) => {
     const key = JSON.stringify([missing.plugin_id, missing.permission, missing.target]);
     const known = answers.get(key);
     if (known !== undefined) return known;
-    const answer = ask(missing, { questions, manifestFile });
+    const answer = ask(missing, { questions, ...options });
     answers.set(key, answer);
     return answer;
   };
@@ -28,7 +30,7 @@ export function createAskGrant(
 
 async function ask(
   missing: MissingGrant,
-  { questions, manifestFile }: AskGrantOptions & { questions: Questions },
+  { questions, manifestFile, signal }: AskGrantOptions & { questions: Questions },
 ): Promise<boolean> {
   const question = `The plugin "${missing.plugin_id}" asks for ${missing.permission}: ${missing.target}\n` +
     `  always is the same as: ${missing.grant_command}`;
@@ -38,6 +40,7 @@ async function ask(
       ...(manifestFile === undefined ? [] : [{ word: "always", value: "always" } as const]),
       { word: "no", value: "no" },
     ],
+    ...(signal === undefined ? {} : { signal }),
   });
   if (answer === "always" && manifestFile !== undefined) await writeGrant(missing, manifestFile);
   return answer === "once" || answer === "always";

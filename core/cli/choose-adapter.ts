@@ -35,7 +35,7 @@ function routed(routing: HostManifest["routing"] | undefined): string | undefine
 
 function listing(enabled: readonly string[]): { hint: string; details: Record<string, unknown> } {
   const hint = enabled.length === 0
-    ? "Write a bulkhead.yaml with \"bulkhead init\", or enable a plugin in the one you have."
+    ? 'Write a bulkhead.yaml with "bulkhead init", or enable a plugin in the one you have.'
     : `Enabled: ${enabled.join(", ")}. Run "bulkhead run <adapter> <prompt>".`;
   return { hint, details: { enabled: [...enabled] } };
 }

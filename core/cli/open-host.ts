@@ -35,7 +35,9 @@ export async function openHost(call: Invocation, { askGrant }: OpenHostOptions =
 }
 
 /** The host manifest of a command; undefined where there is none. */
-export async function loadManifest(call: Pick<Invocation, "terminal" | "configFile">): Promise<HostManifest | undefined> {
+export async function loadManifest(
+  call: Pick<Invocation, "terminal" | "configFile">,
+): Promise<HostManifest | undefined> {
   const file = await manifestFile(call);
   return file === undefined ? undefined : await readHostManifest(file);
 }

@@ -29,12 +29,15 @@ export async function createProgram(options: ProgramOptions): Promise<Command> {
     .option("--json", "print JSON, one value a line")
     .option("--config <file>", "the host manifest; default: bulkhead.yaml here or above")
     .option("--state-dir <folder>", "where journal and state are kept")
-    .addHelpText("after", examples(
-      ["bulkhead demo", "see it work in seconds"],
-      ["bulkhead init", "write a bulkhead.yaml to start from"],
-      ["bulkhead run repo-census \"Count this repository\"", "run one session"],
-      ["bulkhead help exit-codes", "what the exit codes mean"],
-    ));
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead demo", "see it work in seconds"],
+        ["bulkhead init", "write a bulkhead.yaml to start from"],
+        ['bulkhead run repo-census "Count this repository"', "run one session"],
+        ["bulkhead help exit-codes", "what the exit codes mean"],
+      ),
+    );
   const bind = createBind(options, program);
   prepare(program, terminal);
   for (const entry of commands) {

@@ -21,15 +21,25 @@ export interface RequestFlag {
 export const requestFlags: readonly RequestFlag[] = [
   { field: "workdir", flags: "-w, --workdir <folder>", description: "folder the agent works in; default: here" },
   { field: "prompt", flags: "-p, --prompt <text>", description: "the prompt, in place of the argument" },
-  { field: "role", flags: "--role <role>", description: "template of the prompt", choices: ["orchestrator", "implementor"] },
+  {
+    field: "role",
+    flags: "--role <role>",
+    description: "template of the prompt",
+    choices: ["orchestrator", "implementor"],
+  },
   { field: "model", flags: "-m, --model <name>", description: "model, as the adapter names it" },
   {
     field: "allowed_tools",
     flags: "--allowed-tools <names>",
-    description: "tools the agent may use, with commas; \"\" for none",
+    description: 'tools the agent may use, with commas; "" for none',
     read: readList,
   },
-  { field: "context_files", flags: "--context-file <path>", description: "file for the agent; repeat", read: readOneMore },
+  {
+    field: "context_files",
+    flags: "--context-file <path>",
+    description: "file for the agent; repeat",
+    read: readOneMore,
+  },
   { field: "system_prompt", flags: "--system-prompt <text>", description: "system prompt" },
   { field: "max_turns", flags: "--max-turns <n>", description: "turns of the agent at most", read: readCount },
   { field: "timeout_ms", flags: "--timeout <time>", description: "total deadline: ms, or 90s, 5m, 1h", read: readTime },
@@ -49,7 +59,12 @@ export const requestFlags: readonly RequestFlag[] = [
   { field: "budget.tokens", flags: "--budget-tokens <n>", description: "tokens at most", read: readCount },
   { field: "budget.turns", flags: "--budget-turns <n>", description: "turns at most", read: readCount },
   { field: "budget.tool_calls", flags: "--budget-tool-calls <n>", description: "tool calls at most", read: readWhole },
-  { field: "mcp_servers", flags: "--mcp-server <name>", description: "registered MCP server; repeat", read: readOneMore },
+  {
+    field: "mcp_servers",
+    flags: "--mcp-server <name>",
+    description: "registered MCP server; repeat",
+    read: readOneMore,
+  },
   {
     field: "workspace",
     flags: "--workspace <kind>",
@@ -122,7 +137,7 @@ function readObject(typed: string): unknown {
     value = null;
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new InvalidArgumentError("Expected a JSON object such as {\"net\":[]}.");
+    throw new InvalidArgumentError('Expected a JSON object such as {"net":[]}.');
   }
   return value;
 }

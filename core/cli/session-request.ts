@@ -40,9 +40,13 @@ function checked(request: Record<string, unknown>): SessionRequest {
   if (Value.Check(sessionRequestSchema, request)) return request;
   const first = Value.Errors(sessionRequestSchema, request).First();
   const path = (first?.path ?? "").slice(1).replaceAll("/", ".") || "request";
-  throw new BulkheadError("invalid_request", `The request's "${path}" does not fit: ${first?.message ?? "it is not valid"}.`, {
-    details: { path },
-  });
+  throw new BulkheadError(
+    "invalid_request",
+    `The request's "${path}" does not fit: ${first?.message ?? "it is not valid"}.`,
+    {
+      details: { path },
+    },
+  );
 }
 
 function typedParams(params: unknown, config: ConfigSchema | undefined): Record<string, unknown> {

@@ -10,6 +10,9 @@ export interface CheckpointerOptions {
   pauseCommits(paused: boolean): void;
 }
 
+/** How far commits may run ahead of a move, in `checkpoint_bytes`. */
+const movesBehind = 8;
+
 /**
  * Moves the write-ahead log into the database file, on another thread, while commits go on. This is also what puts
  * commits beyond the reach of a power loss.
@@ -28,18 +31,20 @@ export class Checkpointer {
   /** Tells of bytes that were committed. */
   noteCommit(bytes: number): void {
     this.#bytes += bytes;
-    this.#plan();
+    if (this.#running === null) this.#plan();
+    // A slow disk must not let the log grow for ever.
+    else if (this.#bytes >= movesBehind * this.#options.limits.checkpoint_bytes) this.#options.pauseCommits(true);
   }
 
   /** Ends the move under way and does a last one, which also empties the log. No commit may run meanwhile. */
   async finish(): Promise<void> {
-    await this.#running;
+    while (this.#running !== null) await this.#running;
     this.#cancelTimer?.();
     await this.#move("TRUNCATE");
   }
 
   #plan(): void {
-    if (this.#running !== null || this.#bytes === 0) return;
+    if (this.#bytes === 0) return;
     const { limits } = this.#options;
     if (this.#bytes >= limits.checkpoint_bytes) this.#start();
     else this.#cancelTimer ??= startBackgroundTimer(() => this.#start(), limits.checkpoint_interval_ms);
@@ -59,12 +64,13 @@ export class Checkpointer {
     const isLarge = this.#bytes >= limits.checkpoint_bytes;
     this.#bytes = 0;
     await this.#move("PASSIVE");
-    if (!isLarge || this.#bytes === 0) return;
     // The log starts over only where all of it has been moved. Under steady load that moment has to be made; what
     // is left to move is what was committed during the first move.
-    pauseCommits(true);
-    this.#bytes = 0;
-    await this.#move("PASSIVE");
+    if (this.#bytes > 0 && (isLarge || this.#bytes >= limits.checkpoint_bytes)) {
+      pauseCommits(true);
+      this.#bytes = 0;
+      await this.#move("PASSIVE");
+    }
     pauseCommits(false);
   }
 

@@ -37,7 +37,11 @@ function wall(name: string, state: WallReport["state"], detail: string): WallRep
 
 async function probePrlimit(): Promise<WallReport> {
   const works = await runs("prlimit", ["--version"]);
-  return wall("prlimit", works ? "present" : "missing", works ? "It could limit a process's memory." : "It was not found.");
+  return wall(
+    "prlimit",
+    works ? "present" : "missing",
+    works ? "It could limit a process's memory." : "It was not found.",
+  );
 }
 
 async function probeBwrap(): Promise<WallReport> {

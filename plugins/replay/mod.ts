@@ -21,7 +21,10 @@ export default defineAdapter({
 async function* replay(request: SessionRequest, ctx: AdapterContext): AdapterEvents {
   const { recording = "edit-session", speed = 1 } = request.params ?? {};
   if (typeof recording !== "string" || typeof speed !== "number" || !(speed >= 0)) {
-    throw new BulkheadError("invalid_request", "Cannot replay: \"recording\" must be a text and \"speed\" a number from 0.");
+    throw new BulkheadError(
+      "invalid_request",
+      'Cannot replay: "recording" must be a text and "speed" a number from 0.',
+    );
   }
   const steps = parseRecording(await readRecording(recording, ctx), recording);
   let now = 0;
@@ -43,7 +46,9 @@ async function readRecording(recording: string, ctx: AdapterContext): Promise<st
     if (errorDataOf(error)?.code !== "not_found") throw error;
     const names = ours ? (await ctx.fs.list(folder)).map((name) => name.replace(/\.jsonl$/, "")) : [];
     throw new BulkheadError("not_found", `Cannot replay "${recording}": there is no such recording.`, {
-      hint: ours ? `There is: ${names.sort().join(", ") || "none"}. A path needs a slash, such as ./my.jsonl.` : undefined,
+      hint: ours
+        ? `There is: ${names.sort().join(", ") || "none"}. A path needs a slash, such as ./my.jsonl.`
+        : undefined,
     });
   }
 }

@@ -39,7 +39,7 @@ export function parseRecording(text: string, name: string): Step[] {
 function parseStep(line: string, fail: (why: string) => never): Step {
   const row = record(parseJson(line, fail)) ?? fail("is not a JSON object");
   const { at_ms, ...rest } = row;
-  if (typeof at_ms !== "number" || !(at_ms >= 0)) return fail("has no \"at_ms\" from 0");
+  if (typeof at_ms !== "number" || !(at_ms >= 0)) return fail('has no "at_ms" from 0');
   const [key, ...more] = Object.keys(rest);
   const action = actions.find((known) => known === key);
   if (action === undefined || more.length > 0) {
@@ -58,7 +58,7 @@ function parseAction(
       return { kind: "event", event: isEvent(fields) ? fields : fail("has an event of no known type") };
     case "write": {
       const text = fields?.["text"];
-      if (typeof text !== "string") return fail("writes without a \"text\"");
+      if (typeof text !== "string") return fail('writes without a "text"');
       return { kind: "write", path: filePath(fields?.["path"], fail), text };
     }
     case "delete":

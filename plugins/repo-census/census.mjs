@@ -4,11 +4,35 @@ import { extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import process from "node:process";
 
 const languages = {
-  ".c": "C", ".h": "C", ".cc": "C++", ".cpp": "C++", ".cs": "C#", ".css": "CSS", ".go": "Go", ".html": "HTML",
-  ".java": "Java", ".js": "JavaScript", ".jsx": "JavaScript", ".mjs": "JavaScript", ".cjs": "JavaScript",
-  ".json": "JSON", ".kt": "Kotlin", ".md": "Markdown", ".php": "PHP", ".py": "Python", ".rb": "Ruby", ".rs": "Rust",
-  ".sh": "Shell", ".sql": "SQL", ".swift": "Swift", ".toml": "TOML", ".ts": "TypeScript", ".tsx": "TypeScript",
-  ".txt": "Text", ".yaml": "YAML", ".yml": "YAML",
+  ".c": "C",
+  ".h": "C",
+  ".cc": "C++",
+  ".cpp": "C++",
+  ".cs": "C#",
+  ".css": "CSS",
+  ".go": "Go",
+  ".html": "HTML",
+  ".java": "Java",
+  ".js": "JavaScript",
+  ".jsx": "JavaScript",
+  ".mjs": "JavaScript",
+  ".cjs": "JavaScript",
+  ".json": "JSON",
+  ".kt": "Kotlin",
+  ".md": "Markdown",
+  ".php": "PHP",
+  ".py": "Python",
+  ".rb": "Ruby",
+  ".rs": "Rust",
+  ".sh": "Shell",
+  ".sql": "SQL",
+  ".swift": "Swift",
+  ".toml": "TOML",
+  ".ts": "TypeScript",
+  ".tsx": "TypeScript",
+  ".txt": "Text",
+  ".yaml": "YAML",
+  ".yml": "YAML",
 };
 const skipped = new Set([".git", "node_modules", "dist", "target", "vendor", ".venv", "__pycache__"]);
 const maxFileBytes = 8 * 1024 * 1024;
@@ -94,7 +118,12 @@ function countLanguage(language, { files, id }) {
     row.blank += lines.filter((line) => line.trim() === "").length;
     row.bytes += new TextEncoder().encode(text).length;
   }
-  emit({ kind: "counted", id, output: `${row.lines} lines in ${row.files} files`, ms: Math.round(performance.now() - started) });
+  emit({
+    kind: "counted",
+    id,
+    output: `${row.lines} lines in ${row.files} files`,
+    ms: Math.round(performance.now() - started),
+  });
   return row;
 }
 

@@ -27,7 +27,7 @@ beforeEach(async () => {
       "plugins:",
       "  repo-census:",
       "    grant:",
-      "      run: [\"@runtime\"]",
+      '      run: ["@runtime"]',
       "  replay: {}",
       "",
     ].join("\n"),
@@ -68,7 +68,11 @@ function cli(...args: string[]): Promise<Ended> {
 
 test("bulkhead --help and --version answer without a host", async () => {
   expect(await cli("--version")).toMatchObject({ code: 0, stderr: "" });
-  expect(await cli("run", "--help")).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("Examples:") });
+  expect(await cli("run", "--help")).toMatchObject({
+    code: 0,
+    stderr: "",
+    stdout: expect.stringContaining("Examples:"),
+  });
 });
 
 test("bulkhead demo passes all its checks", async () => {
@@ -154,7 +158,10 @@ test("bulkhead plugin check shows what is wrong with file, line and column", asy
   expect(code).toBe(2);
   expect(stdout).toMatch(/plugin\.yaml:2:5 id:/);
   expect(stdout).toMatch(/plugin\.yaml:3:7 name:/);
-  expect(await cli("plugin", "check", "repo-census")).toMatchObject({ code: 0, stdout: expect.stringContaining("✔ load") });
+  expect(await cli("plugin", "check", "repo-census")).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("✔ load"),
+  });
 });
 
 test("bulkhead plugin check loads a folder behind the walls and maps errors to the author's file", async () => {

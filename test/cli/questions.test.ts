@@ -55,6 +55,13 @@ test("createAskGrant asks once for the same thing", async () => {
   expect(terminal.err()).not.toContain("[a]lways");
 });
 
+test("createAskGrant takes no for an answer when it is interrupted", async () => {
+  const questions = new Questions(fakeTerminal({ tty: true, stdin: "once\n" }));
+  expect(await createAskGrant(questions, { manifestFile: undefined, signal: AbortSignal.abort() })(missing)).toBe(
+    false,
+  );
+});
+
 test("createAskGrant writes an answer for always to the host manifest", async () => {
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-grant-"));
   try {

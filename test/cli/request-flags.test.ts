@@ -46,7 +46,7 @@ test("buildRequest sets every field from its flag", () => {
     "--system-prompt",
     "Be brief.",
     "--permissions",
-    "{\"net\":[]}",
+    '{"net":[]}',
   );
   expect(built).toEqual({
     workdir: "/here/sub",
@@ -109,7 +109,12 @@ test("buildRequest keeps __proto__ a key like any other", () => {
 test("buildRequest gives params the type the manifest declares", () => {
   const config = {
     type: "object",
-    properties: { text: { type: "string" }, count: { type: "integer" }, on: { type: "boolean" }, list: { type: "array" } },
+    properties: {
+      text: { type: "string" },
+      count: { type: "integer" },
+      on: { type: "boolean" },
+      list: { type: "array" },
+    },
   } as const;
   const options = parse("--param", "text=12", "--param", "count=12", "--param", "on=true", "--param", "list=a,b");
   const { params } = buildRequest({ options, prompt: "p", cwd: "/", config });
@@ -117,5 +122,5 @@ test("buildRequest gives params the type the manifest declares", () => {
 });
 
 test("buildRequest names the field that does not fit", () => {
-  expect(() => request("--permissions", "{\"fly\":true}")).toThrow(/"permissions.fly" does not fit/);
+  expect(() => request("--permissions", '{"fly":true}')).toThrow(/"permissions.fly" does not fit/);
 });

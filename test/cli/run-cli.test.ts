@@ -31,7 +31,9 @@ test("bulkhead without arguments, and with --help, lists every command", async (
   for (const args of [[], ["--help"], ["help"]]) {
     const { code, out, err } = await cli(args);
     expect({ code, err }).toEqual({ code: 0, err: "" });
-    for (const { name, summary } of commands) expect(out).toContain(`${name}`.padEnd(8).trimEnd()), expect(out).toContain(summary);
+    for (const { name, summary } of commands) {
+      expect(out).toContain(`${name}`.padEnd(8).trimEnd()), expect(out).toContain(summary);
+    }
     expect(out).toContain("Examples:");
   }
 });
@@ -126,13 +128,17 @@ test("bulkhead run passes --config and --state-dir on", async () => {
 });
 
 test("bulkhead run --json prints one envelope a line", async () => {
-  const { out } = await cli(["run", "alpha", "x", "--json"], { host: { events: [{ type: "progress", message: "hi" }] } });
+  const { out } = await cli(["run", "alpha", "x", "--json"], {
+    host: { events: [{ type: "progress", message: "hi" }] },
+  });
   const lines = out.trimEnd().split("\n").map((line) => JSON.parse(line));
   expect(lines.map(({ event }) => event.type)).toEqual(["progress", "session_ended"]);
 });
 
 test("bulkhead run --quiet prints the final output alone", async () => {
-  const { out, err } = await cli(["run", "alpha", "x", "-q"], { host: { events: [{ type: "progress", message: "hi" }] } });
+  const { out, err } = await cli(["run", "alpha", "x", "-q"], {
+    host: { events: [{ type: "progress", message: "hi" }] },
+  });
   expect({ out, err }).toEqual({ out: "All done.\n", err: "" });
 });
 
@@ -151,7 +157,10 @@ test("bulkhead run shows the command that grants what was denied", async () => {
   const grant_command = "bulkhead plugin grant alpha run:git";
   const result = fakeResult({ stop_reason: "fatal", error: { code: "permission_denied", message: "Not granted." } });
   const { err } = await cli(["run", "alpha", "x"], {
-    host: { result, events: [{ type: "capability", permission: "run", target: "git", decision: "denied", grant_command }] },
+    host: {
+      result,
+      events: [{ type: "capability", permission: "run", target: "git", decision: "denied", grant_command }],
+    },
   });
   expect(err).toContain(`\n  ${grant_command}\n`);
 });
@@ -238,7 +247,10 @@ test("bulkhead plugin list shows what cannot be used, and why", async () => {
   expect(code).toBe(0);
   expect(out).toContain(" ✘ bad cannot be used (/plugins/bad)\n   plugin.yaml:3:1 id: expected a name, found 5\n");
   const json = await cli(["plugin", "list", "--json"], { host: { problems } });
-  expect(JSON.parse(json.out.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({ id: "bad", error: { code: "invalid_manifest" } });
+  expect(JSON.parse(json.out.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({
+    id: "bad",
+    error: { code: "invalid_manifest" },
+  });
 });
 
 test("bulkhead plugin explain shows a row for each permission and what is missing", async () => {
@@ -284,7 +296,9 @@ test("bulkhead doctor tells walls that are used from those that are only there",
   const { code, out } = await cli(["doctor", "--json"]);
   const report = JSON.parse(out);
   expect(code).toBe(0);
-  expect(report.walls.filter(({ state }: { state: string }) => state === "used").map(({ name }: { name: string }) => name))
+  expect(
+    report.walls.filter(({ state }: { state: string }) => state === "used").map(({ name }: { name: string }) => name),
+  )
     .toEqual(expect.arrayContaining(["compartment", "worker thread", "process per plugin"]));
   expect(report.agents).toEqual([{ id: "alpha", availability: "available", reason: "It is here.", version: "9.9" }]);
   expect(report).toMatchObject({ bulkhead: hostVersion, host_manifest: join(cwd, "bulkhead.yaml"), problems: [] });

@@ -65,8 +65,8 @@ test("readEvents closes a web stream that is left early", async () => {
 test.each([
   ["not json"],
   ["[]"],
-  ["{\"v\":2}"],
-  ["{\"v\":1,\"seq\":1,\"gseq\":1,\"session_id\":\"s\",\"event\":{}}"],
+  ['{"v":2}'],
+  ['{"v":1,"seq":1,"gseq":1,"session_id":"s","event":{}}'],
 ])("readEvents refuses the line %s", async (line) => {
   const reading = collect(readEvents(pieces(`${ndjson}${line}\n`)));
   const error: unknown = await reading.catch((thrown: unknown) => thrown);

@@ -89,7 +89,7 @@ test("replay lists its recordings when the name is unknown", async () => {
   });
   expect(run.error).toMatchObject({
     code: "not_found",
-    message: "Cannot replay \"nope\": there is no such recording.",
+    message: 'Cannot replay "nope": there is no such recording.',
     hint: expect.stringContaining("edit-session"),
   });
 });
@@ -105,19 +105,19 @@ test.each([
 test.each([
   ["not json", "line 1 is not JSON"],
   ["[]", "line 1 is not a JSON object"],
-  ["{\"event\":{}}", "line 1 has no \"at_ms\" from 0"],
-  ["{\"at_ms\":-1,\"delete\":\"a\"}", "line 1 has no \"at_ms\" from 0"],
-  ["{\"at_ms\":0}", "line 1 must have exactly one of event, write, delete, rename"],
-  ["{\"at_ms\":0,\"delete\":\"a\",\"write\":{}}", "line 1 must have exactly one of"],
-  ["{\"at_ms\":0,\"explode\":true}", "line 1 must have exactly one of"],
-  ["{\"at_ms\":0,\"event\":{\"type\":\"nope\"}}", "line 1 has an event of no known type"],
-  ["{\"at_ms\":0,\"event\":\"output\"}", "line 1 has an event of no known type"],
-  ["{\"at_ms\":0,\"write\":{\"path\":\"a\"}}", "line 1 writes without a \"text\""],
-  ["{\"at_ms\":0,\"write\":{\"text\":\"a\"}}", "line 1 names no path"],
-  ["{\"at_ms\":0,\"delete\":\"/etc/passwd\"}", "line 1 names \"/etc/passwd\", which is not a path inside"],
-  ["{\"at_ms\":0,\"delete\":\"a/../../b\"}", "line 1 names \"a/../../b\""],
-  ["{\"at_ms\":0,\"rename\":{\"from\":\"a\"}}", "line 1 names no path"],
-  ["{\"at_ms\":5,\"delete\":\"a\"}\n\n{\"at_ms\":4,\"delete\":\"b\"}", "line 3 goes back in time, from 5 to 4 ms"],
+  ['{"event":{}}', 'line 1 has no "at_ms" from 0'],
+  ['{"at_ms":-1,"delete":"a"}', 'line 1 has no "at_ms" from 0'],
+  ['{"at_ms":0}', "line 1 must have exactly one of event, write, delete, rename"],
+  ['{"at_ms":0,"delete":"a","write":{}}', "line 1 must have exactly one of"],
+  ['{"at_ms":0,"explode":true}', "line 1 must have exactly one of"],
+  ['{"at_ms":0,"event":{"type":"nope"}}', "line 1 has an event of no known type"],
+  ['{"at_ms":0,"event":"output"}', "line 1 has an event of no known type"],
+  ['{"at_ms":0,"write":{"path":"a"}}', 'line 1 writes without a "text"'],
+  ['{"at_ms":0,"write":{"text":"a"}}', "line 1 names no path"],
+  ['{"at_ms":0,"delete":"/etc/passwd"}', 'line 1 names "/etc/passwd", which is not a path inside'],
+  ['{"at_ms":0,"delete":"a/../../b"}', 'line 1 names "a/../../b"'],
+  ['{"at_ms":0,"rename":{"from":"a"}}', "line 1 names no path"],
+  ['{"at_ms":5,"delete":"a"}\n\n{"at_ms":4,"delete":"b"}', "line 3 goes back in time, from 5 to 4 ms"],
   ["\n", "it holds no line"],
 ])("parseRecording refuses %j", (text, why) => {
   expect(() => parseRecording(text, "r")).toThrow(BulkheadError);

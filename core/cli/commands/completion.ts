@@ -13,10 +13,13 @@ interface CompletionRow {
 export const defineCompletion: DefineCommand = (command, bind) => {
   command
     .addArgument(new Argument("<shell>", "whose script").choices(["bash", "zsh", "fish"]))
-    .addHelpText("after", examples(
-      ["source <(bulkhead completion bash)", "for this shell"],
-      ["bulkhead completion fish > ~/.config/fish/completions/bulkhead.fish", "for good"],
-    ))
+    .addHelpText(
+      "after",
+      examples(
+        ["source <(bulkhead completion bash)", "for this shell"],
+        ["bulkhead completion fish > ~/.config/fish/completions/bulkhead.fish", "for good"],
+      ),
+    )
     .action(bind(completion));
 };
 
@@ -29,7 +32,9 @@ async function completion({ terminal, args, createHost }: Invocation): Promise<n
 
 /** The words that complete each command of a program. */
 export function completionRows(program: Command, path = ""): CompletionRow[] {
-  const flags = program.options.flatMap((option) => [option.long, option.short]).filter((flag) => typeof flag === "string");
+  const flags = program.options.flatMap((option) => [option.long, option.short]).filter((flag) =>
+    typeof flag === "string"
+  );
   const children = program.commands;
   return [
     { path, words: [...children.map((child) => child.name()), ...flags, "--help"] },
@@ -53,18 +58,18 @@ export function completionScript(shell: string, rows: readonly CompletionRow[]):
 
 function bash(rows: readonly CompletionRow[]): string {
   const cases = rows.map(({ path, words }) => `    "${path}") words="${words.join(" ")}" ;;`);
-  const paths = rows.map(({ path }) => `"${path}"`).filter((path) => path !== "\"\"").join("|");
+  const paths = rows.map(({ path }) => `"${path}"`).filter((path) => path !== '""').join("|");
   return [
     "_bulkhead() {",
-    "  local path=\"\" next word words=\"\"",
-    "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do",
-    "    next=\"${path:+$path }$word\"",
+    '  local path="" next word words=""',
+    '  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
+    '    next="${path:+$path }$word"',
     `    case "$next" in ${paths}) path="$next" ;; esac`,
     "  done",
-    "  case \"$path\" in",
+    '  case "$path" in',
     ...cases,
     "  esac",
-    "  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))",
+    '  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))',
     "}",
     "complete -o default -F _bulkhead bulkhead",
     "",

@@ -19,14 +19,20 @@ import { hostVersion } from "../../config/version.ts";
 /** `bulkhead demo`. */
 export const defineDemo: DefineCommand = (command, bind) => {
   command
-    .addHelpText("after", `
+    .addHelpText(
+      "after",
+      `
 In a fresh git repository, three sessions run at once: a tool defined in YAML, a recorded session of a real
 agent, and a hostile adapter. The demo exits with 0 only if the hostile one cost nobody anything but itself.
-`)
-    .addHelpText("after", examples(
-      ["bulkhead demo", "watch it; it takes seconds"],
-      ["bulkhead demo --json", "every envelope on a line, and a summary last"],
-    ))
+`,
+    )
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead demo", "watch it; it takes seconds"],
+        ["bulkhead demo --json", "every envelope on a line, and a summary last"],
+      ),
+    )
     .action(bind(demo));
 };
 
@@ -66,7 +72,13 @@ function createScreen(terminal: Terminal): Screen {
   const paint = createPaint(terminal.colours.stdout);
   const columns = drawingColumns(terminal);
   const write = (text: string): Promise<void> => terminal.stdout.write(text);
-  return { write, paint, columns, view: new LiveView({ write, paint, columns, adapters, endings: true }), names: longest(adapters) };
+  return {
+    write,
+    paint,
+    columns,
+    view: new LiveView({ write, paint, columns, adapters, endings: true }),
+    names: longest(adapters),
+  };
 }
 
 function introduction(paint: Paint, columns: number): string {

@@ -30,10 +30,13 @@ export interface DoctorReport {
 /** `bulkhead doctor`. */
 export const defineDoctor: DefineCommand = (command, bind) => {
   command
-    .addHelpText("after", examples(
-      ["bulkhead doctor", "what works here, and what to do about the rest"],
-      ["bulkhead doctor --json", "the same for programs"],
-    ))
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead doctor", "what works here, and what to do about the rest"],
+        ["bulkhead doctor --json", "the same for programs"],
+      ),
+    )
     .action(bind(doctor));
 };
 
@@ -99,7 +102,9 @@ export function reportLines(report: DoctorReport, { paint, columns }: { paint: P
   const git: Cell = report.git === null
     ? { text: "not found: sessions run, but what they changed is not known", tone: "yellow" }
     : report.git;
-  const agents = report.agents.length === 0 ? [[{ text: "none is enabled; see \"bulkhead plugin list\"", tone: "dim" } as const]] : report.agents.map(agentRow);
+  const agents = report.agents.length === 0
+    ? [[{ text: 'none is enabled; see "bulkhead plugin list"', tone: "dim" } as const]]
+    : report.agents.map(agentRow);
   return [
     paint("bold", "Here"),
     ...table([

@@ -8,10 +8,13 @@ import { type DefineCommand, examples, type Invocation } from "../command.ts";
 export const defineInit: DefineCommand = (command, bind) => {
   command
     .option("--force", "overwrite the file that is there")
-    .addHelpText("after", examples(
-      ["bulkhead init", "write bulkhead.yaml in this folder"],
-      ["bulkhead init --config ops/bulkhead.yaml --force", "write it elsewhere, whatever is there"],
-    ))
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead init", "write bulkhead.yaml in this folder"],
+        ["bulkhead init --config ops/bulkhead.yaml --force", "write it elsewhere, whatever is there"],
+      ),
+    )
     .action(bind(init));
 };
 

@@ -93,7 +93,12 @@ async function check(host: Host, subject: CheckSubject): Promise<CheckReport> {
     return [read, `${read.id} ${read.version}, ${read.entry ?? "no code"}`];
   });
   const script = manifest && await attempt("bundle", async () => {
-    const bundled = await bundlePlugin({ folder: subject.folder, manifest, limits: defaultLimits, origin: subject.origin });
+    const bundled = await bundlePlugin({
+      folder: subject.folder,
+      manifest,
+      limits: defaultLimits,
+      origin: subject.origin,
+    });
     return [bundled, `${formatBytes(bundled.text.length)}, sha256 ${bundled.sha256.slice(0, 12)}`];
   });
   if (manifest && script) await attempt("load", () => load(host, { folder: subject.folder, manifest }));

@@ -23,7 +23,9 @@ export async function pluginExplain(call: Invocation): Promise<number> {
   });
   const { terminal } = call;
   if (call.json) {
-    for (const explained of rows) await terminal.stdout.write(`${JSON.stringify({ plugin_id: plugin.id, ...explained })}\n`);
+    for (const explained of rows) {
+      await terminal.stdout.write(`${JSON.stringify({ plugin_id: plugin.id, ...explained })}\n`);
+    }
     return 0;
   }
   const paint = createPaint(terminal.colours.stdout);

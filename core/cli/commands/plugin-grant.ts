@@ -12,7 +12,7 @@ export async function pluginGrant(call: Invocation): Promise<number> {
   const file = await manifestFile(call);
   if (file === undefined) {
     throw new BulkheadError("not_found", "There is no bulkhead.yaml here or above to write the grant to.", {
-      hint: "Write one with \"bulkhead init\".",
+      hint: 'Write one with "bulkhead init".',
     });
   }
   const before = await readManifest(file);

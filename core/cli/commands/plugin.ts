@@ -6,12 +6,15 @@ import { pluginList } from "./plugin-list.ts";
 
 /** `bulkhead plugin list|check|explain|grant`. */
 export const definePlugin: DefineCommand = (command, bind) => {
-  command.usage("<list|check|explain|grant> [flags]").addHelpText("after", examples(
-    ["bulkhead plugin list", "what was found, and whether it is enabled"],
-    ["bulkhead plugin check ./my-plugin", "is the package whole, does it load"],
-    ["bulkhead plugin explain my-agent", "what it may do, and why"],
-    ["bulkhead plugin grant my-agent net:api.example.com:443", "let it do more"],
-  ));
+  command.usage("<list|check|explain|grant> [flags]").addHelpText(
+    "after",
+    examples(
+      ["bulkhead plugin list", "what was found, and whether it is enabled"],
+      ["bulkhead plugin check ./my-plugin", "is the package whole, does it load"],
+      ["bulkhead plugin explain my-agent", "what it may do, and why"],
+      ["bulkhead plugin grant my-agent net:api.example.com:443", "let it do more"],
+    ),
+  );
   command.command("list")
     .description("list every plugin that was found")
     .addHelpText("after", examples(["bulkhead plugin list --json", "one plugin a line"]))
@@ -30,6 +33,9 @@ export const definePlugin: DefineCommand = (command, bind) => {
     .description("add a grant to bulkhead.yaml")
     .argument("<id>", "id of a plugin")
     .argument("<permission:target>", "such as run:git, read:workdir, net:example.com:443, env:LANG, or kv")
-    .addHelpText("after", examples(["bulkhead plugin grant replay write:workdir", "lets it write in the working directory"]))
+    .addHelpText(
+      "after",
+      examples(["bulkhead plugin grant replay write:workdir", "lets it write in the working directory"]),
+    )
     .action(bind(pluginGrant));
 };

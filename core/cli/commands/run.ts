@@ -18,7 +18,7 @@ export const defineRun: DefineCommand = (command, bind) => {
   command
     .usage("[adapter] <prompt> [flags]")
     .argument("[adapter]", "id of an enabled adapter; default: routing.agent, or the only one")
-    .argument("[prompt]", "the prompt; \"-\" reads standard input");
+    .argument("[prompt]", 'the prompt; "-" reads standard input');
   for (const flag of requestFlags) {
     const option = new Option(flag.flags, flag.description);
     if (flag.read !== undefined) option.argParser(flag.read);
@@ -26,15 +26,18 @@ export const defineRun: DefineCommand = (command, bind) => {
     command.addOption(option);
   }
   command
-    .option("-f, --prompt-file <file>", "read the prompt from a file; \"-\" is standard input")
+    .option("-f, --prompt-file <file>", 'read the prompt from a file; "-" is standard input')
     .option("-q, --quiet", "print only the final output")
     .option("-v, --verbose", "also show what was allowed, and the end of every process")
-    .addHelpText("after", examples(
-      ["bulkhead run my-agent \"Fix the failing test\"", "live, in this folder"],
-      ["git diff | bulkhead run my-agent -", "prompt from a pipe"],
-      ["bulkhead run my-agent -f task.md --timeout 10m --budget-cost 2", "with limits"],
-      ["bulkhead run my-agent \"Explain\" --json | jq .event", "one envelope a line"],
-    ))
+    .addHelpText(
+      "after",
+      examples(
+        ['bulkhead run my-agent "Fix the failing test"', "live, in this folder"],
+        ["git diff | bulkhead run my-agent -", "prompt from a pipe"],
+        ["bulkhead run my-agent -f task.md --timeout 10m --budget-cost 2", "with limits"],
+        ['bulkhead run my-agent "Explain" --json | jq .event', "one envelope a line"],
+      ),
+    )
     .action(bind(run));
 };
 
@@ -43,9 +46,12 @@ async function run(call: Invocation): Promise<number> {
   const questions = new Questions(terminal);
   const attended = Questions.possible(terminal) && !json;
   using interrupts = watchInterrupts(terminal);
-  await using opened = await openHost(call, attended
-    ? { askGrant: (manifestFile) => createAskGrant(questions, { manifestFile }) }
-    : {});
+  await using opened = await openHost(
+    call,
+    attended
+      ? { askGrant: (manifestFile) => createAskGrant(questions, { manifestFile, signal: interrupts.signal }) }
+      : {},
+  );
   const { host, manifest } = opened;
   const plugins = host.registry.list();
   const { adapter: given, prompt } = await readPrompt({

@@ -13,9 +13,9 @@ export interface DemoPlace extends AsyncDisposable {
 
 const files: Readonly<Record<string, string>> = {
   "README.md": "# Tidepool\n\nCounts what lives in a rock pool.\n\n```sh\nnode src/main.js 3 crabs 2 anemones\n```\n",
-  "package.json": "{\n  \"name\": \"tidepool\",\n  \"version\": \"1.0.0\",\n  \"type\": \"module\"\n}\n",
+  "package.json": '{\n  "name": "tidepool",\n  "version": "1.0.0",\n  "type": "module"\n}\n',
   "src/main.js": [
-    "import { tally } from \"./tally.js\";",
+    'import { tally } from "./tally.js";',
     "",
     "const words = process.argv.slice(2);",
     "console.log(tally(words));",
@@ -29,7 +29,7 @@ const files: Readonly<Record<string, string>> = {
     "    const kind = words[index + 1];",
     "    counts.set(kind, (counts.get(kind) ?? 0) + Number(words[index]));",
     "  }",
-    "  return [...counts].map(([kind, count]) => `${count} ${kind}`).join(\", \");",
+    '  return [...counts].map(([kind, count]) => `${count} ${kind}`).join(", ");',
     "}",
     "",
   ].join("\n"),
@@ -84,13 +84,18 @@ async function git(args: string[], { repository, home }: { repository: string; h
     env: {
       HOME: home,
       GIT_CONFIG_NOSYSTEM: "1",
-      ...Object.fromEntries(Object.entries(who).flatMap(([key, value]) => [
-        [`GIT_AUTHOR_${key}`, value],
-        [`GIT_COMMITTER_${key}`, value],
-      ])),
+      ...Object.fromEntries(
+        Object.entries(who).flatMap(([key, value]) => [
+          [`GIT_AUTHOR_${key}`, value],
+          [`GIT_COMMITTER_${key}`, value],
+        ]),
+      ),
     },
   });
   if (exit_code !== 0) {
-    throw new BulkheadError("io_error", `Cannot make the demo's repository: git ${args.at(-1)} failed: ${stderr.trim()}`);
+    throw new BulkheadError(
+      "io_error",
+      `Cannot make the demo's repository: git ${args.at(-1)} failed: ${stderr.trim()}`,
+    );
   }
 }

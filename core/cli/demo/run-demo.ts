@@ -106,9 +106,9 @@ async function runOneMore(
 
 async function readRecordedEvents(host: Host): Promise<string[]> {
   const folder = host.registry.get("replay")?.folder;
-  if (folder === undefined) throw new BulkheadError("not_found", "The bundled plugin \"replay\" was not found.");
+  if (folder === undefined) throw new BulkheadError("not_found", 'The bundled plugin "replay" was not found.');
   const text = await readFile(join(folder, "recordings", "edit-session.jsonl"), "utf8");
-  return text.split("\n").filter((line) => line.includes("\"event\":")).map((line) => {
+  return text.split("\n").filter((line) => line.includes('"event":')).map((line) => {
     const row: unknown = JSON.parse(line);
     return typeof row === "object" && row !== null && "event" in row ? JSON.stringify(row.event) : "";
   });

@@ -1,5 +1,11 @@
 import type { Envelope, HostEvent } from "../../../plugin-sdk/envelope.ts";
-import type { AdapterEvent, FileChangeEvent, PlanEvent, ToolResultEvent, UsageEvent } from "../../../plugin-sdk/events.ts";
+import type {
+  AdapterEvent,
+  FileChangeEvent,
+  PlanEvent,
+  ToolResultEvent,
+  UsageEvent,
+} from "../../../plugin-sdk/events.ts";
 import type { Tone } from "./paint.ts";
 import { formatCost, formatCount, formatDuration } from "./quantities.ts";
 import { shortInput, shortJson } from "./short-json.ts";
@@ -52,7 +58,9 @@ export function eventLines(event: Envelope["event"], { verbose = false }: EventL
     case "unparsed":
       return [line("dim", `… ${shortJson(event.data)}`)];
     case "completed":
-      return event.success ? [] : [line("red", `✗ the agent reports failure${event.output ? `: ${event.output}` : ""}`)];
+      return event.success
+        ? []
+        : [line("red", `✗ the agent reports failure${event.output ? `: ${event.output}` : ""}`)];
     case "error":
       return [line(event.recoverable ? "yellow" : "red", `✗ ${event.code}: ${event.message}`)];
     default:
@@ -60,7 +68,10 @@ export function eventLines(event: Envelope["event"], { verbose = false }: EventL
   }
 }
 
-function hostEventLines(event: Exclude<HostEvent, { type: "artifacts" | "session_ended" }>, verbose: boolean): EventLine[] {
+function hostEventLines(
+  event: Exclude<HostEvent, { type: "artifacts" | "session_ended" }>,
+  verbose: boolean,
+): EventLine[] {
   switch (event.type) {
     case "session_started":
       return [line("dim", `● started in ${event.workdir}`)];

@@ -64,7 +64,10 @@ function artifactLines(result: SessionResult, { paint, columns }: ResultLineOpti
     `  ${paint("yellow", `claimed, but git shows no change: ${fitLine(safeLine(path), columns - 40)}`)}`
   );
   if (result.artifacts === null) {
-    return [`  ${paint("dim", `artifacts unknown: ${safeLine(result.artifacts_reason ?? "git cannot tell")}`)}`, ...claimed];
+    return [
+      `  ${paint("dim", `artifacts unknown: ${safeLine(result.artifacts_reason ?? "git cannot tell")}`)}`,
+      ...claimed,
+    ];
   }
   if (result.artifacts.length === 0) return [`  ${paint("dim", "no files changed")}`, ...claimed];
   const rows = result.artifacts.slice(0, shownArtifacts).map(artifactRow);

@@ -15,7 +15,11 @@ test("formatBytes, formatCount, formatCost and plural speak to people", () => {
   expect([3, 1536, 20_480, 2 * 1024 ** 2, 3 * 1024 ** 3].map(formatBytes))
     .toEqual(["3 B", "1.5 KiB", "20 KiB", "2 MiB", "3 GiB"]);
   expect(formatCount(12345)).toBe("12,345");
-  expect([formatCost(0.0036, "USD"), formatCost(1.5, "EUR"), formatCost(0, null)]).toEqual(["$0.0036", "1.50 EUR", "$0"]);
+  expect([formatCost(0.0036, "USD"), formatCost(1.5, "EUR"), formatCost(0, null)]).toEqual([
+    "$0.0036",
+    "1.50 EUR",
+    "$0",
+  ]);
   expect([plural(1, "event"), plural(2000, "event")]).toEqual(["1 event", "2,000 events"]);
 });
 
