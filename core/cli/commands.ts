@@ -28,6 +28,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./commands/demo.ts")).defineDemo,
   },
   {
+    name: "attack",
+    summary: "run the hostile corpus against this machine's walls",
+    load: async () => (await import("./commands/attack.ts")).defineAttack,
+  },
+  {
     name: "completion",
     summary: "print a completion script for bash, zsh or fish",
     load: async () => (await import("./commands/completion.ts")).defineCompletion,

@@ -49,6 +49,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       list: () => registry.list(),
       get: (id) => registry.get(id),
       register: (folder, settings) => registry.register(folder, settings),
+      remove,
       problems: () => registry.problems,
     },
     runSession: (request, run) => {
@@ -67,15 +68,22 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   };
 
   async function start(request: SessionRequest, { adapter, signal, artifacts = "git" }: RunSessionOptions): Promise<Session> {
-    if (closing) throw new BulkheadError("host_closed", "The host is shutting down.");
+    refuseIfClosing();
     const service = serviceOf(adapter);
     const { limits } = service.plugin;
     const checked = fitToPlugin(checkRequest(request, { promptBytes: limits.prompt_bytes }), service.plugin);
     const workdir = await checkWorkdir(checked.workdir);
-    signal?.throwIfAborted();
+    refuseIfClosing();
+    if (signal?.aborted) throw new BulkheadError("interrupted", "The session was interrupted before it started.");
     const sessionId = randomId();
     const events = log.subscribe({ sessionId });
-    const session = startSession(ground, { sessionId, service, request: checked, workdir, artifacts });
+    let session: RunningSession;
+    try {
+      session = startSession(ground, { sessionId, service, request: checked, workdir, artifacts });
+    } catch (error) {
+      events.settle();
+      throw error;
+    }
     running.set(sessionId, session);
     const interrupt = () => session.stop("interrupted", "The session was interrupted.");
     signal?.addEventListener("abort", interrupt, { once: true });
@@ -95,6 +103,17 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       answer: (requestId, choice) => session.answer(requestId, choice),
       [Symbol.asyncIterator]: () => events[Symbol.asyncIterator](),
     };
+  }
+
+  function refuseIfClosing(): void {
+    if (closing) throw new BulkheadError("host_closed", "The host is shutting down.");
+  }
+
+  async function remove(id: string): Promise<void> {
+    registry.remove(id);
+    const service = services.get(id);
+    services.delete(id);
+    await service?.pool.close();
   }
 
   function serviceOf(adapter: string): PluginService {

@@ -61,6 +61,8 @@ export interface Host {
     /** Every plugin that was found, enabled or not. */
     list(): Plugin[];
     get(id: string): Plugin | undefined;
+    /** Takes a plugin out of service: its sessions and workers end, and the host forgets it until the next start. */
+    remove(id: string): Promise<void>;
     /** Plugins that were found and cannot be used; none of them is enabled. */
     problems(): readonly RegistryProblem[];
     /** Loads a plugin folder at run time, with the same checks. */

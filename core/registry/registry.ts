@@ -35,6 +35,8 @@ export interface Registry {
    * @throws {BulkheadError} `duplicate_plugin`, `invalid_manifest`, `invalid_config`, `not_found`
    */
   register(folder: string, settings?: RegistrySettings): Promise<Plugin>;
+  /** Forgets a plugin until the next start; false when there is none of that id. */
+  remove(id: string): boolean;
   readonly problems: readonly RegistryProblem[];
 }
 
@@ -60,6 +62,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     list: () => [...plugins.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
     get: (id) => plugins.get(id),
     problems,
+    remove: (id) => plugins.delete(id),
     async register(folder, settings = {}) {
       const found = await readPlugin(resolve(options.root, folder), {
         origin: "registered",

@@ -125,6 +125,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
         get: (id) => plugins.find((plugin) => plugin.id === id),
         problems: () => given.problems ?? [],
         register: () => Promise.reject(new BulkheadError("unsupported", "Not in a test.")),
+        remove: () => Promise.resolve(),
       },
       runSession: async (request, { adapter, signal = new AbortController().signal }) => {
         fake.requests.push({ request, adapter });

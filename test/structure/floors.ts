@@ -6,6 +6,7 @@ import { type Link, linksOf, listFiles } from "./source.ts";
  */
 export const floors: readonly (readonly string[])[] = [
   ["cli"],
+  ["attack"],
   ["mod.ts"],
   ["daemon"],
   ["http", "mcp", "acp", "client"],

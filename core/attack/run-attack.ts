@@ -1,0 +1,157 @@
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { errorTable } from "../errors/error-table.ts";
+import { toErrorData } from "../errors/to-error-data.ts";
+import type { Limits } from "../config/limits.ts";
+import type { Host } from "../host/host.ts";
+import type { Isolation } from "../registry/plugin.ts";
+import { mkdir, mkdtemp, realpath, rm, tmpdir, writeFile } from "../runtime/files.ts";
+import { join } from "../runtime/paths.ts";
+import { runtimeName } from "../runtime/platform.ts";
+import type { SessionResult } from "../../plugin-sdk/result.ts";
+import {
+  type AttackCase,
+  type AttackPlace,
+  type AttackReport,
+  type AttackStage,
+  breach,
+  type Expectation,
+} from "./attack-case.ts";
+import { pluginIdOf, writePackage } from "./attack-package.ts";
+
+/** Small limits, so that a bad end comes soon. */
+export const attackLimits: Partial<Limits> = {
+  heap_mb: 64,
+  rss_mb: 512,
+  heartbeat_interval_ms: 100,
+  heartbeat_timeout_ms: 1500,
+  timeout_ms: 5000,
+  idle_timeout_ms: 4000,
+  cpu_burst_ms: 3000,
+  load_timeout_ms: 4000,
+  teardown_timeout_ms: 500,
+  agent_grace_ms: 500,
+  warden_grace_ms: 500,
+  events: 200_000,
+  quarantine_crashes: 1000,
+  workers: 1,
+};
+
+interface Seen {
+  outcome: Exclude<Expectation, { kind: "any" }>;
+  text: string;
+  events: Envelope[];
+  result: SessionResult | null;
+}
+
+/** Runs one attack on a host and says whether the walls held. Leaves nothing behind. */
+export async function runAttack(
+  host: Host,
+  attack: AttackCase,
+  { isolation = "process" }: { isolation?: Isolation } = {},
+): Promise<AttackReport> {
+  const { id, name } = attack;
+  const skipped = attack.notOn?.runtime === runtimeName
+    ? attack.notOn.reason
+    : isolation === "thread" ? attack.notInThread : undefined;
+  if (skipped !== undefined) return { id, name, passed: true, outcome: `skipped: ${skipped}`, duration_ms: 0 };
+  const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-attack-")));
+  const started = performance.now();
+  let stage: AttackStage = {};
+  try {
+    const place = await makePlace(root);
+    stage = await attack.stage?.(place) ?? {};
+    await writePackage(place.package, attack);
+    const seen = await attempt(host, attack, { place, stage, isolation });
+    const duration_ms = Math.round(performance.now() - started);
+    const problem = await problemWith(attack, { seen, stage, duration_ms });
+    const outcome = textOf(seen.outcome);
+    return { id, name, passed: problem === null, outcome, ...(problem === null ? {} : { problem }), duration_ms };
+  } finally {
+    await stage.close?.();
+    await host.registry.remove(pluginIdOf(attack));
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+async function makePlace(root: string): Promise<AttackPlace> {
+  const place = { package: join(root, "package"), workdir: join(root, "workdir"), outside: join(root, "outside") };
+  for (const folder of Object.values(place)) await mkdir(folder);
+  await writeFile(join(place.outside, "secret.txt"), `${breach}: the content of a file outside`);
+  return place;
+}
+
+async function attempt(
+  host: Host,
+  attack: AttackCase,
+  { place, stage, isolation }: { place: AttackPlace; stage: AttackStage; isolation: Isolation },
+): Promise<Seen> {
+  const events: Envelope[] = [];
+  try {
+    const plugin = await host.registry.register(place.package, {
+      isolation,
+      trusted: isolation === "thread",
+      grant: stage.grant ?? attack.grant ?? attack.permissions ?? {},
+      limits: { ...attackLimits, ...attack.limits },
+    });
+    const params = stage.params ? { params: { stage: JSON.stringify(stage.params) } } : {};
+    const session = await host.runSession(
+      { workdir: place.workdir, prompt: "go", ...params, ...attack.request },
+      { adapter: plugin.id, artifacts: "none" },
+    );
+    if (attack.interruptAfterMs !== undefined) setTimeout(() => void session.interrupt(), attack.interruptAfterMs);
+    for await (const envelope of session) events.push(envelope);
+    const result = await session.result;
+    return { outcome: outcomeOf(result, events), text: JSON.stringify(events), events, result };
+  } catch (thrown) {
+    const error = toErrorData(thrown);
+    return {
+      outcome: { kind: "refused", codes: [error.code] },
+      text: JSON.stringify([error, events]),
+      events,
+      result: null,
+    };
+  }
+}
+
+const refusals = new Set(["bundle_failed", "load_failed", "adapter_incomplete", "adapter_initialization", "too_large"]);
+
+function outcomeOf(result: SessionResult, events: readonly Envelope[]): Seen["outcome"] {
+  const { error } = result;
+  if (!error) return { kind: "harmless" };
+  const killed = events.some(({ event }) => event.type === "worker");
+  const started = events.some(({ event }) => event.type === "attempt_started");
+  if (!started || (refusals.has(error.code) && !killed)) return { kind: "refused", codes: [error.code] };
+  return { kind: killed ? "killed" : "error", codes: [error.code] };
+}
+
+async function problemWith(
+  attack: AttackCase,
+  { seen, stage, duration_ms }: { seen: Seen; stage: AttackStage; duration_ms: number },
+): Promise<string | null> {
+  if (seen.text.includes(breach)) return `It got through: ${seen.text.slice(seen.text.indexOf(breach), 300)}`;
+  const reached = await stage.reached?.() ?? null;
+  if (reached !== null) return reached;
+  if (!fits(seen.outcome, attack.expected)) {
+    const why = "codes" in seen.outcome ? ` ${seen.result?.error?.message ?? seen.text.slice(0, 300)}` : "";
+    return `Expected ${textOf(attack.expected)}, found ${textOf(seen.outcome)}.${why}`;
+  }
+  for (const code of "codes" in seen.outcome ? seen.outcome.codes : []) {
+    if (!Object.hasOwn(errorTable, code)) return `The error "${code}" is not in the table.`;
+  }
+  const said = attack.check?.({ events: seen.events, result: seen.result }) ?? null;
+  if (said !== null) return said;
+  return duration_ms > attack.withinMs ? `It took ${duration_ms} ms, and may take ${attack.withinMs}.` : null;
+}
+
+function fits(found: Seen["outcome"], expected: Expectation): boolean {
+  if (expected.kind === "any") return expected.of.some((one) => fits(found, one));
+  if (found.kind !== expected.kind) return false;
+  if (!("codes" in expected) || !("codes" in found)) return true;
+  return found.codes.every((code) => expected.codes.includes(code));
+}
+
+function textOf(expectation: Expectation): string {
+  if (expectation.kind === "any") return expectation.of.map(textOf).join(" or ");
+  return "codes" in expectation ? `${expectation.kind} ${expectation.codes.join("|")}` : expectation.kind;
+}
+

@@ -1,0 +1,55 @@
+import type { Host } from "../host/host.ts";
+import type { Isolation } from "../registry/plugin.ts";
+import { mkdir, mkdtemp, realpath, rm, tmpdir } from "../runtime/files.ts";
+import { join } from "../runtime/paths.ts";
+import { ownUsage } from "../runtime/warden-side.ts";
+import type { AttackCase, AttackReport } from "./attack-case.ts";
+import { type CanaryReport, startCanary } from "./canary.ts";
+import { runAttack } from "./run-attack.ts";
+
+/** Options of {@link runAttacks}. */
+export interface RunAttacksOptions {
+  isolation?: Isolation;
+  /** Attacks under way at once. Default 2. */
+  parallel?: number;
+  /** Takes each report as it comes. */
+  onReport?(report: AttackReport): void;
+  signal?: AbortSignal;
+}
+
+/** What a whole run came to. */
+export interface AttacksReport {
+  attacks: AttackReport[];
+  canary: CanaryReport;
+  /** Growth of the host's memory over the run, in bytes. */
+  rss_growth_bytes: number;
+}
+
+/** Runs attacks against one host, beside a session that must lose nothing. */
+export async function runAttacks(
+  host: Host,
+  cases: readonly AttackCase[],
+  { isolation = "process", parallel = 2, onReport, signal }: RunAttacksOptions = {},
+): Promise<AttacksReport> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-attacks-")));
+  const workdir = join(root, "workdir");
+  await mkdir(workdir);
+  const canary = await startCanary(host, { folder: join(root, "canary"), workdir });
+  const before = ownUsage().rss_bytes;
+  const waiting = [...cases];
+  const attacks: AttackReport[] = [];
+  const run = async () => {
+    for (let next = waiting.shift(); next && !signal?.aborted; next = waiting.shift()) {
+      const report = await runAttack(host, next, { isolation });
+      attacks.push(report);
+      onReport?.(report);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: parallel }, run));
+    const rss_growth_bytes = ownUsage().rss_bytes - before;
+    return { attacks, canary: await canary.stop(), rss_growth_bytes };
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+}
