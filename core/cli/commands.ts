@@ -23,6 +23,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./commands/init.ts")).defineInit,
   },
   {
+    name: "schema",
+    summary: "print the JSON Schema of plugin.yaml or bulkhead.yaml",
+    load: async () => (await import("./commands/schema.ts")).defineSchema,
+  },
+  {
     name: "demo",
     summary: "run three sessions at once, one of them hostile",
     load: async () => (await import("./commands/demo.ts")).defineDemo,

@@ -13,7 +13,7 @@ import { MergedLog } from "../session/merged-log.ts";
 import type { RunningSession } from "../session/running-session.ts";
 import { checkRequest, checkWorkdir, fitToPlugin } from "./check-request.ts";
 import type { Host, HostOptions, RunSessionOptions, Session } from "./host.ts";
-import { PluginService } from "./plugin-service.ts";
+import { load, PluginService } from "./plugin-service.ts";
 import { probe } from "./probe.ts";
 import { type SessionGround, startSession } from "./start-session.ts";
 import { claimState } from "./state-claim.ts";
@@ -63,6 +63,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       return starting;
     },
     events: (wanted = {}) => log.subscribe(wanted),
+    load: (adapter) => load(serviceOf(adapter)),
     probe: (adapter) => probe(serviceOf(adapter), { ground, workdir: root }),
     close: () => closing ??= close(),
   };

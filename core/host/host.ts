@@ -76,6 +76,12 @@ export interface Host {
   runSession(request: SessionRequest, options: RunSessionOptions): Promise<Session>;
   /** All sessions' events merged, from a cursor on (default: from now), until the signal aborts. */
   events(options?: { after?: Cursor; signal?: AbortSignal }): AsyncIterable<Envelope>;
+  /**
+   * Loads an adapter behind its walls, without a session.
+   * @throws {BulkheadError} why it cannot be loaded: `bundle_failed`, `load_failed`, `adapter_incomplete`…, with the
+   * author's own positions in `details.stack`
+   */
+  load(adapter: string): Promise<{ sha256: string }>;
   /** Asks an adapter whether its agent could run now. */
   probe(adapter: string): Promise<AvailabilityReport>;
   /** Ends all sessions and workers, within a deadline whatever they do. */

@@ -1,5 +1,7 @@
-import type { AvailabilityReport } from "../../plugin-sdk/availability.ts";
 import { PluginPool } from "../pool/plugin-pool.ts";
+import { errorFromData } from "../../plugin-sdk/errors.ts";
+import { toErrorData } from "../errors/to-error-data.ts";
+import { withAuthorPositions } from "../registry/author-positions.ts";
 import { bundlePlugin } from "../registry/bundle.ts";
 import type { Plugin, PluginScript } from "../registry/plugin.ts";
 
@@ -7,8 +9,6 @@ import type { Plugin, PluginScript } from "../registry/plugin.ts";
 export class PluginService {
   readonly plugin: Plugin;
   readonly pool: PluginPool;
-  /** The last probe, kept while it is fresh. */
-  probed: { report: AvailabilityReport; at: number } | null = null;
   #script: Promise<PluginScript> | null = null;
 
   constructor(plugin: Plugin) {
@@ -31,4 +31,19 @@ export class PluginService {
       throw error;
     });
   }
+}
+
+/**
+ * Loads a plugin on a worker of its pool.
+ * @throws {BulkheadError} why it cannot be loaded, with the author's own positions
+ */
+export async function load(service: PluginService): Promise<{ sha256: string }> {
+  const script = await service.script();
+  try {
+    const place = await service.pool.acquire();
+    place.release();
+  } catch (error) {
+    throw errorFromData(withAuthorPositions(toErrorData(error), script));
+  }
+  return { sha256: script.sha256 };
 }

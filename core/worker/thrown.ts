@@ -20,15 +20,20 @@ function describe(thrown: unknown, fallback: ErrorCode): ErrorData {
   if (!(thrown instanceof Error)) return { code: fallback, message: `The adapter threw ${shown(thrown)}.` };
   const own = thrown as Error & { code?: unknown; hint?: unknown; details?: unknown };
   const typed = own.name.endsWith("Error") && isErrorCode(own.code) && "hint" in own;
-  const stack = stackOf(thrown).slice(0, maxStack);
+  const stack = ownFrames(stackOf(thrown));
   const details: Record<string, unknown> = { ...(typed ? jsonRecord(own.details) : {}) };
-  if (stack.includes("plugin:")) details["stack"] = `${own.name}: ${own.message}\n${stack}`.slice(0, maxStack);
+  if (stack !== "") details["stack"] = `${own.name}: ${own.message}\n${stack}`.slice(0, maxStack);
   return {
     code: typed ? own.code as ErrorCode : fallback,
     message: String(own.message).slice(0, maxMessage) || own.name,
     ...(typed && typeof own.hint === "string" ? { hint: own.hint.slice(0, maxMessage) } : {}),
     ...(Object.keys(details).length > 0 ? { details } : {}),
   };
+}
+
+/** The plugin's own frames: those of the guest tell paths of the host and help nobody. */
+function ownFrames(stack: string): string {
+  return stack.split("\n").filter((line) => line.includes("plugin:") && !line.includes("file:")).join("\n");
 }
 
 function shown(thrown: unknown): string {

@@ -132,6 +132,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
         return session(signal);
       },
       events: () => session(new AbortController().signal),
+      load: () => Promise.resolve({ sha256: "0".repeat(64) }),
       probe: () => Promise.resolve({ availability: "available", reason: "It is here.", version: "9.9" }),
       close: async () => {
         fake.closed += 1;

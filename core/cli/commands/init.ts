@@ -1,7 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { hostManifestJsonSchema } from "../../config/host-manifest-schema.ts";
 import { starterHostManifest } from "../../registry/edit-host-manifest.ts";
 import { writeFile } from "../../runtime/files.ts";
-import { join, resolve } from "../../runtime/paths.ts";
+import { dirname, join, resolve } from "../../runtime/paths.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 
 /** `bulkhead init`. */
@@ -20,8 +21,10 @@ export const defineInit: DefineCommand = (command, bind) => {
 
 async function init({ terminal, configFile, options, json }: Invocation): Promise<number> {
   const file = configFile === undefined ? join(terminal.cwd, "bulkhead.yaml") : resolve(terminal.cwd, configFile);
+  const schema = join(dirname(file), "bulkhead.schema.json");
   try {
     await writeFile(file, starterHostManifest(), { flag: options["force"] === true ? "w" : "wx" });
+    await writeFile(schema, `${JSON.stringify(hostManifestJsonSchema(), null, 2)}\n`);
   } catch (cause) {
     if (isExisting(cause)) {
       throw new BulkheadError("already_exists", `Cannot write ${file}: it is there already.`, {
@@ -33,8 +36,8 @@ async function init({ terminal, configFile, options, json }: Invocation): Promis
   }
   await terminal.stdout.write(
     json
-      ? `${JSON.stringify({ file })}\n`
-      : `Wrote ${file}.\nNext: "bulkhead plugin list" shows what can be enabled, "bulkhead doctor" what works here.\n`,
+      ? `${JSON.stringify({ file, schema })}\n`
+      : `Wrote ${file}, and beside it its schema for editors.\nNext: "bulkhead plugin list" shows what can be enabled, "bulkhead doctor" what works here.\n`,
   );
   return 0;
 }

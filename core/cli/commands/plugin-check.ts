@@ -14,6 +14,7 @@ import { openHost } from "../open-host.ts";
 import { safeText } from "../render/agent-text.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { formatBytes } from "../render/quantities.ts";
+import { stackLines } from "../render/stack-lines.ts";
 import { pluginOf } from "./plugin-explain.ts";
 
 /** One step of a check. */
@@ -114,9 +115,8 @@ async function check(host: Host, subject: CheckSubject): Promise<CheckReport> {
 async function load(host: Host, { folder, manifest }: { folder: string; manifest: Manifest }): Promise<[true, string]> {
   const known = host.registry.get(manifest.id);
   const loaded = known?.enabled && known.folder === folder ? known : await host.registry.register(folder);
-  const { availability, reason, next_step } = await host.probe(loaded.id);
-  // The host answers so for an adapter that does not load, too; one whose agent is only absent is `missing`.
-  if (availability === "unrunnable") throw new BulkheadError("load_failed", reason, { hint: next_step });
+  await host.load(loaded.id);
+  const { availability, reason } = await host.probe(loaded.id);
   return [true, `${availability.replaceAll("_", " ")}: ${reason}`];
 }
 
@@ -125,9 +125,11 @@ function reportLines({ plugin_id, folder, steps }: CheckReport, paint: Paint): s
     const mark = passed ? paint("green", "✔") : paint("red", "✘");
     const [first = "", ...rest] = safeText(error?.message ?? detail).split("\n");
     const hint = error?.hint === undefined ? [] : safeText(error.hint).split("\n");
+    const stack = stackLines(error);
     return [
       `  ${mark} ${step.padEnd(9)} ${passed ? paint("dim", first) : first}`,
       ...rest.map((line) => `    ${" ".repeat(9)} ${line}`),
+      ...stack.map((line) => `    ${" ".repeat(9)} ${paint("dim", line)}`),
       ...hint.map((line) => `    ${" ".repeat(9)} ${paint("dim", line)}`),
     ];
   });

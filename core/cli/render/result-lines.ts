@@ -4,6 +4,7 @@ import { outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { formatBytes, formatCost, formatCount, formatDuration, plural } from "./quantities.ts";
 import { type Cell, tableLines } from "./table.ts";
 import { fitLine } from "./text-width.ts";
+import { stackLines } from "./stack-lines.ts";
 
 /** What {@link resultLines} draws with. */
 export interface ResultLineOptions {
@@ -44,6 +45,7 @@ function errorLines(result: SessionResult, { paint, columns }: ResultLineOptions
   const { code, message, hint } = result.error;
   return [
     `  ${paint("red", fitLine(safeLine(`${code}: ${message}`), columns - 6))}`,
+    ...stackLines(result.error).map((line) => `  ${paint("dim", fitLine(line, columns - 6))}`),
     // A hint may be a command to copy, so it is not shortened.
     ...(hint === undefined ? [] : [`  ${paint("dim", safeLine(hint))}`]),
   ];
