@@ -12,6 +12,7 @@ export { findHostManifest, loadHostManifest } from "./registry/find-host-manifes
 export type { Isolation, Plugin } from "./registry/plugin.ts";
 export type { RegistryProblem } from "./registry/registry.ts";
 export type { RegistrySettings } from "./registry/settle-plugin.ts";
+export type { Crash, CrashRecord } from "./pool/plugin-health.ts";
 export type { MissingGrant } from "./broker/session-broker.ts";
 export type { Cursor } from "./journal/journal.ts";
 export { type ErrorRow, errorTable } from "./errors/error-table.ts";

@@ -130,6 +130,15 @@ export interface AdapterContext {
     /** Value of a granted name; undefined when it is not set. */
     get(name: string): Promise<string | undefined>;
   };
+  readonly secrets: {
+    /**
+     * A placeholder for a granted secret. Its value never reaches adapter code: the broker puts it in the
+     * placeholder's place in a variable of `run` or a credential header of `fetch` that the permission names, and
+     * refuses a placeholder anywhere else.
+     * @throws {BulkheadError} `permission_denied`, `env_missing` when it has no value
+     */
+    use(name: string): Promise<string>;
+  };
   readonly kv: KeyValueStore;
   readonly log: AdapterLog;
   /** Waits; rejects with the signal's reason when the session ends meanwhile. */

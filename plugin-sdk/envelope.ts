@@ -1,5 +1,6 @@
 import type { ErrorData } from "./errors.ts";
 import type { AdapterEvent } from "./events.ts";
+import type { SessionRequest } from "./request.ts";
 import type { Artifact, SessionResult } from "./result.ts";
 
 /** First event of every session. */
@@ -9,11 +10,16 @@ export interface SessionStartedEvent {
   workdir: string;
   task_id: string | null;
   labels: Record<string, string>;
+  /** As in the result, so that nothing of it is lost with the host. */
+  requested: SessionRequest;
+  effective: SessionResult["effective"];
 }
 /** The session waits for a slot; `position` 1 is next. */
 export interface QueuedEvent {
   type: "queued";
   position: number;
+  /** The plugin crashed, and its next worker is started only after this time. */
+  retry_in_ms?: number;
 }
 /** The adapter is about to run. */
 export interface AttemptStartedEvent {
@@ -70,6 +76,9 @@ export interface CapabilityEvent {
   decision: "allowed" | "denied";
   /** For a denial: the exact command that would grant it. */
   grant_command?: string;
+  /** For a denial: the file that would allow it, and the line at which the grant stands or would stand. */
+  grant_file?: string;
+  grant_line?: number;
 }
 /** Something happened to the worker that served the session. */
 export interface WorkerEvent {

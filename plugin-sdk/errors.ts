@@ -17,7 +17,7 @@ export const errorCodes = {
   adapter_initialization: "The adapter's initialize() threw.",
   permission_denied: "The adapter asked for something it was not granted.",
   binary_missing: "A program the adapter runs was not found.",
-  env_missing: "An environment variable the tool needs is not set.",
+  env_missing: "An environment variable or secret the tool needs is not set.",
   not_found: "The thing asked for does not exist.",
   already_exists: "The thing to be made exists already.",
   io_error: "A file operation failed.",

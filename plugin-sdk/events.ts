@@ -158,11 +158,17 @@ export type AdapterEvent =
 /** The tag of an adapter event. */
 export type AdapterEventType = AdapterEvent["type"];
 
-const id = Type.String({ minLength: 1, maxLength: 256 });
+/** No control characters and no half characters: ids are keys and are shown. */
+const id = Type.String({
+  minLength: 1,
+  maxLength: 256,
+  pattern: "^(?:[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]|[\\ud800-\\udbff][\\udc00-\\udfff])*$",
+});
 const text = Type.String();
 const label = Type.String({ maxLength: 1024 });
-const tokens = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]);
-const cost = Type.Union([Type.Number({ minimum: 0 }), Type.Null()]);
+// Counts stay exact and sums finite, whatever is reported.
+const tokens = Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()]);
+const cost = Type.Union([Type.Number({ minimum: 0, maximum: 1e12 }), Type.Null()]);
 const kind = Type.Union(toolKinds.map((name) => Type.Literal(name)));
 const strings = Type.Array(Type.String({ maxLength: 4096 }), { maxItems: 10_000 });
 
@@ -176,7 +182,7 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
   thinking: exactly<ThinkingEvent>()(Type.Object({
     type: Type.Literal("thinking"),
     content: text,
-    tokens_used: Type.Optional(Type.Integer({ minimum: 0 })),
+    tokens_used: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   }, closed)),
   tool_call: exactly<ToolCallEvent>()(Type.Object({
     type: Type.Literal("tool_call"),

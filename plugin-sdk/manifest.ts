@@ -56,7 +56,7 @@ export interface CliTool {
   models?: Record<string, string>;
   /** One of the names clients use; default: the first of them. */
   default_model?: string;
-  /** Environment of the tool; `${VAR}` is read from the host, and an unset one is an error. */
+  /** Environment of the tool; `${VAR}` is read from the host, `${secret:NAME}` is a secret; an unset one is an error. */
   env_vars?: Record<string, string>;
   /** Arguments that print the version, and the text that must stand in it. */
   version?: { args: string; contains?: string };

@@ -139,7 +139,13 @@ export {
 } from "./manifest.ts";
 export { mergeStreams } from "./merge-streams.ts";
 export { type NeutralKind, neutralKind, neutralKind as normalise, neutralKinds } from "./normalise.ts";
-export { type PermissionLimits, type Permissions, permissionsSchema, type RunPermission } from "./permissions.ts";
+export {
+  type PermissionLimits,
+  type Permissions,
+  permissionsSchema,
+  type RunPermission,
+  type SecretPermission,
+} from "./permissions.ts";
 export {
   defaultRateLimitPatterns,
   RateLimitDetector,
@@ -152,6 +158,7 @@ export {
   type AttemptReport,
   type Outcome,
   outcomeOf,
+  type PermissionUses,
   type Provenance,
   type SessionResult,
   type StopReason,

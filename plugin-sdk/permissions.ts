@@ -18,6 +18,26 @@ export interface RunPermission {
   args?: string[];
   /** Names of environment variables the child may be given. */
   env?: string[];
+  /**
+   * `workdir`: the child runs where it can write nothing but the working directory and the session's temporary folder,
+   * sees no other process, and does not find the host's state or the places where people keep keys. It does not start
+   * where the system cannot do that. Of manifest, grant and request the strictest holds.
+   */
+  contain?: "workdir";
+  /** True means `contain: workdir`, and no network, not even the machine's own. */
+  contain_net?: boolean;
+}
+
+/**
+ * A secret that the plugin may use without ever seeing its value, and where the value may go. In a manifest, and beside
+ * `env` or `hosts`, absent means nowhere; a grant or denial of the name alone means: all that the manifest asks for.
+ */
+export interface SecretPermission {
+  name: string;
+  /** Environment variables of child processes that may hold it; the run permission must name them as well. */
+  env?: string[];
+  /** `host:port` that may get it in a request header; `*.example.com:443` allows sub-domains. */
+  hosts?: string[];
 }
 
 /** Ceilings that the plugin asks for, or the operator sets. The smaller one holds. */
@@ -44,8 +64,8 @@ export interface Permissions {
   net?: string[];
   /** Names of the host's environment variables that may be read. */
   env?: string[];
-  /** Names of secrets that the broker may put into a child's environment or a request header. */
-  secrets?: string[];
+  /** Secrets that the broker may put into a child's environment or a request header. */
+  secrets?: SecretPermission[];
   /** A small durable key-value store of the plugin's own. */
   kv?: boolean;
   limits?: PermissionLimits;
@@ -63,6 +83,8 @@ export const permissionsSchema: SchemaOf<Permissions> = exactly<Permissions>()(
         binary: line,
         args: Type.Optional(Type.Array(Type.String({ maxLength: 4096 }), { maxItems: 64 })),
         env: Type.Optional(Type.Array(name, { maxItems: 64 })),
+        contain: Type.Optional(Type.Literal("workdir")),
+        contain_net: Type.Optional(Type.Boolean()),
       }, closed),
       { maxItems: 64 },
     )),
@@ -70,7 +92,14 @@ export const permissionsSchema: SchemaOf<Permissions> = exactly<Permissions>()(
     write: Type.Optional(Type.Array(line, { maxItems: 64 })),
     net: Type.Optional(Type.Array(name, { maxItems: 64 })),
     env: Type.Optional(Type.Array(name, { maxItems: 64 })),
-    secrets: Type.Optional(Type.Array(name, { maxItems: 64 })),
+    secrets: Type.Optional(Type.Array(
+      Type.Object({
+        name,
+        env: Type.Optional(Type.Array(name, { maxItems: 64 })),
+        hosts: Type.Optional(Type.Array(name, { maxItems: 64 })),
+      }, closed),
+      { maxItems: 64 },
+    )),
     kv: Type.Optional(Type.Boolean()),
     limits: Type.Optional(Type.Object({
       children: Type.Optional(positive),

@@ -88,6 +88,14 @@ export interface AttemptReport {
   error?: ErrorData;
 }
 
+/** How often a session used what it may, and asked for what it may not; each use counts, also those no event tells of. */
+export interface PermissionUses {
+  allowed: number;
+  denied: number;
+  /** The same for each kind of permission that was used or asked for. */
+  by: { [permission: string]: { allowed: number; denied: number } };
+}
+
 /** What a session came to. */
 export interface SessionResult {
   session_id: string;
@@ -112,7 +120,7 @@ export interface SessionResult {
   claimed_only: string[];
   /** 0 to 1, or null where the agent does not rate itself; 0 on error. */
   confidence: number | null;
-  metadata: { tool_version: string | null; [key: string]: unknown };
+  metadata: { tool_version: string | null; permissions: PermissionUses; [key: string]: unknown };
   provenance: Provenance;
   requested: SessionRequest;
   effective: { permissions: Permissions; model: string | null; timeout_ms: number; idle_timeout_ms: number };

@@ -14,11 +14,19 @@ const alias = onDeno
   ]
   : [];
 
+/** Tests of `npm run test:hostile`: they attack for minutes, with all cores there are. */
+export const hostileTests = [
+  "test/hostile/corpus.test.ts",
+  "test/hostile/controls.*.test.ts",
+  "test/hostile/one-liners*.test.ts",
+];
+
 export default defineConfig({
   root,
   resolve: { alias },
   test: {
     include: ["test/**/*.test.ts"],
+    exclude: hostileTests,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     // A process for each file, on both runtimes: a test may spawn, signal and lock down without touching another.

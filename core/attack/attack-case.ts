@@ -13,13 +13,13 @@ export type Expectation =
   /** The session completes and nothing came of it. */
   | { kind: "harmless" }
   /** The plugin is refused before any session runs: at its manifest, its bundle or its load. */
-  | { kind: "refused"; codes: ErrorCode[] }
+  | { kind: "refused"; codes: readonly ErrorCode[] }
   /** The session ends with a typed error; its worker lives on. */
-  | { kind: "error"; codes: ErrorCode[] }
+  | { kind: "error"; codes: readonly ErrorCode[] }
   /** The worker or its process is ended, and the session with it. */
-  | { kind: "killed"; codes: ErrorCode[] }
+  | { kind: "killed"; codes: readonly ErrorCode[] }
   /** Which of several is right depends on the engine; each is safe. */
-  | { kind: "any"; of: Exclude<Expectation, { kind: "any" }>[] };
+  | { kind: "any"; of: readonly Exclude<Expectation, { kind: "any" }>[] };
 
 /** Folders of one attack, made fresh and removed after it. All real absolute paths. */
 export interface AttackPlace {
@@ -34,6 +34,8 @@ export interface AttackPlace {
 export interface AttackStage {
   /** Handed to the adapter as `request.params.stage`; the manifest of every attack allows that option. */
   params?: Record<string, string>;
+  /** `permissions:` of the manifest, for those that name what was just made: a port, a folder. */
+  permissions?: Permissions;
   grant?: Permissions;
   /** Sentence that says what the attack reached; null when it reached nothing. Looked at when the session is over. */
   reached?(): Promise<string | null> | string | null;
@@ -61,9 +63,11 @@ export interface AttackCase {
   /** What the operator granted; default: what the manifest asks for. */
   grant?: Permissions;
   request?: Partial<SessionRequest>;
+  /** A session of the same plugin with this request is run to its end first: what it leaves behind must not be there. */
+  before?: Partial<SessionRequest>;
   /** Limits that differ from those of all attacks, which are small. */
   limits?: Partial<Limits>;
-  /** Interrupts the session after that time. */
+  /** Interrupts the session when the adapter has run that long. */
   interruptAfterMs?: number;
   stage?(place: AttackPlace): Promise<AttackStage>;
   expected: Expectation;
@@ -73,8 +77,11 @@ export interface AttackCase {
   withinMs: number;
   /** Which runtime's quirk makes this attack meaningless there, and why. */
   notOn?: { runtime: "node" | "deno"; reason: string };
-  /** What a worker thread inside the host cannot stop, and why; such a case runs in process isolation only. */
-  notInThread?: string;
+  /**
+   * What a worker thread inside the host cannot stop, and why; such a case runs in process isolation only. On Deno no
+   * case whose worker must be killed runs in a thread: that need not be said.
+   */
+  notInThread?: string | { runtime: "node" | "deno"; reason: string };
 }
 
 /** What came of one attack. */

@@ -1,6 +1,10 @@
+import type { ThinkingEvent } from "../../plugin-sdk/events.ts";
 import { mkdir, writeFile } from "../runtime/files.ts";
 import { dirname, join } from "../runtime/paths.ts";
 import type { AttackCase } from "./attack-case.ts";
+
+/** First event of every attack that is a body: without it an error says nothing, for the attack was never made. */
+export const beginning: ThinkingEvent = { type: "thinking", content: "The attack begins." };
 
 /** Id of an attack's plugin. */
 export function pluginIdOf({ id, name }: AttackCase): string {
@@ -45,6 +49,7 @@ export default defineAdapter({
   ${members}
   async *runSession(request, ctx) {
     const stage = JSON.parse(request.params?.stage ?? "{}");
+    yield ${JSON.stringify(beginning)};
 ${body}
     yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
   },

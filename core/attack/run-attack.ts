@@ -16,7 +16,7 @@ import {
   breach,
   type Expectation,
 } from "./attack-case.ts";
-import { pluginIdOf, writePackage } from "./attack-package.ts";
+import { beginning, pluginIdOf, writePackage } from "./attack-package.ts";
 
 /** Small limits, so that a bad end comes soon. */
 export const attackLimits: Partial<Limits> = {
@@ -50,17 +50,15 @@ export async function runAttack(
   { isolation = "process" }: { isolation?: Isolation } = {},
 ): Promise<AttackReport> {
   const { id, name } = attack;
-  const skipped = attack.notOn?.runtime === runtimeName
-    ? attack.notOn.reason
-    : isolation === "thread" ? attack.notInThread : undefined;
-  if (skipped !== undefined) return { id, name, passed: true, outcome: `skipped: ${skipped}`, duration_ms: 0 };
+  const skipped = whySkipped(attack, isolation);
+  if (skipped !== null) return { id, name, passed: true, outcome: `skipped: ${skipped}`, duration_ms: 0 };
   const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-attack-")));
   const started = performance.now();
   let stage: AttackStage = {};
   try {
     const place = await makePlace(root);
     stage = await attack.stage?.(place) ?? {};
-    await writePackage(place.package, attack);
+    await writePackage(place.package, stage.permissions ? { ...attack, permissions: stage.permissions } : attack);
     const seen = await attempt(host, attack, { place, stage, isolation });
     const duration_ms = Math.round(performance.now() - started);
     const problem = await problemWith(attack, { seen, stage, duration_ms });
@@ -71,6 +69,22 @@ export async function runAttack(
     await host.registry.remove(pluginIdOf(attack));
     await rm(root, { recursive: true, force: true });
   }
+}
+
+/** Why an attack is not run on this runtime in this isolation; null when it is. */
+export function whySkipped(attack: AttackCase, isolation: Isolation): string | null {
+  const { notOn, notInThread, expected } = attack;
+  if (notOn?.runtime === runtimeName) return notOn.reason;
+  if (isolation === "process") return null;
+  if (typeof notInThread === "string") return notInThread;
+  if (notInThread?.runtime === runtimeName) return notInThread.reason;
+  return runtimeName === "deno" && mayKill(expected)
+    ? "Deno says that a thread was terminated while it runs on; only its process can be ended."
+    : null;
+}
+
+function mayKill(expected: Expectation): boolean {
+  return expected.kind === "any" ? expected.of.some(mayKill) : expected.kind === "killed";
 }
 
 async function makePlace(root: string): Promise<AttackPlace> {
@@ -90,16 +104,22 @@ async function attempt(
     const plugin = await host.registry.register(place.package, {
       isolation,
       trusted: isolation === "thread",
-      grant: stage.grant ?? attack.grant ?? attack.permissions ?? {},
+      grant: stage.grant ?? stage.permissions ?? attack.grant ?? attack.permissions ?? {},
       limits: { ...attackLimits, ...attack.limits },
     });
     const params = stage.params ? { params: { stage: JSON.stringify(stage.params) } } : {};
-    const session = await host.runSession(
-      { workdir: place.workdir, prompt: "go", ...params, ...attack.request },
-      { adapter: plugin.id, artifacts: "none" },
-    );
-    if (attack.interruptAfterMs !== undefined) setTimeout(() => void session.interrupt(), attack.interruptAfterMs);
-    for await (const envelope of session) events.push(envelope);
+    const start = (request: AttackCase["request"]) =>
+      host.runSession(
+        { workdir: place.workdir, prompt: "go", ...params, ...request },
+        { adapter: plugin.id, artifacts: "none" },
+      );
+    if (attack.before) await (await start(attack.before)).result;
+    const session = await start(attack.request);
+    for await (const envelope of session) {
+      events.push(envelope);
+      if (envelope.event.type !== "attempt_started" || attack.interruptAfterMs === undefined) continue;
+      setTimeout(() => void session.interrupt(), attack.interruptAfterMs);
+    }
     const result = await session.result;
     return { outcome: outcomeOf(result, events), text: JSON.stringify(events), events, result };
   } catch (thrown) {
@@ -128,7 +148,7 @@ async function problemWith(
   attack: AttackCase,
   { seen, stage, duration_ms }: { seen: Seen; stage: AttackStage; duration_ms: number },
 ): Promise<string | null> {
-  if (seen.text.includes(breach)) return `It got through: ${seen.text.slice(seen.text.indexOf(breach), 300)}`;
+  if (seen.text.includes(breach)) return `It got through: ${seen.text.slice(seen.text.indexOf(breach)).slice(0, 300)}`;
   const reached = await stage.reached?.() ?? null;
   if (reached !== null) return reached;
   if (!fits(seen.outcome, attack.expected)) {
@@ -138,9 +158,16 @@ async function problemWith(
   for (const code of "codes" in seen.outcome ? seen.outcome.codes : []) {
     if (!Object.hasOwn(errorTable, code)) return `The error "${code}" is not in the table.`;
   }
+  if (seen.outcome.kind === "error" && attack.body !== undefined && !attack.members && !attack.files && !hasBegun(seen)) {
+    return `It failed before the attack began: ${seen.result?.error?.message}`;
+  }
   const said = attack.check?.({ events: seen.events, result: seen.result }) ?? null;
   if (said !== null) return said;
   return duration_ms > attack.withinMs ? `It took ${duration_ms} ms, and may take ${attack.withinMs}.` : null;
+}
+
+function hasBegun({ events }: Seen): boolean {
+  return events.some(({ event }) => event.type === "thinking" && event.content === beginning.content);
 }
 
 function fits(found: Seen["outcome"], expected: Expectation): boolean {

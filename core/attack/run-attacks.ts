@@ -1,6 +1,7 @@
 import type { Host } from "../host/host.ts";
 import type { Isolation } from "../registry/plugin.ts";
 import { mkdir, mkdtemp, realpath, rm, tmpdir } from "../runtime/files.ts";
+import { collectGarbage } from "../runtime/collect-garbage.ts";
 import { join } from "../runtime/paths.ts";
 import { ownUsage } from "../runtime/warden-side.ts";
 import type { AttackCase, AttackReport } from "./attack-case.ts";
@@ -21,7 +22,7 @@ export interface RunAttacksOptions {
 export interface AttacksReport {
   attacks: AttackReport[];
   canary: CanaryReport;
-  /** Growth of the host's memory over the run, in bytes. */
+  /** Growth of the host's memory over the run, in bytes; without what is garbage where that can be collected. */
   rss_growth_bytes: number;
 }
 
@@ -35,7 +36,7 @@ export async function runAttacks(
   const workdir = join(root, "workdir");
   await mkdir(workdir);
   const canary = await startCanary(host, { folder: join(root, "canary"), workdir });
-  const before = ownUsage().rss_bytes;
+  const before = residentBytes();
   const waiting = [...cases];
   const attacks: AttackReport[] = [];
   const run = async () => {
@@ -47,9 +48,14 @@ export async function runAttacks(
   };
   try {
     await Promise.all(Array.from({ length: parallel }, run));
-    const rss_growth_bytes = ownUsage().rss_bytes - before;
+    const rss_growth_bytes = residentBytes() - before;
     return { attacks, canary: await canary.stop(), rss_growth_bytes };
   } finally {
     await rm(root, { recursive: true, force: true });
   }
+}
+
+function residentBytes(): number {
+  collectGarbage();
+  return ownUsage().rss_bytes;
 }

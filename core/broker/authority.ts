@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import type { PermissionUses } from "../../plugin-sdk/result.ts";
 import { cleanLine } from "../log/terminal-text.ts";
 import { grantCommand } from "./grant-command.ts";
 import type { MissingGrant, SessionBrokerOptions } from "./session-broker.ts";
@@ -24,11 +25,14 @@ const maxShownLength = 1024;
 
 /** Decides what a session may do, at the moment it is done, and tells the journal. */
 export class Authority {
+  /** Every use and refusal of this session, counted. */
+  readonly uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
   #options: SessionBrokerOptions;
   #answers = new Map<string, Promise<boolean>>();
   #open = 0;
   #answeredAt = -Infinity;
   #reported = new Map<string, number>();
+  #told = new WeakSet<BulkheadError>();
   #events = 0;
 
   constructor(options: SessionBrokerOptions) {
@@ -70,27 +74,63 @@ export class Authority {
     const { permission, target } = demand;
     const subject = demand.subject ?? target;
     const grant_command = grantCommand(pluginId, permission, { target });
-    this.#report(permission, subject, { decision: "denied", grant_command });
+    const place = this.#placeOf(permission);
+    this.#report(permission, subject, { decision: "denied", grant_command, ...place });
     const because = demand.because ?? "it is not granted";
     const message = `Plugin "${pluginId}" may not use ${permission} "${
       cleanLine(subject, maxShownLength)
     }": ${because}.`;
-    return new BulkheadError("permission_denied", message, {
-      hint: grant_command,
-      details: { permission, target: cleanLine(target, maxShownLength), grant_command },
-    });
+    return this.#tell(
+      new BulkheadError("permission_denied", message, {
+        hint: grant_command,
+        details: {
+          permission,
+          target: cleanLine(target, maxShownLength),
+          grant_command,
+          ...place,
+        },
+      }),
+    );
   }
 
-  /** Reports what no grant opens and gives the error to throw. */
-  forbid(permission: Demand["permission"], subject: string, { because }: { because: string }): BulkheadError {
-    this.#report(permission, subject, { decision: "denied" });
+  /**
+   * Reports what no grant opens and gives the error to throw; `grantable` is for what a grant written by hand would open.
+   */
+  forbid(
+    permission: Demand["permission"],
+    subject: string,
+    { because, grantable = false }: { because: string; grantable?: boolean },
+  ): BulkheadError {
+    const place = grantable ? this.#placeOf(permission) : {};
+    this.#report(permission, subject, { decision: "denied", ...place });
     const { pluginId } = this.#options;
     const shown = cleanLine(subject, maxShownLength);
-    return new BulkheadError(
-      "permission_denied",
-      `Plugin "${pluginId}" may not use ${permission} "${shown}": ${because}.`,
-      { details: { permission, target: shown } },
+    return this.#tell(
+      new BulkheadError(
+        "permission_denied",
+        `Plugin "${pluginId}" may not use ${permission} "${shown}": ${because}.`,
+        { details: { permission, target: shown, ...place } },
+      ),
     );
+  }
+
+  /** Reports a denial that was made elsewhere, by what its details say; gives the error back, whatever it is. */
+  noted(error: BulkheadError): BulkheadError {
+    const { permission, target } = error.details ?? {};
+    if (error.code !== "permission_denied" || this.#told.has(error) || typeof target !== "string") return error;
+    if (isPermission(permission)) this.#report(permission, target, { decision: "denied" });
+    return error;
+  }
+
+  /** Which line of which file would allow it. */
+  #placeOf(permission: Demand["permission"]): { grant_file?: string; grant_line?: number } {
+    const place = this.#options.grantPlace?.(permission) ?? null;
+    return place === null ? {} : { grant_file: place.file, grant_line: place.line };
+  }
+
+  #tell(error: BulkheadError): BulkheadError {
+    this.#told.add(error);
+    return error;
   }
 
   /** One question at a time for one thing, and its answer holds for the session: nobody is asked until they give in. */
@@ -122,8 +162,11 @@ export class Authority {
   #report(
     permission: Demand["permission"],
     subject: string,
-    decided: { decision: "allowed" | "denied"; grant_command?: string },
+    decided: { decision: "allowed" | "denied"; grant_command?: string; grant_file?: string; grant_line?: number },
   ): void {
+    const uses = this.uses.by[permission] ??= { allowed: 0, denied: 0 };
+    uses[decided.decision] += 1;
+    this.uses[decided.decision] += 1;
     const target = cleanLine(subject, maxShownLength);
     const key = `${decided.decision} ${permission} ${target}`;
     const times = (this.#reported.get(key) ?? 0) + 1;
@@ -136,4 +179,18 @@ export class Authority {
       this.#options.emit({ type: "capability", permission, target: last, decision: decided.decision });
     }
   }
+}
+
+const permissionNames: ReadonlySet<unknown> = new Set<Demand["permission"]>([
+  "run",
+  "read",
+  "write",
+  "net",
+  "env",
+  "secrets",
+  "kv",
+]);
+
+function isPermission(value: unknown): value is Demand["permission"] {
+  return permissionNames.has(value);
 }

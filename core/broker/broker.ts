@@ -1,5 +1,7 @@
 import { Value } from "@sinclair/typebox/value";
-import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { BulkheadError, errorFromData } from "../../plugin-sdk/errors.ts";
+import type { PermissionUses } from "../../plugin-sdk/result.ts";
+import type { OperationName } from "../channel/operations.ts";
 import { toBulkheadError } from "../errors/to-error-data.ts";
 import { cleanLine } from "../log/terminal-text.ts";
 import { rm } from "../runtime/files.ts";
@@ -13,13 +15,22 @@ import { LogGate, logOperations } from "./log.ts";
 import type { BrokerScope, Operation } from "./operation.ts";
 import { runOperations } from "./run.ts";
 import type { SessionBroker, SessionBrokerOptions } from "./session-broker.ts";
+import { secretOperations } from "./secrets.ts";
+import { SessionSecrets } from "./session-secrets.ts";
 import { SessionProcesses } from "./session-processes.ts";
 import { streamOperations, StreamTable } from "./streams.ts";
 import { tempOperations } from "./temp.ts";
+import { diskTurns } from "./turns.ts";
 
 /** Makes the broker of one session. Nothing is touched before the first call. */
 export function createSessionBroker(options: SessionBrokerOptions): SessionBroker {
-  return new Broker(options);
+  const { redactor } = options;
+  if (!redactor) return new Broker(options);
+  return new Broker({
+    ...options,
+    emit: (event) => options.emit(redactor.value(event)),
+    writeLog: (record) => options.writeLog(redactor.value(record)),
+  });
 }
 
 /** A `Map`, so that no name sent by a guest can reach a member of an object. */
@@ -31,6 +42,7 @@ const operations: ReadonlyMap<string, Operation> = new Map(
     ...fileOperations,
     ...tempOperations,
     ...envOperations,
+    ...secretOperations,
     ...kvOperations,
     ...logOperations,
     ...answerOperations,
@@ -44,14 +56,21 @@ class Broker implements SessionBroker {
   #closed: Promise<void> | null = null;
 
   constructor(options: SessionBrokerOptions) {
-    const streams = new StreamTable();
+    const streams = new StreamTable({ most: options.limits.streams, redactor: options.redactor ?? null });
+    const authority = new Authority(options);
     this.#scope = {
       options,
-      authority: new Authority(options),
+      authority,
+      secrets: new SessionSecrets({ options, authority }),
       streams,
       processes: new SessionProcesses({ options, streams }),
       log: new LogGate(options),
       signal: this.#ending.signal,
+      onDisk: (act) =>
+        diskTurns.take(options.dataDir, () => {
+          this.#ending.signal.throwIfAborted();
+          return act();
+        }),
     };
   }
 
@@ -75,9 +94,10 @@ class Broker implements SessionBroker {
       try {
         const found = this.#find(name, args);
         if (!found.waits) timer = setTimeout(deadline, limit);
+        this.#scope.secrets.refuseStray(name, args);
         found.perform(this.#scope, args).then(
-          (value) => settle(() => resolve(value)),
-          (error) => refuse(toBulkheadError(error)),
+          (value) => settle(() => resolve(this.#redacted(found.name, value))),
+          (error) => refuse(this.#withoutSecrets(this.#scope.authority.noted(toBulkheadError(error)))),
         );
       } catch (error) {
         refuse(toBulkheadError(error));
@@ -87,6 +107,26 @@ class Broker implements SessionBroker {
 
   close(): Promise<void> {
     return this.#closed ??= this.#end();
+  }
+
+  get uses(): PermissionUses {
+    return this.#scope.authority.uses;
+  }
+
+  /** What a program left in a file may hold a secret too. Streams were redacted piece by piece, across the pieces. */
+  #redacted(name: OperationName, value: unknown): unknown {
+    const { redactor } = this.#scope.options;
+    // A variable that the operator granted by name is no secret to the adapter.
+    if (!redactor || name === "env_get" || name === "stream_read") return value;
+    return redactor.value(value);
+  }
+
+  #withoutSecrets(error: BulkheadError): BulkheadError {
+    const { redactor } = this.#scope.options;
+    if (!redactor) return error;
+    const data = error.toJSON();
+    const safe = redactor.value(data);
+    return safe === data ? error : errorFromData(safe);
   }
 
   #find(name: string, args: unknown): Operation {

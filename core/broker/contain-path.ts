@@ -48,20 +48,38 @@ export async function locate(path: string, { followLast }: { followLast: boolean
     const folder = await locate(dirname(path), { followLast: true });
     return { ...folder, path: join(folder.path, basename(path)), missing: folder.missing };
   }
-  const missing: string[] = [];
-  for (let existing = path;; existing = dirname(existing)) {
-    const found = await tryRealpath(existing);
-    if ("real" in found) return { path: join(found.real, ...missing), missing, fault: null };
-    if (!found.absent || dirname(existing) === existing) {
-      return { path, missing: [], fault: unusable(path, found.code) };
-    }
-    if (await isLink(existing)) {
-      const location = await locate(dirname(existing), { followLast: true });
-      const stuck = join(location.path, basename(existing), ...missing);
-      return { path: stuck, missing: [], fault: location.fault ?? unusable(path, "a link in it leads nowhere") };
-    }
-    missing.unshift(basename(existing));
+  const whole = await tryRealpath(path);
+  if ("real" in whole) return { path: whole.real, missing: [], fault: null };
+  if (!whole.absent) return { path, missing: [], fault: unusable(path, whole.code) };
+  return await locateMissing(path);
+}
+
+/**
+ * The real place of a path that does not exist. What exists of it is found by halving: an adapter may name thousands of
+ * folders that are not there, and each look costs the host more than it costs the adapter to ask.
+ */
+async function locateMissing(path: string): Promise<RealLocation> {
+  const chain = ancestors(path);
+  let real = chain[0]!;
+  let existing = 0;
+  for (let absent = chain.length - 1; absent - existing > 1;) {
+    const middle = Math.floor((existing + absent) / 2);
+    const found = await tryRealpath(chain[middle]!);
+    if ("real" in found) [real, existing] = [found.real, middle];
+    else if (found.absent) absent = middle;
+    else return { path, missing: [], fault: unusable(path, found.code) };
   }
+  const missing = chain.slice(existing + 1).map((one) => basename(one));
+  const place = join(real, ...missing);
+  if (!(await isLink(chain[existing + 1]!))) return { path: place, missing, fault: null };
+  return { path: place, missing: [], fault: unusable(path, "a link in it leads nowhere") };
+}
+
+/** A path's ancestors from the root on, with the path itself at the end. */
+function ancestors(path: string): string[] {
+  const chain = [path];
+  for (let at = path; dirname(at) !== at; at = dirname(at)) chain.push(dirname(at));
+  return chain.reverse();
 }
 
 async function tryRealpath(path: string): Promise<{ real: string } | { absent: boolean; code: string }> {

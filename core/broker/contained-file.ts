@@ -44,7 +44,9 @@ export function readContained(realPath: string, { maxBytes }: { maxBytes: number
       if (!info.isFile()) throw notRegular(realPath);
       // A second name may be a link, made by someone else, to what this folder was never meant to hold.
       if (info.nlink > 1 && info.uid !== userId()) {
-        throw new BulkheadError("permission_denied", `Cannot read "${realPath}": it is another user's linked file.`);
+        throw new BulkheadError("permission_denied", `Cannot read "${realPath}": it is another user's linked file.`, {
+          details: { permission: "read", target: realPath },
+        });
       }
       if (info.size > maxBytes) throw tooLarge(realPath, maxBytes);
       return await readAll(handle, { realPath, maxBytes });
@@ -66,7 +68,9 @@ export function writeContained(realPath: string, text: string, { maxBytes }: { m
     const old = await lstat(target).catch(() => null);
     if (old !== null && !old.isFile()) throw notRegular(realPath);
     if (old !== null && old.nlink > 1) {
-      throw new BulkheadError("permission_denied", `Cannot write "${realPath}": the file has more than one name.`);
+      throw new BulkheadError("permission_denied", `Cannot write "${realPath}": the file has more than one name.`, {
+        details: { permission: "write", target: realPath },
+      });
     }
     const draft = `${base}/.bulkhead-${randomId()}.tmp`;
     const handle = await open(draft, createFlags, old === null ? 0o666 : old.mode & 0o777);

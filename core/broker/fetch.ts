@@ -8,6 +8,7 @@ import { classifyAddress } from "./classify-address.ts";
 import { coversTarget, formatTarget, isLocalName, namesLiterally, type NetTarget, netTarget } from "./net-grants.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
 import { checkHeaders, withoutCredentials } from "./request-headers.ts";
+import { allLookupTurns, lookupTurns } from "./turns.ts";
 
 type FetchArgs = Operations["fetch"]["args"];
 
@@ -95,7 +96,10 @@ async function sendHop(scope: BrokerScope, { url, method, headers, body }: Hop):
     const addresses = await checkedAddresses(scope, target);
     signal.throwIfAborted();
     const maxBytes = Math.min(limits.response_bytes, permissions.limits?.response_bytes ?? Infinity);
-    return await sendRequest(url, { method, headers, body, addresses, maxBytes, signal });
+    const isPrivate = url.protocol === "https:" || addresses.every((one) => classifyAddress(one) === "loopback");
+    const filled = await scope.secrets.fillHeaders(headers, { target, isPrivate });
+    signal.throwIfAborted();
+    return await sendRequest(url, { method, headers: filled, body, addresses, maxBytes, signal });
   } finally {
     clearTimeout(timer);
   }
@@ -113,8 +117,8 @@ async function demandNet({ authority }: BrokerScope, target: NetTarget): Promise
  * The addresses to connect to. If one of them is not public, all are refused, unless it is spelled out: as the address
  * itself, or as a name that can only be local. A public name that leads inwards is what an attacker would make.
  */
-async function checkedAddresses({ authority }: BrokerScope, target: NetTarget): Promise<string[]> {
-  const addresses = await resolveAddresses(target.host.replace(/^\[(.*)\]$/, "$1"));
+async function checkedAddresses({ authority, options }: BrokerScope, target: NetTarget): Promise<string[]> {
+  const addresses = await lookUp(target.host.replace(/^\[(.*)\]$/, "$1"), options.dataDir);
   const spelledOut = (named: NetTarget) =>
     authority.holds({
       permission: "net",
@@ -135,6 +139,10 @@ async function checkedAddresses({ authority }: BrokerScope, target: NetTarget): 
     });
   }
   return addresses;
+}
+
+function lookUp(host: string, plugin: string): Promise<string[]> {
+  return lookupTurns.take(plugin, () => allLookupTurns.take("all", () => resolveAddresses(host)));
 }
 
 function nextHop(hop: Hop, { status, location }: { status: number; location: string }): Hop {

@@ -20,17 +20,19 @@ export const fileOperations: readonly Operation[] = [
     args: onePath,
     async perform(scope, args) {
       const place = await open(scope, { path: args.path, access: "read", followLast: true });
-      return readContained(place.path, { maxBytes: maxFileBytes(scope) });
+      return scope.onDisk(() => readContained(place.path, { maxBytes: maxFileBytes(scope) }));
     },
   }),
   operation("fs_write_text", {
     args: exactly<{ path: string; text: string }>()(Type.Object({ path, text: Type.String() }, closed)),
     async perform(scope, args) {
       const place = await open(scope, { path: args.path, access: "write", followLast: true });
-      await makeFolders(place, scope.signal);
-      scope.signal.throwIfAborted();
-      await writeContained(place.path, args.text, { maxBytes: maxFileBytes(scope) });
-      return null;
+      return scope.onDisk(async () => {
+        await makeFolders(place, scope.signal);
+        scope.signal.throwIfAborted();
+        await writeContained(place.path, args.text, { maxBytes: maxFileBytes(scope) });
+        return null;
+      });
     },
   }),
   operation("fs_list", { args: onePath, perform: list }),
@@ -51,20 +53,20 @@ interface Place {
 
 /** The real place of a path, once it is known to be granted and not forbidden. */
 async function open(
-  { options, authority }: BrokerScope,
+  { options, authority, onDisk }: BrokerScope,
   request: { path: string; access: "read" | "write"; followLast: boolean },
 ): Promise<Place> {
   const { access } = request;
   const wanted = absolutePath(request.path, options);
-  const real = await locate(wanted, request);
-  const [roots, reachable] = await Promise.all([
-    grantedRoots(options.permissions[access], options),
-    grantedRoots(options.ceiling?.[access], options),
+  const [real, roots, reachable] = await onDisk(async () => [
+    await locate(wanted, request),
+    await grantedRoots(options.permissions[access], options),
+    await grantedRoots(options.ceiling?.[access], options),
   ]);
   const holding = (list: GrantedRoot[]) => list.find((root) => isInside(root.path, real.path));
   const root = holding(roots)?.path ?? holding(reachable)?.path ?? rootPathFor(real.path, options);
-  const { dataDir, protectedPaths = [], autoexecNames = [] } = options;
-  const because = forbiddenBecause(real.path, { access, root, dataDir, protectedPaths, autoexecNames });
+  const { dataDir, protectedPaths = [], sealedPaths = [], autoexecNames = [] } = options;
+  const because = forbiddenBecause(real.path, { access, root, dataDir, protectedPaths, sealedPaths, autoexecNames });
   if (because !== null) throw authority.forbid(access, real.path, { because });
   await authority.demand({
     permission: access,
@@ -79,7 +81,7 @@ async function open(
 async function list(scope: BrokerScope, args: { path: string }): Promise<string[]> {
   const max = scope.options.limits.dir_entries;
   const place = await open(scope, { path: args.path, access: "read", followLast: true });
-  const names = await inFolder(place.path, (folder) => listFolder(folder, max));
+  const names = await scope.onDisk(() => inFolder(place.path, (folder) => listFolder(folder, max)));
   if (names !== null) return names;
   throw new BulkheadError("limit_exceeded", `Cannot list "${place.path}": it has more than ${max} entries.`, {
     details: { dir_entries: max },
@@ -88,26 +90,26 @@ async function list(scope: BrokerScope, args: { path: string }): Promise<string[
 
 async function stat(scope: BrokerScope, args: { path: string }): Promise<FileInfo> {
   const place = await open(scope, { path: args.path, access: "read", followLast: false });
-  return inFolder(dirname(place.path), async ({ base }) => {
+  return scope.onDisk(() => inFolder(dirname(place.path), async ({ base }) => {
     const info = await lstat(`${base}/${basename(place.path)}`);
     const kind = info.isFile() ? "file" : info.isDirectory() ? "folder" : info.isSymbolicLink() ? "symlink" : "other";
     return { kind, bytes: info.size, modified_at: info.mtime.toISOString() };
-  });
+  }));
 }
 
 /** Removes a file, a link itself, or an empty folder; never the granted root. */
 async function remove(scope: BrokerScope, args: { path: string }): Promise<null> {
   const place = await open(scope, { path: args.path, access: "write", followLast: false });
   if (place.path === place.root) {
-    throw new BulkheadError("permission_denied", `Cannot remove "${place.path}": it is the granted folder itself.`);
+    throw scope.authority.forbid("write", place.path, { because: "it is the granted folder itself" });
   }
   scope.signal.throwIfAborted();
-  await inFolder(dirname(place.path), async ({ base }) => {
+  await scope.onDisk(() => inFolder(dirname(place.path), async ({ base }) => {
     const target = `${base}/${basename(place.path)}`;
     const info = await lstat(target);
     if (info.isDirectory()) await rmdir(target);
     else await rm(target);
-  });
+  }));
   return null;
 }
 

@@ -8,6 +8,8 @@ export interface ForbiddenOptions {
   root: string;
   /** Real absolute paths of the host's own. */
   protectedPaths: readonly string[];
+  /** Real absolute paths that are never written: the packages of plugins. */
+  sealedPaths: readonly string[];
   /** The plugin's data folder: open although it is in a protected place. */
   dataDir: string;
   /** Names beside the built-in ones. */
@@ -24,6 +26,7 @@ export function forbiddenBecause(path: string, options: ForbiddenOptions): strin
   const isProtected = options.protectedPaths.some((root) => isInside(root, path));
   if (isProtected && !isInside(options.dataDir, path)) return "it belongs to the host";
   if (options.access === "write") {
+    if (options.sealedPaths.some((root) => isInside(root, path))) return "it belongs to a plugin's package";
     const below = relative(options.root, path).split(/[\\/]/);
     const extra = new Set(options.autoexecNames.map(foldName));
     const found = below.find((name) => autoexecNames.has(foldName(name)) || extra.has(foldName(name)));
@@ -59,10 +62,17 @@ const autoexecNames: ReadonlySet<string> = new Set([
   ".bash_logout",
   ".bash_profile",
   ".bashrc",
+  ".bundle",
+  ".cargo",
+  ".condarc",
   ".cshrc",
+  ".curlrc",
   ".devcontainer",
   ".direnv",
+  ".emacs",
+  ".emacs.d",
   ".envrc",
+  ".exrc",
   ".fleet",
   ".gdbinit",
   ".git",
@@ -73,21 +83,32 @@ const autoexecNames: ReadonlySet<string> = new Set([
   ".husky",
   ".idea",
   ".inputrc",
+  ".irbrc",
   ".kshrc",
   ".lldbinit",
   ".login",
   ".mcp.json",
   ".mise.toml",
   ".npmrc",
+  ".nvimrc",
   ".pnpmfile.cjs",
+  ".pre-commit-config.yaml",
   ".profile",
+  ".pryrc",
   ".pythonrc",
   ".ripgreprc",
+  ".rprofile",
+  ".screenrc",
   ".ssh",
   ".tcshrc",
+  ".tmux.conf",
   ".vim",
   ".vimrc",
   ".vscode",
+  ".wgetrc",
+  ".xinitrc",
+  ".xprofile",
+  ".xsession",
   ".yarnrc",
   ".yarnrc.yml",
   ".zed",
@@ -97,6 +118,7 @@ const autoexecNames: ReadonlySet<string> = new Set([
   ".zshenv",
   ".zshrc",
   "autostart",
+  "bulkhead.yaml",
   "git~1",
   "launchagents",
   "lefthook.yml",

@@ -59,8 +59,9 @@ export const logOperations: readonly Operation[] = [
         fields: Type.Unknown(),
       }, closed),
     ),
-    perform({ log }, args) {
-      log.write(args);
+    perform({ log, options: { redactor } }, args) {
+      // Before it is cut: half a secret would be known no more.
+      log.write(redactor?.value(args) ?? args);
       return Promise.resolve(null);
     },
   }),

@@ -4,6 +4,7 @@ import type { Authority } from "./authority.ts";
 import type { LogGate } from "./log.ts";
 import type { SessionProcesses } from "./session-processes.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
+import type { SessionSecrets } from "./session-secrets.ts";
 import type { StreamTable } from "./streams.ts";
 
 /** What every operation of one session works with. */
@@ -13,8 +14,11 @@ export interface BrokerScope {
   readonly streams: StreamTable;
   readonly processes: SessionProcesses;
   readonly log: LogGate;
+  readonly secrets: SessionSecrets;
   /** Aborts when the session ends. */
   readonly signal: AbortSignal;
+  /** Does file calls when it is this plugin's turn; not once the session has ended. */
+  onDisk<T>(act: () => Promise<T>): Promise<T>;
 }
 
 /** How one operation is done. */

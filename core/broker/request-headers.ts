@@ -24,6 +24,11 @@ export function withoutCredentials(headers: Readonly<Record<string, string>>): R
   return Object.fromEntries(Object.entries(headers).filter(([name]) => harmless.has(name)));
 }
 
+/** Whether a secret may stand in a header: not where servers and proxies take note of what is said. */
+export function mayHoldSecret(name: string): boolean {
+  return !harmless.has(name);
+}
+
 const harmless: ReadonlySet<string> = new Set(["accept", "accept-language", "content-type", "user-agent"]);
 
 /** Framing, routing, browser and metadata-service headers. */

@@ -20,13 +20,16 @@ export interface ResolvedBinary {
 export interface ResolveBinaryOptions {
   workdir: string;
   pluginDir: string;
+  /** Roots that the adapter may write to: a program there could be one it has written itself. */
+  writable: readonly string[];
 }
 
 /**
  * Finds the program of a run permission: `@runtime`, `./path` in the plugin's folder, an absolute path, or a name on
- * the host's PATH, but never one that stands in the working directory.
+ * the host's PATH, but never one that stands in the working directory, nor where the adapter may write.
  *
- * @throws {BulkheadError} `binary_missing`, `permission_denied` (outside the plugin's folder), `unsupported`
+ * @throws {BulkheadError} `binary_missing`, `permission_denied` (outside the plugin's folder, in a folder that the
+ * adapter may write to), `unsupported`
  */
 export async function resolveBinary(binary: string, options: ResolveBinaryOptions): Promise<ResolvedBinary> {
   if (binary === "@runtime") {
@@ -41,24 +44,29 @@ export async function resolveBinary(binary: string, options: ResolveBinaryOption
   return { ...found, prefix: [] };
 }
 
-async function find(binary: string, { workdir, pluginDir }: ResolveBinaryOptions) {
+async function find(binary: string, { workdir, pluginDir, writable }: ResolveBinaryOptions) {
   if (binary.startsWith("./")) {
     const found = await executable(resolve(pluginDir, binary));
     if (found === null) throw missing(binary);
     if (!isInside(pluginDir, found.real)) {
-      throw new BulkheadError("permission_denied", `Cannot run "${binary}": it leads out of the plugin's folder.`);
+      throw new BulkheadError("permission_denied", `Cannot run "${binary}": it leads out of the plugin's folder.`, {
+        details: { permission: "run", target: binary },
+      });
     }
     return { file: found.real, real: found.real };
   }
   if (isAbsolute(binary)) {
     const found = await executable(binary);
     if (found === null) throw missing(binary);
+    if ([binary, found.real].some((path) => writable.some((root) => isInside(root, path)))) throw selfMade(binary);
     return found;
   }
   if (!/^[A-Za-z0-9_][\w.+-]*$/.test(binary)) throw missing(binary);
   for (const folder of searchPath(workdir)) {
     const found = await executable(join(folder, binary));
-    if (found !== null && !isInside(workdir, found.real)) return found;
+    if (found === null || isInside(workdir, found.real)) continue;
+    // Passed over, as if it were not there: the next one may be the one that was meant.
+    if (![found.file, found.real].some((path) => writable.some((root) => isInside(root, path)))) return found;
   }
   throw missing(binary);
 }
@@ -72,6 +80,17 @@ async function executable(file: string): Promise<{ file: string; real: string } 
   } catch {
     return null;
   }
+}
+
+function selfMade(binary: string): BulkheadError {
+  return new BulkheadError(
+    "permission_denied",
+    `Cannot run "${binary}": it stands where the plugin may write, so it may be a program of the plugin's own making.`,
+    {
+      hint: "Grant a program that stands elsewhere, or take the write permission away.",
+      details: { permission: "run", target: binary },
+    },
+  );
 }
 
 function missing(binary: string): BulkheadError {

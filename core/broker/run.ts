@@ -8,7 +8,9 @@ import { redact, type Secret } from "../log/redact.ts";
 import { mkdir, realpath } from "../runtime/files.ts";
 import { resolve } from "../runtime/paths.ts";
 import { buildChildEnv } from "./child-env.ts";
+import { containRun } from "./contain-run.ts";
 import { isInside } from "./contain-path.ts";
+import { grantedRoots } from "./granted-roots.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
 import { resolveBinary } from "./resolve-binary.ts";
 
@@ -74,19 +76,19 @@ async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Prom
     throw new BulkheadError("invalid_request", "Cannot run a program: an argument holds a NUL character.");
   }
   const permission = await demandRun(scope, { binary, args });
-  const { file, real, prefix } = await resolveBinary(binary, { workdir, pluginDir });
-  const cwd = await containCwd(options.cwd, workdir);
-  const adapterEnv = options.env ?? {};
+  const writable = (await grantedRoots(scope.options.permissions.write, scope.options)).map(({ path }) => path);
+  const { file, real, prefix } = await resolveBinary(binary, { workdir, pluginDir, writable });
+  const cwd = await containCwd(scope, options.cwd);
+  const adapterEnv = await scope.secrets.fillEnv(options.env ?? {});
   const { env, granted } = buildChildEnv({ permission, requestEnv, adapterEnv, workdir, tempDir });
   await mkdir(tempDir, { recursive: true, mode: 0o700 });
   const allArgs = [...prefix, ...args];
+  const plain = { file, args: allArgs, cwd, env };
+  const command = await containRun(plain, { permission, options: scope.options, real });
   scope.signal.throwIfAborted();
   return scope.processes.start({
-    file,
-    args: allArgs,
+    ...command,
     argv: [real, ...allArgs.map((text) => shownArgument(text, granted))],
-    cwd,
-    env,
     stdin: options.stdin ?? "closed",
   });
 }
@@ -101,7 +103,8 @@ async function demandRun(
   if (named.length > 0 && !bounded.some((entry) => entry.binary === binary && allows(entry, args))) {
     const patterns = named.flatMap((entry) => entry.args ?? []);
     const list = patterns.length === 0 ? "none" : patterns.map((pattern) => `"${pattern}"`).join(", ");
-    throw authority.forbid("run", binary, { because: `its arguments fit none of those granted (${list})` });
+    const because = `its arguments fit none of those granted (${list})`;
+    throw authority.forbid("run", binary, { because, grantable: true });
   }
   const permissions = await authority.demand({
     permission: "run",
@@ -112,8 +115,10 @@ async function demandRun(
   return findRun(permissions, { binary, args }) ?? { binary };
 }
 
+/** Of several that allow it, the one that shuts it in most. */
 function findRun(permissions: Permissions, { binary, args }: { binary: string; args: readonly string[] }) {
-  return permissions.run?.find((entry) => entry.binary === binary && allows(entry, args));
+  const allowing = permissions.run?.filter((entry) => entry.binary === binary && allows(entry, args)) ?? [];
+  return allowing.find((entry) => entry.contain_net) ?? allowing.find((entry) => entry.contain) ?? allowing[0];
 }
 
 /** Without patterns only the empty argument list is allowed. */
@@ -123,7 +128,8 @@ function allows(permission: RunPermission, args: readonly string[]): boolean {
   return patterns.some((pattern) => matchesArguments(parseArgumentPattern(pattern), args));
 }
 
-async function containCwd(cwd: string | undefined, workdir: string): Promise<string> {
+async function containCwd({ options, authority }: BrokerScope, cwd: string | undefined): Promise<string> {
+  const { workdir } = options;
   if (cwd === undefined) return workdir;
   if (cwd.includes("\0")) throw new BulkheadError("invalid_request", "The folder to run in holds a NUL character.");
   const wanted = resolve(workdir, cwd);
@@ -132,10 +138,7 @@ async function containCwd(cwd: string | undefined, workdir: string): Promise<str
     if (real !== null) return real;
     throw new BulkheadError("not_found", `Cannot run a program in "${cwd}": the folder does not exist.`);
   }
-  throw new BulkheadError(
-    "permission_denied",
-    `Cannot run a program in "${cwd}": it is outside the working directory.`,
-  );
+  throw authority.forbid("run", cwd, { because: "programs run inside the working directory only" });
 }
 
 function shownArgument(text: string, secrets: readonly Secret[]): string {

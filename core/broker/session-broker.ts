@@ -1,6 +1,9 @@
 import type { HostEvent } from "../../plugin-sdk/envelope.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import type { PermissionUses } from "../../plugin-sdk/result.ts";
 import type { Limits } from "../config/limits.ts";
+import type { ChildLedger } from "../runtime/child-ledger.ts";
+import type { Redactor } from "../log/redact.ts";
 
 /** A permission that was asked for and is not granted. */
 export interface MissingGrant {
@@ -9,6 +12,12 @@ export interface MissingGrant {
   target: string;
   /** The exact command line that would grant it. */
   grant_command: string;
+}
+
+/** A line of a file. */
+export interface GrantPlace {
+  file: string;
+  line: number;
 }
 
 /** What one session's broker is made from. */
@@ -26,6 +35,12 @@ export interface SessionBrokerOptions {
   permissions: Permissions;
   /** Environment values of the request, already narrowed to granted names. */
   requestEnv: Record<string, string>;
+  /** Values of the secrets that the session may use, by name. */
+  secrets?: ReadonlyMap<string, string>;
+  /** Takes those values out of all that leaves the broker; absent or null when there are none. */
+  redactor?: Redactor | null;
+  /** Where in the host manifest a grant of this kind stands or would stand; null when there is no such file. */
+  grantPlace?(permission: MissingGrant["permission"]): GrantPlace | null;
   limits: Limits;
   /** Takes the host events that the broker makes. */
   emit(event: HostEvent): void;
@@ -38,8 +53,12 @@ export interface SessionBrokerOptions {
   ceiling?: Permissions;
   /** Real absolute paths that no permission opens: the host's own state. The data folder inside stays open. */
   protectedPaths?: readonly string[];
+  /** Real absolute paths that are never written: the packages of plugins. */
+  sealedPaths?: readonly string[];
   /** Names of files and folders, beside the built-in ones, that programs act on by themselves; never written. */
   autoexecNames?: readonly string[];
+  /** Where child processes are written down, so that they are found when the host is killed. */
+  children?: ChildLedger;
   /** Takes the adapter's log records, already capped and cleaned. */
   writeLog(record: { level: "debug" | "info" | "warn" | "error"; message: string; fields: unknown }): void;
   /** Waits for the client's answer to a permission request or question of this session. */
@@ -53,6 +72,8 @@ export interface SessionBroker {
    * @throws {BulkheadError} typed; `permission_denied` for what is not granted, `invalid_request` for bad arguments
    */
   call(operation: string, args: unknown): Promise<unknown>;
+  /** How often permissions were used and refused, so far. */
+  readonly uses: PermissionUses;
   /** Kills every child with its whole tree, closes every stream, removes the temp folder. Never throws. */
   close(): Promise<void>;
 }

@@ -14,12 +14,15 @@ export interface StartOptions {
   cwd: string;
   env: Record<string, string>;
   stdin: "open" | "closed";
+  /** True when `file` is what contains the program. */
+  contained: boolean;
 }
 
 interface Entry {
   child: ChildProcess;
   mark: string;
   started: number;
+  contained: boolean;
   reported: boolean;
   exit: Promise<ExitStatus>;
 }
@@ -32,15 +35,19 @@ export class SessionProcesses {
   #options: SessionBrokerOptions;
   #streams: StreamTable;
   #entries = new Map<number, Entry>();
-  #mark = randomId();
+  readonly #mark: string;
   #lastId = 0;
   #alive = 0;
+  #minute = -Infinity;
+  #starts = 0;
   #starting = new Set<Promise<unknown>>();
   #closed = false;
 
   constructor({ options, streams }: { options: SessionBrokerOptions; streams: StreamTable }) {
     this.#options = options;
     this.#streams = streams;
+    const { children } = options;
+    this.#mark = children ? `${children.mark}.${randomId()}` : randomId();
   }
 
   /**
@@ -56,6 +63,7 @@ export class SessionProcesses {
         details: { children: most },
       });
     }
+    this.#countStart(limits.child_starts_per_minute);
     this.#alive += 1;
     const process_id = ++this.#lastId;
     const mark = `${this.#mark}.${process_id}`;
@@ -63,7 +71,7 @@ export class SessionProcesses {
     this.#starting.add(starting);
     try {
       const child = await starting;
-      this.#watch(child, { process_id, mark, argv: options.argv });
+      this.#watch(child, { process_id, mark, options });
       return { process_id, stdout: this.#streams.add(child.stdout), stderr: this.#streams.add(child.stderr) };
     } catch (error) {
       if (this.#entries.has(process_id)) void this.kill(process_id);
@@ -108,12 +116,34 @@ export class SessionProcesses {
     }
   }
 
-  #watch(child: ChildProcess, { process_id, mark, argv }: { process_id: number; mark: string; argv: string[] }): void {
-    const entry: Entry = { child, mark, started: Date.now(), reported: false, exit: child.exited };
+  /** Programs that end at once are never many at a time, and still wear the machine down. */
+  #countStart(most: number): void {
+    const now = Date.now();
+    if (now - this.#minute >= 60_000) {
+      this.#minute = now;
+      this.#starts = 0;
+    }
+    if (this.#starts >= most) {
+      const message = `Cannot start another program: ${most} were started within a minute.`;
+      throw new BulkheadError("limit_exceeded", message, { details: { child_starts_per_minute: most } });
+    }
+    this.#starts += 1;
+  }
+
+  #watch(
+    child: ChildProcess,
+    { process_id, mark, options }: { process_id: number; mark: string; options: StartOptions },
+  ): void {
+    const { argv, contained } = options;
+    const entry: Entry = { child, mark, started: Date.now(), contained, reported: false, exit: child.exited };
     this.#entries.set(process_id, entry);
+    const { children, sessionId } = this.#options;
+    const { pid, startTime: start } = child;
+    const forget = children?.add({ pid, start, role: "agent", session_id: sessionId });
     this.#options.emit({ type: "process_spawned", process_id, pid: child.pid, argv });
     entry.exit = child.exited.then((exit) => {
       this.#alive -= 1;
+      forget?.();
       this.#report(process_id, entry, exit);
       return exit;
     });
@@ -134,6 +164,7 @@ export class SessionProcesses {
 }
 
 /** Without a start time the pid of a program that is gone may be another's by now: its tree is known by the mark alone. */
-function rootOf({ child, reported }: Entry): TreeRoot[] {
-  return reported && child.startTime === null ? [] : [{ pid: child.pid, startTime: child.startTime }];
+function rootOf({ child, contained, reported }: Entry): TreeRoot[] {
+  if (reported && child.startTime === null) return [];
+  return [{ pid: child.pid, startTime: child.startTime, container: contained }];
 }

@@ -1,11 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../plugin-sdk/schema.ts";
+import type { Redactor, StreamRedactor } from "../log/redact.ts";
 import type { ByteReader } from "../runtime/byte-reader.ts";
 import { type Operation, operation } from "./operation.ts";
 
-/** Streams of one session that may be open at once. */
-const maxStreams = 64;
 type Decoder = InstanceType<typeof TextDecoder>;
 
 /** UTF-16 units of one piece. */
@@ -15,15 +14,24 @@ const maxPiece = 64 * 1024;
 export class StreamTable {
   #streams = new Map<number, TextStream>();
   #lastId = 0;
+  readonly #most: number;
+
+  readonly #redactor: Redactor | null;
+
+  /** @param options `most`: streams that may be open at once; `redactor` takes secrets out of every stream */
+  constructor({ most, redactor = null }: { most: number; redactor?: Redactor | null }) {
+    this.#most = most;
+    this.#redactor = redactor;
+  }
 
   /**
    * Opens a stream over bytes and gives its id.
    * @throws {BulkheadError} `limit_exceeded` when too many are open
    */
   add(source: ByteReader): number {
-    if (this.#streams.size >= maxStreams) this.#dropForgotten();
+    if (this.#streams.size >= this.#most) this.#dropForgotten();
     const id = ++this.#lastId;
-    this.#streams.set(id, new TextStream(source));
+    this.#streams.set(id, new TextStream(source, this.#redactor?.stream() ?? null));
     return id;
   }
 
@@ -67,21 +75,23 @@ export class StreamTable {
       stream.close();
       return;
     }
-    throw new BulkheadError("limit_exceeded", `Cannot open another stream: ${maxStreams} are open and not read out.`);
+    throw new BulkheadError("limit_exceeded", `Cannot open another stream: ${this.#most} are open and not read out.`);
   }
 }
 
 /** Decodes bytes as they come; a broken sequence becomes U+FFFD, so that no piece holds half a character. */
 class TextStream {
   #source: ByteReader;
+  #redactor: StreamRedactor | null;
   #decoder: Decoder | null = new TextDecoder();
   #text = "";
   #touched = false;
   #reading = false;
   failed = false;
 
-  constructor(source: ByteReader) {
+  constructor(source: ByteReader, redactor: StreamRedactor | null) {
     this.#source = source;
+    this.#redactor = redactor;
   }
 
   get forgotten(): boolean {
@@ -113,10 +123,14 @@ class TextStream {
     const bytes = await this.#source.read();
     if (bytes === null) {
       this.#decoder = null;
-      this.#text += decoder.decode();
+      this.#text += this.#redacted(decoder.decode()) + (this.#redactor?.end() ?? "");
     } else {
-      this.#text += decoder.decode(bytes, { stream: true });
+      this.#text += this.#redacted(decoder.decode(bytes, { stream: true }));
     }
+  }
+
+  #redacted(text: string): string {
+    return this.#redactor?.push(text) ?? text;
   }
 
   #cut(): string {

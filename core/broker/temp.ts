@@ -25,6 +25,7 @@ export const tempOperations: readonly Operation[] = [
       if (names === null || (names.length === maxEntries && !names.includes(args.name))) {
         throw new BulkheadError("limit_exceeded", `Cannot write "${args.name}": the session's folder is full.`);
       }
+      holdQuota(scope, { name: args.name, text: args.text });
       scope.signal.throwIfAborted();
       await writeContained(file, args.text, { maxBytes: maxFileBytes(scope) });
       return file;
@@ -37,6 +38,23 @@ export const tempOperations: readonly Operation[] = [
     },
   }),
 ];
+
+const sizes = new WeakMap<BrokerScope, Map<string, number>>();
+
+/** Counts what was written, not what programs made of it since: their disk use is the system's to bound. */
+function holdQuota(scope: BrokerScope, { name, text }: { name: string; text: string }): void {
+  const { temp_bytes } = scope.options.limits;
+  const known = sizes.get(scope) ?? new Map<string, number>();
+  sizes.set(scope, known);
+  const bytes = new TextEncoder().encode(text).byteLength;
+  const others = [...known].reduce((sum, [one, size]) => (one === name ? sum : sum + size), 0);
+  if (others + bytes > temp_bytes) {
+    throw new BulkheadError("limit_exceeded", `Cannot write "${name}": the session's files would pass ${temp_bytes} bytes.`, {
+      details: { temp_bytes },
+    });
+  }
+  known.set(name, bytes);
+}
 
 async function place({ options, signal }: BrokerScope, file: string): Promise<string> {
   signal.throwIfAborted();

@@ -78,10 +78,17 @@ export class MessageReader {
 
 function parseMessage(text: string): unknown {
   try {
-    return text.includes("__proto__") ? JSON.parse(text, dropProto) : JSON.parse(text);
+    return mayHoldProto(text) ? JSON.parse(text, dropProto) : JSON.parse(text);
   } catch (cause) {
     throw new BulkheadError("protocol_violation", "A frame is not JSON.", { cause });
   }
+}
+
+/** Each of its letters may also be written as an escape. */
+const escapedProto = /(?:_|\\u005f){2}(?:p|\\u0070)(?:r|\\u0072)(?:o|\\u006f)(?:t|\\u0074)(?:o|\\u006f)(?:_|\\u005f){2}/i;
+
+function mayHoldProto(text: string): boolean {
+  return text.includes("__proto__") || (text.includes("\\u00") && escapedProto.test(text));
 }
 
 function dropProto(key: string, value: unknown): unknown {

@@ -27,6 +27,8 @@ export interface Operations {
   temp_write: { args: { name: string; text: string }; value: string };
   temp_read: { args: { name: string }; value: string };
   env_get: { args: { name: string }; value: string | null };
+  /** The placeholder of a secret. */
+  secret_use: { args: { name: string }; value: string };
   kv_get: { args: { key: string }; value: unknown };
   kv_set: { args: { key: string; value: unknown }; value: null };
   kv_delete: { args: { key: string }; value: null };

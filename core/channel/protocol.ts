@@ -5,6 +5,9 @@ import type { SessionRequest } from "../../plugin-sdk/request.ts";
 /** Version of this protocol; both sides must name the same. */
 export const protocolVersion = 1;
 
+/** Events that an adapter may yield as one array, which is how far it can overdraw its credit. */
+export const maxYieldedArray = 100_000;
+
 /** What the guest may be asked to do with an adapter. */
 export type AdapterCall = "run_session" | "is_available" | "health_check" | "get_access_mode" | "get_capabilities";
 
@@ -44,11 +47,13 @@ export interface OpenMessage {
   /** Events the guest may send before it must wait for more credit. */
   credit: number;
 }
+/** The host can take more events of a session. */
 export interface CreditMessage {
   type: "credit";
   sid: number;
   events: number;
 }
+/** The session is to end, and why. */
 export interface CancelMessage {
   type: "cancel";
   sid: number;
@@ -62,6 +67,7 @@ export interface ReplyMessage {
   value?: unknown;
   error?: ErrorData;
 }
+/** Asks for a sign of life. */
 export interface PingMessage {
   type: "ping";
   n: number;
@@ -97,6 +103,7 @@ export interface DoneMessage {
   value?: unknown;
   error?: ErrorData;
 }
+/** The sign of life; `n` is the ping's. */
 export interface PongMessage {
   type: "pong";
   n: number;
@@ -125,7 +132,7 @@ export type GuestMessage =
 
 /** Lane 0 carries these between the host and the warden's main thread. */
 export type WardenCommand =
-  | { type: "open_lane"; lane: number; heap_mb: number; workers: number }
+  | { type: "open_lane"; lane: number; heap_mb: number }
   | { type: "close_lane"; lane: number }
   | { type: "stop" };
 

@@ -1,6 +1,7 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { PermissionRequestEvent, QuestionEvent } from "../../plugin-sdk/events.ts";
 import type { Session } from "../host/host.ts";
+import { cleanLine } from "../log/terminal-text.ts";
 import type { Questions } from "./questions.ts";
 import { shortInput } from "./render/short-json.ts";
 
@@ -52,14 +53,28 @@ export class AgentQuestions {
       word: `${index + 1} ${option.label}`,
       value: option.id,
     }));
-    return await this.#questions.choose(`${event.tool} asks: ${event.title}${about}`, { choices, signal });
+    return await this.#questions.choose(`The agent asks to use ${quoted(event.tool)}: ${quoted(event.title)}${about}`, {
+      choices,
+      signal,
+    });
   }
 
   async #askQuestion(event: QuestionEvent, signal: AbortSignal): Promise<string | null> {
     if (event.options === undefined || event.options.length === 0) {
-      return await this.#questions.text(event.question, signal);
+      return await this.#questions.text(asked(event.question), signal);
     }
     const choices = event.options.map((option, index) => ({ word: `${index + 1} ${option}`, value: option }));
-    return await this.#questions.choose(event.question, { choices, signal });
+    return await this.#questions.choose(asked(event.question), { choices, signal });
   }
+}
+
+const shownCharacters = 600;
+
+/** What an agent says, on one line and in quotes: on lines of its own it could pass for a question of the host. */
+function quoted(text: string): string {
+  return `"${cleanLine(text.replace(/[\r\n\t]+/g, " "), shownCharacters)}"`;
+}
+
+function asked(question: string): string {
+  return `The agent asks: ${quoted(question)}`;
 }

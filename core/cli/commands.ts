@@ -13,6 +13,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./commands/plugin.ts")).definePlugin,
   },
   {
+    name: "secret",
+    summary: "keep the secrets that plugins may use and never see",
+    load: async () => (await import("./commands/secret.ts")).defineSecret,
+  },
+  {
     name: "doctor",
     summary: "show runtime, active walls and available agents",
     load: async () => (await import("./commands/doctor.ts")).defineDoctor,

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { cliToolSchema, idPattern } from "../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import { type OsWallUses, osWallNames } from "../runtime/os-walls/os-wall.ts";
 import type { HostManifest, PluginSettings } from "./host-manifest.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
 import { reservedIds } from "./reserved-ids.ts";
+import { readSecretReference } from "./secret-reference.ts";
 
 const line = z.string().min(1).max(1024);
 const name = z.string().min(1).max(256);
@@ -16,7 +18,14 @@ const run = z.union([
     binary: line,
     args: z.array(z.string().max(4096)).max(64).exactOptional(),
     env: names.exactOptional(),
+    contain: z.literal("workdir").exactOptional(),
+    contain_net: z.boolean().exactOptional(),
   }),
+]);
+
+const secret = z.union([
+  name.transform((text) => ({ name: text })),
+  z.strictObject({ name, env: names.exactOptional(), hosts: names.exactOptional() }),
 ]);
 
 const permissions: z.ZodType<Permissions> = z.strictObject({
@@ -25,7 +34,7 @@ const permissions: z.ZodType<Permissions> = z.strictObject({
   write: z.array(line).max(64).exactOptional(),
   net: names.exactOptional(),
   env: names.exactOptional(),
-  secrets: names.exactOptional(),
+  secrets: z.array(secret).max(64).exactOptional(),
   kv: z.boolean().exactOptional(),
   limits: z.strictObject({
     children: positive.exactOptional(),
@@ -36,6 +45,10 @@ const permissions: z.ZodType<Permissions> = z.strictObject({
 
 const limits: z.ZodType<Partial<Limits>> = z.strictObject(
   Object.fromEntries(Object.keys(defaultLimits).map((key) => [key, positive.exactOptional()])),
+);
+
+const osWalls: z.ZodType<Partial<OsWallUses>> = z.strictObject(
+  Object.fromEntries(osWallNames.map((wall) => [wall, z.enum(["optional", "required", "off"]).exactOptional()])),
 );
 
 const id = z.string().regex(new RegExp(idPattern)).max(64).refine((text) => !reservedIds.includes(text), {
@@ -51,6 +64,7 @@ const plugin: z.ZodType<PluginSettings> = z.strictObject({
   grant: permissions.prefault({}),
   deny: permissions.prefault({}),
   limits: limits.prefault({}),
+  os_walls: osWalls.exactOptional(),
   config: z.record(z.string().min(1).max(64), z.unknown()).default({}),
 }).superRefine((settings, context) => {
   if (settings.isolation !== "thread" || settings.trusted) return;
@@ -77,6 +91,14 @@ export function unsaid(): PluginSettings {
 /** A tool's own keys are checked by the contract's schema, which packages use as well. */
 const tool = z.looseObject({ grant: permissions.prefault({}) });
 
+const secretName = z.string().max(256).refine((text) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(text), {
+  params: { expected: "a name of letters, digits and _" },
+});
+
+const reference = z.string().max(4096).refine((text) => readSecretReference(text) !== null, {
+  params: { expected: "stored, env:NAME or file:/absolute/path" },
+});
+
 /** What a person may write into the host manifest, but for the keys of a tool. */
 export const hostManifestSchema: z.ZodType<Omit<HostManifest, "file" | "tools"> & { tools: Record<string, unknown> }> =
   z
@@ -85,8 +107,10 @@ export const hostManifestSchema: z.ZodType<Omit<HostManifest, "file" | "tools"> 
       // Nothing after the colon is what is left when all below it is commented out.
       plugins: z.record(id, plugin).nullable().prefault({}).transform((plugins) => plugins ?? {}),
       tools: z.record(id, tool).nullable().prefault({}).transform((tools) => tools ?? {}),
+      secrets: z.record(secretName, reference).nullable().transform((secrets) => secrets ?? {}).exactOptional(),
       routing: z.strictObject({ agent: z.union([line, z.array(line).min(1).max(64)]).default("auto") }).prefault({}),
       limits: limits.prefault({}),
+      os_walls: osWalls.exactOptional(),
       state_dir: line.exactOptional(),
     });
 

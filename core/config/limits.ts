@@ -20,6 +20,10 @@ export interface Limits {
   events: number;
   /** Bytes of all events of one session. */
   event_bytes_total: number;
+  /** Events of one session in a second; what is more waits at its source, for credit. */
+  events_per_second: number;
+  /** Messages of one worker in a second before it is killed. */
+  messages_per_second: number;
   /** Broker calls under way in one session. */
   calls_in_flight: number;
   /** Illegal messages before the plugin's worker is killed. */
@@ -30,8 +34,14 @@ export interface Limits {
   heap_mb: number;
   /** Megabytes of memory for one warden process with all it holds. */
   rss_mb: number;
+  /** Files, pipes and sockets that one warden process may have open, where the system can limit it. */
+  open_files: number;
   /** Time a warden may run a core without pause. */
   cpu_burst_ms: number;
+  /** Processor time of one session, its share of what its warden used. */
+  cpu_ms: number;
+  /** Sessions of one plugin at once, running and waiting. */
+  sessions: number;
   /** Sessions on one worker thread. */
   sessions_per_worker: number;
   /** Worker threads of one plugin. */
@@ -42,8 +52,14 @@ export interface Limits {
   sessions_before_recycle: number;
   /** Child processes of one session. */
   children: number;
+  /** Programs that one session may start in a minute. */
+  child_starts_per_minute: number;
+  /** Open streams of one session: outputs of programs and bodies of responses. */
+  streams: number;
   /** Bytes of one file read or written for an adapter. */
   file_bytes: number;
+  /** Bytes of all temporary files of one session. */
+  temp_bytes: number;
   /** Entries of one folder listing for an adapter. */
   dir_entries: number;
   /** Bytes of one network response. */
@@ -72,6 +88,12 @@ export interface Limits {
   agent_grace_ms: number;
   /** From a polite end to SIGKILL for a warden. */
   warden_grace_ms: number;
+  /** Pause before the third start of a worker that crashes; each further one is twice as long. */
+  restart_backoff_ms: number;
+  /** Longest pause before a worker that crashes is started again. */
+  restart_backoff_max_ms: number;
+  /** Time without a crash after which pauses begin anew. */
+  restart_healthy_ms: number;
   /** Crashes within `quarantine_window_ms` that put a plugin in quarantine. */
   quarantine_crashes: number;
   quarantine_window_ms: number;
@@ -89,18 +111,26 @@ export const defaultLimits: Limits = {
   event_credit: 4096,
   events: 10_000_000,
   event_bytes_total: 4 * 1024 * 1024 * 1024,
+  events_per_second: 1_000_000,
+  messages_per_second: 100_000,
   calls_in_flight: 64,
   protocol_errors: 10,
   timers: 1024,
   heap_mb: 128,
   rss_mb: 1024,
+  open_files: 64,
   cpu_burst_ms: 30_000,
+  cpu_ms: 1_200_000,
+  sessions: 2000,
   sessions_per_worker: 8,
   workers: 2,
   queue: 1000,
   sessions_before_recycle: 5000,
   children: 4,
+  child_starts_per_minute: 240,
+  streams: 64,
   file_bytes: 16 * 1024 * 1024,
+  temp_bytes: 64 * 1024 * 1024,
   dir_entries: 10_000,
   response_bytes: 16 * 1024 * 1024,
   kv_bytes: 1024 * 1024,
@@ -115,6 +145,9 @@ export const defaultLimits: Limits = {
   teardown_timeout_ms: 1000,
   agent_grace_ms: 5000,
   warden_grace_ms: 1000,
+  restart_backoff_ms: 250,
+  restart_backoff_max_ms: 30_000,
+  restart_healthy_ms: 60_000,
   quarantine_crashes: 3,
   quarantine_window_ms: 300_000,
 };

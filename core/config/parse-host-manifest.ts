@@ -23,7 +23,7 @@ export function parseHostManifest(text: string, { file }: { file: string }): Hos
   const checked = hostManifestSchema.safeParse(parsed.value);
   const problems = checked.success ? [] : zodProblems(checked.error.issues, parsed, hostManifestJsonSchema());
   problems.push(...toolProblems(parsed));
-  if (!checked.success || problems.length > 0) throw problemsError("invalid_config", problems);
+  if (!checked.success || problems.length > 0) throw problemsError("invalid_config", problems.map(withoutSecret));
   const rest = detailProblems(checked.data, parsed);
   if (rest.length > 0) throw problemsError("invalid_config", rest);
   // The tools were checked against their own schema just now.
@@ -44,6 +44,23 @@ export function hostManifestProblem(
   const parsed = sources.get(manifest);
   const place = parsed?.locate(path, of) ?? { line: 1, column: 1 };
   return { file: parsed?.file ?? manifest.file ?? "host manifest", ...place, path: pathText(path), ...words };
+}
+
+/** Where a grant of this kind stands, or else what it would be added to; null for a manifest that a program made. */
+export function grantPlace(
+  manifest: HostManifest,
+  { pluginId, permission }: { pluginId: string; permission: string },
+): { file: string; line: number } | null {
+  const parsed = sources.get(manifest);
+  if (parsed === undefined) return null;
+  const list = Object.hasOwn(manifest.tools, pluginId) ? "tools" : "plugins";
+  const { line } = parsed.locate([list, pluginId, "grant", permission], "key");
+  return { file: manifest.file ?? parsed.file, line };
+}
+
+/** What stands where a reference to a secret should may be the secret itself. */
+function withoutSecret(problem: Problem): Problem {
+  return problem.path.startsWith("secrets") ? { ...problem, found: "something else" } : problem;
 }
 
 function toolProblems(parsed: ParsedYaml): Problem[] {

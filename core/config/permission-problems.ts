@@ -1,6 +1,6 @@
 import { parseArgumentPattern } from "../../plugin-sdk/argument-pattern.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
-import type { Permissions, RunPermission } from "../../plugin-sdk/permissions.ts";
+import type { Permissions, RunPermission, SecretPermission } from "../../plugin-sdk/permissions.ts";
 import { isAbsolute } from "../runtime/paths.ts";
 import { readNet } from "./net-address.ts";
 import { describeFound, type KeyPath, pathText, type Problem } from "./yaml-problems.ts";
@@ -38,21 +38,32 @@ const environmentName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 function* faults(permissions: Permissions): Generator<Fault> {
   for (const [index, run] of (permissions.run ?? []).entries()) yield* runFaults(run, ["run", index]);
-  yield* listFaults("read", permissions.read, isReadRoot, "workdir, data, plugin, config:<tool> or an absolute path");
-  yield* listFaults("write", permissions.write, isWriteRoot, "workdir, data, config:<tool> or an absolute path");
-  yield* listFaults("net", permissions.net, isNet, "host:port");
-  yield* listFaults("env", permissions.env, isName, "the name of an environment variable");
-  yield* listFaults("secrets", permissions.secrets, isName, "the name of a secret");
+  yield* listFaults("read", permissions.read, {
+    fits: isReadRoot,
+    expected: "workdir, data, plugin, config:<tool> or an absolute path",
+  });
+  yield* listFaults("write", permissions.write, {
+    fits: isWriteRoot,
+    expected: "workdir, data, config:<tool> or an absolute path",
+  });
+  yield* listFaults("net", permissions.net, { fits: isNet, expected: "host:port" });
+  yield* listFaults("env", permissions.env, { fits: isName, expected: "the name of an environment variable" });
+  for (const [index, secret] of (permissions.secrets ?? []).entries()) yield* secretFaults(secret, ["secrets", index]);
+}
+
+function* secretFaults({ name, env, hosts }: SecretPermission, path: KeyPath): Generator<Fault> {
+  if (!isName(name)) yield { path: [...path, "name"], expected: "the name of a secret", found: describeFound(name) };
+  yield* listFaults([...path, "env"], env, { fits: isName, expected: "the name of an environment variable" });
+  yield* listFaults([...path, "hosts"], hosts, { fits: isNet, expected: "host:port" });
 }
 
 function* listFaults(
-  kind: string,
+  kind: string | KeyPath,
   items: readonly string[] | undefined,
-  fits: (item: string) => boolean,
-  expected: string,
+  { fits, expected }: { fits(item: string): boolean; expected: string },
 ): Generator<Fault> {
   for (const [index, item] of (items ?? []).entries()) {
-    if (!fits(item)) yield { path: [kind, index], expected, found: describeFound(item) };
+    if (!fits(item)) yield { path: [...[kind].flat(), index], expected, found: describeFound(item) };
   }
 }
 

@@ -57,8 +57,8 @@ const badCharacter = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff\ud800
 export function parseYaml(text: string, options: ParseYamlOptions): ParsedYaml {
   const { file, maxBytes, code = "invalid_manifest" } = options;
   const lines = new LineCounter();
-  const fail: Fail = (offset, path, expected, found) => {
-    throw problemsError(code, [problemAt(lines, file, { offset, path, expected, found })]);
+  const fail: Fail = (offset, path, words) => {
+    throw problemsError(code, [problemAt(lines, file, { offset, path, ...words })]);
   };
   const body = text.startsWith("\ufeff") ? text.slice(1) : text;
   checkSize(body, maxBytes, fail);
@@ -79,13 +79,13 @@ interface Place {
   key: number;
   children: Map<string | number, Place>;
 }
-type Fail = (offset: number, path: KeyPath, expected: string, found: string) => never;
+type Fail = (offset: number, path: KeyPath, words: { expected: string; found: string }) => never;
 
 function checkSize(text: string, maxBytes: number, fail: Fail): void {
   // A UTF-16 unit is at most three bytes, so most texts need no count.
   if (text.length * 3 <= maxBytes) return;
   const bytes = text.length > maxBytes ? text.length : new TextEncoder().encode(text).length;
-  if (bytes > maxBytes) fail(0, [], `at most ${maxBytes} bytes`, `${text.length > maxBytes ? "more" : bytes}`);
+  if (bytes > maxBytes) fail(0, [], { expected: `at most ${maxBytes} bytes`, found: `${text.length > maxBytes ? "more" : bytes}` });
 }
 
 function checkCharacters(text: string, lines: LineCounter, fail: Fail): void {
@@ -93,7 +93,7 @@ function checkCharacters(text: string, lines: LineCounter, fail: Fail): void {
   if (!bad) return;
   lines.addNewLine(0);
   for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) lines.addNewLine(at + 1);
-  fail(bad.index, [], "printable characters", `U+${hex(bad[0])}`);
+  fail(bad.index, [], { expected: "printable characters", found: `U+${hex(bad[0])}` });
 }
 
 function hex(character: string): string {
@@ -120,7 +120,7 @@ function compose(text: string, { lines, fail, file, code }: ComposeOptions): Doc
   const documents = [...composer.compose(tokens, true, text.length)] as Document[];
   const document = documents[0]!;
   if (document.directives?.yaml.version !== "1.2") {
-    fail(Math.max(0, text.search(/^%YAML/m)), [], "YAML 1.2", `YAML ${document.directives?.yaml.version}`);
+    fail(Math.max(0, text.search(/^%YAML/m)), [], { expected: "YAML 1.2", found: `YAML ${document.directives?.yaml.version}` });
   }
   const faults = [...document.errors, ...document.warnings];
   if (faults.length > 0) {
@@ -133,7 +133,7 @@ function compose(text: string, { lines, fail, file, code }: ComposeOptions): Doc
     );
   }
   const second = documents[1];
-  if (second) fail(second.contents?.range?.[0] ?? text.length, [], "one document", "a second one");
+  if (second) fail(second.contents?.range?.[0] ?? text.length, [], { expected: "one document", found: "a second one" });
   return document;
 }
 
@@ -145,7 +145,7 @@ function checkDepth(root: CST.Token, fail: Fail): void {
     if (token.type === "document") {
       if (token.value) open.push({ token: token.value, depth });
     } else if ("items" in token) {
-      if (depth >= maxDepth) fail(token.offset, [], `at most ${maxDepth} levels of nesting`, "one more");
+      if (depth >= maxDepth) fail(token.offset, [], { expected: `at most ${maxDepth} levels of nesting`, found: "one more" });
       for (const item of token.items) {
         if (item.key) open.push({ token: item.key, depth: depth + 1 });
         if (item.value) open.push({ token: item.value, depth: depth + 1 });
@@ -178,9 +178,9 @@ class Walk {
   read(node: Node | null, path: KeyPath, key: number): Read {
     const offset = node?.range?.[0] ?? key;
     const place: Place = { offset, key, children: new Map() };
-    if (path.length > maxDepth) this.#fail(offset, path, `at most ${maxDepth} levels of nesting`, "one more");
+    if (path.length > maxDepth) this.#fail(offset, path, { expected: `at most ${maxDepth} levels of nesting`, found: "one more" });
     if (++this.#values > this.#options.maxBytes) {
-      this.#fail(offset, path, `at most ${this.#options.maxBytes} values`, "more, by way of aliases");
+      this.#fail(offset, path, { expected: `at most ${this.#options.maxBytes} values`, found: "more, by way of aliases" });
     }
     if (isAlias(node)) return this.#alias(node, path, key);
     if (isScalar(node) || isCollection(node)) this.#checkTag(node, path);
@@ -204,10 +204,10 @@ class Walk {
     const offset = node.range?.[0] ?? key;
     this.#aliases.add(node);
     const cap = this.#options.maxAliases;
-    if (this.#aliases.size > cap) this.#fail(offset, path, `at most ${cap} aliases`, "one more");
+    if (this.#aliases.size > cap) this.#fail(offset, path, { expected: `at most ${cap} aliases`, found: "one more" });
     const target = node.resolve(this.#document);
-    if (!target) return this.#fail(offset, path, `an anchor "${node.source}" before its alias`, "none");
-    if (this.#open.has(target)) this.#fail(offset, path, "no alias of what it stands in", `"*${node.source}"`);
+    if (!target) return this.#fail(offset, path, { expected: `an anchor "${node.source}" before its alias`, found: "none" });
+    if (this.#open.has(target)) this.#fail(offset, path, { expected: "no alias of what it stands in", found: `"*${node.source}"` });
     return this.read(target, path, key);
   }
 
@@ -216,7 +216,7 @@ class Walk {
     for (const { key: keyNode, value } of node.items) {
       const key = this.#key(keyNode, path, place.offset);
       const at = (keyNode as Node).range?.[0] ?? place.offset;
-      if (Object.hasOwn(object, key)) this.#fail(at, [...path, key], "each key once", `"${key}" a second time`);
+      if (Object.hasOwn(object, key)) this.#fail(at, [...path, key], { expected: "each key once", found: `"${key}" a second time` });
       const read = this.read(value as Node | null, [...path, key], at);
       object[key] = read.value;
       place.children.set(key, read.place);
@@ -226,19 +226,14 @@ class Walk {
 
   #key(node: unknown, path: KeyPath, offset: number): string {
     const at = (node as Node | null)?.range?.[0] ?? offset;
-    if (!isScalar(node)) return this.#fail(at, path, "a string as key", isAlias(node) ? "an alias" : "a list or map");
+    if (!isScalar(node)) return this.#fail(at, path, { expected: "a string as key", found: isAlias(node) ? "an alias" : "a list or map" });
     this.#checkTag(node, path);
     const key = node.value;
     if (typeof key !== "string") {
-      return this.#fail(
-        at,
-        path,
-        "a string as key (in quotes)",
-        key === null ? "nothing" : `${typeof key} ${String(key)}`,
-      );
+      return this.#fail(at, path, { expected: "a string as key (in quotes)", found: key === null ? "nothing" : `${typeof key} ${String(key)}` });
     }
-    if (key === "<<") this.#fail(at, path, "no merge keys", `"<<"`);
-    if (forbiddenKeys.includes(key)) this.#fail(at, path, "another name for a key", `"${key}"`);
+    if (key === "<<") this.#fail(at, path, { expected: "no merge keys", found: `"<<"` });
+    if (forbiddenKeys.includes(key)) this.#fail(at, path, { expected: "another name for a key", found: `"${key}"` });
     this.#checkText(key, path, at);
     return key;
   }
@@ -253,13 +248,13 @@ class Walk {
 
   #checkTag(node: { tag?: string; range?: [number, number, number] | null }, path: KeyPath): void {
     const known = node.tag === undefined || coreTags.includes(node.tag);
-    if (!known) this.#fail(node.range?.[0] ?? 0, path, "a tag of YAML's core schema", `"${node.tag}"`);
+    if (!known) this.#fail(node.range?.[0] ?? 0, path, { expected: "a tag of YAML's core schema", found: `"${node.tag}"` });
   }
 
   /** Escapes in quotes can spell what the file itself may not hold. */
   #checkText(text: string, path: KeyPath, offset: number): void {
     const bad = badCharacter.exec(text);
-    if (bad) this.#fail(offset, path, "printable characters", `an escaped U+${hex(bad[0])}`);
+    if (bad) this.#fail(offset, path, { expected: "printable characters", found: `an escaped U+${hex(bad[0])}` });
   }
 }
 

@@ -5,6 +5,7 @@ import type { SessionResult } from "../../plugin-sdk/result.ts";
 import type { MissingGrant } from "../broker/session-broker.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
 import type { Cursor } from "../journal/journal.ts";
+import type { CrashRecord } from "../pool/plugin-health.ts";
 import type { Plugin } from "../registry/plugin.ts";
 import type { RegistryProblem } from "../registry/registry.ts";
 import type { RegistrySettings } from "../registry/settle-plugin.ts";
@@ -17,6 +18,8 @@ export interface HostOptions {
   root?: string;
   /** Folder for the journal and all other state; default: XDG state. `null`: a temporary one, gone with the host. */
   stateDir?: string | null;
+  /** File of the secrets that `bulkhead secret set` keeps; default: below the XDG data folder. */
+  secretsFile?: string;
   /** Folder of the bundled plugins; `null`: none. Default: the package's own. */
   bundledDir?: string | null;
   /** Asks a person for a missing grant. Absent: denied. */
@@ -82,8 +85,12 @@ export interface Host {
    * author's own positions in `details.stack`
    */
   load(adapter: string): Promise<{ sha256: string }>;
+  /** Plugins that crashed too often and are stopped until they are released, with their crashes. */
+  quarantined(): Promise<CrashRecord[]>;
+  /** Lifts a plugin's quarantine and forgets its crashes, for all hosts of the state folder; false when it had none. */
+  release(id: string): Promise<boolean>;
   /** Asks an adapter whether its agent could run now. */
   probe(adapter: string): Promise<AvailabilityReport>;
-  /** Ends all sessions and workers, within a deadline whatever they do. */
+  /** Ends all sessions and workers, within 30 seconds whatever they do; what is late is logged and left behind. */
   close(): Promise<void>;
 }

@@ -5,15 +5,15 @@ import { toErrorData } from "../errors/to-error-data.ts";
 import { randomId } from "../runtime/hash.ts";
 import { join } from "../runtime/paths.ts";
 import { platform } from "../runtime/platform.ts";
-import type { PluginService } from "./plugin-service.ts";
-import { dataDirOf, permissionsFor, type SessionGround } from "./start-session.ts";
+import type { ServedPlugin } from "./served-plugin.ts";
+import { allowedIn, dataDirOf, type SessionGround } from "./start-session.ts";
 
 const check = TypeCompiler.Compile(availabilityReportSchema);
 const probeTimeoutMs = 30_000;
 
 /** Asks an adapter whether its agent could run now. What goes wrong on the way is an answer too: `unrunnable`. */
 export async function probe(
-  service: PluginService,
+  service: ServedPlugin,
   { ground, workdir }: { ground: SessionGround; workdir: string },
 ): Promise<AvailabilityReport> {
   try {
@@ -25,11 +25,14 @@ export async function probe(
 }
 
 async function ask(
-  { plugin, pool }: PluginService,
+  { plugin, pool }: ServedPlugin,
   { ground, workdir }: { ground: SessionGround; workdir: string },
 ): Promise<AvailabilityReport> {
+  // Nobody is asked for a grant by a probe.
+  const { askGrant: _, ...unattended } = ground;
   const { claim, writeLog } = ground;
   const sessionId = `probe-${randomId()}`;
+  const { effective, secrets, redactor } = await allowedIn(unattended, { plugin, workdir });
   const broker = createSessionBroker({
     sessionId,
     pluginId: plugin.id,
@@ -37,10 +40,14 @@ async function ask(
     pluginDir: plugin.folder,
     dataDir: dataDirOf(claim, plugin),
     tempDir: join(claim.folder, "scratch", sessionId),
-    protectedPaths: [claim.root],
-    permissions: permissionsFor(plugin, { workdir, claim }),
+    ...ground.guarded(),
+    permissions: effective,
+    secrets,
+    redactor,
+    grantPlace: (permission) => ground.grantPlace(plugin.id, permission),
     requestEnv: {},
     limits: plugin.limits,
+    children: ground.children,
     emit: () => {},
     writeLog: (record) => writeLog({ ...record, plugin_id: plugin.id }),
     waitForAnswer: () => Promise.resolve(null),
@@ -61,7 +68,7 @@ async function ask(
   clearTimeout(timer);
   place.release();
   await broker.close();
-  if ("error" in end) return { availability: "unrunnable", reason: end.error.message };
-  if (check.Check(end.value)) return end.value;
+  if ("error" in end) return { availability: "unrunnable", reason: redactor?.text(end.error.message) ?? end.error.message };
+  if (check.Check(end.value)) return redactor?.value(end.value) ?? end.value;
   return { availability: "unrunnable", reason: "The adapter's isAvailable() gave no availability." };
 }

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
-import { mkdir, open, readFile, realpath, rm } from "../runtime/files.ts";
+import { mkdir, open, readFile, realpath, rm, stat } from "../runtime/files.ts";
 import { join } from "../runtime/paths.ts";
 import { pid } from "../runtime/platform.ts";
 import { processIsAlive } from "../runtime/process-alive.ts";
@@ -23,7 +23,7 @@ const most = 64;
  */
 export async function claimState(stateDir: string): Promise<StateClaim> {
   for (let number = 1; number <= most; number++) {
-    const part = join(stateDir, `host-${number}`);
+    const part = partOf(stateDir, number);
     try {
       await mkdir(part, { recursive: true, mode: 0o700 });
     } catch (cause) {
@@ -32,17 +32,43 @@ export async function claimState(stateDir: string): Promise<StateClaim> {
         cause,
       });
     }
-    const lock = join(part, "lock");
-    if (!(await take(lock)) && !((await isStale(lock)) && (await retake(lock)))) continue;
-    return {
-      root: await realpath(stateDir),
-      folder: await realpath(part),
-      release: () => rm(lock, { force: true }),
-    };
+    const claim = await claimPart(stateDir, part);
+    if (claim !== null) return claim;
   }
   throw new BulkheadError("busy", `${most} hosts use the state folder "${stateDir}" already.`, {
     hint: "Stop one, or name another folder with --state-dir.",
   });
+}
+
+/**
+ * Takes the parts one after the other that hosts which are gone have left behind, in which `isLeft` finds something to
+ * do. The caller releases each.
+ */
+export async function* claimLeftParts(
+  stateDir: string,
+  isLeft: (folder: string) => Promise<boolean>,
+): AsyncGenerator<StateClaim, void, void> {
+  for (let number = 1; number <= most; number++) {
+    const part = partOf(stateDir, number);
+    if (!(await isLeft(part))) continue;
+    const claim = await claimPart(stateDir, part);
+    if (claim !== null) yield claim;
+  }
+}
+
+function partOf(stateDir: string, number: number): string {
+  return join(stateDir, `host-${number}`);
+}
+
+/** Null while a living host has it. */
+async function claimPart(stateDir: string, part: string): Promise<StateClaim | null> {
+  const lock = join(part, "lock");
+  if (!(await take(lock)) && !(await retake(lock))) return null;
+  return {
+    root: await realpath(stateDir),
+    folder: await realpath(part),
+    release: () => rm(lock, { force: true }),
+  };
 }
 
 async function take(lock: string): Promise<boolean> {
@@ -65,12 +91,28 @@ async function isStale(lock: string): Promise<boolean> {
     const start = "start" in holder ? holder.start : null;
     return start !== null && processStart(holder.pid) !== start;
   } catch {
-    // Being written at this moment, or gone: the next part is free in any case.
-    return false;
+    // Being written at this moment, or gone: the next part is free in any case. A host that was killed over the
+    // writing has left it so for long.
+    return await isOld(lock);
   }
 }
 
+/** Takes a lock from a host that is gone. Of several hosts that try it at once one may, or one would take the other's. */
 async function retake(lock: string): Promise<boolean> {
-  await rm(lock, { force: true });
-  return await take(lock);
+  if (!(await isStale(lock))) return false;
+  const guard = `${lock}.taking`;
+  if (await isOld(guard)) await rm(guard, { force: true });
+  if (!(await take(guard))) return false;
+  try {
+    if (!(await isStale(lock))) return false;
+    await rm(lock, { force: true });
+    return await take(lock);
+  } finally {
+    await rm(guard, { force: true });
+  }
+}
+
+async function isOld(file: string): Promise<boolean> {
+  const info = await stat(file).catch(() => null);
+  return info !== null && Date.now() - info.mtimeMs > 10_000;
 }

@@ -1,6 +1,5 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
-import { createEnvelopeWriter } from "./envelope-text.ts";
 import type { Cursor, JournalBatch } from "./journal.ts";
 
 /** One batch as a journal keeps it. */
@@ -11,9 +10,20 @@ export interface JournalRow {
   first_gseq: number;
   last_gseq: number;
   count: number;
-  /** The envelopes, one line of JSON each. */
+  /** It holds the session's first event. */
+  opens: boolean;
+  /** It holds the session's last event. */
+  closes: boolean;
+  /** The envelopes as JSON: a list of runs, see {@link rowOf}. */
   body: string;
 }
+
+/**
+ * Envelopes that differ in their events and in their numbers alone, which rise by one. `seq` and `gseq` are those of
+ * the first. All but a few envelopes of a busy session stand in long runs, so that hardly more than the events is
+ * written: a third of the bytes and of the time.
+ */
+type Run = Omit<Envelope, "event"> & { events: Envelope["event"][] };
 
 /**
  * A batch as a row.
@@ -25,15 +35,16 @@ export function rowOf({ session_id, envelopes }: JournalBatch, after: Cursor): J
   const first = envelopes[0];
   const last = envelopes.at(-1);
   if (first === undefined || last === undefined) return null;
-  const write = createEnvelopeWriter();
-  const lines: string[] = [];
+  const runs: Run[] = [];
+  let run: Run | null = null;
   let previous = after;
   for (const envelope of envelopes) {
     if (!(envelope.gseq > previous) || envelope.session_id !== session_id) {
       throw orderError(envelope, { session_id, previous });
     }
     previous = envelope.gseq;
-    lines.push(write(envelope));
+    if (run === null || !continues(run, envelope)) runs.push(run = beginRun(envelope));
+    run.events.push(envelope.event);
   }
   return {
     session_id,
@@ -42,15 +53,51 @@ export function rowOf({ session_id, envelopes }: JournalBatch, after: Cursor): J
     first_gseq: first.gseq,
     last_gseq: last.gseq,
     count: envelopes.length,
-    body: lines.join("\n"),
+    opens: first.seq === 1,
+    closes: last.event.type === "session_ended",
+    body: JSON.stringify(runs),
   };
 }
 
-/** The envelopes of a row's body after a cursor. */
+/**
+ * The envelopes of a row's body after a cursor.
+ * @throws {Error} for a body that `rowOf` did not write
+ */
 export function envelopesAfter(body: string, after: Cursor): Envelope[] {
-  // JSON has no bare line end within a value, so one parse does for all lines. What is read, `rowOf` has written.
-  const envelopes = JSON.parse(`[${body.replaceAll("\n", ",")}]`) as Envelope[];
-  return (envelopes[0]?.gseq ?? 0) > after ? envelopes : envelopes.filter((envelope) => envelope.gseq > after);
+  const envelopes: Envelope[] = [];
+  for (const { events, seq, gseq, v, ...rest } of runsOf(body)) {
+    for (let at = Math.max(0, after - gseq + 1); at < events.length; at++) {
+      envelopes.push({ v, seq: seq + at, gseq: gseq + at, ...rest, event: events[at]! });
+    }
+  }
+  return envelopes;
+}
+
+function runsOf(body: string): Run[] {
+  const runs: unknown = JSON.parse(body);
+  if (Array.isArray(runs) && runs.every(isRun)) return runs;
+  throw new TypeError("an entry is damaged");
+}
+
+/** Enough for the numbers to be right; what the events hold was checked before it was written. */
+function isRun(value: unknown): value is Run {
+  return typeof value === "object" && value !== null && "events" in value && Array.isArray(value.events) &&
+    "seq" in value && Number.isSafeInteger(value.seq) && "gseq" in value && Number.isSafeInteger(value.gseq);
+}
+
+function beginRun({ event: _, ...head }: Envelope): Run {
+  return { ...head, events: [] };
+}
+
+/** A field that is not compared here must not differ between the envelopes of one session. */
+function continues(run: Run, { v, seq, gseq, ts, attempt, adapter, source, synthetic }: Envelope): boolean {
+  const at = run.events.length;
+  return seq === run.seq + at && gseq === run.gseq + at && ts === run.ts && source === run.source &&
+    synthetic === run.synthetic && attempt === run.attempt && v === run.v && isSame(adapter, run.adapter);
+}
+
+function isSame(one: Envelope["adapter"], other: Envelope["adapter"]): boolean {
+  return one === other || (one.id === other.id && one.version === other.version);
 }
 
 function orderError(

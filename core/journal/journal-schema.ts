@@ -20,6 +20,12 @@ const migrations: readonly string[] = [
   CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), last_gseq INTEGER NOT NULL) STRICT;
   INSERT INTO state VALUES (1, 0);
   `,
+  `
+  CREATE TABLE open_session (session_id TEXT PRIMARY KEY, first_gseq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE INDEX open_session_by_age ON open_session (first_gseq);
+  INSERT INTO open_session SELECT session_id, min(first_gseq) FROM batch GROUP BY session_id
+    HAVING sum(instr(body, '{"type":"session_ended",') > 0) = 0;
+  `,
 ];
 
 /**

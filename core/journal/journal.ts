@@ -34,6 +34,12 @@ export interface Journal {
    * @throws {BulkheadError} `journal_error`
    */
   read(options: ReadOptions): Promise<Envelope[]>;
+  /**
+   * Sessions that have begun and have no `session_ended`, the oldest first. A journal counts them as it is written, so
+   * that asking costs nothing however long it is.
+   * @throws {BulkheadError} `journal_error`
+   */
+  openSessions(): Promise<string[]>;
   /** Writes what was appended and closes. What is called afterwards rejects with `journal_error`. */
   close(): Promise<void>;
 }

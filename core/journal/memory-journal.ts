@@ -19,6 +19,7 @@ class MemoryJournal implements Journal {
   #bytes = 0;
   #lastGseq = 0;
   #isClosed = false;
+  readonly #open = new Set<string>();
 
   constructor(limits: JournalLimits) {
     this.#limits = limits;
@@ -35,6 +36,8 @@ class MemoryJournal implements Journal {
     this.#rows.push(row);
     this.#bytes += row.body.length;
     this.#lastGseq = row.last_gseq;
+    if (row.opens) this.#open.add(row.session_id);
+    if (row.closes) this.#open.delete(row.session_id);
     this.#dropOldest();
   }
 
@@ -43,6 +46,11 @@ class MemoryJournal implements Journal {
     await new Promise<void>(onNextTurn);
     if (this.#isClosed) throw closedError();
     return readPage(options, { limits: this.#limits, findRow: (after, sessionId) => this.#findRow(after, sessionId) });
+  }
+
+  async openSessions(): Promise<string[]> {
+    if (this.#isClosed) throw closedError();
+    return [...this.#open];
   }
 
   async close(): Promise<void> {

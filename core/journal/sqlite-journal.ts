@@ -103,6 +103,15 @@ class SqliteJournal implements Journal {
     }
   }
 
+  async openSessions(): Promise<string[]> {
+    if (this.#closing !== null) throw closedError();
+    try {
+      return this.#statements.findOpen();
+    } catch (error) {
+      throw journalError(`Cannot read the journal "${this.#file}"`, error);
+    }
+  }
+
   close(): Promise<void> {
     return this.#closing ??= this.#close();
   }

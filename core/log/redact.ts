@@ -1,15 +1,77 @@
+import { secretForms } from "./secret-forms.ts";
+import { indexForms, SecretScanner } from "./secret-scanner.ts";
+
 /** A value that must not be shown, and what it is called. */
 export interface Secret {
   name: string;
   value: string;
 }
 
+/** Takes secrets out of text that comes in parts; a secret may be split over any of them. */
+export interface StreamRedactor {
+  /** Takes the next part and gives what is settled: less than came, when its end may begin a secret. */
+  push(text: string): string;
+  /** No more comes: gives the rest. */
+  end(): string;
+}
+
+/** Takes the secrets of one session out of all it says. */
+export interface Redactor {
+  /** The text with every secret, in any of its forms, replaced by `[redacted NAME]`. */
+  text(text: string): string;
+  /** JSON with every text in it redacted, keys too; the value itself where there was nothing to redact. */
+  value<T>(value: T): T;
+  stream(): StreamRedactor;
+}
+
 /** Values shorter than this are not redacted: they would hit ordinary words. In characters. */
 export const shortestSecret = 8;
 
-/** The text with every secret's value replaced by `[redacted NAME]`, longest values first. */
-export function redact(text: string, secrets: readonly Secret[]): string {
+/** Nesting at which a value is cut off rather than followed: deeper, the stack would end first. */
+const maxDepth = 256;
+
+/** Makes the redactor of some secrets; null when there is nothing to redact, so that the common case costs nothing. */
+export function createRedactor(secrets: readonly Secret[]): Redactor | null {
   const known = secrets.filter(({ value }) => value.length >= shortestSecret);
-  const longestFirst = known.sort((a, b) => b.value.length - a.value.length);
-  return longestFirst.reduce((shown, { name, value }) => shown.replaceAll(value, `[redacted ${name}]`), text);
+  if (known.length === 0) return null;
+  const sought = known.flatMap(({ name, value }) =>
+    secretForms(value).map((form) => ({ form, label: `[redacted ${name}]` }))
+  );
+  const index = indexForms(sought);
+  const text = (whole: string) => {
+    if (whole.length < shortestSecret) return whole;
+    const scanner = new SecretScanner(index);
+    return scanner.push(whole) + scanner.end();
+  };
+  return {
+    text,
+    // What comes out has the shape of what went in: only texts are replaced, by texts.
+    value: <T>(value: T) => redactValue(value, { text, depth: 0 }) as T,
+    stream: () => new SecretScanner(index),
+  };
+}
+
+/** The text with every secret's value, in any form, replaced by `[redacted NAME]`. */
+export function redact(text: string, secrets: readonly Secret[]): string {
+  return createRedactor(secrets)?.text(text) ?? text;
+}
+
+interface Work {
+  text(text: string): string;
+  depth: number;
+}
+
+function redactValue(value: unknown, { text, depth }: Work): unknown {
+  if (typeof value === "string") return text(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth === maxDepth) return "[redacted: nested too deeply]";
+  const deeper = { text, depth: depth + 1 };
+  if (Array.isArray(value)) {
+    const items = value.map((item: unknown) => redactValue(item, deeper));
+    return items.some((item, index) => item !== value[index]) ? items : value;
+  }
+  const entries = Object.entries(value);
+  const redacted = entries.map(([key, item]) => [text(key), redactValue(item, deeper)] as const);
+  const changed = redacted.some(([key, item], index) => key !== entries[index]![0] || item !== entries[index]![1]);
+  return changed ? Object.fromEntries(redacted) : value;
 }

@@ -12,8 +12,13 @@ export interface LaneTransport {
   /** Takes each frame's payload, a view that is valid during the call. A throw condemns the lane. */
   onPayload(take: (payload: Uint8Array) => void): void;
   readonly ended: Promise<LaneEnd>;
-  /** Ends the thread, and what contains it when the thread alone cannot be ended. */
-  kill(why: string): void;
+  /** Processor time that the thread has used so far, as well as it is known; null where it cannot be measured. */
+  cpuMs(): number | null;
+  /**
+   * Ends the thread, and what contains it when the thread alone cannot be ended. `gently` says that the thread is not
+   * known to be stuck.
+   */
+  kill(why: string, options: { gently: boolean }): void;
 }
 
 /** What contains a plugin's worker threads. */
@@ -21,6 +26,8 @@ export interface Container {
   openLane(): LaneTransport;
   /** Process id of the warden; null when the threads live in the host. */
   readonly pid: number | null;
+  /** True when it is being killed or is dead, and serves nobody any more. */
+  readonly condemned: boolean;
   /** Settles when nothing of it is left. */
   readonly ended: Promise<void>;
   /** Ends all of it. Never takes longer than its grace. */

@@ -3,6 +3,7 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { AgentConfig } from "../../plugin-sdk/context.ts";
 import { errorFromData, type ErrorData } from "../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
+import { isShallow } from "../channel/depth.ts";
 import { guestMessageSchemas } from "../channel/message-schemas.ts";
 import { MessageReader, sendText } from "../channel/messages.ts";
 import {
@@ -10,11 +11,13 @@ import {
   type DoneMessage,
   type GuestMessage,
   type HostMessage,
+  maxYieldedArray,
   protocolVersion,
   type SessionFacts,
 } from "../channel/protocol.ts";
 import type { Limits } from "../config/limits.ts";
 import { toErrorData } from "../errors/to-error-data.ts";
+import { TokenBucket } from "./token-bucket.ts";
 import type { LaneEnd, LaneTransport } from "./lane-transport.ts";
 
 const checks = new Map(
@@ -27,8 +30,11 @@ export interface EntryOptions {
   request: SessionRequest | null;
   config: AgentConfig;
   facts: SessionFacts;
-  /** Takes a batch of what the adapter yielded, unchecked. Give credit back with {@link Entry.addCredit}. */
-  onEvents(events: unknown[]): void;
+  /**
+   * Takes a batch of what the adapter yielded, unchecked, with the bytes it came in. Give credit back with
+   * {@link Entry.addCredit}.
+   */
+  onEvents(events: unknown[], bytes: number): void;
   /** Does a broker operation. */
   onCall(operation: string, args: unknown): Promise<unknown>;
 }
@@ -48,6 +54,9 @@ interface LiveEntry {
   options: EntryOptions;
   end(end: EntryEnd): void;
   calls: number;
+  /** Events it may still send; an array may overdraw it. */
+  credit: number;
+  cpuMs: number;
 }
 
 /** What a lane serves. */
@@ -65,25 +74,35 @@ export class Lane {
   readonly #entries = new Map<number, LiveEntry>();
   readonly #loaded: Promise<void>;
   #settleLoad!: (error?: ErrorData) => void;
+  #isLoaded = false;
   #nextSid = 1;
   #served = 0;
   #protocolErrors = 0;
   #pings = 0;
+  /** Bytes of the message that is coming in, which may be in parts. */
+  #messageBytes = 0;
+  readonly #rate: TokenBucket;
+  #cpuMs = 0;
   #unanswered: { n: number; at: number } | null = null;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #end: LaneEnd | null = null;
   #killReason: { code: ErrorData["code"]; message: string } | null = null;
   /** Settles when the thread is gone. */
   readonly ended: Promise<LaneEnd>;
+  /** Settles when it serves nobody any more; its thread may still be dying. */
+  readonly over: Promise<void>;
+  #settleOver!: () => void;
 
   constructor(transport: LaneTransport, options: LaneOptions) {
     this.#transport = transport;
     this.#options = options;
     this.#messages = new MessageReader(options.limits.message_bytes);
+    this.#rate = new TokenBucket(options.limits.messages_per_second, performance.now());
     this.#loaded = new Promise((resolve, reject) => {
       this.#settleLoad = (error) => error ? reject(errorFromData(error)) : resolve();
     });
     this.#loaded.catch(() => {});
+    this.over = new Promise((resolve) => (this.#settleOver = resolve));
     transport.onPayload((payload) => this.#take(payload));
     this.ended = transport.ended.then((end) => this.#close(end));
     this.#load();
@@ -103,9 +122,10 @@ export class Lane {
     return this.#end === null && this.#killReason === null;
   }
 
-  /** True when the host itself ended the worker for no fault of the plugin. */
-  get orderly(): boolean {
-    return this.#killReason?.code === "host_closed";
+  /** How the worker failed; null while it lives, and when the host itself ended it for no fault of the plugin. */
+  get crash(): ErrorData | null {
+    if (this.alive || this.#killReason?.code === "host_closed") return null;
+    return this.#lostEnd().error;
   }
 
   /** Resolves when the plugin's script is evaluated and its adapter is whole; rejects with why not. */
@@ -123,14 +143,17 @@ export class Lane {
     if (!this.alive) {
       end(this.#lostEnd());
     } else {
-      this.#entries.set(sid, { options, end, calls: 0 });
+      this.#entries.set(sid, { options, end, calls: 0, credit: limits.event_credit, cpuMs: 0 });
       const { call, request, config, facts } = options;
       this.#send({ type: "open", sid, call, request, config, facts, credit: limits.event_credit });
     }
     return {
       ended,
       addCredit: (events) => {
-        if (this.#entries.has(sid)) this.#send({ type: "credit", sid, events });
+        const entry = this.#entries.get(sid);
+        if (!entry) return;
+        entry.credit += events;
+        this.#send({ type: "credit", sid, events });
       },
       cancel: (error) => this.#cancel(sid, error),
     };
@@ -141,10 +164,11 @@ export class Lane {
     if (this.#killReason || this.#end) return;
     this.#killReason = { code, message };
     clearInterval(this.#heartbeat);
+    this.#settleOver();
     // Nobody waits for a dying thread: its entries end now.
     this.#endEntries();
     this.#settleLoad({ code, message });
-    this.#transport.kill(message);
+    this.#transport.kill(message, { gently: code === "host_closed" });
   }
 
   #load(): void {
@@ -178,11 +202,26 @@ export class Lane {
   #beat(): void {
     const { heartbeat_timeout_ms } = this.#options.limits;
     const now = performance.now();
+    this.#chargeCpu();
     if (!this.#unanswered) {
       this.#unanswered = { n: ++this.#pings, at: now };
       this.#send({ type: "ping", n: this.#pings });
     } else if (now - this.#unanswered.at >= heartbeat_timeout_ms) {
       this.kill("unresponsive", `The plugin's worker did not answer for ${heartbeat_timeout_ms} ms.`);
+    }
+  }
+
+  /** Each entry bears its share of what the thread used since the last time. */
+  #chargeCpu(): void {
+    const used = this.#transport.cpuMs() ?? 0;
+    const share = (used - this.#cpuMs) / Math.max(this.#entries.size, 1);
+    const { cpu_ms } = this.#options.limits;
+    this.#cpuMs = used;
+    for (const [sid, entry] of this.#entries) {
+      entry.cpuMs += share;
+      if (entry.cpuMs <= cpu_ms) continue;
+      this.#cancel(sid, { code: "limit_exceeded", message: `The session used more than ${cpu_ms} ms of processor time.` });
+      entry.cpuMs = -Infinity;
     }
   }
 
@@ -198,35 +237,56 @@ export class Lane {
 
   #take(payload: Uint8Array): void {
     if (!this.alive) return;
+    const { messages_per_second } = this.#options.limits;
+    if (this.#rate.take(1, performance.now()) > 0) {
+      return this.kill("protocol_violation", `The plugin's worker sent more than ${messages_per_second} messages in a second.`);
+    }
     let message: unknown;
     try {
+      this.#messageBytes += payload.length;
       const received = this.#messages.read(payload);
       if (!received) return;
       message = received.message;
     } catch (error) {
       return this.kill("protocol_violation", error instanceof Error ? error.message : "A message could not be read.");
     }
-    const type = typeof message === "object" && message !== null && "type" in message ? String(message.type) : "";
-    if (!checks.get(type)?.Check(message)) return this.#illegal();
-    this.#dispatch(message as Exclude<GuestMessage, { type: "part" }>);
+    const bytes = this.#messageBytes;
+    this.#messageBytes = 0;
+    const type = typeof message === "object" && message !== null && "type" in message ? message.type : undefined;
+    if (typeof type !== "string" || !checks.get(type)?.Check(message)) return this.#illegal();
+    this.#dispatch(message as Exclude<GuestMessage, { type: "part" }>, bytes);
   }
 
-  #dispatch(message: Exclude<GuestMessage, { type: "part" }>): void {
+  #dispatch(message: Exclude<GuestMessage, { type: "part" }>, bytes: number): void {
     switch (message.type) {
       case "events": {
         const entry = this.#entries.get(message.sid);
-        return entry ? entry.options.onEvents(message.events) : this.#afterEnd(message.sid);
+        // The guest alone ends an entry, and sends nothing for it afterwards.
+        if (!entry) return this.#illegal();
+        entry.credit -= message.events.length;
+        if (entry.credit < -maxYieldedArray) {
+          return this.kill("protocol_violation", "The plugin's worker sent events without credit.");
+        }
+        return entry.options.onEvents(message.events, bytes);
       }
       case "call":
         return this.#call(message);
       case "done":
-        return this.#done(message);
+        return this.#fits(message) ? this.#done(message) : this.#illegal();
       case "loaded":
+        if (this.#isLoaded) return this.#illegal();
+        this.#isLoaded = true;
+        if (message.protocol !== protocolVersion) {
+          const versions = `${message.protocol} and not ${protocolVersion}`;
+          return this.kill("protocol_violation", `The plugin's worker speaks protocol ${versions}.`);
+        }
+        if (!this.#fits(message)) return this.kill("protocol_violation", "The worker's first message is nested too deeply.");
         return this.#settleLoad(message.error);
       case "failed":
         return this.kill(message.error.code, message.error.message);
       case "pong":
-        if (this.#unanswered?.n === message.n) this.#unanswered = null;
+        if (this.#unanswered?.n !== message.n) return this.#illegal();
+        this.#unanswered = null;
         return;
       default:
         message satisfies never;
@@ -235,11 +295,17 @@ export class Lane {
 
   #call({ sid, id, op, args }: Extract<GuestMessage, { type: "call" }>): void {
     const entry = this.#entries.get(sid);
-    if (!entry) return this.#afterEnd(sid);
-    const cap = this.#options.limits.calls_in_flight;
+    if (!entry) return this.#illegal();
+    const { calls_in_flight: cap, message_depth } = this.#options.limits;
     if (entry.calls >= cap) {
       const error = { code: "limit_exceeded" as const, message: `More than ${cap} calls are under way.` };
-      return this.#send({ type: "reply", sid, id, error });
+      this.#send({ type: "reply", sid, id, error });
+      // A guest of ours counts its own calls and never comes here.
+      return this.#illegal();
+    }
+    if (!this.#fits(args)) {
+      const message = `The arguments of a call are nested deeper than ${message_depth} levels.`;
+      return this.#send({ type: "reply", sid, id, error: { code: "invalid_request", message } });
     }
     entry.calls++;
     const settle = (reply: { value: unknown } | { error: ErrorData }) => {
@@ -254,14 +320,14 @@ export class Lane {
 
   #done({ sid, value, error }: DoneMessage): void {
     const entry = this.#entries.get(sid);
-    if (!entry) return this.#afterEnd(sid);
+    if (!entry) return this.#illegal();
     this.#entries.delete(sid);
     entry.end(error ? { error } : { value: value ?? null });
   }
 
-  /** What crosses an end on its way is no offence; a number never given is. */
-  #afterEnd(sid: number): void {
-    if (sid <= 0 || sid >= this.#nextSid) this.#illegal();
+  /** Whether a message's own levels and what it may hold are all there is: what is deeper overflows whoever writes it. */
+  #fits(part: unknown): boolean {
+    return isShallow(part, this.#options.limits.message_depth + 4);
   }
 
   #illegal(): void {
@@ -284,6 +350,7 @@ export class Lane {
   #close(end: LaneEnd): LaneEnd {
     this.#end = end;
     clearInterval(this.#heartbeat);
+    this.#settleOver();
     this.#endEntries();
     this.#settleLoad(this.#lostEnd().error);
     return end;

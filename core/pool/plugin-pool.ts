@@ -1,8 +1,13 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Limits } from "../config/limits.ts";
+import type { ChildLedger } from "../runtime/child-ledger.ts";
+import { probeOsWalls } from "../runtime/os-walls/probe.ts";
+import { osWallNames, type OsWallUses } from "../runtime/os-walls/os-wall.ts";
 import { Lane } from "./lane.ts";
 import type { Container } from "./lane-transport.ts";
+import { type CrashStore, PluginHealth } from "./plugin-health.ts";
 import { startProcessContainer } from "./process-container.ts";
+import { RestartBackoff } from "./restart-backoff.ts";
 import { startThreadContainer } from "./thread-container.ts";
 import { guestFile, wardenFile } from "./wall-files.ts";
 
@@ -11,8 +16,14 @@ export interface PoolOptions {
   pluginId: string;
   isolation: "process" | "thread";
   limits: Limits;
+  /** What the operator wants of the operating system's mechanisms. */
+  osWalls: OsWallUses;
   /** Gives the plugin's script; asked once for each container. */
   script(): Promise<string>;
+  /** Keeps the plugin's crashes over restarts of the host. */
+  crashes?: CrashStore;
+  /** Where wardens are written down. */
+  children?: ChildLedger;
 }
 
 /** A place on a worker, held for one entry. */
@@ -20,6 +31,11 @@ export interface Place {
   lane: Lane;
   /** Gives the place back; call it once, when the entry has ended. */
   release(): void;
+}
+
+interface Waiter {
+  take(place: Place): void;
+  refuse(error: BulkheadError): void;
 }
 
 /**
@@ -30,14 +46,21 @@ export class PluginPool {
   readonly #options: PoolOptions;
   #container: Promise<Container> | null = null;
   #lanes: Lane[] = [];
-  #held = new Map<Lane, number>();
-  #waiting: { take: (place: Place) => void; refuse: (error: BulkheadError) => void }[] = [];
+  /** Places given out; a dead worker's are given back after it is forgotten. */
+  #held = new WeakMap<Lane, number>();
+  #waiting: Waiter[] = [];
   #starting = 0;
-  #crashes: number[] = [];
-  #closed = false;
+  readonly #backoff: RestartBackoff;
+  /** Containers whose end was counted: all their workers die with them. */
+  readonly #counted = new WeakSet<Container>();
+  readonly #closing = new AbortController();
+  /** Its crashes, and whether it is in quarantine. */
+  readonly health: PluginHealth;
 
   constructor(options: PoolOptions) {
     this.#options = options;
+    this.#backoff = new RestartBackoff(options.limits);
+    this.health = new PluginHealth({ ...options, store: options.crashes });
   }
 
   /** Process id of the warden; null in thread mode or when none runs. */
@@ -52,40 +75,79 @@ export class PluginPool {
 
   /**
    * Waits for a place on a loaded worker.
-   * @param onQueued called with the position when the call has to wait in line
+   * @param onQueued called with the position when the call has to wait in line, and with the milliseconds until the
+   * next worker may be started after crashes
    * @throws {BulkheadError} `quarantined`, `busy`, `host_closed`, or why the plugin cannot be loaded
    */
-  async acquire(options: { signal?: AbortSignal; onQueued?: (position: number) => void } = {}): Promise<Place> {
-    this.#refuseIfStopped();
+  async acquire(
+    options: { signal?: AbortSignal; onQueued?: (position: number, waitMs: number) => void } = {},
+  ): Promise<Place> {
+    // A listener on a signal that has fired is never called: the call would stay in line.
+    options.signal?.throwIfAborted();
+    this.#refuseIfFull();
+    if (this.health.quarantined) await this.#refresh();
     const ready = this.#place();
     if (ready) return ready;
     const place = this.#wait(options);
-    if (!this.#startLane()) options.onQueued?.(this.#waiting.length);
+    const started = this.#startLane();
+    const waitMs = this.#backoff.waitMs(performance.now());
+    if (!started || waitMs > 0) options.onQueued?.(this.#waiting.length, waitMs);
     return await place;
   }
 
   /** Ends all workers; entries under way end with them. */
   async close(): Promise<void> {
-    this.#closed = true;
-    this.#refuseAll(new BulkheadError("host_closed", "The host is shutting down."));
+    this.#closing.abort();
+    this.#refuseAll(hostClosed());
     for (const lane of this.#lanes) lane.kill("host_closed", "The host is shutting down.");
     const container = await this.#container?.catch(() => null);
     await container?.close();
+    await this.health.settled();
   }
 
-  #refuseIfStopped(): void {
+  get #closed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  #refuseIfFull(): void {
     const { pluginId, limits } = this.#options;
-    if (this.#closed) throw new BulkheadError("host_closed", "The host is shutting down.");
-    const since = performance.now() - limits.quarantine_window_ms;
-    this.#crashes = this.#crashes.filter((at) => at > since);
-    if (this.#crashes.length >= limits.quarantine_crashes) {
-      throw new BulkheadError(
-        "quarantined",
-        `Plugin "${pluginId}" crashed ${this.#crashes.length} times within ${limits.quarantine_window_ms} ms and is in quarantine.`,
-      );
-    }
+    if (this.#closed) throw hostClosed();
     if (this.#waiting.length >= limits.queue) {
       throw new BulkheadError("busy", `All workers of plugin "${pluginId}" are busy and ${limits.queue} sessions wait already.`);
+    }
+  }
+
+  /** The operator may have lifted a quarantine, and another host may have set one. */
+  async #refresh(): Promise<void> {
+    if (await this.health.refresh()) this.#backoff.forget();
+    const refusal = this.health.refusal();
+    if (refusal) throw refusal;
+  }
+
+  #crashed(lane: Lane, container: Container): void {
+    const { crash } = lane;
+    if (crash === null || this.#counted.has(container)) return;
+    if (container.condemned) this.#counted.add(container);
+    this.#backoff.crashed(performance.now());
+    this.health.crashed(crash);
+    const refusal = this.health.refusal();
+    if (refusal) this.#refuseAll(refusal);
+  }
+
+  /** Waits until the next worker may be started. */
+  async #pause(): Promise<void> {
+    const { signal } = this.#closing;
+    for (let ms = this.#backoff.waitMs(performance.now()); ms > 0; ms = this.#backoff.waitMs(performance.now())) {
+      await new Promise<void>((resolve) => {
+        const done = () => {
+          clearTimeout(timer);
+          signal.removeEventListener("abort", done);
+          resolve();
+        };
+        const timer = setTimeout(done, ms);
+        signal.addEventListener("abort", done);
+      });
+      if (this.#closed) throw hostClosed();
     }
   }
 
@@ -131,38 +193,51 @@ export class PluginPool {
       if (!place) break;
       this.#waiting.shift()!.take(place);
     }
-    if (this.#waiting.length > 0) this.#startLane();
+    // One that is starting already will serve the first in line: a second would only crash as well where it does.
+    if (this.#waiting.length > this.#starting) this.#startLane();
   }
 
   /** Starts a worker if another is allowed; false when all there may be are there. */
   #startLane(): boolean {
     if (this.#closed || this.#lanes.length + this.#starting >= this.#options.limits.workers) return this.#starting > 0;
     this.#starting++;
+    const inLine = new Set(this.#waiting);
     void this.#openLane().then(
-      (lane) => {
+      () => {
         this.#starting--;
-        this.#lanes.push(lane);
         this.#serveWaiting();
       },
       (error: unknown) => {
         this.#starting--;
-        // Without a worker nobody in line can ever be served; with one they wait for it.
-        if (this.#lanes.length === 0) this.#refuseAll(error as BulkheadError);
+        if (this.health.quarantined) return this.#refuseAll(error as BulkheadError);
+        // With a worker in service they wait for it; without, who came later has a start of their own to wait for.
+        if (this.#lanes.length > 0) return;
+        this.#refuseAll(error as BulkheadError, this.#starting > 0 ? inLine : undefined);
       },
     );
     return true;
   }
 
-  async #openLane(): Promise<Lane> {
-    const { pluginId, limits } = this.#options;
-    const script = await this.#options.script();
-    const container = await this.#contain();
+  /** Starts a worker and, once it is loaded, takes it into service. */
+  async #openLane(): Promise<void> {
+    const { pluginId, limits, isolation } = this.#options;
+    // Probing takes a moment the first time, as making the script does.
+    const walls = isolation === "process" ? probeOsWalls() : null;
+    const [script] = await Promise.all([this.#options.script(), this.#refresh(), walls]);
+    await this.#pause();
+    const container = await this.#living();
+    const refusal = this.health.refusal();
+    if (refusal) throw refusal;
     const lane = new Lane(container.openLane(), { pluginId, script, limits });
-    void lane.ended.then(({ reason }) => {
+    let gone = false;
+    let serves = false;
+    void lane.over.then(() => this.#crashed(lane, container));
+    void lane.ended.then(() => {
+      gone = true;
       this.#lanes = this.#lanes.filter((other) => other !== lane);
       this.#held.delete(lane);
-      if (reason !== "closed" || !lane.orderly) this.#crashes.push(performance.now());
-      if (!this.#closed) this.#serveWaiting();
+      // One that was never loaded leaves the line to its failure: starting another here might go on for ever.
+      if (serves && !this.#closed) this.#serveWaiting();
     });
     try {
       await lane.loaded;
@@ -170,15 +245,29 @@ export class PluginPool {
       lane.kill("host_closed", "The plugin could not be loaded.");
       throw error;
     }
-    return lane;
+    // One that is gone already would hold a worker's place for ever.
+    if (gone) return;
+    this.#lanes.push(lane);
+    serves = true;
+  }
+
+  /** A container that serves: one may be dying for what others did on it. */
+  async #living(): Promise<Container> {
+    for (;;) {
+      // What were started now, nobody would end.
+      if (this.#closed) throw hostClosed();
+      const container = await this.#contain();
+      if (!container.condemned) return container;
+      await container.ended;
+    }
   }
 
   #contain(): Promise<Container> {
     if (this.#container) return this.#container;
-    const { isolation, limits } = this.#options;
+    const { isolation, limits, osWalls, children } = this.#options;
     const starting = isolation === "thread"
-      ? Promise.resolve(startThreadContainer(guestFile, limits))
-      : startProcessContainer(wardenFile, limits);
+      ? this.#startThread()
+      : startProcessContainer(wardenFile, { limits, osWalls, children });
     this.#container = starting;
     const forget = () => {
       if (this.#container === starting) this.#container = null;
@@ -187,9 +276,24 @@ export class PluginPool {
     return starting;
   }
 
-  #refuseAll(error: BulkheadError): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const { refuse } of waiting) refuse(error);
+  /** Nothing of the operating system stands around a thread of the host. */
+  async #startThread(): Promise<Container> {
+    const { pluginId, limits, osWalls } = this.#options;
+    const required = osWallNames.find((name) => osWalls[name] === "required");
+    if (required === undefined) return startThreadContainer(guestFile, limits);
+    throw new BulkheadError("unavailable", `Plugin "${pluginId}" requires the wall "${required}" and is to run in a thread.`, {
+      hint: `Set its isolation to process, or its os_walls.${required} to optional.`,
+    });
   }
+
+  /** Refuses all in line, or those of them that are meant. */
+  #refuseAll(error: BulkheadError, meant: ReadonlySet<Waiter> = new Set(this.#waiting)): void {
+    const refused = this.#waiting.filter((waiter) => meant.has(waiter));
+    this.#waiting = this.#waiting.filter((waiter) => !meant.has(waiter));
+    for (const { refuse } of refused) refuse(error);
+  }
+}
+
+function hostClosed(): BulkheadError {
+  return new BulkheadError("host_closed", "The host is shutting down.");
 }

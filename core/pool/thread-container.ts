@@ -8,7 +8,7 @@ import type { Container, LaneTransport } from "./lane-transport.ts";
  * can take the whole process with it.
  */
 export function startThreadContainer(guestFile: string, limits: Limits): Container {
-  const slots = new Slots({ guestFile, workers: limits.workers, heapMb: limits.heap_mb });
+  const slots = new Slots({ guestFile, heapMb: limits.heap_mb });
   let nextLane = 1;
   let finish!: () => void;
   const ended = new Promise<void>((resolve) => (finish = resolve));
@@ -30,10 +30,12 @@ export function startThreadContainer(guestFile: string, limits: Limits): Contain
           });
         },
         ended: slot.ended,
+        cpuMs: () => null,
         kill: () => void slot.terminate(limits.warden_grace_ms),
       };
     },
     pid: null,
+    condemned: false,
     ended,
     close: async () => {
       await slots.close(limits.warden_grace_ms);

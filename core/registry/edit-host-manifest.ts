@@ -91,13 +91,13 @@ function holdsAlready(
 ): boolean {
   if (permission === "kv") return granted.kv === true;
   const list: unknown = granted[permission];
-  return Array.isArray(list) && list.some((item: unknown) => item === target || isWholeProgram(item, target));
+  return Array.isArray(list) && list.some((item: unknown) => item === target || isWhole(item, target));
 }
 
-/** A grant of a program without arguments of its own is as wide as the manifest asks. */
-function isWholeProgram(item: unknown, target: string): boolean {
-  return typeof item === "object" && item !== null && "binary" in item && item.binary === target && !("args" in item) &&
-    !("env" in item);
+/** A grant of a program or secret that says nothing more is as wide as the manifest asks. */
+function isWhole(item: unknown, target: string): boolean {
+  if (typeof item !== "object" || item === null || Object.keys(item).length !== 1) return false;
+  return Object.values(item)[0] === target;
 }
 
 function isAliasNode(node: unknown): boolean {

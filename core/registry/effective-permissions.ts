@@ -1,6 +1,7 @@
-import type { PermissionLimits, Permissions, RunPermission } from "../../plugin-sdk/permissions.ts";
-import { coversPatterns, meetPatterns, withoutPatterns } from "./argument-set.ts";
+import type { PermissionLimits, Permissions, RunPermission, SecretPermission } from "../../plugin-sdk/permissions.ts";
+import { boundComparing, coversPatterns, meetPatterns, withoutPatterns } from "./argument-set.ts";
 import { meetNet } from "./net-set.ts";
+import { meetSecrets, widestSecrets, withoutSecrets } from "./secret-set.ts";
 import { holds, meetRoots, type Places, rootsOverlap } from "./root-set.ts";
 
 /** What effective permissions are worked out from. */
@@ -20,7 +21,8 @@ export interface PermissionSources {
 /**
  * Manifest ∩ grant ∩ request − deny. Never wider than any of them. What is denied takes away everything that
  * overlaps with it: a root that holds a denied one goes as a whole, since what is left of it has no name.
- * @throws {BulkheadError} `invalid_manifest` for an argument pattern that cannot be read
+ * @throws {BulkheadError} `invalid_manifest` for an argument pattern that cannot be read, and for patterns that take too
+ * long to compare
  */
 export function effectivePermissions(sources: PermissionSources): Permissions {
   const { requested, grant, deny, request = {}, places = {} } = sources;
@@ -28,7 +30,7 @@ export function effectivePermissions(sources: PermissionSources): Permissions {
     meet: (a: string, b: string) => meetRoots(a, b, places),
     within: (a: string, b: string) => holds(b, a, places),
   };
-  const lists = (["read", "write", "net", "env", "secrets"] as const).map((kind) => {
+  const lists = (["read", "write", "net", "env"] as const).map((kind) => {
     const algebra = kind === "read" || kind === "write" ? roots : kind === "net" ? net : names;
     const granted = meetLists(requested[kind] ?? [], grant[kind] ?? [], algebra);
     const narrowed = request[kind] === undefined ? granted : meetLists(granted, request[kind], algebra);
@@ -37,12 +39,14 @@ export function effectivePermissions(sources: PermissionSources): Permissions {
       : (a: string, b: string) => algebra.meet(a, b) !== null;
     return [kind, narrowed.filter((item) => !(deny[kind] ?? []).some((denied) => overlaps(item, denied)))] as const;
   });
-  const run = effectiveRun(sources);
+  const run = boundComparing(() => effectiveRun(sources));
+  const secrets = effectiveSecrets(sources);
   const limits = smallest([requested.limits, grant.limits, request.limits, deny.limits]);
   const kv = requested.kv === true && grant.kv === true && request.kv !== false && deny.kv !== true;
   return {
     ...(run.length > 0 ? { run } : {}),
     ...Object.fromEntries(lists.filter(([, items]) => items.length > 0)),
+    ...(secrets.length > 0 ? { secrets } : {}),
     ...(kv ? { kv } : {}),
     ...(Object.keys(limits).length > 0 ? { limits } : {}),
   };
@@ -71,6 +75,7 @@ function effectiveRun({ requested, grant, deny, request }: PermissionSources): R
     binary: entry.binary,
     args: listOrNone(entry.args),
     env: entry.env ?? [],
+    ...containmentOf([entry]),
   }));
   const granted = meetRuns(asked, grant.run ?? []);
   const narrowed = request?.run === undefined ? granted : meetRuns(granted, request.run);
@@ -84,6 +89,8 @@ interface FullRun {
   binary: string;
   args: string[];
   env: string[];
+  contain?: "workdir";
+  contain_net?: true;
 }
 
 function meetRuns(asked: readonly FullRun[], given: readonly RunPermission[]): FullRun[] {
@@ -92,8 +99,16 @@ function meetRuns(asked: readonly FullRun[], given: readonly RunPermission[]): F
       binary: ask.binary,
       args: meetPatterns(ask.args, give.args === undefined ? ask.args : listOrNone(give.args)),
       env: give.env === undefined ? ask.env : ask.env.filter((name) => give.env?.includes(name)),
+      ...containmentOf([ask, give]),
     }))
   ).filter((entry) => entry.args.length > 0);
+}
+
+/** The strictest of several: each may shut a program in, none may let it out. */
+function containmentOf(entries: readonly RunPermission[]): Pick<FullRun, "contain" | "contain_net"> {
+  const offline = entries.some((entry) => entry.contain_net === true);
+  const contained = offline || entries.some((entry) => entry.contain === "workdir");
+  return { ...(contained ? { contain: "workdir" } : {}), ...(offline ? { contain_net: true } : {}) };
 }
 
 /** An empty list of patterns allows the empty argument list, as none at all does. */
@@ -106,7 +121,7 @@ function withoutDenied(entry: FullRun, denied: readonly RunPermission[]): FullRu
   return denied.filter((deny) => deny.binary === entry.binary).reduce<FullRun>((left, deny) => {
     const whole = deny.args === undefined && deny.env === undefined;
     return {
-      binary: left.binary,
+      ...left,
       args: whole ? [] : deny.args === undefined ? left.args : withoutPatterns(left.args, listOrNone(deny.args)),
       env: left.env.filter((name) => !deny.env?.includes(name)),
     };
@@ -123,14 +138,23 @@ function widestRuns(entries: readonly FullRun[]): FullRun[] {
   );
 }
 
+/** What is not contained never covers what is: where both allow a run, the contained one is used. */
 function coversRun(wide: FullRun, narrow: FullRun): boolean {
+  if (narrow.contain !== undefined && wide.contain === undefined) return false;
+  if (narrow.contain_net && !wide.contain_net) return false;
   return wide.binary === narrow.binary && narrow.env.every((name) => wide.env.includes(name)) &&
     coversPatterns(wide.args, narrow.args);
 }
 
-function writeRun({ binary, args, env }: FullRun): RunPermission {
+function writeRun({ binary, args, env, ...containment }: FullRun): RunPermission {
   const onlyEmpty = args.length === 1 && args[0] === "";
-  return { binary, ...(onlyEmpty ? {} : { args }), ...(env.length > 0 ? { env } : {}) };
+  return { binary, ...(onlyEmpty ? {} : { args }), ...(env.length > 0 ? { env } : {}), ...containment };
+}
+
+function effectiveSecrets({ requested, grant, deny, request }: PermissionSources): SecretPermission[] {
+  const granted = meetSecrets(requested.secrets ?? [], grant.secrets ?? []);
+  const narrowed = request?.secrets === undefined ? granted : meetSecrets(granted, request.secrets);
+  return widestSecrets(withoutSecrets(narrowed, deny.secrets ?? []));
 }
 
 function smallest(all: readonly (PermissionLimits | undefined)[]): PermissionLimits {

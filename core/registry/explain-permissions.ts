@@ -1,11 +1,14 @@
-import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import type { Permissions, RunPermission } from "../../plugin-sdk/permissions.ts";
 import { meetPatterns } from "./argument-set.ts";
 import { effectivePermissions, type PermissionSources } from "./effective-permissions.ts";
 
 /** One permission and what became of it. */
 export interface ExplainedPermission {
   permission: "run" | "run_env" | "read" | "write" | "net" | "env" | "secrets" | "kv" | "limits";
-  /** A program with an argument pattern, a program with a name, a root, `host:port`, a name, or a limit. */
+  /**
+   * A program with an argument pattern, a program with a name, a root, `host:port`, a name, a secret with the variable
+   * or host that gets it, or a limit.
+   */
   target: string;
   requested: boolean;
   granted: boolean;
@@ -33,7 +36,7 @@ interface Atom {
 
 /** Permissions taken apart to the smallest pieces that can be granted. */
 function atoms(permissions: Permissions): Atom[] {
-  const lists = (["read", "write", "net", "env", "secrets"] as const).flatMap((kind) =>
+  const lists = (["read", "write", "net", "env"] as const).flatMap((kind) =>
     (permissions[kind] ?? []).map((target): Atom => ({ permission: kind, target, only: { [kind]: [target] } }))
   );
   const limits = Object.entries(permissions.limits ?? {}).map(([key, value]): Atom => ({
@@ -42,16 +45,31 @@ function atoms(permissions: Permissions): Atom[] {
     only: { limits: { [key]: value } },
   }));
   const kv: Atom[] = permissions.kv ? [{ permission: "kv", target: "kv", only: { kv: true } }] : [];
-  return [...(permissions.run ?? []).flatMap(runAtoms), ...lists, ...kv, ...limits];
+  const secrets = (permissions.secrets ?? []).flatMap(secretAtoms);
+  return [...(permissions.run ?? []).flatMap(runAtoms), ...lists, ...secrets, ...kv, ...limits];
 }
 
-function runAtoms({ binary, args, env }: NonNullable<Permissions["run"]>[number]): Atom[] {
+/** A name alone is a grant of whatever is asked for. */
+function secretAtoms({ name, env, hosts }: NonNullable<Permissions["secrets"]>[number]): Atom[] {
+  const atom = (target: string, rest: { env?: string[]; hosts?: string[] }): Atom => ({
+    permission: "secrets",
+    target,
+    only: { secrets: [{ name, ...rest }] },
+  });
+  if (env === undefined && hosts === undefined) return [atom(name, {})];
+  return [
+    ...(env ?? []).map((variable) => atom(`${name} in ${variable}`, { env: [variable] })),
+    ...(hosts ?? []).map((host) => atom(`${name} to ${host}`, { hosts: [host] })),
+  ];
+}
+
+function runAtoms({ binary, args, env, ...containment }: RunPermission): Atom[] {
   const patterns = (args === undefined || args.length === 0 ? [""] : args).map(sameForm);
   return [
     ...patterns.map((pattern): Atom => ({
       permission: "run",
       target: pattern === "" ? binary : `${binary} ${pattern}`,
-      only: { run: [{ binary, args: [pattern] }] },
+      only: { run: [{ binary, args: [pattern], ...containment }] },
     })),
     ...(env ?? []).map((name): Atom => ({
       permission: "run_env",
@@ -80,6 +98,7 @@ function explainRequested(atom: Atom, sources: PermissionSources): ExplainedPerm
   const allowed = targetsOf(effectivePermissions({ requested: only, grant, deny, places }));
   const effective = targetsOf(effectivePermissions({ requested: only, grant, deny, request, places }));
   const denied = targetsOf(effectivePermissions({ requested: only, grant: only, deny, places })).length === 0;
+  const shut = effectivePermissions({ requested: only, grant, deny, request, places }).run?.[0];
   const narrowed = effective.length !== 1 || effective[0] !== target;
   const why = granted.length === 0
     ? "The manifest asks for it and nobody granted it."
@@ -89,8 +108,13 @@ function explainRequested(atom: Atom, sources: PermissionSources): ExplainedPerm
     ? "It is granted, and this session's request leaves it out."
     : narrowed
     ? `It is allowed as far as ${effective.join(", ")}.`
-    : "It is asked for and granted.";
+    : `It is asked for and granted${containmentWords(shut)}.`;
   return { permission, target, requested: true, granted: granted.length > 0, denied, effective, why };
+}
+
+function containmentWords(run: RunPermission | undefined): string {
+  if (run?.contain === undefined) return "";
+  return `, contained in the working directory${run.contain_net ? " and without network" : ""}`;
 }
 
 function explainLimit({ permission, target, only }: Atom, sources: PermissionSources): ExplainedPermission {

@@ -3,6 +3,7 @@ import type { HostManifest } from "../config/host-manifest.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { hostManifestProblem } from "../config/parse-host-manifest.ts";
 import { problemsError } from "../config/yaml-problems.ts";
+import { defaultOsWallUses } from "../runtime/os-walls/os-wall.ts";
 import type { Plugin } from "./plugin.ts";
 import { requestedPermissions } from "./requested-permissions.ts";
 import { toolFaults } from "./tool-faults.ts";
@@ -43,5 +44,6 @@ export function inlineTool(manifest: HostManifest, id: string, root: string): Pl
     deny: {},
     config: {},
     limits: { ...defaultLimits, ...manifest.limits },
+    os_walls: { ...defaultOsWallUses, ...manifest.os_walls },
   };
 }

@@ -18,8 +18,14 @@ export interface JailOptions {
 /** Name of the one module of ours that a plugin may import. */
 export const sdkName = "bulkhead/plugin-sdk";
 
-/** Namespace of every module: with one of our own, the bundler reads no file and no source map by itself. */
+/** Namespace of every module: with one of our own, the bundler reads no file by itself. */
 export const moduleNamespace = "plugin";
+
+/**
+ * Ends every module. The bundler reads whatever file a comment names as its source map, wherever it lies, and heeds the
+ * last such comment: this one names none.
+ */
+const noSourceMap = "\n//# sourceMappingURL=none";
 
 /** Name of the entry that stands for a manifest, which has no code. */
 export const manifestEntry = "plugin.yaml";
@@ -104,7 +110,8 @@ class Jail {
     this.#bytes += file.size;
     if (this.#bytes > maxBytes) return { errors: [{ text: `Cannot bundle more than ${maxBytes} bytes of source.` }] };
     const loader = /\.[cm]?ts$/.test(name) ? "ts" : name.endsWith(".json") ? "json" : "js";
-    return { contents: await readFile(module.path, "utf8"), loader };
+    const text = await readFile(module.path, "utf8");
+    return { contents: loader === "json" ? text : `${text}${noSourceMap}`, loader };
   }
 
   async #entry(): Promise<OnResolveResult> {

@@ -1,6 +1,7 @@
 import type { Manifest } from "../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { Limits } from "../config/limits.ts";
+import type { OsWallUses } from "../runtime/os-walls/os-wall.ts";
 
 /** What contains a plugin's workers. */
 export type Isolation = "process" | "thread";
@@ -21,6 +22,8 @@ export interface Plugin {
   /** Values for the manifest's `config`, checked, defaults filled in. */
   config: Record<string, unknown>;
   limits: Limits;
+  /** What the operator wants of each mechanism of the operating system. */
+  os_walls: OsWallUses;
 }
 
 /** The one script of a plugin: what is hashed is what is evaluated. */

@@ -57,6 +57,11 @@ function* manifestFaults(manifest: Manifest): Generator<ManifestFault> {
   if (reservedIds.includes(id)) {
     yield { path: ["id"], expected: `an id other than ${reservedIds.join(", ")}`, found: describeFound(id) };
   }
+  for (const [index, { env = [], hosts = [] }] of (manifest.permissions?.secrets ?? []).entries()) {
+    if (env.length + hosts.length > 0) continue;
+    const expected = "env or hosts, which say where the secret may go";
+    yield { path: ["permissions", "secrets", index], expected, found: "neither" };
+  }
   if (valid(version) !== version) {
     yield { path: ["version"], expected: "a semantic version such as 1.0.0", found: describeFound(version) };
   }

@@ -1,8 +1,8 @@
 import { formatArgumentPattern } from "../../plugin-sdk/argument-pattern.ts";
 import { argumentPatterns, parseArguments, parseCommandTemplate } from "../../plugin-sdk/command-template.ts";
-import { envReferences } from "../../plugin-sdk/env-template.ts";
+import { envReferences, secretReferences } from "../../plugin-sdk/env-template.ts";
 import type { CliTool, Manifest } from "../../plugin-sdk/manifest.ts";
-import type { Permissions, RunPermission } from "../../plugin-sdk/permissions.ts";
+import type { Permissions, RunPermission, SecretPermission } from "../../plugin-sdk/permissions.ts";
 import { platform } from "../runtime/platform.ts";
 
 /**
@@ -16,10 +16,12 @@ export function requestedPermissions(manifest: Manifest): Permissions {
   const program = programOf(cli);
   const variables = hostVariables(cli);
   const env = [...new Set([...(asked.env ?? []), ...variables])];
+  const secrets = toolSecrets(cli);
   return {
     ...asked,
     run: [...(asked.run ?? []), ...(program ? [program] : [])],
     ...(env.length > 0 ? { env } : {}),
+    ...(secrets.length > 0 ? { secrets: [...(asked.secrets ?? []), ...secrets] } : {}),
   };
 }
 
@@ -33,6 +35,18 @@ export function cliBinary(cli: CliTool): string | null {
 /** Names of the host's variables that a tool's `env_vars` fill in with `${NAME}`. */
 export function hostVariables(cli: CliTool): string[] {
   return [...new Set(Object.values(cli.env_vars ?? {}).flatMap(envReferences))];
+}
+
+/** Secrets that a tool's `env_vars` fill in with `${secret:NAME}`, each with the variables it goes into. */
+export function toolSecrets(cli: Pick<CliTool, "env_vars">): SecretPermission[] {
+  const pairs = Object.entries(cli.env_vars ?? {}).flatMap(([variable, value]) =>
+    secretReferences(value).map((name) => ({ name, variable }))
+  );
+  const names = [...new Set(pairs.map(({ name }) => name))];
+  return names.map((name) => ({
+    name,
+    env: pairs.filter((pair) => pair.name === name).map(({ variable }) => variable),
+  }));
 }
 
 function programOf(cli: CliTool): RunPermission | null {

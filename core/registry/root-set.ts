@@ -21,9 +21,13 @@ export function rootsOverlap(a: string, b: string, places: Places = {}): boolean
 /** Whether everything under `inner` is also under `outer`. */
 export function holds(outer: string, inner: string, places: Places = {}): boolean {
   if (outer === inner) return true;
-  const a = segments(places[outer] ?? outer);
-  const b = segments(places[inner] ?? inner);
+  const a = segments(placeOf(outer, places));
+  const b = segments(placeOf(inner, places));
   return a !== null && b !== null && a.length <= b.length && a.every((part, index) => part === b[index]);
+}
+
+function placeOf(root: string, places: Places): string {
+  return Object.hasOwn(places, root) ? places[root] ?? root : root;
 }
 
 function segments(path: string): string[] | null {

@@ -3,6 +3,7 @@ import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { HostManifest, PluginSettings } from "../config/host-manifest.ts";
 import { unsaid } from "../config/host-manifest-schema.ts";
 import { defaultLimits } from "../config/limits.ts";
+import { defaultOsWallUses } from "../runtime/os-walls/os-wall.ts";
 import { hostManifestProblem } from "../config/parse-host-manifest.ts";
 import type { FoundPlugin } from "./find-plugins.ts";
 import type { Plugin } from "./plugin.ts";
@@ -10,7 +11,7 @@ import { checkPluginConfig, type OptionFault } from "./plugin-config.ts";
 
 /** What the operator decides about a plugin that is registered at run time. */
 export type RegistrySettings = Partial<
-  Pick<PluginSettings, "trusted" | "isolation" | "grant" | "deny" | "config" | "limits">
+  Pick<PluginSettings, "trusted" | "isolation" | "grant" | "deny" | "config" | "limits" | "os_walls">
 >;
 
 /**
@@ -33,7 +34,8 @@ export function settlePlugin(
     ? checkPluginConfig(own.config, settings.config, { where: (fault) => optionPlace(manifest, id, fault) })
     : settings.config;
   const limits = { ...defaultLimits, ...manifest.limits, ...settings.limits };
-  return { id, manifest: own, folder, origin, enabled, trusted, isolation, grant, deny, config, limits };
+  const os_walls = { ...defaultOsWallUses, ...manifest.os_walls, ...settings.os_walls };
+  return { id, manifest: own, folder, origin, enabled, trusted, isolation, grant, deny, config, limits, os_walls };
 }
 
 /** The host manifest's settings for an id with those given at run time; what either denies is denied. */

@@ -43,8 +43,8 @@ export function* toolFaults({ cli, config }: Manifest): Generator<ManifestFault>
     if (!isName(name)) {
       yield { path, of: "key", expected: "the name of an environment variable", found: describeFound(name) };
     }
-    const odd = /\$\{(?![A-Za-z_][A-Za-z0-9_]*\})[^}]*\}?/.exec(text);
-    if (odd) yield { path, expected: "${NAME} in what it refers to", found: JSON.stringify(odd[0]) };
+    const odd = /\$\{(?!(?:secret:)?[A-Za-z_][A-Za-z0-9_]*\})[^}]*\}?/.exec(text);
+    if (odd) yield { path, expected: "${NAME} or ${secret:NAME} in what it refers to", found: JSON.stringify(odd[0]) };
   }
   for (const code of Object.keys(cli.exit_codes ?? {})) {
     if (/^\d{1,3}$/.test(code) && Number(code) <= 255) continue;

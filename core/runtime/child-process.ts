@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import type { Writable } from "node:stream";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { type ByteReader, PullReader } from "./byte-reader.ts";
+import { execPath, execPathForOthers } from "./platform.ts";
 import { processStart } from "./process-rows.ts";
 import { markName } from "./process-mark.ts";
 
@@ -58,6 +59,8 @@ export async function spawnChild(
   const child = start(file, args, options);
   const failed = new Promise<unknown>((resolve) => child.on("error", resolve));
   child.stdin?.on("error", () => {});
+  // Each write under way listens for the end; how many there may be is the broker's affair.
+  child.stdin?.setMaxListeners(0);
   const exited = new Promise<ExitStatus>((resolve) => {
     child.on("exit", (exit_code, signal) => resolve({ exit_code, signal }));
   });
@@ -83,7 +86,7 @@ export async function spawnChild(
 
 function start(file: string, args: readonly string[], options: SpawnChildOptions) {
   try {
-    return spawn(file, [...args], {
+    return spawn(file, args.map((arg) => (arg === execPath ? execPathForOthers : arg)), {
       cwd: options.cwd,
       env: { ...options.env, [markName]: options.mark },
       stdio: [options.stdin === "open" ? "pipe" : "ignore", "pipe", "pipe"],

@@ -1,10 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import type { Duplex, Readable } from "node:stream";
-import { execPath, runtimeName } from "./platform.ts";
+import { confine } from "./os-walls/confine.ts";
+import type { Confinement, OsWallName, OsWallUses } from "./os-walls/os-wall.ts";
+import type { ChildLedger } from "./child-ledger.ts";
+import { execPathForOthers, runtimeName } from "./platform.ts";
+import { markName } from "./process-mark.ts";
+import { processStart } from "./process-rows.ts";
 
 /** What a warden process is started from. */
 export interface GuardedOptions {
@@ -12,13 +17,25 @@ export interface GuardedOptions {
   file: string;
   /** Characters of its printed text that are kept for error messages. */
   keepText: number;
+  /** Which walls of the operating system stand around it, and what they hold it to. */
+  osWalls: OsWallUses;
+  confinement: Omit<Confinement, "readable">;
+  /** Where the process is written down, so that it is found when this one is killed. */
+  children?: ChildLedger | undefined;
 }
 
 /** A process without permissions, with a byte pipe to it. */
 export interface GuardedProcess {
+  /** Of the outermost program: of what contains the runtime, where something does. */
   readonly pid: number;
+  /** The operating system's walls around it. */
+  readonly osWalls: readonly OsWallName[];
   write(bytes: Uint8Array): void;
   onBytes(take: (bytes: Uint8Array) => void): void;
+  /** It has closed its end of the pipe; it may live on. */
+  onClosed(take: () => void): void;
+  /** Bytes that were written and that it has not taken. */
+  unread(): number;
   /** What it printed last, on either stream. */
   printed(): string;
   readonly exited: Promise<{ exit_code: number | null; signal: string | null }>;
@@ -26,43 +43,88 @@ export interface GuardedProcess {
   kill(): void;
 }
 
-/** Starts the running runtime on the warden's bundle, with every permission that can be left out left out. */
+/**
+ * Starts the running runtime on the warden's bundle, with every permission that can be left out left out, behind the
+ * walls of the operating system.
+ * @throws {BulkheadError} `unavailable` when a wall is required and missing
+ */
 export async function startGuarded(options: GuardedOptions): Promise<GuardedProcess> {
   // A wholly empty environment hangs one of the runtimes at start; HOME is a private, empty folder.
   const home = await mkdtemp(join(tmpdir(), "bulkhead-warden-"));
-  const child = spawn(execPath, argumentsFor(options.file), {
-    cwd: home,
-    env: { HOME: home },
+  const removeHome = () => rm(home, { recursive: true, force: true });
+  const mark: Record<string, string> = options.children ? { [markName]: `${options.children.mark}.warden` } : {};
+  const plain = { file: execPathForOthers, args: argumentsFor(options.file), env: { HOME: home, ...mark }, cwd: home };
+  const confinement = { ...options.confinement, readable: [dirname(options.file)] };
+  const confined = await confine(plain, confinement, { uses: options.osWalls }).catch(async (error: unknown) => {
+    await removeHome();
+    throw error;
+  });
+  const { file, args, env, cwd } = confined.command;
+  const child = spawn(file, args, {
+    cwd,
+    env,
     stdio: ["ignore", "pipe", "pipe", "pipe"],
     detached: true,
     windowsHide: true,
   });
+  const forget = record(child, { home, children: options.children });
   const exited = new Promise<{ exit_code: number | null; signal: string | null }>((resolve) => {
     child.once("error", () => resolve({ exit_code: null, signal: null }));
-    child.once("exit", (exit_code, signal) => resolve({ exit_code, signal }));
+    child.once("exit", (exit_code, signal) => resolve(unwrapEnd(exit_code, signal)));
   });
   const gone = exited.then(async (end) => {
-    await rm(home, { recursive: true, force: true });
+    await Promise.all([removeHome(), confined.release()]);
+    forget();
     return end;
   });
   const pipe = child.stdio[3] as Duplex;
   pipe.on("error", () => {});
   return {
     pid: child.pid ?? 0,
+    osWalls: confined.walls,
     write: (bytes) => {
       if (!pipe.destroyed) pipe.write(bytes);
     },
     onBytes: (take) => void pipe.on("data", take),
+    onClosed: (take) => void pipe.once("end", take),
+    unread: () => pipe.writableLength,
     printed: keepTail([child.stdout, child.stderr], options.keepText),
     exited: gone,
     kill: () => killGroup(child),
   };
 }
 
+/** What contains a program says 128 + n for a program that signal n ended, as shells do. */
+function unwrapEnd(
+  exit_code: number | null,
+  signal: string | null,
+): { exit_code: number | null; signal: string | null } {
+  const name = Object.entries(constants.signals).find(([, number]) => number + 128 === exit_code)?.[0];
+  return name === undefined ? { exit_code, signal } : { exit_code: null, signal: name };
+}
+
+function record(
+  { pid }: ChildProcess,
+  { home, children }: { home: string; children: ChildLedger | undefined },
+): () => void {
+  if (pid === undefined || !children) return () => {};
+  return children.add({ pid, start: processStart(pid), role: "warden", folder: home });
+}
+
 function argumentsFor(file: string): string[] {
   const folder = dirname(file);
   if (runtimeName === "deno") {
-    return ["run", "--quiet", "--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm", `--allow-read=${folder}`, file];
+    return [
+      "run",
+      "--quiet",
+      "--no-prompt",
+      "--no-config",
+      "--no-lock",
+      "--no-remote",
+      "--no-npm",
+      `--allow-read=${folder}`,
+      file,
+    ];
   }
   return [
     nodePermissionFlag(),

@@ -14,6 +14,14 @@ export const platform: string = process.platform;
 /** Path of the running runtime's executable. */
 export const execPath: string = process.execPath;
 
+/**
+ * The same path, written so that it can be handed to other programs. Deno looks for its own path in what it starts, and
+ * puts `-A` behind it when it finds no permission that it knows.
+ */
+export const execPathForOthers: string = runtimeName === "deno"
+  ? process.execPath.replace(/[\\/](?=[^\\/]+$)/, "$&./")
+  : process.execPath;
+
 /** Value of one of the host's own environment variables. */
 export function hostEnv(name: string): string | undefined {
   return process.env[name];

@@ -6,6 +6,8 @@ export interface TreeRoot {
   pid: number;
   /** As `ChildProcess.startTime` gave it. A process of this pid that started at another time is not touched. */
   startTime?: string | null;
+  /** True for a program that only contains the tree and takes it along when it dies: it gets no SIGTERM. */
+  container?: boolean;
 }
 
 /** Options of {@link killTree}. */
@@ -140,9 +142,13 @@ function terminate(
   rows: readonly ProcessRow[],
   { roots, before }: { roots: readonly TreeRoot[]; before: readonly ProcessRow[] },
 ): void {
-  const groups = new Set(roots.map(({ pid }) => pid).filter((pid) => rows.some((row) => row.pgid === pid)));
+  const leaders = roots.filter(({ container }) => container !== true).map(({ pid }) => pid);
+  const groups = new Set(leaders.filter((pid) => rows.some((row) => row.pgid === pid)));
   for (const group of groups) send(-group, "SIGTERM");
   const done = new Set(before.map((row) => row.pid));
+  for (const { pid, container } of roots) {
+    if (container) done.add(pid);
+  }
   for (const row of rows) {
     if (!groups.has(row.pgid) && !done.has(row.pid)) signal(row, "SIGTERM");
   }

@@ -26,6 +26,8 @@ export interface TextSource {
   readAll(maxBytes: number): Promise<string>;
   /** One line without its end; null when the input has ended or the signal aborts. */
   readLine(signal?: AbortSignal): Promise<string | null>;
+  /** One line that the terminal does not show while it is typed; null when the input has ended or was interrupted. */
+  readHiddenLine(): Promise<string | null>;
 }
 
 /** The process's standard output. */
@@ -45,6 +47,7 @@ export function standardInput(): TextSource {
     isTty: stdin.isTTY === true,
     readAll: (maxBytes) => readAll(stdin, maxBytes),
     readLine: (signal) => readLine(stdin, signal),
+    readHiddenLine: () => readHiddenLine(stdin),
   };
 }
 
@@ -95,6 +98,34 @@ async function readAll(stdin: NodeJS.ReadStream, maxBytes: number): Promise<stri
     pieces.push(chunk);
   }
   return Buffer.concat(pieces).toString("utf8");
+}
+
+/** In raw mode the terminal echoes nothing and leaves every key to us: Enter, Backspace, Ctrl-U, Ctrl-C and Ctrl-D. */
+function readHiddenLine(stdin: NodeJS.ReadStream): Promise<string | null> {
+  if (stdin.isTTY !== true) return readLine(stdin);
+  stdin.setRawMode(true);
+  stdin.setEncoding("utf8");
+  return new Promise((resolve) => {
+    let line = "";
+    const settle = (typed: string | null): void => {
+      stdin.off("data", take).off("end", end);
+      stdin.setRawMode(false);
+      stdin.pause();
+      resolve(typed);
+    };
+    const end = (): void => settle(null);
+    const take = (text: string): void => {
+      for (const key of text) {
+        if (key === "\r" || key === "\n") return settle(line);
+        if (key === "\u0003" || (key === "\u0004" && line === "")) return settle(null);
+        if (key === "\u0015") line = "";
+        else if (key === "\u007f" || key === "\b") line = [...line].slice(0, -1).join("");
+        else if (key >= " ") line += key;
+      }
+    };
+    stdin.on("data", take).on("end", end);
+    stdin.resume();
+  });
 }
 
 function readLine(stdin: NodeJS.ReadStream, signal?: AbortSignal): Promise<string | null> {

@@ -1,4 +1,5 @@
 import process from "node:process";
+import { endProcess } from "./end-process.ts";
 import { hostEnv } from "./platform.ts";
 import { standardError, standardInput, standardOutput, type TextSink, type TextSource } from "./standard-streams.ts";
 
@@ -16,7 +17,7 @@ export interface Terminal {
   env(name: string): string | undefined;
   /** Calls the handler for each SIGINT, SIGTERM and SIGHUP, in place of dying from it. Returns how to stop that. */
   onInterrupt(handler: () => void): () => void;
-  /** Ends the process at once. */
+  /** Ends the process, within a second whatever its threads do. */
   exit(code: number): void;
 }
 
@@ -33,7 +34,7 @@ export function openTerminal(): Terminal {
     colours: { stdout: wantsColours(stdout.isTty, hostEnv), stderr: wantsColours(stderr.isTty, hostEnv) },
     env: hostEnv,
     onInterrupt,
-    exit: (code) => process.exit(code),
+    exit: (code) => void endProcess(code),
   };
 }
 

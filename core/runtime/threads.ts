@@ -27,7 +27,10 @@ export function bytePort(port: RawPort): BytePort {
     },
     onBytes(take) {
       port.on("message", (message: { buffer: ArrayBuffer; length: number }) => {
-        if (message?.buffer instanceof ArrayBuffer) take(new Uint8Array(message.buffer, 0, message.length));
+        const { buffer, length } = message ?? {};
+        // A view longer than its buffer would throw here, outside anyone's call.
+        if (!(buffer instanceof ArrayBuffer) || !(length >= 0 && length <= buffer.byteLength)) return;
+        take(new Uint8Array(buffer, 0, length));
       });
     },
     onClose(take) {

@@ -1,6 +1,7 @@
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import type { TSchema } from "@sinclair/typebox";
 import { type AdapterEvent, adapterEventSchemas, type UnparsedEvent } from "../../plugin-sdk/events.ts";
+import { isShallow } from "../channel/depth.ts";
 
 const checks = new Map<string, TypeCheck<TSchema>>(
   Object.entries(adapterEventSchemas).map(([type, schema]) => [type, TypeCompiler.Compile(schema)]),
@@ -25,14 +26,6 @@ export function checkEvent(yielded: unknown, maxDepth: number): AdapterEvent {
     }
   }
   return event;
-}
-
-/** True when no value below is nested deeper than `depth` levels; never recurses deeper than that itself. */
-export function isShallow(value: unknown, depth: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  if (depth <= 0) return false;
-  for (const inner of Object.values(value)) if (!isShallow(inner, depth - 1)) return false;
-  return true;
 }
 
 function misfit(yielded: unknown, { problem, maxDepth }: { problem: string; maxDepth: number }): UnparsedEvent {

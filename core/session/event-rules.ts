@@ -41,7 +41,7 @@ export class EventRules {
         this.#openRequests.add(event.request_id);
         return event;
       case "output":
-        if (event.stream === "stdout") this.#text = (this.#text + event.data).slice(-maxText);
+        if (event.stream === "stdout") this.#print(event.data);
         return event;
       case "file_change":
         this.#claim(event.path);
@@ -94,6 +94,12 @@ export class EventRules {
     return [...calls, ...requests];
   }
 
+  #print(data: string): void {
+    this.#text += data;
+    // Cut seldom: each cut copies the whole text.
+    if (this.#text.length > 2 * maxText) this.#text = this.#text.slice(-maxText);
+  }
+
   #claim(path: string): void {
     if (this.#claimed.size < maxRemembered) this.#claimed.add(path);
   }
@@ -105,7 +111,7 @@ export class EventRules {
 
   /** The end of what the agent printed. */
   get text(): string {
-    return this.#text;
+    return this.#text.slice(-maxText);
   }
 
   /** Paths the agent says it changed. */

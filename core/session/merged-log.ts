@@ -19,6 +19,14 @@ export interface Entry {
   event: AdapterEvent | HostEvent;
 }
 
+interface Pending {
+  session_id: string;
+  envelopes: Envelope[];
+  written: Promise<void>;
+  done(): void;
+  failed(error: unknown): void;
+}
+
 /**
  * The one ordered log: numbers every session's events, appends them durably, and only then hands them to subscribers.
  * All that arrives in one turn of the event loop becomes one transaction.
@@ -27,7 +35,7 @@ export class MergedLog {
   readonly #journal: Journal;
   readonly #subscriptions = new Set<Subscription>();
   #gseq: number;
-  #pending: { envelopes: Envelope[]; sessionId: string; done: () => void; failed: (error: unknown) => void }[] = [];
+  #pending: Pending[] = [];
   #flushing: Promise<void> | null = null;
 
   constructor(journal: Journal) {
@@ -40,17 +48,33 @@ export class MergedLog {
     if (entries.length === 0) return Promise.resolve();
     const ts = new Date().toISOString();
     const { sessionId: session_id, attempt, adapter } = stream;
-    const envelopes = entries.map(({ source, synthetic, event }): Envelope => {
+    const { envelopes, written } = this.#pendingOf(session_id);
+    for (const { source, synthetic, event } of entries) {
       const seq = ++stream.lastSeq;
       const gseq = ++this.#gseq;
-      return synthetic
-        ? { v: 1, seq, gseq, ts, session_id, attempt, adapter, source, synthetic, event }
-        : { v: 1, seq, gseq, ts, session_id, attempt, adapter, source, event };
+      envelopes.push(
+        synthetic
+          ? { v: 1, seq, gseq, ts, session_id, attempt, adapter, source, synthetic, event }
+          : { v: 1, seq, gseq, ts, session_id, attempt, adapter, source, event },
+      );
+    }
+    return written;
+  }
+
+  /** What one session adds in one turn, with nothing of another between, is one batch: a batch costs more than an event. */
+  #pendingOf(session_id: string): Pending {
+    const last = this.#pending.at(-1);
+    if (last?.session_id === session_id) return last;
+    let done!: () => void;
+    let failed!: (error: unknown) => void;
+    const written = new Promise<void>((resolve, reject) => {
+      done = resolve;
+      failed = reject;
     });
-    return new Promise((done, failed) => {
-      this.#pending.push({ envelopes, sessionId: session_id, done, failed });
-      this.#flushing ??= this.#flush();
-    });
+    const pending = { session_id, envelopes: [], written, done, failed };
+    this.#pending.push(pending);
+    this.#flushing ??= this.#flush();
+    return pending;
   }
 
   /** Events after a cursor, then live ones. Default: from now on. */
@@ -81,7 +105,7 @@ export class MergedLog {
       this.#pending = [];
       try {
         await Promise.all(
-          batch.map(({ sessionId, envelopes }) => this.#journal.append({ session_id: sessionId, envelopes })),
+          batch.map(({ session_id, envelopes }) => this.#journal.append({ session_id, envelopes })),
         );
       } catch (error) {
         for (const { failed } of batch) failed(error);

@@ -1,10 +1,10 @@
-import { outcomeOf, type Provenance, type SessionResult, type UsageReport } from "../../plugin-sdk/result.ts";
+import { outcomeOf, type PermissionUses, type Provenance, type SessionResult, type UsageReport } from "../../plugin-sdk/result.ts";
 import type { ArtifactList } from "../git/artifacts.ts";
 import { sha256Hex } from "../runtime/hash.ts";
 import { isAbsolute, relative, sep } from "../runtime/paths.ts";
 import { runtimeVersion } from "../runtime/platform.ts";
-import type { Deadlines } from "./deadlines.ts";
 import type { EventRules } from "./event-rules.ts";
+import { recordedRequest } from "./recorded-request.ts";
 import type { SessionSetup } from "./session-setup.ts";
 import type { Verdict } from "./verdict.ts";
 
@@ -17,12 +17,20 @@ export interface ResultParts {
   gitBase: string | null;
   packageSha256: string | null;
   toolVersion: string | null;
+  uses: PermissionUses;
   startedAt: string;
-  deadlines: Deadlines;
+  deadlines: { totalMs: number; idleMs: number };
+  /** The runtime of the host that ran it; default: this one. */
+  runtime?: string;
+}
+
+/** Whose result it is. */
+export interface ResultSubject extends Pick<SessionSetup, "sessionId" | "request" | "workdir" | "effective" | "hostVersion"> {
+  plugin: { id: string; manifest: { version: string } };
 }
 
 /** The result of a session. */
-export function buildResult(setup: SessionSetup, parts: ResultParts): SessionResult {
+export function buildResult(setup: ResultSubject, parts: ResultParts): SessionResult {
   const { request, plugin, sessionId } = setup;
   const { verdict, rules, usage, changed, deadlines } = parts;
   const outcome = outcomeOf(verdict.stop_reason);
@@ -39,9 +47,9 @@ export function buildResult(setup: SessionSetup, parts: ResultParts): SessionRes
     ...(changed.artifacts === null ? { artifacts_reason: changed.reason } : {}),
     claimed_only: claimedOnly(rules.claimedPaths, { changed, workdir: setup.workdir }),
     confidence: outcome === "error" ? 0 : completed?.confidence ?? null,
-    metadata: { tool_version: parts.toolVersion },
+    metadata: { tool_version: parts.toolVersion, permissions: structuredClone(parts.uses) },
     provenance: provenance(setup, parts),
-    requested: request,
+    requested: recordedRequest(request),
     effective: {
       permissions: setup.effective,
       model: usage.model ?? request.model ?? null,
@@ -60,7 +68,7 @@ export function buildResult(setup: SessionSetup, parts: ResultParts): SessionRes
   };
 }
 
-function provenance(setup: SessionSetup, parts: ResultParts): Provenance {
+function provenance(setup: ResultSubject, parts: ResultParts): Provenance {
   const { plugin, request } = setup;
   return {
     adapter_id: plugin.id,
@@ -68,7 +76,7 @@ function provenance(setup: SessionSetup, parts: ResultParts): Provenance {
     package_sha256: parts.packageSha256,
     grants: setup.effective,
     host_version: setup.hostVersion,
-    runtime: runtimeVersion,
+    runtime: parts.runtime ?? runtimeVersion,
     model: parts.usage.model ?? request.model ?? null,
     prompt_sha256: sha256Hex(request.prompt),
     git_base: parts.gitBase,

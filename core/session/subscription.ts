@@ -52,7 +52,8 @@ export class Subscription implements AsyncIterable<Envelope> {
       this.#held = [];
       this.#behind = true;
     } else if (!this.#behind) {
-      this.#held.push(...envelopes);
+      // What was on its way into the journal when this began may lie before its cursor.
+      for (const envelope of envelopes) if (envelope.gseq > this.#cursor) this.#held.push(envelope);
     }
     this.#wakeUp();
   }
@@ -71,28 +72,69 @@ export class Subscription implements AsyncIterable<Envelope> {
     this.#wakeUp();
   }
 
-  /** Reads from the cursor on. Leaving the loop ends the subscription. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<Envelope, void, void> {
-    try {
-      for (;;) {
-        if (this.#signal?.aborted) return;
-        const batch = await this.#next();
-        for (const envelope of batch) {
-          this.#cursor = envelope.gseq;
-          yield envelope;
-          if (this.#sessionId !== undefined && envelope.event.type === "session_ended") return;
-        }
-        if (batch.length > 0) continue;
-        if (this.#held.length > 0 || this.#behind) continue;
-        if (this.#finished) return;
-        await new Promise<void>((resolve) => (this.#wake = resolve));
+  /**
+   * Reads from the cursor on. Leaving the loop ends the subscription. Written out, because a generator makes three
+   * promises for each event where one does.
+   */
+  [Symbol.asyncIterator](): AsyncIterator<Envelope, void> {
+    let page: readonly Envelope[] = [];
+    let at = 0;
+    let over = false;
+    let filling: Promise<unknown> = Promise.resolve();
+    const take = (): IteratorYieldResult<Envelope> | null => {
+      const value = over ? undefined : page[at++];
+      if (value === undefined) return null;
+      this.#cursor = value.gseq;
+      over = this.#sessionId !== undefined && value.event.type === "session_ended";
+      return { done: false, value };
+    };
+    const end = (): IteratorReturnResult<void> => {
+      over = true;
+      this.#end();
+      return { done: true, value: undefined };
+    };
+    const fill = async (): Promise<IteratorResult<Envelope, void>> => {
+      try {
+        const ready = take();
+        if (ready) return ready;
+        page = over ? [] : await this.#page();
+        at = 0;
+        return take() ?? end();
+      } catch (error) {
+        end();
+        throw error;
       }
-    } finally {
-      this.#signal?.removeEventListener("abort", this.#stop);
-      this.#finished = true;
-      this.#held = [];
-      this.#source.closed();
+    };
+    return {
+      next: () => {
+        const ready = take();
+        if (ready) return Promise.resolve(ready);
+        const filled = filling.then(fill);
+        filling = filled.catch(() => {});
+        return filled;
+      },
+      return: () => Promise.resolve(end()),
+    };
+  }
+
+  /** The next envelopes, once there are some; none at the end. */
+  async #page(): Promise<Envelope[]> {
+    while (!this.#signal?.aborted) {
+      const envelopes = await this.#next();
+      if (envelopes.length > 0) return envelopes;
+      if (this.#held.length > 0 || this.#behind) continue;
+      if (this.#finished) break;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
     }
+    return [];
+  }
+
+  #end(): void {
+    this.#signal?.removeEventListener("abort", this.#stop);
+    this.#held = [];
+    this.#behind = false;
+    this.finish();
+    this.#source.closed();
   }
 
   async #next(): Promise<Envelope[]> {
@@ -109,13 +151,11 @@ export class Subscription implements AsyncIterable<Envelope> {
       limit: pageSize,
       ...(sessionId === undefined ? {} : { sessionId }),
     });
+    // A page may end anywhere: only an empty one, or one that reaches what is held, has caught up.
     const last = page.at(-1)?.gseq ?? this.#cursor;
-    if (page.length >= pageSize) {
-      this.#held = [];
-      this.#behind = true;
-    } else {
-      this.#held = this.#held.filter(({ gseq }) => gseq > last);
-    }
+    const caughtUp = page.length === 0 || last >= (this.#held[0]?.gseq ?? Infinity);
+    this.#held = caughtUp ? this.#held.filter(({ gseq }) => gseq > last) : [];
+    this.#behind ||= !caughtUp;
     return page;
   }
 

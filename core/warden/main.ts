@@ -2,8 +2,7 @@ import { encodeFrame, FrameReader, wrapFrame } from "../channel/frames.ts";
 import { MessageReader } from "../channel/messages.ts";
 import { protocolVersion, type WardenCommand, type WardenReport } from "../channel/protocol.ts";
 import { fileURLToPath } from "../runtime/paths.ts";
-import { exitThread } from "../runtime/threads.ts";
-import { openHostPipe, ownUsage } from "../runtime/warden-side.ts";
+import { endWarden, openHostPipe, ownUsage } from "../runtime/warden-side.ts";
 import { type Slot, Slots } from "./slots.ts";
 
 /** How often usage is reported to the host. */
@@ -22,7 +21,7 @@ function serveHost(): void {
   const lanes = new Map<number, Slot>();
   let slots: Slots | null = null;
 
-  pipe.onClose(() => exitThread(0));
+  pipe.onClose(endWarden);
   pipe.onBytes((bytes) => {
     frames.push(bytes, ({ lane, payload }) => {
       if (lane !== 0) return lanes.get(lane)?.port.post(wrapFrame(lane, payload));
@@ -40,15 +39,15 @@ function serveHost(): void {
       case "close_lane":
         return void lanes.get(message.lane)?.terminate(terminateMs);
       case "stop":
-        return exitThread(0);
+        return endWarden();
       default:
         message satisfies never;
     }
   }
 
-  function openLane(lane: number, { heap_mb, workers }: { heap_mb: number; workers: number }): void {
+  function openLane(lane: number, { heap_mb }: { heap_mb: number }): void {
     const guestFile = fileURLToPath(new URL("./guest.js", import.meta.url));
-    slots ??= new Slots({ guestFile, workers, heapMb: heap_mb });
+    slots ??= new Slots({ guestFile, heapMb: heap_mb });
     const slot = slots.open(lane);
     lanes.set(lane, slot);
     slot.port.onBytes((bytes) => pipe.write(bytes));

@@ -1,15 +1,16 @@
 import { Tinypool } from "tinypool";
 import { bytePort, type BytePort, portPair } from "../runtime/threads.ts";
+import { onNextTurn } from "../runtime/next-turn.ts";
+import { watchThread } from "../runtime/live-threads.ts";
 import { within } from "../runtime/within.ts";
 
 /** Why a worker thread is gone. */
 export type SlotEnd = { reason: "exit" | "out_of_memory" | "error" | "closed"; message: string };
 
-/** What a pool of worker threads is made from. */
+/** What worker threads are made from. */
 export interface SlotOptions {
   /** Path of the bundled guest. */
   guestFile: string;
-  workers: number;
   /** Megabytes of V8 heap for one thread. */
   heapMb: number;
 }
@@ -28,35 +29,21 @@ export interface Slot {
  * costs no thread, no task and no port.
  */
 export class Slots {
-  readonly #pool: Tinypool;
+  readonly #pools = new Set<Tinypool>();
   readonly #options: SlotOptions;
 
   constructor(options: SlotOptions) {
     this.#options = options;
-    this.#pool = new Tinypool({
-      filename: options.guestFile,
-      name: "serve",
-      minThreads: 0,
-      maxThreads: options.workers,
-      concurrentTasksPerWorker: 1,
-      // The default sleeps the thread between tasks, and then a port's close never arrives.
-      useAtomics: false,
-      env: {},
-      argv: [],
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: options.heapMb, maxYoungGenerationSizeMb: youngMb(options.heapMb) },
-    });
-    // A thread that dies outside a task must not end this process.
-    this.#pool.on("error", () => {});
   }
 
   /** Starts a thread for a lane. */
   open(lane: number): Slot {
     const { port1, port2 } = portPair();
     const controller = new AbortController();
-    const before = new Set(this.#pool.threads);
-    const served = this.#pool.run({ port: port2, lane }, { transferList: [port2], signal: controller.signal });
-    const thread = this.#pool.threads.find((candidate) => !before.has(candidate));
+    const pool = this.#poolOfOne();
+    const served = pool.run({ port: port2, lane }, { transferList: [port2], signal: controller.signal });
+    const [thread] = pool.threads;
+    if (thread) watchThread(thread);
     const exited = new Promise<void>((resolve) => thread?.once("exit", () => resolve()));
     const port = bytePort(port1);
     const ended = new Promise<SlotEnd>((resolve) => {
@@ -64,10 +51,15 @@ export class Slots {
         () => resolve({ reason: "closed", message: "The worker ended." }),
         (error: unknown) => resolve(endOf(error)),
       );
-      // A thread that exits by itself settles no task.
-      void exited.then(() => resolve({ reason: "exit", message: "The worker thread exited." }));
+      // A thread that exits by itself settles no task. Its last words may still be on their way.
+      void exited.then(() => onNextTurn(() => resolve({ reason: "exit", message: "The worker thread exited." })));
     });
-    void ended.then(() => port.close());
+    void ended.then(() => {
+      port.close();
+      this.#pools.delete(pool);
+      // A thread that cannot be ended would keep this waiting for ever.
+      pool.destroy().catch(() => {});
+    });
     return {
       port,
       ended,
@@ -85,7 +77,30 @@ export class Slots {
 
   /** Ends all threads; gives up waiting after `withinMs`. */
   async close(withinMs: number): Promise<boolean> {
-    return await within(this.#pool.destroy().catch(() => {}), withinMs);
+    const ending = [...this.#pools].map((pool) => pool.destroy().catch(() => {}));
+    return await within(Promise.all(ending), withinMs);
+  }
+
+  /** A pool hands a task to whichever thread is ready first: with two, one's end would be taken for the other's. */
+  #poolOfOne(): Tinypool {
+    const { guestFile, heapMb } = this.#options;
+    const pool = new Tinypool({
+      filename: guestFile,
+      name: "serve",
+      minThreads: 0,
+      maxThreads: 1,
+      concurrentTasksPerWorker: 1,
+      // The default sleeps the thread between tasks, and then a port's close never arrives.
+      useAtomics: false,
+      env: {},
+      argv: [],
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: youngMb(heapMb) },
+    });
+    // A thread that dies outside a task must not end this process.
+    pool.on("error", () => {});
+    this.#pools.add(pool);
+    return pool;
   }
 }
 

@@ -48,11 +48,22 @@ function evaluate(compartment: CompartmentShape, source: string): unknown {
 
 function readDefault(exported: unknown): new () => AgentAdapter {
   const value: unknown = typeof exported === "object" && exported !== null ? Reflect.get(exported, "default") : undefined;
-  if (typeof value === "function") return value as new () => AgentAdapter;
+  if (isClass(value)) return value;
   throw new BulkheadError(
     "adapter_incomplete",
     "The plugin's entry has no adapter as its default export: export a class that extends AgentAdapter, or what defineAdapter() returns.",
   );
+}
+
+/** True for what `new` takes; asks without running it. */
+function isClass(value: unknown): value is new () => AgentAdapter {
+  if (typeof value !== "function") return false;
+  try {
+    Reflect.construct(Object, [], value);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function construct(adapterClass: new () => AgentAdapter): AgentAdapter {

@@ -7,7 +7,7 @@ import type {
 } from "../../plugin-sdk/context.ts";
 import type { PermissionOption } from "../../plugin-sdk/events.ts";
 import type { SessionFacts } from "../channel/protocol.ts";
-import { harden } from "./lockdown.ts";
+import { freezeClosures } from "./lockdown.ts";
 import type { Scope, ScopeCall } from "./scope.ts";
 
 /** What a session's context is made from. */
@@ -60,6 +60,7 @@ export function makeContext(options: ContextOptions): AdapterContext {
       read: (name: string) => call("temp_read", { name: String(name) }),
     },
     env: { get: async (name: string) => (await call("env_get", { name: String(name) })) ?? undefined },
+    secrets: { use: (name: string) => call("secret_use", { name: String(name) }) },
     kv: {
       get: (key: string) => call("kv_get", { key: String(key) }),
       set: async (key: string, value: unknown) => {
@@ -85,7 +86,7 @@ export function makeContext(options: ContextOptions): AdapterContext {
   } satisfies AdapterContext;
   // The signal is a live object with listeners; its class is hardened, the object itself must stay as it is.
   const { signal, ...rest } = context;
-  return Object.freeze({ ...harden(rest), signal });
+  return Object.freeze({ ...freezeClosures(rest), signal });
 }
 
 function plainRunOptions(options: RunOptions): RunOptions {
@@ -108,7 +109,7 @@ function runningProcess(
   const exit: Promise<ProcessExit> = call("process_wait", { process_id });
   // An adapter that never looks at `exit` must not be ended by its rejection.
   exit.catch(() => {});
-  return harden({
+  return freezeClosures({
     stdin: {
       write: async (text: string) => {
         await call("process_write", { process_id, text: String(text) });
@@ -136,7 +137,7 @@ function fetchResponse(
     for await (const piece of body) whole += piece;
     return whole;
   };
-  return harden({
+  return freezeClosures({
     status: response.status,
     ok: response.status >= 200 && response.status < 300,
     headers: response.headers,
@@ -166,7 +167,7 @@ function readerOf(stream_id: number, call: ScopeCall): AsyncIterator<string> {
     reading.catch(() => {});
     return reading;
   };
-  return harden({
+  return freezeClosures({
     next: async () => {
       if (over) return { done: true as const, value: undefined };
       const text = await (ahead ?? read());

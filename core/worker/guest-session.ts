@@ -1,7 +1,8 @@
 import type { AgentAdapter } from "../../plugin-sdk/adapter.ts";
 import { BulkheadError, type ErrorData } from "../../plugin-sdk/errors.ts";
 import type { PermissionOption } from "../../plugin-sdk/events.ts";
-import type { OpenMessage } from "../channel/protocol.ts";
+import { maxYieldedArray, type OpenMessage } from "../channel/protocol.ts";
+import { isShallow } from "../channel/depth.ts";
 import type { Evaluated } from "./compartment.ts";
 import { makeContext } from "./context.ts";
 import { SafeAbortController } from "./endowments/abort.ts";
@@ -19,11 +20,11 @@ export interface GuestSessionOptions {
   teardownMs: number;
 }
 
+/** Levels of a probe's answer. */
+const maxAnswerDepth = 32;
+
 /** How a session ended on the guest's side. */
 export type GuestEnd = { value: unknown } | { error: ErrorData };
-
-/** Most items of one yielded array. */
-const maxYieldedArray = 100_000;
 
 /**
  * One entry into an adapter: construct, `initialize` once, the call, `shutdown` under the teardown deadline.
@@ -58,6 +59,7 @@ export class GuestSession {
       end = { error: describeThrown(thrown, "fatal") };
     }
     await this.#teardown();
+    if (evaluated) await this.#within(evaluated.scope.logged());
     evaluated?.scope.close();
     return end;
   }
@@ -67,11 +69,13 @@ export class GuestSession {
     if (this.#cancelled) return;
     this.#cancelled = error;
     setTimeout(() => this.#stop(error), this.#options.teardownMs);
-    this.#controller.abort(errorForAdapter(error));
-    try {
-      void Promise.resolve(this.#adapter?.interrupt()).catch(() => {});
-    } catch {
-      // An adapter that cannot be asked is stopped by the deadline.
+    // A listener that throws must neither keep the adapter from being asked nor end the worker of other sessions.
+    for (const ask of [() => this.#controller.abort(errorForAdapter(error)), () => this.#adapter?.interrupt()]) {
+      try {
+        void Promise.resolve(ask()).catch(() => {});
+      } catch {
+        // An adapter that cannot be asked is stopped by the deadline.
+      }
     }
   }
 
@@ -96,30 +100,57 @@ export class GuestSession {
     });
     if (open.call === "run_session") return await this.#pull(adapter, ctx);
     const answer = await this.#orStopped(Promise.resolve(probe(adapter, { call: open.call, ctx })));
-    return { value: JSON.parse(jsonOf(answer)) };
+    const value: unknown = JSON.parse(jsonOf(answer));
+    if (isShallow(value, maxAnswerDepth)) return { value };
+    throw new BulkheadError("invalid_request", `The answer is nested deeper than ${maxAnswerDepth} levels.`);
   }
 
   async #pull(adapter: AgentAdapter, ctx: Parameters<AgentAdapter["runSession"]>[1]): Promise<GuestEnd> {
     const generator: unknown = adapter.runSession(this.#options.open.request!, ctx);
     const iterator = iteratorOf(generator);
-    let step: () => unknown = () => iterator.next();
     try {
-      for (;;) {
-        if (this.#credit <= 0) await this.#orStopped(this.#moreCredit());
-        const result = (await this.#orStopped(Promise.resolve(step()))) as IteratorResult<unknown>;
-        step = () => iterator.next();
-        if (result.done) return this.#cancelled ? { error: this.#cancelled } : { value: null };
-        try {
-          this.#yielded(result.value);
-        } catch (refusal) {
-          // The adapter learns what was wrong where it yielded, and may go on.
-          step = () => iterator.throw ? iterator.throw(refusal) : Promise.reject(refusal);
-        }
-      }
+      await this.#orStopped(this.#drain(iterator));
+      return this.#cancelled ? { error: this.#cancelled } : { value: null };
     } finally {
       const closing = iterator.return?.();
       await this.#within(Promise.resolve(closing).catch(() => {}));
     }
+  }
+
+  /** Pulls to the end. The hot loop: callbacks made once cost less than an `await` of each event. */
+  #drain(iterator: AsyncIterator<unknown>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const next = () => iterator.next();
+      let step: () => unknown = next;
+      const pull = () => {
+        if (this.#stopError) return;
+        // An array may have overdrawn it by far more than one gift of credit covers.
+        if (this.#credit <= 0) return void this.#moreCredit().then(pull);
+        try {
+          whenSettled(step(), take, reject);
+        } catch (thrown) {
+          reject(thrown);
+        }
+      };
+      const take = (result: unknown) => {
+        if (this.#stopError) return;
+        try {
+          const { done, value } = result as IteratorResult<unknown>;
+          if (done) return resolve();
+          step = next;
+          try {
+            this.#yielded(value);
+          } catch (refusal) {
+            // The adapter learns what was wrong where it yielded, and may go on.
+            step = () => iterator.throw ? iterator.throw(refusal) : Promise.reject(refusal);
+          }
+        } catch (thrown) {
+          return reject(thrown);
+        }
+        pull();
+      };
+      pull();
+    });
   }
 
   #yielded(value: unknown): void {
@@ -177,6 +208,13 @@ export class GuestSession {
     await Promise.race([work, deadline]);
     clearTimeout(timer);
   }
+}
+
+const { then } = Promise.prototype;
+
+/** Calls one of the two back, once: a promise of the adapter's may have a `then` of its own that does otherwise. */
+function whenSettled(work: unknown, take: (value: unknown) => void, fail: (thrown: unknown) => void): void {
+  void Reflect.apply(then, Promise.resolve(work), [take, fail]);
 }
 
 async function initialize(adapter: AgentAdapter, open: OpenMessage): Promise<void> {

@@ -7,6 +7,8 @@ import { describeThrown } from "./thrown.ts";
 
 // The thread is locked before any script can arrive; what adapter code will hold of ours is frozen with it.
 lockThread();
+// Its parent would be the thread's own Error, which can do more than the tame one that adapter code has.
+Object.setPrototypeOf(BulkheadError, Error.prototype.constructor);
 harden(BulkheadError);
 harden(SafeAbortController);
 

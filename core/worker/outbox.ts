@@ -1,3 +1,4 @@
+import { joinFrames } from "../channel/frames.ts";
 import { sendText } from "../channel/messages.ts";
 import type { GuestMessage } from "../channel/protocol.ts";
 import { onNextTurn } from "../runtime/next-turn.ts";
@@ -5,6 +6,8 @@ import type { BytePort } from "../runtime/threads.ts";
 
 const batchCharacters = 32 * 1024;
 const batchEvents = 256;
+/** Batches up to this size travel together with the message that follows them. */
+const joinedCharacters = 4096;
 
 /** Collects events to batches of one session each; other messages go out at once, after the events before them. */
 export class Outbox {
@@ -43,20 +46,29 @@ export class Outbox {
 
   /** Sends what was collected. */
   flush(): void {
-    if (this.#events.length === 0) return;
-    const text = `{"type":"events","sid":${this.#sid},"events":[${this.#events.join(",")}]}`;
-    this.#events = [];
-    this.#characters = 0;
-    this.#post(text);
+    if (this.#events.length > 0) this.#post(this.#takeBatch(), (frame) => this.#port.post(frame));
   }
 
   /** Sends any other message, after the events before it. */
   send(message: Exclude<GuestMessage, { type: "events" }>): void {
-    this.flush();
-    this.#post(JSON.stringify(message));
+    if (this.#characters > joinedCharacters) this.flush();
+    const frames: Uint8Array<ArrayBuffer>[] = [];
+    if (this.#events.length > 0) this.#post(this.#takeBatch(), (frame) => frames.push(frame));
+    this.#post(JSON.stringify(message), (frame) => frames.push(frame));
+    // Each post wakes another thread, which costs more than a short session's last events and its end do.
+    const joined = frames.length === 2 ? joinFrames(frames) : null;
+    if (joined) this.#port.post(joined);
+    else for (const frame of frames) this.#port.post(frame);
   }
 
-  #post(text: string): void {
-    sendText(text, { lane: this.#lane, frameBytes: this.#frameBytes, post: (frame) => this.#port.post(frame) });
+  #takeBatch(): string {
+    const text = `{"type":"events","sid":${this.#sid},"events":[${this.#events.join(",")}]}`;
+    this.#events = [];
+    this.#characters = 0;
+    return text;
+  }
+
+  #post(text: string, post: (frame: Uint8Array<ArrayBuffer>) => void): void {
+    sendText(text, { lane: this.#lane, frameBytes: this.#frameBytes, post });
   }
 }

@@ -1,4 +1,5 @@
 import type { OperationName, Operations } from "../channel/operations.ts";
+import { LogLine } from "./log-line.ts";
 
 /**
  * What belongs to one compartment: its timers, its log, its way to fail. It is made before the session is known, so
@@ -9,7 +10,7 @@ export class Scope {
   readonly #timers = new Map<number, ReturnType<typeof setTimeout>>();
   #nextTimer = 1;
   #closed = false;
-  #call: ScopeCall | null = null;
+  #log: LogLine | null = null;
   #fail: ((thrown: unknown) => void) | null = null;
   #earlyFailure: { thrown: unknown } | null = null;
 
@@ -19,7 +20,7 @@ export class Scope {
 
   /** Connects the compartment with its session. */
   bind(call: ScopeCall, fail: (thrown: unknown) => void): void {
-    this.#call = call;
+    this.#log = new LogLine(call);
     this.#fail = fail;
     if (this.#earlyFailure) fail(this.#earlyFailure.thrown);
   }
@@ -59,7 +60,12 @@ export class Scope {
 
   /** Writes a log record; before the session is known there is nobody to read it. */
   log(level: Operations["log"]["args"]["level"], message: string, fields: unknown = null): void {
-    this.#call?.("log", { level, message, fields }).catch(() => {});
+    this.#log?.add({ level, message, fields });
+  }
+
+  /** Resolves when the host has taken all that was logged. */
+  logged(): Promise<void> {
+    return this.#log?.empty() ?? Promise.resolve();
   }
 
   /** Ends all that could still run for this compartment. */

@@ -1,8 +1,11 @@
 import { BulkheadError, type ErrorCode, type ErrorData, isErrorCode } from "../../plugin-sdk/errors.ts";
+import { isShallow } from "../channel/depth.ts";
 import { stackOf } from "./lockdown.ts";
 
 const maxMessage = 4096;
 const maxStack = 8192;
+/** Levels of what an error carries; the host would refuse much more. */
+const maxDepth = 32;
 
 /**
  * What adapter code threw, as data. The thing may be hostile (getters, proxies): it is read once, inside this thread,
@@ -45,7 +48,8 @@ function shown(thrown: unknown): string {
 function jsonRecord(value: unknown): Record<string, unknown> {
   const text = JSON.stringify(value ?? {});
   const parsed: unknown = text.length > 65_536 ? {} : JSON.parse(text);
-  return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed) ? { ...parsed } : {};
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed) || !isShallow(parsed, maxDepth)) return {};
+  return { ...parsed };
 }
 
 /** An error as adapter code gets it: the code, the message and nothing of the host. */

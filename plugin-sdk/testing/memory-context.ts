@@ -24,6 +24,8 @@ export interface MemoryContextOptions {
   /** Files by absolute path or relative to the working directory. */
   files?: Readonly<Record<string, string>>;
   env?: Readonly<Record<string, string>>;
+  /** Names of the secrets there are; a placeholder reads `{{secret NAME}}` here. */
+  secrets?: readonly string[];
   kv?: Readonly<Record<string, unknown>>;
   /** Answers to permission requests (an option's id) and questions, by request id; the others get none. */
   answers?: Readonly<Record<string, string>>;
@@ -59,6 +61,7 @@ export class MemoryContext implements AdapterContext {
   readonly fs: AdapterContext["fs"];
   readonly temp: AdapterContext["temp"];
   readonly env: AdapterContext["env"];
+  readonly secrets: AdapterContext["secrets"];
   readonly kv: KeyValueStore;
   readonly log: AdapterLog;
   readonly #options: MemoryContextOptions;
@@ -82,6 +85,14 @@ export class MemoryContext implements AdapterContext {
         promised(() => {
           this.calls.push({ call: "env.get", target });
           return Object.hasOwn(options.env ?? {}, target) ? options.env?.[target] : undefined;
+        }),
+    };
+    this.secrets = {
+      use: (target) =>
+        promised(() => {
+          this.calls.push({ call: "secrets.use", target });
+          if (options.secrets?.includes(target)) return `{{secret ${target}}}`;
+          throw new BulkheadError("env_missing", `Cannot use secret "${target}": the test gives none.`);
         }),
     };
     this.kv = this.#makeStore();

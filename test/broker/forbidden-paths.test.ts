@@ -6,6 +6,7 @@ const options = {
   access: "write" as const,
   root: "/w",
   protectedPaths: ["/home/u/.local/state/host"],
+  sealedPaths: ["/w/plugins/other"],
   dataDir: "/home/u/.local/state/host/plugins/acme",
   autoexecNames: [".Tool-Settings"],
 };
@@ -41,6 +42,10 @@ describe("forbiddenBecause", () => {
     "/w/.idea/x",
     "/w/.mcp.json",
     "/w/.tool-settings/x",
+    "/w/bulkhead.yaml",
+    "/w/sub/Bulkhead.YAML",
+    "/w/plugins/other/plugin.yaml",
+    "/w/plugins/other",
   ])("closes %j for writing only", (path) => {
     expect(forbiddenBecause(path, options)).not.toBe(null);
     expect(forbiddenBecause(path, { ...options, access: "read" })).toBe(null);

@@ -136,6 +136,29 @@ describe("run finds the program", () => {
     }
   });
 
+  test("not where the adapter may write, by name or by an absolute path", async () => {
+    const { root } = await makeBroker();
+    await mkdir(join(root, "tools"));
+    const file = join(root, "tools", "planted-tool");
+    await writeFile(file, "#!/bin/sh\necho stolen", { mode: 0o755 });
+    const permissions = { run: [{ binary: "planted-tool" }, { binary: file }], write: [join(root, "tools")] };
+    const writer = await makeBroker({ permissions });
+    const path = process.env["PATH"];
+    try {
+      process.env["PATH"] = `${join(root, "tools")}:${path}`;
+      expect(await codeOf(run(writer.broker, "planted-tool", []))).toBe("binary_missing");
+    } finally {
+      process.env["PATH"] = path;
+    }
+    expect(await codeOf(run(writer.broker, file, []))).toBe("permission_denied");
+    expect(capabilities(writer.events)).toContainEqual({
+      type: "capability",
+      permission: "run",
+      target: file,
+      decision: "denied",
+    });
+  });
+
   test("by an absolute path, only as it was granted", async () => {
     const { broker } = await makeBroker({ permissions: { run: [{ binary: "/bin/echo", args: ["{}"] }] } });
     expect(await readAll(broker, (await run(broker, "/bin/echo", ["x"])).stdout)).toBe("x\n");
@@ -319,6 +342,17 @@ describe("run's limits", () => {
     await broker.call("process_kill", { process_id: first.process_id });
     await broker.call("process_wait", { process_id: first.process_id });
     await runShell(broker, "true");
+  });
+
+  test("hold how many programs are started in a minute", async () => {
+    const run = [{ binary: "true" }];
+    const { broker } = await makeBroker({ permissions: { run }, limits: { ...defaultLimits, child_starts_per_minute: 3 } });
+    const start = () => broker.call("run", { binary: "true", args: [], options: {} }) as Promise<{ process_id: number }>;
+    for (let count = 0; count < 3; count++) {
+      await broker.call("process_wait", { process_id: (await start()).process_id });
+    }
+    const error = await errorOf(start());
+    expect(error.toJSON()).toMatchObject({ code: "limit_exceeded", details: { child_starts_per_minute: 3 } });
   });
 
   test("count no program that could not be started", async () => {

@@ -35,7 +35,7 @@ describe("StreamTable", () => {
           chunks.push(bytes.subarray(at, at + size));
           at += size;
         }
-        const table = new StreamTable();
+        const table = new StreamTable({ most: 64 });
         const got = await pieces(table, table.add(source(chunks)));
         expect(got.join("")).toBe(text);
         for (const piece of got) expect(piece).not.toMatch(/\p{Cs}|^$/u);
@@ -45,7 +45,7 @@ describe("StreamTable", () => {
 
   test("cuts long text into pieces of 64 Ki without cutting a pair", async () => {
     const text = `x${"🙂".repeat(100_000)}`;
-    const table = new StreamTable();
+    const table = new StreamTable({ most: 64 });
     const got = await pieces(table, table.add(source([new TextEncoder().encode(text)])));
     expect(got.join("")).toBe(text);
     expect(Math.max(...got.map((piece) => piece.length))).toBeLessThanOrEqual(65536);
@@ -53,7 +53,7 @@ describe("StreamTable", () => {
   });
 
   test("replaces broken bytes", async () => {
-    const table = new StreamTable();
+    const table = new StreamTable({ most: 64 });
     expect(await pieces(table, table.add(source([new Uint8Array([0x61, 0xff, 0xe2, 0x82])])))).toEqual([
       "a\ufffd",
       "\ufffd",
@@ -61,14 +61,14 @@ describe("StreamTable", () => {
   });
 
   test("stays at its end and refuses ids that were never given", async () => {
-    const table = new StreamTable();
+    const table = new StreamTable({ most: 64 });
     const id = table.add(source([]));
     expect([await table.read(id), await table.read(id)]).toEqual([null, null]);
     await expect(table.read(id + 1)).rejects.toMatchObject({ code: "not_found" });
   });
 
   test("drops output that nobody began to read before it refuses new streams", () => {
-    const table = new StreamTable();
+    const table = new StreamTable({ most: 64 });
     const forgotten = source([]);
     table.add(forgotten);
     for (let i = 0; i < 63; i++) table.add(source([new Uint8Array(1)]));

@@ -4,11 +4,14 @@ import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { Artifact } from "../../plugin-sdk/result.ts";
 import { envelopesOf, fakeResult } from "./fake-host.ts";
 
+const asked = { workdir: "/w", prompt: "p" };
+const held = { permissions: {}, model: null, timeout_ms: 1, idle_timeout_ms: 1 };
+
 const recorded: Envelope["event"] = { type: "progress", message: "recorded" };
 
 function session(adapter: string, from: number): Envelope[] {
   const events: Envelope["event"][] = [
-    { type: "session_started", adapter_id: adapter, workdir: "/w", task_id: null, labels: {} },
+    { type: "session_started", adapter_id: adapter, workdir: "/w", task_id: null, labels: {}, requested: asked, effective: held },
     recorded,
     { type: "session_ended", result: fakeResult() },
   ];

@@ -1,5 +1,7 @@
 import { defaultLimits } from "../../core/config/limits.ts";
 import type { Host, HostOptions, Session } from "../../core/host/host.ts";
+import { defaultOsWallUses } from "../../core/runtime/os-walls/os-wall.ts";
+import type { CrashRecord } from "../../core/pool/plugin-health.ts";
 import type { Plugin } from "../../core/registry/plugin.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
@@ -26,6 +28,7 @@ export function fakePlugin(id: string, changes: Partial<Plugin> = {}): Plugin {
     enabled: true,
     trusted: false,
     isolation: "process",
+    os_walls: defaultOsWallUses,
     grant: {},
     deny: {},
     config: {},
@@ -55,7 +58,7 @@ export function fakeResult(changes: Partial<SessionResult> = {}): SessionResult 
     artifacts: [],
     claimed_only: [],
     confidence: null,
-    metadata: { tool_version: null },
+    metadata: { tool_version: null, permissions: { allowed: 0, denied: 0, by: {} } },
     provenance: {
       adapter_id: "alpha",
       adapter_version: "1.2.3",
@@ -99,6 +102,7 @@ export interface FakeHostOptions {
   problems?: ReturnType<Host["registry"]["problems"]>;
   events?: Envelope["event"][];
   result?: SessionResult;
+  quarantined?: CrashRecord[];
   /** Called before the session's end, with its signal: to interrupt it from a test. */
   during?: (signal: AbortSignal) => Promise<void> | void;
 }
@@ -133,6 +137,8 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       },
       events: () => session(new AbortController().signal),
       load: () => Promise.resolve({ sha256: "0".repeat(64) }),
+      quarantined: () => Promise.resolve(given.quarantined ?? []),
+      release: (id) => Promise.resolve((given.quarantined ?? []).some(({ plugin_id }) => plugin_id === id)),
       probe: () => Promise.resolve({ availability: "available", reason: "It is here.", version: "9.9" }),
       close: async () => {
         fake.closed += 1;

@@ -10,6 +10,7 @@ export interface FakeTerminalOptions {
   tty?: boolean;
   columns?: number;
   colours?: boolean;
+  env?: Record<string, string>;
 }
 
 export interface FakeTerminal extends Terminal {
@@ -46,11 +47,12 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
       isTty: tty,
       readAll: async () => stdin,
       readLine: async (signal) => signal?.aborted ? null : typed.shift() ?? null,
+      readHiddenLine: async () => typed.shift() ?? null,
     },
     stdout: sink("out", gone.signal),
     stderr: sink("err", new AbortController().signal),
     colours: { stdout: colours, stderr: colours },
-    env: () => undefined,
+    env: (name) => options.env?.[name],
     onInterrupt: (handler) => {
       handlers.add(handler);
       return () => handlers.delete(handler);

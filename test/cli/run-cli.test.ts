@@ -45,6 +45,10 @@ test.each([
   ["plugin check"],
   ["plugin explain"],
   ["plugin grant"],
+  ["secret"],
+  ["secret set"],
+  ["secret list"],
+  ["secret rm"],
   ["doctor"],
   ["init"],
   ["demo"],
@@ -213,7 +217,7 @@ test("bulkhead run asks the person at the terminal what the agent asks", async (
       during: () => new Promise((resolve) => setTimeout(resolve, 300)),
     },
   });
-  expect(err).toContain("Bash asks: run rm");
+  expect(err).toContain(`The agent asks to use "Bash": "run rm"`);
   expect(err).toContain("[1] Allow once  [2] Reject");
   expect(host.answers).toEqual([["r1", "yes"]]);
 });
@@ -292,12 +296,12 @@ test("bulkhead init writes a manifest that can be read, and overwrites only with
   expect(await cli(["plugin", "list"])).toMatchObject({ code: 0 });
 });
 
-test("bulkhead doctor tells walls that are used from those that are only there", async () => {
+test("bulkhead doctor tells walls that are active from those that are missing", async () => {
   const { code, out } = await cli(["doctor", "--json"]);
   const report = JSON.parse(out);
   expect(code).toBe(0);
   expect(
-    report.walls.filter(({ state }: { state: string }) => state === "used").map(({ name }: { name: string }) => name),
+    report.walls.filter(({ state }: { state: string }) => state === "active").map(({ name }: { name: string }) => name),
   )
     .toEqual(expect.arrayContaining(["compartment", "worker thread", "process per plugin"]));
   expect(report.agents).toEqual([{ id: "alpha", availability: "available", reason: "It is here.", version: "9.9" }]);

@@ -14,6 +14,27 @@ function refusal(text: string): BulkheadError {
 }
 
 describe("parseHostManifest", () => {
+  it("takes what is wanted of the operating system, for all plugins and for one, and containment in a grant", () => {
+    const { os_walls, plugins } = parseHostManifest(
+      `bulkhead: 1
+os_walls: { bubblewrap: required, prlimit: off }
+plugins:
+  a:
+    os_walls: { cgroup: optional, priority: off }
+    grant: { run: [{ binary: git, contain: workdir, contain_net: true }] }
+`,
+      { file: "b" },
+    );
+    expect(os_walls).toEqual({ bubblewrap: "required", prlimit: "off" });
+    expect(plugins["a"]?.os_walls).toEqual({ cgroup: "optional", priority: "off" });
+    expect(plugins["a"]?.grant.run).toEqual([{ binary: "git", contain: "workdir", contain_net: true }]);
+    for (const wrong of ["os_walls: { bwrap: required }", "os_walls: { prlimit: yes }", "os_walls: required"]) {
+      expect(() => parseHostManifest(`bulkhead: 1\n${wrong}\n`, { file: "b" })).toThrow(/os_walls/);
+    }
+    const loose = "bulkhead: 1\nplugins: { a: { grant: { run: [{ binary: git, contain: none }] } } }\n";
+    expect(() => parseHostManifest(loose, { file: "b" })).toThrow(/b:2:/);
+  });
+
   it("fills in the defaults", () => {
     expect(parseHostManifest("bulkhead: 1\n", { file: "b" })).toEqual({
       bulkhead: 1,

@@ -142,10 +142,17 @@ export async function ownChildren(): Promise<{ pid: number; command: string }[]>
 }
 
 /** What a promise rejects with; fails when it does not reject. */
-export async function errorOf(promise: Promise<unknown>): Promise<{ code: ErrorCode; message: string; hint?: string; details?: Record<string, unknown> }> {
+export async function errorOf(
+  promise: Promise<unknown>,
+): Promise<{ code: ErrorCode; message: string; hint?: string; details?: Record<string, unknown> }> {
   const settled = await promise.then((value) => ({ value }), (error: unknown) => ({ error }));
   if (!("error" in settled)) throw new Error("It did not reject.");
-  const { code, message, hint, details } = settled.error as { code: ErrorCode; message: string; hint?: string; details?: Record<string, unknown> };
+  const { code, message, hint, details } = settled.error as {
+    code: ErrorCode;
+    message: string;
+    hint?: string;
+    details?: Record<string, unknown>;
+  };
   if (!Object.hasOwn(errorCodes, code ?? "")) throw new Error(`No code of the table: ${String(settled.error)}`);
   return { code, message, ...(hint === undefined ? {} : { hint }), ...(details === undefined ? {} : { details }) };
 }

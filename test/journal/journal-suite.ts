@@ -196,6 +196,26 @@ export function testJournal(openEmpty: OpenEmpty): void {
     );
   });
 
+  it("knows which sessions have begun and not ended, the oldest first", async () => {
+    const journal = await openEmpty();
+    const source = new EnvelopeSource();
+    const append = async (id: string, last = false) => {
+      const envelopes = source.batch(id, 2);
+      // What an agent says is no end, whatever it is called.
+      envelopes[0]!.event = { type: "unparsed", data: { type: "session_ended" } };
+      if (last) envelopes[1]!.event = { type: "session_ended" } as Envelope["event"];
+      await journal.append({ session_id: id, envelopes });
+    };
+    expect(await journal.openSessions()).toEqual([]);
+    for (const id of ["b", "a", "b", "c"]) await append(id);
+    await append("at once", true);
+    expect(await journal.openSessions()).toEqual(["b", "a", "c"]);
+    await append("a", true);
+    expect(await journal.openSessions()).toEqual(["b", "c"]);
+    await journal.close();
+    await expect(journal.openSessions()).rejects.toMatchObject({ code: "journal_error" });
+  });
+
   it("writes what waits before it closes, and refuses all after it", async () => {
     const journal = await openEmpty();
     const source = new EnvelopeSource();

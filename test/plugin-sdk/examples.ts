@@ -90,7 +90,7 @@ export const toolManifest: Manifest & { cli: NonNullable<Manifest["cli"]> } = {
     write: ["data"],
     net: ["example.com:443"],
     env: ["HOST_KEY"],
-    secrets: ["TOKEN"],
+    secrets: [{ name: "TOKEN", env: ["TOOL_KEY"], hosts: ["example.com:443"] }],
     kv: true,
     limits: { children: 1, file_bytes: 1, response_bytes: 1 },
   },

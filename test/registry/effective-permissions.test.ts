@@ -4,7 +4,7 @@ import { effectivePermissions } from "../../core/registry/effective-permissions.
 import { explainPermissions } from "../../core/registry/explain-permissions.ts";
 import { holds } from "../../core/registry/root-set.ts";
 import { matchesArguments, parseArgumentPattern } from "../../plugin-sdk/argument-pattern.ts";
-import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import type { Permissions, RunPermission } from "../../plugin-sdk/permissions.ts";
 
 /** What a broker would have to decide, each as a question about a permission set. */
 type Question =
@@ -12,7 +12,9 @@ type Question =
   | { kind: "run_env"; binary: string; args: string[]; name: string }
   | { kind: "read" | "write"; path: string }
   | { kind: "net"; host: string; port: number }
-  | { kind: "env" | "secrets"; name: string }
+  | { kind: "env"; name: string }
+  | { kind: "secret_env"; name: string; variable: string }
+  | { kind: "secret_host"; name: string; host: string; port: number }
   | { kind: "kv" };
 
 /** Answers from the meaning of the words alone. `absent` is what a missing list or field says. */
@@ -47,10 +49,17 @@ function allows(permissions: Permissions, question: Question, absent: "none" | "
         return host.startsWith("*.") ? question.host.endsWith(host.slice(1)) : host === question.host;
       });
     case "env":
-    case "secrets":
-      return permissions[question.kind] === undefined
-        ? absent === "all"
-        : permissions[question.kind]!.includes(question.name);
+      return permissions.env === undefined ? absent === "all" : permissions.env.includes(question.name);
+    case "secret_env":
+    case "secret_host": {
+      if (permissions.secrets === undefined) return absent === "all";
+      return permissions.secrets.some(({ name: own, env, hosts }) => {
+        if (own !== question.name) return false;
+        if (env === undefined && hosts === undefined) return absent !== "none";
+        if (question.kind === "secret_env") return env?.includes(question.variable) ?? false;
+        return allows({ net: hosts ?? [] }, { kind: "net", host: question.host, port: question.port });
+      });
+    }
     case "kv":
       return permissions.kv ?? absent === "all";
   }
@@ -66,7 +75,8 @@ function denies(deny: Permissions, question: Question): boolean {
       return question.kind === "run_env" && (entry.env ?? []).includes(question.name);
     });
   }
-  return allows(deny, question);
+  const whole = question.kind === "secret_env" || question.kind === "secret_host";
+  return allows(deny, question, whole && deny.secrets !== undefined ? "grant" : "none");
 }
 
 const binary = fc.constantFrom("git", "node", "/bin/sh");
@@ -97,8 +107,17 @@ const list = <T>(one: fc.Arbitrary<T>) => fc.option(fc.array(one, { maxLength: 3
 const optional = <T extends object>(value: T) =>
   Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as T;
 
-const run = fc.record({ binary, args: list(pattern), env: list(name) }).map(optional) as fc.Arbitrary<
+const run = fc.record({
+  binary,
+  args: list(pattern),
+  env: list(name),
+  contain: fc.constantFrom(undefined, undefined, "workdir" as const),
+  contain_net: fc.constantFrom(undefined, undefined, false, true),
+}).map(optional) as fc.Arbitrary<
   NonNullable<Permissions["run"]>[number]
+>;
+const secret = fc.record({ name, env: list(name), hosts: list(net) }).map(optional) as fc.Arbitrary<
+  NonNullable<Permissions["secrets"]>[number]
 >;
 const permissions = fc.record({
   run: list(run),
@@ -106,7 +125,7 @@ const permissions = fc.record({
   write: list(root),
   net: list(net),
   env: list(name),
-  secrets: list(name),
+  secrets: list(secret),
   kv: fc.option(fc.boolean(), { nil: undefined }),
 }).map(optional) as fc.Arbitrary<Permissions>;
 
@@ -134,7 +153,14 @@ const question: fc.Arbitrary<Question> = fc.oneof(
     host: fc.constantFrom("example.com", "a.example.com", "b.example.com", "x.b.example.com", "evil-example.com"),
     port: fc.constantFrom(443, 80),
   }),
-  fc.record({ kind: fc.constantFrom("env" as const, "secrets" as const), name }),
+  fc.record({ kind: fc.constant("env" as const), name }),
+  fc.record({ kind: fc.constant("secret_env" as const), name, variable: name }),
+  fc.record({
+    kind: fc.constant("secret_host" as const),
+    name,
+    host: fc.constantFrom("example.com", "a.example.com", "x.b.example.com", "evil-example.com"),
+    port: fc.constantFrom(443, 80),
+  }),
   fc.record({ kind: fc.constant("kv" as const) }),
 );
 const questions = fc.array(question, { minLength: 20, maxLength: 20 });
@@ -165,7 +191,8 @@ describe("effectivePermissions", () => {
         for (const one of all) {
           // Two entries of a program may share the work of allowing a call; one must do it alone.
           if (one.kind === "run" || one.kind === "run_env") continue;
-          const expected = allows(requested, one) && allows(grant, one) && allows(request, one, "all");
+          const given = one.kind === "secret_env" || one.kind === "secret_host" ? "grant" : "none";
+          const expected = allows(requested, one) && allows(grant, one, given) && allows(request, one, "all");
           expect(allows(effective, one)).toBe(expected);
         }
       }),
@@ -183,6 +210,24 @@ describe("effectivePermissions", () => {
         for (const grant of [requested.run?.some((entry) => entry.env === undefined) ? bare : requested, bare]) {
           const effective = effectivePermissions({ requested, grant, deny: {} });
           for (const one of all) expect(allows(effective, one)).toBe(allows(requested, one));
+        }
+      }),
+      times,
+    );
+  });
+
+  it("contains a program where any of them does, and never more loosely", () => {
+    const rank = (entry: RunPermission) => (entry.contain_net ? 2 : entry.contain === undefined ? 0 : 1);
+    fc.assert(
+      fc.property(sources, permissions, ({ requested, grant, deny }, request) => {
+        const loosest = (permissions: Permissions, binary: string) =>
+          Math.min(...(permissions.run ?? []).filter((entry) => entry.binary === binary).map(rank));
+        for (const entry of effectivePermissions({ requested, grant, deny, request }).run ?? []) {
+          // At the least what the loosest entry of each source asks.
+          for (const source of [requested, grant, ...(request.run ? [request] : [])]) {
+            expect(rank(entry)).toBeGreaterThanOrEqual(loosest(source, entry.binary));
+          }
+          if (entry.contain_net) expect(entry.contain).toBe("workdir");
         }
       }),
       times,
@@ -264,6 +309,25 @@ describe("effectivePermissions, by example", () => {
     });
   });
 
+  it("keeps a contained grant beside a wider one, for the broker takes the stricter", () => {
+    const requested = { run: [{ binary: "git", args: ["{...}"] }] };
+    const shut = { binary: "git", args: ["push {...}"], contain: "workdir" as const };
+    expect(ask(requested, { run: [{ binary: "git" }, shut] }).run).toEqual([shut, ...requested.run]);
+    expect(ask(requested, { run: [{ binary: "git", contain_net: true }, shut] }).run)
+      .toEqual([{ ...requested.run[0], contain: "workdir", contain_net: true }]);
+    expect(ask({ run: [{ ...requested.run[0]!, contain: "workdir" }] }, { run: [{ binary: "git" }] }).run?.[0]?.contain)
+      .toBe("workdir");
+    expect(ask(requested, requested, { request: { run: [{ binary: "git", contain_net: true }] } }).run?.[0])
+      .toMatchObject({ contain: "workdir", contain_net: true });
+  });
+
+  it("is explained with what contains it", () => {
+    const requested = { run: [{ binary: "git", args: ["status"] }] };
+    const grant = { run: [{ binary: "git", contain_net: true }] };
+    expect(explainPermissions({ requested, grant, deny: {} })[0]?.why)
+      .toBe("It is asked for and granted, contained in the working directory and without network.");
+  });
+
   it("compares roots by whole segments and keeps the narrower", () => {
     expect(ask({ read: ["/data/app"] }, { read: ["/data"] })).toEqual({ read: ["/data/app"] });
     expect(ask({ read: ["/data"] }, { read: ["/data/app/"] })).toEqual({ read: ["/data/app/"] });
@@ -323,18 +387,18 @@ describe("explainPermissions", () => {
         run: [{ binary: "git", args: ["log {...}", "push"], env: ["LANG"] }],
         read: ["workdir", "/data"],
         net: ["example.com:443"],
-        secrets: ["KEY"],
+        secrets: [{ name: "KEY", env: ["TOKEN"], hosts: ["example.com:443"] }],
         limits: { children: 4 },
       },
       grant: {
         run: [{ binary: "git" }],
         read: ["/data/app", "workdir"],
-        secrets: ["KEY"],
+        secrets: [{ name: "KEY" }, { name: "OTHER" }],
         env: ["HOME"],
         limits: { children: 2 },
       },
       deny: { run: [{ binary: "git", args: ["push {...}"] }] },
-      request: { secrets: [] },
+      request: { secrets: [{ name: "KEY", env: ["TOKEN"] }] },
     });
     const said = rows.map((
       row,
@@ -346,9 +410,11 @@ describe("explainPermissions", () => {
       ["read", "workdir", true, true, false, "workdir"],
       ["read", "/data", true, true, false, "/data/app"],
       ["net", "example.com:443", true, false, false, ""],
-      ["secrets", "KEY", true, true, false, ""],
+      ["secrets", "KEY in TOKEN", true, true, false, "KEY in TOKEN"],
+      ["secrets", "KEY to example.com:443", true, true, false, ""],
       ["limits", "children 4", true, true, false, "children 2"],
       ["env", "HOME", false, true, false, ""],
+      ["secrets", "OTHER", false, true, false, ""],
     ]);
     expect(rows.map(({ why }) => why)).toEqual([
       "It is asked for and granted.",
@@ -357,8 +423,10 @@ describe("explainPermissions", () => {
       "It is asked for and granted.",
       "It is allowed as far as /data/app.",
       "The manifest asks for it and nobody granted it.",
+      "It is asked for and granted.",
       "It is granted, and this session's request leaves it out.",
       "A smaller ceiling of 2 is set for it.",
+      "It is granted, but the manifest does not ask for it.",
       "It is granted, but the manifest does not ask for it.",
     ]);
   });

@@ -34,7 +34,7 @@ describe("readManifest", () => {
         "  - {type: local, priority: 3, enabled: false, model: m, endpoint: 'http://localhost:1'}",
       permissions:
         "\n  run: [{binary: git, args: ['log {...}'], env: [LANG]}]\n  read: [workdir, plugin, 'config:git', /etc/hosts]\n" +
-        "  write: [workdir, data]\n  net: ['example.com:443', '*.example.com:443', '[::1]:80']\n  env: [HOME]\n  secrets: [KEY]\n" +
+        "  write: [workdir, data]\n  net: ['example.com:443', '*.example.com:443', '[::1]:80']\n  env: [HOME]\n  secrets: [{ name: KEY, env: [TOKEN], hosts: ['example.com:443'] }]\n" +
         "  kv: true\n  limits: {children: 2}",
       config:
         "\n  type: object\n  properties:\n    depth: {type: integer, minimum: 1, default: 3}\n  required: [depth]",
@@ -297,7 +297,7 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
   ["a reference that is none", {
     ...cli,
     cli: '\n  binary: tr\n  command_template: "{binary}"\n  env_vars: {KEY: "${a b}"}',
-  }, "p/plugin.yaml:13:19 cli.env_vars.KEY: expected ${NAME} in what it refers to"],
+  }, "p/plugin.yaml:13:19 cli.env_vars.KEY: expected ${NAME} or ${secret:NAME} in what it refers to"],
   [
     "an option with a default that does not fit",
     added("config", "\n  type: object\n  properties:\n    depth: {type: integer, default: deep}"),

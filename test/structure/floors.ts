@@ -13,7 +13,7 @@ export const floors: readonly (readonly string[])[] = [
   ["host"],
   ["session"],
   ["pool"],
-  ["worker", "warden", "registry", "broker", "journal", "git"],
+  ["worker", "warden", "registry", "broker", "secrets", "journal", "git"],
   ["channel"],
   ["config"],
   ["runtime"],

@@ -1,7 +1,27 @@
 import type { AttackCase } from "../attack-case.ts";
+import { crashCases } from "./crash.ts";
+import { escapeCases } from "./escape.ts";
+import { filesCases } from "./files.ts";
 import { hangCases } from "./hang.ts";
+import { leakCases } from "./leaks.ts";
+import { memoryCases } from "./memory.ts";
+import { networkCases } from "./network.ts";
+import { protocolCases } from "./protocol.ts";
+import { runCases } from "./run.ts";
+import { starvationCases } from "./starvation.ts";
+import { textCases } from "./text.ts";
 
 /** Every attack, in the order of the corpus. To add a group: a file here and a line below. */
 export const attackCases: readonly AttackCase[] = [
   ...hangCases,
+  ...memoryCases,
+  ...crashCases,
+  ...protocolCases,
+  ...leakCases,
+  ...escapeCases,
+  ...filesCases,
+  ...networkCases,
+  ...runCases,
+  ...textCases,
+  ...starvationCases,
 ];

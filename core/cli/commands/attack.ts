@@ -1,3 +1,4 @@
+import { InvalidArgumentError, Option } from "commander";
 import type { AttackCase, AttackReport } from "../../attack/attack-case.ts";
 import { attackCases } from "../../attack/cases/all.ts";
 import { type AttacksReport, runAttacks } from "../../attack/run-attacks.ts";
@@ -12,6 +13,11 @@ export const defineAttack: DefineCommand = (command, bind) => {
   command
     .argument("[ids]", "rows of the corpus, with commas, such as A1,B2 or a group such as A; default: all")
     .option("--list", "list the attacks and run none")
+    .addOption(
+      new Option("--isolation <how>", "what contains each attacker; a thread is given only attacks that it can stop")
+        .choices(["process", "thread"]).default("process"),
+    )
+    .addOption(new Option("--parallel <count>", "attacks under way at once").default(2).argParser(readParallel))
     .addHelpText(
       "after",
       examples(
@@ -35,6 +41,8 @@ async function attack({ terminal, json, args, options, createHost }: Invocation)
   const host = await createHost({ root: terminal.cwd, stateDir: null, bundledDir: null });
   try {
     const report = await runAttacks(host, cases, {
+      isolation: options["isolation"] === "thread" ? "thread" : "process",
+      parallel: options["parallel"] as number,
       signal: interrupts.signal,
       onReport: (one) => void write(json ? `${JSON.stringify(one)}\n` : reportLine(one, paint)),
     });
@@ -51,6 +59,12 @@ function chosen(wanted: string | undefined): readonly AttackCase[] {
   const cases = attackCases.filter(({ id }) => ids.some((one) => id === one || (/^[A-Z]$/.test(one) && id.startsWith(one))));
   if (cases.length > 0) return cases;
   throw new BulkheadError("not_found", `No attack is called "${wanted}".`, { hint: "See them with \"bulkhead attack --list\"." });
+}
+
+function readParallel(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1 && count <= 64) return count;
+  throw new InvalidArgumentError("It must be a whole number from 1 to 64.");
 }
 
 function entryOf({ id, name, attack }: AttackCase): Record<string, string> {

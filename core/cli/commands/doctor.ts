@@ -2,8 +2,10 @@ import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
 import { toErrorData } from "../../errors/to-error-data.ts";
 import type { Host } from "../../host/host.ts";
 import { platform, runtimeVersion } from "../../runtime/platform.ts";
+import type { Plugin } from "../../registry/plugin.ts";
 import { runGit } from "../../runtime/git-program.ts";
-import { probeWalls, type WallReport } from "../../runtime/wall-probe.ts";
+import { demandRequired } from "../../runtime/os-walls/confine.ts";
+import { probeOsWalls, probeWalls, type WallReport } from "../../runtime/os-walls/probe.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
 import { safeLine } from "../render/agent-text.ts";
@@ -69,13 +71,30 @@ async function examineHost(call: Invocation): Promise<Pick<DoctorReport, "host_m
   try {
     await using opened = await openHost(call);
     const { host, manifest } = opened;
-    const enabled = host.registry.list().filter((plugin) => plugin.enabled).map((plugin) => plugin.id).sort();
+    const plugins = host.registry.list().filter((plugin) => plugin.enabled);
+    const enabled = plugins.map((plugin) => plugin.id).sort();
     const agents = await Promise.all(enabled.map(async (id) => ({ id, ...await probe(host, id) })));
-    return { host_manifest: manifest?.file ?? null, agents, problems: [] };
+    const problems = await missingWalls(plugins);
+    return { host_manifest: manifest?.file ?? null, agents, problems };
   } catch (error) {
     const { message, hint } = toErrorData(error);
     return { host_manifest: null, agents: [], problems: [hint === undefined ? message : `${message} ${hint}`] };
   }
+}
+
+/** One sentence for each way in which this machine lacks a wall that the operator requires. */
+async function missingWalls(plugins: readonly Plugin[]): Promise<string[]> {
+  const found = await probeOsWalls();
+  const problems = plugins.filter(({ isolation }) => isolation === "process").flatMap(({ id, os_walls }) => {
+    try {
+      demandRequired(os_walls, found);
+      return [];
+    } catch (error) {
+      const { message, hint } = toErrorData(error);
+      return [`Plugin "${id}" cannot start. ${message}${hint === undefined ? "" : ` ${hint}`}`];
+    }
+  });
+  return [...new Set(problems)];
 }
 
 async function probe(host: Host, id: string): Promise<AvailabilityReport> {
@@ -126,8 +145,7 @@ export function reportLines(report: DoctorReport, { paint, columns }: { paint: P
 
 function wallRow({ name, state, detail }: WallReport): Cell[] {
   const looks: { readonly [S in WallReport["state"]]: [string, Tone] } = {
-    used: ["✔ used", "green"],
-    present: ["○ present, not used", "dim"],
+    active: ["✔ active", "green"],
     missing: ["- missing", "dim"],
   };
   const [text, tone] = looks[state];

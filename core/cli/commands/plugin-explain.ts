@@ -2,6 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { grantCommand } from "../../broker/grant-command.ts";
 import type { Host } from "../../host/host.ts";
 import { grantable } from "../../registry/edit-host-manifest.ts";
+import { quarantineError } from "../../pool/plugin-health.ts";
 import { type ExplainedPermission, explainPermissions } from "../../registry/explain-permissions.ts";
 import type { Plugin } from "../../registry/plugin.ts";
 import { requestedPermissions } from "../../registry/requested-permissions.ts";
@@ -30,9 +31,18 @@ export async function pluginExplain(call: Invocation): Promise<number> {
   }
   const paint = createPaint(terminal.colours.stdout);
   const { name, version, description } = plugin.manifest;
-  const state = plugin.enabled ? paint("green", "enabled") : paint("yellow", "disabled");
+  const record = (await opened.host.quarantined()).find(({ plugin_id }) => plugin_id === plugin.id);
+  const state = record
+    ? paint("red", "quarantined")
+    : plugin.enabled
+    ? paint("green", "enabled")
+    : paint("yellow", "disabled");
   await terminal.stdout.write(`${paint("bold", plugin.id)} ${safeLine(version)} · ${state} · ${safeLine(name)}\n`);
   await terminal.stdout.write(`${paint("dim", safeLine(description))}\n\n`);
+  if (record) {
+    const { message, hint } = quarantineError(record);
+    await terminal.stdout.write(`${safeLine(message)}\nTo let it run again:\n  ${safeLine(hint ?? "")}\n\n`);
+  }
   const lines = rows.length === 0 ? ["It asks for no permission and has none."] : tableLines(rows.map(row), {
     paint,
     columns: tableColumns(terminal),
@@ -78,8 +88,8 @@ function mark(yes: boolean, tone: "plain" | "green" | "red"): Cell {
 
 function missingGrants(plugin: Plugin, rows: readonly ExplainedPermission[]): string {
   const commands = rows.flatMap(({ permission, target, requested, granted }) => {
-    // A program is granted with the arguments and names that its manifest asks for.
-    const word = permission === "run" ? target.split(" ")[0] ?? target : target;
+    // A program is granted with the arguments and names that its manifest asks for, a secret with its places.
+    const word = permission === "run" || permission === "secrets" ? target.split(" ")[0] ?? target : target;
     const isGrantable = (grantable as readonly string[]).includes(permission);
     return requested && !granted && isGrantable ? [grantCommand(plugin.id, permission, { target: word })] : [];
   });

@@ -1,3 +1,4 @@
+import type { CrashRecord } from "../../pool/plugin-health.ts";
 import type { Plugin } from "../../registry/plugin.ts";
 import type { RegistryProblem } from "../../registry/registry.ts";
 import type { Invocation } from "../command.ts";
@@ -13,8 +14,9 @@ export async function pluginList(call: Invocation): Promise<number> {
   const plugins = opened.host.registry.list().toSorted((a, b) => a.id.localeCompare(b.id));
   const { terminal } = call;
   const problems = opened.host.registry.problems();
+  const quarantined = new Map((await opened.host.quarantined()).map((record) => [record.plugin_id, record]));
   if (call.json) {
-    for (const plugin of plugins) await terminal.stdout.write(`${JSON.stringify(listed(plugin))}\n`);
+    for (const plugin of plugins) await terminal.stdout.write(`${JSON.stringify(listed(plugin, quarantined.get(plugin.id)))}\n`);
     for (const { id, folder, error } of problems) {
       await terminal.stdout.write(`${JSON.stringify({ id, folder, enabled: false, error: error.toJSON() })}\n`);
     }
@@ -25,7 +27,7 @@ export async function pluginList(call: Invocation): Promise<number> {
     return 0;
   }
   const paint = createPaint(terminal.colours.stdout);
-  const lines = tableLines(plugins.map(row), {
+  const lines = tableLines(plugins.map((plugin) => row(plugin, quarantined.has(plugin.id))), {
     paint,
     columns: tableColumns(terminal),
     indent: 1,
@@ -43,16 +45,24 @@ function problemLines(problems: readonly RegistryProblem[], paint: Paint): strin
   ]);
 }
 
-function listed({ id, manifest, folder, origin, enabled, trusted, isolation }: Plugin): Record<string, unknown> {
+function listed(
+  { id, manifest, folder, origin, enabled, trusted, isolation }: Plugin,
+  quarantine: CrashRecord | undefined,
+): Record<string, unknown> {
   const { name, version, description, adapter_type } = manifest;
-  return { id, name, version, description, adapter_type, folder, origin, enabled, trusted, isolation };
+  return { id, name, version, description, adapter_type, folder, origin, enabled, trusted, isolation, quarantine: quarantine ?? null };
 }
 
-function row(plugin: Plugin): Cell[] {
+function stateOf({ enabled }: Plugin, quarantined: boolean): Cell {
+  if (quarantined) return { text: "quarantined", tone: "red" };
+  return enabled ? { text: "enabled", tone: "green" } : { text: "disabled", tone: "dim" };
+}
+
+function row(plugin: Plugin, quarantined: boolean): Cell[] {
   return [
     { text: plugin.id, tone: "bold" },
     safeLine(plugin.manifest.version),
-    plugin.enabled ? { text: "enabled", tone: "green" } : { text: "disabled", tone: "dim" },
+    stateOf(plugin, quarantined),
     plugin.origin,
     plugin.isolation,
     { text: safeLine(plugin.manifest.description), tone: "dim" },

@@ -3,10 +3,11 @@ import { pluginCheck } from "./plugin-check.ts";
 import { pluginExplain } from "./plugin-explain.ts";
 import { pluginGrant } from "./plugin-grant.ts";
 import { pluginList } from "./plugin-list.ts";
+import { pluginRelease } from "./plugin-release.ts";
 
-/** `bulkhead plugin list|check|explain|grant`. */
+/** `bulkhead plugin list|check|explain|grant|release`. */
 export const definePlugin: DefineCommand = (command, bind) => {
-  command.usage("<list|check|explain|grant> [flags]").addHelpText(
+  command.usage("<list|check|explain|grant|release> [flags]").addHelpText(
     "after",
     examples(
       ["bulkhead plugin list", "what was found, and whether it is enabled"],
@@ -38,4 +39,9 @@ export const definePlugin: DefineCommand = (command, bind) => {
       examples(["bulkhead plugin grant replay write:workdir", "lets it write in the working directory"]),
     )
     .action(bind(pluginGrant));
+  command.command("release")
+    .description("lift a plugin's quarantine and forget its crashes")
+    .argument("<id>", "id of a plugin")
+    .addHelpText("after", examples(["bulkhead plugin release my-agent", "lets it run again after it crashed too often"]))
+    .action(bind(pluginRelease));
 };

@@ -1,4 +1,4 @@
-import { harden } from "../lockdown.ts";
+import { freezeClosures, harden } from "../lockdown.ts";
 import type { Scope } from "../scope.ts";
 import { abortEndowments } from "./abort.ts";
 import { consoleEndowment } from "./console.ts";
@@ -9,11 +9,10 @@ import { urlEndowments } from "./url.ts";
 
 /** The globals of a new compartment, beside the intrinsics. To add one: a file here and a line below. */
 export function endowments(scope: Scope): Record<string, unknown> {
-  return harden({
+  return {
     ...sharedEndowments(),
-    ...timerEndowments(scope),
-    ...consoleEndowment(scope),
-  });
+    ...freezeClosures({ ...timerEndowments(scope), ...consoleEndowment(scope) }),
+  };
 }
 
 let shared: Record<string, unknown> | null = null;

@@ -6,6 +6,9 @@ import { resultLines } from "../../../core/cli/render/result-lines.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { envelopesOf, fakeResult } from "../fake-host.ts";
 
+const asked = { workdir: "/w", prompt: "p" };
+const held = { permissions: {}, model: null, timeout_ms: 1, idle_timeout_ms: 1 };
+
 async function show(envelopes: readonly Envelope[], options: Partial<LiveViewOptions> = {}): Promise<string> {
   let text = "";
   const view = new LiveView({
@@ -26,7 +29,7 @@ const out = (data: string): Envelope["event"] => ({ type: "output", stream: "std
 
 test("LiveView shows events as lines behind the adapter's name", async () => {
   const text = await show(envelopesOf([
-    { type: "session_started", adapter_id: "alpha", workdir: "/w", task_id: null, labels: {} },
+    { type: "session_started", adapter_id: "alpha", workdir: "/w", task_id: null, labels: {}, requested: asked, effective: held },
     { type: "agent_info", model: "model-x", tools: ["a", "b"], agent_session_id: "native-1" },
     { type: "thinking", content: "Let me " },
     { type: "thinking", content: "see." },

@@ -1,4 +1,6 @@
+import type { CrashStore } from "../pool/plugin-health.ts";
 import { PluginPool } from "../pool/plugin-pool.ts";
+import type { ChildLedger } from "../runtime/child-ledger.ts";
 import { errorFromData } from "../../plugin-sdk/errors.ts";
 import { toErrorData } from "../errors/to-error-data.ts";
 import { withAuthorPositions } from "../registry/author-positions.ts";
@@ -6,17 +8,23 @@ import { bundlePlugin } from "../registry/bundle.ts";
 import type { Plugin, PluginScript } from "../registry/plugin.ts";
 
 /** A plugin in service: its script, bundled once, and its workers. */
-export class PluginService {
+export class ServedPlugin {
   readonly plugin: Plugin;
   readonly pool: PluginPool;
   #script: Promise<PluginScript> | null = null;
 
-  constructor(plugin: Plugin) {
+  /** Sessions under way, those that wait included. */
+  sessions = 0;
+
+  constructor(plugin: Plugin, { crashes, children }: { crashes: CrashStore; children: ChildLedger }) {
     this.plugin = plugin;
     this.pool = new PluginPool({
       pluginId: plugin.id,
       isolation: plugin.isolation,
       limits: plugin.limits,
+      osWalls: plugin.os_walls,
+      crashes,
+      children,
       script: async () => (await this.script()).text,
     });
   }
@@ -37,7 +45,7 @@ export class PluginService {
  * Loads a plugin on a worker of its pool.
  * @throws {BulkheadError} why it cannot be loaded, with the author's own positions
  */
-export async function load(service: PluginService): Promise<{ sha256: string }> {
+export async function load(service: ServedPlugin): Promise<{ sha256: string }> {
   const script = await service.script();
   try {
     const place = await service.pool.acquire();

@@ -1,0 +1,45 @@
+/** Acts of one kind that are under way, and those that wait. */
+interface Line {
+  busy: number;
+  waiting: (() => void)[];
+}
+
+/**
+ * Lets only so many acts go on at once. File calls and look-ups of names are done by the runtime's few threads, which
+ * all plugins and the host share: a plugin whose calls hang there (a dead network drive, a name server that is silent)
+ * must not hold more of them than its own.
+ */
+export class Turns {
+  #lines = new Map<string, Line>();
+  #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Does the act when it is its turn among those of the same name; its result or error is the act's. */
+  async take<T>(name: string, act: () => Promise<T>): Promise<T> {
+    const line = this.#lines.get(name) ?? { busy: 0, waiting: [] };
+    this.#lines.set(name, line);
+    // Who leaves hands the place on, so that nobody who comes later can slip in between.
+    if (line.busy >= this.#most) await new Promise<void>((resolve) => line.waiting.push(resolve));
+    else line.busy += 1;
+    try {
+      return await act();
+    } finally {
+      const next = line.waiting.shift();
+      if (next) next();
+      else line.busy -= 1;
+      if (line.busy === 0) this.#lines.delete(name);
+    }
+  }
+}
+
+/** File calls of one plugin, over all its sessions. */
+export const diskTurns: Turns = new Turns(2);
+
+/** Look-ups of names by one plugin. */
+export const lookupTurns: Turns = new Turns(1);
+
+/** Look-ups of names by all plugins together: half of the four threads that a runtime has. */
+export const allLookupTurns: Turns = new Turns(2);

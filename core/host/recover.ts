@@ -1,0 +1,86 @@
+import { toErrorData } from "../errors/to-error-data.ts";
+import { hostVersion } from "../config/version.ts";
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import type { Journal } from "../journal/journal.ts";
+import { openJournal } from "../journal/sqlite-journal.ts";
+import { reapChildren } from "../runtime/child-ledger.ts";
+import { rm, stat } from "../runtime/files.ts";
+import { join } from "../runtime/paths.ts";
+import { endInterrupted } from "../session/interrupted-session.ts";
+import { MergedLog } from "../session/merged-log.ts";
+import type { LogRecord } from "./host.ts";
+import { claimLeftParts } from "./state-claim.ts";
+
+/** What a part's recovery works with. */
+export interface RecoverOptions {
+  /** The part's folder, which this host holds. */
+  folder: string;
+  journal: Journal;
+  log: MergedLog;
+  writeLog(record: LogRecord): void;
+}
+
+/** From SIGTERM to SIGKILL for programs whose host is gone; nobody reads any more what they say. Milliseconds. */
+const orphanGraceMs = 1000;
+
+/** Path of the ledger of a part's children. */
+export function ledgerFile(folder: string): string {
+  return join(folder, "children.jsonl");
+}
+
+/**
+ * Cleans up after a host that was killed while it held this part of the state: ends its child processes with all their
+ * descendants, removes its sessions' scratch files, and ends its sessions in the journal. What cannot be done is
+ * logged: it must not keep the next host from starting.
+ */
+export async function recover({ folder, journal, log, writeLog }: RecoverOptions): Promise<void> {
+  const reaped = await reapChildren(ledgerFile(folder), { graceMs: orphanGraceMs });
+  if (reaped) {
+    for (const { pid, role, session_id } of reaped.found) {
+      const message = `Ended a process of a host that was killed: ${role} ${pid}.`;
+      writeLog({ level: "warn", message, ...(session_id === undefined ? {} : { session_id }) });
+    }
+    await rm(join(folder, "scratch"), { recursive: true, force: true }).catch(() => {});
+  }
+  const former = { runtime: reaped?.head.runtime ?? null, hostVersion: reaped?.head.host_version ?? hostVersion };
+  for (const sessionId of await journal.openSessions()) {
+    try {
+      await endInterrupted(pagesOf(journal, sessionId), { log, former });
+    } catch (error) {
+      const message = `Cannot end a session that its host left open: ${toErrorData(error).message}`;
+      writeLog({ level: "error", message, session_id: sessionId });
+    }
+  }
+  await log.settled();
+}
+
+/** The same for parts that other hosts held which were killed. */
+export async function recoverOthers(stateDir: string, writeLog: RecoverOptions["writeLog"]): Promise<void> {
+  const isLeft = (folder: string) => stat(ledgerFile(folder)).then(() => true, () => false);
+  for await (const claim of claimLeftParts(stateDir, isLeft)) {
+    try {
+      const journal = await openJournal(join(claim.folder, "journal.db"));
+      try {
+        await recover({ folder: claim.folder, journal, log: new MergedLog(journal), writeLog });
+      } finally {
+        await journal.close();
+      }
+      await rm(ledgerFile(claim.folder), { force: true });
+    } catch (error) {
+      const message = `Cannot clean up after a host that was killed: ${toErrorData(error).message}`;
+      writeLog({ level: "error", message });
+    } finally {
+      await claim.release();
+    }
+  }
+}
+
+async function* pagesOf(journal: Journal, sessionId: string): AsyncGenerator<Envelope[], void, void> {
+  for (let after = 0;;) {
+    const page = await journal.read({ after, sessionId });
+    const last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+    after = last.gseq;
+  }
+}

@@ -1,0 +1,146 @@
+import { type AppendLog, startAppendLog } from "./append-log.ts";
+import { readFile, rm } from "./files.ts";
+import { randomId } from "./hash.ts";
+import { pid, runtimeVersion } from "./platform.ts";
+import { processStart } from "./process-rows.ts";
+import { killTrees } from "./process-tree.ts";
+import { systemId } from "./system-id.ts";
+
+/** A child process as it is written down. */
+export interface LedgerChild {
+  pid: number;
+  /** As `processStart()` gave it; null where it cannot be told. */
+  start: string | null;
+  role: "agent" | "warden";
+  session_id?: string;
+  /** A folder that goes with it. */
+  folder?: string;
+}
+
+/** The first line: whose children these are. */
+export interface LedgerHead {
+  ledger: 1;
+  /** The environment mark of every child begins with it. */
+  mark: string;
+  pid: number;
+  start: string | null;
+  /** Where these pids have their meaning; see `systemId()`. */
+  system: string | null;
+  runtime: string;
+  host_version: string;
+}
+
+/** Writes down every child process of this host, so that the next one finds what a SIGKILL of this one leaves. */
+export interface ChildLedger {
+  /** What the mark of every child must begin with, followed by a point. */
+  readonly mark: string;
+  /** Writes a child down; call what comes back when it is gone. Never throws. */
+  add(child: LedgerChild): () => void;
+  /** Ends all that is still there, without a grace. */
+  killAll(): Promise<void>;
+  /** Removes the file, unless a child is still there: then the next host finds it. */
+  close(): Promise<void>;
+}
+
+/** What {@link reapChildren} found. */
+export interface Reaped {
+  head: LedgerHead;
+  /** Children that were still there, by pid and start; more may have been found by their mark. */
+  found: LedgerChild[];
+}
+
+/** Lines of children that are gone, after which the file is written anew. */
+const maxStale = 1024;
+
+/** Begins a ledger in place of one that is there; reap that one first. */
+export function startChildLedger(file: string, { hostVersion }: { hostVersion: string }): ChildLedger {
+  const head: LedgerHead = {
+    ledger: 1,
+    mark: randomId(),
+    pid,
+    start: processStart(pid),
+    system: systemId(),
+    runtime: runtimeVersion,
+    host_version: hostVersion,
+  };
+  const live = new Set<LedgerChild>();
+  const log: AppendLog = startAppendLog(file, [JSON.stringify(head)]);
+  let stale = 0;
+  return {
+    mark: head.mark,
+    add(child) {
+      live.add(child);
+      written(() => log.append(JSON.stringify(child)));
+      return () => {
+        if (!live.delete(child) || ++stale < maxStale) return;
+        stale = 0;
+        written(() => log.replace([head, ...live].map((line) => JSON.stringify(line))));
+      };
+    },
+    async killAll() {
+      await killTrees({ roots: rootsOf([...live]), mark: head.mark, graceMs: 0 });
+    },
+    async close() {
+      log.close();
+      if (live.size === 0) await rm(file, { force: true });
+    },
+  };
+}
+
+/** A child that a full disk keeps from being written down is still found by its mark, which stands in the first line. */
+function written(act: () => void): void {
+  try {
+    act();
+  } catch {
+    // See above.
+  }
+}
+
+/**
+ * Ends all that is left of the children in a ledger whose host is gone, with their descendants, and removes their
+ * folders. A pid that was given to another process meanwhile is left alone: a child counts as found only where pid,
+ * start time and system agree, or where it has the mark in its environment. Null when there is no ledger.
+ */
+export async function reapChildren(file: string, { graceMs }: { graceMs: number }): Promise<Reaped | null> {
+  const [head, ...children] = parse(await readFile(file, "utf8").catch(() => ""));
+  if (head === undefined || !("ledger" in head)) return null;
+  const all = children.filter((line) => "role" in line);
+  const found = head.system !== null && head.system === systemId() ? all.filter(isThere) : [];
+  await killTrees({ roots: rootsOf(found), mark: head.mark, graceMs });
+  for (const { folder } of all) if (folder !== undefined) await rm(folder, { recursive: true, force: true }).catch(() => {});
+  return { head, found };
+}
+
+function isThere({ pid, start }: LedgerChild): boolean {
+  return start !== null && processStart(pid) === start;
+}
+
+function rootsOf(children: readonly LedgerChild[]): { pid: number; startTime: string }[] {
+  return children.flatMap(({ pid, start }) => (start === null ? [] : [{ pid, startTime: start }]));
+}
+
+/** Lines as we have written them; the last may be cut off, and one that is no line of ours is passed over. */
+function parse(text: string): (LedgerHead | LedgerChild)[] {
+  return text.split("\n").flatMap((line) => {
+    try {
+      const value: unknown = JSON.parse(line);
+      return isHead(value) || isChild(value) ? [value] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function isHead(value: unknown): value is LedgerHead {
+  return isRecord(value) && value["ledger"] === 1 && typeof value["host_version"] === "string" &&
+    typeof value["mark"] === "string" && value["mark"].length === 32;
+}
+
+function isChild(value: unknown): value is LedgerChild {
+  return isRecord(value) && typeof value["role"] === "string" && Number.isInteger(value["pid"]) &&
+    (value["start"] === null || typeof value["start"] === "string");
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

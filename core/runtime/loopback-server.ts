@@ -1,0 +1,92 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createSocketServer } from "node:net";
+import { gzipSync } from "node:zlib";
+
+/** A request as a loopback server got it; names of headers in lower case. */
+export interface LoopbackRequest {
+  method: string;
+  path: string;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** How a loopback server answers: all at once, or in pieces as long as there are some and the asker stays. */
+export interface LoopbackAnswer {
+  status?: number;
+  headers?: Record<string, string>;
+  body?: string | Uint8Array | AsyncIterable<string>;
+}
+
+/** A web server of this process's own, for this machine only. */
+export interface LoopbackServer {
+  port: number;
+  /** What was asked of it. */
+  requests: LoopbackRequest[];
+  close(): Promise<void>;
+}
+
+/** Starts a web server on any free port of 127.0.0.1. An answer of null is never given: the asker waits. */
+export async function startLoopback(
+  answer: (request: LoopbackRequest) => LoopbackAnswer | null,
+): Promise<LoopbackServer> {
+  const requests: LoopbackRequest[] = [];
+  const server = createServer((incoming: IncomingMessage, response: ServerResponse) => {
+    const request = { method: incoming.method ?? "", path: incoming.url ?? "", headers: incoming.headers };
+    requests.push(request);
+    const answered = answer(request);
+    if (answered !== null) void send(response, answered);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : 0,
+    requests,
+    close: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+async function send(response: ServerResponse, { status = 200, headers = {}, body = "" }: LoopbackAnswer) {
+  response.on("error", () => {});
+  response.writeHead(status, headers);
+  if (typeof body === "string" || body instanceof Uint8Array) return void response.end(body);
+  for await (const piece of body) {
+    if (response.destroyed) return;
+    if (!response.write(piece)) await drained(response);
+  }
+  response.end();
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off("drain", done);
+      response.off("close", done);
+      resolve();
+    };
+    response.on("drain", done);
+    response.on("close", done);
+  });
+}
+
+/** Puts a listening socket into the file system; gives what takes it away again. */
+export async function listenAt(path: string): Promise<() => Promise<void>> {
+  const server = createSocketServer((socket) => socket.destroy());
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path, resolve);
+  });
+  return () => new Promise((resolve) => server.close(() => resolve()));
+}
+
+/** So many mebibytes of zeros, each packed to about a kibibyte (RFC 1952: members may follow each other). */
+export function zipBomb(mebibytes: number): Uint8Array {
+  const member = gzipSync(new Uint8Array(1024 * 1024));
+  const bomb = new Uint8Array(member.length * mebibytes);
+  for (let index = 0; index < mebibytes; index++) bomb.set(member, index * member.length);
+  return bomb;
+}

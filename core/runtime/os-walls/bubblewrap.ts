@@ -1,0 +1,103 @@
+import { realpath } from "node:fs/promises";
+import { execPathForOthers } from "../platform.ts";
+import type { Command, Confinement, OsWall, ProbedWall, WrappedCommand } from "./os-wall.ts";
+import { findProgram, tryProgram } from "./try-program.ts";
+
+/** Namespaces and an almost empty file system of its own by `bwrap` (bubblewrap, bwrap(1)). */
+export const bubblewrap: OsWall = {
+  name: "bubblewrap",
+  does: "It sees no file but its own code, no network, and no process but its own.",
+  probe,
+};
+
+/** What a warden has for HOME: an empty folder. Nothing of what it sees can be written, so it cannot fill memory. */
+const homeInside = "/home";
+const remedy = "Install bubblewrap, and allow the host to make user namespaces (a container needs that allowed too).";
+
+/** Where bwrap is; the reason when there is none, or the system does not let it work. */
+export type FoundBubblewrap = { file: string } | { reason: string; remedy: string };
+
+/** Namespaces that every contained process gets, besides those of its own kind. */
+export const ownNamespaces: readonly string[] = [
+  "--unshare-user-try",
+  "--unshare-pid",
+  "--unshare-ipc",
+  "--unshare-uts",
+  "--unshare-cgroup-try",
+  "--die-with-parent",
+  "--cap-drop",
+  "ALL",
+];
+
+/** Finds bwrap, without trying it. */
+export async function findBubblewrap(): Promise<FoundBubblewrap> {
+  const file = await findProgram("bwrap");
+  return file === null ? { reason: "bwrap was not found.", remedy } : { file };
+}
+
+async function probe(): Promise<ProbedWall> {
+  const [found, runtime] = await Promise.all([findBubblewrap(), runtimeFiles()]);
+  if ("reason" in found) return { active: false, ...found };
+  const { file } = found;
+  const trial = await tryProgram(file, [...viewArguments([...runtime]), execPathForOthers, "--version"]);
+  if (!trial.works) {
+    return { active: false, reason: `bwrap was found but failed: ${trial.why}.`, remedy };
+  }
+  return {
+    active: true,
+    wrap: (command, confinement) => Promise.resolve(wrap(command, confinement, { file, runtime })),
+  };
+}
+
+function wrap(
+  command: Command,
+  { readable }: Confinement,
+  { file, runtime }: { file: string; runtime: readonly string[] },
+): WrappedCommand {
+  // The launcher made the process the leader of a session, so there is no terminal to take away. With a session of
+  // their own, the processes inside would be out of reach of a signal to its group.
+  return {
+    command: {
+      file,
+      args: [...viewArguments([...runtime, ...readable]), command.file, ...command.args],
+      env: { ...command.env, HOME: homeInside },
+      cwd: command.cwd,
+    },
+  };
+}
+
+function viewArguments(readable: readonly string[]): string[] {
+  return [
+    ...ownNamespaces,
+    "--unshare-net",
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
+    "--dir",
+    homeInside,
+    ...readable.flatMap((path) => ["--ro-bind", path, path]),
+    "--remount-ro",
+    "/dev",
+    "--remount-ro",
+    "/",
+    "--chdir",
+    homeInside,
+    "--",
+  ];
+}
+
+/** The running runtime's executable and the libraries that it is linked with. */
+async function runtimeFiles(): Promise<string[]> {
+  const real = await realpath(execPathForOthers).catch(() => execPathForOthers);
+  const ldd = await findProgram("ldd");
+  const listed = ldd === null ? null : await tryProgram(ldd, [real]);
+  const libraries = listed?.works ? parseLdd(listed.stdout) : ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
+  // Only so written: see there.
+  return [...new Set([execPathForOthers, ...libraries])];
+}
+
+/** Absolute paths in what `ldd` prints: `libm.so.6 => /lib/libm.so.6 (0x…)`, and the loader as a path alone. */
+export function parseLdd(text: string): string[] {
+  return text.split("\n").flatMap((row) => /(?:^|=>)\s*(\/\S+)/.exec(row)?.[1] ?? []);
+}

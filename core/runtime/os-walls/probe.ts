@@ -1,0 +1,43 @@
+import { runtimeName } from "../platform.ts";
+import { bubblewrap } from "./bubblewrap.ts";
+import { cgroup } from "./cgroup.ts";
+import type { OsWall, OsWallName, ProbedWall } from "./os-wall.ts";
+import { priority } from "./priority.ts";
+import { prlimit } from "./prlimit.ts";
+
+/** One thing that contains a plugin on this machine, or does not. */
+export interface WallReport {
+  name: string;
+  state: "active" | "missing";
+  /** One sentence: what it does, or why it is missing and what to do about it. */
+  detail: string;
+}
+
+const osWalls: readonly OsWall[] = [cgroup, priority, prlimit, bubblewrap];
+
+let probed: Promise<ReadonlyMap<OsWallName, ProbedWall>> | null = null;
+
+/** What this machine has of each mechanism; tried once in the life of this process. */
+export function probeOsWalls(): Promise<ReadonlyMap<OsWallName, ProbedWall>> {
+  return probed ??= Promise.all(osWalls.map(async (wall) => [wall.name, await wall.probe()] as const)).then((all) =>
+    new Map(all)
+  );
+}
+
+/** Every wall around a plugin of this host, the outermost last. */
+export async function probeWalls(): Promise<WallReport[]> {
+  const found = await probeOsWalls();
+  return [
+    { name: "compartment", state: "active", detail: "No ambient authority, fresh for each session." },
+    { name: "worker thread", state: "active", detail: "Heap limit; ended when it does not answer." },
+    { name: "process per plugin", state: "active", detail: "Memory and crashes stay with the plugin." },
+    runtimeName === "deno"
+      ? { name: "Deno permissions", state: "active", detail: "The process may read its own code alone." }
+      : { name: "Node permission model", state: "active", detail: "It may read its own code, and start nothing." },
+    ...[...osWalls].reverse().map(({ name, does }): WallReport => {
+      const wall = found.get(name);
+      if (wall === undefined || wall.active) return { name, state: "active", detail: does };
+      return { name, state: "missing", detail: `${wall.reason} ${wall.remedy}` };
+    }),
+  ];
+}

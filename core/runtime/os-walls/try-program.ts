@@ -1,0 +1,46 @@
+import { execFile } from "node:child_process";
+import { constants } from "node:fs";
+import { access } from "node:fs/promises";
+import { delimiter, isAbsolute, join } from "node:path";
+import { hostEnv } from "../platform.ts";
+
+/** How a trial run ended. */
+export type Trial = { works: true; stdout: string } | { works: false; why: string };
+
+/** Longest trial run. Milliseconds. */
+const tryTimeoutMs = 5000;
+const systemFolders = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
+
+/** Absolute path of a program of the system, by the host's PATH and then the usual folders; null when there is none. */
+export async function findProgram(name: string): Promise<string | null> {
+  const folders = (hostEnv("PATH") ?? "").split(delimiter).filter(isAbsolute);
+  for (const folder of [...folders, ...systemFolders]) {
+    const file = join(folder, name);
+    const found = await access(file, constants.X_OK).then(() => true, () => false);
+    if (found) return file;
+  }
+  return null;
+}
+
+/** Runs a program to its end, only to see whether it works. Never throws. */
+export function tryProgram(file: string, args: readonly string[]): Promise<Trial> {
+  return new Promise((resolve) => {
+    const fail = (error: unknown, stderr = "") => resolve({ works: false, why: firstLine(stderr) || firstLine(error) });
+    try {
+      execFile(
+        file,
+        [...args],
+        { timeout: tryTimeoutMs, killSignal: "SIGKILL", env: { LC_ALL: "C" }, encoding: "utf8" },
+        (error, stdout, stderr) => error === null ? resolve({ works: true, stdout }) : fail(error, stderr),
+      );
+    } catch (error) {
+      // One of the runtimes refuses here what the host was not allowed to run.
+      fail(error);
+    }
+  });
+}
+
+function firstLine(problem: unknown): string {
+  const text = problem instanceof Error ? problem.message : String(problem);
+  return (text.trim().split("\n")[0] ?? "").replace(/\.$/, "").slice(0, 300);
+}

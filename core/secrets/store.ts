@@ -1,0 +1,150 @@
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { closed } from "../../plugin-sdk/schema.ts";
+import { chmod, constants, mkdir, open, rename, rm, stat } from "../runtime/files.ts";
+import { randomId } from "../runtime/hash.ts";
+import { dirname, join } from "../runtime/paths.ts";
+import { platform } from "../runtime/platform.ts";
+import { stateFolders } from "../runtime/state-folders.ts";
+import { checkSecretValue } from "./check-value.ts";
+
+/** The secrets that `bulkhead secret set` keeps, by name. */
+export type StoredSecrets = ReadonlyMap<string, string>;
+
+/** A folder of its own, so that no grant which opens a neighbour opens it, below the XDG data folder. */
+export function secretsFile(env?: Readonly<Record<string, string | undefined>>): string {
+  return join(stateFolders(env).data, "secrets", "secrets.json");
+}
+
+/**
+ * All stored secrets; none when there is no file. A file that others could read or replace is not read at all.
+ * @throws {BulkheadError} `invalid_config` for such a file and for a damaged one, `io_error`
+ */
+export async function readSecrets(file: string): Promise<StoredSecrets> {
+  const text = await readOwn(file);
+  if (text === null) return new Map();
+  const stored = parse(text);
+  if (stored !== null) return new Map(stored.entries);
+  throw refused(file, "its file is damaged", `Move "${file}" away and set the secrets again.`);
+}
+
+/**
+ * Keeps a secret under a name, in place of one of that name.
+ * @throws {BulkheadError} as {@link readSecrets}; `busy` when another program holds the file
+ */
+export async function storeSecret(file: string, { name, value }: { name: string; value: string }): Promise<void> {
+  const checked = checkSecretValue(name, value);
+  await change(file, (secrets) => secrets.set(name, checked));
+}
+
+/**
+ * Removes a secret; false when there was none of that name.
+ * @throws {BulkheadError} as {@link storeSecret}
+ */
+export async function removeSecret(file: string, name: string): Promise<boolean> {
+  let found = false;
+  await change(file, (secrets) => (found = secrets.delete(name)));
+  return found;
+}
+
+/** Pairs, so that no name has a meaning of its own. */
+const fileSchema = Type.Object({
+  secrets: Type.Literal(1),
+  entries: Type.Array(Type.Tuple([Type.String(), Type.String()])),
+}, closed);
+
+const maxFileBytes = 4 * 1024 * 1024;
+
+/** How often, and how many milliseconds apart, a lock is tried; one that is older is left from a crash. */
+const lockTries = 40;
+const lockPauseMs = 50;
+const lockLifeMs = 10_000;
+
+async function change(file: string, act: (secrets: Map<string, string>) => void): Promise<void> {
+  const folder = dirname(file);
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
+    throw new BulkheadError("io_error", `Cannot make the folder "${folder}" for secrets.`, { cause });
+  });
+  await chmod(folder, 0o700);
+  const lock = await takeLock(file);
+  try {
+    const secrets = new Map(await readSecrets(file));
+    act(secrets);
+    await replace(file, JSON.stringify({ secrets: 1, entries: [...secrets].sort(([a], [b]) => (a < b ? -1 : 1)) }));
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+/** Whoever reads sees the old file or the new one, whole, also after a crash. */
+async function replace(file: string, text: string): Promise<void> {
+  const next = `${file}.${randomId()}`;
+  try {
+    const handle = await open(next, "wx", 0o600);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(next, file);
+  } catch (cause) {
+    await rm(next, { force: true });
+    throw new BulkheadError("io_error", `Cannot write the secrets to "${file}".`, { cause });
+  }
+}
+
+async function takeLock(file: string): Promise<string> {
+  const lock = `${file}.lock`;
+  for (let tries = 0; tries < lockTries; tries++) {
+    const handle = await open(lock, "wx", 0o600).catch(() => null);
+    if (handle !== null) {
+      await handle.close();
+      return lock;
+    }
+    const info = await stat(lock).catch(() => null);
+    if (info !== null && Date.now() - info.mtimeMs > lockLifeMs) await rm(lock, { force: true });
+    else await new Promise((resolve) => setTimeout(resolve, lockPauseMs));
+  }
+  throw new BulkheadError("busy", "Cannot change the secrets: another program is changing them.", {
+    hint: `If none is, remove "${lock}".`,
+  });
+}
+
+/** The text of the file; null when there is none. What is checked is what is read: one handle for both. */
+async function readOwn(file: string): Promise<string | null> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+    (cause: unknown) => {
+      const code = cause instanceof Error && "code" in cause ? cause.code : "";
+      if (code === "ENOENT") return null;
+      if (code === "ELOOP") throw refused(file, "its file is a link", "Put the file itself there.");
+      throw new BulkheadError("io_error", `Cannot read the secrets in "${file}" (${String(code)}).`, { cause });
+    },
+  );
+  if (handle === null) return null;
+  try {
+    const info = await handle.stat();
+    if (!info.isFile()) throw refused(file, "its file is none", "Move what stands there away.");
+    if (platform !== "win32" && (info.mode & 0o077) !== 0) {
+      throw refused(file, "others may read or change its file", `chmod 600 ${file}`);
+    }
+    if (info.size > maxFileBytes) throw refused(file, "its file is too large", `Move "${file}" away.`);
+    return await handle.readFile("utf8");
+  } finally {
+    await handle.close();
+  }
+}
+
+function parse(text: string): { entries: [string, string][] } | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Value.Check(fileSchema, value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function refused(file: string, why: string, hint: string): BulkheadError {
+  return new BulkheadError("invalid_config", `Cannot read the store of secrets: ${why} (${file}).`, { hint });
+}

@@ -1,0 +1,131 @@
+import type { CapabilityEvent, Envelope, SessionStartedEvent } from "../../plugin-sdk/envelope.ts";
+import type { AdapterEvent } from "../../plugin-sdk/events.ts";
+import type { PermissionUses } from "../../plugin-sdk/result.ts";
+import { EventRules } from "./event-rules.ts";
+import type { Entry, MergedLog, Stream } from "./merged-log.ts";
+import { buildResult } from "./result.ts";
+import { UsageMeter } from "./usage-meter.ts";
+
+/** What is known of the host that ran the session. */
+export interface FormerHost {
+  /** The runtime it ran on; null where nothing tells. */
+  runtime: string | null;
+  hostVersion: string;
+}
+
+/**
+ * Ends a session that its host could not end, from what the journal has of it, so that its stream keeps every rule:
+ * each program exits, each tool call has a result, each request is resolved, and `session_ended` says
+ * `host_restarted`. What nobody knows any more is null. Its processes must be gone already.
+ * @param pages the session's envelopes from the first on, in order
+ */
+export async function endInterrupted(
+  pages: AsyncIterable<readonly Envelope[]>,
+  { log, former }: { log: MergedLog; former: FormerHost },
+): Promise<void> {
+  const known = new KnownSession();
+  for await (const page of pages) for (const envelope of page) known.take(envelope);
+  const end = known.end(former);
+  if (end !== null) await log.add(end.stream, end.entries);
+}
+
+const restarted = {
+  code: "host_restarted" as const,
+  message: "The host stopped while the session ran.",
+  hint: "Look at what the session had done, and run it again.",
+};
+
+interface FirstEvent {
+  envelope: Envelope;
+  event: SessionStartedEvent;
+}
+
+/** A session as its events tell of it. */
+class KnownSession {
+  readonly #rules = new EventRules();
+  readonly #usage = new UsageMeter();
+  readonly #processes = new Map<number, { pid: number; at: number }>();
+  #first: FirstEvent | null = null;
+  #last: Envelope | null = null;
+  #toolVersion: string | null = null;
+  /** As the events tell: the same use again is no event. */
+  readonly #uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
+
+  take(envelope: Envelope): void {
+    this.#last = envelope;
+    if (envelope.source === "agent") return this.#said(envelope.event as AdapterEvent);
+    const { event } = envelope;
+    if (event.type === "session_started") this.#first ??= { envelope, event };
+    if (event.type === "permission_resolved") this.#rules.resolve(event.request_id);
+    if (event.type === "capability") this.#used(event);
+    if (event.type === "process_exited") this.#processes.delete(event.process_id);
+    if (event.type === "process_spawned") {
+      this.#processes.set(event.process_id, { pid: event.pid, at: Date.parse(envelope.ts) });
+    }
+  }
+
+  /** What is to be added; null for a session of which nothing is there, and for one that has ended. */
+  end(former: FormerHost): { stream: Stream; entries: Entry[] } | null {
+    if (this.#first === null || this.#last === null || this.#last.event.type === "session_ended") return null;
+    const { session_id: sessionId, adapter, attempt, seq: lastSeq } = this.#last;
+    const entries = [...this.#exits(Date.now()), ...this.#rules.finish(), this.#ended(this.#first, former)];
+    return { stream: { sessionId, adapter, attempt, lastSeq }, entries };
+  }
+
+  #said(event: AdapterEvent): void {
+    this.#rules.accept(event);
+    if (event.type === "usage") this.#usage.take(event);
+    if (event.type === "completed") this.#usage.complete(event);
+    if (event.type === "agent_info") {
+      this.#usage.model(event.model);
+      this.#toolVersion = event.agent_version ?? this.#toolVersion;
+    }
+  }
+
+  #used({ permission, decision }: CapabilityEvent): void {
+    const of = this.#uses.by[permission] ??= { allowed: 0, denied: 0 };
+    of[decision]++;
+    this.#uses[decision]++;
+  }
+
+  #exits(now: number): Entry[] {
+    return [...this.#processes].map(([process_id, { pid, at }]): Entry => ({
+      source: "host",
+      synthetic: true,
+      event: {
+        type: "process_exited",
+        process_id,
+        pid,
+        exit_code: null,
+        signal: null,
+        duration_ms: Math.max(0, now - at),
+      },
+    }));
+  }
+
+  #ended({ envelope, event }: FirstEvent, former: FormerHost): Entry {
+    const { requested, effective, workdir } = event;
+    const startedAt = envelope.ts;
+    const result = buildResult({
+      sessionId: envelope.session_id,
+      plugin: { id: envelope.adapter.id, manifest: { version: envelope.adapter.version } },
+      request: requested,
+      workdir,
+      effective: effective.permissions,
+      hostVersion: former.hostVersion,
+    }, {
+      verdict: { stop_reason: "host_restarted", error: restarted },
+      rules: this.#rules,
+      usage: this.#usage.report(Math.max(0, Date.parse(this.#last!.ts) - Date.parse(startedAt))),
+      changed: { artifacts: null, reason: "host_restarted", head: null },
+      gitBase: null,
+      packageSha256: null,
+      toolVersion: this.#toolVersion,
+      uses: this.#uses,
+      startedAt,
+      deadlines: { totalMs: effective.timeout_ms, idleMs: effective.idle_timeout_ms },
+      runtime: former.runtime ?? "unknown",
+    });
+    return { source: "host", synthetic: true, event: { type: "session_ended", result } };
+  }
+}

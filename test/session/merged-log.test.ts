@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+import { createMemoryJournal } from "../../core/journal/memory-journal.ts";
+import type { Journal, JournalBatch } from "../../core/journal/journal.ts";
+import { type Entry, MergedLog, type Stream } from "../../core/session/merged-log.ts";
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+
+function newStream(sessionId: string): Stream {
+  return { sessionId, adapter: { id: "a", version: "1.0.0" }, attempt: 1, lastSeq: 0 };
+}
+
+const said: Entry = { source: "agent", event: { type: "progress", message: "x" } };
+
+async function take(source: AsyncIterable<Envelope>, count: number): Promise<Envelope[]> {
+  const taken: Envelope[] = [];
+  for await (const envelope of source) if (taken.push(envelope) === count) break;
+  return taken;
+}
+
+describe("MergedLog", () => {
+  test("numbers each session from 1 and all of them by one rising number", async () => {
+    const log = new MergedLog(createMemoryJournal());
+    const [one, two] = [newStream("one"), newStream("two")];
+    await Promise.all([log.add(one, [said, said]), log.add(two, [said]), log.add(one, [said])]);
+    const seen = await take(log.subscribe({ after: 0 }), 4);
+    expect(seen.map(({ session_id, seq, gseq }) => [session_id, seq, gseq])).toEqual([
+      ["one", 1, 1],
+      ["one", 2, 2],
+      ["two", 1, 3],
+      ["one", 3, 4],
+    ]);
+  });
+
+  test("goes on where its journal ended", async () => {
+    const journal = createMemoryJournal();
+    await new MergedLog(journal).add(newStream("one"), [said, said]);
+    const later = new MergedLog(journal);
+    await later.add(newStream("two"), [said]);
+    expect((await take(later.subscribe({ after: 2 }), 1))[0]).toMatchObject({ session_id: "two", seq: 1, gseq: 3 });
+  });
+
+  test("says that the host made an event up, and only then", async () => {
+    const log = new MergedLog(createMemoryJournal());
+    await log.add(newStream("one"), [said, { ...said, source: "host", synthetic: true }]);
+    const [own, made] = await take(log.subscribe({ after: 0 }), 2);
+    expect(own).not.toHaveProperty("synthetic");
+    expect(made).toMatchObject({ synthetic: true, source: "host" });
+  });
+
+  test("hands events to readers only after the journal has them", async () => {
+    const inner = createMemoryJournal();
+    let release = () => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const journal: Journal = {
+      lastGseq: 0,
+      read: (options) => inner.read(options),
+      openSessions: () => inner.openSessions(),
+      close: () => inner.close(),
+      append: async (batch: JournalBatch) => {
+        await held;
+        await inner.append(batch);
+      },
+    };
+    const log = new MergedLog(journal);
+    const seen: number[] = [];
+    const reading = take(log.subscribe(), 1).then(() => seen.push(1));
+    const added = log.add(newStream("one"), [said]);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(seen).toEqual([]);
+    release();
+    await Promise.all([added, reading]);
+    expect(seen).toEqual([1]);
+  });
+
+  test("a journal that cannot be written rejects what was added, and the log goes on", async () => {
+    const inner = createMemoryJournal();
+    let broken = true;
+    const journal: Journal = {
+      lastGseq: 0,
+      read: (options) => inner.read(options),
+      openSessions: () => inner.openSessions(),
+      close: () => inner.close(),
+      append: (batch) => (broken ? Promise.reject(new Error("No disk.")) : inner.append(batch)),
+    };
+    const log = new MergedLog(journal);
+    const stream = newStream("one");
+    const reading = take(log.subscribe(), 1);
+    await expect(log.add(stream, [said])).rejects.toThrow("No disk.");
+    broken = false;
+    await log.add(stream, [said]);
+    await log.settled();
+    expect((await reading)[0]).toMatchObject({ gseq: 2 });
+  });
+
+  test("adding nothing is done at once and takes no number", async () => {
+    const log = new MergedLog(createMemoryJournal());
+    const stream = newStream("one");
+    await log.add(stream, []);
+    expect(stream.lastSeq).toBe(0);
+  });
+});

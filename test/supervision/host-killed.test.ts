@@ -1,0 +1,147 @@
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { createHost } from "bulkhead";
+import { describe, expect, test } from "vitest";
+import { readRow } from "../../core/runtime/process-rows.ts";
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { adapterCode, completed, openHost, type TestHost, until, writePlugin } from "../host/test-host.ts";
+import { checkSession } from "../session/session-rules.ts";
+import { recordedWardens, startHost } from "./host-process.ts";
+
+/** Starts a program that has children in other sessions and process groups, and leaves a call and a request open. */
+const busy = adapterCode(`    yield { type: "agent_info", agent_version: "1.2", model: "m" };
+    yield { type: "tool_call", call_id: "c1", tool: "shell", kind: "execute", input: {} };
+    yield { type: "permission_request", request_id: "r1", tool: "shell", title: "May I?",
+      options: [{ id: "yes", label: "Yes", kind: "allow_once" }] };
+    const child = await ctx.run("/bin/sh", ["-c", request.prompt]);
+    for await (const text of child.stdout) yield { type: "output", stream: "stdout", data: text };
+    await ctx.sleep(1e8);`);
+
+const manifest = `permissions:
+  run:
+    - { binary: /bin/sh, args: ["-c {*}"] }
+`;
+const settings = { grant: { run: [{ binary: "/bin/sh" }] } };
+
+/** Prints the pids of a child, a grandchild in a session of its own that ignores SIGTERM, and a daemon; then waits. */
+const family = `sleep 300 & echo pid $! ;
+setsid sh -c 'trap "" TERM; echo pid $$; while :; do sleep 0.1; done' &
+setsid sh -c '(trap "" HUP; sh -c "echo pid \\$\\$; exec sleep 301") & exit 0';
+echo pid $$; wait`;
+
+function alive(pid: number): boolean {
+  return readRow(pid)?.zombie === false;
+}
+
+async function killedHost(test: TestHost): Promise<{ pids: number[]; warden: number; events: Envelope[] }> {
+  const folder = await writePlugin(join(test.root, "packages", "busy"), "busy", { code: busy, manifest });
+  const { stateDir, workdir } = test;
+  const host = startHost({ stateDir, workdir, folder, settings, prompt: family });
+  const pids = () =>
+    host.lines.flatMap(({ envelope }) =>
+      envelope?.event.type === "output" ? [...envelope.event.data.matchAll(/pid (\d+)/g)].map(([, pid]) => Number(pid)) : []
+    );
+  await host.seen(() => pids().length === 4);
+  const warden = (await recordedWardens(stateDir))[0]!;
+  // One that is stopped does not notice that its host is gone.
+  process.kill(-warden, "SIGSTOP");
+  const found = pids();
+  await host.kill();
+  const events = host.lines.flatMap(({ envelope }) => (envelope ? [envelope] : []));
+  return { pids: found, warden, events };
+}
+
+async function eventsOf(host: TestHost["host"], sessionId: string): Promise<Envelope[]> {
+  const found: Envelope[] = [];
+  for await (const envelope of host.events({ after: 0 })) {
+    if (envelope.session_id !== sessionId) continue;
+    found.push(envelope);
+    if (envelope.event.type === "session_ended") return found;
+  }
+  return found;
+}
+
+async function nextHost({ root, stateDir }: TestHost): Promise<TestHost> {
+  return await openHost({ root, stateDir });
+}
+
+describe("a host that was killed", () => {
+  test("leaves no process behind once the next one has started, and its sessions are ended by the rules", async () => {
+    const setting = await openHost();
+    await setting.host.close();
+    const { pids, warden, events } = await killedHost(setting);
+    expect(pids.filter(alive).length).toBeGreaterThan(0);
+    const next = await nextHost(setting);
+    expect([...pids, warden].filter(alive)).toEqual([]);
+
+    const session = await eventsOf(next.host, events[0]!.session_id);
+    expect(session.slice(0, events.length)).toEqual(events);
+    expect(checkSession(session)).toEqual([]);
+    const added = session.slice(events.length).filter(({ synthetic }) => synthetic).map(({ event }) => event.type);
+    expect(added).toEqual(["process_exited", "tool_result", "permission_resolved", "session_ended"]);
+    const last = session.at(-1)!.event;
+    expect(last.type === "session_ended" && last.result).toMatchObject({
+      outcome: "error",
+      stop_reason: "host_restarted",
+      artifacts: null,
+      artifacts_reason: "host_restarted",
+      requested: { prompt: family },
+      metadata: { tool_version: "1.2" },
+      usage: { model: "m" },
+      provenance: { adapter_id: "busy", adapter_version: "1.0.0" },
+      error: { code: "host_restarted" },
+    });
+    expect(last.type === "session_ended" && last.result.output).toContain("pid ");
+
+    await next.add("fine", { code: adapterCode(`    yield ${completed};`) });
+    const { result, events: later } = await next.run("fine");
+    expect(result.outcome).toBe("completed");
+    expect(later[0]!.gseq).toBeGreaterThan(session.at(-1)!.gseq);
+    expect(next.logs.map(({ message }) => message).join("\n")).toMatch(/Ended a process of a host that was killed/);
+  });
+
+  test("is cleaned up after also when the next host takes another part of the state", async () => {
+    const setting = await openHost();
+    // The first part is held by this test's host, so the killed one had the second.
+    const { pids, warden, events } = await killedHost(setting);
+    const next = await createHost({ stateDir: setting.stateDir, bundledDir: null });
+    try {
+      expect([...pids, warden].filter(alive)).toEqual([]);
+      const session = await eventsOf(next, events[0]!.session_id);
+      expect(checkSession(session)).toEqual([]);
+    } finally {
+      await next.close();
+    }
+    await expect(stat(join(setting.stateDir, "host-2", "children.jsonl"))).rejects.toThrow();
+  });
+
+  test("never has a process signalled that got one of its pids", async () => {
+    const setting = await openHost();
+    await setting.host.close();
+    const { pids } = await killedHost(setting);
+    const ledger = join(setting.stateDir, "host-1", "children.jsonl");
+    const [head, ...lines] = (await readFile(ledger, "utf8")).trim().split("\n").map((line) => JSON.parse(line) as object);
+    // As if every pid, and this test's own, had been given to another process, and no mark could be read.
+    const strangers = lines.map((line) => ({ ...line, start: "1" }));
+    const own = { role: "agent", pid: process.pid, start: "1" };
+    const forged = [{ ...head, mark: "0".repeat(32) }, ...strangers, own].map((line) => JSON.stringify(line)).join("\n");
+    const before = await readFile(ledger, "utf8");
+    await writeFile(ledger, forged);
+    const next = await nextHost(setting);
+    expect(pids.filter((pid) => pid !== 0 && alive(pid)).length).toBeGreaterThan(0);
+    await next.host.close();
+    await writeFile(ledger, before);
+    await nextHost(setting);
+    await until(() => pids.filter(alive).length === 0);
+  });
+
+  test("has nothing to be cleaned up after an orderly end", async () => {
+    const setting = await openHost();
+    await setting.add("fine", { code: adapterCode(`    yield ${completed};`) });
+    await setting.run("fine");
+    await setting.host.close();
+    await expect(stat(join(setting.stateDir, "host-1", "children.jsonl"))).rejects.toThrow();
+    expect(setting.logs.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
+  });
+});

@@ -1,0 +1,26 @@
+// A host in a process of its own: prints each event of its session as a line, then what it is told to do at the end.
+import process from "node:process";
+import { createHost } from "bulkhead";
+
+const isDeno = "Deno" in globalThis;
+const { openTerminal } = await import(isDeno ? "../../../core/runtime/terminal.ts" : "../../../dist/core/runtime/terminal.js");
+
+const { stateDir, folder, settings, workdir, prompt, end } = JSON.parse(process.argv[2]);
+const host = await createHost({ stateDir, bundledDir: null, writeLog: (record) => say({ log: record.message }) });
+const plugin = await host.registry.register(folder, settings);
+const session = await host.runSession({ workdir, prompt }, { adapter: plugin.id, artifacts: "none" });
+const over = session.result.then((result) => say({ result }));
+for await (const envelope of session) {
+  say({ envelope });
+  // Interrupts when the adapter says so.
+  if (end === "close" && envelope.event.type === "progress") break;
+}
+if (end === "close") await host.close();
+await over;
+say({ closed: true });
+// As the command line ends.
+openTerminal().exit(0);
+
+function say(line) {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
