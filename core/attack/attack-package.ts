@@ -23,20 +23,24 @@ export async function writePackage(folder: string, attack: AttackCase): Promise<
 function manifestText(attack: AttackCase): string {
   const id = pluginIdOf(attack);
   // JSON is YAML, so nothing has to be escaped by hand.
-  return JSON.stringify({
-    manifest: 1,
-    id,
-    name: id,
-    version: "1.0.0",
-    description: attack.attack,
-    license: "MIT",
-    host: "^1.0.0",
-    adapter_type: "tool",
-    entry: "./mod.js",
-    capabilities: {},
-    ...(attack.permissions ? { permissions: attack.permissions } : {}),
-    config: { type: "object", properties: { stage: { type: "string", max_length: 4096 } } },
-  }, null, 1);
+  return JSON.stringify(
+    {
+      manifest: 1,
+      id,
+      name: id,
+      version: "1.0.0",
+      description: attack.attack,
+      license: "MIT",
+      host: "^1.0.0",
+      adapter_type: "tool",
+      entry: "./mod.js",
+      capabilities: {},
+      ...(attack.permissions ? { permissions: attack.permissions } : {}),
+      config: { type: "object", properties: { stage: { type: "string", max_length: 4096 } } },
+    },
+    null,
+    1,
+  );
 }
 
 function entryText({ top = "", members = "", body = "" }: AttackCase): string {

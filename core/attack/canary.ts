@@ -27,8 +27,18 @@ const body = `
     }`;
 
 /** Starts the canary on a host; its package lies in `folder`, which is removed when it stops. */
-export async function startCanary(host: Host, { folder, workdir }: { folder: string; workdir: string }): Promise<Canary> {
-  const attack = { id: "Z0", name: "canary", attack: "None.", body, expected: { kind: "harmless" as const }, withinMs: 0 };
+export async function startCanary(
+  host: Host,
+  { folder, workdir }: { folder: string; workdir: string },
+): Promise<Canary> {
+  const attack = {
+    id: "Z0",
+    name: "canary",
+    attack: "None.",
+    body,
+    expected: { kind: "harmless" as const },
+    withinMs: 0,
+  };
   await writePackage(folder, attack);
   const plugin = await host.registry.register(folder, {});
   const session = await host.runSession({ workdir, prompt: "sing" }, { adapter: plugin.id, artifacts: "none" });
@@ -40,6 +50,7 @@ export async function startCanary(host: Host, { folder, workdir }: { folder: str
     async stop() {
       await session.interrupt();
       await reading;
+      await host.registry.remove(plugin.id);
       await rm(folder, { recursive: true, force: true });
       return report(seen);
     },
@@ -56,7 +67,8 @@ function report(seen: readonly { envelope: Envelope; arrivedAt: number }[]): Can
   const distinct = new Set(numbers);
   const gaps = seen.filter(({ envelope }, index) => envelope.seq !== index + 1).length;
   const latencies = notes.map(({ latency }) => latency).sort((a, b) => a - b);
-  const quantile = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
+  const quantile = (share: number) =>
+    latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
   return {
     events: numbers.length,
     lost: Math.max(0, ...numbers) - distinct.size + gaps,

@@ -39,7 +39,10 @@ export const attackLimits: Partial<Limits> = {
 interface Seen {
   outcome: Exclude<Expectation, { kind: "any" }>;
   text: string;
+  /** Without the first of the attack itself. */
   events: Envelope[];
+  /** The adapter's own code has run. */
+  begun: boolean;
   result: SessionResult | null;
 }
 
@@ -100,6 +103,7 @@ async function attempt(
   { place, stage, isolation }: { place: AttackPlace; stage: AttackStage; isolation: Isolation },
 ): Promise<Seen> {
   const events: Envelope[] = [];
+  let begun = false;
   try {
     const plugin = await host.registry.register(place.package, {
       isolation,
@@ -116,18 +120,23 @@ async function attempt(
     if (attack.before) await (await start(attack.before)).result;
     const session = await start(attack.request);
     for await (const envelope of session) {
+      if (isBeginning(envelope)) {
+        begun = true;
+        continue;
+      }
       events.push(envelope);
       if (envelope.event.type !== "attempt_started" || attack.interruptAfterMs === undefined) continue;
       setTimeout(() => void session.interrupt(), attack.interruptAfterMs);
     }
     const result = await session.result;
-    return { outcome: outcomeOf(result, events), text: JSON.stringify(events), events, result };
+    return { outcome: outcomeOf(result, events), text: JSON.stringify(events), events, begun, result };
   } catch (thrown) {
     const error = toErrorData(thrown);
     return {
       outcome: { kind: "refused", codes: [error.code] },
       text: JSON.stringify([error, events]),
       events,
+      begun,
       result: null,
     };
   }
@@ -158,7 +167,7 @@ async function problemWith(
   for (const code of "codes" in seen.outcome ? seen.outcome.codes : []) {
     if (!Object.hasOwn(errorTable, code)) return `The error "${code}" is not in the table.`;
   }
-  if (seen.outcome.kind === "error" && attack.body !== undefined && !attack.members && !attack.files && !hasBegun(seen)) {
+  if (seen.outcome.kind === "error" && attack.body !== undefined && !attack.members && !attack.files && !seen.begun) {
     return `It failed before the attack began: ${seen.result?.error?.message}`;
   }
   const said = attack.check?.({ events: seen.events, result: seen.result }) ?? null;
@@ -166,8 +175,8 @@ async function problemWith(
   return duration_ms > attack.withinMs ? `It took ${duration_ms} ms, and may take ${attack.withinMs}.` : null;
 }
 
-function hasBegun({ events }: Seen): boolean {
-  return events.some(({ event }) => event.type === "thinking" && event.content === beginning.content);
+function isBeginning({ event }: Envelope): boolean {
+  return event.type === "thinking" && event.content === beginning.content;
 }
 
 function fits(found: Seen["outcome"], expected: Expectation): boolean {
@@ -181,4 +190,3 @@ function textOf(expectation: Expectation): string {
   if (expectation.kind === "any") return expectation.of.map(textOf).join(" or ");
   return "codes" in expectation ? `${expectation.kind} ${expectation.codes.join("|")}` : expectation.kind;
 }
-

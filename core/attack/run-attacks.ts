@@ -36,7 +36,7 @@ export async function runAttacks(
   const workdir = join(root, "workdir");
   await mkdir(workdir);
   const canary = await startCanary(host, { folder: join(root, "canary"), workdir });
-  const before = residentBytes();
+  const before = await residentBytes();
   const waiting = [...cases];
   const attacks: AttackReport[] = [];
   const run = async () => {
@@ -48,14 +48,15 @@ export async function runAttacks(
   };
   try {
     await Promise.all(Array.from({ length: parallel }, run));
-    const rss_growth_bytes = residentBytes() - before;
+    const rss_growth_bytes = await residentBytes() - before;
     return { attacks, canary: await canary.stop(), rss_growth_bytes };
   } finally {
     await rm(root, { recursive: true, force: true });
   }
 }
 
-function residentBytes(): number {
-  collectGarbage();
+async function residentBytes(): Promise<number> {
+  // The runtime gives freed pages back a moment later.
+  if (collectGarbage()) await new Promise((resolve) => setTimeout(resolve, 500));
   return ownUsage().rss_bytes;
 }

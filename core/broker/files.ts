@@ -90,11 +90,13 @@ async function list(scope: BrokerScope, args: { path: string }): Promise<string[
 
 async function stat(scope: BrokerScope, args: { path: string }): Promise<FileInfo> {
   const place = await open(scope, { path: args.path, access: "read", followLast: false });
-  return scope.onDisk(() => inFolder(dirname(place.path), async ({ base }) => {
-    const info = await lstat(`${base}/${basename(place.path)}`);
-    const kind = info.isFile() ? "file" : info.isDirectory() ? "folder" : info.isSymbolicLink() ? "symlink" : "other";
-    return { kind, bytes: info.size, modified_at: info.mtime.toISOString() };
-  }));
+  return scope.onDisk(() =>
+    inFolder(dirname(place.path), async ({ base }) => {
+      const info = await lstat(`${base}/${basename(place.path)}`);
+      const kind = info.isFile() ? "file" : info.isDirectory() ? "folder" : info.isSymbolicLink() ? "symlink" : "other";
+      return { kind, bytes: info.size, modified_at: info.mtime.toISOString() };
+    })
+  );
 }
 
 /** Removes a file, a link itself, or an empty folder; never the granted root. */
@@ -104,12 +106,14 @@ async function remove(scope: BrokerScope, args: { path: string }): Promise<null>
     throw scope.authority.forbid("write", place.path, { because: "it is the granted folder itself" });
   }
   scope.signal.throwIfAborted();
-  await scope.onDisk(() => inFolder(dirname(place.path), async ({ base }) => {
-    const target = `${base}/${basename(place.path)}`;
-    const info = await lstat(target);
-    if (info.isDirectory()) await rmdir(target);
-    else await rm(target);
-  }));
+  await scope.onDisk(() =>
+    inFolder(dirname(place.path), async ({ base }) => {
+      const target = `${base}/${basename(place.path)}`;
+      const info = await lstat(target);
+      if (info.isDirectory()) await rmdir(target);
+      else await rm(target);
+    })
+  );
   return null;
 }
 

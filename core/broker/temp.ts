@@ -49,9 +49,13 @@ function holdQuota(scope: BrokerScope, { name, text }: { name: string; text: str
   const bytes = new TextEncoder().encode(text).byteLength;
   const others = [...known].reduce((sum, [one, size]) => (one === name ? sum : sum + size), 0);
   if (others + bytes > temp_bytes) {
-    throw new BulkheadError("limit_exceeded", `Cannot write "${name}": the session's files would pass ${temp_bytes} bytes.`, {
-      details: { temp_bytes },
-    });
+    throw new BulkheadError(
+      "limit_exceeded",
+      `Cannot write "${name}": the session's files would pass ${temp_bytes} bytes.`,
+      {
+        details: { temp_bytes },
+      },
+    );
   }
   known.set(name, bytes);
 }

@@ -112,7 +112,10 @@ export class FrameReader {
     const length = view.getUint32(0, true);
     this.#lane = view.getUint32(4, true);
     if (length > this.#maxBytes) {
-      throw new BulkheadError("protocol_violation", `A frame of ${length} bytes is over the limit of ${this.#maxBytes}.`);
+      throw new BulkheadError(
+        "protocol_violation",
+        `A frame of ${length} bytes is over the limit of ${this.#maxBytes}.`,
+      );
     }
     return length;
   }

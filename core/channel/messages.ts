@@ -85,7 +85,8 @@ function parseMessage(text: string): unknown {
 }
 
 /** Each of its letters may also be written as an escape. */
-const escapedProto = /(?:_|\\u005f){2}(?:p|\\u0070)(?:r|\\u0072)(?:o|\\u006f)(?:t|\\u0074)(?:o|\\u006f)(?:_|\\u005f){2}/i;
+const escapedProto =
+  /(?:_|\\u005f){2}(?:p|\\u0070)(?:r|\\u0072)(?:o|\\u006f)(?:t|\\u0074)(?:o|\\u006f)(?:_|\\u005f){2}/i;
 
 function mayHoldProto(text: string): boolean {
   return text.includes("__proto__") || (text.includes("\\u00") && escapedProto.test(text));

@@ -86,7 +86,9 @@ async function take(lock: string): Promise<boolean> {
 async function isStale(lock: string): Promise<boolean> {
   try {
     const holder: unknown = JSON.parse(await readFile(lock, "utf8"));
-    if (typeof holder !== "object" || holder === null || !("pid" in holder) || typeof holder.pid !== "number") return true;
+    if (typeof holder !== "object" || holder === null || !("pid" in holder) || typeof holder.pid !== "number") {
+      return true;
+    }
     if (!processIsAlive(holder.pid)) return true;
     const start = "start" in holder ? holder.start : null;
     return start !== null && processStart(holder.pid) !== start;

@@ -1,8 +1,7 @@
-import type { TSchema } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { AgentConfig } from "../../plugin-sdk/context.ts";
 import { errorFromData, type ErrorData } from "../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
+import { checksByType } from "../channel/checks-by-type.ts";
 import { isShallow } from "../channel/depth.ts";
 import { guestMessageSchemas } from "../channel/message-schemas.ts";
 import { MessageReader, sendText } from "../channel/messages.ts";
@@ -17,12 +16,11 @@ import {
 } from "../channel/protocol.ts";
 import type { Limits } from "../config/limits.ts";
 import { toErrorData } from "../errors/to-error-data.ts";
+import { onNextTurn } from "../runtime/next-turn.ts";
 import { TokenBucket } from "./token-bucket.ts";
 import type { LaneEnd, LaneTransport } from "./lane-transport.ts";
 
-const checks = new Map(
-  Object.entries(guestMessageSchemas).map(([type, schema]: [string, TSchema]) => [type, TypeCompiler.Compile(schema)]),
-);
+const checks = checksByType(guestMessageSchemas);
 
 /** What one entry into an adapter is opened with. */
 export interface EntryOptions {
@@ -83,7 +81,7 @@ export class Lane {
   #messageBytes = 0;
   readonly #rate: TokenBucket;
   #cpuMs = 0;
-  #unanswered: { n: number; at: number } | null = null;
+  #unanswered: { n: number; deadline: ReturnType<typeof setTimeout> } | null = null;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #end: LaneEnd | null = null;
   #killReason: { code: ErrorData["code"]; message: string } | null = null;
@@ -163,7 +161,7 @@ export class Lane {
   kill(code: ErrorData["code"], message: string): void {
     if (this.#killReason || this.#end) return;
     this.#killReason = { code, message };
-    clearInterval(this.#heartbeat);
+    this.#stopHeartbeat();
     this.#settleOver();
     // Nobody waits for a dying thread: its entries end now.
     this.#endEntries();
@@ -200,15 +198,27 @@ export class Lane {
   }
 
   #beat(): void {
-    const { heartbeat_timeout_ms } = this.#options.limits;
-    const now = performance.now();
     this.#chargeCpu();
-    if (!this.#unanswered) {
-      this.#unanswered = { n: ++this.#pings, at: now };
-      this.#send({ type: "ping", n: this.#pings });
-    } else if (now - this.#unanswered.at >= heartbeat_timeout_ms) {
+    if (this.#unanswered) return;
+    const n = ++this.#pings;
+    const deadline = setTimeout(() => this.#overdue(n), this.#options.limits.heartbeat_timeout_ms);
+    deadline.unref?.();
+    this.#unanswered = { n, deadline };
+    this.#send({ type: "ping", n });
+  }
+
+  /** If it is the host that was late, the answer waits to be read: it has one turn for that. */
+  #overdue(n: number): void {
+    onNextTurn(() => {
+      if (this.#unanswered?.n !== n) return;
+      const { heartbeat_timeout_ms } = this.#options.limits;
       this.kill("unresponsive", `The plugin's worker did not answer for ${heartbeat_timeout_ms} ms.`);
-    }
+    });
+  }
+
+  #stopHeartbeat(): void {
+    clearInterval(this.#heartbeat);
+    clearTimeout(this.#unanswered?.deadline);
   }
 
   /** Each entry bears its share of what the thread used since the last time. */
@@ -286,6 +296,7 @@ export class Lane {
         return this.kill(message.error.code, message.error.message);
       case "pong":
         if (this.#unanswered?.n !== message.n) return this.#illegal();
+        clearTimeout(this.#unanswered.deadline);
         this.#unanswered = null;
         return;
       default:
@@ -349,7 +360,7 @@ export class Lane {
 
   #close(end: LaneEnd): LaneEnd {
     this.#end = end;
-    clearInterval(this.#heartbeat);
+    this.#stopHeartbeat();
     this.#settleOver();
     this.#endEntries();
     this.#settleLoad(this.#lostEnd().error);

@@ -223,12 +223,20 @@ export class PluginPool {
     const { pluginId, limits, isolation } = this.#options;
     // Probing takes a moment the first time, as making the script does.
     const walls = isolation === "process" ? probeOsWalls() : null;
-    const [script] = await Promise.all([this.#options.script(), this.#refresh(), walls]);
+    const scripting = this.#options.script();
+    scripting.catch(() => {});
+    await Promise.all([this.#refresh(), walls]);
     await this.#pause();
     const container = await this.#living();
     const refusal = this.health.refusal();
     if (refusal) throw refusal;
-    const lane = new Lane(container.openLane(), { pluginId, script, limits });
+    // The thread starts while the script is made: each takes about as long as the other.
+    const transport = container.openLane();
+    const script = await scripting.catch((error: unknown) => {
+      transport.kill("There is no script.", { gently: true });
+      throw error;
+    });
+    const lane = new Lane(transport, { pluginId, script, limits });
     let gone = false;
     let serves = false;
     void lane.over.then(() => this.#crashed(lane, container));

@@ -8,7 +8,7 @@ import type { Container, LaneTransport } from "./lane-transport.ts";
  * can take the whole process with it.
  */
 export function startThreadContainer(guestFile: string, limits: Limits): Container {
-  const slots = new Slots({ guestFile, heapMb: limits.heap_mb });
+  const slots = new Slots({ guestFile, heapMb: limits.heap_mb, keepsFlags: false });
   let nextLane = 1;
   let finish!: () => void;
   const ended = new Promise<void>((resolve) => (finish = resolve));

@@ -107,7 +107,9 @@ export async function reapChildren(file: string, { graceMs }: { graceMs: number 
   const all = children.filter((line) => "role" in line);
   const found = head.system !== null && head.system === systemId() ? all.filter(isThere) : [];
   await killTrees({ roots: rootsOf(found), mark: head.mark, graceMs });
-  for (const { folder } of all) if (folder !== undefined) await rm(folder, { recursive: true, force: true }).catch(() => {});
+  for (const { folder } of all) {
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true }).catch(() => {});
+  }
   return { head, found };
 }
 

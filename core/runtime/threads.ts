@@ -1,4 +1,5 @@
-import { MessageChannel, type MessagePort } from "node:worker_threads";
+import nodeModule, { syncBuiltinESMExports } from "node:module";
+import workerThreads, { MessageChannel, type MessagePort } from "node:worker_threads";
 import process from "node:process";
 import { getHeapStatistics } from "node:v8";
 
@@ -58,6 +59,21 @@ export function onUncaught(take: (thrown: unknown, origin: "exception" | "reject
  */
 export function heapLimitBytes(): number {
   return getHeapStatistics().heap_size_limit;
+}
+
+/**
+ * Takes away what starts another thread from this one. On one of the runtimes a thread can be started without the
+ * permissions of its process, so this would be the first step of code that has left its compartment.
+ */
+export function forbidThreads(): void {
+  const refuse = function () {
+    throw new Error("This thread may start no other.");
+  };
+  const held: [object, string][] = [[workerThreads, "Worker"], [nodeModule, "register"]];
+  for (const [module, name] of held) {
+    Object.defineProperty(module, name, { value: refuse, writable: false, configurable: false, enumerable: true });
+  }
+  syncBuiltinESMExports();
 }
 
 /** Ends this thread, or this process when it is the main thread. */

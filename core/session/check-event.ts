@@ -1,11 +1,10 @@
-import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import type { TSchema } from "@sinclair/typebox";
+import type { TypeCheck } from "@sinclair/typebox/compiler";
 import { type AdapterEvent, adapterEventSchemas, type UnparsedEvent } from "../../plugin-sdk/events.ts";
+import { checksByType } from "../channel/checks-by-type.ts";
 import { isShallow } from "../channel/depth.ts";
 
-const checks = new Map<string, TypeCheck<TSchema>>(
-  Object.entries(adapterEventSchemas).map(([type, schema]) => [type, TypeCompiler.Compile(schema)]),
-);
+const checks = checksByType(adapterEventSchemas);
 
 /** Fields that may hold any JSON: the one place where nesting is not bounded by a schema. */
 const openFields = ["input", "output", "data"] as const;

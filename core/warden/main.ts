@@ -47,7 +47,7 @@ function serveHost(): void {
 
   function openLane(lane: number, { heap_mb }: { heap_mb: number }): void {
     const guestFile = fileURLToPath(new URL("./guest.js", import.meta.url));
-    slots ??= new Slots({ guestFile, heapMb: heap_mb });
+    slots ??= new Slots({ guestFile, heapMb: heap_mb, keepsFlags: true });
     const slot = slots.open(lane);
     lanes.set(lane, slot);
     slot.port.onBytes((bytes) => pipe.write(bytes));

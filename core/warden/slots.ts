@@ -1,5 +1,5 @@
 import { Tinypool } from "tinypool";
-import { bytePort, type BytePort, portPair } from "../runtime/threads.ts";
+import { type BytePort, bytePort, portPair } from "../runtime/threads.ts";
 import { onNextTurn } from "../runtime/next-turn.ts";
 import { watchThread } from "../runtime/live-threads.ts";
 import { within } from "../runtime/within.ts";
@@ -13,6 +13,11 @@ export interface SlotOptions {
   guestFile: string;
   /** Megabytes of V8 heap for one thread. */
   heapMb: number;
+  /**
+   * Threads run with the flags of this process. On one of the runtimes they are what holds a thread to the permissions
+   * of its process: one that is started with flags of its own, even none, has every right of the user.
+   */
+  keepsFlags: boolean;
 }
 
 /** One worker thread in service. */
@@ -83,7 +88,7 @@ export class Slots {
 
   /** A pool hands a task to whichever thread is ready first: with two, one's end would be taken for the other's. */
   #poolOfOne(): Tinypool {
-    const { guestFile, heapMb } = this.#options;
+    const { guestFile, heapMb, keepsFlags } = this.#options;
     const pool = new Tinypool({
       filename: guestFile,
       name: "serve",
@@ -94,7 +99,7 @@ export class Slots {
       useAtomics: false,
       env: {},
       argv: [],
-      execArgv: [],
+      ...(keepsFlags ? {} : { execArgv: [] }),
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: youngMb(heapMb) },
     });
     // A thread that dies outside a task must not end this process.
@@ -111,6 +116,8 @@ function youngMb(heapMb: number): number {
 function endOf(error: unknown): SlotEnd {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "ERR_WORKER_OUT_OF_MEMORY") return { reason: "out_of_memory", message: "The worker ran out of memory." };
-  if (error instanceof Error && error.name === "AbortError") return { reason: "closed", message: "The worker was stopped." };
+  if (error instanceof Error && error.name === "AbortError") {
+    return { reason: "closed", message: "The worker was stopped." };
+  }
   return { reason: "error", message: error instanceof Error ? error.message.slice(0, 2000) : "The worker failed." };
 }

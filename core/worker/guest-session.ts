@@ -124,7 +124,6 @@ export class GuestSession {
       let step: () => unknown = next;
       const pull = () => {
         if (this.#stopError) return;
-        // An array may have overdrawn it by far more than one gift of credit covers.
         if (this.#credit <= 0) return void this.#moreCredit().then(pull);
         try {
           whenSettled(step(), take, reject);
@@ -137,15 +136,19 @@ export class GuestSession {
         try {
           const { done, value } = result as IteratorResult<unknown>;
           if (done) return resolve();
-          step = next;
-          try {
-            this.#yielded(value);
-          } catch (refusal) {
-            // The adapter learns what was wrong where it yielded, and may go on.
-            step = () => iterator.throw ? iterator.throw(refusal) : Promise.reject(refusal);
-          }
+          give(value, 0);
         } catch (thrown) {
-          return reject(thrown);
+          reject(thrown);
+        }
+      };
+      const give = (value: unknown, from: number) => {
+        step = next;
+        try {
+          const rest = this.#yielded(value, from);
+          if (rest !== null) return void this.#moreCredit().then(() => this.#stopError ? undefined : give(value, rest));
+        } catch (refusal) {
+          // The adapter learns what was wrong where it yielded, and may go on.
+          step = () => iterator.throw ? iterator.throw(refusal) : Promise.reject(refusal);
         }
         pull();
       };
@@ -153,13 +156,21 @@ export class GuestSession {
     });
   }
 
-  #yielded(value: unknown): void {
-    if (!Array.isArray(value)) return this.#send(value);
+  /** Sends what was yielded; of an array, as much as there is credit for: then gives the place of the rest, else null. */
+  #yielded(value: unknown, from: number): number | null {
+    if (!Array.isArray(value)) {
+      this.#send(value);
+      return null;
+    }
     const length = value.length;
     if (length > maxYieldedArray) {
       throw new BulkheadError("limit_exceeded", `More than ${maxYieldedArray} events were yielded in one array.`);
     }
-    for (let index = 0; index < length; index++) this.#send(value[index]);
+    for (let index = from; index < length; index++) {
+      if (this.#credit <= 0) return index;
+      this.#send(value[index]);
+    }
+    return null;
   }
 
   /** Serialises at once: an object that is yielded again after a change must not arrive as copies of its last state. */
@@ -226,7 +237,10 @@ async function initialize(adapter: AgentAdapter, open: OpenMessage): Promise<voi
   }
 }
 
-function probe(adapter: AgentAdapter, options: { call: OpenMessage["call"]; ctx: Parameters<AgentAdapter["runSession"]>[1] }): unknown {
+function probe(
+  adapter: AgentAdapter,
+  options: { call: OpenMessage["call"]; ctx: Parameters<AgentAdapter["runSession"]>[1] },
+): unknown {
   switch (options.call) {
     case "is_available":
       return adapter.isAvailable(options.ctx);
@@ -244,7 +258,10 @@ function probe(adapter: AgentAdapter, options: { call: OpenMessage["call"]; ctx:
 }
 
 function iteratorOf(generator: unknown): AsyncIterator<unknown> {
-  const source = generator as { [Symbol.asyncIterator]?: () => AsyncIterator<unknown>; [Symbol.iterator]?: () => unknown };
+  const source = generator as {
+    [Symbol.asyncIterator]?: () => AsyncIterator<unknown>;
+    [Symbol.iterator]?: () => unknown;
+  };
   const iterator = source?.[Symbol.asyncIterator]?.() ?? source?.[Symbol.iterator]?.();
   if (iterator) return iterator as AsyncIterator<unknown>;
   throw new BulkheadError("fatal", "runSession() must return an async generator of events.");

@@ -1,4 +1,4 @@
-import { bytePort, exitThread, onUncaught, type RawPort } from "../runtime/threads.ts";
+import { bytePort, exitThread, forbidThreads, onUncaught, type RawPort } from "../runtime/threads.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { SafeAbortController } from "./endowments/abort.ts";
 import { GuestLane } from "./guest-lane.ts";
@@ -6,6 +6,7 @@ import { harden, lockThread } from "./lockdown.ts";
 import { describeThrown } from "./thrown.ts";
 
 // The thread is locked before any script can arrive; what adapter code will hold of ours is frozen with it.
+forbidThreads();
 lockThread();
 // Its parent would be the thread's own Error, which can do more than the tame one that adapter code has.
 Object.setPrototypeOf(BulkheadError, Error.prototype.constructor);

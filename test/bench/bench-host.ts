@@ -30,7 +30,7 @@ export async function benchHost(isolation: Isolation, limits: Partial<Limits> = 
     start: (prompt) => host.runSession({ workdir, prompt }, { adapter: "bench", artifacts: "none" }),
     async [Symbol.asyncDispose]() {
       await host.close();
-      await rm(folder, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true, maxRetries: 3 });
     },
   };
 }

@@ -15,7 +15,10 @@ export async function coldStart({ quick }: { quick: boolean }): Promise<Figure[]
   const rounds = quick ? 5 : 15;
   const workdir = await mkdtemp(join(tmpdir(), "bulkhead-bench-"));
   const idle: number[] = [];
-  const cold = { thread: { first: [] as number[], inside: [] as number[] }, process: { first: [] as number[], inside: [] as number[] } };
+  const cold = {
+    thread: { first: [] as number[], inside: [] as number[] },
+    process: { first: [] as number[], inside: [] as number[] },
+  };
   for (let round = -1; round < rounds; round++) {
     const nothing = await timed(() => exitOf(start(onDeno ? ["eval", "0"] : ["-e", "0"])));
     if (round >= 0) idle.push(nothing);

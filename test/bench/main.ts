@@ -1,6 +1,8 @@
 import process from "node:process";
+import { artifacts } from "./artifacts.ts";
 import { coldStart } from "./cold-start.ts";
 import { events } from "./events.ts";
+import { journal } from "./journal.ts";
 import { manySessions } from "./many-sessions.ts";
 import type { Figure } from "./measure.ts";
 import { roundTrip } from "./round-trip.ts";
@@ -13,6 +15,8 @@ const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>
   many_sessions: manySessions,
   cold: coldStart,
   spinning,
+  journal,
+  artifacts,
 };
 
 const words = process.argv.slice(2);
@@ -24,7 +28,7 @@ for (const [name, bench] of Object.entries(benches)) {
   if (chosen.length > 0 && !chosen.includes(name)) continue;
   const own = await bench({ quick });
   figures.push(...own);
-  if (!json) for (const figure of own) process.stdout.write(`${line(figure)}\n`);
+  if (!json) { for (const figure of own) process.stdout.write(`${line(figure)}\n`); }
 }
 if (json) process.stdout.write(`${JSON.stringify(report())}\n`);
 

@@ -6,7 +6,12 @@ import { programUrl } from "./programs/program-url.ts";
 /** A warm session of five events beside a bare task of the same pool library that returns five objects. */
 export async function roundTrip({ quick }: { quick: boolean }): Promise<Figure[]> {
   const rounds = quick ? 200 : 1500;
-  const pool = new Tinypool({ filename: programUrl("bare-worker").href, minThreads: 1, maxThreads: 1, useAtomics: false });
+  const pool = new Tinypool({
+    filename: programUrl("bare-worker").href,
+    minThreads: 1,
+    maxThreads: 1,
+    useAtomics: false,
+  });
   await using thread = await benchHost("thread");
   await using process = await benchHost("process");
   const session = async ({ start }: typeof thread) => await (await start("single 5")).result;

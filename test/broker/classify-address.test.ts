@@ -113,4 +113,53 @@ describe("classifyAddress", () => {
       { numRuns: 1000 },
     );
   });
+
+  /** Blocks inside global unicast that lead elsewhere or nowhere (IANA IPv6 special-purpose registry): bits and length. */
+  const closedIpv6: [string, number][] = [
+    ["2001:db8::", 32],
+    ["2001::", 32],
+    ["2001:20::", 28],
+    ["2002::", 16],
+  ];
+
+  test("is never public in the closed blocks of global unicast, whatever address one embeds", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...closedIpv6),
+        fc.array(fc.nat(0xffff), { minLength: 8, maxLength: 8 }),
+        ([base, bits], tail) => {
+          const head = [...base.replace("::", "").split(":").map((part) => parseInt(part, 16)), 0, 0, 0, 0, 0, 0, 0]
+            .slice(0, 8);
+          const parts = head.map((part, index) => {
+            const kept = Math.min(16, Math.max(0, bits - 16 * index));
+            const mask = 0xffff & (0xffff << (16 - kept));
+            return (part & mask) | (tail[index]! & ~mask & 0xffff);
+          });
+          expect(classifyAddress(parts.map((part) => part.toString(16)).join(":"))).not.toBe("public");
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("does not depend on how an IPv6 address is spelled", () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(fc.constant(0), fc.nat(0xffff)), { minLength: 8, maxLength: 8 }), (parts) => {
+        const long = parts.map((part) => part.toString(16).padStart(4, "0")).join(":");
+        const short = new URL(`http://[${long}]/`).hostname.slice(1, -1);
+        for (const text of [long.toUpperCase(), short]) expect(classifyAddress(text)).toBe(classifyAddress(long));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("of any text that is no address is invalid, and never throws", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.ipV4Extended(), fc.ipV6().map((one) => `${one}%eth0`)), (text) => {
+        expect(["public", "loopback", "private", "link_local", "reserved", "invalid"]).toContain(classifyAddress(text));
+        if (/[^0-9a-f:.]/i.test(text)) expect(classifyAddress(text)).toBe("invalid");
+      }),
+      { numRuns: 1000 },
+    );
+  });
 });

@@ -32,7 +32,10 @@ async function startRace(): Promise<Race> {
     for (const file of ["folder/a", "way/deep/a", "file"]) await writeFile(join(base, file), text);
   }
   await writeFile(join(away, "folder", "only-outside"), outside);
-  const pairs = ["folder", "way", "file"].map((name) => ({ real: join(workdir, name), link: join(workdir, `${name}.link`) }));
+  const pairs = ["folder", "way", "file"].map((name) => ({
+    real: join(workdir, name),
+    link: join(workdir, `${name}.link`),
+  }));
   for (const { real, link } of pairs) await symlink(join(away, basename(real)), link);
   const flag = new Int32Array(new SharedArrayBuffer(4));
   const source = await readFile(new URL("fixtures/swap-forever.ts", import.meta.url), "utf8");
@@ -53,49 +56,55 @@ async function startRace(): Promise<Race> {
     },
     outsideNow: async () => {
       const names = (await readdir(away, { recursive: true })).sort();
-      return Promise.all(names.map(async (name) => `${name}: ${await readFile(join(away, name), "utf8").catch(() => "-")}`));
+      return Promise.all(
+        names.map(async (name) => `${name}: ${await readFile(join(away, name), "utf8").catch(() => "-")}`),
+      );
     },
   };
 }
 
-test("the broker never reads, lists, writes or removes outside while a thread swaps folders, ways and files for links", async () => {
-  const race = await startRace();
-  const { broker } = race;
-  const before = await race.outsideNow();
-  const seen = { reads: 0, inside: 0, refused: 0 };
-  const leaks: string[] = [];
-  const call = (name: string, args: object) => broker.call(name, args).catch(() => undefined);
-  for (const end = performance.now() + raceMs; performance.now() < end;) {
-    const texts = await Promise.all(
-      ["folder/a", "way/deep/a", "file", "folder/only-outside"].map((path) => call("fs_read_text", { path })),
-    );
-    for (const text of texts) {
-      seen.reads += 1;
-      if (text === undefined) seen.refused += 1;
-      else if (text === "inside" || text === "mine") seen.inside += 1;
-      else leaks.push(`read ${String(text)}`);
+test(
+  "the broker never reads, lists, writes or removes outside while a thread swaps folders, ways and files for links",
+  async () => {
+    const race = await startRace();
+    const { broker } = race;
+    const before = await race.outsideNow();
+    const seen = { reads: 0, inside: 0, refused: 0 };
+    const leaks: string[] = [];
+    const call = (name: string, args: object) => broker.call(name, args).catch(() => undefined);
+    for (const end = performance.now() + raceMs; performance.now() < end;) {
+      const texts = await Promise.all(
+        ["folder/a", "way/deep/a", "file", "folder/only-outside"].map((path) => call("fs_read_text", { path })),
+      );
+      for (const text of texts) {
+        seen.reads += 1;
+        if (text === undefined) seen.refused += 1;
+        else if (text === "inside" || text === "mine") seen.inside += 1;
+        else leaks.push(`read ${String(text)}`);
+      }
+      const [names] = await Promise.all([
+        call("fs_list", { path: "folder" }),
+        call("fs_write_text", { path: "folder/new", text: "mine" }),
+        call("fs_write_text", { path: "way/deep/a", text: "mine" }),
+        call("fs_write_text", { path: "way/made/new", text: "mine" }),
+        call("fs_write_text", { path: "file", text: "mine" }),
+        call("fs_remove", { path: "folder/only-outside" }),
+        call("fs_remove", { path: "way/deep/a" }),
+      ]);
+      if (Array.isArray(names) && names.includes("only-outside")) leaks.push("listed");
+      const info = await call("fs_stat", { path: "folder/only-outside" });
+      if (info !== undefined) leaks.push("stat");
     }
-    const [names] = await Promise.all([
-      call("fs_list", { path: "folder" }),
-      call("fs_write_text", { path: "folder/new", text: "mine" }),
-      call("fs_write_text", { path: "way/deep/a", text: "mine" }),
-      call("fs_write_text", { path: "way/made/new", text: "mine" }),
-      call("fs_write_text", { path: "file", text: "mine" }),
-      call("fs_remove", { path: "folder/only-outside" }),
-      call("fs_remove", { path: "way/deep/a" }),
-    ]);
-    if (Array.isArray(names) && names.includes("only-outside")) leaks.push("listed");
-    const info = await call("fs_stat", { path: "folder/only-outside" });
-    if (info !== undefined) leaks.push("stat");
-  }
-  const swaps = await race.stop();
-  expect(leaks).toEqual([]);
-  expect(await race.outsideNow()).toEqual(before);
-  // The race was one: there were swaps, and both of its outcomes were seen.
-  expect(swaps).toBeGreaterThan(100);
-  expect(seen.inside).toBeGreaterThan(0);
-  expect(seen.refused).toBeGreaterThan(0);
-}, 60_000);
+    const swaps = await race.stop();
+    expect(leaks).toEqual([]);
+    expect(await race.outsideNow()).toEqual(before);
+    // The race was one: there were swaps, and both of its outcomes were seen.
+    expect(swaps).toBeGreaterThan(100);
+    expect(seen.inside).toBeGreaterThan(0);
+    expect(seen.refused).toBeGreaterThan(0);
+  },
+  60_000,
+);
 
 test("the same race beats a check of the real path that is followed by a plain read", async () => {
   const race = await startRace();

@@ -1,6 +1,7 @@
 import { mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { defaultLimits } from "../../core/config/limits.ts";
 import { anyShell, codeOf, makeBroker, runShell } from "./broker-fixture.ts";
 
 describe("temp", () => {
@@ -19,6 +20,17 @@ describe("temp", () => {
     const { process_id } = await runShell(broker, "printf done > $TMPDIR/out");
     await broker.call("process_wait", { process_id });
     expect(await broker.call("temp_read", { name: "out" })).toBe("done");
+  });
+
+  test("holds to a quota over all files, counted anew when one is replaced", async () => {
+    const { broker } = await makeBroker({ limits: { ...defaultLimits, temp_bytes: 100 } });
+    const write = (name: string, length: number) => broker.call("temp_write", { name, text: "x".repeat(length) });
+    await write("a", 60);
+    expect(await codeOf(write("b", 41))).toBe("limit_exceeded");
+    await write("b", 40);
+    expect(await codeOf(write("a", 61))).toBe("limit_exceeded");
+    await write("a", 10);
+    await write("b", 90);
   });
 
   test("follows no link that a program has planted", async () => {

@@ -36,7 +36,14 @@ test("Turns.take keeps the order, and hands the place on when an act fails", asy
       return index;
     }));
   const settled = await Promise.allSettled(acts);
-  expect(settled.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "rejected", "fulfilled", "rejected", "fulfilled"]);
+  expect(settled.map(({ status }) => status)).toEqual([
+    "rejected",
+    "fulfilled",
+    "rejected",
+    "fulfilled",
+    "rejected",
+    "fulfilled",
+  ]);
   expect(order).toEqual([0, 1, 2, 3, 4, 5]);
 });
 

@@ -4,7 +4,9 @@ import { encodeFrame, FrameReader, headerBytes, joinFrames, wrapFrame } from "..
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const lane = fc.integer({ min: 0, max: 2 ** 32 - 1 });
-const messages = fc.array(fc.record({ lane, text: fc.string({ unit: "grapheme", maxLength: 300 }) }), { maxLength: 12 });
+const messages = fc.array(fc.record({ lane, text: fc.string({ unit: "grapheme", maxLength: 300 }) }), {
+  maxLength: 12,
+});
 
 interface Read {
   lane: number;
@@ -12,7 +14,10 @@ interface Read {
 }
 
 /** Feeds bytes in pieces of the given sizes, taken in turn; frames are copied at once, as a reader must. */
-function readInPieces(bytes: Uint8Array, { sizes, maxBytes = 1 << 20 }: { sizes: number[]; maxBytes?: number }): Read[] {
+function readInPieces(
+  bytes: Uint8Array,
+  { sizes, maxBytes = 1 << 20 }: { sizes: number[]; maxBytes?: number },
+): Read[] {
   const reader = new FrameReader(maxBytes);
   const read: Read[] = [];
   for (let at = 0, turn = 0; at < bytes.length; turn++) {
@@ -80,7 +85,9 @@ describe("FrameReader", () => {
 
 describe("encodeFrame", () => {
   it("holds the text's UTF-8 and its length, for text of any script and any size", () => {
-    const wide = fc.tuple(fc.constantFrom("a", "é", "€", "😀", "\u0000"), fc.nat(3000)).map(([unit, count]) => unit.repeat(count));
+    const wide = fc.tuple(fc.constantFrom("a", "é", "€", "😀", "\u0000"), fc.nat(3000)).map(([unit, count]) =>
+      unit.repeat(count)
+    );
     fc.assert(fc.property(lane, fc.oneof(fc.string({ unit: "grapheme" }), wide), (id, text) => {
       const frame = encodeFrame(id, text);
       const bytes = new TextEncoder().encode(text);
@@ -100,6 +107,9 @@ describe("wrapFrame and joinFrames", () => {
     payload.fill(0);
     frame.fill(0);
     expect(joined.buffer.byteLength).toBe(2 * (headerBytes + 7));
-    expect(readInPieces(joined, { sizes: [1000] })).toEqual([{ lane: 2, text: "payload" }, { lane: 2, text: "payload" }]);
+    expect(readInPieces(joined, { sizes: [1000] })).toEqual([{ lane: 2, text: "payload" }, {
+      lane: 2,
+      text: "payload",
+    }]);
   });
 });

@@ -22,8 +22,16 @@ const wardenReports: { [T in WardenReport["type"]]: Extract<WardenReport, { type
 };
 
 const all = [
-  ...Object.entries(guestMessages).map(([type, message]) => ({ type, message, schema: guestMessageSchemas[type as keyof typeof guestMessages] })),
-  ...Object.entries(wardenReports).map(([type, message]) => ({ type, message, schema: wardenReportSchemas[type as keyof typeof wardenReports] })),
+  ...Object.entries(guestMessages).map(([type, message]) => ({
+    type,
+    message,
+    schema: guestMessageSchemas[type as keyof typeof guestMessages],
+  })),
+  ...Object.entries(wardenReports).map(([type, message]) => ({
+    type,
+    message,
+    schema: wardenReportSchemas[type as keyof typeof wardenReports],
+  })),
 ];
 
 describe.each(all)("the schema of $type", ({ message, schema }) => {
@@ -52,7 +60,12 @@ describe("guestMessageSchemas", () => {
   });
 
   it("refuse an error without a known code, or with a text without end", () => {
-    for (const bad of [{ ...error, code: "no_such" }, { ...error, message: "x".repeat(65_537) }, { code: "crash" }, { ...error, stack: "x" }]) {
+    for (
+      const bad of [{ ...error, code: "no_such" }, { ...error, message: "x".repeat(65_537) }, { code: "crash" }, {
+        ...error,
+        stack: "x",
+      }]
+    ) {
       expect(Value.Check(guestMessageSchemas.failed, { type: "failed", error: bad })).toBe(false);
     }
   });

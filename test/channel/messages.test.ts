@@ -12,7 +12,10 @@ interface Sent {
 }
 
 /** Sends a value as JSON in frames of a size and reads it back. */
-function send(value: unknown, { frameBytes, messageBytes = 1 << 24 }: { frameBytes: number; messageBytes?: number }): Sent {
+function send(
+  value: unknown,
+  { frameBytes, messageBytes = 1 << 24 }: { frameBytes: number; messageBytes?: number },
+): Sent {
   const frames = new FrameReader(frameBytes);
   const messages = new MessageReader(messageBytes);
   const sent: Sent = { frames: [], received: [] };

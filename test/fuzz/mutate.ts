@@ -4,10 +4,57 @@ import type { Random } from "./random.ts";
 const maxLength = 20_000;
 
 /** Characters that parsers treat in ways of their own. */
-const special = [..."\0\t\n\r \"'`\\/{}[]()<>:;,.*?#!&|%@~^$-+=_0123456789aZ", "\u0085", "\u00a0", "\u00ad", "\u200b", "\u2028", "\u202e", "\ufeff", "\ud800", "\udc00", "\u{1f600}", "\u001b", "\u007f", "é", "ß", "İ"];
+const special = [
+  ..."\0\t\n\r \"'`\\/{}[]()<>:;,.*?#!&|%@~^$-+=_0123456789aZ",
+  "\u0085",
+  "\u00a0",
+  "\u00ad",
+  "\u200b",
+  "\u2028",
+  "\u202e",
+  "\ufeff",
+  "\ud800",
+  "\udc00",
+  "\u{1f600}",
+  "\u001b",
+  "\u007f",
+  "é",
+  "ß",
+  "İ",
+];
 
 /** Words that broke parsers elsewhere. */
-const words = ["__proto__", "constructor", "prototype", "toString", "null", "true", "NaN", "-0", "1e999", "9007199254740993", "-1", "4294967296", "..", "../", "//", "\\\\", "{...}", "{*}", "{}", "%2e%2e", "%00", "&a", "*a", "<<: *a", "!!js/function", "${X}", "$(x)", "--", "@file"];
+const words = [
+  "__proto__",
+  "constructor",
+  "prototype",
+  "toString",
+  "null",
+  "true",
+  "NaN",
+  "-0",
+  "1e999",
+  "9007199254740993",
+  "-1",
+  "4294967296",
+  "..",
+  "../",
+  "//",
+  "\\\\",
+  "{...}",
+  "{*}",
+  "{}",
+  "%2e%2e",
+  "%00",
+  "&a",
+  "*a",
+  "<<: *a",
+  "!!js/function",
+  "${X}",
+  "$(x)",
+  "--",
+  "@file",
+];
 
 /** Changes a text in some places. `tokens` are words of the language that it is in. */
 export function mutateText(random: Random, { text, others, tokens }: MutateOptions): string {

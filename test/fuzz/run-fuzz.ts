@@ -26,7 +26,7 @@ export interface FuzzOptions {
 }
 
 /** Most processor time that reading one input may take, with all that the runtime does beside it. */
-const maxMs = 1500;
+const mostMs = 1500;
 
 /** Feeds mutated inputs to every target, the same ones for the same seed. */
 export async function runFuzz({ seed, runs, only, onFind, onInput }: FuzzOptions): Promise<Find[]> {
@@ -53,13 +53,19 @@ export async function runFuzz({ seed, runs, only, onFind, onInput }: FuzzOptions
 }
 
 /** What is wrong with how a target reads an input; null when nothing is. */
-export async function judge(target: Target, input: string): Promise<string | null> {
+export async function judge(
+  target: Target,
+  input: string,
+  { maxMs = mostMs }: { maxMs?: number } = {},
+): Promise<string | null> {
   const started = process.cpuUsage();
   try {
     const read = target.read(input);
     if (read instanceof Promise) await read;
   } catch (error) {
-    if (!isClassified(error)) return `It threw ${error instanceof Error ? error.stack?.split("\n").slice(0, 4).join(" ") : String(error)}`;
+    if (!isClassified(error)) {
+      return `It threw ${error instanceof Error ? error.stack?.split("\n").slice(0, 4).join(" ") : String(error)}`;
+    }
   }
   // Time of the processor, so that a busy machine finds nothing that is not there.
   const { user, system } = process.cpuUsage(started);

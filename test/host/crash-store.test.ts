@@ -1,4 +1,5 @@
 import { chmod, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import process from "node:process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

@@ -47,7 +47,10 @@ export async function runAttackProgram(args: readonly string[]): Promise<AttackR
     files: [],
     processes: [],
   };
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (run.complaints = (run.complaints + text).slice(-8000)));
+  child.stderr.setEncoding("utf8").on(
+    "data",
+    (text: string) => (run.complaints = (run.complaints + text).slice(-8000)),
+  );
   const exited = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
   let lastWord = performance.now();
   try {
@@ -70,7 +73,9 @@ export async function runAttackProgram(args: readonly string[]): Promise<AttackR
 
 /** Command lines of live processes that have the text in their environment, arguments or working directory. */
 async function processesNaming(text: string): Promise<string[]> {
-  const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  const pids = (await readdir("/proc").catch(() => [])).filter((name) =>
+    /^\d+$/.test(name) && Number(name) !== process.pid
+  );
   const rows = await Promise.all(pids.map(async (pid) => {
     const [environ, command, stat] = await Promise.all(
       ["environ", "cmdline", "stat"].map((name) => readFile(`/proc/${pid}/${name}`, "latin1").catch(() => "")),

@@ -105,7 +105,11 @@ test("attacks of groups A, B and C get through where there are no walls", async 
 async function runUnprotected({ top, members, body, interruptAfterMs }: AttackCase): Promise<string> {
   const attack = JSON.stringify({ top, members, body, interruptAfterMs });
   const [file, ...args] = [...limited, process.execPath, ...runtimeArgs, program, attack];
-  const child = spawn(file!, args, { cwd: folder, stdio: ["ignore", "pipe", "ignore"], env: { PATH: process.env["PATH"], HOME: folder } });
+  const child = spawn(file!, args, {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "ignore"],
+    env: { PATH: process.env["PATH"], HOME: folder },
+  });
   let printed = "";
   let hung = false;
   let patience: ReturnType<typeof setTimeout> | undefined;

@@ -5,7 +5,7 @@ import { type AttackRun, runAttackProgram } from "./attack-program.ts";
 const minutes = 60_000;
 
 test("one host holds against the whole corpus, and a session beside it loses nothing", async () => {
-  const run = await runAttackProgram(["--parallel", "3"]);
+  const run = await runAttackProgram(["--parallel", "4"]);
   tell("process isolation", run);
 
   expect(fallen(run)).toEqual([]);
@@ -18,15 +18,17 @@ test("one host holds against the whole corpus, and a session beside it loses not
 }, 10 * minutes);
 
 test("a host with trusted plugins in threads holds against every attack that a thread can stop", async () => {
-  const run = await runAttackProgram(["--isolation", "thread", "--parallel", "3"]);
+  const run = await runAttackProgram(["--isolation", "thread", "--parallel", "4"]);
   tell("thread isolation", run);
 
   expect(fallen(run)).toEqual([]);
   expect(run.reports).toHaveLength(attackCases.length);
   const skipped = run.reports.filter(({ outcome }) => outcome.startsWith("skipped"));
-  console.info([...new Set(skipped.map(({ outcome }) => outcome))].map((reason) => {
-    return `${reason} (${skipped.filter(({ outcome }) => outcome === reason).map(nameOf).join(", ")})`;
-  }).join("\n"));
+  console.info(
+    [...new Set(skipped.map(({ outcome }) => outcome))].map((reason) => {
+      return `${reason} (${skipped.filter(({ outcome }) => outcome === reason).map(nameOf).join(", ")})`;
+    }).join("\n"),
+  );
   expect(skipped.length).toBeLessThan(attackCases.length / 2);
   expect(run.summary?.canary).toMatchObject({ lost: 0, duplicated: 0, disordered: 0 });
   expectNothingLeft(run);
@@ -38,7 +40,9 @@ function nameOf({ id, name }: { id: string; name: string }): string {
 
 /** Attacks that got through, and what kept the host from its end if something did. */
 function fallen({ reports, summary, complaints }: AttackRun): string[] {
-  const got = reports.filter(({ passed }) => !passed).map((report) => `${nameOf(report)}: ${report.outcome}; ${report.problem}`);
+  const got = reports.filter(({ passed }) => !passed).map((report) =>
+    `${nameOf(report)}: ${report.outcome}; ${report.problem}`
+  );
   return summary === null ? [...got, `The host did not live to the end: ${complaints}`] : got;
 }
 

@@ -6,7 +6,9 @@ import { rowsWithReason } from "./rows.ts";
 /** Rows of each group of the corpus that is attacked here. */
 const groups: Record<string, number> = { A: 26, B: 18, C: 14, D: 26, E: 12, F: 28, G: 44, H: 14 };
 
-const rows = Object.entries(groups).flatMap(([letter, count]) => Array.from({ length: count }, (_, n) => `${letter}${n + 1}`));
+const rows = Object.entries(groups).flatMap(([letter, count]) =>
+  Array.from({ length: count }, (_, n) => `${letter}${n + 1}`)
+);
 
 test("every row of the corpus is attacked by a case or a test, or says why it cannot be", async () => {
   const attacked = new Set([...attackCases.map(({ id }) => id), ...await idsOfTests()]);

@@ -10,7 +10,9 @@ const loaded = `send({ type: "loaded", protocol: 1 });`;
 afterEach(endHostileGuests);
 
 test("C1 a guest that ends its thread costs that thread, and its end is a crash", async () => {
-  const { openLane, container } = await hostileGuest(`${loaded} setTimeout(() => process.exit(3), 100);`, { workers: 2 });
+  const { openLane, container } = await hostileGuest(`${loaded} setTimeout(() => process.exit(3), 100);`, {
+    workers: 2,
+  });
   const first = openLane();
   await first.loaded;
   expect(await first.ended).toMatchObject({ reason: expect.stringMatching(/^(exit|error)$/) as unknown });
@@ -22,7 +24,9 @@ test("C1 a guest that ends its thread costs that thread, and its end is a crash"
 });
 
 test("C4 a process that aborts, as native code does when an assertion fails, is a crash that names the signal", async () => {
-  const { lane, container } = await hostileWarden(`process.stderr.write("assertion failed\\n"); setTimeout(() => process.abort(), 100);`);
+  const { lane, container } = await hostileWarden(
+    `process.stderr.write("assertion failed\\n"); setTimeout(() => process.abort(), 100);`,
+  );
   const end = await lane.ended;
   expect(end.message).toMatch(/SIG(ABRT|TRAP|ILL)/);
   await container.ended;
@@ -43,13 +47,18 @@ test("C10 an end without an error is a crash all the same, and what was printed 
     return;
   }
   await container.ended;
-  expect(end).toEqual({ reason: "exit", message: expect.stringMatching(/SIGKILL.*these were its last words/s) as unknown });
+  expect(end).toEqual({
+    reason: "exit",
+    message: expect.stringMatching(/SIGKILL.*these were its last words/s) as unknown,
+  });
 });
 
 test("C11 a worker that dies while it is written to ends its sessions with a typed error, and the next one runs", async () => {
   const { host, add, workdir } = await openHost();
   await add("acme", {
-    code: adapterCode(`yield { type: "progress", message: "here" }; if (request.prompt === "wait") await ctx.sleep(20_000); yield ${completed};`),
+    code: adapterCode(
+      `yield { type: "progress", message: "here" }; if (request.prompt === "wait") await ctx.sleep(20_000); yield ${completed};`,
+    ),
   });
   const session = await host.runSession({ workdir, prompt: "wait" }, { adapter: "acme", artifacts: "none" });
   for await (const { event } of session) if (event.type === "progress") break;
@@ -57,8 +66,12 @@ test("C11 a worker that dies while it is written to ends its sessions with a typ
   expect(pids.length).toBeGreaterThan(0);
   for (const pid of pids) process.kill(pid, "SIGKILL");
   // More than a pipe holds is on its way to the dead process before anybody knows.
-  const others = await Promise.all(Array.from({ length: 8 }, () =>
-    host.runSession({ workdir, prompt: "x".repeat(1_000_000) }, { adapter: "acme", artifacts: "none" })));
+  const others = await Promise.all(
+    Array.from(
+      { length: 8 },
+      () => host.runSession({ workdir, prompt: "x".repeat(1_000_000) }, { adapter: "acme", artifacts: "none" }),
+    ),
+  );
 
   expect((await session.result).error?.code).toBe("crash");
   for (const other of others) expect([undefined, "crash"]).toContain((await other.result).error?.code);
@@ -82,9 +95,16 @@ test("C13 a worker's process may write no core file", async () => {
 async function wardenPids(): Promise<number[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const rows = await Promise.all(pids.map(async (pid) => {
-    const [stat, command] = await Promise.all(["stat", "cmdline"].map((name) => readFile(`/proc/${pid}/${name}`, "latin1").catch(() => "")));
+    const [stat, command] = await Promise.all(
+      ["stat", "cmdline"].map((name) => readFile(`/proc/${pid}/${name}`, "latin1").catch(() => "")),
+    );
     const [state, ppid] = (stat ?? "").slice((stat ?? "").lastIndexOf(")") + 2).split(" ");
-    return { pid: Number(pid), ppid: Number(ppid), live: state !== "Z", warden: command?.includes("walls/warden.js") ?? false };
+    return {
+      pid: Number(pid),
+      ppid: Number(ppid),
+      live: state !== "Z",
+      warden: command?.includes("walls/warden.js") ?? false,
+    };
   }));
   const below = new Set([process.pid]);
   for (let before = 0; before !== below.size;) {

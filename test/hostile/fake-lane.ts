@@ -18,13 +18,17 @@ export interface FakeLane {
   sayText(text: string): void;
   sayBytes(bytes: Uint8Array): void;
   /** Opens an entry and notes what reaches it. */
-  open(changes?: Partial<EntryOptions>): { entry: Entry; events: unknown[]; calls: { operation: string; args: unknown }[]; ended: unknown[] };
+  open(
+    changes?: Partial<EntryOptions>,
+  ): { entry: Entry; events: unknown[]; calls: { operation: string; args: unknown }[]; ended: unknown[] };
   /** The worker is gone. */
   end(end: LaneEnd): void;
 }
 
 /** Makes a lane; it is loaded unless told otherwise. */
-export function fakeLane({ limits = {}, loaded = true }: { limits?: Partial<Limits>; loaded?: boolean } = {}): FakeLane {
+export function fakeLane(
+  { limits = {}, loaded = true }: { limits?: Partial<Limits>; loaded?: boolean } = {},
+): FakeLane {
   const heard: HostMessage[] = [];
   const frames = new FrameReader(1 << 28);
   const messages = new MessageReader(1 << 28);
@@ -59,7 +63,11 @@ export function fakeLane({ limits = {}, loaded = true }: { limits?: Partial<Limi
     sayBytes: (bytes) => take(bytes),
     end,
     open(changes = {}) {
-      const seen = { events: [] as unknown[], calls: [] as { operation: string; args: unknown }[], ended: [] as unknown[] };
+      const seen = {
+        events: [] as unknown[],
+        calls: [] as { operation: string; args: unknown }[],
+        ended: [] as unknown[],
+      };
       const entry = lane.open({
         call: "run_session",
         request: { workdir: "/w", prompt: "go" },

@@ -58,38 +58,44 @@ test("G8 a linked file of another user is not read", async () => {
   expect(await codeOf(broker.call("fs_read_text", { path: "twin" }))).toBe("permission_denied");
 });
 
-test("G10 the host manifest, the state and the packages of plugins stay as they are while everything is granted", async () => {
-  const base = await openHost();
-  const file = join(base.root, "bulkhead.yaml");
-  const text = `bulkhead: 1
+test(
+  "G10 the host manifest, the state and the packages of plugins stay as they are while everything is granted",
+  async () => {
+    const base = await openHost();
+    const file = join(base.root, "bulkhead.yaml");
+    const text = `bulkhead: 1
 plugins:
   acme: { enabled: true, source: ./packages/acme, grant: ${JSON.stringify(grant)} }
   other: { enabled: true, source: ./packages/other }
 `;
-  await writeFile(file, text);
-  const acme = await writePlugin(join(base.root, "packages", "acme"), "acme", toucher);
-  const other = await writePlugin(join(base.root, "packages", "other"), "other", { code: adapterCode(`yield ${completed};`) });
-  const manifest = await loadHostManifest({ config: file, from: base.root, env: () => undefined });
-  // Two hosts of one test share their folders, as after a restart.
-  const { run, stateDir } = await openHost({ root: base.root, ...(manifest ? { manifest } : {}) });
-  await writeFile(join(stateDir, "token"), "t");
-  const say = async (act: string, path: string) => {
-    const { events } = await run("acme", { params: { act, path } });
-    return events.flatMap(({ event }) => (event.type === "progress" ? [event.message] : []))[0];
-  };
-  for (const path of [file, join(stateDir, "token"), join(stateDir, "host-2", "journal.db")]) {
-    expect([path, await say("read", path)]).toEqual([path, "permission_denied"]);
-    expect([path, await say("write", path)]).toEqual([path, "permission_denied"]);
-  }
-  for (const path of [join(other, "plugin.yaml"), join(acme, "mod.js"), join(acme, "new.js")]) {
-    expect([path, await say("write", path)]).toEqual([path, "permission_denied"]);
-  }
-  // A manifest that is not there yet would be the next host's.
-  expect(await say("write", join(base.workdir, "bulkhead.yaml"))).toBe("permission_denied");
-  expect(await say("read", join(other, "plugin.yaml"))).toBe("done");
-  expect(await say("write", join(base.workdir, "plain.txt"))).toBe("done");
-  expect(await readFile(file, "utf8")).toBe(text);
-}, 30_000);
+    await writeFile(file, text);
+    const acme = await writePlugin(join(base.root, "packages", "acme"), "acme", toucher);
+    const other = await writePlugin(join(base.root, "packages", "other"), "other", {
+      code: adapterCode(`yield ${completed};`),
+    });
+    const manifest = await loadHostManifest({ config: file, from: base.root, env: () => undefined });
+    // Two hosts of one test share their folders, as after a restart.
+    const { run, stateDir } = await openHost({ root: base.root, ...(manifest ? { manifest } : {}) });
+    await writeFile(join(stateDir, "token"), "t");
+    const say = async (act: string, path: string) => {
+      const { events } = await run("acme", { params: { act, path } });
+      return events.flatMap(({ event }) => (event.type === "progress" ? [event.message] : []))[0];
+    };
+    for (const path of [file, join(stateDir, "token"), join(stateDir, "host-2", "journal.db")]) {
+      expect([path, await say("read", path)]).toEqual([path, "permission_denied"]);
+      expect([path, await say("write", path)]).toEqual([path, "permission_denied"]);
+    }
+    for (const path of [join(other, "plugin.yaml"), join(acme, "mod.js"), join(acme, "new.js")]) {
+      expect([path, await say("write", path)]).toEqual([path, "permission_denied"]);
+    }
+    // A manifest that is not there yet would be the next host's.
+    expect(await say("write", join(base.workdir, "bulkhead.yaml"))).toBe("permission_denied");
+    expect(await say("read", join(other, "plugin.yaml"))).toBe("done");
+    expect(await say("write", join(base.workdir, "plain.txt"))).toBe("done");
+    expect(await readFile(file, "utf8")).toBe(text);
+  },
+  30_000,
+);
 
 test("G11 a folder of settings is closed for every tool that some plugin runs", async () => {
   const { add, run } = await openHost();
@@ -105,7 +111,9 @@ test("G11 a folder of settings is closed for every tool that some plugin runs", 
 }, 30_000);
 
 test("G9 a device is not opened even where its folder is granted by name", async () => {
-  const { broker, root, workdir } = await makeBroker({ permissions: { read: ["workdir", "/dev"], write: ["workdir", "/dev"] } });
+  const { broker, root, workdir } = await makeBroker({
+    permissions: { read: ["workdir", "/dev"], write: ["workdir", "/dev"] },
+  });
   await mkdir(join(root, "x"));
   // Making a device needs rights that a test may not have; a plain file then stands for the rest of the way.
   await new Promise((resolve) => execFile("mknod", [join(workdir, "zero"), "c", "1", "5"], resolve));

@@ -33,7 +33,9 @@ test("A6 a probe's answer that loops when it is read ends the worker, and says s
 test("A11 a host closes within its deadline while plugins are stuck in builtins, and leaves no process", async () => {
   const { host, add, workdir } = await openHost();
   await add("acme", {
-    code: adapterCode(`yield { type: "progress", message: "in" }; await ctx.sleep(50); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1);`),
+    code: adapterCode(
+      `yield { type: "progress", message: "in" }; await ctx.sleep(50); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1);`,
+    ),
   }, { limits: { ...limits, heartbeat_timeout_ms: 60_000 } });
   const session = await host.runSession({ workdir, prompt: "go" }, { adapter: "acme", artifacts: "none" });
   for await (const { event } of session) if (event.type === "progress") break;
@@ -72,7 +74,9 @@ test("A21 a host that is being debugged does not make its workers stop for a deb
   });
   const exited = new Promise<number | null>((resolve) => child.once("close", resolve));
   const seen: string[] = [];
-  while (child.exitCode === null && !seen.some((command) => command.includes("warden.js"))) await watch(child.pid!, seen);
+  while (child.exitCode === null && !seen.some((command) => command.includes("warden.js"))) {
+    await watch(child.pid!, seen);
+  }
   expect(await exited).toBe(0);
   expect(seen.filter((command) => command.includes("warden.js"))).not.toEqual([]);
   expect(seen.filter((command) => command.includes("warden.js") && /inspect/.test(command))).toEqual([]);
@@ -90,7 +94,9 @@ async function watch(above: number, seen: string[]): Promise<void> {
   }
   below.delete(above);
   for (const pid of below) {
-    const [command, environ] = await Promise.all(["cmdline", "environ"].map((name) => readFile(`/proc/${pid}/${name}`, "latin1").catch(() => "")));
+    const [command, environ] = await Promise.all(
+      ["cmdline", "environ"].map((name) => readFile(`/proc/${pid}/${name}`, "latin1").catch(() => "")),
+    );
     seen.push(`${command} ${environ}`);
   }
 }

@@ -33,7 +33,9 @@ export async function hostileGuest(serve: string, changes: Partial<Limits> = {})
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-hostile-"));
   await cp(dirname(wardenFile), folder, { recursive: true });
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
-  await writeFile(join(folder, "guest.js"), `${prelude}export function serve({ port, lane }) {
+  await writeFile(
+    join(folder, "guest.js"),
+    `${prelude}export function serve({ port, lane }) {
   const send = (message) => {
     const payload = new TextEncoder().encode(JSON.stringify(message));
     const frame = new Uint8Array(8 + payload.length);
@@ -46,7 +48,8 @@ export async function hostileGuest(serve: string, changes: Partial<Limits> = {})
   ${serve}
   return new Promise(() => {});
 }
-`);
+`,
+  );
   const limits = { ...defaultLimits, ...small, ...changes };
   const container = await startProcessContainer(join(folder, "warden.js"), { limits, osWalls: defaultOsWallUses });
   made.push({ container, folder });

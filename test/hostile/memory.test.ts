@@ -18,24 +18,31 @@ test("B16 what a plugin leaks below its limit goes when its worker is replaced a
   for (let i = 0; i < 40; i++) expect((await run("acme")).result.error).toBeUndefined();
 }, 60_000);
 
-test("B16 without that the leak fills the heap: one worker dies, its session says so, and the next one runs", async () => {
-  const { add, run } = await openHost();
-  await add("acme", { code: leaking }, { limits });
-  const codes: (string | undefined)[] = [];
-  for (let i = 0; i < 40; i++) codes.push((await run("acme")).result.error?.code);
-  const died = codes.filter((code) => code !== undefined);
-  expect(died.length).toBeGreaterThan(0);
-  expect(died.length).toBeLessThan(10);
-  for (const code of died) expect(["out_of_memory", "crash", "unresponsive"]).toContain(code);
-}, 60_000);
+test(
+  "B16 without that the leak fills the heap: one worker dies, its session says so, and the next one runs",
+  async () => {
+    const { add, run } = await openHost();
+    await add("acme", { code: leaking }, { limits });
+    const codes: (string | undefined)[] = [];
+    for (let i = 0; i < 40; i++) codes.push((await run("acme")).result.error?.code);
+    const died = codes.filter((code) => code !== undefined);
+    expect(died.length).toBeGreaterThan(0);
+    expect(died.length).toBeLessThan(10);
+    for (const code of died) expect(["out_of_memory", "crash", "unresponsive"]).toContain(code);
+  },
+  60_000,
+);
 
 test("B13 a message of half a gigabyte is ended while it comes in, and the host does not hold it", async () => {
   const before = process.memoryUsage().rss;
-  const { openLane } = await hostileGuest(`
+  const { openLane } = await hostileGuest(
+    `
     send({ type: "loaded", protocol: 1 });
     const text = "x".repeat(100_000);
     const more = () => { for (let i = 0; i < 100; i++) send({ type: "part", text, last: false }); setImmediate(more); };
-    more();`, { message_bytes: 4 * 1024 * 1024 });
+    more();`,
+    { message_bytes: 4 * 1024 * 1024 },
+  );
   const lane = openLane();
   await lane.ended;
   expect(lane.alive).toBe(false);
@@ -43,10 +50,13 @@ test("B13 a message of half a gigabyte is ended while it comes in, and the host 
 });
 
 test("B7 a process that takes memory outside the heap is refused it or ended, whatever its heap says", async () => {
-  const { openLane } = await hostileGuest(`
+  const { openLane } = await hostileGuest(
+    `
     send({ type: "loaded", protocol: 1 });
     const all = [];
-    setInterval(() => { try { all.push(new Uint8Array(2 ** 24).fill(1)); } catch { process.exit(5); } }, 5);`, { rss_mb: 256 });
+    setInterval(() => { try { all.push(new Uint8Array(2 ** 24).fill(1)); } catch { process.exit(5); } }, 5);`,
+    { rss_mb: 256 },
+  );
   const lane = openLane();
   const end = await lane.ended;
   expect(end.message).toMatch(/memory|exit|ended/);

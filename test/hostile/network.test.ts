@@ -34,8 +34,18 @@ test("G13 and G20: no name is looked up that is not granted, so none carries any
 
 test("G14 a granted public name that leads inwards is refused, with the grant that it would take", async () => {
   const { broker } = await makeBroker({ permissions: { net: ["rebind.example.com:80"] } });
-  const inwards = ["127.0.0.1", "10.0.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "::1", "::ffff:127.0.0.1", "fd00::1",
-    "64:ff9b::7f00:1", "168.63.129.16"];
+  const inwards = [
+    "127.0.0.1",
+    "10.0.0.1",
+    "169.254.169.254",
+    "100.64.0.1",
+    "0.0.0.0",
+    "::1",
+    "::ffff:127.0.0.1",
+    "fd00::1",
+    "64:ff9b::7f00:1",
+    "168.63.129.16",
+  ];
   for (const address of inwards) {
     resolver.mockResolvedValue(answer(address));
     const error = await errorOf(broker.call("fetch", { url: "http://rebind.example.com/", options: {} }));
@@ -48,7 +58,9 @@ test("G14 a granted public name that leads inwards is refused, with the grant th
 test("G14 one inner address among public ones is enough to refuse them all", async () => {
   const { broker } = await makeBroker({ permissions: { net: ["mixed.example.com:80"] } });
   resolver.mockResolvedValue(answer("93.184.216.34", "127.0.0.1", "2606:4700::1111"));
-  expect(await codeOf(broker.call("fetch", { url: "http://mixed.example.com/", options: {} }))).toBe("permission_denied");
+  expect(await codeOf(broker.call("fetch", { url: "http://mixed.example.com/", options: {} }))).toBe(
+    "permission_denied",
+  );
 });
 
 test("G15 the address that was checked is the one that is connected to, though the name leads elsewhere by then", async () => {
@@ -76,7 +88,9 @@ test("G16 each hop of a redirect is looked up and classified anew", async () => 
     response.writeHead(302, { location: "http://inner.example.com/" }).end();
   });
   const { broker } = await makeBroker({ permissions: { net: [`127.0.0.1:${server.port}`, "inner.example.com:80"] } });
-  resolver.mockImplementation((host: string) => Promise.resolve(answer(host === "127.0.0.1" ? "127.0.0.1" : "10.0.0.7")));
+  resolver.mockImplementation((host: string) =>
+    Promise.resolve(answer(host === "127.0.0.1" ? "127.0.0.1" : "10.0.0.7"))
+  );
   const error = await errorOf(broker.call("fetch", { url: `http://127.0.0.1:${server.port}/`, options: {} }));
   expect(error.code).toBe("permission_denied");
   expect(error.message).toContain("10.0.0.7");
@@ -98,30 +112,44 @@ test("H4 look-ups that hang hold one place of a plugin and two of all, so that f
   expect(new Set(await Promise.all(asking))).toEqual(new Set(["network_error"]));
 });
 
-test("G24 an edited host manifest gives nothing until it is read again, and a broken one is refused whole", async () => {
-  const base = await openHost();
-  const file = join(base.root, "bulkhead.yaml");
-  const text = (grant: string) => `bulkhead: 1\nplugins:\n  acme: { enabled: true, source: ./packages/acme, grant: ${grant} }\n`;
-  await writePlugin(join(base.root, "packages", "acme"), "acme", {
-    code: adapterCode(`
+test(
+  "G24 an edited host manifest gives nothing until it is read again, and a broken one is refused whole",
+  async () => {
+    const base = await openHost();
+    const file = join(base.root, "bulkhead.yaml");
+    const text = (grant: string) =>
+      `bulkhead: 1\nplugins:\n  acme: { enabled: true, source: ./packages/acme, grant: ${grant} }\n`;
+    await writePlugin(join(base.root, "packages", "acme"), "acme", {
+      code: adapterCode(`
       const said = await ctx.fs.list(".").then(() => "done", (error) => error.code);
       yield { type: "progress", message: said };
       yield ${completed};`),
-    manifest: "permissions: { read: [workdir], net: [\"example.com:443\"] }",
-  });
-  await writeFile(file, text("{ read: [] }"));
-  const manifest = await loadHostManifest({ config: file, from: base.root });
-  const { host, run } = await openHost({ root: base.root, ...(manifest ? { manifest } : {}) });
-  const said = async () =>
-    (await run("acme")).events.flatMap(({ event }) => (event.type === "progress" ? [event.message] : []));
-  expect(await said()).toEqual(["permission_denied"]);
-  await writeFile(file, text("{ read: [workdir] }"));
-  expect(await said()).toEqual(["permission_denied"]);
-  // Half of an edit: no list is dropped, the whole file is refused.
-  for (const broken of [text("{ read: workdir }"), text("{ reads: [workdir] }"), text("{ read: [workdir"), text("{ net: [\"*\"] }")]) {
-    await writeFile(file, broken);
-    await expect(loadHostManifest({ config: file, from: base.root })).rejects.toMatchObject({ code: "invalid_config" });
-  }
-  expect(host.registry.get("acme")?.grant).toEqual({ read: [] });
-  expect(await said()).toEqual(["permission_denied"]);
-}, 30_000);
+      manifest: 'permissions: { read: [workdir], net: ["example.com:443"] }',
+    });
+    await writeFile(file, text("{ read: [] }"));
+    const manifest = await loadHostManifest({ config: file, from: base.root });
+    const { host, run } = await openHost({ root: base.root, ...(manifest ? { manifest } : {}) });
+    const said = async () =>
+      (await run("acme")).events.flatMap(({ event }) => (event.type === "progress" ? [event.message] : []));
+    expect(await said()).toEqual(["permission_denied"]);
+    await writeFile(file, text("{ read: [workdir] }"));
+    expect(await said()).toEqual(["permission_denied"]);
+    // Half of an edit: no list is dropped, the whole file is refused.
+    for (
+      const broken of [
+        text("{ read: workdir }"),
+        text("{ reads: [workdir] }"),
+        text("{ read: [workdir"),
+        text('{ net: ["*"] }'),
+      ]
+    ) {
+      await writeFile(file, broken);
+      await expect(loadHostManifest({ config: file, from: base.root })).rejects.toMatchObject({
+        code: "invalid_config",
+      });
+    }
+    expect(host.registry.get("acme")?.grant).toEqual({ read: [] });
+    expect(await said()).toEqual(["permission_denied"]);
+  },
+  30_000,
+);

@@ -23,7 +23,9 @@ describe("Lane, against a guest that was taken over", () => {
   test("D4 own prototype keys of a message never reach an object's prototype", () => {
     const fake = fakeLane();
     const { events } = fake.open();
-    fake.sayText('{"type":"events","sid":1,"events":[{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}]}');
+    fake.sayText(
+      '{"type":"events","sid":1,"events":[{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}]}',
+    );
     expect(Object.keys(events[0] as object)).toEqual(["constructor"]);
     expect(Reflect.get({}, "polluted")).toBeUndefined();
     for (let n = 0; n < protocolErrors; n++) fake.sayText('{"__proto__":{"type":"pong","n":1}}');
@@ -156,12 +158,14 @@ describe("Lane, against a guest that was taken over", () => {
     const { broker } = await makeBroker({ permissions: { run: [{ binary: "sleep", args: ["{}"] }] } });
     const other = await makeBroker({ permissions: { run: [{ binary: "sleep", args: ["{}"] }] } });
     const started = await broker.call("run", { binary: "sleep", args: ["30"], options: {} }) as Record<string, number>;
-    for (const [op, args] of [
-      ["process_kill", { process_id: started["process_id"] }],
-      ["process_write", { process_id: started["process_id"], text: "x" }],
-      ["process_wait", { process_id: started["process_id"] }],
-      ["stream_read", { stream_id: started["stdout"] }],
-    ] as const) expect(await codeOf(other.broker.call(op, args)), op).toBe("not_found");
+    for (
+      const [op, args] of [
+        ["process_kill", { process_id: started["process_id"] }],
+        ["process_write", { process_id: started["process_id"], text: "x" }],
+        ["process_wait", { process_id: started["process_id"] }],
+        ["stream_read", { stream_id: started["stdout"] }],
+      ] as const
+    ) expect(await codeOf(other.broker.call(op, args)), op).toBe("not_found");
   });
 
   test("D20 events without credit are fatal", () => {
@@ -185,7 +189,9 @@ describe("Lane, against a guest that was taken over", () => {
     const { calls } = fake.open();
     for (let id = 0; id < 64 + protocolErrors - 1; id++) fake.say({ type: "call", sid: 1, id, op: "kv_get", args: {} });
     expect(calls).toHaveLength(64);
-    const refusals = fake.heard.filter((message) => message.type === "reply" && message.error?.code === "limit_exceeded");
+    const refusals = fake.heard.filter((message) =>
+      message.type === "reply" && message.error?.code === "limit_exceeded"
+    );
     expect(refusals).toHaveLength(protocolErrors - 1);
     expect(fake.killed()).toBeNull();
     fake.say({ type: "call", sid: 1, id: 999, op: "kv_get", args: {} });
@@ -212,15 +218,17 @@ describe("FrameReader and MessageReader", () => {
   test("D19 garbage, half characters, marks and glued messages are no messages", () => {
     const reader = () => new MessageReader(1024);
     const encoder = new TextEncoder();
-    for (const bytes of [
-      Uint8Array.of(0xff, 0xfe),
-      Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22),
-      Uint8Array.of(0x22, 0xc0, 0x80, 0x22),
-      Uint8Array.of(),
-      encoder.encode("\ufeff{}"),
-      encoder.encode("{}{}"),
-      encoder.encode('{"type":"pong","n":NaN}'),
-    ]) expect(() => reader().read(bytes)).toThrow(/not (UTF-8|JSON)/);
+    for (
+      const bytes of [
+        Uint8Array.of(0xff, 0xfe),
+        Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22),
+        Uint8Array.of(0x22, 0xc0, 0x80, 0x22),
+        Uint8Array.of(),
+        encoder.encode("\ufeff{}"),
+        encoder.encode("{}{}"),
+        encoder.encode('{"type":"pong","n":NaN}'),
+      ]
+    ) expect(() => reader().read(bytes)).toThrow(/not (UTF-8|JSON)/);
   });
 });
 
@@ -259,7 +267,10 @@ const stay = setInterval(() => {}, 1000);
 `;
 
 /** A lane to a process of the test's own in a warden's place. */
-async function hostileWarden(script: string, changes: Partial<Limits> = {}): Promise<{ lane: Lane; container: Container }> {
+async function hostileWarden(
+  script: string,
+  changes: Partial<Limits> = {},
+): Promise<{ lane: Lane; container: Container }> {
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-hostile-"));
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
   await writeFile(join(folder, "warden.js"), `${pipeScript}${script}`);
@@ -271,15 +282,27 @@ async function hostileWarden(script: string, changes: Partial<Limits> = {}): Pro
 
 describe("ProcessContainer, against a warden that was taken over", () => {
   test.each([
-    ["D17 closes its channel and lives on", `pipe.on("data", () => {}); pipe.end(); setTimeout(() => pipe.destroy(), 50);`],
+    [
+      "D17 closes its channel and lives on",
+      `pipe.on("data", () => {}); pipe.end(); setTimeout(() => pipe.destroy(), 50);`,
+    ],
     ["D18 leaves a frame unfinished", `pipe.write(Buffer.from([16, 0, 0, 0, 1, 0, 0, 0, 123]));`],
     ["D18 announces a frame of a gigabyte", `pipe.write(Buffer.from([0, 0, 0, 64, 1, 0, 0, 0, 123]));`],
-    ["D18 drips a frame byte by byte", `const all = frame(1, " ".repeat(100_000)); let at = 0; setInterval(() => pipe.write(all.subarray(at, ++at)), 5);`],
+    [
+      "D18 drips a frame byte by byte",
+      `const all = frame(1, " ".repeat(100_000)); let at = 0; setInterval(() => pipe.write(all.subarray(at, ++at)), 5);`,
+    ],
     ["D19 sends garbage", `pipe.write(Buffer.alloc(4096, 0x5a));`],
-    ["D19 sends bytes that are not UTF-8", `pipe.write(Buffer.concat([Buffer.from([2, 0, 0, 0, 1, 0, 0, 0]), Buffer.from([255, 254])]));`],
+    [
+      "D19 sends bytes that are not UTF-8",
+      `pipe.write(Buffer.concat([Buffer.from([2, 0, 0, 0, 1, 0, 0, 0]), Buffer.from([255, 254])]));`,
+    ],
     ["D19 reports what no warden reports", `say(0, { type: { toString: 1 } });`],
     ["D24 speaks another version", `say(0, { type: "ready", protocol: 2 });`],
-    ["D26 prints frames and escapes instead of sending them", `process.stdout.write(frame(1, '{"type":"loaded","protocol":1}')); process.stderr.write("\\u001b[2J".repeat(100_000));`],
+    [
+      "D26 prints frames and escapes instead of sending them",
+      `process.stdout.write(frame(1, '{"type":"loaded","protocol":1}')); process.stderr.write("\\u001b[2J".repeat(100_000));`,
+    ],
   ])("%s: it is ended with a typed error, and nothing of it is left", async (_name, script) => {
     const { lane, container } = await hostileWarden(script);
     expect(["crash", "load_failed", "protocol_violation", "unresponsive"]).toContain(await codeOf(lane.loaded));
@@ -298,14 +321,17 @@ describe("ProcessContainer, against a warden that was taken over", () => {
   });
 
   test("D22 a process that asks and never reads what it is answered is ended, and the host does not grow", async () => {
-    const { lane, container } = await hostileWarden(`
+    const { lane, container } = await hostileWarden(
+      `
       pipe.once("data", () => { say(1, { type: "loaded", protocol: 1 }); });
       let ask = 0;
       pipe.on("data", (bytes) => {
         if (!bytes.includes('"type":"open"')) return;
         pipe.pause();
         setInterval(() => say(1, { type: "call", sid: 1, id: ++ask, op: "fs_read_text", args: {} }), 20);
-      });`, { heartbeat_timeout_ms: 60_000 });
+      });`,
+      { heartbeat_timeout_ms: 60_000 },
+    );
     await lane.loaded;
     const answer = "x".repeat(8 * 1024 * 1024);
     const entry = lane.open({
@@ -327,7 +353,11 @@ describe("Host", () => {
   test("D21 a subscriber that does not read costs a bounded number of envelopes, and loses none", async () => {
     const { host, add, run } = await openHost();
     const count = 20_000;
-    await add("flood", { code: adapterCode(`for (let n = 0; n < ${count}; n++) yield { type: "progress", message: String(n) }; yield ${completed};`) });
+    await add("flood", {
+      code: adapterCode(
+        `for (let n = 0; n < ${count}; n++) yield { type: "progress", message: String(n) }; yield ${completed};`,
+      ),
+    });
     const stop = new AbortController();
     const slow = host.events({ signal: stop.signal })[Symbol.asyncIterator]();
     const before = slow.next();
@@ -350,7 +380,9 @@ describe("Host", () => {
   test("D25 an error full of escapes is shown as text, and is cut", async () => {
     const { add, run } = await openHost();
     await add("shouting", {
-      code: adapterCode(`throw new Error("\\u001b]0;owned\\u0007\\u001b[2J\\u202e<script>" + "x".repeat(2_000_000)); yield 1;`),
+      code: adapterCode(
+        `throw new Error("\\u001b]0;owned\\u0007\\u001b[2J\\u202e<script>" + "x".repeat(2_000_000)); yield 1;`,
+      ),
     });
     const { result } = await run("shouting");
     const shown = resultLines(result, { paint: createPaint(false), columns: 100, events: 1 }).join("\n");
@@ -361,7 +393,9 @@ describe("Host", () => {
   });
 
   test("D26 what a worker's process prints is never shown as it is", async () => {
-    const { lane } = await hostileWarden(`process.stdout.write("\\u001b]0;owned\\u0007 last words\\n"); setTimeout(() => process.exit(7), 200);`);
+    const { lane } = await hostileWarden(
+      `process.stdout.write("\\u001b]0;owned\\u0007 last words\\n"); setTimeout(() => process.exit(7), 200);`,
+    );
     const error = await lane.loaded.then(() => null, (thrown: Error) => thrown);
     expect(error?.message).toContain("\\u{1b}]0;owned\\u{7} last words");
   });

@@ -24,12 +24,19 @@ const protocol: RowWithReason[] = [];
 
 const leak: RowWithReason[] = [];
 
-const escape: RowWithReason[] = [];
+const escape: RowWithReason[] = [
+  {
+    id: "F28",
+    reason: "Names of time zone and language are what any date and any sorted list show; a permission for them would " +
+      "deny nothing that adapter code needs another way to learn, so there is none to test.",
+  },
+];
 
 const robbery: RowWithReason[] = [
   {
     id: "G21",
-    reason: "Whether a granted host hands data on to others is not to be seen from this side of the connection; only the " +
+    reason:
+      "Whether a granted host hands data on to others is not to be seen from this side of the connection; only the " +
       "operator's choice of hosts bounds it.",
   },
   { id: "G29", reason: "Batch files are run by a command shell on Windows alone, and this machine runs Linux." },

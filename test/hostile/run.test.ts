@@ -1,12 +1,14 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, mkdir, readFile, writeFile } from "node:fs/promises";
+import { access, mkdir, open, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { expect, test } from "vitest";
 import { killTree } from "../../core/runtime/process-tree.ts";
 import { anyShell, codeOf, makeBroker, readAll, runShell } from "../broker/broker-fixture.ts";
 import { adapterCode, completed, openHost } from "../host/test-host.ts";
+
+const onDeno = "Deno" in globalThis;
 
 test("G26 a program in a folder of PATH that the adapter may write to is passed over for the next of its name", async () => {
   const { root } = await makeBroker();
@@ -24,33 +26,50 @@ test("G26 a program in a folder of PATH that the adapter may write to is passed 
   }
 });
 
-test("G31 a working directory whose git settings would run code runs none of it for the host's own look at it", async () => {
-  const { add, host, workdir, root } = await openHost();
-  await add("acme", { code: adapterCode(`yield { type: "progress", message: "x" }; yield ${completed};`) });
-  const trap = join(root, "trap.sh");
-  const trace = join(root, "pwned");
-  await writeFile(trap, `#!/bin/sh\ntouch "${trace}"\ncat\n`, { mode: 0o755 });
-  const git = (...args: string[]) => execFileSync("git", ["-C", workdir, ...args], { stdio: "ignore" });
-  git("init", "-q");
-  git("config", "user.email", "a@b.c");
-  git("config", "user.name", "a");
-  await writeFile(join(workdir, "a.txt"), "a\n");
-  git("add", "a.txt");
-  git("commit", "-qm", "first");
-  await writeFile(join(workdir, ".gitattributes"), "* filter=evil diff=evil merge=evil\n");
-  for (const name of ["pre-commit", "post-index-change", "post-checkout", "fsmonitor-watchman"]) {
-    await writeFile(join(workdir, ".git", "hooks", name), `#!/bin/sh\ntouch "${trace}"\n`, { mode: 0o755 });
-  }
-  for (
-    const key of ["core.fsmonitor", "core.pager", "core.sshCommand", "core.editor", "diff.external", "filter.evil.clean",
-      "filter.evil.smudge", "filter.evil.process", "diff.evil.textconv", "diff.evil.command", "credential.helper",
-      "gpg.program", "uploadpack.packObjectsHook", "alias.status"]
-  ) git("config", key, trap);
-  await writeFile(join(workdir, "a.txt"), "changed\n");
-  const session = await host.runSession({ workdir, prompt: "go" }, { adapter: "acme" });
-  expect((await session.result).outcome).toBe("completed");
-  await expect(access(trace)).rejects.toMatchObject({ code: "ENOENT" });
-}, 30_000);
+test(
+  "G31 a working directory whose git settings would run code runs none of it for the host's own look at it",
+  async () => {
+    const { add, host, workdir, root } = await openHost();
+    await add("acme", { code: adapterCode(`yield { type: "progress", message: "x" }; yield ${completed};`) });
+    const trap = join(root, "trap.sh");
+    const trace = join(root, "pwned");
+    await writeFile(trap, `#!/bin/sh\ntouch "${trace}"\ncat\n`, { mode: 0o755 });
+    const git = (...args: string[]) => execFileSync("git", ["-C", workdir, ...args], { stdio: "ignore" });
+    git("init", "-q");
+    git("config", "user.email", "a@b.c");
+    git("config", "user.name", "a");
+    await writeFile(join(workdir, "a.txt"), "a\n");
+    git("add", "a.txt");
+    git("commit", "-qm", "first");
+    await writeFile(join(workdir, ".gitattributes"), "* filter=evil diff=evil merge=evil\n");
+    for (const name of ["pre-commit", "post-index-change", "post-checkout", "fsmonitor-watchman"]) {
+      await writeFile(join(workdir, ".git", "hooks", name), `#!/bin/sh\ntouch "${trace}"\n`, { mode: 0o755 });
+    }
+    for (
+      const key of [
+        "core.fsmonitor",
+        "core.pager",
+        "core.sshCommand",
+        "core.editor",
+        "diff.external",
+        "filter.evil.clean",
+        "filter.evil.smudge",
+        "filter.evil.process",
+        "diff.evil.textconv",
+        "diff.evil.command",
+        "credential.helper",
+        "gpg.program",
+        "uploadpack.packObjectsHook",
+        "alias.status",
+      ]
+    ) git("config", key, trap);
+    await writeFile(join(workdir, "a.txt"), "changed\n");
+    const session = await host.runSession({ workdir, prompt: "go" }, { adapter: "acme" });
+    expect((await session.result).outcome).toBe("completed");
+    await expect(access(trace)).rejects.toMatchObject({ code: "ENOENT" });
+  },
+  30_000,
+);
 
 test("G32 a pattern says all arguments, not how they begin", async () => {
   const { broker } = await makeBroker({ permissions: { run: [{ binary: "echo", args: ["status"] }] } });
@@ -59,14 +78,35 @@ test("G32 a pattern says all arguments, not how they begin", async () => {
   }
 });
 
-test("G33 a child has its own session and no terminal, and nothing of what the host has open", async () => {
+test("G33 a child has its own session and no terminal, and nothing of what the host has opened", async () => {
   const { broker, workdir } = await makeBroker({ permissions: { run: [anyShell] } });
-  await writeFile(join(workdir, "held"), "");
-  const { stdout } = await runShell(broker, "cut -d' ' -f5,6,7 /proc/$$/stat; echo $$; ls /proc/$$/fd");
-  const [ids = "", pid = "", ...descriptors] = (await readAll(broker, stdout)).trim().split("\n");
-  expect(ids).toBe(`${pid} ${pid} 0`);
-  expect(descriptors.filter((number) => Number(number) > 2 && Number(number) < 10)).toEqual([]);
+  const held = await open(join(workdir, "held"), "w");
+  try {
+    const script = "cut -d' ' -f5,6,7 /proc/$$/stat; echo $$; ls -l /proc/$$/fd";
+    const { stdout } = await runShell(broker, script);
+    const [ids = "", pid = "", ...descriptors] = (await readAll(broker, stdout)).trim().split("\n");
+    expect(ids).toBe(`${pid} ${pid} 0`);
+    expect(descriptors.join()).not.toContain(join(workdir, "held"));
+    const numbers = descriptors.flatMap((line) => / (\d+) -> /.exec(line)?.[1] ?? []).map(Number);
+    expect(numbers).toEqual(expect.arrayContaining([0, 1, 2]));
+    // Deno leaves open what it was itself started with; nothing that it opened is among that.
+    const inherited = onDeno ? await keptOpen() : [];
+    // From 10 on a shell keeps copies of its own.
+    expect(numbers.filter((number) => number > 2 && number < 10 && !inherited.includes(number))).toEqual([]);
+  } finally {
+    await held.close();
+  }
 });
+
+/** Descriptors of this process that a program it starts keeps: those without O_CLOEXEC (proc_pid_fdinfo(5)). */
+async function keptOpen(): Promise<number[]> {
+  const infos = await Promise.all((await readdir("/proc/self/fdinfo")).map(async (name) => {
+    const info = await readFile(`/proc/self/fdinfo/${name}`, "utf8").catch(() => "");
+    const flags = Number.parseInt(/^flags:\s*(\d+)/m.exec(info)?.[1] ?? "2000000", 8);
+    return { number: Number(name), closes: (flags & 0o2000000) !== 0 };
+  }));
+  return infos.filter(({ closes }) => !closes).map(({ number }) => number);
+}
 
 test("G36 a process is known to a session by a number of the session's own, never by the system's", async () => {
   const bystander = spawn("sleep", ["60"], { stdio: "ignore" });

@@ -8,7 +8,8 @@ import { fakeTerminal } from "../cli/fake-terminal.ts";
 import { adapterCode, completed, openHost } from "../host/test-host.ts";
 
 /** Clears the screen, sets the title and the clipboard, makes a link, goes back, turns and hides text, breaks the line. */
-const hostile = "ok\u001b[2J\u001b]0;t\u0007\u001b]52;c;eA==\u0007\u001b]8;;http://evil\u0007\u009b31m\r\nfake\u0008\u202e\u200b\u2066\u0000%s%o";
+const hostile =
+  "ok\u001b[2J\u001b]0;t\u0007\u001b]52;c;eA==\u0007\u001b]8;;http://evil\u0007\u009b31m\r\nfake\u0008\u202e\u200b\u2066\u0000%s%o";
 
 function unsafeIn(text: string): string[] {
   // deno-lint-ignore no-control-regex
@@ -20,13 +21,18 @@ test("G38 what an agent asks stands on one line, in quotes, and cannot pass for 
   const answers: string[] = [];
   const session = { answer: (_id: string, choice: string) => answers.push(choice) > 0 };
   const questions = new AgentQuestions(session as never, new Questions(terminal));
-  const fake = `harmless\n\nThe plugin "trusted" asks for write: /\n  always is the same as: x\n  [o]nce  [n]o › once\n${hostile}`;
+  const fake =
+    `harmless\n\nThe plugin "trusted" asks for write: /\n  always is the same as: x\n  [o]nce  [n]o › once\n${hostile}`;
   questions.see({
     type: "permission_request",
     request_id: "a",
     title: fake,
     tool: `Bash\n${hostile}`,
-    options: [{ id: "yes", label: `Allow\n${hostile}`, kind: "allow_once" }, { id: "no", label: "Reject", kind: "deny_once" }],
+    options: [{ id: "yes", label: `Allow\n${hostile}`, kind: "allow_once" }, {
+      id: "no",
+      label: "Reject",
+      kind: "deny_once",
+    }],
   } as never);
   while (answers.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
   expect(answers).toEqual(["no"]);
@@ -41,7 +47,9 @@ test("G38 what an agent asks stands on one line, in quotes, and cannot pass for 
 test("G38 a name that an adapter asks for is shown cleaned in the host's own question, and in its command", async () => {
   const asked: MissingGrant[] = [];
   const { broker } = await makeBroker({ askGrant: (missing) => Promise.resolve(asked.push(missing) === 0) });
-  await broker.call("run", { binary: `x${hostile}; rm -rf ~`.replaceAll("\u0000", ""), args: [], options: {} }).catch(() => {});
+  await broker.call("run", { binary: `x${hostile}; rm -rf ~`.replaceAll("\u0000", ""), args: [], options: {} }).catch(
+    () => {},
+  );
   await broker.call("fetch", { url: "http://evil.example/\u202e", options: {} }).catch(() => {});
   expect(asked.length).toBe(2);
   const terminal = fakeTerminal({ tty: true, stdin: "no\nno\n" });
@@ -61,11 +69,15 @@ test("G39 a plugin's values are its own: another of the same host sees none of t
     yield { type: "progress", message: JSON.stringify([await ctx.kv.list(""), await ctx.kv.get("owner"), await ctx.kv.get("secret-" + name)]) };
     await ctx.kv.set("secret-" + name, 1);
     yield ${completed};`);
-  for (const id of ["one", "two"]) await add(id, { code, manifest: "permissions: { kv: true }" }, { grant: { kv: true } });
+  for (const id of ["one", "two"]) {
+    await add(id, { code, manifest: "permissions: { kv: true }" }, { grant: { kv: true } });
+  }
   const said = [];
   for (const id of ["one", "two"]) {
     const { events } = await run(id);
-    said.push(...events.flatMap(({ event }) => (event.type === "progress" ? [JSON.parse(event.message) as unknown] : [])));
+    said.push(
+      ...events.flatMap(({ event }) => (event.type === "progress" ? [JSON.parse(event.message) as unknown] : [])),
+    );
   }
   expect(said).toEqual([[["owner"], "one", null], [["owner"], "two", null]]);
 }, 30_000);
@@ -93,29 +105,35 @@ test("G40 to G42: a log record is text on one line, at the level of its function
 test("G41 a level that is none is refused by the broker, also one that objects have", async () => {
   const { broker, logs } = await makeBroker();
   for (const level of ["fatal", "constructor", "__proto__", "toString", "", "ERROR", 3, null]) {
-    await expect(broker.call("log", { level, message: "x", fields: null })).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(broker.call("log", { level, message: "x", fields: null })).rejects.toMatchObject({
+      code: "invalid_request",
+    });
   }
   expect(logs).toEqual([]);
 });
 
-test("G43 a flood of lines is cut to so many a second and to so many bytes each, and says how many are missing", async () => {
-  const { add, run, logs } = await openHost();
-  await add("acme", {
-    code: adapterCode(`
+test(
+  "G43 a flood of lines is cut to so many a second and to so many bytes each, and says how many are missing",
+  async () => {
+    const { add, run, logs } = await openHost();
+    await add("acme", {
+      code: adapterCode(`
     for (let n = 0; n < 2000; n++) ctx.log.info("line " + n);
     ctx.log.error("x".repeat(100_000));
     await ctx.sleep(1100);
     ctx.log.warn("y".repeat(100_000), { z: "z".repeat(100_000) });
     yield ${completed};`),
-  });
-  const { result } = await run("acme");
-  expect(result.outcome).toBe("completed");
-  const records = logs.filter(({ plugin_id }) => plugin_id === "acme");
-  const lines = records.filter(({ message }) => message.startsWith("line "));
-  expect(lines.length).toBeGreaterThan(0);
-  // Two seconds at most were touched by the burst.
-  expect(lines.length).toBeLessThanOrEqual(400);
-  const missing = records.flatMap(({ message }) => /^(\d+) suppressed/.exec(message)?.[1] ?? []).map(Number);
-  expect(missing.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(500);
-  for (const record of records) expect(JSON.stringify(record).length).toBeLessThan(32_000);
-}, 30_000);
+    });
+    const { result } = await run("acme");
+    expect(result.outcome).toBe("completed");
+    const records = logs.filter(({ plugin_id }) => plugin_id === "acme");
+    const lines = records.filter(({ message }) => message.startsWith("line "));
+    expect(lines.length).toBeGreaterThan(0);
+    // Two seconds at most were touched by the burst.
+    expect(lines.length).toBeLessThanOrEqual(400);
+    const missing = records.flatMap(({ message }) => /^(\d+) suppressed/.exec(message)?.[1] ?? []).map(Number);
+    expect(missing.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(500);
+    for (const record of records) expect(JSON.stringify(record).length).toBeLessThan(32_000);
+  },
+  30_000,
+);

@@ -62,7 +62,14 @@ describe("rowOf and envelopesAfter", () => {
 
   it("write what the envelopes of a run have in common once", () => {
     const event = { type: "output" as const, stream: "stdout" as const, data: "x" };
-    const one = { v: 1 as const, ts: "t", session_id: "s", attempt: 1, adapter: adapters[0]!, source: "agent" as const };
+    const one = {
+      v: 1 as const,
+      ts: "t",
+      session_id: "s",
+      attempt: 1,
+      adapter: adapters[0]!,
+      source: "agent" as const,
+    };
     const envelopes = Array.from({ length: 100 }, (_, at) => ({ ...one, seq: 1 + at, gseq: 1 + at, event }));
     const { body } = rowOf({ session_id: "s", envelopes }, 0)!;
     expect(body.length).toBeLessThan(100 * (JSON.stringify(event).length + 1) + 200);
@@ -70,7 +77,14 @@ describe("rowOf and envelopesAfter", () => {
 
   it("copy at once: an envelope that is changed afterwards stays as it was", () => {
     const event = { type: "output" as const, stream: "stdout" as const, data: "before" };
-    const head = { v: 1 as const, ts: "t", session_id: "s", attempt: 1, adapter: adapters[0]!, source: "agent" as const };
+    const head = {
+      v: 1 as const,
+      ts: "t",
+      session_id: "s",
+      attempt: 1,
+      adapter: adapters[0]!,
+      source: "agent" as const,
+    };
     const { body } = rowOf({ session_id: "s", envelopes: [{ ...head, seq: 1, gseq: 1, event }] }, 0)!;
     event.data = "after";
     expect(envelopesAfter(body, 0)).toMatchObject([{ event: { data: "before" } }]);

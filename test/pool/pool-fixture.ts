@@ -36,7 +36,11 @@ export const quick: Partial<Limits> = {
 const pools: PluginPool[] = [];
 
 /** A pool over the real guest and warden; {@link closePools} ends it. */
-export function makePool(isolation: PoolOptions["isolation"], changes: Partial<Limits> = {}, options: Partial<PoolOptions> = {}): PluginPool {
+export function makePool(
+  isolation: PoolOptions["isolation"],
+  changes: Partial<Limits> = {},
+  options: Partial<PoolOptions> = {},
+): PluginPool {
   const pool = new PluginPool({
     pluginId: "made",
     isolation,

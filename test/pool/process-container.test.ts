@@ -52,7 +52,10 @@ ${body}`,
 describe("startProcessContainer", () => {
   it("ends a process that takes more memory than it may, as out of memory", async () => {
     const { lane, container } = await scripted(`say({ type: "stats", rss_bytes: 2 ** 40, cpu_ms: 0 });`);
-    expect(await lane.ended).toMatchObject({ reason: "out_of_memory", message: expect.stringMatching(/more than 1024 MB/) });
+    expect(await lane.ended).toMatchObject({
+      reason: "out_of_memory",
+      message: expect.stringMatching(/more than 1024 MB/),
+    });
     expect(container.condemned).toBe(true);
     expect(lane.crash).toMatchObject({ code: "out_of_memory" });
   });
@@ -60,7 +63,10 @@ describe("startProcessContainer", () => {
   it("ends a process that keeps a core busy without a pause", async () => {
     const busy = `let cpu = 0; setInterval(() => say({ type: "stats", rss_bytes: 1, cpu_ms: (cpu += 100) }), 50);`;
     const { lane } = await scripted(busy, { cpu_burst_ms: 300 });
-    expect(await lane.ended).toMatchObject({ reason: "error", message: expect.stringMatching(/busy for more than 300 ms/) });
+    expect(await lane.ended).toMatchObject({
+      reason: "error",
+      message: expect.stringMatching(/busy for more than 300 ms/),
+    });
   });
 
   it("leaves alone a process that pauses now and then", async () => {

@@ -49,8 +49,9 @@ describe("names", () => {
     expect(named).toEqual([]);
   });
 
-  test("no file in core is longer than 400 lines", () => {
-    const long = listFiles("core").map((path) => [path, readSource(path).split("\n").length - 1] as const)
+  test("no file in core is longer than 400 lines, but for lists of attacks, which are data", () => {
+    const code = listFiles("core").filter((path) => !path.startsWith("core/attack/cases/"));
+    const long = code.map((path) => [path, readSource(path).split("\n").length - 1] as const)
       .filter(([, lines]) => lines > 400);
     expect(long).toEqual([]);
   });

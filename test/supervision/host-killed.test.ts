@@ -40,7 +40,9 @@ async function killedHost(test: TestHost): Promise<{ pids: number[]; warden: num
   const host = startHost({ stateDir, workdir, folder, settings, prompt: family });
   const pids = () =>
     host.lines.flatMap(({ envelope }) =>
-      envelope?.event.type === "output" ? [...envelope.event.data.matchAll(/pid (\d+)/g)].map(([, pid]) => Number(pid)) : []
+      envelope?.event.type === "output"
+        ? [...envelope.event.data.matchAll(/pid (\d+)/g)].map(([, pid]) => Number(pid))
+        : []
     );
   await host.seen(() => pids().length === 4);
   const warden = (await recordedWardens(stateDir))[0]!;
@@ -121,11 +123,15 @@ describe("a host that was killed", () => {
     await setting.host.close();
     const { pids } = await killedHost(setting);
     const ledger = join(setting.stateDir, "host-1", "children.jsonl");
-    const [head, ...lines] = (await readFile(ledger, "utf8")).trim().split("\n").map((line) => JSON.parse(line) as object);
+    const [head, ...lines] = (await readFile(ledger, "utf8")).trim().split("\n").map((line) =>
+      JSON.parse(line) as object
+    );
     // As if every pid, and this test's own, had been given to another process, and no mark could be read.
     const strangers = lines.map((line) => ({ ...line, start: "1" }));
     const own = { role: "agent", pid: process.pid, start: "1" };
-    const forged = [{ ...head, mark: "0".repeat(32) }, ...strangers, own].map((line) => JSON.stringify(line)).join("\n");
+    const forged = [{ ...head, mark: "0".repeat(32) }, ...strangers, own].map((line) => JSON.stringify(line)).join(
+      "\n",
+    );
     const before = await readFile(ledger, "utf8");
     await writeFile(ledger, forged);
     const next = await nextHost(setting);

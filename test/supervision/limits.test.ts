@@ -3,7 +3,8 @@ import { defaultLimits } from "../../core/config/limits.ts";
 import { listFiles, readSource } from "../structure/source.ts";
 import { adapterCode, completed, errorOf, openHost } from "../host/test-host.ts";
 
-const floods = (count: string) => adapterCode(`    for (let n = 0; n < ${count}; n++) yield { type: "progress", message: "x" };
+const floods = (count: string) =>
+  adapterCode(`    for (let n = 0; n < ${count}; n++) yield { type: "progress", message: "x" };
     yield ${completed};`);
 
 describe("limits", () => {
@@ -23,7 +24,10 @@ describe("limits", () => {
     };
     expect(await times()).toEqual(limits);
     expect(await times({ timeout_ms: 70_000, idle_timeout_ms: 80_000 })).toEqual(limits);
-    expect(await times({ timeout_ms: 30_000, idle_timeout_ms: 20_000 })).toEqual({ timeout_ms: 30_000, idle_timeout_ms: 20_000 });
+    expect(await times({ timeout_ms: 30_000, idle_timeout_ms: 20_000 })).toEqual({
+      timeout_ms: 30_000,
+      idle_timeout_ms: 20_000,
+    });
   });
 
   test("events: a session that has more is ended, and has just so many", async () => {

@@ -40,7 +40,10 @@ describe("a plugin that crashes again and again", () => {
     expect(report).toMatchObject({ availability: "unrunnable", next_step: "bulkhead plugin release shaky" });
     const [record, ...others] = await setting.host.quarantined();
     expect(others).toEqual([]);
-    expect(record).toMatchObject({ plugin_id: "shaky", crashes: [{ code: "crash" }, { code: "crash" }, { code: "crash" }] });
+    expect(record).toMatchObject({
+      plugin_id: "shaky",
+      crashes: [{ code: "crash" }, { code: "crash" }, { code: "crash" }],
+    });
   });
 
   test("stays stopped over a restart of the host, until it is released", async () => {
@@ -71,7 +74,9 @@ describe("a plugin that crashes again and again", () => {
     await other.add("shaky-too", { code: works });
     const cli = async (...args: string[]) => {
       const terminal = fakeTerminal({ args: ["--state-dir", setting.stateDir, ...args], cwd: setting.root });
-      const code = await runCli(terminal, { createHost: () => Promise.resolve({ ...other.host, close: async () => {} }) });
+      const code = await runCli(terminal, {
+        createHost: () => Promise.resolve({ ...other.host, close: async () => {} }),
+      });
       return { code, text: terminal.out() };
     };
     await other.host.registry.register(join(setting.root, "packages", "shaky"));

@@ -27,9 +27,11 @@ describe("Host.close", () => {
     ["searches for ever", "[].indexOf.call({ length: 2 ** 53 - 1 }, 1);"],
   ])("ends in time when an adapter %s", async (_, code) => {
     const setting = await openHost();
-    await setting.add("stuck", { code: adapterCode(`    yield { type: "progress", message: "on" };
+    await setting.add("stuck", {
+      code: adapterCode(`    yield { type: "progress", message: "on" };
     await ctx.sleep(20);
-    ${code}`) }, { limits });
+    ${code}`),
+    }, { limits });
     const session = await begin(setting);
     await new Promise((resolve) => setTimeout(resolve, 100));
     const began = performance.now();
@@ -41,8 +43,10 @@ describe("Host.close", () => {
 
   test("ends in time when the warden is stopped", async () => {
     const setting = await openHost();
-    await setting.add("stuck", { code: adapterCode(`    yield { type: "progress", message: "on" };
-    await ctx.sleep(1e8);`) }, { limits });
+    await setting.add("stuck", {
+      code: adapterCode(`    yield { type: "progress", message: "on" };
+    await ctx.sleep(1e8);`),
+    }, { limits });
     const session = await begin(setting);
     const wardens = await recordedWardens(setting.stateDir);
     expect(wardens).toHaveLength(1);

@@ -13,13 +13,15 @@ afterEach(async () => {
 });
 
 function makeSlots(heapMb = 48): Slots {
-  const slots = new Slots({ guestFile, heapMb });
+  const slots = new Slots({ guestFile, heapMb, keepsFlags: false });
   made.push(slots);
   return slots;
 }
 
 /** Talks to the guest on a slot as the host does. */
-function talk({ port }: Slot): { send(message: HostMessage): void; next(type: GuestMessage["type"]): Promise<GuestMessage> } {
+function talk(
+  { port }: Slot,
+): { send(message: HostMessage): void; next(type: GuestMessage["type"]): Promise<GuestMessage> } {
   const frames = new FrameReader(1 << 20);
   const messages = new MessageReader(1 << 20);
   const heard: GuestMessage[] = [];
@@ -81,7 +83,9 @@ describe("Slots", () => {
   it("say that a script does not load, and go on living", async () => {
     const guest = talk(makeSlots().open(1));
     guest.send({ ...load, script: "(() => { throw new Error('not today'); })()" });
-    expect(await guest.next("loaded")).toMatchObject({ error: { code: "load_failed", message: expect.stringMatching(/not today/) } });
+    expect(await guest.next("loaded")).toMatchObject({
+      error: { code: "load_failed", message: expect.stringMatching(/not today/) },
+    });
     guest.send({ type: "ping", n: 1 });
     expect(await guest.next("pong")).toEqual({ type: "pong", n: 1 });
   });
@@ -117,10 +121,18 @@ describe("Slots", () => {
   it("end with their guest when adapter code leaves something uncaught in its thread", async () => {
     const slot = makeSlots().open(1);
     const guest = talk(slot);
-    guest.send({ ...load, script: script.replace("async *runSession(", "async *runSession(...all) { Promise.reject(new Error('stray')); await new Promise(() => {}); } async *unused(") });
+    guest.send({
+      ...load,
+      script: script.replace(
+        "async *runSession(",
+        "async *runSession(...all) { Promise.reject(new Error('stray')); await new Promise(() => {}); } async *unused(",
+      ),
+    });
     await guest.next("loaded");
     guest.send(openMessage(1, "hello"));
-    expect(await guest.next("failed")).toMatchObject({ error: { code: "crash", message: expect.stringMatching(/uncaught rejection: stray/) } });
+    expect(await guest.next("failed")).toMatchObject({
+      error: { code: "crash", message: expect.stringMatching(/uncaught rejection: stray/) },
+    });
     expect(await slot.ended).toMatchObject({ reason: expect.stringMatching(/exit|error|closed/) });
   });
 

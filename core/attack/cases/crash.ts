@@ -165,7 +165,7 @@ const uncaught: readonly AttackCase[] = [
     id: "C6",
     name: "rejected-after-the-end",
     attack: "A promise is rejected when the session is over.",
-    body: "const later = ctx.sleep(30); void (async () => { await later; })(); void ctx.kv.get(\"k\");",
+    body: 'const later = ctx.sleep(30); void (async () => { await later; })(); void ctx.kv.get("k");',
     expected: { kind: "any", of: [harmless, workerEnded] },
     withinMs,
   },
@@ -243,16 +243,24 @@ const strangeErrors: readonly AttackCase[] = [
     body: `throw new Error("x".repeat(2 ** 24));`,
     expected: fatal,
     check: ({ result }) =>
-      (result?.error?.message.length ?? 0) <= 8192 ? null : `The message has ${result?.error?.message.length} characters.`,
+      (result?.error?.message.length ?? 0) <= 8192
+        ? null
+        : `The message has ${result?.error?.message.length} characters.`,
     withinMs,
   },
   ...([
-    ["cycle", "const x = { type: \"unparsed\" }; x.data = x; yield x;"],
+    ["cycle", 'const x = { type: "unparsed" }; x.data = x; yield x;'],
     ["bigint", `yield { type: "unparsed", data: 1n };`],
     ["invalid-date", `yield { type: "unparsed", data: new Date(NaN) };`],
-    ["hostile-key", `yield JSON.parse('{"type":"progress","message":"m","__proto__":{"x":1},"constructor":{"prototype":{}}}');`],
-    ["strange-type", `for (const type of ["__proto__", "constructor", "toString", "", 1, null, {}, []]) yield { type, message: "m" };`],
-    ["nothing", "for (const value of [undefined, null, 0, \"\", [], [[]], Symbol.iterator, () => 1]) yield value;"],
+    [
+      "hostile-key",
+      `yield JSON.parse('{"type":"progress","message":"m","__proto__":{"x":1},"constructor":{"prototype":{}}}');`,
+    ],
+    [
+      "strange-type",
+      `for (const type of ["__proto__", "constructor", "toString", "", 1, null, {}, []]) yield { type, message: "m" };`,
+    ],
+    ["nothing", 'for (const value of [undefined, null, 0, "", [], [[]], Symbol.iterator, () => 1]) yield value;'],
     ["sparse-array", "const sparse = []; sparse[2 ** 32 - 2] = 1; yield sparse;"],
   ] as const).map(([name, body]): AttackCase => ({
     id: "C9",
@@ -266,7 +274,8 @@ const strangeErrors: readonly AttackCase[] = [
     id: "C9",
     name: "hostile-arguments",
     attack: "Every function of the context is called with what it does not expect.",
-    body: `const strange = [undefined, null, NaN, -0, 1e999, 1n, "\\0", "\\ud800", "__proto__", {}, [], () => 1, new Date(NaN),
+    body:
+      `const strange = [undefined, null, NaN, -0, 1e999, 1n, "\\0", "\\ud800", "__proto__", {}, [], () => 1, new Date(NaN),
       Object.create(null), new Proxy({}, { get() { throw 1; } }), { toString() { throw null; } }];
     const reach = (at) => Object.entries(at).flatMap(([key, value]) =>
       typeof value === "function" ? [[key, value]] : value && typeof value === "object" ? reach(value) : []);

@@ -21,9 +21,9 @@ const attempt = (run) => { try { return run(); } catch (error) { return undefine
 const breach = (what: string) => `yield { type: "progress", message: "BREACH: " + ${what} };`;
 
 const mapComments = ["//# ", "//@ ", "/*# ", "/*@ "].flatMap((start) =>
-  ["file:///etc/passwd", "/etc/passwd", "../../../../../../../../etc/passwd", "file://localhost/etc/passwd"].map((url) =>
-    `${start}sourceMappingURL=${url}${start.startsWith("/*") ? " */" : ""}\n`
-  )
+  ["file:///etc/passwd", "/etc/passwd", "../../../../../../../../etc/passwd", "file://localhost/etc/passwd"].map((
+    url,
+  ) => `${start}sourceMappingURL=${url}${start.startsWith("/*") ? " */" : ""}\n`)
 ).join("");
 const differential = `import { defineAdapter } from "bulkhead/plugin-sdk";
 export default defineAdapter({
@@ -125,7 +125,9 @@ export const escapeCases: readonly AttackCase[] = [
       for (const evaluate of [(0, eval), (code) => new Function("return " + code)()]) {
         let found = null;
         try { found = await evaluate(text); } catch {}
-        if (found !== null && found !== undefined && typeof found === "object" && Object.keys(found).length > 0) ${breach("text")}
+        if (found !== null && found !== undefined && typeof found === "object" && Object.keys(found).length > 0) ${
+      breach("text")
+    }
       }
     }`,
     ...harmless,
@@ -175,7 +177,10 @@ export const escapeCases: readonly AttackCase[] = [
     }`,
     expected: {
       kind: "any",
-      of: [{ kind: "harmless" }, { kind: "error", codes: ["limit_exceeded", "fatal"] }, { kind: "killed", codes: ["out_of_memory", "unresponsive"] }],
+      of: [{ kind: "harmless" }, { kind: "error", codes: ["limit_exceeded", "fatal"] }, {
+        kind: "killed",
+        codes: ["out_of_memory", "unresponsive"],
+      }],
     },
     withinMs: 25_000,
   },
@@ -291,7 +296,9 @@ export const escapeCases: readonly AttackCase[] = [
     await { then(resolve) { seen.push(this); resolve(); } };
     for (const thing of seen) {
       if (powerOf(thing)) ${breach("powerOf(thing)")}
-      for (const key of attempt(() => Reflect.ownKeys(thing ?? {})) ?? []) if (powerOf(attempt(() => thing[key]))) ${breach("String(key)")}
+      for (const key of attempt(() => Reflect.ownKeys(thing ?? {})) ?? []) if (powerOf(attempt(() => thing[key]))) ${
+      breach("String(key)")
+    }
     }`,
     ...harmless,
   },
@@ -337,7 +344,9 @@ export const escapeCases: readonly AttackCase[] = [
     controller.signal.addEventListener("abort", function (event) { seen.push(this, event); });
     controller.abort();
     await ctx.sleep(10_000).catch((reason) => seen.push(reason));
-    for (const thing of seen) if (powerOf(thing) || powerOf(attempt(() => thing.constructor.constructor("return this")()))) ${breach("thing")}
+    for (const thing of seen) if (powerOf(thing) || powerOf(attempt(() => thing.constructor.constructor("return this")()))) ${
+      breach("thing")
+    }
     if (seen.length < 6) ${breach(`"the listeners were not called: " + seen.length`)}`,
     expected: { kind: "error", codes: ["interrupted"] },
     withinMs: 20_000,
@@ -367,7 +376,12 @@ export const escapeCases: readonly AttackCase[] = [
     id: "F17",
     name: "host-errors",
     attack: "Makes the host fail and searches the errors for what belongs to the host.",
-    permissions: { read: ["workdir"], write: ["workdir"], net: ["127.0.0.1:1"], run: [{ binary: "no-such-program-anywhere", args: [""] }] },
+    permissions: {
+      read: ["workdir"],
+      write: ["workdir"],
+      net: ["127.0.0.1:1"],
+      run: [{ binary: "no-such-program-anywhere", args: [""] }],
+    },
     top: tools,
     body: `
     const acts = [() => ctx.fs.readText("none"), () => ctx.fs.readText("."), () => ctx.fs.list("none"), () => ctx.fs.writeText("none/none", "x"),
@@ -378,7 +392,9 @@ export const escapeCases: readonly AttackCase[] = [
       const keys = Reflect.ownKeys(error).map(String).filter((key) => !["stack", "message", "name", "code", "hint", "details", "cause"].includes(key));
       if (keys.length > 0) ${breach("keys")}
       if (error.cause !== undefined) ${breach(`"a cause"`)}
-      if (!(error instanceof Error) || Object.getPrototypeOf(Object.getPrototypeOf(error)) !== Error.prototype) ${breach(`"a foreign error"`)}
+      if (!(error instanceof Error) || Object.getPrototypeOf(Object.getPrototypeOf(error)) !== Error.prototype) ${
+      breach(`"a foreign error"`)
+    }
       if (powerOf(attempt(() => error.constructor.constructor("return this")()))) ${breach(`"its constructor"`)}
     }`,
     ...harmless,
@@ -395,7 +411,9 @@ export const escapeCases: readonly AttackCase[] = [
     const things = [ctx.kv.get("x"), ctx.sleep(1), child, child.exit, child.stdin, child.stdout, reader, reader.next(), ctx.signal];
     for (const thing of things) {
       thing?.catch?.(() => {});
-      if (thing instanceof Promise && Object.getPrototypeOf(thing) !== Promise.prototype) ${breach(`"a foreign promise"`)}
+      if (thing instanceof Promise && Object.getPrototypeOf(thing) !== Promise.prototype) ${
+      breach(`"a foreign promise"`)
+    }
       if (!(thing instanceof Object)) ${breach(`"a foreign object"`)}
       const keys = Reflect.ownKeys(thing).map(String);
       if (keys.some((key) => /^(_|#|domain|async_id|handle|kHandle|port)/i.test(key))) ${breach("keys")}
@@ -444,7 +462,8 @@ export const escapeCases: readonly AttackCase[] = [
     name: "tsconfig",
     attack: "Settings for the bundler beside the code: paths that lead out, a JSX factory, extends.",
     files: {
-      "tsconfig.json": `{"extends":"../../../../../../etc/passwd","compilerOptions":{"paths":{"*":["/etc/*"]},"jsxFactory":"process.exit"}}`,
+      "tsconfig.json":
+        `{"extends":"../../../../../../etc/passwd","compilerOptions":{"paths":{"*":["/etc/*"]},"jsxFactory":"process.exit"}}`,
       "package.json": `{"name":"x","browser":{"./mod.js":"/etc/passwd"},"main":"/etc/passwd","exports":"/etc/passwd"}`,
     },
     body: `yield { type: "progress", message: "bundled" };`,
@@ -459,7 +478,8 @@ export const escapeCases: readonly AttackCase[] = [
       ".env": "NODE_OPTIONS=--require ./evil.cjs",
       "deno.json": `{"imports":{"bulkhead/plugin-sdk":"./evil.cjs"},"preload":["./evil.cjs"]}`,
       "evil.cjs": `throw new Error("BREACH: loaded before the compartment");`,
-      "node_modules/bulkhead/package.json": `{"name":"bulkhead","main":"../../evil.cjs","exports":{"./plugin-sdk":"./evil.js"}}`,
+      "node_modules/bulkhead/package.json":
+        `{"name":"bulkhead","main":"../../evil.cjs","exports":{"./plugin-sdk":"./evil.js"}}`,
       "node_modules/bulkhead/evil.js": `throw new Error("BREACH: another SDK");`,
     },
     body: `yield { type: "progress", message: "started" };`,
@@ -525,7 +545,8 @@ export const escapeCases: readonly AttackCase[] = [
   {
     id: "F27",
     name: "own-compartment",
-    attack: "Uses the compartment's own tools: lockdown again, harden what it was given, a compartment in the compartment.",
+    attack:
+      "Uses the compartment's own tools: lockdown again, harden what it was given, a compartment in the compartment.",
     top: tools,
     body: `
     attempt(() => lockdown({ evalTaming: "unsafe-eval", overrideTaming: "min" }));

@@ -10,9 +10,11 @@ const unresponsiveOrOutOfMemory: Expectation = {
   of: [{ kind: "killed", codes: ["unresponsive", "out_of_memory", "crash"] }, { kind: "error", codes: ["fatal"] }],
 };
 
-const builtinNeverPolls = "The engine looks for a termination in loops of scripts, not in this builtin: no thread running " +
+const builtinNeverPolls =
+  "The engine looks for a termination in loops of scripts, not in this builtin: no thread running " +
   "it can be ended, and the host could not even exit.";
-const takesTheProcess = "A string this long is outside a thread's heap limit or ends the whole process when it fills it.";
+const takesTheProcess =
+  "A string this long is outside a thread's heap limit or ends the whole process when it fills it.";
 const stuckOnDeno = {
   runtime: "deno" as const,
   reason: "Deno reports a thread in an endless loop as terminated while it keeps its core busy.",
@@ -48,7 +50,10 @@ export default class extends AgentAdapter { constructor() { super(); for (;;); }
     top: "(function again() { Promise.resolve().then(again); })();",
     body: "await ctx.sleep(60_000);",
     // The module itself is evaluated; what it left behind never lets the session begin.
-    expected: { kind: "any", of: [{ kind: "refused", codes: ["load_failed"] }, { kind: "killed", codes: ["unresponsive"] }] },
+    expected: {
+      kind: "any",
+      of: [{ kind: "refused", codes: ["load_failed"] }, { kind: "killed", codes: ["unresponsive"] }],
+    },
     withinMs: 15_000,
   },
   {
@@ -346,7 +351,8 @@ export default defineAdapter({ id: "attack", name: "Attack", version: "1.0.0",
     id: "A17",
     name: "ignores-the-signal",
     attack: "The session goes on as if nobody had interrupted it.",
-    body: `for (;;) { yield { type: "progress", message: "on" }; await new Promise((resolve) => setTimeout(resolve, 20)); }`,
+    body:
+      `for (;;) { yield { type: "progress", message: "on" }; await new Promise((resolve) => setTimeout(resolve, 20)); }`,
     interruptAfterMs: 800,
     expected: interrupted,
     withinMs: 15_000,

@@ -82,8 +82,16 @@ const growing: readonly AttackCase[] = [
     attack: "One array grows for ever; each step doubles it.",
     body: "const all = []; for (let i = 0; ; i++) all.push(i);",
   }),
-  hunger("B3", { name: "map", attack: "One Map grows for ever.", body: "const all = new Map(); for (let i = 0; ; i++) all.set(i, i);" }),
-  hunger("B3", { name: "set", attack: "One Set grows for ever.", body: `const all = new Set(); for (let i = 0; ; i++) all.add("k" + i);` }),
+  hunger("B3", {
+    name: "map",
+    attack: "One Map grows for ever.",
+    body: "const all = new Map(); for (let i = 0; ; i++) all.set(i, i);",
+  }),
+  hunger("B3", {
+    name: "set",
+    attack: "One Set grows for ever.",
+    body: `const all = new Set(); for (let i = 0; ; i++) all.add("k" + i);`,
+  }),
   hunger("B3", {
     name: "object",
     attack: "One object gets new keys for ever.",
@@ -206,7 +214,8 @@ const counted: readonly AttackCase[] = [
     attack: "Three million timers.",
     body: "for (let i = 0; i < 3e6; i++) setTimeout(() => {}, 1e6);",
     expected: { kind: "error", codes: ["fatal"] },
-    check: ({ result }) => /timers/.test(result?.error?.message ?? "") ? null : "It was not the cap on timers that ended it.",
+    check: ({ result }) =>
+      /timers/.test(result?.error?.message ?? "") ? null : "It was not the cap on timers that ended it.",
     withinMs,
   },
   {
@@ -216,7 +225,10 @@ const counted: readonly AttackCase[] = [
     body: "await Promise.all(Array.from({ length: 3e6 }, () => ctx.sleep(1e6)));",
     limits: patient,
     // Each beyond the cap is a rejection, and there may be no memory left to hold them until somebody listens.
-    expected: { kind: "any", of: [{ kind: "error", codes: ["fatal"] }, { kind: "killed", codes: ["crash", "out_of_memory", "unresponsive"] }] },
+    expected: {
+      kind: "any",
+      of: [{ kind: "error", codes: ["fatal"] }, { kind: "killed", codes: ["crash", "out_of_memory", "unresponsive"] }],
+    },
     withinMs,
   },
   {
@@ -246,7 +258,10 @@ const counted: readonly AttackCase[] = [
     // An array is sent as a whole, so it may run over the rate as well, and that ends the worker.
     expected: {
       kind: "any",
-      of: [{ kind: "error", codes: ["limit_exceeded"] }, { kind: "killed", codes: ["limit_exceeded", "protocol_violation"] }],
+      of: [{ kind: "error", codes: ["limit_exceeded"] }, {
+        kind: "killed",
+        codes: ["limit_exceeded", "protocol_violation"],
+      }],
     },
     withinMs,
   },
@@ -314,7 +329,7 @@ const nested: readonly AttackCase[] = [
     id: "B14",
     name: "nesting-million",
     attack: "An event nested a million levels deep.",
-    body: "let deep = 1; for (let i = 0; i < 1e6; i++) deep = [deep]; yield { type: \"unparsed\", data: deep };",
+    body: 'let deep = 1; for (let i = 0; i < 1e6; i++) deep = [deep]; yield { type: "unparsed", data: deep };',
     limits: patient,
     expected: { kind: "any", of: [{ kind: "error", codes: ["fatal", "invalid_request"] }, outOfMemory] },
     withinMs,
@@ -344,7 +359,10 @@ const nested: readonly AttackCase[] = [
     limits: { heartbeat_timeout_ms: 3000, timeout_ms: 8000, idle_timeout_ms: 8000 },
     expected: {
       kind: "any",
-      of: [{ kind: "killed", codes: ["crash", "out_of_memory", "unresponsive"] }, { kind: "error", codes: ["timeout", "idle_timeout"] }],
+      of: [{ kind: "killed", codes: ["crash", "out_of_memory", "unresponsive"] }, {
+        kind: "error",
+        codes: ["timeout", "idle_timeout"],
+      }],
     },
     withinMs,
   },
@@ -378,7 +396,8 @@ const nested: readonly AttackCase[] = [
     id: "B18",
     name: "claimed-files",
     attack: "Names of changed files without end, which the result would list.",
-    body: `for (let i = 0; i < 30_000; i++) yield { type: "file_change", path: "f" + i + "x".repeat(200), action: "create" };`,
+    body:
+      `for (let i = 0; i < 30_000; i++) yield { type: "file_change", path: "f" + i + "x".repeat(200), action: "create" };`,
     limits: patient,
     expected: { kind: "harmless" },
     check: ({ result }) =>

@@ -23,7 +23,8 @@ export const networkCases: readonly AttackCase[] = [
     id: "G13",
     name: "not-granted",
     attack: "Asks hosts and ports that are not granted.",
-    stage: () => serveVictim(({ port }) => ({ permissions: { net: [`127.0.0.1:${port + 1}`, "api.example.com:443"] } })),
+    stage: () =>
+      serveVictim(({ port }) => ({ permissions: { net: [`127.0.0.1:${port + 1}`, "api.example.com:443"] } })),
     tries: [
       "await ctx.fetch(`http://127.0.0.1:${stage.victim}/`)",
       "await ctx.fetch(`https://127.0.0.1:${stage.victim}/`)",
@@ -65,7 +66,7 @@ export const networkCases: readonly AttackCase[] = [
       ].map((host) => `await ctx.fetch("http://${host}:" + stage.victim + "/")`),
       ...["169.254.169.254", "[fd00:ec2::254]", "[fe80::1]", "10.0.0.1", "192.168.0.1", "100.64.0.1", "168.63.129.16"]
         .map((host) => `await ctx.fetch("http://${host}/latest/meta-data/")`),
-      "await ctx.fetch('http://metadata.google.internal/')",
+      "await ctx.fetch('http://metadata.internal/')",
     ],
   }),
   refusedTries({
@@ -87,13 +88,17 @@ export const networkCases: readonly AttackCase[] = [
     stage: () => serveGranted(() => ({ body: "ok" })),
     tries: [
       { act: "await ctx.fetch(stage.granted, { headers: { host: 'metadata.internal' } })", codes: invalid },
-      { act: "await ctx.fetch(stage.granted, { headers: { 'x-forwarded-host': 'metadata.internal' } })", codes: invalid },
+      {
+        act: "await ctx.fetch(stage.granted, { headers: { 'x-forwarded-host': 'metadata.internal' } })",
+        codes: invalid,
+      },
     ],
   }),
   refusedTries({
     id: "G16",
     name: "redirects",
-    attack: "A granted host redirects to what is not granted, to itself without end, and with a password in the address.",
+    attack:
+      "A granted host redirects to what is not granted, to itself without end, and with a password in the address.",
     stage: () =>
       serveGranted(({ path }, victim) => {
         const to: Record<string, string> = {
@@ -125,15 +130,21 @@ export const networkCases: readonly AttackCase[] = [
   {
     id: "G16",
     name: "credentials-follow",
-    attack: "A granted host redirects to another granted one, to be handed the credentials that were meant for it alone.",
+    attack:
+      "A granted host redirects to another granted one, to be handed the credentials that were meant for it alone.",
     stage: async () => {
       const other = await startLoopback(() => ({ body: "ok" }));
-      const first = await startLoopback(() => ({ status: 307, headers: { location: `http://127.0.0.1:${other.port}/` } }));
+      const first = await startLoopback(() => ({
+        status: 307,
+        headers: { location: `http://127.0.0.1:${other.port}/` },
+      }));
       return {
         params: { first: String(first.port) },
         permissions: { net: [`127.0.0.1:${first.port}`, `127.0.0.1:${other.port}`] },
         reached: () => {
-          const leaked = other.requests.flatMap(({ headers }) => Object.keys(headers)).find((name) => /auth|key/.test(name));
+          const leaked = other.requests.flatMap(({ headers }) => Object.keys(headers)).find((name) =>
+            /auth|key/.test(name)
+          );
           if (other.requests.length !== 1) return "The redirect was not followed.";
           return leaked === undefined ? null : `The other host was sent ${leaked}.`;
         },
@@ -167,7 +178,16 @@ export const networkCases: readonly AttackCase[] = [
       { act: "await ctx.fetch(`http://127.0.0.1:${stage.victim}\\t/`)" },
     ],
   }),
-  ...["*:443", "*.com:443", "*.:443", "https://example.com", "example.com", "example.com:99999", "a b:80", "127.0.0.1:*"]
+  ...[
+    "*:443",
+    "*.com:443",
+    "*.:443",
+    "https://example.com",
+    "example.com",
+    "example.com:99999",
+    "a b:80",
+    "127.0.0.1:*",
+  ]
     .map((net, index): AttackCase => ({
       id: "G17",
       name: `broad-grant-${index + 1}`,
@@ -199,7 +219,8 @@ export const networkCases: readonly AttackCase[] = [
         "",
       ].map((url): Try => ({ act: `await ctx.fetch(${JSON.stringify(url)})`, codes: invalid })),
       {
-        act: "await ctx.fetch('http://127.0.0.1/', { socketPath: '/var/run/docker.sock', hostname: '127.0.0.1', port: " +
+        act:
+          "await ctx.fetch('http://127.0.0.1/', { socketPath: '/var/run/docker.sock', hostname: '127.0.0.1', port: " +
           "stage.victim, host: '127.0.0.1:' + stage.victim })",
         codes: ["network_error"],
       },
@@ -228,7 +249,7 @@ export const networkCases: readonly AttackCase[] = [
         ["TE", "trailers"],
         ["X-Forwarded-For", "127.0.0.1"],
         ["Forwarded", "for=127.0.0.1"],
-        ["Metadata-Flavor", "Google"],
+        ["Metadata-Flavor", "any"],
         ["X-aws-ec2-metadata-token", "x"],
         ["X-HTTP-Method-Override", "DELETE"],
         ["a", "b\r\nHost: victim"],

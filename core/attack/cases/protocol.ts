@@ -145,7 +145,8 @@ export const protocolCases: readonly AttackCase[] = [
     yield JSON.parse('{"__proto__":{"type":"progress","message":"BREACH: the type came from a prototype"}}');
     yield { type: "tool_call", call_id: "__proto__", tool: "constructor", kind: "other", input: { __proto__: null } };`,
     check: ({ events }) =>
-      Reflect.get({}, "polluted") === undefined && events.every(({ event }) => Object.getPrototypeOf(event) === Object.prototype)
+      Reflect.get({}, "polluted") === undefined &&
+        events.every(({ event }) => Object.getPrototypeOf(event) === Object.prototype)
         ? null
         : "A prototype of the host was changed.",
     ...harmless,
@@ -233,7 +234,8 @@ export const protocolCases: readonly AttackCase[] = [
     yield { type: "progress", message: "x", percentage: NaN };
     yield { type: "unparsed", data: [NaN, -0, Infinity, new Date(NaN)] };
     yield { type: "tool_result", call_id: "c", tool: "t", output: 1, success: true, duration_ms: -1 };`,
-    check: ({ events, result }) => badNumber([events.map(({ event }) => event.type === "unparsed" ? null : event), result]),
+    check: ({ events, result }) =>
+      badNumber([events.map(({ event }) => event.type === "unparsed" ? null : event), result]),
     ...harmless,
   },
   {
@@ -273,7 +275,9 @@ export const protocolCases: readonly AttackCase[] = [
     const things = [/^(a+)+$/, new Map([[1, 2]]), new Set([1]), new Error("x"), new Uint8Array(8), new Date(0), new (class A { x = 1; })()];
     for (const thing of things) yield { type: "unparsed", data: thing };`,
     check: ({ events }) =>
-      events.every(({ event }) => event.type !== "unparsed" || isPlain(event.data)) ? null : "An object kept its class.",
+      events.every(({ event }) => event.type !== "unparsed" || isPlain(event.data))
+        ? null
+        : "An object kept its class.",
     ...harmless,
   },
   {
@@ -377,7 +381,8 @@ export const protocolCases: readonly AttackCase[] = [
     }
     if (ctx.session_id === "other") yield { type: "progress", message: "BREACH: the facts can be changed." };
     yield { type: "progress", message: "x", session_id: "other", seq: 1, gseq: 1, source: "host" };`,
-    check: ({ events }) => new Set(events.map(({ session_id }) => session_id)).size === 1 ? null : "Two sessions are in it.",
+    check: ({ events }) =>
+      new Set(events.map(({ session_id }) => session_id)).size === 1 ? null : "Two sessions are in it.",
     ...harmless,
   },
   {
@@ -481,7 +486,7 @@ export const protocolCases: readonly AttackCase[] = [
     id: "D25",
     name: "path-in-error",
     attack: "Makes every kind of error and looks in it for a path of the host.",
-    top: "const bearer = new Error(\"top\");",
+    top: 'const bearer = new Error("top");',
     body: `
     const made = [bearer];
     for (const act of [() => null.x, () => structuredClone(() => 1), () => new URL("x"), () => atob("%"), () => new TextDecoder("x"), () => (0, eval)("("), () => decodeURI("%")]) {
@@ -512,7 +517,10 @@ export const protocolCases: readonly AttackCase[] = [
 function badNumber(value: unknown): string | null {
   if (typeof value === "number") return Number.isFinite(value) ? null : `A number is ${value}.`;
   if (typeof value !== "object" || value === null) return null;
-  if (isUsage(value) && [value.tokens_in, value.tokens_out].some((count) => count !== null && !Number.isSafeInteger(count))) {
+  if (
+    isUsage(value) &&
+    [value.tokens_in, value.tokens_out].some((count) => count !== null && !Number.isSafeInteger(count))
+  ) {
     return `A count of tokens is ${value.tokens_in}.`;
   }
   for (const inner of Object.values(value)) {

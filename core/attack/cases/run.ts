@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, readdir, symlink, writeFile } from "../../runtime/files.ts";
+import { chmod, mkdir, readdir, readFile, symlink, writeFile } from "../../runtime/files.ts";
 import { join } from "../../runtime/paths.ts";
 import type { AttackCase, AttackPlace } from "../attack-case.ts";
 import { refusedTries } from "../refused-tries.ts";

@@ -27,6 +27,7 @@ export const starvationCases: readonly AttackCase[] = [
         { kind: "error", codes: ["limit_exceeded"] },
       ],
     },
+    notInThread: "How busy a thread is cannot be told from what else the host does; the total deadline alone ends it.",
     withinMs: 25_000,
   },
   {

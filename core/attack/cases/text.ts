@@ -6,7 +6,7 @@ import { refusedTries } from "../refused-tries.ts";
 /** Control sequences, invisible and turning characters: each would say something else than it holds. */
 const hostileText = JSON.stringify(
   "ok\u001b[2J\u001b[1;1H\u001b]0;owned\u0007\u001b]8;;http://evil\u0007x\u001b]8;;\u0007\u001b]52;c;ZXZpbA==\u0007" +
-    "\u009b31m\r\nAllow? [y/N] y\u0008\u202egnp.exe\u200b\u2066\u0000%s%o%c{\"level\":\"error\"}",
+    '\u009b31m\r\nAllow? [y/N] y\u0008\u202egnp.exe\u200b\u2066\u0000%s%o%c{"level":"error"}',
 );
 
 /** Corpus group G, stores, logs and what people see. */
@@ -73,7 +73,11 @@ export const textCases: readonly AttackCase[] = [
         act: "await (async () => { for (let n = 0; n < 5000; n++) await ctx.kv.set('many/' + n, 'x'.repeat(50)); })()",
         codes: ["limit_exceeded"],
       },
-      { act: "await ctx.kv.get('kept').then((value) => value === 'old' ? Promise.reject(Object.assign(new Error('kept'), { code: 'kept' })) : value)", codes: ["kept" as never] },
+      {
+        act:
+          "await ctx.kv.get('kept').then((value) => value === 'old' ? Promise.reject(Object.assign(new Error('kept'), { code: 'kept' })) : value)",
+        codes: ["kept" as never],
+      },
     ],
   }),
   {
@@ -168,7 +172,8 @@ export const textCases: readonly AttackCase[] = [
     stage: async (place) => {
       await writeFile(join(place.workdir, "keep.txt"), "kept");
       return {
-        reached: async () => await readFile(join(place.workdir, "keep.txt"), "utf8") === "kept" ? null : "The file is gone.",
+        reached: async () =>
+          await readFile(join(place.workdir, "keep.txt"), "utf8") === "kept" ? null : "The file is gone.",
       };
     },
     body: `

@@ -56,9 +56,13 @@ async function attack({ terminal, json, args, options, createHost }: Invocation)
 function chosen(wanted: string | undefined): readonly AttackCase[] {
   if (wanted === undefined) return attackCases;
   const ids = wanted.toUpperCase().split(",").map((id) => id.trim());
-  const cases = attackCases.filter(({ id }) => ids.some((one) => id === one || (/^[A-Z]$/.test(one) && id.startsWith(one))));
+  const cases = attackCases.filter(({ id }) =>
+    ids.some((one) => id === one || (/^[A-Z]$/.test(one) && id.startsWith(one)))
+  );
   if (cases.length > 0) return cases;
-  throw new BulkheadError("not_found", `No attack is called "${wanted}".`, { hint: "See them with \"bulkhead attack --list\"." });
+  throw new BulkheadError("not_found", `No attack is called "${wanted}".`, {
+    hint: 'See them with "bulkhead attack --list".',
+  });
 }
 
 function readParallel(text: string): number {

@@ -1,4 +1,4 @@
-import { type AdapterEvents, defineAdapter, type SessionRequest } from "bulkhead/plugin-sdk";
+import { type AdapterContext, type AdapterEvents, defineAdapter, type SessionRequest } from "bulkhead/plugin-sdk";
 
 /** What a prompt may ask for: `single 200000`, `arrays 200000` or `spin`. */
 export default defineAdapter({
@@ -11,15 +11,18 @@ export default defineAdapter({
 
 const arrayLength = 64;
 
-async function* runSession(request: SessionRequest): AdapterEvents {
+async function* runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents {
   const [kind, count = "0"] = request.prompt.split(" ");
   const events = Number(count);
   if (kind === "spin") {
-    yield { type: "progress", message: "spinning from here on" };
+    // The host is told the moment beforehand: from then on it hears nothing.
+    const spinsAt = Date.now() + 100;
+    yield { type: "progress", message: String(spinsAt) };
+    await ctx.sleep(spinsAt - Date.now());
     for (;;);
   }
   // The last of the events counted is `completed`.
-  if (kind === "single") for (let n = 1; n < events; n++) yield line(n);
+  if (kind === "single") { for (let n = 1; n < events; n++) yield line(n); }
   for (let n = 1; kind === "arrays" && n < events; n += arrayLength) {
     yield Array.from({ length: Math.min(arrayLength, events - n) }, (_, index) => line(n + index));
   }

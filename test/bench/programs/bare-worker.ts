@@ -2,7 +2,13 @@ import { parentPort } from "node:worker_threads";
 
 /** What a task of the bare pool gives: as many small objects as the benched session has events. */
 export default function task(): object[] {
-  return [line(1), line(2), line(3), line(4), { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null }];
+  return [line(1), line(2), line(3), line(4), {
+    type: "completed",
+    success: true,
+    files_changed: [],
+    tokens_used: null,
+    cost: null,
+  }];
 }
 
 // Started as a plain thread this floods its parent with the same events, `batch` in each message.

@@ -5,7 +5,10 @@ import { createHost } from "bulkhead";
 const [isolation = "process", adapterFolder = "", workdir = ""] = process.argv.slice(2);
 const started = performance.now();
 const host = await createHost({ bundledDir: null, stateDir: null });
-await host.registry.register(adapterFolder, { trusted: isolation === "thread", isolation: isolation as "thread" | "process" });
+await host.registry.register(adapterFolder, {
+  trusted: isolation === "thread",
+  isolation: isolation as "thread" | "process",
+});
 const session = await host.runSession({ workdir, prompt: "single 5" }, { adapter: "bench", artifacts: "none" });
 for await (const { source } of session) {
   if (source !== "agent") continue;

@@ -15,7 +15,24 @@ export const addressTargets: readonly Target[] = [
       "https://a@b.example.com:444/#x\nb.example.com:444",
       "http://localhost./\nlocalhost:80",
     ],
-    tokens: ["http://", "https://", "@", "#", "?", ":443", "*.", "127.0.0.1", "0177.0.0.1", "[::1]", "xn--", "。", "%2e", "\\", "\n", "."],
+    tokens: [
+      "http://",
+      "https://",
+      "@",
+      "#",
+      "?",
+      ":443",
+      "*.",
+      "127.0.0.1",
+      "0177.0.0.1",
+      "[::1]",
+      "xn--",
+      "。",
+      "%2e",
+      "\\",
+      "\n",
+      ".",
+    ],
     read(input) {
       const [text = "", grant = ""] = input.split("\n");
       if (!URL.canParse(text)) return;
@@ -24,7 +41,9 @@ export const addressTargets: readonly Target[] = [
       const target = netTarget(url);
       promise(Number.isInteger(target.port) && target.port >= 0 && target.port < 65_536, "a target has a port");
       if (namesLiterally(grant, target)) promise(coversTarget(grant, target), "a grant that names a target covers it");
-      if (grant.startsWith("*.") && coversTarget(grant, target)) promise(target.host.includes("."), "a wildcard covers no single label");
+      if (grant.startsWith("*.") && coversTarget(grant, target)) {
+        promise(target.host.includes("."), "a wildcard covers no single label");
+      }
       isLocalName(target.host);
       formatTarget(target);
     },
@@ -32,7 +51,16 @@ export const addressTargets: readonly Target[] = [
   {
     name: "address",
     weight: 6,
-    seeds: ["127.0.0.1", "::1", "::ffff:10.0.0.1", "169.254.169.254", "fe80::1%eth0", "64:ff9b::7f00:1", "2002:7f00:1::", "8.8.8.8"],
+    seeds: [
+      "127.0.0.1",
+      "::1",
+      "::ffff:10.0.0.1",
+      "169.254.169.254",
+      "fe80::1%eth0",
+      "64:ff9b::7f00:1",
+      "2002:7f00:1::",
+      "8.8.8.8",
+    ],
     tokens: [".", ":", "::", "0x7f", "0177", "ffff", "%", "/8", "127", "255"],
     read(input) {
       const kind = classifyAddress(input);
@@ -46,10 +74,12 @@ export const addressTargets: readonly Target[] = [
     seeds: ["Accept: */*\nX-A: b", "Host: x\nContent-Length: 1", "A: b\r\nInjected: c"],
     tokens: ["\r\n", ": ", "\n", "Host", "Connection", "Transfer-Encoding", "\0", "__proto__"],
     read(input) {
-      const headers = Object.fromEntries(input.split("\n").map((line) => {
-        const at = line.indexOf(": ");
-        return at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 2)];
-      }));
+      const headers = Object.fromEntries(
+        input.split("\n").map((line) => {
+          const at = line.indexOf(": ");
+          return at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 2)];
+        }),
+      );
       for (const [name, value] of Object.entries(checkHeaders(headers))) {
         promise(!/[\r\n\0]/.test(name + value), "no header holds a line end");
         promise(name === name.toLowerCase(), "names are in lower case");

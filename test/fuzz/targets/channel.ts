@@ -18,7 +18,24 @@ const messages = [
   { type: "part", text: '"n":1}', last: true },
 ].map((message) => JSON.stringify(message));
 const stream = textOf(join(messages.map((text) => encodeFrame(1, text))));
-const tokens = ['"type":', '"sid":1', '"events":[', '"part"', '"last":true', '"__proto__":', "[", "]", "{", "}", ",", "null", "1e999", '"\\ud800"', "\n", "\0\0\0\0"];
+const tokens = [
+  '"type":',
+  '"sid":1',
+  '"events":[',
+  '"part"',
+  '"last":true',
+  '"__proto__":',
+  "[",
+  "]",
+  "{",
+  "}",
+  ",",
+  "null",
+  "1e999",
+  '"\\ud800"',
+  "\n",
+  "\0\0\0\0",
+];
 
 /** What a worker that was taken over may send. */
 export const channelTargets: readonly Target[] = [
@@ -63,7 +80,9 @@ export const channelTargets: readonly Target[] = [
       const counted = entry.ended.then(() => void ends++);
       for (const line of input.split("\n").slice(0, 200)) say(line);
       end({ reason: "closed", message: "The input is over." });
-      return Promise.all([ended, counted]).then(() => promise(ends === 1 && !lane.alive, "an entry ends once, with its worker"));
+      return Promise.all([ended, counted]).then(() =>
+        promise(ends === 1 && !lane.alive, "an entry ends once, with its worker")
+      );
     },
   },
 ];

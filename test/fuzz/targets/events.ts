@@ -18,11 +18,33 @@ const events = [
   '{"type":"completed","success":true,"files_changed":["x"],"tokens_used":1,"cost":null}',
   '{"type":"error","code":"fatal","message":"x","recoverable":false}',
 ];
-const tokens = ['"type":', '"call_id":"a"', '"request_id":"r"', '"cost":', "1e308", "1e999", "-1", "9007199254740993", "null", "[", "]", "{", "}", ",", "\n", '"__proto__":{},', '"\\ud800"', '"\\u0000"'];
+const tokens = [
+  '"type":',
+  '"call_id":"a"',
+  '"request_id":"r"',
+  '"cost":',
+  "1e308",
+  "1e999",
+  "-1",
+  "9007199254740993",
+  "null",
+  "[",
+  "]",
+  "{",
+  "}",
+  ",",
+  "\n",
+  '"__proto__":{},',
+  '"\\ud800"',
+  '"\\u0000"',
+];
 
 const rules = [
   { when: { type: "text" }, event: { type: "output", stream: "stdout", data: "$.text" } },
-  { when: { "a.b": 1 }, event: { type: "tool_call", call_id: "$.id", tool: "$.tool", kind: "other", input: "$.input" } },
+  {
+    when: { "a.b": 1 },
+    event: { type: "tool_call", call_id: "$.id", tool: "$.tool", kind: "other", input: "$.input" },
+  },
 ] as unknown as MappingRule[];
 
 /** What adapters and their programs say, and what clients ask for. */
@@ -58,7 +80,9 @@ export const eventTargets: readonly Target[] = [
     seeds: ['{"type":"text","text":"hello"}', '{"a":{"b":1},"id":"1","tool":"x","input":[1]}', "plain text"],
     tokens: [...tokens, "$.", "a.b"],
     read(input) {
-      for (const event of mapJsonLine(input, rules)) promise(JSON.stringify(event) !== undefined, "every event can be written");
+      for (const event of mapJsonLine(input, rules)) {
+        promise(JSON.stringify(event) !== undefined, "every event can be written");
+      }
     },
   },
   {

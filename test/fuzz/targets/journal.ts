@@ -5,16 +5,54 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { bytesOf, promise, type Target, textOf } from "../target.ts";
 
 const envelope = (seq: number, event: object) =>
-  JSON.stringify({ v: 1, seq, gseq: seq + 10, ts: "2026-01-01T00:00:00.000Z", session_id: "s", attempt: 1, adapter: { id: "a", version: "1" }, source: "agent", event });
+  JSON.stringify({
+    v: 1,
+    seq,
+    gseq: seq + 10,
+    ts: "2026-01-01T00:00:00.000Z",
+    session_id: "s",
+    attempt: 1,
+    adapter: { id: "a", version: "1" },
+    source: "agent",
+    event,
+  });
 const lines = [
   envelope(1, { type: "session_started" }),
   envelope(2, { type: "output", stream: "stdout", data: "é\u2028" }),
   envelope(3, { type: "session_ended", result: {} }),
 ].join("\n");
 const body = JSON.stringify([
-  { v: 1, seq: 1, gseq: 11, ts: "x", session_id: "s", attempt: 1, adapter: { id: "a", version: "1" }, source: "agent", events: [{ type: "unparsed", data: 1 }, { type: "unparsed", data: 2 }] },
+  {
+    v: 1,
+    seq: 1,
+    gseq: 11,
+    ts: "x",
+    session_id: "s",
+    attempt: 1,
+    adapter: { id: "a", version: "1" },
+    source: "agent",
+    events: [{ type: "unparsed", data: 1 }, { type: "unparsed", data: 2 }],
+  },
 ]);
-const tokens = ['"seq":', '"gseq":', '"v":1', '"event":{', '"events":[', '"error":{"code":"x","message":"y"}', "\n", "\r\n", "\n\n", "{", "}", "[", "]", ",", "null", "1e999", "-1"];
+const tokens = [
+  '"seq":',
+  '"gseq":',
+  '"v":1',
+  '"event":{',
+  '"events":[',
+  '"error":{"code":"x","message":"y"}',
+  "\n",
+  "\r\n",
+  "\n\n",
+  "{",
+  "}",
+  "[",
+  "]",
+  ",",
+  "null",
+  "1e999",
+  "-1",
+];
 
 /** What was written and is read back. */
 export const journalTargets: readonly Target[] = [
@@ -40,7 +78,9 @@ export const journalTargets: readonly Target[] = [
     tokens,
     read(input) {
       for (const after of [0, 11, 1e9]) {
-        for (const { event, gseq } of rowAfter(input, after)) promise(gseq > after && event !== undefined, "only later envelopes come");
+        for (const { event, gseq } of rowAfter(input, after)) {
+          promise(gseq > after && event !== undefined, "only later envelopes come");
+        }
       }
     },
   },
@@ -53,8 +93,11 @@ export const journalTargets: readonly Target[] = [
       const envelopes = input.split("\n").slice(0, 100).flatMap((line): Envelope[] => {
         try {
           const one = JSON.parse(line) as Envelope;
-          return typeof one === "object" && one !== null && typeof one.event === "object" && one.event !== null && typeof one.adapter === "object" && one.adapter !== null &&
-              Number.isSafeInteger(one.gseq) && Number.isSafeInteger(one.seq) ? [one] : [];
+          return typeof one === "object" && one !== null && typeof one.event === "object" && one.event !== null &&
+              typeof one.adapter === "object" && one.adapter !== null &&
+              Number.isSafeInteger(one.gseq) && Number.isSafeInteger(one.seq)
+            ? [one]
+            : [];
         } catch {
           return [];
         }

@@ -54,8 +54,49 @@ routing: { agent: [demo, shout] }
 limits: { events: 1000 }
 `;
 
-const odd = ["a: &a [*a]\n", "? [a, b]\n: c\n", "%YAML 1.1\n---\n- !!binary aGk=\n", "a: |+\n  x\n\n\n", "a: 1\na: 2\n", "- - - - - x", '{"a":{"b":[1,2,{"c":null}]}}'];
-const tokens = ["permissions:", "run:", "read:", "net:", "cli:", "limits:", "\n  ", "\n- ", ": ", "- ", "[", "]", "{ ", " }", "~", "!!str ", "&x ", "*x", "|\n", ">-\n", "---\n", "...\n", "# ", "'", '"', "0x10", "1e3", ".inf", "2020-01-01", "enabled: true", "{prompt}", "{params.x}"];
+const odd = [
+  "a: &a [*a]\n",
+  "? [a, b]\n: c\n",
+  "%YAML 1.1\n---\n- !!binary aGk=\n",
+  "a: |+\n  x\n\n\n",
+  "a: 1\na: 2\n",
+  "- - - - - x",
+  '{"a":{"b":[1,2,{"c":null}]}}',
+];
+const tokens = [
+  "permissions:",
+  "run:",
+  "read:",
+  "net:",
+  "cli:",
+  "limits:",
+  "\n  ",
+  "\n- ",
+  ": ",
+  "- ",
+  "[",
+  "]",
+  "{ ",
+  " }",
+  "~",
+  "!!str ",
+  "&x ",
+  "*x",
+  "|\n",
+  ">-\n",
+  "---\n",
+  "...\n",
+  "# ",
+  "'",
+  '"',
+  "0x10",
+  "1e3",
+  ".inf",
+  "2020-01-01",
+  "enabled: true",
+  "{prompt}",
+  "{params.x}",
+];
 
 let folder: Promise<string> | null = null;
 

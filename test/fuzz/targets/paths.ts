@@ -7,7 +7,16 @@ export const pathTargets: readonly Target[] = [
   {
     name: "path",
     weight: 12,
-    seeds: ["src/main.ts", "../../etc/passwd", "data:notes/x", "/etc/passwd", "./a/./b/../c", "a\\..\\b", "~/.ssh/id_rsa", "data:/../../x"],
+    seeds: [
+      "src/main.ts",
+      "../../etc/passwd",
+      "data:notes/x",
+      "/etc/passwd",
+      "./a/./b/../c",
+      "a\\..\\b",
+      "~/.ssh/id_rsa",
+      "data:/../../x",
+    ],
     tokens: ["../", "./", "/", "//", "..", "data:", "file:", "%2e%2e/", "\\", "~", "/proc/self/root", " "],
     read(input) {
       const path = absolutePath(input, { workdir: "/work/dir", dataDir: "/data/dir" });

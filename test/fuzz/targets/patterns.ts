@@ -1,6 +1,11 @@
 import { coversPatterns, meetPatterns, withoutPatterns } from "../../../core/registry/argument-set.ts";
 import { formatArgumentPattern, matchesArguments, parseArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
-import { argumentPatterns, fillCommandTemplate, parseArguments, parseCommandTemplate } from "../../../plugin-sdk/command-template.ts";
+import {
+  argumentPatterns,
+  fillCommandTemplate,
+  parseArguments,
+  parseCommandTemplate,
+} from "../../../plugin-sdk/command-template.ts";
 import { promise, type Target } from "../target.ts";
 
 const values = {
@@ -21,7 +26,7 @@ export const patternTargets: readonly Target[] = [
     weight: 14,
     seeds: [
       "commit -m {*} {...}\ncommit -m x y z",
-      "--model={} {} 'a b' \"c\\\"d\"\n--model=x y",
+      '--model={} {} \'a b\' "c\\"d"\n--model=x y',
       "{...} a {...} b {...}\na b a b",
       "a{}b{*}c\naxbyc",
       "{...} {*} {...} {*}\n{*} {...} {*} {...}",
@@ -52,13 +57,32 @@ export const patternTargets: readonly Target[] = [
       "{binary} -p {prompt} --out={output_file} '{params.x} y' \"\\{no\\}\"",
       "{binary} {workdir}/x {params.depth}{model}",
     ],
-    tokens: ["{binary} ", "{prompt}", "{prompt_file}", "{params.x}", "< ", "> ", "| ", "$(x)", "`", "'", '"', "\\", "{", "}", " "],
+    tokens: [
+      "{binary} ",
+      "{prompt}",
+      "{prompt_file}",
+      "{params.x}",
+      "< ",
+      "> ",
+      "| ",
+      "$(x)",
+      "`",
+      "'",
+      '"',
+      "\\",
+      "{",
+      "}",
+      " ",
+    ],
     read(input) {
       const template = parseCommandTemplate(input, { params: ["x", "depth"] });
       const { args, binary } = fillCommandTemplate(template, values);
       promise(binary === "demo" && args.length === template.args.length, "a value stays inside its argument");
       const patterns = argumentPatterns(template).map(parseArgumentPattern);
-      promise(patterns.some((pattern) => matchesArguments(pattern, args)), "a template's own pattern allows what it becomes");
+      promise(
+        patterns.some((pattern) => matchesArguments(pattern, args)),
+        "a template's own pattern allows what it becomes",
+      );
     },
   },
   {

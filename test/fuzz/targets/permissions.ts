@@ -24,16 +24,39 @@ export const permissionTargets: readonly Target[] = [
       "LD_PRELOAD\nPATH",
       "/home/me/work/.git/hooks/x\n/proc/self/mem",
     ],
-    tokens: ["*.", ":443", ":0", ":65536", "[::ffff:127.0.0.1]", "workdir", "/", "/..", "/./", "~", "plugin", "data", "config:", "xn--", ".", "@", "\n"],
+    tokens: [
+      "*.",
+      ":443",
+      ":0",
+      ":65536",
+      "[::ffff:127.0.0.1]",
+      "workdir",
+      "/",
+      "/..",
+      "/./",
+      "~",
+      "plugin",
+      "data",
+      "config:",
+      "xn--",
+      ".",
+      "@",
+      "\n",
+    ],
     read(input) {
       const [a = "", b = ""] = input.split("\n");
       for (const one of [a, b]) {
         const net = readNet(one);
-        if (net !== null) promise(net.port > 0 && net.port < 65_536 && net.host !== "", "an address has a host and a port");
+        if (net !== null) {
+          promise(net.port > 0 && net.port < 65_536 && net.host !== "", "an address has a host and a port");
+        }
         if (isName(one)) promise(/^\w+$/.test(one), "a name is a word");
         isBinary(one);
         isLoaderName(one);
-        forbiddenBecause(one, { protectedPaths: ["/home/me/.local/state"], dataDir: "/home/me/.local/data", home: "/home/me" } as never);
+        forbiddenBecause(
+          one,
+          { protectedPaths: ["/home/me/.local/state"], dataDir: "/home/me/.local/data", home: "/home/me" } as never,
+        );
       }
       const met = meetNet(a, b);
       if (met !== null) promise(met === a || met === b, "the narrower of two addresses is one of them");
@@ -53,7 +76,23 @@ export const permissionTargets: readonly Target[] = [
       "run git status {...}\nrun git log {}\nenv A\n| run git {...}\nenv A\nenv B\n| run git log {*}",
       "run x {...} a {...} b\n| run x {...} b {...} a\n|",
     ],
-    tokens: ["\nread ", "\nwrite ", "\nnet ", "\nenv ", "\nsecrets ", "\nrun git ", "\n|", "{...} ", "{} ", "{*} ", "a{}b ", '"" ', "workdir", "/home", "a.b:1"],
+    tokens: [
+      "\nread ",
+      "\nwrite ",
+      "\nnet ",
+      "\nenv ",
+      "\nsecrets ",
+      "\nrun git ",
+      "\n|",
+      "{...} ",
+      "{} ",
+      "{*} ",
+      "a{}b ",
+      '"" ',
+      "workdir",
+      "/home",
+      "a.b:1",
+    ],
     read(input) {
       const [requested, grant, deny] = input.split("|").slice(0, 3).map(permissionsOf);
       const sources = { requested: requested ?? {}, grant: grant ?? {}, deny: deny ?? {} };
@@ -62,11 +101,17 @@ export const permissionTargets: readonly Target[] = [
         for (const item of effective[kind] ?? []) promise(item !== undefined, "a permission is a word");
       }
       for (const name of effective.env ?? []) {
-        promise(sources.requested.env?.includes(name) === true && sources.grant.env?.includes(name) === true, "nothing is wider than asked for or granted");
+        promise(
+          sources.requested.env?.includes(name) === true && sources.grant.env?.includes(name) === true,
+          "nothing is wider than asked for or granted",
+        );
         promise(sources.deny.env?.includes(name) !== true, "what is denied is not in force");
       }
       const again = effectivePermissions({ ...sources, request: effective });
-      promise(JSON.stringify(again.env ?? []) === JSON.stringify(effective.env ?? []), "narrowing to what is in force changes nothing");
+      promise(
+        JSON.stringify(again.env ?? []) === JSON.stringify(effective.env ?? []),
+        "narrowing to what is in force changes nothing",
+      );
     },
   },
 ];
@@ -77,8 +122,11 @@ function permissionsOf(text: string): Permissions {
   for (const line of text.split("\n").slice(0, 12)) {
     const [kind = "", ...rest] = line.trim().split(" ");
     const value = rest.join(" ").slice(0, 400);
-    if (kind === "run") (found.run ??= []).push({ binary: rest[0] ?? "", args: [rest.slice(1).join(" ").slice(0, 400)] });
-    else if (kind === "read" || kind === "write" || kind === "net" || kind === "env") (found[kind] ??= []).push(value);
+    if (kind === "run") {
+      (found.run ??= []).push({ binary: rest[0] ?? "", args: [rest.slice(1).join(" ").slice(0, 400)] });
+    } else if (kind === "read" || kind === "write" || kind === "net" || kind === "env") {
+      (found[kind] ??= []).push(value);
+    }
   }
   return found;
 }

@@ -20,7 +20,21 @@ export const textTargets: readonly Target[] = [
       "Your limit resets at 3pm (Europe/Berlin)",
       "wait 1h 30m 5s",
     ],
-    tokens: ["wait ", "retry-after: ", "resets at ", " seconds", " minutes", "429", "(", ")", "UTC", "99999999999", "3pm", "T00:00:00Z", "-"],
+    tokens: [
+      "wait ",
+      "retry-after: ",
+      "resets at ",
+      " seconds",
+      " minutes",
+      "429",
+      "(",
+      ")",
+      "UTC",
+      "99999999999",
+      "3pm",
+      "T00:00:00Z",
+      "-",
+    ],
     read(input) {
       detector.detect(input);
       const seconds = detector.extractWaitTime(input);
@@ -34,7 +48,11 @@ export const textTargets: readonly Target[] = [
   {
     name: "redacted-text",
     weight: 4,
-    seeds: [`the key is ${secret.value}.`, `Basic ${btoa(`me:${secret.value}`)}`, encodeURIComponent(`a b/${secret.value}`)],
+    seeds: [
+      `the key is ${secret.value}.`,
+      `Basic ${btoa(`me:${secret.value}`)}`,
+      encodeURIComponent(`a b/${secret.value}`),
+    ],
     tokens: [secret.value, secret.value.slice(0, 9), btoa(secret.value), "%73", "\n", "=="],
     read(input) {
       const clean = redact(input, [secret]);

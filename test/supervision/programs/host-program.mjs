@@ -3,7 +3,9 @@ import process from "node:process";
 import { createHost } from "bulkhead";
 
 const isDeno = "Deno" in globalThis;
-const { openTerminal } = await import(isDeno ? "../../../core/runtime/terminal.ts" : "../../../dist/core/runtime/terminal.js");
+const { openTerminal } = await import(
+  isDeno ? "../../../core/runtime/terminal.ts" : "../../../dist/core/runtime/terminal.js"
+);
 
 const { stateDir, folder, settings, workdir, prompt, end } = JSON.parse(process.argv[2]);
 const host = await createHost({ stateDir, bundledDir: null, writeLog: (record) => say({ log: record.message }) });
