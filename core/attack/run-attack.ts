@@ -23,7 +23,7 @@ export const attackLimits: Partial<Limits> = {
   heap_mb: 64,
   rss_mb: 512,
   heartbeat_interval_ms: 100,
-  heartbeat_timeout_ms: 1500,
+  heartbeat_timeout_ms: 2000,
   timeout_ms: 5000,
   idle_timeout_ms: 4000,
   cpu_burst_ms: 3000,

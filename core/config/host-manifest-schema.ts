@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { cliToolSchema, idPattern } from "../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
-import { type OsWallUses, osWallNames } from "../runtime/os-walls/os-wall.ts";
+import { osWallNames, type OsWallUses } from "../runtime/os-walls/os-wall.ts";
 import type { HostManifest, PluginSettings } from "./host-manifest.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
 import { reservedIds } from "./reserved-ids.ts";

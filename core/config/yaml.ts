@@ -85,7 +85,9 @@ function checkSize(text: string, maxBytes: number, fail: Fail): void {
   // A UTF-16 unit is at most three bytes, so most texts need no count.
   if (text.length * 3 <= maxBytes) return;
   const bytes = text.length > maxBytes ? text.length : new TextEncoder().encode(text).length;
-  if (bytes > maxBytes) fail(0, [], { expected: `at most ${maxBytes} bytes`, found: `${text.length > maxBytes ? "more" : bytes}` });
+  if (bytes > maxBytes) {
+    fail(0, [], { expected: `at most ${maxBytes} bytes`, found: `${text.length > maxBytes ? "more" : bytes}` });
+  }
 }
 
 function checkCharacters(text: string, lines: LineCounter, fail: Fail): void {
@@ -120,7 +122,10 @@ function compose(text: string, { lines, fail, file, code }: ComposeOptions): Doc
   const documents = [...composer.compose(tokens, true, text.length)] as Document[];
   const document = documents[0]!;
   if (document.directives?.yaml.version !== "1.2") {
-    fail(Math.max(0, text.search(/^%YAML/m)), [], { expected: "YAML 1.2", found: `YAML ${document.directives?.yaml.version}` });
+    fail(Math.max(0, text.search(/^%YAML/m)), [], {
+      expected: "YAML 1.2",
+      found: `YAML ${document.directives?.yaml.version}`,
+    });
   }
   const faults = [...document.errors, ...document.warnings];
   if (faults.length > 0) {
@@ -145,7 +150,9 @@ function checkDepth(root: CST.Token, fail: Fail): void {
     if (token.type === "document") {
       if (token.value) open.push({ token: token.value, depth });
     } else if ("items" in token) {
-      if (depth >= maxDepth) fail(token.offset, [], { expected: `at most ${maxDepth} levels of nesting`, found: "one more" });
+      if (depth >= maxDepth) {
+        fail(token.offset, [], { expected: `at most ${maxDepth} levels of nesting`, found: "one more" });
+      }
       for (const item of token.items) {
         if (item.key) open.push({ token: item.key, depth: depth + 1 });
         if (item.value) open.push({ token: item.value, depth: depth + 1 });
@@ -178,9 +185,14 @@ class Walk {
   read(node: Node | null, path: KeyPath, key: number): Read {
     const offset = node?.range?.[0] ?? key;
     const place: Place = { offset, key, children: new Map() };
-    if (path.length > maxDepth) this.#fail(offset, path, { expected: `at most ${maxDepth} levels of nesting`, found: "one more" });
+    if (path.length > maxDepth) {
+      this.#fail(offset, path, { expected: `at most ${maxDepth} levels of nesting`, found: "one more" });
+    }
     if (++this.#values > this.#options.maxBytes) {
-      this.#fail(offset, path, { expected: `at most ${this.#options.maxBytes} values`, found: "more, by way of aliases" });
+      this.#fail(offset, path, {
+        expected: `at most ${this.#options.maxBytes} values`,
+        found: "more, by way of aliases",
+      });
     }
     if (isAlias(node)) return this.#alias(node, path, key);
     if (isScalar(node) || isCollection(node)) this.#checkTag(node, path);
@@ -206,8 +218,12 @@ class Walk {
     const cap = this.#options.maxAliases;
     if (this.#aliases.size > cap) this.#fail(offset, path, { expected: `at most ${cap} aliases`, found: "one more" });
     const target = node.resolve(this.#document);
-    if (!target) return this.#fail(offset, path, { expected: `an anchor "${node.source}" before its alias`, found: "none" });
-    if (this.#open.has(target)) this.#fail(offset, path, { expected: "no alias of what it stands in", found: `"*${node.source}"` });
+    if (!target) {
+      return this.#fail(offset, path, { expected: `an anchor "${node.source}" before its alias`, found: "none" });
+    }
+    if (this.#open.has(target)) {
+      this.#fail(offset, path, { expected: "no alias of what it stands in", found: `"*${node.source}"` });
+    }
     return this.read(target, path, key);
   }
 
@@ -216,7 +232,9 @@ class Walk {
     for (const { key: keyNode, value } of node.items) {
       const key = this.#key(keyNode, path, place.offset);
       const at = (keyNode as Node).range?.[0] ?? place.offset;
-      if (Object.hasOwn(object, key)) this.#fail(at, [...path, key], { expected: "each key once", found: `"${key}" a second time` });
+      if (Object.hasOwn(object, key)) {
+        this.#fail(at, [...path, key], { expected: "each key once", found: `"${key}" a second time` });
+      }
       const read = this.read(value as Node | null, [...path, key], at);
       object[key] = read.value;
       place.children.set(key, read.place);
@@ -226,11 +244,16 @@ class Walk {
 
   #key(node: unknown, path: KeyPath, offset: number): string {
     const at = (node as Node | null)?.range?.[0] ?? offset;
-    if (!isScalar(node)) return this.#fail(at, path, { expected: "a string as key", found: isAlias(node) ? "an alias" : "a list or map" });
+    if (!isScalar(node)) {
+      return this.#fail(at, path, { expected: "a string as key", found: isAlias(node) ? "an alias" : "a list or map" });
+    }
     this.#checkTag(node, path);
     const key = node.value;
     if (typeof key !== "string") {
-      return this.#fail(at, path, { expected: "a string as key (in quotes)", found: key === null ? "nothing" : `${typeof key} ${String(key)}` });
+      return this.#fail(at, path, {
+        expected: "a string as key (in quotes)",
+        found: key === null ? "nothing" : `${typeof key} ${String(key)}`,
+      });
     }
     if (key === "<<") this.#fail(at, path, { expected: "no merge keys", found: `"<<"` });
     if (forbiddenKeys.includes(key)) this.#fail(at, path, { expected: "another name for a key", found: `"${key}"` });
@@ -248,7 +271,9 @@ class Walk {
 
   #checkTag(node: { tag?: string; range?: [number, number, number] | null }, path: KeyPath): void {
     const known = node.tag === undefined || coreTags.includes(node.tag);
-    if (!known) this.#fail(node.range?.[0] ?? 0, path, { expected: "a tag of YAML's core schema", found: `"${node.tag}"` });
+    if (!known) {
+      this.#fail(node.range?.[0] ?? 0, path, { expected: "a tag of YAML's core schema", found: `"${node.tag}"` });
+    }
   }
 
   /** Escapes in quotes can spell what the file itself may not hold. */

@@ -54,9 +54,13 @@ export function fitToPlugin(request: SessionRequest, { manifest }: Plugin): Sess
 export async function checkWorkdir(workdir: string): Promise<string> {
   const [real, info] = await Promise.all([realpath(workdir).catch(() => null), stat(workdir).catch(() => null)]);
   if (real !== null && info?.isDirectory()) return real;
-  throw new BulkheadError("workdir_missing", `The working directory "${workdir}" ${info ? "is not a folder" : "does not exist"}.`, {
-    hint: "Name an existing folder.",
-  });
+  throw new BulkheadError(
+    "workdir_missing",
+    `The working directory "${workdir}" ${info ? "is not a folder" : "does not exist"}.`,
+    {
+      hint: "Name an existing folder.",
+    },
+  );
 }
 
 /** Who would need a grant, and where it would stand. */
@@ -69,19 +73,27 @@ export interface Grantee {
  * Values for the environment that a request sets: only names that are granted.
  * @throws {BulkheadError} `permission_denied`
  */
-export function checkEnv(env: Record<string, string> = {}, effective: Permissions, grantee: Grantee): Record<string, string> {
+export function checkEnv(
+  env: Record<string, string> = {},
+  effective: Permissions,
+  grantee: Grantee,
+): Record<string, string> {
   const { plugin, place } = grantee;
   const granted = new Set([...(effective.env ?? []), ...(effective.run ?? []).flatMap((run) => run.env ?? [])]);
   for (const name of Object.keys(env)) {
     if (granted.has(name)) continue;
-    throw new BulkheadError("permission_denied", `The request may not set ${name} for plugin "${plugin.id}": it is not granted.`, {
-      hint: `bulkhead plugin grant ${plugin.id} env:${name}`,
-      details: {
-        permission: "env",
-        target: name,
-        ...(place === null ? {} : { grant_file: place.file, grant_line: place.line }),
+    throw new BulkheadError(
+      "permission_denied",
+      `The request may not set ${name} for plugin "${plugin.id}": it is not granted.`,
+      {
+        hint: `bulkhead plugin grant ${plugin.id} env:${name}`,
+        details: {
+          permission: "env",
+          target: name,
+          ...(place === null ? {} : { grant_file: place.file, grant_line: place.line }),
+        },
       },
-    });
+    );
   }
   return env;
 }
@@ -94,7 +106,9 @@ function invalid(request: unknown): BulkheadError {
   const problems = [...check.Errors(request)].slice(0, 10).map(({ path, message }) =>
     `${path.slice(1).replaceAll("/", ".") || "the request"}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
   );
-  return new BulkheadError("invalid_request", `The request is not valid: ${problems.join("; ")}.`, { details: { problems } });
+  return new BulkheadError("invalid_request", `The request is not valid: ${problems.join("; ")}.`, {
+    details: { problems },
+  });
 }
 
 function unsupported(field: string): BulkheadError {

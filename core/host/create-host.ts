@@ -59,7 +59,8 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     guarded,
     secretPaths: hidden,
     openSecrets: (permissions) => openSecrets(permissions, places),
-    grantPlace: (pluginId, permission) => manifest === undefined ? null : grantPlace(manifest, { pluginId, permission }),
+    grantPlace: (pluginId, permission) =>
+      manifest === undefined ? null : grantPlace(manifest, { pluginId, permission }),
     writeLog,
     ...(askGrant ? { askGrant } : {}),
   };
@@ -98,7 +99,10 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     close: () => closing ??= close(),
   };
 
-  async function start(request: SessionRequest, { adapter, signal, artifacts = "git" }: RunSessionOptions): Promise<Session> {
+  async function start(
+    request: SessionRequest,
+    { adapter, signal, artifacts = "git" }: RunSessionOptions,
+  ): Promise<Session> {
     refuseIfClosing();
     const service = serviceOf(adapter);
     const { limits } = service.plugin;
@@ -155,7 +159,12 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     const known = services.get(adapter);
     const plugin = registry.get(adapter);
     if (known && known.plugin === plugin) return known;
-    if (!plugin?.enabled) throw unknownAdapter(adapter, registry.list().filter(({ enabled }) => enabled).map(({ id }) => id));
+    if (!plugin?.enabled) {
+      throw unknownAdapter(
+        adapter,
+        registry.list().filter(({ enabled }) => enabled).map(({ id }) => id),
+      );
+    }
     const service = new ServedPlugin(plugin, { crashes, children });
     services.set(adapter, service);
     return service;
@@ -172,11 +181,17 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       { name: "writing the last events", act: () => log.settled(), ms: 2000 },
       { name: "closing the journal", act: closeJournal, ms: 3000 },
       { name: "stopping the bundler", act: stopBundler, ms: 1000 },
+      { name: "clearing the scratch folder", act: clearScratch, ms: 2000 },
       { name: "forgetting the programs", act: () => children.close(), ms: 500 },
       { name: "giving back the state folder", act: () => claim.release(), ms: 500 },
       { name: "removing the temporary folder", act: removeTemporary, ms: 1000 },
     ], (message) => writeLog({ level: "warn", message }));
     if (liveThreads() > 0) writeLog({ level: "warn", message: stuckThread });
+  }
+
+  /** Each session removes its own; what was written after its end, by an operation under way, goes here. */
+  function clearScratch(): Promise<void> {
+    return rm(join(claim.folder, "scratch"), { recursive: true, force: true });
   }
 
   async function closePools(): Promise<void> {

@@ -68,7 +68,9 @@ async function ask(
   clearTimeout(timer);
   place.release();
   await broker.close();
-  if ("error" in end) return { availability: "unrunnable", reason: redactor?.text(end.error.message) ?? end.error.message };
+  if ("error" in end) {
+    return { availability: "unrunnable", reason: redactor?.text(end.error.message) ?? end.error.message };
+  }
   if (check.Check(end.value)) return redactor?.value(end.value) ?? end.value;
   return { availability: "unrunnable", reason: "The adapter's isAvailable() gave no availability." };
 }

@@ -1,5 +1,5 @@
 import type { AgentConfig } from "../../plugin-sdk/context.ts";
-import { errorFromData, type ErrorData } from "../../plugin-sdk/errors.ts";
+import { type ErrorData, errorFromData } from "../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import { checksByType } from "../channel/checks-by-type.ts";
 import { isShallow } from "../channel/depth.ts";
@@ -230,7 +230,10 @@ export class Lane {
     for (const [sid, entry] of this.#entries) {
       entry.cpuMs += share;
       if (entry.cpuMs <= cpu_ms) continue;
-      this.#cancel(sid, { code: "limit_exceeded", message: `The session used more than ${cpu_ms} ms of processor time.` });
+      this.#cancel(sid, {
+        code: "limit_exceeded",
+        message: `The session used more than ${cpu_ms} ms of processor time.`,
+      });
       entry.cpuMs = -Infinity;
     }
   }
@@ -249,7 +252,10 @@ export class Lane {
     if (!this.alive) return;
     const { messages_per_second } = this.#options.limits;
     if (this.#rate.take(1, performance.now()) > 0) {
-      return this.kill("protocol_violation", `The plugin's worker sent more than ${messages_per_second} messages in a second.`);
+      return this.kill(
+        "protocol_violation",
+        `The plugin's worker sent more than ${messages_per_second} messages in a second.`,
+      );
     }
     let message: unknown;
     try {
@@ -290,7 +296,9 @@ export class Lane {
           const versions = `${message.protocol} and not ${protocolVersion}`;
           return this.kill("protocol_violation", `The plugin's worker speaks protocol ${versions}.`);
         }
-        if (!this.#fits(message)) return this.kill("protocol_violation", "The worker's first message is nested too deeply.");
+        if (!this.#fits(message)) {
+          return this.kill("protocol_violation", "The worker's first message is nested too deeply.");
+        }
         return this.#settleLoad(message.error);
       case "failed":
         return this.kill(message.error.code, message.error.message);
@@ -354,7 +362,9 @@ export class Lane {
     // The guest gives the adapter its teardown time three times over at most; a guest that is later is stuck.
     const ms = 3 * teardown_timeout_ms + agent_grace_ms + heartbeat_timeout_ms;
     setTimeout(() => {
-      if (this.#entries.has(sid)) this.kill("unresponsive", "The plugin's worker did not end a session it was told to end.");
+      if (this.#entries.has(sid)) {
+        this.kill("unresponsive", "The plugin's worker did not end a session it was told to end.");
+      }
     }, ms).unref?.();
   }
 
@@ -374,11 +384,15 @@ export class Lane {
   }
 
   #lostEnd(): { error: ErrorData; lost: LaneEnd } {
-    const lost: LaneEnd = this.#end ?? { reason: "closed", message: this.#killReason?.message ?? "The worker was stopped." };
+    const lost: LaneEnd = this.#end ??
+      { reason: "closed", message: this.#killReason?.message ?? "The worker was stopped." };
     if (this.#killReason) {
       const { code } = this.#killReason;
       return { error: this.#killReason, lost: { ...lost, reason: code === "out_of_memory" ? code : lost.reason } };
     }
-    return { error: { code: lost.reason === "out_of_memory" ? "out_of_memory" : "crash", message: lost.message }, lost };
+    return {
+      error: { code: lost.reason === "out_of_memory" ? "out_of_memory" : "crash", message: lost.message },
+      lost,
+    };
   }
 }

@@ -113,7 +113,10 @@ export class PluginPool {
     const { pluginId, limits } = this.#options;
     if (this.#closed) throw hostClosed();
     if (this.#waiting.length >= limits.queue) {
-      throw new BulkheadError("busy", `All workers of plugin "${pluginId}" are busy and ${limits.queue} sessions wait already.`);
+      throw new BulkheadError(
+        "busy",
+        `All workers of plugin "${pluginId}" are busy and ${limits.queue} sessions wait already.`,
+      );
     }
   }
 
@@ -289,9 +292,13 @@ export class PluginPool {
     const { pluginId, limits, osWalls } = this.#options;
     const required = osWallNames.find((name) => osWalls[name] === "required");
     if (required === undefined) return startThreadContainer(guestFile, limits);
-    throw new BulkheadError("unavailable", `Plugin "${pluginId}" requires the wall "${required}" and is to run in a thread.`, {
-      hint: `Set its isolation to process, or its os_walls.${required} to optional.`,
-    });
+    throw new BulkheadError(
+      "unavailable",
+      `Plugin "${pluginId}" requires the wall "${required}" and is to run in a thread.`,
+      {
+        hint: `Set its isolation to process, or its os_walls.${required} to optional.`,
+      },
+    );
   }
 
   /** Refuses all in line, or those of them that are meant. */

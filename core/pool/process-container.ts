@@ -56,7 +56,9 @@ export async function startProcessContainer(
   });
 
   // A process that ends closes the pipe a moment earlier; one that lives on without it serves nobody.
-  child.onClosed(() => startBackgroundTimer(() => condemn("exit", "The plugin's process closed its channel."), limits.warden_grace_ms));
+  child.onClosed(() =>
+    startBackgroundTimer(() => condemn("exit", "The plugin's process closed its channel."), limits.warden_grace_ms)
+  );
 
   const ended = child.exited.then(({ exit_code, signal }) => {
     const printed = child.printed();
@@ -72,7 +74,15 @@ export async function startProcessContainer(
     lanes.clear();
   });
 
-  return { openLane, pid: child.pid, ended, close, get condemned() { return verdict !== null; } };
+  return {
+    openLane,
+    pid: child.pid,
+    ended,
+    close,
+    get condemned() {
+      return verdict !== null;
+    },
+  };
 
   function openLane(): LaneTransport {
     const id = nextLane++;
@@ -94,8 +104,9 @@ export async function startProcessContainer(
 
   function post(frame: Uint8Array): void {
     // The pipe holds back nobody here: what is not taken would pile up in the host.
-    if (child.unread() > maxUnreadMessages * limits.message_bytes) condemn("error", "The plugin's process does not read.");
-    else child.write(frame);
+    if (child.unread() > maxUnreadMessages * limits.message_bytes) {
+      condemn("error", "The plugin's process does not read.");
+    } else child.write(frame);
   }
 
   function killLane(id: number, { why, gently }: { why: string; gently: boolean }): void {

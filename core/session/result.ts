@@ -1,4 +1,10 @@
-import { outcomeOf, type PermissionUses, type Provenance, type SessionResult, type UsageReport } from "../../plugin-sdk/result.ts";
+import {
+  outcomeOf,
+  type PermissionUses,
+  type Provenance,
+  type SessionResult,
+  type UsageReport,
+} from "../../plugin-sdk/result.ts";
 import type { ArtifactList } from "../git/artifacts.ts";
 import { sha256Hex } from "../runtime/hash.ts";
 import { isAbsolute, relative, sep } from "../runtime/paths.ts";
@@ -25,7 +31,8 @@ export interface ResultParts {
 }
 
 /** Whose result it is. */
-export interface ResultSubject extends Pick<SessionSetup, "sessionId" | "request" | "workdir" | "effective" | "hostVersion"> {
+export interface ResultSubject
+  extends Pick<SessionSetup, "sessionId" | "request" | "workdir" | "effective" | "hostVersion"> {
   plugin: { id: string; manifest: { version: string } };
 }
 

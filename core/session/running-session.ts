@@ -114,7 +114,9 @@ export class RunningSession {
     try {
       await this.#work(scratch, work);
     } catch (thrown) {
-      work.failure = thrown === this.#abort.signal.reason ? null : withAuthorPositions(toErrorData(thrown), work.script);
+      work.failure = thrown === this.#abort.signal.reason
+        ? null
+        : withAuthorPositions(toErrorData(thrown), work.script);
     }
     const result = await this.#finish(work);
     if (this.#usesScratch) await rm(scratch, { recursive: true, force: true }).catch(() => {});
@@ -138,7 +140,11 @@ export class RunningSession {
       if (artifacts === "git") {
         this.#usesScratch = true;
         await mkdir(scratch, { recursive: true });
-        work.snapshot = await takeSnapshot(workdir, { scratchDir: scratch, exclude: [stateDir, ...secretPaths], signal });
+        work.snapshot = await takeSnapshot(workdir, {
+          scratchDir: scratch,
+          exclude: [stateDir, ...secretPaths],
+          signal,
+        });
       }
     } catch (error) {
       placing.then((place) => place.release(), () => {});

@@ -37,7 +37,9 @@ export function reachVerdict({ stopped, failure, lastWord }: Evidence): Verdict 
 }
 
 function spokenError({ code, message }: ErrorEvent): Verdict {
-  if (code === "refused") return { stop_reason: "refused", error: { code: "fatal", message, details: { agent_code: code } } };
+  if (code === "refused") {
+    return { stop_reason: "refused", error: { code: "fatal", message, details: { agent_code: code } } };
+  }
   if (isErrorCode(code)) return { stop_reason: reasonFor(code), error: { code, message } };
   return { stop_reason: "fatal", error: { code: "fatal", message, details: { agent_code: code } } };
 }

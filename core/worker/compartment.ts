@@ -42,12 +42,16 @@ function evaluate(compartment: CompartmentShape, source: string): unknown {
     return compartment.evaluate(source);
   } catch (thrown) {
     const { message, details } = describeThrown(thrown, "load_failed");
-    throw new BulkheadError("load_failed", `The plugin's script failed while it was evaluated: ${message}`, { details });
+    throw new BulkheadError("load_failed", `The plugin's script failed while it was evaluated: ${message}`, {
+      details,
+    });
   }
 }
 
 function readDefault(exported: unknown): new () => AgentAdapter {
-  const value: unknown = typeof exported === "object" && exported !== null ? Reflect.get(exported, "default") : undefined;
+  const value: unknown = typeof exported === "object" && exported !== null
+    ? Reflect.get(exported, "default")
+    : undefined;
   if (isClass(value)) return value;
   throw new BulkheadError(
     "adapter_incomplete",

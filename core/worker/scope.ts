@@ -77,4 +77,7 @@ export class Scope {
 }
 
 /** Asks the broker for one operation. */
-export type ScopeCall = <Op extends OperationName>(op: Op, args: Operations[Op]["args"]) => Promise<Operations[Op]["value"]>;
+export type ScopeCall = <Op extends OperationName>(
+  op: Op,
+  args: Operations[Op]["args"],
+) => Promise<Operations[Op]["value"]>;

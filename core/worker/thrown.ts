@@ -41,7 +41,9 @@ function ownFrames(stack: string): string {
 
 function shown(thrown: unknown): string {
   if (typeof thrown === "string") return JSON.stringify(thrown.slice(0, maxMessage));
-  if (thrown === null || typeof thrown !== "object") return typeof thrown === "symbol" ? "a symbol" : String(thrown).slice(0, 200);
+  if (thrown === null || typeof thrown !== "object") {
+    return typeof thrown === "symbol" ? "a symbol" : String(thrown).slice(0, 200);
+  }
   return "an object that is not an Error";
 }
 

@@ -48,7 +48,10 @@ export interface RecordedRun {
 export type RecordedCall =
   | RecordedRun
   | { call: "fetch"; url: string; options: FetchOptions }
-  | { call: "fs.readText" | "fs.list" | "fs.stat" | "fs.remove" | "temp.read" | "env.get" | "secrets.use"; target: string }
+  | {
+    call: "fs.readText" | "fs.list" | "fs.stat" | "fs.remove" | "temp.read" | "env.get" | "secrets.use";
+    target: string;
+  }
   | { call: "kv.get" | "kv.delete" | "kv.list" | "permission" | "answer"; target: string }
   | { call: "fs.writeText" | "temp.write"; target: string; text: string }
   | { call: "kv.set"; target: string; value: unknown }

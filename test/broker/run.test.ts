@@ -346,8 +346,12 @@ describe("run's limits", () => {
 
   test("hold how many programs are started in a minute", async () => {
     const run = [{ binary: "true" }];
-    const { broker } = await makeBroker({ permissions: { run }, limits: { ...defaultLimits, child_starts_per_minute: 3 } });
-    const start = () => broker.call("run", { binary: "true", args: [], options: {} }) as Promise<{ process_id: number }>;
+    const { broker } = await makeBroker({
+      permissions: { run },
+      limits: { ...defaultLimits, child_starts_per_minute: 3 },
+    });
+    const start = () =>
+      broker.call("run", { binary: "true", args: [], options: {} }) as Promise<{ process_id: number }>;
     for (let count = 0; count < 3; count++) {
       await broker.call("process_wait", { process_id: (await start()).process_id });
     }

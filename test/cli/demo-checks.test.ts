@@ -11,7 +11,15 @@ const recorded: Envelope["event"] = { type: "progress", message: "recorded" };
 
 function session(adapter: string, from: number): Envelope[] {
   const events: Envelope["event"][] = [
-    { type: "session_started", adapter_id: adapter, workdir: "/w", task_id: null, labels: {}, requested: asked, effective: held },
+    {
+      type: "session_started",
+      adapter_id: adapter,
+      workdir: "/w",
+      task_id: null,
+      labels: {},
+      requested: asked,
+      effective: held,
+    },
     recorded,
     { type: "session_ended", result: fakeResult() },
   ];

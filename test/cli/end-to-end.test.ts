@@ -185,7 +185,11 @@ test("bulkhead plugin check loads a folder behind the walls and maps errors to t
     steps: [
       { step: "manifest", passed: true },
       { step: "bundle", passed: true },
-      { step: "load", passed: false, error: { code: "adapter_incomplete", message: expect.stringContaining("runSession") } },
+      {
+        step: "load",
+        passed: false,
+        error: { code: "adapter_incomplete", message: expect.stringContaining("runSession") },
+      },
     ],
   });
 });

@@ -216,7 +216,8 @@ describe.each(isolations)("interrupting a session in a %s", (isolation) => {
       await read;
     }
     for (const { events } of lives) expect(checkSession(events)).toEqual([]);
-    expect(await ownChildren()).toEqual([]);
+    // One that was killed is in the table for a moment more.
+    await until(async () => (await ownChildren()).length === 0);
     await made.host.close();
   });
 });

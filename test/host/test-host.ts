@@ -128,8 +128,18 @@ export async function leftovers(stateDir: string): Promise<string[]> {
   return all.filter((name) => /scratch.|lock$/.test(name)).sort();
 }
 
-/** Processes whose parent this process is, and that live. Empty where `/proc` is not there. */
+/** Processes whose parent this process is, and that live on for seconds. Empty where `/proc` is not there. */
 export async function ownChildren(): Promise<{ pid: number; command: string }[]> {
+  // One that was just killed is in the table for a moment more.
+  const end = performance.now() + 5000;
+  for (;;) {
+    const children = await listChildren();
+    if (children.length === 0 || performance.now() > end) return children;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function listChildren(): Promise<{ pid: number; command: string }[]> {
   const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
   const rows = await Promise.all(pids.map(async (pid) => {
     const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");

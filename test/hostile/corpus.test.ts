@@ -17,22 +17,25 @@ test("one host holds against the whole corpus, and a session beside it loses not
   expectNothingLeft(run);
 }, 10 * minutes);
 
-test("a host with trusted plugins in threads holds against every attack that a thread can stop", async () => {
-  const run = await runAttackProgram(["--isolation", "thread", "--parallel", "4"]);
-  tell("thread isolation", run);
+// On Deno no thread can be ended that does not end by itself, so what is left to try there says little.
+if (!("Deno" in globalThis)) {
+  test("a host with trusted plugins in threads holds against every attack that a thread can stop", async () => {
+    const run = await runAttackProgram(["--isolation", "thread", "--parallel", "4"]);
+    tell("thread isolation", run);
 
-  expect(fallen(run)).toEqual([]);
-  expect(run.reports).toHaveLength(attackCases.length);
-  const skipped = run.reports.filter(({ outcome }) => outcome.startsWith("skipped"));
-  console.info(
-    [...new Set(skipped.map(({ outcome }) => outcome))].map((reason) => {
-      return `${reason} (${skipped.filter(({ outcome }) => outcome === reason).map(nameOf).join(", ")})`;
-    }).join("\n"),
-  );
-  expect(skipped.length).toBeLessThan(attackCases.length / 2);
-  expect(run.summary?.canary).toMatchObject({ lost: 0, duplicated: 0, disordered: 0 });
-  expectNothingLeft(run);
-}, 10 * minutes);
+    expect(fallen(run)).toEqual([]);
+    expect(run.reports).toHaveLength(attackCases.length);
+    const skipped = run.reports.filter(({ outcome }) => outcome.startsWith("skipped"));
+    console.info(
+      [...new Set(skipped.map(({ outcome }) => outcome))].map((reason) => {
+        return `${reason} (${skipped.filter(({ outcome }) => outcome === reason).map(nameOf).join(", ")})`;
+      }).join("\n"),
+    );
+    expect(skipped.length).toBeLessThan(attackCases.length / 2);
+    expect(run.summary?.canary).toMatchObject({ lost: 0, duplicated: 0, disordered: 0 });
+    expectNothingLeft(run);
+  }, 10 * minutes);
+}
 
 function nameOf({ id, name }: { id: string; name: string }): string {
   return `${id} ${name}`;

@@ -27,7 +27,7 @@ export const quick: Partial<Limits> = {
   heartbeat_timeout_ms: 2000,
   teardown_timeout_ms: 100,
   agent_grace_ms: 100,
-  warden_grace_ms: 500,
+  warden_grace_ms: 3000,
   restart_backoff_ms: 10,
   quarantine_crashes: 100,
   heap_mb: 48,

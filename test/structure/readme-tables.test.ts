@@ -29,14 +29,20 @@ describe("tables of README.md", () => {
   });
 
   test("limits are those of the code, with their defaults", () => {
-    const written = rows.filter(([name]) => Object.hasOwn(defaultLimits, bare(name))).map(([name, value]) => [name, value]);
-    const expected = Object.entries(defaultLimits).map(([name, value]) => [`\`${name}\``, value.toLocaleString("en-US")]);
+    const written = rows.filter(([name]) => Object.hasOwn(defaultLimits, bare(name))).map((
+      [name, value],
+    ) => [name, value]);
+    const expected = Object.entries(defaultLimits).map((
+      [name, value],
+    ) => [`\`${name}\``, value.toLocaleString("en-US")]);
     expect(written).toEqual(expected);
   });
 
   test("events are those of the code, with their neutral kinds", () => {
     const known = new Set<string>(adapterEventTypes);
-    const written = rows.filter((row) => row.length === 3 && known.has(bare(row[0]))).map(([name, kind]) => [name, kind]);
+    const written = rows.filter((row) => row.length === 3 && known.has(bare(row[0]))).map((
+      [name, kind],
+    ) => [name, kind]);
     expect(written).toEqual(adapterEventTypes.map((type) => [`\`${type}\``, neutralKinds[type] ?? ""]));
   });
 
@@ -51,7 +57,9 @@ describe("tables of README.md", () => {
   });
 
   test("stop reasons are those of the code, under their outcome", () => {
-    const written = rows.filter(([name]) => Object.hasOwn(stopReasons, bare(name))).map(([name, reasons]) => [name, reasons]);
+    const written = rows.filter(([name]) => Object.hasOwn(stopReasons, bare(name))).map((
+      [name, reasons],
+    ) => [name, reasons]);
     const expected = Object.entries(stopReasons).map(([outcome, reasons]) => [
       `\`${outcome}\``,
       reasons.map((reason) => `\`${reason}\``).join(", "),

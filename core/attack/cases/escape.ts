@@ -175,11 +175,13 @@ export const escapeCases: readonly AttackCase[] = [
       const made = attempt(() => caught.constructor.constructor("return typeof process + typeof Deno")());
       if (made !== undefined && made !== "undefinedundefined") ${breach("made")}
     }`,
+    notInThread:
+      "The engine prints its own complaints of a full stack on its process's standard error: in a thread, the host's.",
     expected: {
       kind: "any",
       of: [{ kind: "harmless" }, { kind: "error", codes: ["limit_exceeded", "fatal"] }, {
         kind: "killed",
-        codes: ["out_of_memory", "unresponsive"],
+        codes: ["out_of_memory", "unresponsive", "crash"],
       }],
     },
     withinMs: 25_000,

@@ -16,7 +16,9 @@ export async function pluginList(call: Invocation): Promise<number> {
   const problems = opened.host.registry.problems();
   const quarantined = new Map((await opened.host.quarantined()).map((record) => [record.plugin_id, record]));
   if (call.json) {
-    for (const plugin of plugins) await terminal.stdout.write(`${JSON.stringify(listed(plugin, quarantined.get(plugin.id)))}\n`);
+    for (const plugin of plugins) {
+      await terminal.stdout.write(`${JSON.stringify(listed(plugin, quarantined.get(plugin.id)))}\n`);
+    }
     for (const { id, folder, error } of problems) {
       await terminal.stdout.write(`${JSON.stringify({ id, folder, enabled: false, error: error.toJSON() })}\n`);
     }
@@ -50,7 +52,19 @@ function listed(
   quarantine: CrashRecord | undefined,
 ): Record<string, unknown> {
   const { name, version, description, adapter_type } = manifest;
-  return { id, name, version, description, adapter_type, folder, origin, enabled, trusted, isolation, quarantine: quarantine ?? null };
+  return {
+    id,
+    name,
+    version,
+    description,
+    adapter_type,
+    folder,
+    origin,
+    enabled,
+    trusted,
+    isolation,
+    quarantine: quarantine ?? null,
+  };
 }
 
 function stateOf({ enabled }: Plugin, quarantined: boolean): Cell {

@@ -42,6 +42,9 @@ export const definePlugin: DefineCommand = (command, bind) => {
   command.command("release")
     .description("lift a plugin's quarantine and forget its crashes")
     .argument("<id>", "id of a plugin")
-    .addHelpText("after", examples(["bulkhead plugin release my-agent", "lets it run again after it crashed too often"]))
+    .addHelpText(
+      "after",
+      examples(["bulkhead plugin release my-agent", "lets it run again after it crashed too often"]),
+    )
     .action(bind(pluginRelease));
 };

@@ -11,8 +11,8 @@ export const defineSchema: DefineCommand = (command, bind) => {
     .addHelpText(
       "after",
       examples(
-        ["bulkhead schema plugin > plugin.schema.json", "then \"# yaml-language-server: $schema=./plugin.schema.json\""],
-        ["bulkhead schema host > bulkhead.schema.json", "what \"bulkhead init\" writes beside bulkhead.yaml"],
+        ["bulkhead schema plugin > plugin.schema.json", 'then "# yaml-language-server: $schema=./plugin.schema.json"'],
+        ["bulkhead schema host > bulkhead.schema.json", 'what "bulkhead init" writes beside bulkhead.yaml'],
       ),
     )
     .action(bind(schema));

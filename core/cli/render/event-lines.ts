@@ -76,9 +76,9 @@ function hostEventLines(
     case "session_started":
       return [line("dim", `● started in ${event.workdir}`)];
     case "queued":
-      return event.retry_in_ms === undefined
-        ? [line("dim", `… waiting for a slot, position ${event.position}`)]
-        : [line("yellow", `… waiting for a worker after crashes, position ${event.position}${retry(event.retry_in_ms)}`)];
+      return event.retry_in_ms === undefined ? [line("dim", `… waiting for a slot, position ${event.position}`)] : [
+        line("yellow", `… waiting for a worker after crashes, position ${event.position}${retry(event.retry_in_ms)}`),
+      ];
     case "attempt_started":
       return event.attempt === 1 ? [] : [line("dim", `↻ attempt ${event.attempt}`)];
     case "attempt_failed":

@@ -5,5 +5,7 @@ import { safeLine } from "./agent-text.ts";
 export function stackLines(error: ErrorData | undefined): string[] {
   const stack = error?.details?.["stack"];
   if (typeof stack !== "string") return [];
-  return stack.split("\n").map((line) => line.trim()).filter((line) => line.startsWith("at ")).slice(0, 8).map(safeLine);
+  return stack.split("\n").map((line) => line.trim()).filter((line) => line.startsWith("at ")).slice(0, 8).map(
+    safeLine,
+  );
 }

@@ -6,7 +6,14 @@ export function consoleEndowment(scope: Scope): Record<string, unknown> {
     scope.log(level, args.map(asText).join(" "));
   };
   return {
-    console: { debug: at("debug"), log: at("info"), info: at("info"), warn: at("warn"), error: at("error"), trace: at("debug") },
+    console: {
+      debug: at("debug"),
+      log: at("info"),
+      info: at("info"),
+      warn: at("warn"),
+      error: at("error"),
+      trace: at("debug"),
+    },
   };
 }
 

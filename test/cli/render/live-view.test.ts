@@ -29,7 +29,15 @@ const out = (data: string): Envelope["event"] => ({ type: "output", stream: "std
 
 test("LiveView shows events as lines behind the adapter's name", async () => {
   const text = await show(envelopesOf([
-    { type: "session_started", adapter_id: "alpha", workdir: "/w", task_id: null, labels: {}, requested: asked, effective: held },
+    {
+      type: "session_started",
+      adapter_id: "alpha",
+      workdir: "/w",
+      task_id: null,
+      labels: {},
+      requested: asked,
+      effective: held,
+    },
     { type: "agent_info", model: "model-x", tools: ["a", "b"], agent_session_id: "native-1" },
     { type: "thinking", content: "Let me " },
     { type: "thinking", content: "see." },

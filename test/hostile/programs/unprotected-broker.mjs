@@ -48,7 +48,8 @@ const fs = {
 
 async function request_(url, init = {}) {
   const { hostname, protocol } = new URL(url);
-  const near = /^(127\.|localhost$|localhost\.$|\[::|0\.0\.0\.0$|.*\.localhost$)/.test(hostname) || protocol === "data:";
+  const near = /^(127\.|localhost$|localhost\.$|\[::|0\.0\.0\.0$|.*\.localhost$)/.test(hostname) ||
+    protocol === "data:";
   if (!near) throw new Error("This control asks nobody else.");
   const response = await orHung(fetch(url, init));
   if (response === "hung") return { text: () => "hung", body: [] };
@@ -76,7 +77,10 @@ function run(binary, args, options = {}) {
   const exit = new Promise((done) => child.on("close", done));
   return new Promise((done, fail) => {
     child.on("error", fail);
-    child.on("spawn", () => done({ stdout: child.stdout.setEncoding("utf8"), stderr: child.stderr, exit, kill: () => child.kill() }));
+    child.on(
+      "spawn",
+      () => done({ stdout: child.stdout.setEncoding("utf8"), stderr: child.stderr, exit, kill: () => child.kill() }),
+    );
   });
 }
 
@@ -93,7 +97,7 @@ const ctx = {
   env: { get: (name) => Promise.resolve(process.env[name] ?? request.env?.[name]) },
   kv: {
     get: (key) => Promise.resolve(stored[key]),
-    set: (key, value) => Promise.resolve((stored[key] = value)),
+    set: (key, value) => Promise.resolve(stored[key] = value),
     list: (prefix) => Promise.resolve(Object.keys(stored).filter((key) => key.startsWith(prefix))),
   },
   log,
