@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 // @ts-expect-error the shim's own checks, which it does not export
+// deno-lint-ignore house/ts-imports -- the library does not export what it refuses scripts by
 import { mandatoryTransforms, rejectSomeDirectEvalExpressions } from "../../node_modules/ses/src/transforms.js";
 import { applyEdits, beforeEdits, mendForCompartment } from "../../core/registry/ses-source.ts";
 

@@ -289,7 +289,7 @@ export const networkCases: readonly AttackCase[] = [
     attack: "Takes in a compressed bomb, an endless body and a claim of a huge one.",
     limits: { response_bytes: 256 * 1024, timeout_ms: 15_000 },
     stage: () =>
-      serveGranted(({ path }) => {
+      serveGranted(({ path }): LoopbackAnswer => {
         if (path === "/zip") return { headers: { "content-encoding": "gzip" }, body: zipBomb(64) };
         if (path === "/endless") return { body: endless("x".repeat(16_384)) };
         if (path === "/unknown") return { headers: { "content-encoding": "zstd" }, body: "x" };
