@@ -93,5 +93,9 @@ export interface AttackReport {
   outcome: string;
   /** Why it did not pass. */
   problem?: string;
+  /** It got what it wanted: no machine is too busy to be blamed for that. */
+  through?: true;
+  /** What it failed by beside others, when it was run again alone. */
+  first_problem?: string;
   duration_ms: number;
 }

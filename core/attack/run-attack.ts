@@ -64,9 +64,10 @@ export async function runAttack(
     await writePackage(place.package, stage.permissions ? { ...attack, permissions: stage.permissions } : attack);
     const seen = await attempt(host, attack, { place, stage, isolation });
     const duration_ms = Math.round(performance.now() - started);
-    const problem = await problemWith(attack, { seen, stage, duration_ms });
-    const outcome = textOf(seen.outcome);
-    return { id, name, passed: problem === null, outcome, ...(problem === null ? {} : { problem }), duration_ms };
+    const gain = await gainOf(seen, stage);
+    const problem = gain ?? problemWith(attack, { seen, duration_ms });
+    const report = { id, name, passed: problem === null, outcome: textOf(seen.outcome), duration_ms };
+    return problem === null ? report : { ...report, problem, ...(gain === null ? {} : { through: true as const }) };
   } finally {
     await stage.close?.();
     await host.registry.remove(pluginIdOf(attack));
@@ -153,13 +154,14 @@ function outcomeOf(result: SessionResult, events: readonly Envelope[]): Seen["ou
   return { kind: killed ? "killed" : "error", codes: [error.code] };
 }
 
-async function problemWith(
-  attack: AttackCase,
-  { seen, stage, duration_ms }: { seen: Seen; stage: AttackStage; duration_ms: number },
-): Promise<string | null> {
+/** What the attack got that it must not get; null when it got nothing. */
+async function gainOf(seen: Seen, stage: AttackStage): Promise<string | null> {
   if (seen.text.includes(breach)) return `It got through: ${seen.text.slice(seen.text.indexOf(breach)).slice(0, 300)}`;
-  const reached = await stage.reached?.() ?? null;
-  if (reached !== null) return reached;
+  return await stage.reached?.() ?? null;
+}
+
+/** How the outcome differs from the right one; null when it does not. */
+function problemWith(attack: AttackCase, { seen, duration_ms }: { seen: Seen; duration_ms: number }): string | null {
   if (!fits(seen.outcome, attack.expected)) {
     const why = "codes" in seen.outcome ? ` ${seen.result?.error?.message ?? seen.text.slice(0, 300)}` : "";
     return `Expected ${textOf(attack.expected)}, found ${textOf(seen.outcome)}.${why}`;

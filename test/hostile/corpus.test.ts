@@ -59,6 +59,8 @@ function expectNothingLeft({ exitCode, complaints, lingeredMs, files, processes 
 }
 
 function tell(isolation: string, { reports, summary, lingeredMs }: AttackRun): void {
+  const alone = reports.filter(({ first_problem }) => first_problem !== undefined);
+  for (const report of alone) console.info(`${nameOf(report)} was run again alone: ${report.first_problem}`);
   const slowest = [...reports].sort((a, b) => b.duration_ms - a.duration_ms).slice(0, 5);
   console.info(
     `${isolation}: ${JSON.stringify(summary)}; ended ${lingeredMs} ms after its last word; slowest: ` +

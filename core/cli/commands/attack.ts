@@ -79,10 +79,18 @@ function listLine({ id, name, attack }: AttackCase): string {
   return `${id.padEnd(4)} ${name.padEnd(28)} ${attack}\n`;
 }
 
-function reportLine({ id, name, passed, outcome, problem, duration_ms }: AttackReport, paint: Paint): string {
+function reportLine(
+  { id, name, passed, outcome, problem, first_problem, duration_ms }: AttackReport,
+  paint: Paint,
+): string {
   const skipped = outcome.startsWith("skipped");
   const mark = skipped ? paint("yellow", "SKIP") : passed ? paint("green", "HELD") : paint("red", "FELL");
   const line = ` ${mark}  ${id.padEnd(4)} ${name.padEnd(28)} ${outcome} ${paint("dim", `${duration_ms} ms`)}\n`;
+  if (problem === undefined && first_problem !== undefined) {
+    return `${line}       ${
+      paint("dim", `held alone; beside others: ${safeText(first_problem).replaceAll("\n", " ")}`)
+    }\n`;
+  }
   return problem === undefined ? line : `${line}       ${safeText(problem).replaceAll("\n", " ")}\n`;
 }
 
