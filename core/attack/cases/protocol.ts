@@ -171,6 +171,7 @@ export const protocolCases: readonly AttackCase[] = [
     const wide = { type: "unparsed", data: {} };
     for (let i = 0; i < 1e6; i++) wide.data["k" + i] = 0;
     yield wide;`,
+    notInThread: "A table of keys grows in one step of the engine: where there is no room it ends the whole process.",
     ...anyEnd,
   },
   {
