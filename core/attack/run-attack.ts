@@ -82,9 +82,17 @@ export function whySkipped(attack: AttackCase, isolation: Isolation): string | n
   if (isolation === "process") return null;
   if (typeof notInThread === "string") return notInThread;
   if (notInThread?.runtime === runtimeName) return notInThread.reason;
-  return runtimeName === "deno" && mayKill(expected)
-    ? "Deno says that a thread was terminated while it runs on; only its process can be ended."
+  if (runtimeName === "deno" && mayKill(expected)) {
+    return "Deno says that a thread was terminated while it runs on; only its process can be ended.";
+  }
+  return mayExhaust(expected)
+    ? "Where a heap runs out it is chance whether the engine ends the thread or the whole process."
     : null;
+}
+
+function mayExhaust(expected: Expectation): boolean {
+  if (expected.kind === "any") return expected.of.some(mayExhaust);
+  return "codes" in expected && expected.codes.includes("out_of_memory");
 }
 
 function mayKill(expected: Expectation): boolean {
