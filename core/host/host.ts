@@ -54,7 +54,7 @@ export interface Session extends AsyncIterable<Envelope> {
   readonly result: Promise<SessionResult>;
   /** Stops the session gracefully; resolves when it has ended. */
   interrupt(): Promise<SessionResult>;
-  /** Answers a permission request or question; false when it was answered already or is unknown. */
+  /** Answers a permission request or question; false when it is unknown, answered already, or does not offer the choice. */
   answer(requestId: string, choice: string): boolean;
 }
 

@@ -2,6 +2,8 @@ import type { PermissionRequestEvent } from "../../plugin-sdk/events.ts";
 import type { Approval } from "../../plugin-sdk/request.ts";
 
 interface OpenRequest {
+  /** Ids of the answers there are; null for a question, whose answer is free. */
+  offered: readonly string[] | null;
   answer: Promise<string | null>;
   settle(choice: string | null): void;
 }
@@ -11,11 +13,17 @@ export class OpenRequests {
   readonly #open = new Map<string, OpenRequest>();
   readonly #answered = new Map<string, Promise<string | null>>();
 
-  /** A request was asked and is in the log. */
-  add(requestId: string): void {
+  /** A request was asked and is in the log. `offered` are the ids to choose from; absent: any text. */
+  add(requestId: string, offered: readonly string[] | null = null): void {
     let settle!: (choice: string | null) => void;
     const answer = new Promise<string | null>((resolve) => (settle = resolve));
-    this.#open.set(requestId, { answer, settle });
+    this.#open.set(requestId, { offered, answer, settle });
+  }
+
+  /** True for an open request that can be answered so. */
+  takes(requestId: string, choice: string): boolean {
+    const request = this.#open.get(requestId);
+    return request !== undefined && (request.offered === null || request.offered.includes(choice));
   }
 
   /** Answers a request; false when it is not open. */

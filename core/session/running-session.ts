@@ -85,9 +85,9 @@ export class RunningSession {
     this.#entry?.cancel(error);
   }
 
-  /** Answers a permission request or question; false when that one is not open. */
+  /** Answers a permission request or question; false when that one is not open or does not offer the choice. */
   answer(requestId: string, choice: string, by: "client" | "policy" = "client"): boolean {
-    if (!this.#rules.resolve(requestId)) return false;
+    if (!this.#requests.takes(requestId, choice) || !this.#rules.resolve(requestId)) return false;
     this.#host({ type: "permission_resolved", request_id: requestId, choice, by });
     this.#requests.settle(requestId, choice);
     return true;
@@ -288,7 +288,7 @@ export class RunningSession {
       case "question":
         return this.#requests.add(event.request_id);
       case "permission_request": {
-        this.#requests.add(event.request_id);
+        this.#requests.add(event.request_id, event.options.map(({ id }) => id));
         const choice = policyAnswer(event, this.#setup.request.approval);
         if (choice !== null) this.answer(event.request_id, choice, "policy");
         return;

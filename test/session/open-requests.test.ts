@@ -18,6 +18,22 @@ describe("OpenRequests", () => {
     expect(await requests.wait("r")).toBeNull();
   });
 
+  test("takes() knows only what is open and, where there are choices, only those", () => {
+    const requests = new OpenRequests();
+    requests.add("choice", ["yes", "no"]);
+    requests.add("free");
+    expect(["yes", "no", "", "YES"].map((choice) => requests.takes("choice", choice))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+    expect(requests.takes("free", "anything")).toBe(true);
+    expect(requests.takes("unknown", "yes")).toBe(false);
+    requests.settle("choice", "yes");
+    expect(requests.takes("choice", "yes")).toBe(false);
+  });
+
   test("close() answers all that is open with null", async () => {
     const requests = new OpenRequests();
     for (const id of ["a", "b"]) requests.add(id);
