@@ -1,3 +1,4 @@
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { type LoopbackAnswer, type LoopbackRequest, startLoopback, zipBomb } from "../../runtime/loopback-server.ts";
 import type { AttackCase, AttackStage } from "../attack-case.ts";
@@ -349,14 +350,7 @@ export const networkCases: readonly AttackCase[] = [
       grant,
       stage: () =>
         serveVictim(({ port }) => ({
-          permissions: {
-            net: [`127.0.0.1:${port}`],
-            read: ["workdir"],
-            write: ["workdir"],
-            env: ["HOME"],
-            run: [{ binary: "true" }],
-            kv: true,
-          },
+          permissions: everything(port),
           grant,
         })),
       tries: useOfAll,
@@ -369,14 +363,7 @@ export const networkCases: readonly AttackCase[] = [
     request: { permissions: { net: [], read: [], write: [], env: [], run: [], kv: false } },
     stage: () =>
       serveVictim(({ port }) => ({
-        permissions: {
-          net: [`127.0.0.1:${port}`],
-          read: ["workdir"],
-          write: ["workdir"],
-          env: ["HOME"],
-          run: [{ binary: "true" }],
-          kv: true,
-        },
+        permissions: everything(port),
       })),
     tries: useOfAll,
   }),
@@ -437,4 +424,16 @@ async function* drip(ms: number): AsyncGenerator<string> {
     yield ".";
     await new Promise((resolve) => setTimeout(resolve, ms));
   }
+}
+
+/** A manifest's request for one of each kind. */
+function everything(port: number): Permissions {
+  return {
+    net: [`127.0.0.1:${port}`],
+    read: ["workdir"],
+    write: ["workdir"],
+    env: ["HOME"],
+    run: [{ binary: "true" }],
+    kv: true,
+  };
 }
