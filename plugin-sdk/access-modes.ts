@@ -18,8 +18,8 @@ export interface Pricing {
 }
 
 interface AccessModeBase {
-  /** 1 is tried first; ties keep the listed order. */
-  priority: number;
+  /** 1 is tried first; ties keep the listed order. Absent: after those that have one, subscription, api, local. */
+  priority?: number;
   enabled: boolean;
 }
 
@@ -51,10 +51,11 @@ export interface LocalAccess extends AccessModeBase {
 /** How an agent may be reached and who pays. */
 export type AccessMode = SubscriptionAccess | ApiAccess | LocalAccess;
 
-/** State of an access mode now. `current` is counted by the host and kept over restarts. */
+/** State of an access mode now. */
 export interface AccessModeStatus {
   type: AccessMode["type"];
   status: "available" | "rate_limited" | "unavailable";
+  /** In the last 24 hours, counted by the host and kept over restarts. */
   current: { requests: number; tokens: number };
   limits: RateLimits;
   /** RFC 3339, UTC. */
@@ -76,7 +77,7 @@ const pricing = Type.Object({
   output_per_1k_tokens: price,
   currency: Type.String({ minLength: 3, maxLength: 3 }),
 }, closed);
-const base = { priority: Type.Integer({ minimum: 1 }), enabled: Type.Boolean() };
+const base = { priority: Type.Optional(Type.Integer({ minimum: 1 })), enabled: Type.Boolean() };
 const text = Type.String({ minLength: 1, maxLength: 256 });
 
 /** Checks {@link AccessMode}. */

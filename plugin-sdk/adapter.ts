@@ -4,6 +4,8 @@ import type { AgentCapabilities } from "./capabilities.ts";
 import type { AdapterContext, AgentConfig } from "./context.ts";
 import { BulkheadError, InvalidModelError } from "./errors.ts";
 import type { AdapterEvent } from "./events.ts";
+import { healthOf } from "./health-of.ts";
+import { orderAccessModes } from "./order-access-modes.ts";
 import { RateLimitDetector } from "./rate-limit.ts";
 import type { SessionRequest } from "./request.ts";
 
@@ -63,8 +65,7 @@ export abstract class AgentAdapter {
 
   /** The first enabled access mode by priority; its counters are the host's. */
   getAccessMode(): AccessModeStatus | null {
-    const modes = this.accessModes.filter((mode) => mode.enabled).sort((a, b) => a.priority - b.priority);
-    const mode = modes[0];
+    const mode = orderAccessModes(this.accessModes)[0];
     if (!mode) return null;
     return {
       type: mode.type,
@@ -80,21 +81,7 @@ export abstract class AgentAdapter {
   async healthCheck(ctx: AdapterContext): Promise<HealthStatus> {
     const started = Date.now();
     const report = await this.isAvailable(ctx);
-    const found = report.availability !== "missing" && report.availability !== "unrunnable";
-    const limited = report.availability === "rate_limited" || report.availability === "quota_exhausted";
-    const healthy = report.availability === "available";
-    const authenticated = healthy || limited;
-    return {
-      status: healthy ? "healthy" : limited ? "degraded" : "unhealthy",
-      latency_ms: Date.now() - started,
-      last_check: new Date().toISOString(),
-      ...(healthy ? {} : { error: report.reason }),
-      details: {
-        binary_found: found,
-        authenticated,
-        ...(report.version === undefined ? {} : { binary_version: report.version }),
-      },
-    };
+    return healthOf(report, { latency_ms: Date.now() - started, last_check: new Date().toISOString() });
   }
 
   /** What the agent can do. */
@@ -130,6 +117,8 @@ export interface AdapterDefinition {
   access_modes?: AccessMode[];
   runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents;
   isAvailable?(ctx: AdapterContext): Promise<AvailabilityReport>;
+  getAccessMode?(): AccessModeStatus | null;
+  healthCheck?(ctx: AdapterContext): Promise<HealthStatus>;
   initialize?(config: AgentConfig): Promise<void> | void;
   shutdown?(): Promise<void> | void;
   interrupt?(): Promise<void> | void;

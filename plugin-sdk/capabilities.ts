@@ -1,6 +1,19 @@
 import { Type } from "@sinclair/typebox";
 import { closed, exactly, type SchemaOf } from "./schema.ts";
 
+/** Capabilities that an agent has or has not. */
+export const capabilityFlags = [
+  "code_generation",
+  "code_review",
+  "refactoring",
+  "testing",
+  "documentation",
+  "debugging",
+  "multi_file",
+  "project_context",
+  "web_search",
+] as const;
+
 /** What an agent can do; used to route sessions. Never confuse it with a permission. */
 export interface AgentCapabilities {
   code_generation?: boolean;

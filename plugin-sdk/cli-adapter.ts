@@ -29,7 +29,8 @@ export abstract class CliAdapter extends AgentAdapter {
   static override readonly requiredMembers: readonly string[] = [...requiredMembers, ...requiredCliMembers];
 
   #config: AgentConfig | null = null;
-  readonly #running = new Set<RunningProcess>();
+  /** What runs, and what stops it once it is being stopped. */
+  readonly #running = new Map<RunningProcess, Promise<void> | null>();
 
   /** The program's name or path, for `ctx.run`; null where there is none for this platform. */
   abstract findBinary(ctx: AdapterContext): Promise<string | null> | string | null;
@@ -70,6 +71,14 @@ export abstract class CliAdapter extends AgentAdapter {
     );
   }
 
+  /**
+   * Stops a program whose session is interrupted or past its deadline; called once for each. Override it for a program
+   * that can be asked first, and be quick: what is left after the host's `teardown_timeout_ms` is killed.
+   */
+  stopProcess(child: RunningProcess): Promise<void> {
+    return child.kill();
+  }
+
   /** What the program's exit means where it gave no last word. */
   meaningOfExit(exit: ProcessExit): ExitMeaning {
     return exit.exit_code === 0 ? "completed" : "fatal";
@@ -104,7 +113,7 @@ export abstract class CliAdapter extends AgentAdapter {
   }
 
   override async interrupt(): Promise<void> {
-    await Promise.all([...this.#running].map((child) => child.kill()));
+    await Promise.all([...this.#running.keys()].map((child) => this.#stop(child)));
   }
 
   override async *runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents {
@@ -112,14 +121,15 @@ export abstract class CliAdapter extends AgentAdapter {
     await this.setup(request, ctx);
     const command = await this.buildCommand(request, ctx);
     const child = await startCommand(command, ctx);
-    this.#running.add(child);
+    this.#running.set(child, null);
     const kill = (): void => void child.kill().catch(() => {});
-    ctx.signal.addEventListener("abort", kill);
+    const stop = (): void => void this.#stop(child).catch(() => {});
+    ctx.signal.addEventListener("abort", stop);
     const ending = new CliEnding(this.getRateLimitDetector());
     let exit: ProcessExit | null = null;
     try {
       if (ctx.signal.aborted) kill();
-      if (command.stdin !== undefined) void feedStdin(child, command.stdin);
+      if (command.stdin !== undefined) void feedStdin(child, command.stdin, command);
       for await (const events of this.streamProcess(child, ctx)) {
         const alreadySettling = ending.hasLastWord;
         const passed = ending.take(events);
@@ -131,9 +141,15 @@ export abstract class CliAdapter extends AgentAdapter {
       yield await this.#end(ending, { exit, ctx });
     } finally {
       if (!exit) kill();
-      ctx.signal.removeEventListener("abort", kill);
+      ctx.signal.removeEventListener("abort", stop);
       this.#running.delete(child);
     }
+  }
+
+  #stop(child: RunningProcess): Promise<void> {
+    const stopping = this.#running.get(child) ?? this.stopProcess(child).catch(() => child.kill());
+    this.#running.set(child, stopping);
+    return stopping;
   }
 
   async #end(ending: CliEnding, how: { exit: ProcessExit; ctx: AdapterContext }): Promise<AdapterEvent[]> {

@@ -11,6 +11,8 @@ export interface CliCommand {
   cwd?: string;
   /** Text for standard input, which is closed after it. Absent: standard input is closed from the start. */
   stdin?: string;
+  /** Leaves standard input open after that text, for an adapter that answers its program while it runs, and closes it. */
+  keep_stdin_open?: boolean;
 }
 
 /** What a short program said, and how it ended. */
@@ -35,13 +37,18 @@ export function startCommand(command: CliCommand, ctx: AdapterContext): Promise<
 }
 
 /**
- * Writes the text to standard input and closes it. Run it beside reading: a program may print before it has read
- * all. Never rejects, because a program need not read its input: how it ends says whether that was an error.
+ * Writes the text to standard input and closes it, unless it is to stay open. Run it beside reading: a program may
+ * print before it has read all. Never rejects, because a program need not read its input: how it ends says whether that
+ * was an error.
  */
-export async function feedStdin(child: RunningProcess, text: string): Promise<void> {
+export async function feedStdin(
+  child: RunningProcess,
+  text: string,
+  options: Pick<CliCommand, "keep_stdin_open"> = {},
+): Promise<void> {
   try {
     for (const part of splitText(text, writeLength)) await child.stdin.write(part);
-    await child.stdin.close();
+    if (!options.keep_stdin_open) await child.stdin.close();
   } catch {
     // The program has closed its input or is gone.
   }

@@ -74,6 +74,8 @@ export interface FileInfo {
 export interface FileAccess {
   readText(path: string): Promise<string>;
   writeText(path: string, text: string): Promise<void>;
+  /** Writes a file that is no text: its bytes in base64, with padding. */
+  writeBase64(path: string, base64: string): Promise<void>;
   list(path: string): Promise<string[]>;
   stat(path: string): Promise<FileInfo>;
   remove(path: string): Promise<void>;

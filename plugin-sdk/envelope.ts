@@ -1,3 +1,4 @@
+import type { AccessMode } from "./access-modes.ts";
 import type { ErrorData } from "./errors.ts";
 import type { AdapterEvent } from "./events.ts";
 import type { SessionRequest } from "./request.ts";
@@ -13,6 +14,10 @@ export interface SessionStartedEvent {
   /** As in the result, so that nothing of it is lost with the host. */
   requested: SessionRequest;
   effective: SessionResult["effective"];
+  /** Ids of the adapters that may run it, in the order in which they are tried. */
+  candidates: string[];
+  /** Adapters that were thought of and cannot run it, with the reason. */
+  passed_over: { adapter_id: string; reason: string }[];
 }
 /** The session waits for a slot; `position` 1 is next. */
 export interface QueuedEvent {
@@ -26,6 +31,8 @@ export interface AttemptStartedEvent {
   type: "attempt_started";
   attempt: number;
   adapter_id: string;
+  /** How it reaches its agent; absent where the adapter lists no access modes. */
+  access_mode?: AccessMode["type"];
 }
 /** A try failed. */
 export interface AttemptFailedEvent {
@@ -91,6 +98,8 @@ export interface ArtifactsEvent {
   type: "artifacts";
   artifacts: Artifact[] | null;
   reason?: string;
+  /** Sessions that were active in the same files meanwhile: git cannot tell whose change it is. */
+  shared_with?: string[];
 }
 /** Events that are no longer held. */
 export interface GapEvent {

@@ -85,6 +85,8 @@ export interface PermissionRequestEvent {
   request_id: string;
   tool: string;
   title: string;
+  /** Family of the tool, where the agent or its adapter knows it; approval policies go by it. */
+  kind?: ToolKind;
   call_id?: string;
   input?: unknown;
   options: PermissionOption[];
@@ -242,6 +244,7 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
     request_id: id,
     tool: id,
     title: label,
+    kind: Type.Optional(kind),
     call_id: Type.Optional(id),
     input: Type.Optional(Type.Unknown()),
     options: Type.Array(

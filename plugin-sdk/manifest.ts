@@ -72,6 +72,25 @@ export interface CliTool {
   exit_codes?: Record<string, ExitMeaning>;
 }
 
+/** Fields of a request that an adapter can hand to its agent. */
+export const acceptedFields = [
+  "model",
+  "allowed_tools",
+  "max_turns",
+  "system_prompt",
+  "continue_from",
+  "mcp_servers",
+] as const;
+
+/** A field of a request that an adapter hands to its agent. */
+export type AcceptedField = (typeof acceptedFields)[number];
+
+/** What an adapter can tell of its agent while a session runs. */
+export const reportedFacts = ["tokens", "cost", "turns", "tool_calls", "permissions"] as const;
+
+/** Something an adapter tells while a session runs; `permissions` are its agent's requests. */
+export type ReportedFact = (typeof reportedFacts)[number];
+
 /** A plugin's manifest, `plugin.yaml`. Either `entry` or `cli` is there, never both. */
 export interface Manifest {
   manifest: 1;
@@ -89,6 +108,17 @@ export interface Manifest {
   /** A module inside the package whose default export turns a line of output into events. */
   normaliser?: string;
   capabilities: AgentCapabilities;
+  /**
+   * Fields of a request that it hands to its agent. A request that sets another one of them is refused as
+   * `unenforceable`, but for the system prompt, which then stands in front of the prompt. Of a tool without code
+   * `model` follows from its template.
+   */
+  accepts?: AcceptedField[];
+  /**
+   * What it tells while a session runs: only what is told can be limited. Of a tool without code it follows from
+   * its mapping rules.
+   */
+  reports?: ReportedFact[];
   access_modes?: AccessMode[];
   models?: string[];
   permissions?: Permissions;
@@ -184,6 +214,8 @@ export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
     cli: Type.Optional(cli),
     normaliser: Type.Optional(text),
     capabilities: agentCapabilitiesSchema,
+    accepts: Type.Optional(Type.Array(Type.Union(acceptedFields.map((one) => Type.Literal(one))), { maxItems: 16 })),
+    reports: Type.Optional(Type.Array(Type.Union(reportedFacts.map((one) => Type.Literal(one))), { maxItems: 16 })),
     access_modes: Type.Optional(Type.Array(accessModeSchema, { maxItems: 16 })),
     models: Type.Optional(Type.Array(text, { maxItems: 256 })),
     permissions: Type.Optional(permissionsSchema),

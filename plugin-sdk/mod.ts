@@ -26,6 +26,7 @@ export {
   matchesArguments,
   parseArgumentPattern,
 } from "./argument-pattern.ts";
+export type { AgentReport } from "./agent-report.ts";
 export {
   availabilities,
   type Availability,
@@ -34,7 +35,7 @@ export {
   type HealthStatus,
   healthStatusSchema,
 } from "./availability.ts";
-export { type AgentCapabilities, agentCapabilitiesSchema } from "./capabilities.ts";
+export { type AgentCapabilities, agentCapabilitiesSchema, capabilityFlags } from "./capabilities.ts";
 export { CliAdapter, type ParsedLine, requiredCliMembers } from "./cli-adapter.ts";
 export type { AuthStatus } from "./cli-availability.ts";
 export { type CliCommand, type CollectedOutput, collectOutput, feedStdin, startCommand } from "./cli-command.ts";
@@ -122,6 +123,7 @@ export {
   type UnparsedEvent,
   type UsageEvent,
 } from "./events.ts";
+export { healthOf } from "./health-of.ts";
 export { checkMappingRules, mapJson, mapJsonLine, readPath } from "./jsonl-mapping.ts";
 export { splitLines, type SplitLinesOptions } from "./lines.ts";
 export { manifestJsonSchema } from "./manifest-json-schema.ts";
@@ -139,6 +141,7 @@ export {
 } from "./manifest.ts";
 export { mergeStreams } from "./merge-streams.ts";
 export { type NeutralKind, neutralKind, neutralKind as normalise, neutralKinds } from "./normalise.ts";
+export { compareAccessModes, orderAccessModes } from "./order-access-modes.ts";
 export {
   type PermissionLimits,
   type Permissions,
@@ -167,3 +170,4 @@ export {
 } from "./result.ts";
 export type { SchemaOf } from "./schema.ts";
 export { type ToolKind, toolKinds } from "./tool-kinds.ts";
+export { SseReader } from "./sse-reader.ts";

@@ -5,7 +5,8 @@ import { closed, exactly, type SchemaOf } from "./schema.ts";
 export interface RunPermission {
   /**
    * Name looked up on the host's PATH, an absolute path, a path inside the plugin's folder (`./tool`),
-   * or `@runtime`: the Node or Deno that runs the host.
+   * or `@runtime`: the Node or Deno that runs the host. A name or absolute path is pinned to the file that is found when
+   * it is granted, or first used.
    */
   binary: string;
   /**

@@ -5,6 +5,9 @@ import { closed, exactly, type SchemaOf } from "./schema.ts";
 /** How tool use is answered when nobody is asked: see the session engine. */
 export type Approval = "ask" | "reads" | "edits" | "all" | "deny";
 
+/** How one tool's requests are answered, whatever the approval says. */
+export type ToolApproval = "allow" | "ask" | "deny";
+
 /** Ceilings that end a session with that reason. */
 export interface Budget {
   cost?: number;
@@ -42,7 +45,18 @@ export interface SessionRequest {
   /** Narrows the effective permissions. Absent: no narrowing; an empty list: none of that kind. */
   permissions?: Permissions;
   approval?: Approval;
+  /** Tool name, in which `*` stands for anything → how its requests are answered; the first that fits counts. */
+  tool_approvals?: Record<string, ToolApproval>;
+  /** How long a permission request or question waits for a client; 0 says that nobody is there. */
+  answer_timeout_ms?: number;
   budget?: Budget;
+  /** Runs also where the adapter cannot hold a limit that is set here; the result names those it did not hold. */
+  best_effort?: boolean;
+  /**
+   * Adds instructions, the signal of completion and the scratchpad to the prompt. Absent: only for a request with
+   * a role or an iteration.
+   */
+  enhance?: boolean;
   /** Names of MCP servers that the operator registered. */
   mcp_servers?: string[];
   workspace?: "inplace" | "worktree";
@@ -86,6 +100,14 @@ export const sessionRequestSchema: SchemaOf<SessionRequest> = exactly<SessionReq
         Type.Literal("deny"),
       ]),
     ),
+    tool_approvals: Type.Optional(Type.Record(
+      Type.String({ minLength: 1, maxLength: 256 }),
+      Type.Union([Type.Literal("allow"), Type.Literal("ask"), Type.Literal("deny")]),
+      { maxProperties: 256 },
+    )),
+    answer_timeout_ms: Type.Optional(Type.Integer({ minimum: 0 })),
+    best_effort: Type.Optional(Type.Boolean()),
+    enhance: Type.Optional(Type.Boolean()),
     budget: Type.Optional(Type.Object({
       cost: Type.Optional(Type.Number({ minimum: 0 })),
       tokens: Type.Optional(count),

@@ -1,7 +1,8 @@
 import type { ErrorData } from "./errors.ts";
 import type { AdapterEvent } from "./events.ts";
 import type { Permissions } from "./permissions.ts";
-import type { SessionRequest } from "./request.ts";
+import type { AccessMode } from "./access-modes.ts";
+import type { Approval, Budget, SessionRequest } from "./request.ts";
 
 /** How a session ended, coarsely. */
 export type Outcome = "completed" | "blocked" | "error";
@@ -42,11 +43,18 @@ export interface UsageReport {
   tokens_in: number | null;
   tokens_out: number | null;
   tokens_cached: number | null;
+  /** Rounded to nine places. Null also where agents reported amounts in several currencies. */
   cost: number | null;
+  /** ISO 4217; null without a cost, and for what is free under a plan or on one's own machine. */
   currency: string | null;
   model: string | null;
   duration_ms: number;
-  /** `reported` by the agent, `estimated` by the host, or `unknown`. */
+  /**
+   * What the figures cover: the whole `session`, as the agent says, or only the `turns` that it reported, which need not
+   * be all; null when nothing is known. A session of several attempts is whole when each of them is.
+   */
+  scope: "session" | "turns" | null;
+  /** `reported` by the agent, `estimated` where the host put in the cost from the access mode's prices, or `unknown`. */
   basis: "reported" | "estimated" | "unknown";
 }
 
@@ -74,7 +82,10 @@ export interface Provenance {
   host_version: string;
   runtime: string;
   model: string | null;
+  /** Of the prompt as it was requested. */
   prompt_sha256: string;
+  /** Of the prompt as the adapter got it, with all that the host added; null if it never got that far. */
+  sent_prompt_sha256: string | null;
   git_base: string | null;
   git_head: string | null;
 }
@@ -85,7 +96,34 @@ export interface AttemptReport {
   adapter_id: string;
   started_at: string;
   duration_ms: number;
+  /** Wait before it, since the attempt before. */
+  waited_ms?: number;
   error?: ErrorData;
+}
+
+/** One adapter that took over from another. */
+export interface Substitution {
+  from: string;
+  to: string;
+  reason: string;
+}
+
+/** What a session really ran with, beside what was requested. */
+export interface EffectiveSettings {
+  permissions: Permissions;
+  model: string | null;
+  timeout_ms: number;
+  idle_timeout_ms: number;
+  /** Null: the agent's default. */
+  allowed_tools: string[] | null;
+  max_turns: number | null;
+  approval: Approval;
+  budget: Budget | null;
+  /** Where it worked: in the folder that was asked for, or in a worktree of its own. */
+  workspace: "inplace" | "worktree";
+  access_mode: AccessMode["type"] | null;
+  /** Fields of the request that the adapter cannot hold its agent to; only with `best_effort`. */
+  unenforced: string[];
 }
 
 /** How often a session used what it may, and asked for what it may not; each use counts, also those no event tells of. */
@@ -116,6 +154,11 @@ export interface SessionResult {
    */
   artifacts: Artifact[] | null;
   artifacts_reason?: string;
+  /**
+   * Sessions that were active in the same folder, or in one that overlaps, meanwhile: some of the changes may be theirs.
+   * Absent: there was none in this host.
+   */
+  artifacts_shared_with?: string[];
   /** Paths the agent claims to have changed and git does not show. */
   claimed_only: string[];
   /** 0 to 1, or null where the agent does not rate itself; 0 on error. */
@@ -123,8 +166,10 @@ export interface SessionResult {
   metadata: { tool_version: string | null; permissions: PermissionUses; [key: string]: unknown };
   provenance: Provenance;
   requested: SessionRequest;
-  effective: { permissions: Permissions; model: string | null; timeout_ms: number; idle_timeout_ms: number };
+  effective: EffectiveSettings;
   iterations: number;
   attempts: AttemptReport[];
+  /** In their order; empty when the first adapter did it. */
+  substitutions: Substitution[];
   error?: ErrorData;
 }

@@ -35,6 +35,7 @@ function manifestText(attack: AttackCase): string {
       adapter_type: "tool",
       entry: "./mod.js",
       capabilities: {},
+      reports: ["permissions"],
       ...(attack.permissions ? { permissions: attack.permissions } : {}),
       config: { type: "object", properties: { stage: { type: "string", max_length: 4096 } } },
     },

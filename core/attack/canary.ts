@@ -41,7 +41,10 @@ export async function startCanary(
   };
   await writePackage(folder, attack);
   const plugin = await host.registry.register(folder, {});
-  const session = await host.runSession({ workdir, prompt: "sing" }, { adapter: plugin.id, artifacts: "none" });
+  const session = await host.runSession({ workdir, prompt: "sing", retry: "never" }, {
+    adapter: plugin.id,
+    artifacts: "none",
+  });
   const seen: { envelope: Envelope; arrivedAt: number }[] = [];
   const reading = (async () => {
     for await (const envelope of session) seen.push({ envelope, arrivedAt: Date.now() });

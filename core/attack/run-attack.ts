@@ -123,7 +123,7 @@ async function attempt(
     const params = stage.params ? { params: { stage: JSON.stringify(stage.params) } } : {};
     const start = (request: AttackCase["request"]) =>
       host.runSession(
-        { workdir: place.workdir, prompt: "go", ...params, ...request },
+        { workdir: place.workdir, prompt: "go", retry: "never", ...params, ...request },
         { adapter: plugin.id, artifacts: "none" },
       );
     if (attack.before) await (await start(attack.before)).result;

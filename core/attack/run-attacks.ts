@@ -66,7 +66,7 @@ export async function runAttacks(
 }
 
 async function residentBytes(): Promise<number> {
-  // The runtime gives freed pages back a moment later.
-  if (collectGarbage()) await new Promise((resolve) => setTimeout(resolve, 500));
+  // The runtime gives freed pages back a moment later, and makes its young space smaller only when it has been idle.
+  for (let time = 0; time < 5 && collectGarbage(); time++) await new Promise((resolve) => setTimeout(resolve, 300));
   return ownUsage().rss_bytes;
 }

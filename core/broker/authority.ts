@@ -16,9 +16,14 @@ export interface Demand {
   exactly?: string;
   /** One sentence: why it is denied, if that is not just a missing grant. */
   because?: string;
+  /** Facts for the error's details. */
+  details?: Record<string, string>;
   grantedBy(permissions: Permissions): boolean;
 }
 
+const outOfReach =
+  "it is not granted, and a grant alone would not do: the plugin's manifest does not ask for it, or the " +
+  "request or a denial of the operator takes it away";
 const maxEvents = 10_000;
 const maxDenialsOfOneKind = 10;
 const maxShownLength = 1024;
@@ -76,7 +81,9 @@ export class Authority {
     const grant_command = grantCommand(pluginId, permission, { target });
     const place = this.#placeOf(permission);
     this.#report(permission, subject, { decision: "denied", grant_command, ...place });
-    const because = demand.because ?? "it is not granted";
+    const { ceiling } = this.#options;
+    const outside = ceiling !== undefined && demand.because === undefined && !demand.grantedBy(ceiling);
+    const because = demand.because ?? (outside ? outOfReach : "it is not granted");
     const message = `Plugin "${pluginId}" may not use ${permission} "${
       cleanLine(subject, maxShownLength)
     }": ${because}.`;
@@ -88,20 +95,26 @@ export class Authority {
           target: cleanLine(target, maxShownLength),
           grant_command,
           ...place,
+          ...demand.details,
         },
       }),
     );
   }
 
   /**
-   * Reports what no grant opens and gives the error to throw; `grantable` is for what a grant written by hand would open.
+   * Reports what no grant opens and gives the error to throw; `grantable` is for what a grant written by hand would open,
+   * `at` for one that stands under another permission.
    */
   forbid(
     permission: Demand["permission"],
     subject: string,
-    { because, grantable = false }: { because: string; grantable?: boolean },
+    { because, grantable = false, at = permission }: {
+      because: string;
+      grantable?: boolean;
+      at?: Demand["permission"];
+    },
   ): BulkheadError {
-    const place = grantable ? this.#placeOf(permission) : {};
+    const place = grantable ? this.#placeOf(at) : {};
     this.#report(permission, subject, { decision: "denied", ...place });
     const { pluginId } = this.#options;
     const shown = cleanLine(subject, maxShownLength);
@@ -109,7 +122,7 @@ export class Authority {
       new BulkheadError(
         "permission_denied",
         `Plugin "${pluginId}" may not use ${permission} "${shown}": ${because}.`,
-        { details: { permission, target: shown, ...place } },
+        { details: { permission, target: shown, ...place, ...(grantable ? {} : { grantable }) } },
       ),
     );
   }

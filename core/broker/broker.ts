@@ -1,4 +1,5 @@
-import { Value } from "@sinclair/typebox/value";
+import { Errors } from "@sinclair/typebox/errors";
+import { Check } from "@sinclair/typebox/value";
 import { BulkheadError, errorFromData } from "../../plugin-sdk/errors.ts";
 import type { PermissionUses } from "../../plugin-sdk/result.ts";
 import type { OperationName } from "../channel/operations.ts";
@@ -63,7 +64,7 @@ class Broker implements SessionBroker {
       authority,
       secrets: new SessionSecrets({ options, authority }),
       streams,
-      processes: new SessionProcesses({ options, streams }),
+      processes: new SessionProcesses({ options, streams, authority }),
       log: new LogGate(options),
       signal: this.#ending.signal,
       onDisk: (act) =>
@@ -134,7 +135,7 @@ class Broker implements SessionBroker {
     if (found === undefined) {
       throw new BulkheadError("invalid_request", `Cannot do "${shown(name)}": the broker has no such operation.`);
     }
-    const fault = Value.Check(found.args, args) ? undefined : Value.Errors(found.args, args).First();
+    const fault = Check(found.args, args) ? undefined : Errors(found.args, args).First();
     if (fault !== undefined) {
       const path = cleanLine(fault.path, 256);
       const message = `Cannot do "${name}": its argument "${path}" is wrong: ${fault.message}.`;

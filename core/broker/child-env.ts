@@ -14,6 +14,16 @@ export interface ChildEnvOptions {
   adapterEnv: Readonly<Record<string, string>>;
   workdir: string;
   tempDir: string;
+  /** Makes the error for a name that may not be set. */
+  refuse(name: string, refusal: EnvRefusal): Error;
+}
+
+/** Why a variable may not be set. */
+export interface EnvRefusal {
+  /** Half a sentence. */
+  because: string;
+  /** Whether a grant would allow it. */
+  grantable: boolean;
 }
 
 /** A child's environment and, apart, those values in it that were granted by name: they may be secret. */
@@ -26,12 +36,12 @@ export interface ChildEnv {
  * Builds a child's environment from nothing: a few plain names of the host, then the names that the permission grants,
  * each from the request, else the adapter, else the host.
  *
- * @throws {BulkheadError} `permission_denied` for a name that is not granted or may never be set, `invalid_request`
+ * @throws {BulkheadError} `invalid_request`, and what `refuse` makes for a name that is not granted or may never be set
  */
 export function buildChildEnv(options: ChildEnvOptions): ChildEnv {
   const { permission, requestEnv, adapterEnv } = options;
   const names = permission.env ?? [];
-  for (const [name, value] of Object.entries(adapterEnv)) checkSet(name, value, permission);
+  for (const [name, value] of Object.entries(adapterEnv)) checkSet(name, value, options);
   const granted = names.flatMap((name) => {
     const value = valueOf(name, [requestEnv, adapterEnv]);
     return value === undefined ? [] : [{ name, value }];
@@ -64,22 +74,16 @@ function valueOf(name: string, [request, adapter]: [ChildEnvOptions["requestEnv"
   return hostEnv(name);
 }
 
-function checkSet(name: string, value: string, permission: RunPermission): void {
+function checkSet(name: string, value: string, { permission, refuse }: ChildEnvOptions): void {
+  const { binary, env } = permission;
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || value.includes("\0")) {
-    const message = `Cannot set an environment variable for "${permission.binary}": its name or value is not one.`;
+    const message = `Cannot set an environment variable for "${binary}": its name or value is not one.`;
     throw new BulkheadError("invalid_request", message);
   }
   if (isLoaderName(name)) {
-    throw new BulkheadError(
-      "permission_denied",
-      `Cannot set "${name}" for "${permission.binary}": programs load code by it, so an adapter may never set it.`,
-      { details: { permission: "env", target: name } },
-    );
+    const because = `programs such as "${binary}" load code by it, so an adapter may never set it`;
+    throw refuse(name, { because, grantable: false });
   }
-  if (permission.env?.includes(name)) return;
-  throw new BulkheadError(
-    "permission_denied",
-    `Cannot set "${name}" for "${permission.binary}": the run permission does not name it under "env".`,
-    { details: { permission: "env", target: name } },
-  );
+  if (env?.includes(name)) return;
+  throw refuse(name, { because: `the run permission of "${binary}" does not name it under "env"`, grantable: true });
 }

@@ -1,5 +1,6 @@
 import type { RunPermission } from "../../plugin-sdk/permissions.ts";
 import { readdir } from "../runtime/files.ts";
+import { keyPlaces } from "../runtime/key-places.ts";
 import { containAgent } from "../runtime/os-walls/contain-agent.ts";
 import type { Command } from "../runtime/os-walls/os-wall.ts";
 import { join } from "../runtime/paths.ts";
@@ -15,14 +16,14 @@ export async function containRun(
   { permission, options, real }: { permission: RunPermission; options: SessionBrokerOptions; real: string },
 ): Promise<Command & { contained: boolean }> {
   if (permission.contain === undefined && permission.contain_net !== true) return { ...command, contained: false };
-  const { workdir, pluginDir, tempDir, protectedPaths = [], sealedPaths = [] } = options;
+  const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = options;
   const home = hostEnv("HOME");
   const keys = home === undefined || home === "" ? [] : [...keyPlaces, ...await browsers(home)];
   const contained = await containAgent(command, {
     writable: [workdir],
     tmp: tempDir,
     hidden: [...protectedPaths, ...keys.map((place) => join(home ?? "", place))],
-    shown: [...sealedPaths, pluginDir, real],
+    shown: [...sealedPaths, pluginDir, real, ...(workspaceDir === undefined ? [] : [workspaceDir])],
     network: permission.contain_net !== true,
   });
   return { ...contained, contained: true };
@@ -33,36 +34,3 @@ async function browsers(home: string): Promise<string[]> {
   const settings = await readdir(join(home, ".config")).catch(() => []);
   return settings.filter((name) => /chrom|brave|vivaldi|opera|edge/i.test(name)).map((name) => join(".config", name));
 }
-
-/** Where people keep keys, tokens and what they typed, below their home. */
-const keyPlaces: readonly string[] = [
-  ".age",
-  ".aws",
-  ".azure",
-  ".bash_history",
-  ".cargo/credentials",
-  ".cargo/credentials.toml",
-  ".config/gcloud",
-  ".config/gh",
-  ".config/git/credentials",
-  ".config/op",
-  ".config/rclone",
-  ".config/sops",
-  ".docker",
-  ".gem/credentials",
-  ".git-credentials",
-  ".gnupg",
-  ".kube",
-  ".local/share/keyrings",
-  ".m2/settings.xml",
-  ".mozilla",
-  ".netrc",
-  ".npmrc",
-  ".password-store",
-  ".pgpass",
-  ".pypirc",
-  ".ssh",
-  ".terraform.d/credentials.tfrc.json",
-  ".vault-token",
-  ".zsh_history",
-];

@@ -45,7 +45,7 @@ export function readContained(realPath: string, { maxBytes }: { maxBytes: number
       // A second name may be a link, made by someone else, to what this folder was never meant to hold.
       if (info.nlink > 1 && info.uid !== userId()) {
         throw new BulkheadError("permission_denied", `Cannot read "${realPath}": it is another user's linked file.`, {
-          details: { permission: "read", target: realPath },
+          details: { permission: "read", target: realPath, grantable: false },
         });
       }
       if (info.size > maxBytes) throw tooLarge(realPath, maxBytes);
@@ -60,8 +60,12 @@ export function readContained(realPath: string, { maxBytes }: { maxBytes: number
  * Replaces or makes a file in one step: readers see the old text or the new, never a part.
  * @throws {BulkheadError} `not_found` (the folder), `too_large`, `io_error`, `permission_denied` (hard links)
  */
-export function writeContained(realPath: string, text: string, { maxBytes }: { maxBytes: number }): Promise<void> {
-  const bytes = new TextEncoder().encode(text);
+export function writeContained(
+  realPath: string,
+  content: string | Uint8Array,
+  { maxBytes }: { maxBytes: number },
+): Promise<void> {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   if (bytes.byteLength > maxBytes) return Promise.reject(tooLarge(realPath, maxBytes));
   return inFolder(dirname(realPath), async ({ base }) => {
     const target = `${base}/${basename(realPath)}`;
@@ -69,7 +73,7 @@ export function writeContained(realPath: string, text: string, { maxBytes }: { m
     if (old !== null && !old.isFile()) throw notRegular(realPath);
     if (old !== null && old.nlink > 1) {
       throw new BulkheadError("permission_denied", `Cannot write "${realPath}": the file has more than one name.`, {
-        details: { permission: "write", target: realPath },
+        details: { permission: "write", target: realPath, grantable: false },
       });
     }
     const draft = `${base}/.bulkhead-${randomId()}.tmp`;

@@ -5,6 +5,7 @@ import { closed, exactly } from "../../plugin-sdk/schema.ts";
 import { lstat, mkdir, rm } from "../runtime/files.ts";
 import { basename, dirname, join } from "../runtime/paths.ts";
 import { listFolder, rmdir } from "../runtime/pinned-folder.ts";
+import { bytesOfBase64 } from "../runtime/text-or-base64.ts";
 import { absolutePath, isInside, locate } from "./contain-path.ts";
 import { inFolder, readContained, writeContained } from "./contained-file.ts";
 import { forbiddenBecause } from "./forbidden-paths.ts";
@@ -25,20 +26,33 @@ export const fileOperations: readonly Operation[] = [
   }),
   operation("fs_write_text", {
     args: exactly<{ path: string; text: string }>()(Type.Object({ path, text: Type.String() }, closed)),
-    async perform(scope, args) {
-      const place = await open(scope, { path: args.path, access: "write", followLast: true });
-      return scope.onDisk(async () => {
-        await makeFolders(place, scope.signal);
-        scope.signal.throwIfAborted();
-        await writeContained(place.path, args.text, { maxBytes: maxFileBytes(scope) });
-        return null;
-      });
+    perform: (scope, args) => write(scope, { path: args.path, content: args.text }),
+  }),
+  operation("fs_write_base64", {
+    args: exactly<{ path: string; base64: string }>()(Type.Object({ path, base64: Type.String() }, closed)),
+    perform(scope, args) {
+      const content = bytesOfBase64(args.base64);
+      if (content === null) throw new BulkheadError("invalid_request", "Cannot write the file: it is not base64.");
+      return write(scope, { path: args.path, content });
     },
   }),
   operation("fs_list", { args: onePath, perform: list }),
   operation("fs_stat", { args: onePath, perform: stat }),
   operation("fs_remove", { args: onePath, perform: remove }),
 ];
+
+async function write(
+  scope: BrokerScope,
+  { path, content }: { path: string; content: string | Uint8Array },
+): Promise<null> {
+  const place = await open(scope, { path, access: "write", followLast: true });
+  return scope.onDisk(async () => {
+    await makeFolders(place, scope.signal);
+    scope.signal.throwIfAborted();
+    await writeContained(place.path, content, { maxBytes: maxFileBytes(scope) });
+    return null;
+  });
+}
 
 /** Bytes of one file: the smaller of the host's and the permission's limit. */
 export function maxFileBytes({ options }: BrokerScope): number {
@@ -65,8 +79,9 @@ async function open(
   ]);
   const holding = (list: GrantedRoot[]) => list.find((root) => isInside(root.path, real.path));
   const root = holding(roots)?.path ?? holding(reachable)?.path ?? rootPathFor(real.path, options);
-  const { dataDir, protectedPaths = [], sealedPaths = [], autoexecNames = [] } = options;
-  const because = forbiddenBecause(real.path, { access, root, dataDir, protectedPaths, sealedPaths, autoexecNames });
+  const { dataDir, workspaceDir, protectedPaths = [], sealedPaths = [], autoexecNames = [] } = options;
+  const places = { dataDir, workspaceDir, protectedPaths, sealedPaths, autoexecNames };
+  const because = forbiddenBecause(real.path, { access, root, ...places });
   if (because !== null) throw authority.forbid(access, real.path, { because });
   await authority.demand({
     permission: access,

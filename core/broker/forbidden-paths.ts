@@ -12,6 +12,8 @@ export interface ForbiddenOptions {
   sealedPaths: readonly string[];
   /** The plugin's data folder: open although it is in a protected place. */
   dataDir: string;
+  /** Top of the session's own worktree: open although it is in a protected place. */
+  workspaceDir?: string | undefined;
   /** Names beside the built-in ones. */
   autoexecNames: readonly string[];
 }
@@ -24,7 +26,9 @@ export function forbiddenBecause(path: string, options: ForbiddenOptions): strin
   if (pseudoRoots.some((root) => isInside(root, path))) return "it is in a pseudo file system";
   if (isKvFile(path, options.dataDir)) return "it is the key-value store's own file";
   const isProtected = options.protectedPaths.some((root) => isInside(root, path));
-  if (isProtected && !isInside(options.dataDir, path)) return "it belongs to the host";
+  const { dataDir, workspaceDir } = options;
+  const isOwn = isInside(dataDir, path) || (workspaceDir !== undefined && isInside(workspaceDir, path));
+  if (isProtected && !isOwn) return "it belongs to the host";
   if (options.access === "write") {
     if (options.sealedPaths.some((root) => isInside(root, path))) return "it belongs to a plugin's package";
     const below = relative(options.root, path).split(/[\\/]/);

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
+import { Check } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../plugin-sdk/schema.ts";
 import { mkdir } from "../runtime/files.ts";
@@ -97,7 +97,7 @@ async function readText(dataDir: string): Promise<string | null> {
 function parse(text: string): { entries: [string, unknown][] } | null {
   try {
     const value: unknown = JSON.parse(text);
-    return Value.Check(fileSchema, value) ? value : null;
+    return Check(fileSchema, value) ? value : null;
   } catch {
     return null;
   }

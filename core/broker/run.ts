@@ -7,12 +7,12 @@ import type { Operations } from "../channel/operations.ts";
 import { redact, type Secret } from "../log/redact.ts";
 import { mkdir, realpath } from "../runtime/files.ts";
 import { resolve } from "../runtime/paths.ts";
-import { buildChildEnv } from "./child-env.ts";
+import { buildChildEnv, type EnvRefusal } from "./child-env.ts";
 import { containRun } from "./contain-run.ts";
 import { isInside } from "./contain-path.ts";
 import { grantedRoots } from "./granted-roots.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
-import { resolveBinary } from "./resolve-binary.ts";
+import { resolveBinary, type ResolvedBinary } from "./resolve-binary.ts";
 
 type RunArgs = Operations["run"]["args"];
 
@@ -71,16 +71,16 @@ export const runOperations: readonly Operation[] = [
 ];
 
 async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Promise<Operations["run"]["value"]> {
-  const { workdir, pluginDir, tempDir, requestEnv } = scope.options;
+  const { workdir, tempDir, requestEnv } = scope.options;
   if ([binary, ...args].some((text) => text.includes("\0"))) {
     throw new BulkheadError("invalid_request", "Cannot run a program: an argument holds a NUL character.");
   }
   const permission = await demandRun(scope, { binary, args });
-  const writable = (await grantedRoots(scope.options.permissions.write, scope.options)).map(({ path }) => path);
-  const { file, real, prefix } = await resolveBinary(binary, { workdir, pluginDir, writable });
+  const { file, real, prefix } = await findProgram(scope, binary);
   const cwd = await containCwd(scope, options.cwd);
   const adapterEnv = await scope.secrets.fillEnv(options.env ?? {});
-  const { env, granted } = buildChildEnv({ permission, requestEnv, adapterEnv, workdir, tempDir });
+  const refuse = (name: string, refusal: EnvRefusal) => scope.authority.forbid("env", name, { ...refusal, at: "run" });
+  const { env, granted } = buildChildEnv({ permission, requestEnv, adapterEnv, workdir, tempDir, refuse });
   await mkdir(tempDir, { recursive: true, mode: 0o700 });
   const allArgs = [...prefix, ...args];
   const plain = { file, args: allArgs, cwd, env };
@@ -90,6 +90,27 @@ async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Prom
     ...command,
     argv: [real, ...allArgs.map((text) => shownArgument(text, granted))],
     stdin: options.stdin ?? "closed",
+  });
+}
+
+/** The program, as it is pinned; nothing that the session could have put there itself. */
+async function findProgram({ options, authority }: BrokerScope, binary: string): Promise<ResolvedBinary> {
+  const { workdir, pluginDir, dataDir, tempDir, pins, writeLog } = options;
+  const roots = await grantedRoots(options.permissions.write, options);
+  return await resolveBinary(binary, {
+    workdir,
+    pluginDir,
+    writable: [workdir, dataDir, tempDir, ...roots.map(({ path }) => path)],
+    pins,
+    refuse({ because, change }) {
+      if (change === null) return authority.forbid("run", binary, { because });
+      const details = { pinned: change.pin.real, found: change.now.real };
+      return authority.deny({ permission: "run", target: binary, because, details, grantedBy: () => false });
+    },
+    onUpgrade({ from, to }) {
+      const message = `Program "${binary}" is a newer version now: ${to.real} instead of ${from.real}.`;
+      writeLog({ level: "info", message, fields: null });
+    },
   });
 }
 

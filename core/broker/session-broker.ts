@@ -4,6 +4,7 @@ import type { PermissionUses } from "../../plugin-sdk/result.ts";
 import type { Limits } from "../config/limits.ts";
 import type { ChildLedger } from "../runtime/child-ledger.ts";
 import type { Redactor } from "../log/redact.ts";
+import type { BinaryPins } from "./binary-pins.ts";
 
 /** A permission that was asked for and is not granted. */
 export interface MissingGrant {
@@ -41,7 +42,11 @@ export interface SessionBrokerOptions {
   redactor?: Redactor | null;
   /** Where in the host manifest a grant of this kind stands or would stand; null when there is no such file. */
   grantPlace?(permission: MissingGrant["permission"]): GrantPlace | null;
+  /** Where the plugin's programs are pinned; absent: each is looked for when it is started. */
+  pins?: BinaryPins | undefined;
   limits: Limits;
+  /** The highest process id that the session's stream has already; default: none. */
+  lastProcessId?: number;
   /** Takes the host events that the broker makes. */
   emit(event: HostEvent): void;
   /** Asks a person for a missing grant; absent when nobody can be asked. */
@@ -51,7 +56,9 @@ export interface SessionBrokerOptions {
    * Absent: a person may allow anything, but each time only exactly what was asked for.
    */
   ceiling?: Permissions;
-  /** Real absolute paths that no permission opens: the host's own state. The data folder inside stays open. */
+  /** Top of the session's own worktree, which lies in the host's state; absent when it works in place. Real and absolute. */
+  workspaceDir?: string | undefined;
+  /** Real absolute paths that no permission opens: the host's own state. Data folder and worktree inside stay open. */
   protectedPaths?: readonly string[];
   /** Real absolute paths that are never written: the packages of plugins. */
   sealedPaths?: readonly string[];

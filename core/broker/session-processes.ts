@@ -2,6 +2,8 @@ import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { type ChildProcess, type ExitStatus, spawnChild } from "../runtime/child-process.ts";
 import { randomId } from "../runtime/hash.ts";
 import { killTrees, type TreeRoot } from "../runtime/process-tree.ts";
+import { watchProcesses } from "../runtime/process-watch.ts";
+import type { Authority } from "./authority.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 import type { StreamTable } from "./streams.ts";
 
@@ -36,17 +38,27 @@ export class SessionProcesses {
   #streams: StreamTable;
   #entries = new Map<number, Entry>();
   readonly #mark: string;
-  #lastId = 0;
+  #lastId: number;
   #alive = 0;
   #minute = -Infinity;
   #starts = 0;
   #starting = new Set<Promise<unknown>>();
   #closed = false;
+  #stopWatch: (() => void) | null = null;
+  /** Its programs became too many, and nothing more is started. */
+  #overrun: BulkheadError | null = null;
+  readonly #deny: Authority["forbid"];
 
-  constructor({ options, streams }: { options: SessionBrokerOptions; streams: StreamTable }) {
+  constructor({ options, streams, authority }: {
+    options: SessionBrokerOptions;
+    streams: StreamTable;
+    authority: Authority;
+  }) {
     this.#options = options;
+    this.#deny = (...denial) => authority.forbid(...denial);
     this.#streams = streams;
     const { children } = options;
+    this.#lastId = options.lastProcessId ?? 0;
     this.#mark = children ? `${children.mark}.${randomId()}` : randomId();
   }
 
@@ -58,6 +70,7 @@ export class SessionProcesses {
     const { limits, permissions } = this.#options;
     const most = Math.min(limits.children, permissions.limits?.children ?? Infinity);
     if (this.#closed) throw new BulkheadError("interrupted", "Cannot start a program: the session is over.");
+    if (this.#overrun !== null) throw this.#overrun;
     if (this.#alive >= most) {
       throw new BulkheadError("limit_exceeded", `Cannot start another program: ${most} of the session are running.`, {
         details: { children: most },
@@ -101,8 +114,9 @@ export class SessionProcesses {
   /** Ends everything that was ever started in the session, also what its programs left behind. Starts nothing more. */
   async sweep(): Promise<void> {
     this.#closed = true;
+    this.#stopWatch?.();
     await Promise.allSettled([...this.#starting]);
-    if (this.#lastId === 0) return;
+    if (this.#lastId === (this.#options.lastProcessId ?? 0)) return;
     const entries = [...this.#entries];
     const roots = entries.flatMap(([, entry]) => rootOf(entry));
     await killTrees({ roots, mark: this.#mark, graceMs: this.#options.limits.agent_grace_ms });
@@ -114,6 +128,28 @@ export class SessionProcesses {
     for (const [process_id, entry] of entries) {
       this.#report(process_id, entry, { exit_code: null, signal: null });
     }
+  }
+
+  /** What a program starts is not asked of the broker: only a look at the system shows how many there are. */
+  #watchCount(): void {
+    const most = this.#options.limits.processes;
+    this.#stopWatch ??= watchProcesses({
+      mark: this.#mark,
+      most,
+      roots: () => [...this.#entries.values()].flatMap(rootOf),
+      onOver: (count) => void this.#endAll(count, most),
+    });
+  }
+
+  async #endAll(count: number, most: number): Promise<void> {
+    const because = `the session's programs had ${count} processes, and may have ${most}; all were ended`;
+    if (this.#overrun === null) {
+      this.#deny("run", `more than ${most} processes`, { because });
+      const message = `Cannot start another program: ${because}.`;
+      this.#overrun = new BulkheadError("limit_exceeded", message, { details: { processes: most } });
+    }
+    const roots = [...this.#entries.values()].flatMap(rootOf);
+    await killTrees({ roots, mark: this.#mark, graceMs: 0 });
   }
 
   /** Programs that end at once are never many at a time, and still wear the machine down. */
@@ -137,6 +173,7 @@ export class SessionProcesses {
     const { argv, contained } = options;
     const entry: Entry = { child, mark, started: Date.now(), contained, reported: false, exit: child.exited };
     this.#entries.set(process_id, entry);
+    this.#watchCount();
     const { children, sessionId } = this.#options;
     const { pid, startTime: start } = child;
     const forget = children?.add({ pid, start, role: "agent", session_id: sessionId });

@@ -1,5 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
-import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
+import type { TypeCheck } from "@sinclair/typebox/compiler";
+import { lazyCheck } from "./lazy-check.ts";
 
 /** The compiled schema of each type of message or event. */
 export interface ChecksByType {
@@ -7,19 +8,8 @@ export interface ChecksByType {
   get(type: string): TypeCheck<TSchema> | undefined;
 }
 
-/** Compiles each schema when it is first asked for: all at once they would hold up the start of every program. */
+/** Compiles each schema when it is first asked for. */
 export function checksByType(schemas: Readonly<Record<string, TSchema>>): ChecksByType {
-  const known = new Map(Object.entries(schemas));
-  const compiled = new Map<string, TypeCheck<TSchema>>();
-  return {
-    get(type) {
-      const ready = compiled.get(type);
-      if (ready) return ready;
-      const schema = known.get(type);
-      if (!schema) return undefined;
-      const check = TypeCompiler.Compile(schema);
-      compiled.set(type, check);
-      return check;
-    },
-  };
+  const checks = new Map(Object.entries(schemas).map(([type, schema]) => [type, lazyCheck(schema)]));
+  return { get: (type) => checks.get(type)?.() };
 }

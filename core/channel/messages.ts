@@ -30,6 +30,8 @@ export interface SendOptions {
 export interface ReceivedMessage {
   message: unknown;
   text: string;
+  /** Of a batch of events: the very text that its list was parsed from, and nothing else. */
+  eventsText?: string;
 }
 
 /**
@@ -53,6 +55,8 @@ export class MessageReader {
    */
   read(payload: Uint8Array): ReceivedMessage | null {
     const text = this.#decode(payload);
+    const batch = parseEvents(text);
+    if (batch) return batch;
     const message = parseMessage(text);
     if (!isPart(message)) return { message, text };
     this.#partBytes += payload.length;
@@ -81,6 +85,25 @@ function parseMessage(text: string): unknown {
     return mayHoldProto(text) ? JSON.parse(text, dropProto) : JSON.parse(text);
   } catch (cause) {
     throw new BulkheadError("protocol_violation", "A frame is not JSON.", { cause });
+  }
+}
+
+/** What a batch of events begins with when our own guest has written it. */
+const eventsStart = /^\{"type":"events","sid":(0|[1-9]\d{0,14}),"events":(?=\[)/;
+
+/**
+ * A batch of events, of which only the list is parsed. What is kept of it later is the text that was parsed here: to
+ * cut it out of a message that was parsed as a whole would trust its sender to have written no second list into it.
+ * Null for all else, which is parsed as a whole.
+ */
+function parseEvents(text: string): ReceivedMessage | null {
+  const [start, sid] = eventsStart.exec(text) ?? [];
+  if (start === undefined || !text.endsWith("]}") || mayHoldProto(text)) return null;
+  const eventsText = text.slice(start.length, -1);
+  try {
+    return { message: { type: "events", sid: Number(sid), events: JSON.parse(eventsText) }, text, eventsText };
+  } catch {
+    return null;
   }
 }
 

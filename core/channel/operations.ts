@@ -21,6 +21,7 @@ export interface Operations {
   };
   fs_read_text: { args: { path: string }; value: string };
   fs_write_text: { args: { path: string; text: string }; value: null };
+  fs_write_base64: { args: { path: string; base64: string }; value: null };
   fs_list: { args: { path: string }; value: string[] };
   fs_stat: { args: { path: string }; value: FileInfo };
   fs_remove: { args: { path: string }; value: null };

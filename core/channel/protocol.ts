@@ -9,7 +9,19 @@ export const protocolVersion = 1;
 export const maxYieldedArray = 100_000;
 
 /** What the guest may be asked to do with an adapter. */
-export type AdapterCall = "run_session" | "is_available" | "health_check" | "get_access_mode" | "get_capabilities";
+export type AdapterCall = "run_session" | "probe";
+
+/** What a probe is answered with: what the adapter gave, unchecked. */
+export interface ProbeAnswer {
+  /** Of `isAvailable()`. */
+  availability: unknown;
+  /** Of `getAccessMode()`; null where it threw. */
+  access_mode: unknown;
+  /** Of `healthCheck()`; null where it threw. */
+  health: unknown;
+  /** What `healthCheck()` threw. */
+  health_error?: string;
+}
 
 /** Facts of a session that adapter code may know. */
 export interface SessionFacts {

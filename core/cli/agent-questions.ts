@@ -1,5 +1,5 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
-import type { PermissionRequestEvent, QuestionEvent } from "../../plugin-sdk/events.ts";
+import type { PermissionOption, PermissionRequestEvent, QuestionEvent } from "../../plugin-sdk/events.ts";
 import type { Session } from "../host/host.ts";
 import { cleanLine } from "../log/terminal-text.ts";
 import type { Questions } from "./questions.ts";
@@ -13,6 +13,8 @@ export class AgentQuestions {
   readonly #session: Session;
   readonly #questions: Questions;
   readonly #open = new Map<string, AbortController>();
+  /** Tools that the person has allowed for the rest of the session. */
+  readonly #always = new Set<string>();
 
   constructor(session: Session, questions: Questions) {
     this.#session = session;
@@ -48,15 +50,24 @@ export class AgentQuestions {
   }
 
   async #askPermission(event: PermissionRequestEvent, signal: AbortSignal): Promise<string | null> {
-    const about = event.input === undefined ? "" : `\n  ${shortInput(event.input)}`;
-    const choices = event.options.map((option, index) => ({
-      word: `${index + 1} ${option.label}`,
-      value: option.id,
-    }));
-    return await this.#questions.choose(`The agent asks to use ${quoted(event.tool)}: ${quoted(event.title)}${about}`, {
-      choices,
+    const { tool, title, input, options } = event;
+    const plain = plainAnswers(options);
+    if (plain !== null && this.#always.has(tool)) return plain.once;
+    const about = input === undefined ? "" : `\n  ${shortInput(input)}`;
+    const question = `The agent asks to use ${quoted(tool)}: ${quoted(title)}${about}`;
+    if (plain === null) {
+      // What it offers is more than yes or no, so its own words are shown.
+      const choices = options.map(({ id, label }, index) => ({ word: `${index + 1} ${label}`, value: id }));
+      return await this.#questions.choose(question, { choices, signal });
+    }
+    const { once, always, no } = plain;
+    const choices = [{ word: "once", value: once }, { word: "always", value: always }, { word: "no", value: no }];
+    const choice = await this.#questions.choose(question, {
+      choices: choices.map(({ word }) => ({ word, value: word })),
       signal,
     });
+    if (choice === "always") this.#always.add(tool);
+    return choices.find(({ word }) => word === choice)?.value ?? null;
   }
 
   async #askQuestion(event: QuestionEvent, signal: AbortSignal): Promise<string | null> {
@@ -66,6 +77,20 @@ export class AgentQuestions {
     const choices = event.options.map((option, index) => ({ word: `${index + 1} ${option}`, value: option }));
     return await this.#questions.choose(asked(event.question), { choices, signal });
   }
+}
+
+/**
+ * The ids behind once, always and no, where the options are these and no others; null elsewhere. An agent that offers
+ * no "always" is answered "once" each time.
+ */
+function plainAnswers(options: readonly PermissionOption[]): { once: string; always: string; no: string } | null {
+  const of = (kind: PermissionOption["kind"]) => options.filter((option) => option.kind === kind);
+  const [once, always, no, never] = [of("allow_once"), of("allow_always"), of("reject_once"), of("reject_always")];
+  if ([once, always, no, never].some(({ length }) => length > 1)) return null;
+  const yes = once[0] ?? always[0];
+  const refusal = no[0] ?? never[0];
+  if (yes === undefined || refusal === undefined || (no[0] && never[0])) return null;
+  return { once: yes.id, always: always[0]?.id ?? yes.id, no: refusal.id };
 }
 
 const shownCharacters = 600;

@@ -4,33 +4,31 @@ import type { Plugin } from "../registry/plugin.ts";
 
 /** What {@link chooseAdapter} chooses from. */
 export interface AdapterChoice {
-  /** The id on the command line. */
+  /** The command line's: an id, several with commas, or `auto`. */
   given: string | undefined;
   plugins: readonly Plugin[];
   routing: HostManifest["routing"] | undefined;
 }
 
 /**
- * The adapter to run: the given one, the one that `routing.agent` names, or the only enabled one.
- * @throws {BulkheadError} `unknown_adapter` listing those that are enabled
+ * What is wanted of the adapter: an id, a chain of ids or `auto`, as given or as `routing.agent` has it. Where there is
+ * only one to choose from it is that one, and nobody is asked first.
+ * @throws {BulkheadError} `unknown_adapter` for an id that no enabled adapter has, listing those that are enabled
  */
-export function chooseAdapter({ given, plugins, routing }: AdapterChoice): string {
+export function chooseAdapter({ given, plugins, routing }: AdapterChoice): string | string[] {
   const enabled = plugins.filter((plugin) => plugin.enabled).map((plugin) => plugin.id).sort();
-  const wanted = given ?? routed(routing);
-  if (wanted !== undefined) {
-    if (enabled.includes(wanted)) return wanted;
-    throw new BulkheadError("unknown_adapter", `No enabled adapter has the id "${wanted}".`, listing(enabled));
+  const wanted = given?.split(",") ?? [routing?.agent ?? "auto"].flat();
+  const [first = "auto", ...others] = wanted;
+  if (others.length === 0 && first === "auto") {
+    const [only, ...more] = enabled;
+    if (only === undefined) throw new BulkheadError("unknown_adapter", "No adapter is enabled.", listing(enabled));
+    return more.length === 0 ? only : "auto";
   }
-  const [only] = enabled;
-  if (only !== undefined && enabled.length === 1) return only;
-  const why = only === undefined ? "No adapter is enabled." : "Several adapters are enabled and none was named.";
-  throw new BulkheadError("unknown_adapter", why, listing(enabled));
-}
-
-function routed(routing: HostManifest["routing"] | undefined): string | undefined {
-  const agent = routing?.agent;
-  if (Array.isArray(agent)) return agent.length === 1 ? agent[0] : undefined;
-  return agent === "auto" ? undefined : agent;
+  const unknown = wanted.find((id) => !enabled.includes(id));
+  if (unknown !== undefined) {
+    throw new BulkheadError("unknown_adapter", `No enabled adapter has the id "${unknown}".`, listing(enabled));
+  }
+  return others.length === 0 ? first : wanted;
 }
 
 function listing(enabled: readonly string[]): { hint: string; details: Record<string, unknown> } {

@@ -8,9 +8,24 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./commands/run.ts")).defineRun,
   },
   {
+    name: "loop",
+    summary: "run fresh sessions of one prompt until the agent says that it is done",
+    load: async () => (await import("./commands/loop.ts")).defineLoop,
+  },
+  {
+    name: "agents",
+    summary: "show which agents could take a session now, and what the others need",
+    load: async () => (await import("./commands/agents.ts")).defineAgents,
+  },
+  {
     name: "plugin",
     summary: "list, check, explain and grant plugins",
     load: async () => (await import("./commands/plugin.ts")).definePlugin,
+  },
+  {
+    name: "session",
+    summary: "show, apply or discard what sessions changed in their worktrees",
+    load: async () => (await import("./commands/session.ts")).defineSession,
   },
   {
     name: "secret",

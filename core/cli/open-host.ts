@@ -14,6 +14,8 @@ export interface OpenedHost extends AsyncDisposable {
 
 /** Options of {@link openHost}. */
 export interface OpenHostOptions {
+  /** A session will follow at once. */
+  warm?: boolean;
   /** Makes the function that asks for missing grants, once it is known where a lasting answer is written. */
   askGrant?: (manifestFile: string | undefined) => (missing: MissingGrant) => Promise<boolean>;
 }
@@ -22,10 +24,14 @@ export interface OpenHostOptions {
  * The host for a command: from `--config`, or from the bulkhead.yaml here or above. Close it with `await using`.
  * @throws {BulkheadError} `invalid_config`, `not_found`
  */
-export async function openHost(call: Invocation, { askGrant }: OpenHostOptions = {}): Promise<OpenedHost> {
+export async function openHost(
+  call: Invocation,
+  { askGrant, warm = false }: OpenHostOptions = {},
+): Promise<OpenedHost> {
   const manifest = await loadManifest(call);
   const host = await call.createHost({
     root: call.terminal.cwd,
+    warm,
     ...(manifest === undefined ? {} : { manifest }),
     ...(manifest?.file === undefined ? {} : { root: resolve(manifest.file, "..") }),
     ...(call.stateDir === undefined ? {} : { stateDir: resolve(call.terminal.cwd, call.stateDir) }),

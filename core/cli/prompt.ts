@@ -7,6 +7,8 @@ import type { Terminal } from "../runtime/terminal.ts";
 export interface PromptSource {
   /** Positional arguments: `[adapter] [prompt]`, or one of them. */
   args: readonly (string | undefined)[];
+  /** The adapter, where a flag names it: then the only argument is the prompt. */
+  agent?: string | undefined;
   prompt: string | undefined;
   promptFile: string | undefined;
   /** Whether a word names an adapter; tells a lone argument's meaning. */
@@ -28,6 +30,11 @@ export interface AdapterAndPrompt {
 export async function readPrompt(source: PromptSource, terminal: Terminal): Promise<AdapterAndPrompt> {
   const [first, second] = source.args;
   const elsewhere = source.prompt ?? source.promptFile;
+  if (source.agent !== undefined) {
+    const { agent, ...rest } = source;
+    if (second !== undefined || (elsewhere !== undefined && first !== undefined)) throw twoAdapters();
+    return { ...await readPrompt({ ...rest, isAdapter: () => false }, terminal), adapter: agent };
+  }
   if (source.prompt !== undefined && source.promptFile !== undefined) throw twoPrompts();
   if (elsewhere !== undefined) {
     if (second !== undefined) throw twoPrompts();
@@ -67,6 +74,12 @@ async function readPromptFile({ promptFile = "", maxBytes }: PromptSource, termi
     throw new BulkheadError("too_large", `The prompt file ${path} is larger than ${maxBytes} bytes.`);
   }
   return new TextDecoder().decode(bytes);
+}
+
+function twoAdapters(): BulkheadError {
+  return new BulkheadError("invalid_config", "There are two adapters, or two prompts.", {
+    hint: "With --agent the only argument is the prompt.",
+  });
 }
 
 function twoPrompts(): BulkheadError {

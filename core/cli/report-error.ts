@@ -3,6 +3,7 @@ import { BulkheadError, type ErrorData } from "../../plugin-sdk/errors.ts";
 import { errorTable } from "../errors/error-table.ts";
 import { toBulkheadError } from "../errors/to-error-data.ts";
 import type { Terminal } from "../runtime/terminal.ts";
+import { commands } from "./commands.ts";
 import { safeText } from "./render/agent-text.ts";
 import { createPaint } from "./render/paint.ts";
 
@@ -29,7 +30,8 @@ function usageError(error: CommanderError, terminal: Terminal): BulkheadError {
   // Commander's messages begin with "error: " and put its suggestion in brackets on a second line.
   const [first = "", suggestion] = error.message.replace(/^error: /, "").split("\n");
   const message = first.charAt(0).toUpperCase() + first.slice(1);
-  const [name] = terminal.args.filter((arg) => !arg.startsWith("-"));
+  // The first word may be the value of a flag that stands before the command.
+  const name = terminal.args.find((arg) => commands.some((command) => command.name === arg));
   const help = `Run "bulkhead${name === undefined ? "" : ` help ${name}`}" for the usage.`;
   return new BulkheadError("invalid_config", message.endsWith(".") ? message : `${message}.`, {
     hint: suggestion === undefined ? help : suggestion.replace(/^\(|\)$/g, ""),

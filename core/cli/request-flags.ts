@@ -55,6 +55,25 @@ export const requestFlags: readonly RequestFlag[] = [
     description: "how tool use is answered",
     choices: ["ask", "reads", "edits", "all", "deny"],
   },
+  {
+    field: "tool_approvals",
+    flags: "--tool-approval <tool=answer>",
+    description: "allow, ask or deny for one tool, * stands for anything; repeat",
+    read: readPair,
+  },
+  {
+    field: "answer_timeout_ms",
+    flags: "--answer-timeout <time>",
+    description: "how long a request of the agent waits for you; 0: nobody is there",
+    read: readWait,
+  },
+  { field: "best_effort", flags: "--best-effort", description: "run also where a limit cannot be enforced" },
+  {
+    field: "enhance",
+    flags: "--enhance <answer>",
+    description: "yes or no: add instructions and the signal of completion; default: with a role or an iteration",
+    read: readYesNo,
+  },
   { field: "budget.cost", flags: "--budget-cost <amount>", description: "cost at most", read: readAmount },
   { field: "budget.tokens", flags: "--budget-tokens <n>", description: "tokens at most", read: readCount },
   { field: "budget.turns", flags: "--budget-turns <n>", description: "turns at most", read: readCount },
@@ -122,11 +141,24 @@ function readAmount(typed: string): number {
   return Number(typed);
 }
 
-function readTime(typed: string): number {
+/**
+ * Milliseconds of a time as it is typed.
+ * @throws {InvalidArgumentError} with what was expected
+ */
+export function readTime(typed: string): number {
   const parts = /^(\d{1,12}(?:\.\d+)?)(ms|s|m|h)?$/.exec(typed);
   const ms = parts === null ? 0 : Math.round(Number(parts[1]) * (units[parts[2] ?? "ms"] ?? 1));
   if (ms < 1) throw new InvalidArgumentError("Expected milliseconds, or a time such as 90s, 5m or 1h.");
   return ms;
+}
+
+function readWait(typed: string): number {
+  return typed === "0" ? 0 : readTime(typed);
+}
+
+function readYesNo(typed: string): boolean {
+  if (typed !== "yes" && typed !== "no") throw new InvalidArgumentError("Expected yes or no.");
+  return typed === "yes";
 }
 
 function readObject(typed: string): unknown {

@@ -1,4 +1,5 @@
-import { Value } from "@sinclair/typebox/value";
+import { Errors } from "@sinclair/typebox/errors";
+import { Check } from "@sinclair/typebox/value";
 import { Option } from "commander";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { ConfigSchema, OptionSchema } from "../../plugin-sdk/manifest.ts";
@@ -37,8 +38,8 @@ export function buildRequest({ options, prompt, cwd, config }: RequestParts): Se
 }
 
 function checked(request: Record<string, unknown>): SessionRequest {
-  if (Value.Check(sessionRequestSchema, request)) return request;
-  const first = Value.Errors(sessionRequestSchema, request).First();
+  if (Check(sessionRequestSchema, request)) return request;
+  const first = Errors(sessionRequestSchema, request).First();
   const path = (first?.path ?? "").slice(1).replaceAll("/", ".") || "request";
   throw new BulkheadError(
     "invalid_request",

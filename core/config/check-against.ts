@@ -1,5 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
-import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value";
+import { Errors, type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
 import type { SchemaOf } from "../../plugin-sdk/schema.ts";
 import type { ParsedYaml } from "./yaml.ts";
 import { describeSchema, jsonKind, type SchemaShape } from "./describe-schema.ts";
@@ -62,7 +62,7 @@ interface Fault {
 }
 
 function* faults(schema: TSchema, value: unknown): Generator<Fault> {
-  for (const error of Value.Errors(schema, value)) {
+  for (const error of Errors(schema, value)) {
     const path = pathOf(error.path, value);
     const shape = error.schema as SchemaShape;
     if (error.type === ValueErrorType.Union) {

@@ -8,6 +8,10 @@ export interface Limits {
   message_depth: number;
   /** Bytes of a prompt. */
   prompt_bytes: number;
+  /** Bytes of one context file of a request. */
+  context_file_bytes: number;
+  /** Bytes of all context files of a request. */
+  context_bytes: number;
   /** Bytes of a manifest or host manifest. */
   manifest_bytes: number;
   /** YAML aliases in one file. */
@@ -42,16 +46,26 @@ export interface Limits {
   cpu_ms: number;
   /** Sessions of one plugin at once, running and waiting. */
   sessions: number;
+  /** Sessions of the whole host at once, running and waiting; set for all plugins, not for one. */
+  host_sessions: number;
   /** Sessions on one worker thread. */
   sessions_per_worker: number;
   /** Worker threads of one plugin. */
   workers: number;
-  /** Sessions waiting for a slot of one plugin. */
+  /** Sessions waiting for a slot of one plugin; one client alone may fill nine tenths of it. */
   queue: number;
   /** Sessions after which a worker is replaced. */
   sessions_before_recycle: number;
+  /** Time after which workers and warden of a plugin that nobody uses end; they start again on demand. */
+  idle_worker_ms: number;
+  /** Idempotency keys that the host remembers; set for all plugins, not for one. */
+  idempotency_keys: number;
+  /** How long an idempotency key is remembered after its session's end; set for all plugins, not for one. */
+  idempotency_ms: number;
   /** Child processes of one session. */
   children: number;
+  /** Processes of one session: its children with all their descendants, where the system shows them. */
+  processes: number;
   /** Programs that one session may start in a minute. */
   child_starts_per_minute: number;
   /** Open streams of one session: outputs of programs and bodies of responses. */
@@ -78,6 +92,8 @@ export interface Limits {
   timeout_ms: number;
   /** Longest silence of a session. */
   idle_timeout_ms: number;
+  /** How long an agent's permission request or question waits for a client. */
+  answer_timeout_ms: number;
   /** How often a worker is asked for a sign of life. */
   heartbeat_interval_ms: number;
   /** How long a worker may leave a heartbeat unanswered. */
@@ -105,6 +121,8 @@ export const defaultLimits: Limits = {
   message_bytes: 16 * 1024 * 1024,
   message_depth: 64,
   prompt_bytes: 4 * 1024 * 1024,
+  context_file_bytes: 256 * 1024,
+  context_bytes: 1024 * 1024,
   manifest_bytes: 64 * 1024,
   yaml_aliases: 32,
   script_bytes: 16 * 1024 * 1024,
@@ -122,11 +140,16 @@ export const defaultLimits: Limits = {
   cpu_burst_ms: 30_000,
   cpu_ms: 1_200_000,
   sessions: 2000,
+  host_sessions: 4000,
   sessions_per_worker: 8,
   workers: 2,
   queue: 1000,
   sessions_before_recycle: 5000,
+  idle_worker_ms: 300_000,
+  idempotency_keys: 10_000,
+  idempotency_ms: 86_400_000,
   children: 4,
+  processes: 512,
   child_starts_per_minute: 240,
   streams: 64,
   file_bytes: 16 * 1024 * 1024,
@@ -140,6 +163,7 @@ export const defaultLimits: Limits = {
   call_timeout_ms: 60_000,
   timeout_ms: 3_600_000,
   idle_timeout_ms: 600_000,
+  answer_timeout_ms: 300_000,
   heartbeat_interval_ms: 1000,
   heartbeat_timeout_ms: 5000,
   teardown_timeout_ms: 1000,

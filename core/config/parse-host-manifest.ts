@@ -2,10 +2,11 @@ import { type CliTool, cliToolSchema } from "../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { schemaProblems } from "./check-against.ts";
 import type { HostManifest } from "./host-manifest.ts";
+import { rememberPlaces } from "./host-manifest-places.ts";
 import { hostManifestJsonSchema, hostManifestSchema } from "./host-manifest-schema.ts";
 import { defaultLimits } from "./limits.ts";
 import { permissionProblems } from "./permission-problems.ts";
-import { describeFound, type KeyPath, pathText, type Problem, problemsError } from "./yaml-problems.ts";
+import { describeFound, pathText, type Problem, problemsError } from "./yaml-problems.ts";
 import { type ParsedYaml, parseYaml } from "./yaml.ts";
 import { zodProblems } from "./zod-problems.ts";
 
@@ -20,7 +21,7 @@ export function parseHostManifest(text: string, { file }: { file: string }): Hos
     maxAliases: defaultLimits.yaml_aliases,
     code: "invalid_config",
   });
-  const checked = hostManifestSchema.safeParse(parsed.value);
+  const checked = hostManifestSchema().safeParse(parsed.value);
   const problems = checked.success ? [] : zodProblems(checked.error.issues, parsed, hostManifestJsonSchema());
   problems.push(...toolProblems(parsed));
   if (!checked.success || problems.length > 0) throw problemsError("invalid_config", problems.map(withoutSecret));
@@ -28,34 +29,8 @@ export function parseHostManifest(text: string, { file }: { file: string }): Hos
   if (rest.length > 0) throw problemsError("invalid_config", rest);
   // The tools were checked against their own schema just now.
   const manifest: HostManifest = { ...checked.data, tools: checked.data.tools as HostManifest["tools"] };
-  sources.set(manifest, parsed);
+  rememberPlaces(manifest, parsed);
   return manifest;
-}
-
-/** Where host manifests that were read from text had their values; kept beside them, so that they stay plain data. */
-const sources = new WeakMap<HostManifest, ParsedYaml>();
-
-/** A problem at a place of a host manifest; one that a program made has no lines, and then it is called by its kind. */
-export function hostManifestProblem(
-  manifest: HostManifest,
-  fault: { path: KeyPath; of?: "value" | "key"; expected: string; found: string; hint?: string },
-): Problem {
-  const { path, of = "value", ...words } = fault;
-  const parsed = sources.get(manifest);
-  const place = parsed?.locate(path, of) ?? { line: 1, column: 1 };
-  return { file: parsed?.file ?? manifest.file ?? "host manifest", ...place, path: pathText(path), ...words };
-}
-
-/** Where a grant of this kind stands, or else what it would be added to; null for a manifest that a program made. */
-export function grantPlace(
-  manifest: HostManifest,
-  { pluginId, permission }: { pluginId: string; permission: string },
-): { file: string; line: number } | null {
-  const parsed = sources.get(manifest);
-  if (parsed === undefined) return null;
-  const list = Object.hasOwn(manifest.tools, pluginId) ? "tools" : "plugins";
-  const { line } = parsed.locate([list, pluginId, "grant", permission], "key");
-  return { file: manifest.file ?? parsed.file, line };
 }
 
 /** What stands where a reference to a secret should may be the secret itself. */

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import { jsonKind, type SchemaShape } from "./describe-schema.ts";
 import { describeFound, didYouMean, type KeyPath, pathText, type Problem } from "./yaml-problems.ts";
 import type { ParsedYaml } from "./yaml.ts";

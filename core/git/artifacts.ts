@@ -30,7 +30,7 @@ export type ArtifactList =
  * lies there now, sorted by path. A new file is `created` when the repository tracks it now, in a commit or the
  * index, else `untracked`; in a plain folder every new file is `untracked`. Ignored files are left out, and submodules
  * and nested repositories are pointers. Digests are of the files as they are now, null for those over 1 GiB. A file
- * that was ignored and is no more counts as new. A name that is not UTF-8 holds U+FFFD in place of the bad bytes.
+ * that was ignored and is no more counts as new; one over 1 GiB counts as modified when its time changed. A name that is not UTF-8 holds U+FFFD in place of the bad bytes.
  * @throws only what `signal` was aborted with; all that is wrong with git or the folder is in `reason`
  */
 export async function listArtifacts(before: Snapshot, options: GitDeadline = {}): Promise<ArtifactList> {
@@ -45,10 +45,7 @@ export async function listArtifacts(before: Snapshot, options: GitDeadline = {})
       const call: ShadowCall = { index, signal };
       await startIndex(held.shadow, index);
       const after = await writeWorkTree(held.shadow, call);
-      const changes = await compareTrees(held.shadow, { before: held.before, after, call });
-      const isNew = changes.some((change) => change.status !== "M");
-      const tracked = isNew ? await listTracked({ workdir, signal }) : new Set<string>();
-      return { artifacts: await describeAll(changes, { workdir, tracked, signal }), head };
+      return { artifacts: await describeTrees(held.shadow, { before: held.before, after, call, workdir }), head };
     });
   } catch (error) {
     options.signal?.throwIfAborted();
@@ -64,10 +61,26 @@ async function startIndex(shadow: ShadowRepository, index: string): Promise<void
   else await copyWithTime(join(shadow.folder, indexBefore), join(shadow.folder, index));
 }
 
-interface Comparison {
+/** Two trees of one work tree, the second as it lies there now. */
+export interface Comparison {
   before: WorkTree;
   after: WorkTree;
   call: ShadowCall;
+}
+
+/**
+ * The changes between two trees as artifacts, sorted by path.
+ * @param compared `workdir` is the real absolute path that the artifacts' paths are below
+ */
+export async function describeTrees(
+  shadow: ShadowRepository,
+  compared: Comparison & { workdir: string },
+): Promise<Artifact[]> {
+  const { workdir, call: { signal } } = compared;
+  const changes = await compareTrees(shadow, compared);
+  const isNew = changes.some((change) => change.status !== "M");
+  const tracked = isNew ? await listTracked({ workdir, signal }) : new Set<string>();
+  return await describeAll(changes, { workdir, tracked, signal });
 }
 
 /** Changes below the working directory, their paths relative to it. */

@@ -1,9 +1,11 @@
 import type { Artifact } from "../../plugin-sdk/result.ts";
 import { digestFile } from "../runtime/file-digest.ts";
-import { lstat } from "../runtime/files.ts";
 import { join } from "../runtime/paths.ts";
+import { isBehindLink } from "./behind-link.ts";
+import { hugeBytes } from "./huge-files.ts";
+import { lookAt } from "./look-at.ts";
 import { pathKey } from "./tracked-paths.ts";
-import type { RawChange } from "./raw-diff.ts";
+import { pathText, type RawChange } from "./raw-diff.ts";
 
 /** What a change is described with. */
 export interface ChangeContext {
@@ -13,15 +15,12 @@ export interface ChangeContext {
   tracked: ReadonlySet<string>;
 }
 
-/** Larger files are listed without a digest. */
-const digestBytes = 1024 * 1024 * 1024;
-
 /**
  * One change as an artifact; null for a file that is still there and only went out of sight, because it is ignored
  * now or lies in what became a repository of its own.
  */
 export async function describeChange(change: RawChange, context: ChangeContext): Promise<Artifact | null> {
-  const path = textOf(change.path);
+  const path = pathText(change.path);
   if (change.status === "D") {
     if (await isStillThere(context.workdir, change.path)) return null;
     return { path, change: "deleted", kind: kindOf(change.oldMode), sha256: null, bytes: null };
@@ -30,7 +29,7 @@ export async function describeChange(change: RawChange, context: ChangeContext):
   return {
     path,
     change: renamed !== null ? "renamed" : change.status === "M" ? "modified" : newness(change.path, context),
-    ...(renamed === null ? {} : { from: textOf(renamed) }),
+    ...(renamed === null ? {} : { from: pathText(renamed) }),
     ...await contentOf(change, context),
   };
 }
@@ -45,20 +44,19 @@ async function contentOf(
 ): Promise<Pick<Artifact, "kind" | "sha256" | "bytes">> {
   const kind = kindOf(change.newMode);
   if (kind === "submodule") return { kind, sha256: null, bytes: null };
-  const digest = await digestFile(join(context.workdir, textOf(change.path)), { maxBytes: digestBytes });
+  const digest = await digestFile(join(context.workdir, pathText(change.path)), { maxBytes: hugeBytes });
   return { kind, sha256: digest?.sha256 ?? null, bytes: digest?.bytes ?? null };
 }
 
 async function isStillThere(workdir: string, path: Uint8Array): Promise<boolean> {
-  const found = await lstat(join(workdir, textOf(path))).catch(() => null);
-  return found !== null && (found.isFile() || found.isSymbolicLink());
+  const name = pathText(path);
+  const found = await lookAt(join(workdir, name));
+  // What cannot be looked at is not known to be gone.
+  if (found === "unreadable") return true;
+  return found !== null && (found.isFile() || found.isSymbolicLink()) && !(await isBehindLink(workdir, name));
 }
 
 function kindOf(mode: string): Artifact["kind"] {
   if (mode === "120000") return "symlink";
   return mode === "160000" ? "submodule" : "file";
-}
-
-function textOf(path: Uint8Array): string {
-  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(path);
 }

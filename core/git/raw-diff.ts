@@ -1,4 +1,5 @@
 import { splitNul } from "./git-call.ts";
+import { gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
 
 /** One change between two trees, as `git diff-tree --raw` gives it. */
 export interface RawChange {
@@ -38,4 +39,21 @@ export function parseRawDiff(output: Uint8Array): RawChange[] {
     });
   }
   return changes;
+}
+
+/**
+ * Changes between two trees, without renames.
+ * @throws {BulkheadError} `io_error`
+ */
+export async function rawChanges(
+  shadow: ShadowRepository,
+  { from, to, call }: { from: string; to: string; call: ShadowCall },
+): Promise<RawChange[]> {
+  const args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", "--no-textconv", from, to];
+  return parseRawDiff(await gitInShadow(shadow, args, { ...call, cwd: topOf(shadow) }));
+}
+
+/** A path of git's as text; bytes that are not UTF-8 become U+FFFD. */
+export function pathText(path: Uint8Array): string {
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(path);
 }

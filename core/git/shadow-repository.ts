@@ -1,7 +1,7 @@
 import { copyWithTime } from "../runtime/copy-with-time.ts";
 import { mkdir, mkdtemp, readdir, writeFile } from "../runtime/files.ts";
 import type { GitRunOptions } from "../runtime/git-program.ts";
-import { join, relative, sep } from "../runtime/paths.ts";
+import { join, relative, resolve, sep } from "../runtime/paths.ts";
 import { git, gitEnv } from "./git-call.ts";
 import type { Repository } from "./find-repository.ts";
 
@@ -43,7 +43,7 @@ export async function makeShadow(options: ShadowOptions): Promise<ShadowReposito
 
 /** Where a shadow's git runs and with which index. */
 export interface ShadowCall {
-  /** File name of the index in the shadow's folder. */
+  /** File name of the index in the shadow's folder, or the absolute path of one elsewhere. */
   index: string;
   signal: AbortSignal;
   stdin?: Uint8Array;
@@ -75,7 +75,7 @@ export function shadowRun(shadow: ShadowRepository, call: ShadowCall): GitRunOpt
       HOME: join(shadow.folder, "home"),
       GIT_DIR: shadow.folder,
       GIT_WORK_TREE: call.workTree ?? topOf(shadow),
-      GIT_INDEX_FILE: join(shadow.folder, call.index),
+      GIT_INDEX_FILE: resolve(shadow.folder, call.index),
     },
   };
 }

@@ -1,8 +1,11 @@
-import { access, constants, lstat } from "../runtime/files.ts";
+import { access, constants } from "../runtime/files.ts";
 import { runGit } from "../runtime/git-program.ts";
 import { join } from "../runtime/paths.ts";
+import { isBehindLink } from "./behind-link.ts";
+import { lookAt } from "./look-at.ts";
 import { hasCommit } from "./find-repository.ts";
 import { gitError, joinNul, lineOf, splitNul } from "./git-call.ts";
+import { addHugeFiles, dropHugeFiles, measureFiles } from "./huge-files.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun, topOf } from "./shadow-repository.ts";
 
 /** What the work tree holds, as a git tree. */
@@ -13,23 +16,26 @@ export interface WorkTree {
   stored: boolean;
 }
 
-/** Up to here changed files are stored, so that a rename with a change can be told from a new file. */
-const storedFiles = 2000;
-const storedBytes = 64 * 1024 * 1024;
-
 /**
  * Brings the index up to what lies in the working directory, tracked and untracked, ignored files left out, and
- * makes a tree of it. An index that is not there is made.
+ * makes a tree of it. An index that is not there is made. With `storeAll` every changed file is stored, however many.
  * @throws {BulkheadError} `io_error` when git fails
  */
-export async function writeWorkTree(shadow: ShadowRepository, call: ShadowCall): Promise<WorkTree> {
+export async function writeWorkTree(
+  shadow: ShadowRepository,
+  call: ShadowCall,
+  { storeAll = false }: { storeAll?: boolean } = {},
+): Promise<WorkTree> {
   await refresh(shadow, call);
   const changed = await listChanged(shadow, call);
-  const stored = await isSmall(shadow.workdir, changed);
-  await updateIndex(shadow, changed, { ...call, stored });
+  const { isSmall, huge } = storeAll ? { isSmall: true, huge: [] } : await measureFiles(shadow.workdir, changed);
+  const tooHuge = new Set(huge.map(({ path }) => path));
+  await updateIndex(shadow, changed.filter((path) => !tooHuge.has(path)), { ...call, stored: isSmall });
+  await addHugeFiles(shadow, huge, call);
   await dropOutside(shadow, call);
   const tree = lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call));
-  return { tree, stored };
+  await dropHugeFiles(shadow, huge, call);
+  return { tree, stored: isSmall };
 }
 
 /** Compares times and sizes, in several threads, also of files marked as assumed unchanged. */
@@ -72,16 +78,6 @@ async function listNested(shadow: ShadowRepository, path: Uint8Array, call: Shad
   });
 }
 
-async function isSmall(workdir: string, paths: readonly Uint8Array[]): Promise<boolean> {
-  if (paths.length > storedFiles) return false;
-  let bytes = 0;
-  for (const path of paths) {
-    const found = await lstat(join(workdir, new TextDecoder().decode(path))).catch(() => null);
-    if (found?.isFile()) bytes += found.size;
-  }
-  return bytes <= storedBytes;
-}
-
 /** How changed paths go into an index. */
 interface UpdateCall extends ShadowCall {
   stored: boolean;
@@ -109,7 +105,7 @@ async function updateIndex(shadow: ShadowRepository, paths: readonly Uint8Array[
 interface SortedPaths {
   /** What git can read, or finds gone. */
   usable: Uint8Array[];
-  /** Where a plain folder, a pipe, a socket or a device lies in the place of a file. */
+  /** Where a plain folder, a pipe, a socket or a device lies in the place of a file, or a link in that of its folder. */
   replaced: Uint8Array[];
 }
 
@@ -117,9 +113,12 @@ interface SortedPaths {
 async function sortOut(workdir: string, paths: readonly Uint8Array[]): Promise<SortedPaths> {
   const sorted: SortedPaths = { usable: [], replaced: [] };
   for (const path of paths) {
-    const file = join(workdir, new TextDecoder().decode(path));
-    const found = await lstat(file).catch(() => null);
-    if (found === null || found.isSymbolicLink()) sorted.usable.push(path);
+    const name = new TextDecoder().decode(path);
+    const file = join(workdir, name);
+    const found = await lookAt(file);
+    if (found === "unreadable") continue;
+    if (await isBehindLink(workdir, name)) sorted.replaced.push(path);
+    else if (found === null || found.isSymbolicLink()) sorted.usable.push(path);
     else if (found.isFile()) {
       if (await isReadable(file)) sorted.usable.push(path);
     } else if (found.isDirectory() && await isReadable(join(file, ".git"))) sorted.usable.push(path);

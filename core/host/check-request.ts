@@ -1,37 +1,38 @@
-import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { BulkheadError, InvalidModelError } from "../../plugin-sdk/errors.ts";
-import type { Manifest } from "../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../plugin-sdk/request.ts";
+import { lazyCheck } from "../channel/lazy-check.ts";
 import { checkPluginConfig } from "../registry/plugin-config.ts";
 import type { Plugin } from "../registry/plugin.ts";
-import { realpath, stat } from "../runtime/files.ts";
+import { offeredModels } from "../routing/offered-models.ts";
+import { stat } from "../runtime/files.ts";
+import { realFolder } from "../runtime/real-folder.ts";
 
-const check = TypeCompiler.Compile(sessionRequestSchema);
+const check = lazyCheck(sessionRequestSchema);
 
 /**
- * A request as it came from outside, checked against its schema and the limits of the host. What this version of the
- * host cannot do is refused, never left out in silence.
- * @throws {BulkheadError} `invalid_request`, `too_large`, `unsupported`
+ * A request as it came from outside, checked against its schema. What this version of the host cannot do is refused,
+ * never left out in silence.
+ * @throws {BulkheadError} `invalid_request`, `unsupported`
  */
-export function checkRequest(request: unknown, { promptBytes }: { promptBytes: number }): SessionRequest {
-  if (!check.Check(request)) throw invalid(request);
-  const bytes = new TextEncoder().encode(request.prompt).length;
-  if (bytes > promptBytes) {
-    throw new BulkheadError("too_large", `The prompt has ${bytes} bytes, and at most ${promptBytes} are allowed.`, {
-      hint: "Put the material into files of the working directory and name them, or raise the limit prompt_bytes.",
-    });
-  }
-  if (request.workspace === "worktree") throw unsupported(`workspace: "worktree"`);
+export function checkRequest(request: unknown): SessionRequest {
+  if (!check().Check(request)) throw invalid(request);
   if (request.mcp_servers && request.mcp_servers.length > 0) throw unsupported("mcp_servers");
   return structuredClone(request);
 }
 
 /**
  * The parts of a request that depend on the plugin, with the defaults of its options filled in.
- * @throws {BulkheadError} `invalid_model`, `invalid_request`
+ * @throws {BulkheadError} `invalid_model`, `invalid_request`, `too_large`
  */
-export function fitToPlugin(request: SessionRequest, { manifest }: Plugin): SessionRequest {
+export function fitToPlugin(request: SessionRequest, { manifest, limits }: Plugin): SessionRequest {
+  const bytes = new TextEncoder().encode(request.prompt).length;
+  if (bytes > limits.prompt_bytes) {
+    const message = `The prompt has ${bytes} bytes, and at most ${limits.prompt_bytes} are allowed.`;
+    throw new BulkheadError("too_large", message, {
+      hint: "Put the material into files of the working directory and name them, or raise the limit prompt_bytes.",
+    });
+  }
   const models = offeredModels(manifest);
   if (request.model !== undefined && models.length > 0 && !models.includes(request.model)) {
     throw new InvalidModelError(request.model, models);
@@ -52,8 +53,9 @@ export function fitToPlugin(request: SessionRequest, { manifest }: Plugin): Sess
  * @throws {BulkheadError} `workdir_missing`
  */
 export async function checkWorkdir(workdir: string): Promise<string> {
-  const [real, info] = await Promise.all([realpath(workdir).catch(() => null), stat(workdir).catch(() => null)]);
-  if (real !== null && info?.isDirectory()) return real;
+  const real = await realFolder(workdir);
+  if (real !== null) return real;
+  const info = await stat(workdir).catch(() => null);
   throw new BulkheadError(
     "workdir_missing",
     `The working directory "${workdir}" ${info ? "is not a folder" : "does not exist"}.`,
@@ -98,12 +100,8 @@ export function checkEnv(
   return env;
 }
 
-function offeredModels(manifest: Manifest): string[] {
-  return manifest.cli?.models ? Object.keys(manifest.cli.models) : manifest.models ?? [];
-}
-
 function invalid(request: unknown): BulkheadError {
-  const problems = [...check.Errors(request)].slice(0, 10).map(({ path, message }) =>
+  const problems = [...check().Errors(request)].slice(0, 10).map(({ path, message }) =>
     `${path.slice(1).replaceAll("/", ".") || "the request"}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
   );
   return new BulkheadError("invalid_request", `The request is not valid: ${problems.join("; ")}.`, {

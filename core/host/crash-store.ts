@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
+import { Check } from "@sinclair/typebox/value";
 import { type ErrorCode, errorCodes } from "../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../plugin-sdk/schema.ts";
 import type { CrashRecord, CrashStore } from "../pool/plugin-health.ts";
@@ -81,7 +81,7 @@ export function openCrashFiles(folder: string): CrashFiles {
 function parse(text: string): CrashRecord | null {
   try {
     const value: unknown = JSON.parse(text);
-    return Value.Check(crashRecordSchema, value) ? value : null;
+    return Check(crashRecordSchema, value) ? value : null;
   } catch {
     return null;
   }

@@ -1,30 +1,40 @@
-import { BulkheadError } from "../../plugin-sdk/errors.ts";
-import type { SessionRequest } from "../../plugin-sdk/request.ts";
-import { grantPlace } from "../config/parse-host-manifest.ts";
-import { hostVersion } from "../config/version.ts";
+import type { HostManifest } from "../config/host-manifest.ts";
+import { grantPlace } from "../config/host-manifest-places.ts";
+import { defaultLimits } from "../config/limits.ts";
+import type { Redactor } from "../log/redact.ts";
 import { openJournal } from "../journal/sqlite-journal.ts";
-import { stopBundler } from "../registry/bundle.ts";
+import type { ContainerTerms } from "../pool/spare-container.ts";
+import { defaultPromptSettings } from "../prompt/prompt-settings.ts";
+import { stopBundler } from "../registry/plugin-script.ts";
 import { createRegistry } from "../registry/registry.ts";
-import { startChildLedger } from "../runtime/child-ledger.ts";
+import { requestedPermissions } from "../registry/requested-permissions.ts";
 import { mkdtemp, realpath, rm, tmpdir } from "../runtime/files.ts";
-import { randomId } from "../runtime/hash.ts";
 import { liveThreads } from "../runtime/live-threads.ts";
+import { defaultOsWallUses } from "../runtime/os-walls/os-wall.ts";
 import { dirname, join, resolve } from "../runtime/paths.ts";
 import { workingDirectory } from "../runtime/platform.ts";
-import { stateFolders } from "../runtime/state-folders.ts";
 import { MergedLog } from "../session/merged-log.ts";
-import type { RunningSession } from "../session/running-session.ts";
-import { checkRequest, checkWorkdir, fitToPlugin } from "./check-request.ts";
+import { openWorkspaces } from "../workspace/workspaces.ts";
 import { closeInSteps } from "./close-steps.ts";
 import { openCrashFiles } from "./crash-store.ts";
 import { guardedPlaces } from "./guarded-places.ts";
-import type { Host, HostOptions, RunSessionOptions, Session } from "./host.ts";
+import { KeyedSessions } from "./idempotency.ts";
+import type { Host, HostOptions } from "./host.ts";
+import { LiveSessions } from "./live-sessions.ts";
 import { load, ServedPlugin } from "./served-plugin.ts";
+import { openPins } from "./pin-store.ts";
 import { probe } from "./probe.ts";
-import { ledgerFile, recover, recoverOthers } from "./recover.ts";
+import { recordSession } from "./record.ts";
+import { openRoutes, unknownAdapter } from "./routes.ts";
+import { recover, recoverOthers } from "./recover.ts";
+import { runAll } from "./run-all.ts";
+import { runLoop } from "./run-loop.ts";
 import { openSecrets, secretPaths, secretPlaces } from "./session-secrets.ts";
-import { allowedIn, type SessionGround, startSession } from "./start-session.ts";
-import { claimState } from "./state-claim.ts";
+import type { SessionGround } from "./start-session.ts";
+import { Signals } from "./signals.ts";
+import { pinsFolder, stateFolderOf } from "./state-folder.ts";
+import { giveBackState, takeState } from "./take-state.ts";
+import { hostWorkspaces } from "./workspaces.ts";
 
 /**
  * Makes a host: finds and checks the plugins, opens the journal, starts nothing else until a session asks for it.
@@ -35,18 +45,20 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   const root = resolve(options.root ?? (manifest?.file ? dirname(manifest.file) : workingDirectory()));
   const registry = await createRegistry({ manifest, root, bundledDir: options.bundledDir });
   const temporary = options.stateDir === null ? await mkdtemp(join(tmpdir(), "bulkhead-state-")) : null;
-  const stateDir = temporary ?? options.stateDir ?? manifestStateDir(options, root) ?? stateFolders().state;
-  const claim = await claimState(stateDir);
+  const stateDir = temporary ?? stateFolderOf(options, root);
+  const { askGrant, writeLog = () => {} } = options;
+  const state = await takeState(stateDir, { spare: options.warm ? defaultTerms(manifest) : null, writeLog });
+  const { claim, reaped, children, spare } = state;
   const journal = await openJournal(join(claim.folder, "journal.db")).catch(async (error: unknown) => {
-    await claim.release();
+    await giveBackState(state);
     throw error;
   });
-  const log = new MergedLog(journal);
-  const { askGrant, writeLog = () => {} } = options;
-  await recover({ folder: claim.folder, journal, log, writeLog });
-  const children = startChildLedger(ledgerFile(claim.folder), { hostVersion });
+  const signals = new Signals();
+  const log = new MergedLog(journal, (stream, event) => signals.see(stream, event));
+  await recover({ reaped, journal, log, writeLog });
   await recoverOthers(claim.root, writeLog);
   const crashes = openCrashFiles(join(claim.root, "crashes"));
+  const pins = openPins(join(claim.root, pinsFolder));
   const manifestFile = manifest?.file === undefined ? null : await realpath(manifest.file).catch(() => null);
   const places = secretPlaces(manifest, options.secretsFile);
   const hidden = await secretPaths(places);
@@ -55,7 +67,10 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   const ground: SessionGround = {
     claim,
     children,
+    pins,
     log,
+    prompt: { ...defaultPromptSettings, ...manifest?.prompt },
+    approval: manifest?.approval ?? "ask",
     guarded,
     secretPaths: hidden,
     openSecrets: (permissions) => openSecrets(permissions, places),
@@ -64,12 +79,24 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     writeLog,
     ...(askGrant ? { askGrant } : {}),
   };
+  const workspaces = openWorkspaces(join(claim.root, "workspaces"));
   const services = new Map<string, ServedPlugin>();
-  const running = new Map<string, RunningSession>();
-  const byKey = new Map<string, Promise<Session>>();
+  const keyed = new KeyedSessions({
+    limits: { ...defaultLimits, ...manifest?.limits },
+    eventsOf: (sessionId) => log.subscribe({ sessionId, after: 0 }),
+  });
   let closing: Promise<void> | null = null;
+  const routes = openRoutes({
+    plugins: () => registry.list(),
+    plugin: (id) => registry.get(id),
+    manifest,
+    claim,
+    probe: (adapter, signal) => probe(serviceOf(adapter), { ground, workdir: root, signal }),
+    quarantined: () => crashes.quarantined(),
+  });
+  const sessions = new LiveSessions({ ground, routes, workspaces, manifest, serviceOf });
 
-  return {
+  const host: Host = {
     registry: {
       list: () => registry.list(),
       get: (id) => registry.get(id),
@@ -77,81 +104,48 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       remove,
       problems: () => registry.problems,
     },
-    runSession: (request, run) => {
-      const key = typeof request?.idempotency_key === "string" ? request.idempotency_key : null;
-      if (key === null) return start(request, run);
-      const known = byKey.get(key);
-      if (known) return known;
-      const starting = start(request, run);
-      byKey.set(key, starting);
-      starting.catch(() => byKey.delete(key));
-      return starting;
-    },
+    runSession: (request, run = {}) => keyed.run(request, run, () => sessions.start(request, run)),
+    runAll: (request, run = {}) => runAll(host, request, run),
+    runLoop: (request, run = {}) => runLoop(host, request, run),
     events: (wanted = {}) => log.subscribe(wanted),
     load: (adapter) => load(serviceOf(adapter)),
     quarantined: () => crashes.quarantined(),
     release: async (id) => {
+      // A crash that is being written would be there again.
+      await services.get(id)?.pool.health.settled();
       const known = await crashes.remove(id);
       await services.get(id)?.pool.health.refresh();
+      routes.forget(id);
       return known;
     },
-    probe: (adapter) => probe(serviceOf(adapter), { ground, workdir: root }),
+    pinned: (id) => pins.of(id).list(),
+    record: (sessionId, file, wanted) =>
+      recordSession({ journal, isRunning: (id) => sessions.isRunning(id), redactorOf }, {
+        sessionId,
+        file: resolve(root, file),
+        options: wanted,
+      }),
+    workspaces: hostWorkspaces(workspaces, manifest),
+    probe: async (adapter) => await routes.probe(serviceOf(adapter).plugin.id),
+    agents: (options) => routes.agents(options),
+    route: (options) => routes.route(options),
+    signals: () => signals.snapshot(routes.gauges()),
     close: () => closing ??= close(),
   };
+  return host;
 
-  async function start(
-    request: SessionRequest,
-    { adapter, signal, artifacts = "git" }: RunSessionOptions,
-  ): Promise<Session> {
-    refuseIfClosing();
-    const service = serviceOf(adapter);
-    const { limits } = service.plugin;
-    const checked = fitToPlugin(checkRequest(request, { promptBytes: limits.prompt_bytes }), service.plugin);
-    const workdir = await checkWorkdir(checked.workdir);
-    const allowed = await allowedIn(ground, { plugin: service.plugin, request: checked, workdir });
-    refuseIfClosing();
-    if (signal?.aborted) throw new BulkheadError("interrupted", "The session was interrupted before it started.");
-    if (service.sessions >= limits.sessions) throw tooManySessions(service);
-    const sessionId = randomId();
-    const events = log.subscribe({ sessionId });
-    let session: RunningSession;
-    try {
-      session = startSession(ground, { sessionId, service, request: checked, workdir, artifacts, allowed });
-    } catch (error) {
-      events.settle();
-      throw error;
-    }
-    running.set(sessionId, session);
-    service.sessions++;
-    const interrupt = () => session.stop("interrupted", "The session was interrupted.");
-    signal?.addEventListener("abort", interrupt, { once: true });
-    const forget = () => {
-      running.delete(sessionId);
-      service.sessions--;
-      events.settle();
-      signal?.removeEventListener("abort", interrupt);
-    };
-    session.result.then(forget, forget);
-    return {
-      id: sessionId,
-      result: session.result,
-      interrupt: () => {
-        interrupt();
-        return session.result;
-      },
-      answer: (requestId, choice) => session.answer(requestId, choice),
-      [Symbol.asyncIterator]: () => events[Symbol.asyncIterator](),
-    };
-  }
-
-  function refuseIfClosing(): void {
-    if (closing) throw new BulkheadError("host_closed", "The host is shutting down.");
+  /** All that these adapters may be given, whatever the operator grants now: redacting more is no harm. */
+  async function redactorOf(adapters: ReadonlySet<string>): Promise<Redactor | null> {
+    const plugins = [...adapters].flatMap((id) => registry.get(id) ?? []);
+    const secrets = plugins.flatMap(({ manifest: asked }) => requestedPermissions(asked).secrets ?? []);
+    return (await ground.openSecrets({ secrets })).redactor;
   }
 
   async function remove(id: string): Promise<void> {
     registry.remove(id);
     const service = services.get(id);
     services.delete(id);
+    routes.forget(id);
     await service?.pool.close();
   }
 
@@ -160,25 +154,23 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     const plugin = registry.get(adapter);
     if (known && known.plugin === plugin) return known;
     if (!plugin?.enabled) {
-      throw unknownAdapter(
-        adapter,
-        registry.list().filter(({ enabled }) => enabled).map(({ id }) => id),
-      );
+      throw unknownAdapter(adapter, registry.list());
     }
-    const service = new ServedPlugin(plugin, { crashes, children });
+    const service = new ServedPlugin(plugin, { crashes, children, spare, cacheDir: join(claim.root, "scripts") });
     services.set(adapter, service);
     return service;
   }
 
   async function close(): Promise<void> {
-    for (const session of running.values()) session.stop("interrupted", "The host is shutting down.");
-    const ending = Promise.allSettled([...running.values()].map(({ result }) => result));
+    const ending = sessions.close();
     await closeInSteps([
       { name: "ending the sessions", act: () => ending, ms: 10_000 },
       { name: "ending the workers", act: closePools, ms: 3000 },
-      { name: "killing programs", act: () => running.size > 0 ? children.killAll() : Promise.resolve(), ms: 6000 },
+      { name: "killing programs", act: () => sessions.size > 0 ? children.killAll() : Promise.resolve(), ms: 6000 },
       { name: "writing the sessions' ends", act: () => ending, ms: 3000 },
+      { name: "leaving the worktrees", act: () => sessions.left(), ms: 3000 },
       { name: "writing the last events", act: () => log.settled(), ms: 2000 },
+      { name: "writing the counters", act: () => routes.close(), ms: 1000 },
       { name: "closing the journal", act: closeJournal, ms: 3000 },
       { name: "stopping the bundler", act: stopBundler, ms: 1000 },
       { name: "clearing the scratch folder", act: clearScratch, ms: 2000 },
@@ -195,7 +187,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   }
 
   async function closePools(): Promise<void> {
-    await Promise.allSettled([...services.values()].map(({ pool }) => pool.close()));
+    await Promise.allSettled([spare?.close(), ...[...services.values()].map(({ pool }) => pool.close())]);
   }
 
   async function closeJournal(): Promise<void> {
@@ -204,26 +196,19 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   }
 
   async function removeTemporary(): Promise<void> {
-    if (temporary !== null) await rm(temporary, { recursive: true, force: true });
+    if (temporary === null) return;
+    // Else the registrations in people's repositories would outlive their worktrees.
+    await workspaces.prune({ olderThanMs: -Infinity });
+    await rm(temporary, { recursive: true, force: true });
   }
 }
 
+/** On which most plugins are contained: those that have no limits of their own. */
+function defaultTerms(manifest: HostManifest | undefined): ContainerTerms {
+  return {
+    limits: { ...defaultLimits, ...manifest?.limits },
+    osWalls: { ...defaultOsWallUses, ...manifest?.os_walls },
+  };
+}
+
 const stuckThread = "A thread of a trusted plugin cannot be ended: only SIGKILL ends this process now.";
-
-function tooManySessions({ plugin }: ServedPlugin): BulkheadError {
-  const { id, limits } = plugin;
-  return new BulkheadError("busy", `Plugin "${id}" has ${limits.sessions} sessions, running and waiting, already.`, {
-    hint: "Try again later, or raise its limit sessions.",
-  });
-}
-
-function manifestStateDir({ manifest }: HostOptions, root: string): string | null {
-  return manifest?.state_dir === undefined ? null : resolve(root, manifest.state_dir);
-}
-
-function unknownAdapter(adapter: string, enabled: readonly string[]): BulkheadError {
-  return new BulkheadError("unknown_adapter", `No enabled adapter has the id "${adapter}".`, {
-    hint: enabled.length > 0 ? `Enabled are: ${enabled.join(", ")}.` : "Enable one under plugins in bulkhead.yaml.",
-    details: { enabled: [...enabled] },
-  });
-}

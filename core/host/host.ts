@@ -1,14 +1,24 @@
+import type { AgentReport } from "../../plugin-sdk/agent-report.ts";
 import type { AvailabilityReport } from "../../plugin-sdk/availability.ts";
+import type { AgentCapabilities } from "../../plugin-sdk/capabilities.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
+import type { BinaryPin } from "../broker/binary-pins.ts";
 import type { MissingGrant } from "../broker/session-broker.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
 import type { Cursor } from "../journal/journal.ts";
+import type { Signal } from "../log/prometheus-text.ts";
 import type { CrashRecord } from "../pool/plugin-health.ts";
 import type { Plugin } from "../registry/plugin.ts";
+import type { ParallelRun, RunAllOptions } from "./run-all.ts";
+import type { LoopReport } from "./run-loop.ts";
 import type { RegistryProblem } from "../registry/registry.ts";
 import type { RegistrySettings } from "../registry/settle-plugin.ts";
+import type { Route } from "../routing/choose-route.ts";
+import type { AgentsOptions, RouteOptions } from "./routes.ts";
+import type { RecordOptions, RecordReport } from "./record.ts";
+import type { HostWorkspaces } from "./workspaces.ts";
 
 /** What a host is made from. */
 export interface HostOptions {
@@ -20,6 +30,11 @@ export interface HostOptions {
   stateDir?: string | null;
   /** File of the secrets that `bulkhead secret set` keeps; default: below the XDG data folder. */
   secretsFile?: string;
+  /**
+   * A session will follow at once: a warden for it boots while the host is made. It serves the first plugin that has no
+   * limits of its own, and ends with the host when none comes.
+   */
+  warm?: boolean;
   /** Folder of the bundled plugins; `null`: none. Default: the package's own. */
   bundledDir?: string | null;
   /** Asks a person for a missing grant. Absent: denied. */
@@ -39,12 +54,22 @@ export interface LogRecord {
 
 /** Options of {@link Host.runSession}. */
 export interface RunSessionOptions {
-  /** Id of an enabled adapter. */
-  adapter: string;
+  /**
+   * Id of an enabled adapter, a chain of them, or `auto`; absent: what the host manifest says under `routing.agent`.
+   * One that is named alone is used without being asked first whether its agent is there.
+   */
+  adapter?: string | readonly string[];
+  /**
+   * What the agent must be able to do; where not one adapter is named, beside what the host manifest requires under
+   * `routing.require`.
+   */
+  require?: AgentCapabilities;
   /** Interrupts the session. */
   signal?: AbortSignal;
   /** `git`, the default, compares the working directory before and after; `none` saves that time. */
   artifacts?: "git" | "none";
+  /** Who asks, in a name of the caller's own: where sessions wait, clients take turns. Default: one for all. */
+  client?: string;
 }
 
 /** A running session: its own events, in order, and then its result. Reading is optional. */
@@ -72,11 +97,33 @@ export interface Host {
     register(folder: string, settings?: RegistrySettings): Promise<Plugin>;
   };
   /**
-   * Starts a session.
+   * Starts a session. One with the `idempotency_key` of an earlier request of the same client must be the same request,
+   * and gives that one's session, with its events from the first on.
    * @throws {BulkheadError} for a request that cannot start: `invalid_request`, `unknown_adapter`, `workdir_missing`,
    * `too_large`, `invalid_model`, `host_closed`
    */
-  runSession(request: SessionRequest, options: RunSessionOptions): Promise<Session>;
+  runSession(request: SessionRequest, options?: RunSessionOptions): Promise<Session>;
+  /**
+   * Runs one request on several adapters at once, each in a worktree of its own, and compares what came of it.
+   * @throws {BulkheadError} as {@link Host.runSession}, and as {@link Host.route} when nobody can take it
+   */
+  runAll(request: SessionRequest, options?: RunAllOptions): Promise<ParallelRun>;
+  /**
+   * Runs fresh sessions of a request until the agent signals completion, one fails, or the maximum is reached.
+   * @throws {BulkheadError} as {@link Host.runSession}
+   */
+  runLoop(request: SessionRequest, options?: RunSessionOptions): AsyncGenerator<Session, LoopReport, void>;
+  /**
+   * Which adapters could take a session, best first, and why the others cannot.
+   * @throws {BulkheadError} when none can: `unknown_adapter`, `unavailable`, `rate_limit`, `invalid_model`,
+   * `too_large`, saying for each adapter why and what to do
+   */
+  route(options?: RouteOptions): Promise<Route>;
+  /**
+   * Every agent with its availability, reason and next step: those of enabled adapters are asked, unless what is known
+   * of them is fresh (`routing.availability_ttl_ms`). Never rejects for what an adapter does.
+   */
+  agents(options?: AgentsOptions): Promise<AgentReport[]>;
   /** All sessions' events merged, from a cursor on (default: from now), until the signal aborts. */
   events(options?: { after?: Cursor; signal?: AbortSignal }): AsyncIterable<Envelope>;
   /**
@@ -89,8 +136,23 @@ export interface Host {
   quarantined(): Promise<CrashRecord[]>;
   /** Lifts a plugin's quarantine and forgets its crashes, for all hosts of the state folder; false when it had none. */
   release(id: string): Promise<boolean>;
-  /** Asks an adapter whether its agent could run now. */
+  /** Where a plugin's programs are pinned, by name. */
+  pinned(id: string): Promise<BinaryPin[]>;
+  /**
+   * Writes a session that has ended to a file that the `replay` plugin plays back.
+   * @param file absolute, or relative to the host's root
+   * @throws {BulkheadError} `not_found`, `busy` while it runs, `already_exists`, `io_error`
+   */
+  record(sessionId: string, file: string, options?: RecordOptions): Promise<RecordReport>;
+  /** Worktrees of sessions with `workspace: "worktree"`. */
+  readonly workspaces: HostWorkspaces;
+  /** Asks one adapter whether its agent could run now, whatever is known already. */
   probe(adapter: string): Promise<AvailabilityReport>;
+  /**
+   * Counters and gauges as they stand, since this host was made; `toPrometheusText()` writes them for a monitor. Asks
+   * nobody: the agents' availability is what was found last.
+   */
+  signals(): Signal[];
   /** Ends all sessions and workers, within 30 seconds whatever they do; what is late is logged and left behind. */
   close(): Promise<void>;
 }

@@ -1,33 +1,78 @@
-import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { type AvailabilityReport, availabilityReportSchema } from "../../plugin-sdk/availability.ts";
+import { accessModeStatusSchema } from "../../plugin-sdk/access-modes.ts";
+import {
+  type AvailabilityReport,
+  availabilityReportSchema,
+  type HealthStatus,
+  healthStatusSchema,
+} from "../../plugin-sdk/availability.ts";
+import { healthOf } from "../../plugin-sdk/health-of.ts";
+import { orderAccessModes } from "../../plugin-sdk/order-access-modes.ts";
 import { createSessionBroker } from "../broker/broker.ts";
+import { lazyCheck } from "../channel/lazy-check.ts";
 import { toErrorData } from "../errors/to-error-data.ts";
+import type { ProbeAnswer } from "../channel/protocol.ts";
+import type { Probed } from "../routing/availability-board.ts";
 import { randomId } from "../runtime/hash.ts";
 import { join } from "../runtime/paths.ts";
 import { platform } from "../runtime/platform.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 import { allowedIn, dataDirOf, type SessionGround } from "./start-session.ts";
 
-const check = TypeCompiler.Compile(availabilityReportSchema);
-const probeTimeoutMs = 30_000;
+const isReport = lazyCheck(availabilityReportSchema);
+const isHealth = lazyCheck(healthStatusSchema);
+const isMode = lazyCheck(accessModeStatusSchema);
 
-/** Asks an adapter whether its agent could run now. What goes wrong on the way is an answer too: `unrunnable`. */
-export async function probe(
-  service: ServedPlugin,
-  { ground, workdir }: { ground: SessionGround; workdir: string },
-): Promise<AvailabilityReport> {
+/** What a probe is asked with. */
+export interface ProbeOptions {
+  ground: SessionGround;
+  workdir: string;
+  /** Fires when nobody waits for the answer any more. */
+  signal: AbortSignal;
+}
+
+/**
+ * Asks an adapter, in one entry, whether its agent could run now, how healthy it is and how it is reached. What goes
+ * wrong on the way is an answer too: `unrunnable`.
+ */
+export async function probe(service: ServedPlugin, options: ProbeOptions): Promise<Probed> {
+  const started = performance.now();
+  const timed = () => ({
+    latency_ms: Math.round(performance.now() - started),
+    last_check: new Date().toISOString(),
+  });
+  const failed = (report: AvailabilityReport): Probed => ({
+    report,
+    health: healthOf(report, timed()),
+    access_mode: null,
+  });
   try {
-    return await ask(service, { ground, workdir });
+    const answer = await ask(service, options);
+    if ("report" in answer) return failed(answer.report);
+    const { availability: report, health, access_mode, health_error } = answer.value;
+    if (!isReport().Check(report)) {
+      return failed({ availability: "unrunnable", reason: "The adapter's isAvailable() gave no availability." });
+    }
+    return {
+      report,
+      health: isHealth().Check(health) ? health : failedCheck(healthOf(report, timed()), health_error),
+      access_mode: isMode().Check(access_mode) ? access_mode : null,
+    };
   } catch (error) {
-    const { message, hint } = toErrorData(error);
-    return { availability: "unrunnable", reason: message, ...(hint === undefined ? {} : { next_step: hint }) };
+    const { code, message, hint } = toErrorData(error);
+    const availability = code === "quarantined" ? "disabled" : "unrunnable";
+    return failed({ availability, reason: message, ...(hint === undefined ? {} : { next_step: hint }) });
   }
+}
+
+/** An agent that is there is only `degraded` by a health check that fails. */
+function failedCheck(health: HealthStatus, error = "The adapter's healthCheck() gave no health."): HealthStatus {
+  return health.status === "healthy" ? { ...health, status: "degraded", error: error.slice(0, 4096) } : health;
 }
 
 async function ask(
   { plugin, pool }: ServedPlugin,
-  { ground, workdir }: { ground: SessionGround; workdir: string },
-): Promise<AvailabilityReport> {
+  { ground, workdir, signal }: ProbeOptions,
+): Promise<{ value: ProbeAnswer } | { report: AvailabilityReport }> {
   // Nobody is asked for a grant by a probe.
   const { askGrant: _, ...unattended } = ground;
   const { claim, writeLog } = ground;
@@ -47,30 +92,42 @@ async function ask(
     grantPlace: (permission) => ground.grantPlace(plugin.id, permission),
     requestEnv: {},
     limits: plugin.limits,
+    pins: ground.pins.of(plugin.id),
     children: ground.children,
     emit: () => {},
     writeLog: (record) => writeLog({ ...record, plugin_id: plugin.id }),
     waitForAnswer: () => Promise.resolve(null),
   });
-  const place = await pool.acquire();
+  const place = await pool.acquire({ signal });
   const entry = place.lane.open({
-    call: "is_available",
+    call: "probe",
     request: null,
-    config: { working_directory: workdir, access_modes: plugin.manifest.access_modes ?? [], custom: plugin.config },
+    config: {
+      working_directory: workdir,
+      access_modes: orderAccessModes(plugin.manifest.access_modes ?? []),
+      custom: plugin.config,
+    },
     facts: { session_id: sessionId, attempt: 1, workdir, plugin_dir: plugin.folder, platform },
     onEvents: () => {},
     onCall: (operation, args) => broker.call(operation, args),
   });
-  const timer = setTimeout(() => {
-    entry.cancel({ code: "timeout", message: `The probe was not done within ${probeTimeoutMs} ms.` });
-  }, probeTimeoutMs);
+  const late = () => entry.cancel({ code: "timeout", message: "The probe was not done in time." });
+  signal.addEventListener("abort", late, { once: true });
   const end = await entry.ended;
-  clearTimeout(timer);
+  signal.removeEventListener("abort", late);
   place.release();
   await broker.close();
   if ("error" in end) {
-    return { availability: "unrunnable", reason: redactor?.text(end.error.message) ?? end.error.message };
+    const reason = redactor?.text(end.error.message) ?? end.error.message;
+    return { report: { availability: "unrunnable", reason } };
   }
-  if (check.Check(end.value)) return redactor?.value(end.value) ?? end.value;
-  return { availability: "unrunnable", reason: "The adapter's isAvailable() gave no availability." };
+  // The guest is ours, and still its answer is only data: each part is checked before it is used.
+  const value = typeof end.value === "object" && end.value !== null ? end.value as Partial<ProbeAnswer> : {};
+  const answer: ProbeAnswer = {
+    availability: value.availability,
+    access_mode: value.access_mode,
+    health: value.health,
+    ...(typeof value.health_error === "string" ? { health_error: value.health_error } : {}),
+  };
+  return { value: redactor?.value(answer) ?? answer };
 }

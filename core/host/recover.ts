@@ -1,9 +1,9 @@
 import { toErrorData } from "../errors/to-error-data.ts";
 import { hostVersion } from "../config/version.ts";
-import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { sessionPages } from "../journal/session-pages.ts";
 import type { Journal } from "../journal/journal.ts";
 import { openJournal } from "../journal/sqlite-journal.ts";
-import { reapChildren } from "../runtime/child-ledger.ts";
+import { reapChildren, type Reaped } from "../runtime/child-ledger.ts";
 import { rm, stat } from "../runtime/files.ts";
 import { join } from "../runtime/paths.ts";
 import { endInterrupted } from "../session/interrupted-session.ts";
@@ -13,8 +13,8 @@ import { claimLeftParts } from "./state-claim.ts";
 
 /** What a part's recovery works with. */
 export interface RecoverOptions {
-  /** The part's folder, which this host holds. */
-  folder: string;
+  /** What {@link reapFormer} found. */
+  reaped: Reaped | null;
   journal: Journal;
   log: MergedLog;
   writeLog(record: LogRecord): void;
@@ -29,23 +29,29 @@ export function ledgerFile(folder: string): string {
 }
 
 /**
- * Cleans up after a host that was killed while it held this part of the state: ends its child processes with all their
- * descendants, removes its sessions' scratch files, and ends its sessions in the journal. What cannot be done is
- * logged: it must not keep the next host from starting.
+ * Cleans up after a host that was killed while it held this part of the state, whose folder is given: ends its child
+ * processes with all their descendants and removes its sessions' scratch files. Null when it was not killed.
  */
-export async function recover({ folder, journal, log, writeLog }: RecoverOptions): Promise<void> {
+export async function reapFormer(folder: string, writeLog: RecoverOptions["writeLog"]): Promise<Reaped | null> {
   const reaped = await reapChildren(ledgerFile(folder), { graceMs: orphanGraceMs });
-  if (reaped) {
-    for (const { pid, role, session_id } of reaped.found) {
-      const message = `Ended a process of a host that was killed: ${role} ${pid}.`;
-      writeLog({ level: "warn", message, ...(session_id === undefined ? {} : { session_id }) });
-    }
-    await rm(join(folder, "scratch"), { recursive: true, force: true }).catch(() => {});
+  if (!reaped) return null;
+  for (const { pid, role, session_id } of reaped.found) {
+    const message = `Ended a process of a host that was killed: ${role} ${pid}.`;
+    writeLog({ level: "warn", message, ...(session_id === undefined ? {} : { session_id }) });
   }
+  await rm(join(folder, "scratch"), { recursive: true, force: true }).catch(() => {});
+  return reaped;
+}
+
+/**
+ * Ends the sessions that the host before left open in the journal. What cannot be done is logged: it must not keep the
+ * next host from starting.
+ */
+export async function recover({ reaped, journal, log, writeLog }: RecoverOptions): Promise<void> {
   const former = { runtime: reaped?.head.runtime ?? null, hostVersion: reaped?.head.host_version ?? hostVersion };
   for (const sessionId of await journal.openSessions()) {
     try {
-      await endInterrupted(pagesOf(journal, sessionId), { log, former });
+      await endInterrupted(sessionPages(journal, sessionId), { log, former });
     } catch (error) {
       const message = `Cannot end a session that its host left open: ${toErrorData(error).message}`;
       writeLog({ level: "error", message, session_id: sessionId });
@@ -61,7 +67,8 @@ export async function recoverOthers(stateDir: string, writeLog: RecoverOptions["
     try {
       const journal = await openJournal(join(claim.folder, "journal.db"));
       try {
-        await recover({ folder: claim.folder, journal, log: new MergedLog(journal), writeLog });
+        const reaped = await reapFormer(claim.folder, writeLog);
+        await recover({ reaped, journal, log: new MergedLog(journal), writeLog });
       } finally {
         await journal.close();
       }
@@ -72,15 +79,5 @@ export async function recoverOthers(stateDir: string, writeLog: RecoverOptions["
     } finally {
       await claim.release();
     }
-  }
-}
-
-async function* pagesOf(journal: Journal, sessionId: string): AsyncGenerator<Envelope[], void, void> {
-  for (let after = 0;;) {
-    const page = await journal.read({ after, sessionId });
-    const last = page.at(-1);
-    if (last === undefined) return;
-    yield page;
-    after = last.gseq;
   }
 }

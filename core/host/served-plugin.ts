@@ -1,23 +1,36 @@
 import type { CrashStore } from "../pool/plugin-health.ts";
 import { PluginPool } from "../pool/plugin-pool.ts";
+import type { SpareContainer } from "../pool/spare-container.ts";
 import type { ChildLedger } from "../runtime/child-ledger.ts";
 import { errorFromData } from "../../plugin-sdk/errors.ts";
 import { toErrorData } from "../errors/to-error-data.ts";
 import { withAuthorPositions } from "../registry/author-positions.ts";
-import { bundlePlugin } from "../registry/bundle.ts";
+import { bundlePlugin } from "../registry/plugin-script.ts";
 import type { Plugin, PluginScript } from "../registry/plugin.ts";
+
+/** What all plugins of a host share. */
+export interface ServiceOptions {
+  crashes: CrashStore;
+  children: ChildLedger;
+  /** A warden that has been started already. */
+  spare: SpareContainer | null;
+  /** Folder where scripts are kept from one start to the next. */
+  cacheDir: string;
+}
 
 /** A plugin in service: its script, bundled once, and its workers. */
 export class ServedPlugin {
   readonly plugin: Plugin;
   readonly pool: PluginPool;
+  readonly #cacheDir: string;
   #script: Promise<PluginScript> | null = null;
 
   /** Sessions under way, those that wait included. */
   sessions = 0;
 
-  constructor(plugin: Plugin, { crashes, children }: { crashes: CrashStore; children: ChildLedger }) {
+  constructor(plugin: Plugin, { crashes, children, spare, cacheDir }: ServiceOptions) {
     this.plugin = plugin;
+    this.#cacheDir = cacheDir;
     this.pool = new PluginPool({
       pluginId: plugin.id,
       isolation: plugin.isolation,
@@ -25,6 +38,7 @@ export class ServedPlugin {
       osWalls: plugin.os_walls,
       crashes,
       children,
+      spare,
       script: async () => (await this.script()).text,
     });
   }
@@ -34,7 +48,7 @@ export class ServedPlugin {
    * @throws {BulkheadError} `bundle_failed`
    */
   script(): Promise<PluginScript> {
-    return this.#script ??= bundlePlugin(this.plugin).catch((error: unknown) => {
+    return this.#script ??= bundlePlugin(this.plugin, { cacheDir: this.#cacheDir }).catch((error: unknown) => {
       this.#script = null;
       throw error;
     });

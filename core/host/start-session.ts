@@ -1,28 +1,43 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { AccessMode } from "../../plugin-sdk/access-modes.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
-import type { SessionRequest } from "../../plugin-sdk/request.ts";
+import type { Approval, SessionRequest } from "../../plugin-sdk/request.ts";
 import { createSessionBroker } from "../broker/broker.ts";
 import type { GrantPlace, MissingGrant } from "../broker/session-broker.ts";
 import { hostVersion } from "../config/version.ts";
+import { createRedactor } from "../log/redact.ts";
+import { type ContextFile, enhancePrompt } from "../prompt/enhance-prompt.ts";
+import { isEnhanced, type PromptSettings } from "../prompt/prompt-settings.ts";
 import { effectivePermissions } from "../registry/effective-permissions.ts";
 import type { Plugin } from "../registry/plugin.ts";
 import { requestedPermissions } from "../registry/requested-permissions.ts";
 import type { ChildLedger } from "../runtime/child-ledger.ts";
 import { join } from "../runtime/paths.ts";
+import { accepts, unenforceableFields } from "../session/enforceable.ts";
 import type { MergedLog } from "../session/merged-log.ts";
 import { RunningSession } from "../session/running-session.ts";
-import { checkEnv } from "./check-request.ts";
+import type { Candidate } from "../session/session-setup.ts";
+import { checkEnv, fitToPlugin } from "./check-request.ts";
 import type { GuardedPlaces } from "./guarded-places.ts";
 import type { LogRecord } from "./host.ts";
+import type { PinStore } from "./pin-store.ts";
 import type { SessionSecrets } from "./session-secrets.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 import type { StateClaim } from "./state-claim.ts";
+import type { SessionPlace } from "./workspaces.ts";
 
 /** What sessions of one host have in common. */
 export interface SessionGround {
   claim: StateClaim;
   /** Where every child process is written down. */
   children: ChildLedger;
+  /** Where programs are pinned. */
+  pins: PinStore;
   log: MergedLog;
+  /** How prompts are enhanced. */
+  prompt: PromptSettings;
+  /** How an agent's requests are answered where a session does not say. */
+  approval: Approval;
   /** What no grant opens, as of now. */
   guarded(): GuardedPlaces;
   /** Where secrets are. Real absolute paths. */
@@ -34,14 +49,39 @@ export interface SessionGround {
   writeLog(record: LogRecord): void;
 }
 
-/** One session to start; the request is checked and fits the plugin. */
-export interface NewSession {
-  sessionId: string;
+/** A way to run a session: an adapter, and how its agent is reached. */
+export interface Way {
   service: ServedPlugin;
+  accessMode: AccessMode | null;
+  /** An attempt on it begins. */
+  started(): void;
+  /** An attempt on it has ended. */
+  ended: Candidate["ended"];
+}
+
+/** A request whose fields are checked, and what goes with it. */
+export interface CheckedRequest {
+  sessionId: string;
+  /** Who asks for it; clients take turns where sessions wait. */
+  client?: string | undefined;
   request: SessionRequest;
-  workdir: string;
+  place: SessionPlace;
+  contextFiles: readonly ContextFile[];
+}
+
+/** One session to start. */
+export interface NewSession extends CheckedRequest {
+  candidates: readonly [Candidate, ...Candidate[]];
+  passedOver: PassedOver[];
   artifacts: "git" | "none";
-  allowed: Allowed;
+  /** Ids of the sessions that were at work in the same folder meanwhile. */
+  sharedWith(): Promise<string[]>;
+}
+
+/** An adapter that cannot run a session, and why. */
+export interface PassedOver {
+  adapter_id: string;
+  reason: string;
 }
 
 /** What a session may do. */
@@ -59,43 +99,158 @@ export async function allowedIn(
   { claim, askGrant, openSecrets }: SessionGround,
   { plugin, request, workdir }: { plugin: Plugin; request?: SessionRequest; workdir: string },
 ): Promise<Allowed> {
-  const options = { workdir, claim, ...(request ? { request } : {}) };
-  const effective = permissionsFor(plugin, options);
-  const ceiling = permissionsFor(plugin, { ...options, grant: requestedPermissions(plugin.manifest) });
+  const { effective, ceiling } = permissionsIn(plugin, { workdir, claim, narrowed: request?.permissions });
   return { effective, ceiling, ...await openSecrets(askGrant ? ceiling : effective) };
 }
 
+interface KnownPermissions extends Pick<Allowed, "effective" | "ceiling"> {
+  workdir: string;
+}
+
+/** Of each plugin what it may do in the folder where it worked last, where the session did not narrow it. */
+const known = new WeakMap<Plugin, KnownPermissions>();
+
+function permissionsIn(
+  plugin: Plugin,
+  { narrowed, ...options }: { workdir: string; claim: StateClaim; narrowed: Permissions | undefined },
+): Pick<Allowed, "effective" | "ceiling"> {
+  const last = known.get(plugin);
+  if (last?.workdir === options.workdir && narrowed === undefined) return last;
+  const effective = permissionsFor(plugin, { ...options, narrowed });
+  const ceiling = permissionsFor(plugin, { ...options, narrowed, grant: requestedPermissions(plugin.manifest) });
+  const shared = (permissions: Permissions) => freezeAll(structuredClone(permissions));
+  const found = { workdir: options.workdir, effective: shared(effective), ceiling: shared(ceiling) };
+  if (narrowed === undefined) known.set(plugin, found);
+  return found;
+}
+
+/** Several sessions have it: none may change it for the others. */
+function freezeAll<T extends object>(value: T): T {
+  for (const held of Object.values(value)) if (typeof held === "object" && held !== null) freezeAll(held);
+  return Object.freeze(value);
+}
+
 /**
- * Starts a session.
- * @throws {BulkheadError} `permission_denied` for environment names that are not granted
+ * The ways that can run a request, as candidates in their order, and those that cannot with the reason.
+ * @throws {BulkheadError} that of the first way when none can
  */
+export async function makeCandidates(
+  ground: SessionGround,
+  ways: readonly Way[],
+  checked: CheckedRequest,
+): Promise<Pick<NewSession, "candidates" | "passedOver">> {
+  const made = await Promise.allSettled(ways.map((way) => makeCandidate(ground, way, checked)));
+  const candidates = made.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const [first, ...others] = candidates;
+  if (!first) throw made.find((one) => one.status === "rejected")?.reason;
+  const passedOver = made.flatMap((one, index) =>
+    one.status === "rejected"
+      ? [{ adapter_id: ways[index]!.service.plugin.id, reason: (one.reason as Error).message }]
+      : []
+  );
+  return { candidates: [first, ...others], passedOver };
+}
+
+/** Starts a session. */
 export function startSession(ground: SessionGround, session: NewSession): RunningSession {
-  const { claim, children, log, askGrant, writeLog } = ground;
-  const { sessionId, service, request, workdir, artifacts, allowed } = session;
-  const { plugin, pool } = service;
-  const place = (permission: string) => ground.grantPlace(plugin.id, permission);
+  const { claim, children, log, askGrant } = ground;
+  const { sessionId, request, place, candidates } = session;
+  const { limits } = candidates[0].plugin;
   return new RunningSession({
     sessionId,
-    plugin,
     request,
-    workdir,
-    ...allowed,
+    workdir: place.workdir,
+    workspaceDir: place.workspaceDir ?? null,
+    resetWorkdir: place.reset,
+    candidates,
+    passedOver: session.passedOver,
+    sharedWith: session.sharedWith,
+    redactor: commonRedactor(candidates),
     secretPaths: ground.secretPaths,
-    grantPlace: place,
-    requestEnv: checkEnv(request.env, allowed.effective, { plugin, place: place("env") }),
-    artifacts,
+    artifacts: session.artifacts,
+    loopSignal: isEnhanced(request, ground.prompt) ? ground.prompt.signal : null,
+    answerTimeoutMs: Math.min(request.answer_timeout_ms ?? Infinity, limits.answer_timeout_ms),
     scratchDir: join(claim.folder, "scratch"),
-    dataDir: dataDirOf(claim, plugin),
     stateDir: claim.root,
-    guarded: ground.guarded(),
+    // Looked at by the first operation that an adapter asks for, if it asks for any.
+    get guarded() {
+      return ground.guarded();
+    },
     log,
     hostVersion,
-    script: () => service.script(),
-    acquire: (options) => pool.acquire(options),
-    makeBroker: (options) => createSessionBroker({ ...options, children }),
+    makeBroker: (options) => createSessionBroker({ ...options, children, pins: ground.pins.of(options.pluginId) }),
     ...(askGrant ? { askGrant } : {}),
-    writeLog: (record) => writeLog({ ...record, plugin_id: plugin.id, session_id: sessionId }),
   });
+}
+
+/** One secret may stand in what another candidate's attempt says, as in its error, so all are taken out of everything. */
+function commonRedactor(candidates: readonly Candidate[]): ReturnType<typeof createRedactor> {
+  const all = candidates.flatMap(({ secrets }) => [...secrets]);
+  return createRedactor([...new Map(all)].map(([name, value]) => ({ name, value })));
+}
+
+/**
+ * One way as a candidate.
+ * @throws {BulkheadError} `invalid_model`, `invalid_request`, `unenforceable`, `permission_denied` for environment names
+ * that are not granted, `invalid_config`, `io_error` for secrets that cannot be read
+ */
+async function makeCandidate(
+  ground: SessionGround,
+  { service, accessMode, started, ended }: Way,
+  { sessionId, client = "", request, place, contextFiles }: CheckedRequest,
+): Promise<Candidate> {
+  const { workdir } = place;
+  const { plugin, pool } = service;
+  const fitted = fitToPlugin(request, plugin);
+  const unenforced = unenforceableFields(fitted, plugin.manifest);
+  if (unenforced.length > 0 && request.best_effort !== true) throw unenforceable(plugin.id, unenforced);
+  const { effective, ceiling, secrets } = await allowedIn(ground, { plugin, request: fitted, workdir });
+  const grantPlace = (permission: string) => ground.grantPlace(plugin.id, permission);
+  const takesSystemPrompt = accepts(plugin.manifest, "system_prompt");
+  const prompt = enhancePrompt(fitted, { settings: ground.prompt, workdir, contextFiles, takesSystemPrompt });
+  return {
+    plugin,
+    request: asSent({ ...fitted, workdir, prompt }, { takesSystemPrompt, unenforced }),
+    accessMode,
+    started,
+    ended,
+    unenforced,
+    effective,
+    ceiling,
+    approval: {
+      approval: request.approval ?? (plugin.trust_tools ? "all" : ground.approval),
+      ...(request.allowed_tools === undefined ? {} : { allowed_tools: request.allowed_tools }),
+      ...(request.tool_approvals === undefined ? {} : { tool_approvals: request.tool_approvals }),
+    },
+    secrets,
+    grantPlace,
+    requestEnv: checkEnv(request.env, effective, { plugin, place: grantPlace("env") }),
+    dataDir: dataDirOf(ground.claim, plugin),
+    script: () => service.script(),
+    acquire: (options) => pool.acquire({ ...options, client }),
+    writeLog: (record) => ground.writeLog({ ...record, plugin_id: plugin.id, session_id: sessionId }),
+  };
+}
+
+/** The request without what the host has put into the prompt and what the adapter has said it does not take. */
+function asSent(
+  { context_files: _inPrompt, system_prompt, ...request }: SessionRequest,
+  { takesSystemPrompt, unenforced }: { takesSystemPrompt: boolean; unenforced: readonly string[] },
+): SessionRequest {
+  const kept = Object.entries(request).filter(([field]) => !unenforced.includes(field));
+  const system = takesSystemPrompt && system_prompt !== undefined ? { system_prompt } : {};
+  return { ...Object.fromEntries(kept) as unknown as SessionRequest, ...system };
+}
+
+function unenforceable(pluginId: string, fields: readonly string[]): BulkheadError {
+  return new BulkheadError(
+    "unenforceable",
+    `Adapter "${pluginId}" cannot hold its agent to ${fields.join(", ")}: its manifest neither accepts nor reports it.`,
+    {
+      hint: "Leave it out, choose another adapter, or set best_effort to run without that limit.",
+      details: { fields: [...fields] },
+    },
+  );
 }
 
 /** A plugin's own durable folder. */
@@ -103,17 +258,17 @@ export function dataDirOf(claim: StateClaim, plugin: Plugin): string {
   return join(claim.root, "data", plugin.id);
 }
 
-/** Effective permissions of a plugin; with `grant` those that it would have if that were granted. */
-export function permissionsFor(
+/** Effective permissions of a plugin, `narrowed` by a session; with `grant` those that it would have if that were granted. */
+function permissionsFor(
   plugin: Plugin,
-  options: { request?: SessionRequest; workdir: string; claim: StateClaim; grant?: Permissions },
+  options: { narrowed?: Permissions | undefined; workdir: string; claim: StateClaim; grant?: Permissions },
 ): Permissions {
-  const { request, workdir, claim, grant = plugin.grant } = options;
+  const { narrowed, workdir, claim, grant = plugin.grant } = options;
   return effectivePermissions({
     requested: requestedPermissions(plugin.manifest),
     grant,
     deny: plugin.deny,
-    ...(request?.permissions === undefined ? {} : { request: request.permissions }),
+    ...(narrowed === undefined ? {} : { request: narrowed }),
     places: { workdir, plugin: plugin.folder, data: dataDirOf(claim, plugin) },
   });
 }

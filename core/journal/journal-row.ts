@@ -31,20 +31,26 @@ type Run = Omit<Envelope, "event"> & { events: Envelope["event"][] };
  * @returns null for a batch without envelopes
  * @throws {BulkheadError} `journal_error` when the batch does not continue the journal
  */
-export function rowOf({ session_id, envelopes }: JournalBatch, after: Cursor): JournalRow | null {
+export function rowOf({ session_id, envelopes, texts = [] }: JournalBatch, after: Cursor): JournalRow | null {
   const first = envelopes[0];
   const last = envelopes.at(-1);
   if (first === undefined || last === undefined) return null;
-  const runs: Run[] = [];
-  let run: Run | null = null;
+  const runs: WrittenRun[] = [];
+  let run: WrittenRun | null = null;
   let previous = after;
-  for (const envelope of envelopes) {
-    if (!(envelope.gseq > previous) || envelope.session_id !== session_id) {
-      throw orderError(envelope, { session_id, previous });
+  let known = 0;
+  for (let at = 0; at < envelopes.length;) {
+    const envelope = envelopes[at]!;
+    const given = texts[known]?.at === at ? texts[known++]! : null;
+    const count = given?.count ?? 1;
+    for (const one of count === 1 ? [envelope] : envelopes.slice(at, at + count)) {
+      if (!(one.gseq > previous) || one.session_id !== session_id) throw orderError(one, { session_id, previous });
+      previous = one.gseq;
     }
-    previous = envelope.gseq;
     if (run === null || !continues(run, envelope)) runs.push(run = beginRun(envelope));
-    run.events.push(envelope.event);
+    run.parts.push(given ? given.text.slice(1, -1) : JSON.stringify(envelope.event));
+    run.count += count;
+    at += count;
   }
   return {
     session_id,
@@ -55,7 +61,7 @@ export function rowOf({ session_id, envelopes }: JournalBatch, after: Cursor): J
     count: envelopes.length,
     opens: first.seq === 1,
     closes: last.event.type === "session_ended",
-    body: JSON.stringify(runs),
+    body: `[${runs.map(textOf).join(",")}]`,
   };
 }
 
@@ -85,15 +91,28 @@ function isRun(value: unknown): value is Run {
     "seq" in value && Number.isSafeInteger(value.seq) && "gseq" in value && Number.isSafeInteger(value.gseq);
 }
 
-function beginRun({ event: _, ...head }: Envelope): Run {
-  return { ...head, events: [] };
+/** A run on its way into the body: its events as JSON, one or many in a part. */
+interface WrittenRun {
+  head: Omit<Run, "events">;
+  count: number;
+  parts: string[];
+}
+
+function beginRun({ event: _, ...head }: Envelope): WrittenRun {
+  return { head, count: 0, parts: [] };
+}
+
+function textOf({ head, parts }: WrittenRun): string {
+  return `${JSON.stringify(head).slice(0, -1)},"events":[${parts.join(",")}]}`;
 }
 
 /** A field that is not compared here must not differ between the envelopes of one session. */
-function continues(run: Run, { v, seq, gseq, ts, attempt, adapter, source, synthetic }: Envelope): boolean {
-  const at = run.events.length;
-  return seq === run.seq + at && gseq === run.gseq + at && ts === run.ts && source === run.source &&
-    synthetic === run.synthetic && attempt === run.attempt && v === run.v && isSame(adapter, run.adapter);
+function continues(
+  { head, count }: WrittenRun,
+  { v, seq, gseq, ts, attempt, adapter, source, synthetic }: Envelope,
+): boolean {
+  return seq === head.seq + count && gseq === head.gseq + count && ts === head.ts && source === head.source &&
+    synthetic === head.synthetic && attempt === head.attempt && v === head.v && isSame(adapter, head.adapter);
 }
 
 function isSame(one: Envelope["adapter"], other: Envelope["adapter"]): boolean {

@@ -7,6 +7,19 @@ export type Cursor = number;
 export interface JournalBatch {
   session_id: string;
   envelopes: Envelope[];
+  /** Where the JSON of events is known; in order, and none overlaps another. */
+  texts?: readonly EventsText[];
+}
+
+/**
+ * The JSON list from which the events of consecutive envelopes were parsed, which differ in their events and in their
+ * numbers alone.
+ */
+export interface EventsText {
+  /** Index of the first envelope. */
+  at: number;
+  count: number;
+  text: string;
 }
 
 /** What a page of the journal is asked by. */

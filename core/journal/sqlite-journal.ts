@@ -122,14 +122,15 @@ class SqliteJournal implements Journal {
     this.#database.close();
   }
 
-  /** What is appended until the next turn, or until commits may go on, goes into one transaction. */
-  #schedule(): void {
+  /** What is appended in one go, or until commits may go on, goes into one transaction. */
+  #schedule(when: (commit: () => void) => void = queueMicrotask): void {
     if (this.#isScheduled || this.#isPaused || this.#waiting.length === 0) return;
     this.#isScheduled = true;
-    onNextTurn(() => {
+    when(() => {
       this.#isScheduled = false;
       if (!this.#isPaused) this.#commitChunk();
-      this.#schedule();
+      // What one transaction does not hold waits, so that others have their turn.
+      this.#schedule(onNextTurn);
     });
   }
 

@@ -1,52 +1,25 @@
-import type { AgentConfig } from "../../plugin-sdk/context.ts";
 import { type ErrorData, errorFromData } from "../../plugin-sdk/errors.ts";
-import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import { checksByType } from "../channel/checks-by-type.ts";
 import { isShallow } from "../channel/depth.ts";
 import { guestMessageSchemas } from "../channel/message-schemas.ts";
-import { MessageReader, sendText } from "../channel/messages.ts";
+import { MessageReader, type ReceivedMessage, sendText } from "../channel/messages.ts";
 import {
-  type AdapterCall,
   type DoneMessage,
   type GuestMessage,
   type HostMessage,
   maxYieldedArray,
   protocolVersion,
-  type SessionFacts,
 } from "../channel/protocol.ts";
 import type { Limits } from "../config/limits.ts";
 import { toErrorData } from "../errors/to-error-data.ts";
 import { onNextTurn } from "../runtime/next-turn.ts";
 import { TokenBucket } from "./token-bucket.ts";
+import type { Entry, EntryEnd, EntryOptions } from "./lane-entry.ts";
 import type { LaneEnd, LaneTransport } from "./lane-transport.ts";
 
 const checks = checksByType(guestMessageSchemas);
 
-/** What one entry into an adapter is opened with. */
-export interface EntryOptions {
-  call: AdapterCall;
-  request: SessionRequest | null;
-  config: AgentConfig;
-  facts: SessionFacts;
-  /**
-   * Takes a batch of what the adapter yielded, unchecked, with the bytes it came in. Give credit back with
-   * {@link Entry.addCredit}.
-   */
-  onEvents(events: unknown[], bytes: number): void;
-  /** Does a broker operation. */
-  onCall(operation: string, args: unknown): Promise<unknown>;
-}
-
-/** How an entry ended. `lost` says that its worker died under it. */
-export type EntryEnd = { value: unknown } | { error: ErrorData; lost?: LaneEnd };
-
-/** One entry into an adapter, as the host sees it. */
-export interface Entry {
-  readonly ended: Promise<EntryEnd>;
-  addCredit(events: number): void;
-  /** Asks the adapter to end, and ends its worker when even the guest does not answer. */
-  cancel(error: ErrorData): void;
-}
+type WholeMessage = Exclude<GuestMessage, { type: "part" }>;
 
 interface LiveEntry {
   options: EntryOptions;
@@ -257,23 +230,23 @@ export class Lane {
         `The plugin's worker sent more than ${messages_per_second} messages in a second.`,
       );
     }
-    let message: unknown;
+    let received: ReceivedMessage | null;
     try {
       this.#messageBytes += payload.length;
-      const received = this.#messages.read(payload);
+      received = this.#messages.read(payload);
       if (!received) return;
-      message = received.message;
     } catch (error) {
       return this.kill("protocol_violation", error instanceof Error ? error.message : "A message could not be read.");
     }
+    const { message, eventsText } = received;
     const bytes = this.#messageBytes;
     this.#messageBytes = 0;
     const type = typeof message === "object" && message !== null && "type" in message ? message.type : undefined;
     if (typeof type !== "string" || !checks.get(type)?.Check(message)) return this.#illegal();
-    this.#dispatch(message as Exclude<GuestMessage, { type: "part" }>, bytes);
+    this.#dispatch(message as WholeMessage, { bytes, text: eventsText });
   }
 
-  #dispatch(message: Exclude<GuestMessage, { type: "part" }>, bytes: number): void {
+  #dispatch(message: WholeMessage, { bytes, text }: { bytes: number; text: string | undefined }): void {
     switch (message.type) {
       case "events": {
         const entry = this.#entries.get(message.sid);
@@ -283,7 +256,7 @@ export class Lane {
         if (entry.credit < -maxYieldedArray) {
           return this.kill("protocol_violation", "The plugin's worker sent events without credit.");
         }
-        return entry.options.onEvents(message.events, bytes);
+        return entry.options.onEvents(message.events, bytes, text);
       }
       case "call":
         return this.#call(message);

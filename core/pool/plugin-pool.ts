@@ -1,14 +1,16 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Limits } from "../config/limits.ts";
 import type { ChildLedger } from "../runtime/child-ledger.ts";
+import { startBackgroundTimer } from "../runtime/background-timer.ts";
 import { probeOsWalls } from "../runtime/os-walls/probe.ts";
 import { osWallNames, type OsWallUses } from "../runtime/os-walls/os-wall.ts";
 import { Lane } from "./lane.ts";
 import type { Container } from "./lane-transport.ts";
 import { type CrashStore, PluginHealth } from "./plugin-health.ts";
 import { startProcessContainer } from "./process-container.ts";
+import type { SpareContainer } from "./spare-container.ts";
 import { RestartBackoff } from "./restart-backoff.ts";
-import { startThreadContainer } from "./thread-container.ts";
+import { type Waiting, WaitingLine } from "./waiting-line.ts";
 import { guestFile, wardenFile } from "./wall-files.ts";
 
 /** What a plugin's pool is made from. */
@@ -24,6 +26,8 @@ export interface PoolOptions {
   crashes?: CrashStore;
   /** Where wardens are written down. */
   children?: ChildLedger;
+  /** A warden that has been started already, for whichever plugin comes first. */
+  spare?: SpareContainer | null;
 }
 
 /** A place on a worker, held for one entry. */
@@ -33,7 +37,19 @@ export interface Place {
   release(): void;
 }
 
-interface Waiter {
+/** How a session waits for a place. */
+export interface AcquireOptions {
+  signal?: AbortSignal;
+  /** Whose session it is; clients take turns. */
+  client?: string;
+  /**
+   * Told the position when the session has to wait in line and when it has moved, with the milliseconds until the next
+   * worker may be started after crashes.
+   */
+  onQueued?(position: number, waitMs: number): void;
+}
+
+interface Waiter extends Waiting {
   take(place: Place): void;
   refuse(error: BulkheadError): void;
 }
@@ -48,8 +64,11 @@ export class PluginPool {
   #lanes: Lane[] = [];
   /** Places given out; a dead worker's are given back after it is forgotten. */
   #held = new WeakMap<Lane, number>();
-  #waiting: Waiter[] = [];
+  readonly #line: WaitingLine<Waiter>;
   #starting = 0;
+  /** Places given out and not given back. */
+  #inUse = 0;
+  #cancelRest: (() => void) | null = null;
   readonly #backoff: RestartBackoff;
   /** Containers whose end was counted: all their workers die with them. */
   readonly #counted = new WeakSet<Container>();
@@ -59,6 +78,7 @@ export class PluginPool {
 
   constructor(options: PoolOptions) {
     this.#options = options;
+    this.#line = new WaitingLine({ most: options.limits.queue });
     this.#backoff = new RestartBackoff(options.limits);
     this.health = new PluginHealth({ ...options, store: options.crashes });
   }
@@ -70,34 +90,36 @@ export class PluginPool {
 
   /** Sessions waiting for a place. */
   get queued(): number {
-    return this.#waiting.length;
+    return this.#line.size;
   }
 
   /**
    * Waits for a place on a loaded worker.
-   * @param onQueued called with the position when the call has to wait in line, and with the milliseconds until the
-   * next worker may be started after crashes
    * @throws {BulkheadError} `quarantined`, `busy`, `host_closed`, or why the plugin cannot be loaded
    */
-  async acquire(
-    options: { signal?: AbortSignal; onQueued?: (position: number, waitMs: number) => void } = {},
-  ): Promise<Place> {
+  async acquire(options: AcquireOptions = {}): Promise<Place> {
+    const { client = "", onQueued } = options;
     // A listener on a signal that has fired is never called: the call would stay in line.
     options.signal?.throwIfAborted();
-    this.#refuseIfFull();
+    this.#refuseIfFull(client);
     if (this.health.quarantined) await this.#refresh();
-    const ready = this.#place();
+    // Whoever waits already comes first.
+    const ready = this.#line.size === 0 ? this.#place() : null;
     if (ready) return ready;
-    const place = this.#wait(options);
+    const { place, waiter, position } = this.#wait(client, options);
     const started = this.#startLane();
     const waitMs = this.#backoff.waitMs(performance.now());
-    if (!started || waitMs > 0) options.onQueued?.(this.#waiting.length, waitMs);
+    if (!started || waitMs > 0) {
+      this.#line.told(waiter, position);
+      onQueued?.(position, waitMs);
+    }
     return await place;
   }
 
   /** Ends all workers; entries under way end with them. */
   async close(): Promise<void> {
     this.#closing.abort();
+    this.#cancelRest?.();
     this.#refuseAll(hostClosed());
     for (const lane of this.#lanes) lane.kill("host_closed", "The host is shutting down.");
     const container = await this.#container?.catch(() => null);
@@ -109,15 +131,15 @@ export class PluginPool {
     return this.#closing.signal.aborted;
   }
 
-  #refuseIfFull(): void {
-    const { pluginId, limits } = this.#options;
+  #refuseIfFull(client: string): void {
+    const { pluginId } = this.#options;
     if (this.#closed) throw hostClosed();
-    if (this.#waiting.length >= limits.queue) {
-      throw new BulkheadError(
-        "busy",
-        `All workers of plugin "${pluginId}" are busy and ${limits.queue} sessions wait already.`,
-      );
-    }
+    if (this.#line.hasRoom(client)) return;
+    throw new BulkheadError(
+      "busy",
+      `All workers of plugin "${pluginId}" are busy and ${this.#line.size} sessions wait already.`,
+      { hint: "Try again later, or raise its limits workers or queue." },
+    );
   }
 
   /** The operator may have lifted a quarantine, and another host may have set one. */
@@ -154,17 +176,21 @@ export class PluginPool {
     }
   }
 
-  #wait({ signal }: { signal?: AbortSignal }): Promise<Place> {
-    return new Promise((resolve, reject) => {
-      const waiter = { take: resolve, refuse: reject };
-      this.#waiting.push(waiter);
-      signal?.addEventListener("abort", () => {
-        const at = this.#waiting.indexOf(waiter);
-        if (at < 0) return;
-        this.#waiting.splice(at, 1);
-        reject(signal.reason);
-      }, { once: true });
+  #wait(client: string, { signal, onQueued }: AcquireOptions) {
+    let waiter!: Waiter;
+    const place = new Promise<Place>((resolve, reject) => {
+      waiter = { client, take: resolve, refuse: reject, onMoved: (position) => this.#tell(position, onQueued) };
     });
+    const position = this.#line.add(waiter);
+    signal?.addEventListener("abort", () => {
+      if (this.#line.remove(waiter)) waiter.refuse(signal.reason);
+    }, { once: true });
+    return { place, waiter, position };
+  }
+
+  #tell(position: number, onQueued: AcquireOptions["onQueued"]): void {
+    // A worker that is starting serves them in a moment; if not all, they are told when it runs.
+    if (this.#starting === 0) onQueued?.(position, this.#backoff.waitMs(performance.now()));
   }
 
   /** A free place, on the busiest worker that has one, so that idle ones can be let go. */
@@ -178,6 +204,8 @@ export class PluginPool {
     }
     if (!best) return null;
     const lane: Lane = best;
+    this.#inUse++;
+    this.#cancelRest?.();
     this.#held.set(lane, (this.#held.get(lane) ?? 0) + 1);
     return { lane, release: () => this.#release(lane) };
   }
@@ -185,26 +213,47 @@ export class PluginPool {
   #release(lane: Lane): void {
     const held = (this.#held.get(lane) ?? 1) - 1;
     this.#held.set(lane, held);
+    this.#inUse--;
     const worn = lane.served >= this.#options.limits.sessions_before_recycle;
     if (worn && held === 0 && lane.alive) lane.kill("host_closed", "The worker was replaced after many sessions.");
     this.#serveWaiting();
   }
 
   #serveWaiting(): void {
-    while (this.#waiting.length > 0) {
+    while (this.#line.size > 0) {
       const place = this.#place();
       if (!place) break;
-      this.#waiting.shift()!.take(place);
+      this.#line.next()!.take(place);
     }
     // One that is starting already will serve the first in line: a second would only crash as well where it does.
-    if (this.#waiting.length > this.#starting) this.#startLane();
+    if (this.#line.size > this.#starting) this.#startLane();
+    this.#rest();
+  }
+
+  get #isIdle(): boolean {
+    return this.#inUse === 0 && this.#line.size === 0 && this.#starting === 0 && !this.#closed;
+  }
+
+  /** Lets the workers go when nobody has needed one for a while; they are started again when somebody does. */
+  #rest(): void {
+    this.#cancelRest?.();
+    this.#cancelRest = null;
+    if (this.#container === null || !this.#isIdle) return;
+    this.#cancelRest = startBackgroundTimer(() => void this.#letGo(), this.#options.limits.idle_worker_ms);
+  }
+
+  async #letGo(): Promise<void> {
+    const container = await this.#container?.catch(() => null);
+    if (!container || !this.#isIdle) return;
+    for (const lane of this.#lanes) lane.kill("host_closed", "The worker was idle for long.");
+    await container.close();
   }
 
   /** Starts a worker if another is allowed; false when all there may be are there. */
   #startLane(): boolean {
     if (this.#closed || this.#lanes.length + this.#starting >= this.#options.limits.workers) return this.#starting > 0;
     this.#starting++;
-    const inLine = new Set(this.#waiting);
+    const inLine = new Set(this.#line.inOrder());
     void this.#openLane().then(
       () => {
         this.#starting--;
@@ -275,10 +324,10 @@ export class PluginPool {
 
   #contain(): Promise<Container> {
     if (this.#container) return this.#container;
-    const { isolation, limits, osWalls, children } = this.#options;
+    const { isolation, limits, osWalls, children, spare } = this.#options;
     const starting = isolation === "thread"
       ? this.#startThread()
-      : startProcessContainer(wardenFile, { limits, osWalls, children });
+      : spare?.take({ limits, osWalls }) ?? startProcessContainer(wardenFile, { limits, osWalls, children });
     this.#container = starting;
     const forget = () => {
       if (this.#container === starting) this.#container = null;
@@ -291,7 +340,11 @@ export class PluginPool {
   async #startThread(): Promise<Container> {
     const { pluginId, limits, osWalls } = this.#options;
     const required = osWallNames.find((name) => osWalls[name] === "required");
-    if (required === undefined) return startThreadContainer(guestFile, limits);
+    if (required === undefined) {
+      // Few hosts have threads of their own, and what starts them is a library of many modules.
+      const { startThreadContainer } = await import("./thread-container.ts");
+      return startThreadContainer(guestFile, limits);
+    }
     throw new BulkheadError(
       "unavailable",
       `Plugin "${pluginId}" requires the wall "${required}" and is to run in a thread.`,
@@ -302,10 +355,12 @@ export class PluginPool {
   }
 
   /** Refuses all in line, or those of them that are meant. */
-  #refuseAll(error: BulkheadError, meant: ReadonlySet<Waiter> = new Set(this.#waiting)): void {
-    const refused = this.#waiting.filter((waiter) => meant.has(waiter));
-    this.#waiting = this.#waiting.filter((waiter) => !meant.has(waiter));
-    for (const { refuse } of refused) refuse(error);
+  #refuseAll(error: BulkheadError, meant?: ReadonlySet<Waiter>): void {
+    for (const waiter of this.#line.inOrder()) {
+      if (meant !== undefined && !meant.has(waiter)) continue;
+      this.#line.remove(waiter);
+      waiter.refuse(error);
+    }
   }
 }
 

@@ -1,5 +1,4 @@
-import type { TSchema } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { checksByType } from "../channel/checks-by-type.ts";
 import { encodeFrame, FrameReader } from "../channel/frames.ts";
 import { wardenReportSchemas } from "../channel/message-schemas.ts";
 import { MessageReader } from "../channel/messages.ts";
@@ -13,9 +12,7 @@ import type { OsWallUses } from "../runtime/os-walls/os-wall.ts";
 import { runtimeName } from "../runtime/platform.ts";
 import type { Container, LaneEnd, LaneTransport } from "./lane-transport.ts";
 
-const reportChecks = new Map(
-  Object.entries(wardenReportSchemas).map(([type, schema]: [string, TSchema]) => [type, TypeCompiler.Compile(schema)]),
-);
+const reportChecks = checksByType(wardenReportSchemas);
 
 /** Largest messages, each of `message_bytes`, that may wait for a process to read them. */
 const maxUnreadMessages = 8;

@@ -10,6 +10,7 @@ import type { Container, LaneTransport } from "./lane-transport.ts";
 export function startThreadContainer(guestFile: string, limits: Limits): Container {
   const slots = new Slots({ guestFile, heapMb: limits.heap_mb, keepsFlags: false });
   let nextLane = 1;
+  let closing = false;
   let finish!: () => void;
   const ended = new Promise<void>((resolve) => (finish = resolve));
   return {
@@ -35,9 +36,12 @@ export function startThreadContainer(guestFile: string, limits: Limits): Contain
       };
     },
     pid: null,
-    condemned: false,
+    get condemned() {
+      return closing;
+    },
     ended,
     close: async () => {
+      closing = true;
       await slots.close(limits.warden_grace_ms);
       finish();
     },

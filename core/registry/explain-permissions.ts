@@ -1,5 +1,6 @@
 import type { Permissions, RunPermission } from "../../plugin-sdk/permissions.ts";
 import { meetPatterns } from "./argument-set.ts";
+import { type Breadth, broadness, type BroadPlaces, riskiestFirst } from "./broad-permissions.ts";
 import { effectivePermissions, type PermissionSources } from "./effective-permissions.ts";
 
 /** One permission and what became of it. */
@@ -10,6 +11,8 @@ export interface ExplainedPermission {
    * or host that gets it, or a limit.
    */
   target: string;
+  /** The program, as it is named, of one that is about a program. */
+  binary?: string;
   requested: boolean;
   granted: boolean;
   denied: boolean;
@@ -17,16 +20,48 @@ export interface ExplainedPermission {
   effective: string[];
   /** One sentence. */
   why: string;
+  breadth: Breadth;
+  /** One sentence: why it is more than it seems. */
+  broad_because?: string;
 }
 
-/** A row for every permission that the manifest asks for, and for every grant it does not ask for. */
-export function explainPermissions(sources: PermissionSources): ExplainedPermission[] {
-  const rows = atoms(sources.requested).map((atom) => explainRequested(atom, sources));
+/**
+ * A row for every permission that the manifest asks for, and for every grant it does not ask for; those first that
+ * amount to most.
+ */
+export function explainPermissions(
+  sources: PermissionSources,
+  places: BroadPlaces = { path: [] },
+): ExplainedPermission[] {
+  const rows = atoms(sources.requested).map((atom) => ({ atom, row: explainRequested(atom, sources) }));
   const unasked = atoms(sources.grant).filter((atom) =>
     !isBareRun(atom) && !overlaps(sources.requested, atom, sources)
   );
-  return [...rows, ...unasked.map(explainUnasked)];
+  const all = [...rows, ...unasked.map((atom) => ({ atom, row: explainUnasked(atom) }))];
+  return riskiestFirst(all.map(({ atom, row }) => ({ ...row, ...breadthOf(atom, places) })));
 }
+
+/** What permissions amount to more than they seem, the riskiest first. */
+export function broadPermissions(permissions: Permissions, places: BroadPlaces): BroadPermission[] {
+  const all = atoms(permissions).map((atom) => {
+    const { permission, target } = atom;
+    return { permission, target, ...breadthOf(atom, places) };
+  });
+  return riskiestFirst(all).filter(({ breadth }) => breadth !== "bounded");
+}
+
+/** A permission that amounts to more than it seems. */
+export type BroadPermission = Pick<ExplainedPermission, "permission" | "target" | "breadth" | "broad_because">;
+
+function breadthOf(
+  { permission, only }: Atom,
+  places: BroadPlaces,
+): Pick<ExplainedPermission, "breadth" | "broad_because"> {
+  const broad = permission === "run_env" ? null : broadness(only, places);
+  return broad === null ? { breadth: "bounded" } : { breadth: broad.breadth, broad_because: broad.why };
+}
+
+type Settled = Omit<ExplainedPermission, "breadth" | "broad_because">;
 
 interface Atom {
   permission: ExplainedPermission["permission"];
@@ -88,7 +123,7 @@ function isBareRun(atom: Atom): boolean {
   return atom.permission === "run" && atom.only.run?.[0]?.args?.[0] === "";
 }
 
-function explainRequested(atom: Atom, sources: PermissionSources): ExplainedPermission {
+function explainRequested(atom: Atom, sources: PermissionSources): Settled {
   const { permission, target, only } = atom;
   if (permission === "limits") return explainLimit(atom, sources);
   const { grant, deny, request, places = {} } = sources;
@@ -109,7 +144,13 @@ function explainRequested(atom: Atom, sources: PermissionSources): ExplainedPerm
     : narrowed
     ? `It is allowed as far as ${effective.join(", ")}.`
     : `It is asked for and granted${containmentWords(shut)}.`;
-  return { permission, target, requested: true, granted: granted.length > 0, denied, effective, why };
+  const binary = binaryOf(atom);
+  return { permission, target, ...binary, requested: true, granted: granted.length > 0, denied, effective, why };
+}
+
+function binaryOf({ only }: Atom): { binary?: string } {
+  const binary = only.run?.[0]?.binary;
+  return binary === undefined ? {} : { binary };
 }
 
 function containmentWords(run: RunPermission | undefined): string {
@@ -117,7 +158,7 @@ function containmentWords(run: RunPermission | undefined): string {
   return `, contained in the working directory${run.contain_net ? " and without network" : ""}`;
 }
 
-function explainLimit({ permission, target, only }: Atom, sources: PermissionSources): ExplainedPermission {
+function explainLimit({ permission, target, only }: Atom, sources: PermissionSources): Settled {
   const [key] = Object.keys(only.limits ?? {}) as ("children" | "file_bytes" | "response_bytes")[];
   const value = key && effectivePermissions(sources).limits?.[key];
   const own = key && only.limits?.[key];
@@ -138,10 +179,12 @@ function overlaps(requested: Permissions, atom: Atom, { places = {} }: Permissio
   return Object.keys(effectivePermissions({ requested: rights, grant: atom.only, deny: {}, places })).length > 0;
 }
 
-function explainUnasked({ permission, target }: Atom): ExplainedPermission {
+function explainUnasked(atom: Atom): Settled {
+  const { permission, target } = atom;
   return {
     permission,
     target,
+    ...binaryOf(atom),
     requested: false,
     granted: true,
     denied: false,

@@ -1,7 +1,6 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
 import { defaultLimits } from "../config/limits.ts";
-import { parseHostManifest } from "../config/parse-host-manifest.ts";
 import { readTextFile } from "../config/read-text-file.ts";
 import { stat } from "../runtime/files.ts";
 import { dirname, join, resolve } from "../runtime/paths.ts";
@@ -56,9 +55,19 @@ export async function loadHostManifest(options: FindOptions): Promise<HostManife
  */
 export async function readHostManifest(file: string): Promise<HostManifest> {
   const text = await readTextFile(file, { maxBytes: defaultLimits.manifest_bytes, code: "invalid_config" });
-  const manifest = parseHostManifest(text, { file });
+  const manifest = await parseHostManifest(text, { file });
   manifest.file = file;
   return manifest;
+}
+
+/**
+ * Checks the text of a host manifest and fills in its defaults. What does that is loaded at the first call: many hosts
+ * have no such file.
+ * @throws {BulkheadError} `invalid_config`, listing every problem with file, line and column
+ */
+export async function parseHostManifest(text: string, { file }: { file: string }): Promise<HostManifest> {
+  const parser = await import("../config/parse-host-manifest.ts");
+  return parser.parseHostManifest(text, { file });
 }
 
 function upwards(folder: string): string[] {

@@ -1,7 +1,7 @@
 import type { Manifest } from "../../plugin-sdk/manifest.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
 import { defaultLimits } from "../config/limits.ts";
-import { hostManifestProblem } from "../config/parse-host-manifest.ts";
+import { hostManifestProblem } from "../config/host-manifest-places.ts";
 import { problemsError } from "../config/yaml-problems.ts";
 import { defaultOsWallUses } from "../runtime/os-walls/os-wall.ts";
 import type { Plugin } from "./plugin.ts";
@@ -39,6 +39,7 @@ export function inlineTool(manifest: HostManifest, id: string, root: string): Pl
     origin: "inline",
     enabled: true,
     trusted: false,
+    trust_tools: false,
     isolation: "process",
     grant: requestedPermissions(own),
     deny: {},

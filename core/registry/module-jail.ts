@@ -1,7 +1,10 @@
 import type { OnLoadResult, OnResolveArgs, OnResolveResult, Plugin as EsbuildPlugin, PluginBuild } from "esbuild";
 import { readFile, realpath, stat } from "../runtime/files.ts";
-import { basename, dirname, extname, fileURLToPath, isAbsolute, join, relative, sep } from "../runtime/paths.ts";
+import { basename, dirname, extname, isAbsolute, join, relative, sep } from "../runtime/paths.ts";
+import type { InputNotes } from "./bundle-inputs.ts";
 import { codeExtensions, isInside } from "./read-manifest.ts";
+import { moduleNamespace } from "./script-positions.ts";
+import { sdkFile, sdkName, typeboxFile } from "./sdk-files.ts";
 
 /** What a bundle may be made from. */
 export interface JailOptions {
@@ -13,13 +16,9 @@ export interface JailOptions {
   entry: { path: string } | { source: string };
   /** Bytes of all modules together. */
   maxBytes: number;
+  /** Takes all that the bundle depends on. */
+  notes: InputNotes;
 }
-
-/** Name of the one module of ours that a plugin may import. */
-export const sdkName = "bulkhead/plugin-sdk";
-
-/** Namespace of every module: with one of our own, the bundler reads no file by itself. */
-export const moduleNamespace = "plugin";
 
 /**
  * Ends every module. The bundler reads whatever file a comment names as its source map, wherever it lies, and heeds the
@@ -29,14 +28,6 @@ const noSourceMap = "\n//# sourceMappingURL=none";
 
 /** Name of the entry that stands for a manifest, which has no code. */
 export const manifestEntry = "plugin.yaml";
-
-/** Absolute path of the contract's entry: source beside source, build beside build. */
-export const sdkFile: string = siblingFile("../../plugin-sdk/mod");
-
-function siblingFile(path: string): string {
-  const own = import.meta.url;
-  return fileURLToPath(new URL(`${path}${own.endsWith(".ts") ? ".ts" : ".js"}`, own));
-}
 
 /**
  * Resolves every import of a bundle and refuses those that lead out: relative ones must stay in the package, links
@@ -88,10 +79,11 @@ class Jail {
     try {
       if (args.kind === "entry-point") return await this.#entry();
       const from = this.#modules.get(args.importer)!;
+      if (from.owner.kind === "contract") return this.#contractModule(args, from);
       checkForm(args);
       if (isRelative(args.path) || args.path.startsWith("#")) return await this.#within(args, from);
       if (args.path === sdkName && from.owner.kind === "plugin") {
-        return this.#take({ path: await realpath(sdkFile), sideEffects: false }, this.#contract);
+        return this.#take({ path: sdkFile, sideEffects: false }, this.#contract);
       }
       return await this.#dependency(args, from.owner);
     } catch (error) {
@@ -101,7 +93,7 @@ class Jail {
   }
 
   async load(name: string): Promise<OnLoadResult> {
-    const { entry, maxBytes } = this.#options;
+    const { entry, maxBytes, notes } = this.#options;
     if (name === manifestEntry && "source" in entry) return { contents: entry.source, loader: "js" };
     const module = this.#modules.get(name);
     if (!module) return { errors: [{ text: `Cannot bundle ${name}: it was not resolved.` }] };
@@ -110,13 +102,16 @@ class Jail {
     this.#bytes += file.size;
     if (this.#bytes > maxBytes) return { errors: [{ text: `Cannot bundle more than ${maxBytes} bytes of source.` }] };
     const loader = /\.[cm]?ts$/.test(name) ? "ts" : name.endsWith(".json") ? "json" : "js";
-    const text = await readFile(module.path, "utf8");
+    const bytes = await readFile(module.path);
+    notes.module(module.path, bytes);
+    const text = new TextDecoder().decode(bytes);
     return { contents: loader === "json" ? text : `${text}${noSourceMap}`, loader };
   }
 
   async #entry(): Promise<OnResolveResult> {
-    const { entry, folder } = this.#options;
+    const { entry, folder, notes } = this.#options;
     if ("path" in entry) {
+      notes.place(join(folder, entry.path));
       const path = await realFile(join(folder, entry.path), entry.path);
       if (!isInside(folder, path)) throw outside(entry.path);
       return this.#take({ path, sideEffects: true }, this.#plugin);
@@ -131,15 +126,20 @@ class Jail {
     return this.#take(found, from.owner);
   }
 
+  /** Its modules are ours and name each other by their files, so nothing has to be looked for. */
+  #contractModule({ path }: OnResolveArgs, from: Module): OnResolveResult {
+    const file = isRelative(path) ? join(dirname(from.path), path) : typeboxFile;
+    return this.#take({ path: file, sideEffects: false }, this.#contract);
+  }
+
   async #dependency(args: OnResolveArgs, from: Package): Promise<OnResolveResult> {
     const name = packageName(args.path);
-    const named = from.kind === "contract" ? name === "@sinclair/typebox" : await namesDependency(args, from);
-    if (!named) throw notNamed(args.path, name, from);
-    for (const base of from.kind === "contract" ? [from.folder] : await this.#bases(name, from)) {
+    this.#options.notes.packages(from.folder);
+    if (!(await namesDependency(args, from))) throw notNamed(args.path, name, from);
+    for (const base of await this.#bases(name, from)) {
       const found = await this.#ask(args, base);
-      const owner = packageFolder(found.path, name);
-      const root = from.kind === "contract" ? owner : await realpath(join(base, "node_modules", name));
-      if (!owner || !root || !isInside(root, found.path) || !this.#mayHold(root, from)) throw outside(args.path);
+      const root = await realpath(join(base, "node_modules", name));
+      if (!isInside(root, found.path) || !this.#mayHold(root)) throw outside(args.path);
       return this.#take(found, { kind: "dependency", folder: root });
     }
     throw new Refusal(
@@ -154,22 +154,25 @@ class Jail {
       this.#options.nodeModules.some((root) => isInside(root, folder))
     );
     const all = [...inside, ...this.#options.nodeModules.map(dirname)];
-    const there = await Promise.all(
-      all.map((base) => stat(join(base, "node_modules", name)).then(() => true, () => false)),
-    );
+    const places = all.map((base) => join(base, "node_modules", name));
+    for (const place of places) this.#options.notes.place(place);
+    const there = await Promise.all(places.map((place) => stat(place).then(() => true, () => false)));
     return all.filter((_, index) => there[index]).slice(0, 1);
   }
 
-  #mayHold(folder: string, from: Package): boolean {
-    if (from.kind === "contract") return true;
+  #mayHold(folder: string): boolean {
     return [this.#options.folder, ...this.#options.nodeModules].some((root) => isInside(root, folder));
   }
 
   async #ask(args: OnResolveArgs, resolveDir: string): Promise<{ path: string; sideEffects: boolean }> {
+    const { notes } = this.#options;
+    notes.place(isRelative(args.path) ? join(resolveDir, args.path) : join(resolveDir, "node_modules", args.path));
+    notes.packages(resolveDir);
     const found = await this.#build.resolve(args.path, { kind: args.kind, resolveDir, pluginData: ours });
     if (found.errors.length > 0 || found.external || found.namespace !== "file") {
       throw notFound(args.path);
     }
+    notes.place(found.path);
     return { path: await realFile(found.path, args.path), sideEffects: found.sideEffects };
   }
 
@@ -194,11 +197,11 @@ class Jail {
   #nameOf(path: string, owner: Package): string {
     const { folder, nodeModules } = this.#options;
     const under = (root: string) => relative(root, path).split(sep).join("/");
-    if (isInside(folder, path)) return under(folder);
+    if (path === typeboxFile) return `${sdkName}/${basename(path)}`;
     if (owner.kind === "contract") return `${sdkName}/${under(owner.folder)}`;
+    if (isInside(folder, path)) return under(folder);
     const index = nodeModules.findIndex((root) => isInside(root, path));
-    if (index >= 0) return `bulkhead/node_modules${index === 0 ? "" : `_${index}`}/${under(nodeModules[index]!)}`;
-    return `${sdkName}/node_modules/@sinclair/typebox/${under(owner.folder)}`;
+    return `bulkhead/node_modules${index === 0 ? "" : `_${index}`}/${under(nodeModules[index]!)}`;
   }
 }
 
@@ -251,13 +254,6 @@ function notNamed(path: string, name: string, from: Package): Refusal {
 
 function packageName(path: string): string {
   return path.split("/").slice(0, path.startsWith("@") ? 2 : 1).join("/");
-}
-
-/** The folder of the package a file is in, by its path; null when it is in no package of that name. */
-function packageFolder(file: string, name: string): string | null {
-  const mark = join("node_modules", name);
-  const at = file.lastIndexOf(mark);
-  return at < 0 ? null : file.slice(0, at + mark.length);
 }
 
 /** The plugin may import its `dependencies`; they may also import what they take from whoever installs them. */

@@ -15,6 +15,8 @@ export interface Plugin {
   origin: "bundled" | "folder" | "installed" | "inline" | "registered";
   enabled: boolean;
   trusted: boolean;
+  /** Its agent's tool use is approved without asking: its manifest asks for that, and the operator granted it. */
+  trust_tools: boolean;
   isolation: Isolation;
   /** What the operator granted, as written. */
   grant: Permissions;

@@ -1,4 +1,6 @@
-import { satisfies, valid, validRange } from "semver";
+import satisfies from "semver/functions/satisfies.js";
+import valid from "semver/functions/valid.js";
+import validRange from "semver/ranges/valid.js";
 import { contractVersion, type Manifest, manifestSchema } from "../../plugin-sdk/manifest.ts";
 import { checkAgainst } from "../config/check-against.ts";
 import { defaultLimits, type Limits } from "../config/limits.ts";

@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
-import { unsaid } from "../config/host-manifest-schema.ts";
+import { unsaid } from "../config/host-manifest.ts";
 import { defaultLimits, type Limits } from "../config/limits.ts";
-import { hostManifestProblem } from "../config/parse-host-manifest.ts";
+import { hostManifestProblem } from "../config/host-manifest-places.ts";
 import { didYouMean, problemsError } from "../config/yaml-problems.ts";
 import { realpath } from "../runtime/files.ts";
 import { resolve } from "../runtime/paths.ts";

@@ -1,6 +1,8 @@
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
-import { moduleNamespace } from "./module-jail.ts";
-import { beforeEdits, type Edit } from "./ses-source.ts";
+import { beforeEdits, type Edit } from "./edits.ts";
+
+/** Namespace of every module: with one of our own, the bundler reads no file by itself. */
+export const moduleNamespace = "plugin";
 
 /** A place in a file of the author's; both count from 1. */
 export interface AuthorPosition {
@@ -24,19 +26,18 @@ export interface PositionOptions {
 /** Finds the author's places for places in the one script. */
 export class ScriptPositions {
   readonly #options: PositionOptions;
-  readonly #map: TraceMap;
+  #map: TraceMap | null = null;
   #starts: { bundled: number[]; text: number[] } | null = null;
 
   constructor(options: PositionOptions) {
     this.#options = options;
-    this.#map = new TraceMap(options.sourceMap);
   }
 
   /** For an offset in the bundler's text. */
   atBundledOffset(offset: number): AuthorPosition | null {
     const { bundled } = this.#lineStarts();
     const line = lineAt(bundled, offset);
-    const { source, line: found, column } = originalPositionFor(this.#map, {
+    const { source, line: found, column } = originalPositionFor(this.#map ??= new TraceMap(this.#options.sourceMap), {
       line: line + 1,
       column: offset - bundled[line]!,
     });

@@ -1,17 +1,17 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { HostManifest, PluginSettings } from "../config/host-manifest.ts";
-import { unsaid } from "../config/host-manifest-schema.ts";
+import { unsaid } from "../config/host-manifest.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { defaultOsWallUses } from "../runtime/os-walls/os-wall.ts";
-import { hostManifestProblem } from "../config/parse-host-manifest.ts";
+import { hostManifestProblem } from "../config/host-manifest-places.ts";
 import type { FoundPlugin } from "./find-plugins.ts";
 import type { Plugin } from "./plugin.ts";
 import { checkPluginConfig, type OptionFault } from "./plugin-config.ts";
 
 /** What the operator decides about a plugin that is registered at run time. */
 export type RegistrySettings = Partial<
-  Pick<PluginSettings, "trusted" | "isolation" | "grant" | "deny" | "config" | "limits" | "os_walls">
+  Pick<PluginSettings, "trusted" | "trust_tools" | "isolation" | "grant" | "deny" | "config" | "limits" | "os_walls">
 >;
 
 /**
@@ -35,7 +35,22 @@ export function settlePlugin(
     : settings.config;
   const limits = { ...defaultLimits, ...manifest.limits, ...settings.limits };
   const os_walls = { ...defaultOsWallUses, ...manifest.os_walls, ...settings.os_walls };
-  return { id, manifest: own, folder, origin, enabled, trusted, isolation, grant, deny, config, limits, os_walls };
+  const trust_tools = settings.trust_tools === true && own.defaults?.trust_tools === true;
+  return {
+    id,
+    manifest: own,
+    folder,
+    origin,
+    enabled,
+    trusted,
+    trust_tools,
+    isolation,
+    grant,
+    deny,
+    config,
+    limits,
+    os_walls,
+  };
 }
 
 /** The host manifest's settings for an id with those given at run time; what either denies is denied. */

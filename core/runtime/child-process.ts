@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import type { Writable } from "node:stream";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { type ByteReader, PullReader } from "./byte-reader.ts";
+import { dropSeals, sealedStreams } from "./inherited-descriptors.ts";
 import { execPath, execPathForOthers } from "./platform.ts";
 import { processStart } from "./process-rows.ts";
 import { markName } from "./process-mark.ts";
@@ -86,14 +87,16 @@ export async function spawnChild(
 
 function start(file: string, args: readonly string[], options: SpawnChildOptions) {
   try {
-    return spawn(file, args.map((arg) => (arg === execPath ? execPathForOthers : arg)), {
+    const child = spawn(file, args.map((arg) => (arg === execPath ? execPathForOthers : arg)), {
       cwd: options.cwd,
       env: { ...options.env, [markName]: options.mark },
-      stdio: [options.stdin === "open" ? "pipe" : "ignore", "pipe", "pipe"],
+      stdio: sealedStreams([options.stdin === "open" ? "pipe" : "ignore", "pipe", "pipe"]),
       detached: true,
       shell: false,
       windowsHide: true,
     });
+    dropSeals(child, 3);
+    return child;
   } catch (error) {
     throw spawnError(file, error);
   }

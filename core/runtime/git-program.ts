@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { stat } from "node:fs/promises";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { hostEnv } from "./platform.ts";
 import { delimiter, isAbsolute } from "./paths.ts";
@@ -28,7 +29,7 @@ const stderrLimit = 65_536;
 
 /**
  * Runs git once, without a shell, and waits for it.
- * @throws {BulkheadError} `git_missing`, `io_error` when it cannot be started; else what the signal was aborted with
+ * @throws {BulkheadError} `git_missing`, `workdir_missing`, `io_error` when it cannot be started; else what the signal was aborted with
  */
 export function runGit(args: readonly string[], options: GitRunOptions): Promise<GitOutcome> {
   const { signal } = options;
@@ -42,6 +43,7 @@ export function runGit(args: readonly string[], options: GitRunOptions): Promise
     const stdout: Uint8Array[] = [];
     const stderr: Uint8Array[] = [];
     let stderrBytes = 0;
+    let unstarted = false;
     const abort = (): void => {
       child.kill("SIGKILL");
       reject(signal?.reason);
@@ -54,10 +56,13 @@ export function runGit(args: readonly string[], options: GitRunOptions): Promise
     });
     child.on("error", (error: Error & { code?: string }) => {
       signal?.removeEventListener("abort", abort);
-      reject(startError(error));
+      unstarted = true;
+      startError(error, options.cwd).then(reject);
     });
     child.on("close", (code) => {
       signal?.removeEventListener("abort", abort);
+      // Node tells of this as well when nothing was started.
+      if (unstarted) return;
       const text = new TextDecoder().decode(joinBytes(stderr)).slice(0, stderrLimit);
       resolve({ exit_code: code, stdout: joinBytes(stdout), stderr: text });
     });
@@ -72,8 +77,12 @@ function absolutePath(): string {
   return (hostEnv("PATH") ?? "").split(delimiter).filter((entry) => isAbsolute(entry)).join(delimiter);
 }
 
-function startError(error: Error & { code?: string }): BulkheadError {
+async function startError(error: Error & { code?: string }, cwd: string): Promise<BulkheadError> {
   if (error.code === "ENOENT") {
+    // The system gives one code for a program and for a folder that is missing.
+    if (!(await stat(cwd).then((found) => found.isDirectory(), () => false))) {
+      return new BulkheadError("workdir_missing", `Cannot run git in "${cwd}": it is not a folder.`, { cause: error });
+    }
     return new BulkheadError("git_missing", "Cannot run git: it was not found on the PATH.", { cause: error });
   }
   return new BulkheadError("io_error", `Cannot run git: ${error.message}.`, { cause: error });

@@ -7,6 +7,7 @@ import type { Duplex, Readable } from "node:stream";
 import { confine } from "./os-walls/confine.ts";
 import type { Confinement, OsWallName, OsWallUses } from "./os-walls/os-wall.ts";
 import type { ChildLedger } from "./child-ledger.ts";
+import { dropSeals, sealedStreams } from "./inherited-descriptors.ts";
 import { execPathForOthers, runtimeName } from "./platform.ts";
 import { markName } from "./process-mark.ts";
 import { processStart } from "./process-rows.ts";
@@ -63,10 +64,11 @@ export async function startGuarded(options: GuardedOptions): Promise<GuardedProc
   const child = spawn(file, args, {
     cwd,
     env,
-    stdio: ["ignore", "pipe", "pipe", "pipe"],
+    stdio: sealedStreams(["ignore", "pipe", "pipe", "pipe"]),
     detached: true,
     windowsHide: true,
   });
+  dropSeals(child, 4);
   const forget = record(child, { home, children: options.children });
   const exited = new Promise<{ exit_code: number | null; signal: string | null }>((resolve) => {
     child.once("error", () => resolve({ exit_code: null, signal: null }));

@@ -39,11 +39,17 @@ function canReadFds(): boolean {
 /** Names in a folder, sorted; null when there are more than `max`. */
 export async function listFolder(folder: PinnedFolder, max: number): Promise<string[] | null> {
   const names: string[] = [];
-  for await (const entry of await opendir(`${folder.base}/.`)) {
+  for await (const entry of await entriesOf(`${folder.base}/.`)) {
     if (names.length === max) return null;
     names.push(entry.name);
   }
   return names.sort();
+}
+
+/** Deno's own listing: a folder that `opendir()` there has not read to its end stays open for ever. */
+function entriesOf(path: string): Promise<AsyncIterable<{ name: string }>> | AsyncIterable<{ name: string }> {
+  const { Deno } = globalThis as { Deno?: { readDir(path: string): AsyncIterable<{ name: string }> } };
+  return Deno === undefined ? opendir(path) : Deno.readDir(path);
 }
 
 /** Id of the user this process runs as; null where there are none. */

@@ -27,3 +27,13 @@ export function holdsMark(environ: string, mark: string): boolean {
   }
   return false;
 }
+
+/** The mark that a process was started with; null where it has none or `/proc` does not show it. */
+export function markOf(pid: number): string | null {
+  try {
+    const environ = readFileSync(`/proc/${pid}/environ`, "latin1");
+    return environ.split("\0").find((entry) => entry.startsWith(`${markName}=`))?.slice(markName.length + 1) ?? null;
+  } catch {
+    return null;
+  }
+}

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
-import { hasMark, holdsMark } from "./process-mark.ts";
+import { hasMark, holdsMark, markOf } from "./process-mark.ts";
 
 /** One process of the system. */
 export interface ProcessRow {
@@ -35,6 +35,25 @@ export async function listProcesses(mark: string): Promise<MarkedRow[] | null> {
     if (index % 64 === 63) await new Promise((resolve) => setImmediate(resolve));
   }
   return rows;
+}
+
+/** A process with the mark it was started with. */
+export interface MarkRow extends ProcessRow {
+  mark: string | null;
+}
+
+/**
+ * All living processes, with the marks of those that started at `since` or later; null where `/proc` cannot be read.
+ * Reads in slices as {@link listProcesses} does.
+ */
+export async function listMarked({ since }: { since: number }): Promise<MarkRow[] | null> {
+  const rows: MarkRow[] = [];
+  for (const [index, pid] of (listProc() ?? []).entries()) {
+    const row = readRow(pid);
+    if (row !== null && !row.zombie) rows.push({ ...row, mark: Number(row.start) >= since ? markOf(pid) : null });
+    if (index % 64 === 63) await new Promise((resolve) => setImmediate(resolve));
+  }
+  return rows.length === 0 ? null : rows;
 }
 
 /** One process, where `/proc` can be read and has it; else null. */

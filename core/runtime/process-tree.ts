@@ -14,7 +14,7 @@ export interface TreeRoot {
 export interface KillTreeOptions extends TreeRoot {
   /** Mark in the environment of the tree; see `process-mark.ts`. */
   mark: string;
-  /** From SIGTERM to SIGKILL. */
+  /** From SIGTERM to SIGKILL; 0: SIGKILL at once. */
   graceMs: number;
 }
 
@@ -50,7 +50,7 @@ export async function killTrees(options: KillTreesOptions): Promise<void> {
   const giveUpAt = killAt + giveUpMs;
   let live = await tree.scan();
   let scannedAt = Date.now();
-  terminate(live, { roots: options.roots, before: [] });
+  if (options.graceMs > 0) terminate(live, { roots: options.roots, before: [] });
   while (live.length > 0 && Date.now() < killAt) {
     await sleep(Math.min(pollMs, Math.max(1, killAt - Date.now())));
     const seen = live;
@@ -61,6 +61,8 @@ export async function killTrees(options: KillTreesOptions): Promise<void> {
     terminate(live, { roots: [], before: seen });
   }
   while (live.length > 0 && Date.now() < giveUpAt) {
+    // A whole group at once: what forks without end would else be ahead of whoever goes from one to the next.
+    for (const group of groupsOf(options.roots, live)) send(-group, "SIGKILL");
     for (const row of live) signal(row, "SIGKILL");
     await sleep(pollMs);
     live = await tree.scan();
@@ -142,8 +144,7 @@ function terminate(
   rows: readonly ProcessRow[],
   { roots, before }: { roots: readonly TreeRoot[]; before: readonly ProcessRow[] },
 ): void {
-  const leaders = roots.filter(({ container }) => container !== true).map(({ pid }) => pid);
-  const groups = new Set(leaders.filter((pid) => rows.some((row) => row.pgid === pid)));
+  const groups = groupsOf(roots.filter(({ container }) => container !== true), rows);
   for (const group of groups) send(-group, "SIGTERM");
   const done = new Set(before.map((row) => row.pid));
   for (const { pid, container } of roots) {
@@ -152,6 +153,11 @@ function terminate(
   for (const row of rows) {
     if (!groups.has(row.pgid) && !done.has(row.pid)) signal(row, "SIGTERM");
   }
+}
+
+/** Groups that roots lead and that have living members, whether or not the root itself lives. */
+function groupsOf(roots: readonly TreeRoot[], rows: readonly ProcessRow[]): Set<number> {
+  return new Set(roots.map(({ pid }) => pid).filter((pid) => rows.some((row) => row.pgid === pid)));
 }
 
 /** Looks again right before the signal, so that a pid which was given away meanwhile is left alone. */

@@ -9,7 +9,7 @@ export interface TextSink {
   /** Columns of the terminal; 0 where there is none. */
   readonly columns: number;
   /** Resolves when the reader can take more. Never rejects: what a gone reader does not read is dropped. */
-  write(text: string): Promise<void>;
+  write(text: string | Uint8Array): Promise<void>;
   /** Resolves when everything written has been handed over. */
   flush(): Promise<void>;
   /** Aborts when the reader is gone, as with `| head`. */

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
+import { Check } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { closed } from "../../plugin-sdk/schema.ts";
 import { chmod, constants, mkdir, open, rename, rm, stat } from "../runtime/files.ts";
@@ -139,7 +139,7 @@ async function readOwn(file: string): Promise<string | null> {
 function parse(text: string): { entries: [string, string][] } | null {
   try {
     const value: unknown = JSON.parse(text);
-    return Value.Check(fileSchema, value) ? value : null;
+    return Check(fileSchema, value) ? value : null;
   } catch {
     return null;
   }

@@ -1,16 +1,25 @@
 /** What a session's deadlines are made from. */
 export interface DeadlineOptions {
   totalMs: number;
-  idleMs: number;
   onTotal(ms: number): void;
+  /** True while the agent is silent because it waits for somebody. */
+  waits(): boolean;
+}
+
+/** What an attempt's silence is held to. */
+export interface Silence {
+  idleMs: number;
   onIdle(ms: number): void;
 }
 
-/** The total deadline, which nothing pauses, and the idle deadline, which every sign of life moves on. */
+/**
+ * A session's total deadline, which nothing pauses once its first attempt has begun, and the idle deadline of its
+ * present attempt, which every sign of life moves on.
+ */
 export class Deadlines {
   readonly totalMs: number;
-  readonly idleMs: number;
   readonly #options: DeadlineOptions;
+  #startedAt: number | null = null;
   #heardAt = 0;
   #total: ReturnType<typeof setTimeout> | undefined;
   #idle: ReturnType<typeof setTimeout> | undefined;
@@ -18,13 +27,21 @@ export class Deadlines {
   constructor(options: DeadlineOptions) {
     this.#options = options;
     this.totalMs = options.totalMs;
-    this.idleMs = options.idleMs;
   }
 
-  start(): void {
+  /** Until the total deadline. */
+  get leftMs(): number {
+    return this.#startedAt === null ? this.totalMs : this.totalMs - (performance.now() - this.#startedAt);
+  }
+
+  /** An attempt begins; the first one starts the total deadline. */
+  begin(silence: Silence): void {
+    if (this.#startedAt === null) {
+      this.#startedAt = performance.now();
+      this.#total = setTimeout(() => this.#options.onTotal(this.totalMs), clamp(this.totalMs));
+    }
     this.heard();
-    this.#total = setTimeout(() => this.#options.onTotal(this.totalMs), clamp(this.totalMs));
-    this.#watchIdle(this.idleMs);
+    this.#watchIdle(silence, silence.idleMs);
   }
 
   /** A sign of life; only notes the time, so that a busy stream sets no timers. */
@@ -32,16 +49,23 @@ export class Deadlines {
     this.#heardAt = performance.now();
   }
 
-  stop(): void {
-    clearTimeout(this.#total);
+  /** The attempt is over: nobody is there to be silent. */
+  rest(): void {
     clearTimeout(this.#idle);
   }
 
-  #watchIdle(ms: number): void {
+  /** The session is over. */
+  stop(): void {
+    this.rest();
+    clearTimeout(this.#total);
+  }
+
+  #watchIdle(silence: Silence, ms: number): void {
     this.#idle = setTimeout(() => {
-      const left = this.idleMs - (performance.now() - this.#heardAt);
-      if (left <= 0) this.#options.onIdle(this.idleMs);
-      else this.#watchIdle(left);
+      if (this.#options.waits()) this.heard();
+      const left = silence.idleMs - (performance.now() - this.#heardAt);
+      if (left <= 0) silence.onIdle(silence.idleMs);
+      else this.#watchIdle(silence, left);
     }, clamp(ms));
   }
 }

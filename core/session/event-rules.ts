@@ -1,4 +1,5 @@
 import type { AdapterEvent, CompletedEvent, ErrorEvent } from "../../plugin-sdk/events.ts";
+import type { ToolKind } from "../../plugin-sdk/tool-kinds.ts";
 import type { Entry } from "./merged-log.ts";
 
 /**
@@ -6,7 +7,7 @@ import type { Entry } from "./merged-log.ts";
  * every permission request one resolution. What breaks a rule is kept as `unparsed`.
  */
 export class EventRules {
-  readonly #openCalls = new Map<string, string>();
+  readonly #openCalls = new Map<string, { tool: string; kind: ToolKind }>();
   readonly #closedCalls = new Set<string>();
   readonly #openRequests = new Set<string>();
   readonly #closedRequests = new Set<string>();
@@ -14,16 +15,40 @@ export class EventRules {
   #text = "";
   #last: CompletedEvent | ErrorEvent | null = null;
   #toolCalls = 0;
+  #attempt = 1;
+
+  /** Another attempt begins: its words and ids are its own, what was claimed and called stays counted. */
+  begin(attempt: number): void {
+    this.#attempt = attempt;
+    this.restart();
+  }
+
+  /** What the attempt before said is no longer the last word. */
+  restart(): void {
+    this.#text = "";
+    this.#last = null;
+  }
+
+  /** What was changed so far has been put back: it is not claimed any more. */
+  forgetClaims(): void {
+    this.#claimed.clear();
+  }
+
+  /** An adapter's id as it stands in the stream, where ids of several attempts must not meet. */
+  streamId(id: string): string {
+    return this.#attempt === 1 ? id : `${this.#attempt}.${id}`;
+  }
 
   /** One checked event of the adapter; what comes back goes into the log. */
-  accept(event: AdapterEvent): AdapterEvent {
+  accept(yielded: AdapterEvent): AdapterEvent {
+    const event = this.#attempt === 1 ? yielded : this.#withStreamIds(yielded);
     switch (event.type) {
       case "tool_call":
         if (this.#openCalls.has(event.call_id) || this.#closedCalls.has(event.call_id)) {
           return broken(event, "its call_id was used before");
         }
         if (this.#toolCalls >= maxRemembered) return broken(event, `more than ${maxRemembered} tool calls`);
-        this.#openCalls.set(event.call_id, event.tool);
+        this.#openCalls.set(event.call_id, { tool: event.tool, kind: event.kind });
         this.#toolCalls++;
         return event;
       case "tool_result":
@@ -65,21 +90,21 @@ export class EventRules {
     return true;
   }
 
-  /** True while a permission request or question of this id waits. */
-  isOpen(requestId: string): boolean {
-    return this.#openRequests.has(requestId);
+  /** Kind of an open tool call; null for a call that is not open. */
+  kindOf(callId: string | undefined): ToolKind | null {
+    return callId === undefined ? null : this.#openCalls.get(callId)?.kind ?? null;
   }
 
-  /** What the host adds in the adapter's place when the session ends. */
+  /** What the host adds in the adapter's place when an attempt ends. */
   finish(): Entry[] {
-    const calls = [...this.#openCalls].map(([call_id, tool]): Entry => ({
+    const calls = [...this.#openCalls].map(([call_id, { tool }]): Entry => ({
       source: "host",
       synthetic: true,
       event: {
         type: "tool_result",
         call_id,
         tool,
-        output: "The session ended before the tool answered.",
+        output: "The agent ended before the tool answered.",
         success: false,
         duration_ms: null,
       },
@@ -94,6 +119,22 @@ export class EventRules {
     return [...calls, ...requests];
   }
 
+  #withStreamIds(event: AdapterEvent): AdapterEvent {
+    switch (event.type) {
+      case "tool_call":
+      case "tool_result":
+        return { ...event, call_id: this.streamId(event.call_id) };
+      case "question":
+        return { ...event, request_id: this.streamId(event.request_id) };
+      case "permission_request": {
+        const about = event.call_id === undefined ? {} : { call_id: this.streamId(event.call_id) };
+        return { ...event, request_id: this.streamId(event.request_id), ...about };
+      }
+      default:
+        return event;
+    }
+  }
+
   #print(data: string): void {
     this.#text += data;
     // Cut seldom: each cut copies the whole text.
@@ -104,12 +145,12 @@ export class EventRules {
     if (this.#claimed.size < maxRemembered) this.#claimed.add(path);
   }
 
-  /** The adapter's last word, if it had one. */
+  /** The present attempt's last word, if it had one. */
   get lastWord(): CompletedEvent | ErrorEvent | null {
     return this.#last;
   }
 
-  /** The end of what the agent printed. */
+  /** The end of what the agent printed in the present attempt. */
   get text(): string {
     return this.#text.slice(-maxText);
   }
@@ -119,6 +160,7 @@ export class EventRules {
     return [...this.#claimed];
   }
 
+  /** Tool calls of the whole session. */
   get toolCalls(): number {
     return this.#toolCalls;
   }

@@ -1,6 +1,6 @@
-import type { CapabilityEvent, Envelope, SessionStartedEvent } from "../../plugin-sdk/envelope.ts";
+import type { AttemptFailedEvent, CapabilityEvent, Envelope, SessionStartedEvent } from "../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
-import type { PermissionUses } from "../../plugin-sdk/result.ts";
+import type { AttemptReport, PermissionUses, Substitution } from "../../plugin-sdk/result.ts";
 import { EventRules } from "./event-rules.ts";
 import type { Entry, MergedLog, Stream } from "./merged-log.ts";
 import { buildResult } from "./result.ts";
@@ -48,6 +48,8 @@ class KnownSession {
   #first: FirstEvent | null = null;
   #last: Envelope | null = null;
   #toolVersion: string | null = null;
+  readonly #attempts: AttemptReport[] = [];
+  readonly #substitutions: Substitution[] = [];
   /** As the events tell: the same use again is no event. */
   readonly #uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
 
@@ -55,8 +57,12 @@ class KnownSession {
     this.#last = envelope;
     if (envelope.source === "agent") return this.#said(envelope.event as AdapterEvent);
     const { event } = envelope;
+    if (event.type === "attempt_started") this.#usage.begin({ mode: null });
     if (event.type === "session_started") this.#first ??= { envelope, event };
     if (event.type === "permission_resolved") this.#rules.resolve(event.request_id);
+    if (event.type === "attempt_started") this.#attempt(envelope, event.adapter_id);
+    if (event.type === "attempt_failed") this.#failed(envelope, event);
+    if (event.type === "fallback") this.#substitutions.push({ from: event.from, to: event.to, reason: event.reason });
     if (event.type === "capability") this.#used(event);
     if (event.type === "process_exited") this.#processes.delete(event.process_id);
     if (event.type === "process_spawned") {
@@ -82,6 +88,16 @@ class KnownSession {
     }
   }
 
+  #attempt({ attempt, ts }: Envelope, adapter_id: string): void {
+    this.#rules.restart();
+    this.#attempts.push({ attempt, adapter_id, started_at: ts, duration_ms: 0 });
+  }
+
+  #failed({ ts }: Envelope, { error }: AttemptFailedEvent): void {
+    const report = this.#attempts.at(-1);
+    if (report) Object.assign(report, { error, duration_ms: since(report.started_at, ts) });
+  }
+
   #used({ permission, decision }: CapabilityEvent): void {
     const of = this.#uses.by[permission] ??= { allowed: 0, denied: 0 };
     of[decision]++;
@@ -105,27 +121,38 @@ class KnownSession {
 
   #ended({ envelope, event }: FirstEvent, former: FormerHost): Entry {
     const { requested, effective, workdir } = event;
-    const startedAt = envelope.ts;
+    const { adapter, ts } = this.#last!;
+    const running = this.#attempts.at(-1);
+    if (running && running.error === undefined) {
+      Object.assign(running, { error: restarted, duration_ms: since(running.started_at, ts) });
+    }
     const result = buildResult({
       sessionId: envelope.session_id,
-      plugin: { id: envelope.adapter.id, manifest: { version: envelope.adapter.version } },
+      plugin: { id: adapter.id, manifest: { version: adapter.version } },
       request: requested,
       workdir,
-      effective: effective.permissions,
+      effective,
+      sentPrompt: null,
       hostVersion: former.hostVersion,
     }, {
       verdict: { stop_reason: "host_restarted", error: restarted },
       rules: this.#rules,
-      usage: this.#usage.report(Math.max(0, Date.parse(this.#last!.ts) - Date.parse(startedAt))),
+      usage: this.#usage.report(since(envelope.ts, ts)),
       changed: { artifacts: null, reason: "host_restarted", head: null },
+      claimedOnly: [],
       gitBase: null,
       packageSha256: null,
       toolVersion: this.#toolVersion,
       uses: this.#uses,
-      startedAt,
-      deadlines: { totalMs: effective.timeout_ms, idleMs: effective.idle_timeout_ms },
+      attempts: this.#attempts,
+      substitutions: this.#substitutions,
       runtime: former.runtime ?? "unknown",
     });
     return { source: "host", synthetic: true, event: { type: "session_ended", result } };
   }
+}
+
+/** Milliseconds from one time of the log to another. */
+function since(from: string, to: string): number {
+  return Math.max(0, Date.parse(to) - Date.parse(from));
 }

@@ -1,13 +1,14 @@
 import type { Envelope, HostEvent } from "../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
-import type { Cursor, Journal } from "../journal/journal.ts";
+import type { Cursor, EventsText, Journal } from "../journal/journal.ts";
+import { startBackgroundTimer } from "../runtime/background-timer.ts";
 import { onNextTurn } from "../runtime/next-turn.ts";
 import { Subscription, type SubscriptionOptions } from "./subscription.ts";
 
 /** What the envelopes of one session have in common. `lastSeq` is moved on by the log. */
 export interface Stream {
   readonly sessionId: string;
-  readonly adapter: { id: string; version: string };
+  adapter: { id: string; version: string };
   attempt: number;
   lastSeq: number;
 }
@@ -22,6 +23,7 @@ export interface Entry {
 interface Pending {
   session_id: string;
   envelopes: Envelope[];
+  texts: EventsText[];
   written: Promise<void>;
   done(): void;
   failed(error: unknown): void;
@@ -29,29 +31,42 @@ interface Pending {
 
 /**
  * The one ordered log: numbers every session's events, appends them durably, and only then hands them to subscribers.
- * All that arrives in one turn of the event loop becomes one transaction.
+ * All that arrives in one turn of the event loop becomes one transaction; what only opens sessions waits a moment for
+ * what follows, because a transaction costs as much as all else that the host does for a short session.
  */
 export class MergedLog {
   readonly #journal: Journal;
+  readonly #watch: (stream: Stream, event: HostEvent) => void;
   readonly #subscriptions = new Set<Subscription>();
   #gseq: number;
   #pending: Pending[] = [];
   #flushing: Promise<void> | null = null;
+  /** Something is pending that may not wait. */
+  #urgent = false;
+  #endLull: (() => void) | null = null;
 
-  constructor(journal: Journal) {
+  /** @param watch sees each event of the host as it goes in; those of agents are too many to be seen one by one */
+  constructor(journal: Journal, watch: (stream: Stream, event: HostEvent) => void = () => {}) {
     this.#journal = journal;
+    this.#watch = watch;
     this.#gseq = journal.lastGseq;
   }
 
-  /** Adds events of one session; resolves when they are durable and have been handed on. */
-  add(stream: Stream, entries: readonly Entry[]): Promise<void> {
+  /**
+   * Adds events of one session; resolves when they are durable and have been handed on. `text` is the JSON list that
+   * they were parsed from: to write it costs less than to write them out again.
+   */
+  add(stream: Stream, entries: readonly Entry[], text?: string): Promise<void> {
     if (entries.length === 0) return Promise.resolve();
     const ts = new Date().toISOString();
     const { sessionId: session_id, attempt, adapter } = stream;
-    const { envelopes, written } = this.#pendingOf(session_id);
+    const { envelopes, texts, written } = this.#pendingOf(session_id);
+    if (!entries.every(isOpening)) this.#hurry();
+    if (text !== undefined) texts.push({ at: envelopes.length, count: entries.length, text });
     for (const { source, synthetic, event } of entries) {
       const seq = ++stream.lastSeq;
       const gseq = ++this.#gseq;
+      if (source === "host") this.#watch(stream, event as HostEvent);
       envelopes.push(
         synthetic
           ? { v: 1, seq, gseq, ts, session_id, attempt, adapter, source, synthetic, event }
@@ -71,7 +86,7 @@ export class MergedLog {
       done = resolve;
       failed = reject;
     });
-    const pending = { session_id, envelopes: [], written, done, failed };
+    const pending = { session_id, envelopes: [], texts: [], written, done, failed };
     this.#pending.push(pending);
     this.#flushing ??= this.#flush();
     return pending;
@@ -90,6 +105,7 @@ export class MergedLog {
 
   /** Resolves when all that was added is durable. */
   async settled(): Promise<void> {
+    this.#hurry();
     while (this.#flushing) await this.#flushing;
   }
 
@@ -101,11 +117,13 @@ export class MergedLog {
   async #flush(): Promise<void> {
     while (this.#pending.length > 0) {
       await new Promise<void>(onNextTurn);
+      if (!this.#urgent) await this.#lull();
       const batch = this.#pending;
       this.#pending = [];
+      this.#urgent = false;
       try {
         await Promise.all(
-          batch.map(({ session_id, envelopes }) => this.#journal.append({ session_id, envelopes })),
+          batch.map(({ session_id, envelopes, texts }) => this.#journal.append({ session_id, envelopes, texts })),
         );
       } catch (error) {
         for (const { failed } of batch) failed(error);
@@ -118,4 +136,32 @@ export class MergedLog {
     }
     this.#flushing = null;
   }
+
+  #hurry(): void {
+    this.#urgent = true;
+    this.#endLull?.();
+  }
+
+  /** A moment, which ends early, with the turn, when something comes that may not wait. */
+  #lull(): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        this.#endLull = null;
+        resolve();
+      };
+      const cancel = startBackgroundTimer(end, openingMs);
+      this.#endLull = () => {
+        cancel();
+        onNextTurn(end);
+      };
+    });
+  }
+}
+
+/** How long the opening of a session may wait to be written. Milliseconds. */
+const openingMs = 2;
+
+/** What says only that a session begins; whatever it does makes another event. */
+function isOpening({ event }: Entry): boolean {
+  return event.type === "session_started" || event.type === "attempt_started";
 }

@@ -1,13 +1,15 @@
 import {
+  type AttemptReport,
+  type EffectiveSettings,
   outcomeOf,
   type PermissionUses,
   type Provenance,
   type SessionResult,
+  type Substitution,
   type UsageReport,
 } from "../../plugin-sdk/result.ts";
 import type { ArtifactList } from "../git/artifacts.ts";
 import { sha256Hex } from "../runtime/hash.ts";
-import { isAbsolute, relative, sep } from "../runtime/paths.ts";
 import { runtimeVersion } from "../runtime/platform.ts";
 import type { EventRules } from "./event-rules.ts";
 import { recordedRequest } from "./recorded-request.ts";
@@ -20,26 +22,33 @@ export interface ResultParts {
   rules: EventRules;
   usage: UsageReport;
   changed: ArtifactList;
+  /** Paths the agent says it changed and git does not show. */
+  claimedOnly: readonly string[];
+  /** Sessions whose changes may be among these. */
+  sharedWith?: readonly string[];
   gitBase: string | null;
   packageSha256: string | null;
   toolVersion: string | null;
   uses: PermissionUses;
-  startedAt: string;
-  deadlines: { totalMs: number; idleMs: number };
+  attempts: AttemptReport[];
+  substitutions: Substitution[];
   /** The runtime of the host that ran it; default: this one. */
   runtime?: string;
 }
 
 /** Whose result it is. */
-export interface ResultSubject
-  extends Pick<SessionSetup, "sessionId" | "request" | "workdir" | "effective" | "hostVersion"> {
+export interface ResultSubject extends Pick<SessionSetup, "sessionId" | "request" | "workdir" | "hostVersion"> {
+  /** The adapter of the last attempt. */
   plugin: { id: string; manifest: { version: string } };
+  effective: EffectiveSettings;
+  /** The prompt as the adapter got it; null where that is not known. */
+  sentPrompt: string | null;
 }
 
 /** The result of a session. */
 export function buildResult(setup: ResultSubject, parts: ResultParts): SessionResult {
-  const { request, plugin, sessionId } = setup;
-  const { verdict, rules, usage, changed, deadlines } = parts;
+  const { request, sessionId } = setup;
+  const { verdict, rules, usage, changed } = parts;
   const outcome = outcomeOf(verdict.stop_reason);
   const completed = rules.lastWord?.type === "completed" ? rules.lastWord : null;
   const failed = verdict.error ? { error: verdict.error } : {};
@@ -52,25 +61,16 @@ export function buildResult(setup: ResultSubject, parts: ResultParts): SessionRe
     usage,
     artifacts: changed.artifacts,
     ...(changed.artifacts === null ? { artifacts_reason: changed.reason } : {}),
-    claimed_only: claimedOnly(rules.claimedPaths, { changed, workdir: setup.workdir }),
+    ...(parts.sharedWith?.length ? { artifacts_shared_with: [...parts.sharedWith] } : {}),
+    claimed_only: [...parts.claimedOnly],
     confidence: outcome === "error" ? 0 : completed?.confidence ?? null,
     metadata: { tool_version: parts.toolVersion, permissions: structuredClone(parts.uses) },
     provenance: provenance(setup, parts),
     requested: recordedRequest(request),
-    effective: {
-      permissions: setup.effective,
-      model: usage.model ?? request.model ?? null,
-      timeout_ms: deadlines.totalMs,
-      idle_timeout_ms: deadlines.idleMs,
-    },
+    effective: { ...setup.effective, model: usage.model ?? setup.effective.model },
     iterations: request.iteration ?? 1,
-    attempts: [{
-      attempt: 1,
-      adapter_id: plugin.id,
-      started_at: parts.startedAt,
-      duration_ms: usage.duration_ms,
-      ...failed,
-    }],
+    attempts: parts.attempts,
+    substitutions: parts.substitutions,
     ...failed,
   };
 }
@@ -81,20 +81,13 @@ function provenance(setup: ResultSubject, parts: ResultParts): Provenance {
     adapter_id: plugin.id,
     adapter_version: plugin.manifest.version,
     package_sha256: parts.packageSha256,
-    grants: setup.effective,
+    grants: setup.effective.permissions,
     host_version: setup.hostVersion,
     runtime: parts.runtime ?? runtimeVersion,
-    model: parts.usage.model ?? request.model ?? null,
+    model: parts.usage.model ?? setup.effective.model,
     prompt_sha256: sha256Hex(request.prompt),
+    sent_prompt_sha256: setup.sentPrompt === null ? null : sha256Hex(setup.sentPrompt),
     git_base: parts.gitBase,
     git_head: parts.changed.head,
   };
-}
-
-/** Paths the agent says it changed and git does not show; as relative paths where they lie in the folder. */
-function claimedOnly(claimed: string[], { changed, workdir }: { changed: ArtifactList; workdir: string }): string[] {
-  if (changed.artifacts === null) return [];
-  const shown = new Set(changed.artifacts.flatMap(({ path, from }) => (from === undefined ? [path] : [path, from])));
-  const names = claimed.map((path) => (isAbsolute(path) ? relative(workdir, path) : path).split(sep).join("/"));
-  return [...new Set(names)].filter((path) => !shown.has(path)).sort();
 }

@@ -1,75 +1,101 @@
 import type { HostEvent } from "../../plugin-sdk/envelope.ts";
-import type { ErrorData } from "../../plugin-sdk/errors.ts";
-import type { AdapterEvent } from "../../plugin-sdk/events.ts";
-import type { PermissionUses, SessionResult, StopReason } from "../../plugin-sdk/result.ts";
-import type { SessionBroker } from "../broker/session-broker.ts";
-import { toErrorData } from "../errors/to-error-data.ts";
+import type { ErrorCode, ErrorData } from "../../plugin-sdk/errors.ts";
+import type {
+  AttemptReport,
+  EffectiveSettings,
+  PermissionUses,
+  SessionResult,
+  StopReason,
+  Substitution,
+} from "../../plugin-sdk/result.ts";
 import { type ArtifactList, listArtifacts } from "../git/artifacts.ts";
 import { releaseSnapshot, type Snapshot, takeSnapshot } from "../git/snapshot.ts";
-import type { Entry as LaneEntry, EntryEnd } from "../pool/lane.ts";
-import type { Place } from "../pool/plugin-pool.ts";
-import { TokenBucket } from "../pool/token-bucket.ts";
-import { withAuthorPositions } from "../registry/author-positions.ts";
-import type { PluginScript } from "../registry/plugin.ts";
-import { startBackgroundTimer } from "../runtime/background-timer.ts";
+import { saysComplete } from "../prompt/loop-signal.ts";
 import { mkdir, rm } from "../runtime/files.ts";
 import { join } from "../runtime/paths.ts";
-import { platform } from "../runtime/platform.ts";
-import { checkEvent } from "./check-event.ts";
+import { wait } from "../runtime/wait.ts";
+import { addUses } from "./add-uses.ts";
+import { Attempt, type AttemptGround } from "./attempt.ts";
+import { exceededBudget } from "./budgets.ts";
+import { nextCandidate } from "./candidate-order.ts";
 import { Deadlines } from "./deadlines.ts";
+import { effectiveSettings } from "./effective-settings.ts";
+import { EventAllowance } from "./event-allowance.ts";
 import { EventRules } from "./event-rules.ts";
-import type { Entry, Stream } from "./merged-log.ts";
-import { OpenRequests, policyAnswer } from "./open-requests.ts";
+import { OpenRequests } from "./open-requests.ts";
 import { recordedRequest } from "./recorded-request.ts";
 import { buildResult } from "./result.ts";
-import type { SessionSetup } from "./session-setup.ts";
+import { failureClass, nextStep } from "./retry-policy.ts";
+import type { Candidate, SessionSetup } from "./session-setup.ts";
+import { SessionStream } from "./session-stream.ts";
+import { unmetClaims } from "./unmet-claims.ts";
 import { UsageMeter } from "./usage-meter.ts";
-import { reachVerdict } from "./verdict.ts";
+import { reachVerdict, type Verdict } from "./verdict.ts";
+import { withWork, type WorkDone } from "./work-done.ts";
 
 /**
- * One session from its first event to its last. Whatever the adapter does, it ends exactly once, with a result that
- * says how.
+ * One session from its first event to its last, over as many attempts as it takes. Whatever its adapters do, it ends
+ * exactly once, with a result that says how.
  */
 export class RunningSession {
   /** Rejects only when the journal cannot be written. */
   readonly result: Promise<SessionResult>;
   readonly #setup: SessionSetup;
-  readonly #stream: Stream;
-  readonly #started = performance.now();
-  readonly #startedAt = new Date().toISOString();
-  readonly #abort = new AbortController();
+  readonly #ground: AttemptGround;
+  readonly #stream: SessionStream;
   readonly #rules = new EventRules();
-  readonly #usage = new UsageMeter();
   readonly #requests = new OpenRequests();
+  readonly #usage = new UsageMeter();
+  readonly #uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
   readonly #deadlines: Deadlines;
-  readonly #rate: TokenBucket;
-  #entry: LaneEntry | null = null;
-  #uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
+  readonly #started = performance.now();
+  readonly #abort = new AbortController();
+  readonly #attempts: AttemptReport[] = [];
+  readonly #substitutions: Substitution[] = [];
+  #attempt: Attempt | null = null;
+  #snapshot: Snapshot | null = null;
   #stopped: { reason: StopReason; error: ErrorData } | null = null;
-  #toolVersion: string | null = null;
-  /** Events that are durable and whose credit has not gone back yet. */
-  #owedCredit = 0;
   /** Something may lie in the session's scratch folder. */
   #usesScratch = false;
-  #events = 0;
-  #eventBytes = 0;
-  /** The last event is on its way into the log: nothing may follow it. */
-  #ended = false;
+  /** Work of the agent for which no further attempt was made. */
+  #inTheWay: WorkDone | null = null;
   #writeFailure: { error: unknown } | null = null;
 
   constructor(setup: SessionSetup) {
     this.#setup = setup;
-    const { plugin, sessionId, request } = setup;
-    const { limits, manifest } = plugin;
-    this.#stream = { sessionId, adapter: { id: plugin.id, version: manifest.version }, attempt: 1, lastSeq: 0 };
-    this.#rate = new TokenBucket(limits.events_per_second, performance.now());
+    const { log, sessionId, redactor, request, scratchDir } = setup;
+    const { plugin } = setup.candidates[0];
+    this.#stream = new SessionStream({
+      log,
+      sessionId,
+      adapter: { id: plugin.id, version: plugin.manifest.version },
+      redactor,
+      onFailure: (error) => this.#cannotWrite(error),
+    });
     this.#deadlines = new Deadlines({
       // A request and a manifest may only make the operator's deadlines shorter.
-      totalMs: Math.min(request.timeout_ms ?? manifest.defaults?.timeout_ms ?? Infinity, limits.timeout_ms),
-      idleMs: Math.min(request.idle_timeout_ms ?? Infinity, limits.idle_timeout_ms),
+      totalMs: Math.min(
+        request.timeout_ms ?? plugin.manifest.defaults?.timeout_ms ?? Infinity,
+        plugin.limits.timeout_ms,
+      ),
       onTotal: (ms) => this.stop("timeout", `The session was not done within ${ms} ms.`),
-      onIdle: (ms) => this.stop("idle_timeout", `Nothing was heard of the agent for ${ms} ms.`),
+      waits: () => this.#requests.waits,
     });
+    this.#ground = {
+      setup,
+      stream: this.#stream,
+      rules: this.#rules,
+      requests: this.#requests,
+      deadlines: this.#deadlines,
+      usage: this.#usage,
+      allowance: new EventAllowance(),
+      scratch: join(scratchDir, sessionId),
+      signal: this.#abort.signal,
+      processes: { lastId: 0 },
+      stop: (reason, error) => this.#stopWith(reason, error),
+      onUsed: () => this.#holdBudget(),
+      onScratch: () => void (this.#usesScratch = true),
+    };
     this.result = this.#run();
   }
 
@@ -78,247 +104,191 @@ export class RunningSession {
     this.#stopWith(reason, { code: codeFor(reason), message });
   }
 
-  #stopWith(reason: StopReason, error: ErrorData): void {
-    if (this.#stopped) return;
-    this.#stopped = { reason, error };
-    this.#abort.abort(error);
-    this.#entry?.cancel(error);
-  }
-
   /** Answers a permission request or question; false when that one is not open or does not offer the choice. */
-  answer(requestId: string, choice: string, by: "client" | "policy" = "client"): boolean {
+  answer(requestId: string, choice: string): boolean {
     if (!this.#requests.takes(requestId, choice) || !this.#rules.resolve(requestId)) return false;
-    this.#host({ type: "permission_resolved", request_id: requestId, choice, by });
+    this.#stream.host({ type: "permission_resolved", request_id: requestId, choice, by: "client" });
     this.#requests.settle(requestId, choice);
     return true;
   }
 
+  #stopWith(reason: StopReason, error: ErrorData): void {
+    if (this.#stopped) return;
+    this.#stopped = { reason, error };
+    this.#abort.abort(error);
+    this.#attempt?.cut(error);
+  }
+
   async #run(): Promise<SessionResult> {
-    const { request, workdir, plugin, scratchDir, sessionId } = this.#setup;
-    this.#host({
+    const { request, workdir, candidates } = this.#setup;
+    this.#stream.host({
       type: "session_started",
-      adapter_id: plugin.id,
+      adapter_id: candidates[0].plugin.id,
       workdir,
       task_id: request.task_id ?? null,
       labels: request.labels ?? {},
       requested: recordedRequest(request),
-      effective: {
-        permissions: this.#setup.effective,
-        model: request.model ?? null,
-        timeout_ms: this.#deadlines.totalMs,
-        idle_timeout_ms: this.#deadlines.idleMs,
-      },
+      effective: this.#effective(candidates[0]),
+      candidates: [...new Set(candidates.map(({ plugin }) => plugin.id))],
+      passed_over: this.#setup.passedOver,
     });
-    const scratch = join(scratchDir, sessionId);
-    const work: Work = { snapshot: null, script: null, failure: null };
-    try {
-      await this.#work(scratch, work);
-    } catch (thrown) {
-      work.failure = thrown === this.#abort.signal.reason
-        ? null
-        : withAuthorPositions(toErrorData(thrown), work.script);
-    }
-    const result = await this.#finish(work);
-    if (this.#usesScratch) await rm(scratch, { recursive: true, force: true }).catch(() => {});
+    const failure = await this.#tryAll();
+    this.#deadlines.stop();
+    const result = await this.#finish(failure);
+    if (this.#usesScratch) await rm(this.#ground.scratch, { recursive: true, force: true }).catch(() => {});
     return result;
   }
 
-  async #work(scratch: string, work: Work): Promise<void> {
-    const { workdir, artifacts, stateDir, secretPaths, script } = this.#setup;
-    const { signal } = this.#abort;
-    const placing = this.#setup.acquire({
-      signal,
-      onQueued: (position, waitMs) => {
-        const retry = waitMs > 0 ? { retry_in_ms: Math.ceil(waitMs) } : {};
-        this.#host({ type: "queued", position, ...retry });
-      },
-    });
-    // A place that comes after the session has failed elsewhere must go back.
-    placing.catch(() => {});
-    try {
-      work.script = await script();
-      if (artifacts === "git") {
-        this.#usesScratch = true;
-        await mkdir(scratch, { recursive: true });
-        work.snapshot = await takeSnapshot(workdir, {
-          scratchDir: scratch,
-          exclude: [stateDir, ...secretPaths],
-          signal,
-        });
-      }
-    } catch (error) {
-      placing.then((place) => place.release(), () => {});
-      throw error;
-    }
-    const place = await placing;
-    try {
-      const end = await this.#attempt(place, scratch);
-      if (!("error" in end)) return;
-      work.failure = withAuthorPositions(end.error, work.script);
-      if (end.lost) this.#host(workerEvent(end.error));
-    } finally {
-      place.release();
-    }
-  }
-
-  async #attempt(place: Place, scratch: string): Promise<EntryEnd> {
-    const { plugin, request, workdir, sessionId } = this.#setup;
-    this.#abort.signal.throwIfAborted();
-    this.#host({ type: "attempt_started", attempt: 1, adapter_id: plugin.id });
-    let broker: SessionBroker | null = null;
-    this.#deadlines.start();
-    try {
-      this.#entry = place.lane.open({
-        call: "run_session",
-        request,
-        config: {
-          working_directory: workdir,
-          access_modes: plugin.manifest.access_modes ?? [],
-          custom: plugin.config,
-        },
-        facts: { session_id: sessionId, attempt: 1, workdir, plugin_dir: plugin.folder, platform },
-        onEvents: (events, bytes) => this.#take(this.#withinLimits(events, bytes)),
-        onCall: (operation, args) => {
-          this.#deadlines.heard();
-          // Many sessions never ask for anything: then there is nothing to make and nothing to clean up.
-          broker ??= this.#makeBroker(scratch);
-          return broker.call(operation, args);
-        },
+  /** Tries the candidates until one comes to an end that stands; what it failed with, or null. */
+  async #tryAll(): Promise<ErrorData | null> {
+    const { candidates, request } = this.#setup;
+    const before = this.#takeSnapshot();
+    before.catch(() => {});
+    let index = 0;
+    let tries = 0;
+    let waited = 0;
+    for (let number = 1;; number++) {
+      const candidate = candidates[index]!;
+      const failure = await this.#try(candidate, { number, before, waited });
+      tries++;
+      const error = this.#verdict(failure).error;
+      if (this.#stopped || error === undefined) return failure;
+      const next = nextCandidate(candidates, index, failureClass(error));
+      const { lastWord } = this.#rules;
+      const step = nextStep({
+        error,
+        tries,
+        waitMs: this.#attempt!.waitMs,
+        hopeless: failure === null && lastWord?.type === "error" && !lastWord.recoverable,
+        timeLeftMs: this.#deadlines.leftMs,
+        next: next?.through ?? null,
+        retry: request.retry ?? "safe",
       });
-      return await this.#entry.ended;
-    } finally {
-      this.#deadlines.stop();
-      this.#requests.close();
-      await (broker as SessionBroker | null)?.close();
-    }
-  }
-
-  #makeBroker(scratch: string): SessionBroker {
-    const { plugin, effective, requestEnv, workdir, sessionId, dataDir, writeLog, makeBroker, askGrant } = this.#setup;
-    this.#usesScratch = true;
-    const broker = makeBroker({
-      sessionId,
-      pluginId: plugin.id,
-      workdir,
-      pluginDir: plugin.folder,
-      dataDir,
-      tempDir: join(scratch, "temp"),
-      ...this.#setup.guarded,
-      permissions: effective,
-      ceiling: this.#setup.ceiling,
-      secrets: this.#setup.secrets,
-      redactor: this.#setup.redactor,
-      grantPlace: this.#setup.grantPlace,
-      requestEnv,
-      limits: plugin.limits,
-      emit: (event) => this.#host(event),
-      ...(askGrant ? { askGrant } : {}),
-      writeLog,
-      waitForAnswer: (_kind, requestId) => this.#requests.wait(requestId),
-    });
-    this.#uses = broker.uses;
-    return broker;
-  }
-
-  /** A batch of what the adapter yielded: checked, held to the rules, put into the log; then credit goes back. */
-  #take(yielded: unknown[]): void {
-    this.#deadlines.heard();
-    if (yielded.length === 0) return;
-    const { limits } = this.#setup.plugin;
-    const entries = yielded.map((one): Entry => ({
-      source: "agent",
-      event: this.#rules.accept(this.#redacted(checkEvent(one, limits.message_depth))),
-    }));
-    this.#setup.log.add(this.#stream, entries).then(
-      () => this.#giveCredit(entries.length),
-      (error: unknown) => this.#cannotWrite(error),
-    );
-    for (const { event } of entries) this.#react(event as AdapterEvent);
-  }
-
-  #redacted<T>(value: T): T {
-    const { redactor } = this.#setup;
-    return redactor === null ? value : redactor.value(value);
-  }
-
-  /** Credit for events that are durable; beyond the rate it comes later, and the adapter waits for it. */
-  #giveCredit(durable: number): void {
-    this.#owedCredit += durable;
-    // Each message wakes the worker, so credit is given back in quarters; it stops at none.
-    if (this.#owedCredit < this.#setup.plugin.limits.event_credit / 4) return;
-    const events = this.#owedCredit;
-    this.#owedCredit = 0;
-    const waitMs = this.#rate.take(events, performance.now());
-    if (waitMs === 0) this.#entry?.addCredit(events);
-    else startBackgroundTimer(() => this.#entry?.addCredit(events), waitMs);
-  }
-
-  /** What of a batch is still allowed. What is beyond gets no credit either, so a flood dries up. */
-  #withinLimits(yielded: unknown[], bytes: number): unknown[] {
-    const { events, event_bytes_total } = this.#setup.plugin.limits;
-    this.#eventBytes += bytes;
-    if (this.#eventBytes > event_bytes_total) {
-      this.#limitReached(`The session's events had more than ${event_bytes_total} bytes.`);
-      return [];
-    }
-    const room = events - this.#events;
-    this.#events += Math.min(yielded.length, room);
-    if (yielded.length <= room) return yielded;
-    this.#limitReached(`The session had more than ${events} events.`);
-    return yielded.slice(0, room);
-  }
-
-  #limitReached(message: string): void {
-    this.#stopWith("fatal", { code: "limit_exceeded", message });
-  }
-
-  #react(event: AdapterEvent): void {
-    switch (event.type) {
-      case "usage":
-        this.#usage.take(event);
-        return this.#holdBudget();
-      case "tool_call":
-        return this.#holdBudget();
-      case "completed":
-        return this.#usage.complete(event);
-      case "agent_info":
-        this.#usage.model(event.model);
-        this.#toolVersion = event.agent_version ?? this.#toolVersion;
-        return;
-      case "question":
-        return this.#requests.add(event.request_id);
-      case "permission_request": {
-        this.#requests.add(event.request_id, event.options.map(({ id }) => id));
-        const choice = policyAnswer(event, this.#setup.request.approval);
-        if (choice !== null) this.answer(event.request_id, choice, "policy");
-        return;
+      const done = step.act === "give_up" ? null : await this.#workInTheWay();
+      const gives = step.act === "give_up" || done !== null;
+      this.#stream.host({
+        type: "attempt_failed",
+        attempt: number,
+        adapter_id: candidate.plugin.id,
+        error,
+        retry_in_ms: !gives && step.act === "retry" ? step.wait_ms : null,
+      });
+      this.#inTheWay = done;
+      if (gives || this.#stopped) return failure;
+      waited = step.act === "retry" ? step.wait_ms : 0;
+      if (step.act === "next" && next !== null) {
+        index = next.index;
+        if (next.through === "adapter") tries = 0;
+        this.#substitute(candidate, candidates[index]!, error);
       }
-      default:
-        return;
+      if (!await this.#pause(waited)) return failure;
     }
+  }
+
+  /** One attempt, with all that its end asks for; what it failed with. */
+  async #try(
+    candidate: Candidate,
+    { number, before, waited }: { number: number; before: Promise<void>; waited: number },
+  ): Promise<ErrorData | null> {
+    const { plugin } = candidate;
+    if (number > 1) {
+      this.#rules.begin(number);
+      this.#stream.begin(number, { id: plugin.id, version: plugin.manifest.version });
+    }
+    const attempt = new Attempt(this.#ground, { number, candidate });
+    this.#attempt = attempt;
+    this.#usage.begin({ mode: candidate.accessMode, model: candidate.request.model });
+    candidate.started();
+    const failure = await attempt.run(before);
+    if (attempt.uses) addUses(this.#uses, attempt.uses);
+    const { error } = this.#verdict(failure);
+    candidate.ended({ usage: this.#usage.attempt, error, wait_ms: attempt.waitMs });
+    this.#attempts.push({
+      attempt: number,
+      adapter_id: plugin.id,
+      started_at: attempt.startedAt,
+      duration_ms: attempt.durationMs,
+      ...(waited > 0 ? { waited_ms: waited } : {}),
+      ...(error === undefined ? {} : { error }),
+    });
+    // Each attempt keeps the rules of the stream for itself; the last one's end is the session's.
+    this.#stream.add(this.#rules.finish()).catch(() => {});
+    return failure;
+  }
+
+  #effective(candidate: Candidate): EffectiveSettings {
+    const workspace = this.#setup.workspaceDir === null ? "inplace" : "worktree";
+    return effectiveSettings(candidate, { totalMs: this.#deadlines.totalMs, workspace });
+  }
+
+  #verdict(failure: ErrorData | null): Verdict {
+    // What had cut the attempt off already stays the reason, whatever came while it was being ended.
+    const cutFirst = failure !== null && failure === this.#attempt?.cutBy && failure !== this.#stopped?.error;
+    const stopped = cutFirst ? null : this.#stopped;
+    const verdict = reachVerdict({ stopped, failure, lastWord: this.#rules.lastWord });
+    if (verdict.error && this.#inTheWay) return { ...verdict, error: withWork(verdict.error, this.#inTheWay) };
+    const { loopSignal } = this.#setup;
+    if (verdict.stop_reason !== "end_turn" || loopSignal === null) return verdict;
+    const { prompt } = this.#attempt!.candidate.request;
+    const sent = [prompt, this.#setup.request.prompt];
+    const text = this.#finalText();
+    return saysComplete(text, { signal: loopSignal, sent }) ? { ...verdict, stop_reason: "loop_complete" } : verdict;
+  }
+
+  #finalText(): string {
+    const { lastWord, text } = this.#rules;
+    return (lastWord?.type === "completed" ? lastWord.output : undefined) ?? text;
+  }
+
+  #substitute(from: Candidate, to: Candidate, error: ErrorData): void {
+    const named = ({ plugin, accessMode }: Candidate) =>
+      from.plugin.id === to.plugin.id && accessMode !== null ? `${plugin.id} (${accessMode.type})` : plugin.id;
+    const substitution = { from: named(from), to: named(to), reason: error.message };
+    this.#substitutions.push(substitution);
+    this.#stream.host({ type: "fallback", ...substitution });
+  }
+
+  /** Waits before the next attempt; false when the session was ended meanwhile. */
+  async #pause(ms: number): Promise<boolean> {
+    if (ms > 0) await wait(ms, this.#abort.signal);
+    return this.#stopped === null;
+  }
+
+  /**
+   * What the agent did that a further attempt would do again, on top of what is there; null where nothing stands in
+   * the way: nothing was done, the request allows it, or the worktree could be put back as it was.
+   */
+  async #workInTheWay(): Promise<WorkDone | null> {
+    const { request, resetWorkdir } = this.#setup;
+    if (request.retry === "always") return null;
+    const work = { tool_calls: this.#rules.toolCalls, changed: await this.#changedPaths() };
+    if (work.tool_calls === 0 && work.changed.length === 0) return null;
+    if (resetWorkdir === null) return work;
+    const reset = await resetWorkdir().then(() => true, () => false);
+    if (reset) this.#rules.forgetClaims();
+    return reset ? null : work;
+  }
+
+  async #changedPaths(): Promise<string[]> {
+    const { artifacts } = this.#snapshot === null ? { artifacts: null } : await listArtifacts(this.#snapshot);
+    return artifacts === null ? this.#rules.claimedPaths : artifacts.map(({ path }) => path);
+  }
+
+  async #takeSnapshot(): Promise<void> {
+    const { workdir, artifacts, stateDir, secretPaths } = this.#setup;
+    if (artifacts === "none") return;
+    const { scratch: scratchDir, signal } = this.#ground;
+    this.#usesScratch = true;
+    await mkdir(scratchDir, { recursive: true });
+    this.#snapshot = await takeSnapshot(workdir, { scratchDir, exclude: [stateDir, ...secretPaths], signal });
   }
 
   #holdBudget(): void {
-    const { budget } = this.#setup.request;
-    if (!budget) return;
-    const over = (used: number | null, most: number | undefined) => used !== null && most !== undefined && used > most;
-    if (over(this.#usage.cost, budget.cost)) this.stop("budget_cost", `The session cost more than ${budget.cost}.`);
-    if (over(this.#usage.tokens, budget.tokens)) {
-      this.stop("budget_tokens", `The session used more than ${budget.tokens} tokens.`);
-    }
-    if (over(this.#usage.turns, budget.turns)) {
-      this.stop("budget_turns", `The session took more than ${budget.turns} turns.`);
-    }
-    if (over(this.#rules.toolCalls, budget.tool_calls)) {
-      this.stop("budget_tool_calls", `The session made more than ${budget.tool_calls} tool calls.`);
-    }
-  }
-
-  #host(event: HostEvent): void {
-    // A person's answer to a question of the broker may come when its session is over.
-    if (this.#ended) return;
-    const entry: Entry = { source: "host", event: this.#redacted(event) };
-    this.#setup.log.add(this.#stream, [entry]).catch((error: unknown) => this.#cannotWrite(error));
+    const { request } = this.#setup;
+    if (request.budget === undefined && request.max_turns === undefined) return;
+    const { cost, tokens, turns } = this.#usage;
+    const exceeded = exceededBudget({ cost, tokens, turns, tool_calls: this.#rules.toolCalls }, request);
+    if (exceeded) this.stop(exceeded.reason, exceeded.message);
   }
 
   /** A log that cannot be written ends the session: what nobody can read back did not happen. */
@@ -327,34 +297,42 @@ export class RunningSession {
     this.stop("fatal", "The journal could not be written.");
   }
 
-  async #finish({ snapshot, script, failure }: Work): Promise<SessionResult> {
-    const closing = this.#rules.finish();
-    const changed = await this.#changes(snapshot);
+  async #finish(failure: ErrorData | null): Promise<SessionResult> {
+    const changed = await this.#changes();
+    const sharedWith = await this.#setup.sharedWith();
     if (this.#setup.artifacts === "git") {
       const reason = changed.artifacts === null ? { reason: changed.reason } : {};
-      const event: HostEvent = { type: "artifacts", artifacts: changed.artifacts, ...reason };
-      closing.push({ source: "host", event: this.#redacted(event) });
+      const shared = sharedWith.length > 0 ? { shared_with: sharedWith } : {};
+      this.#stream.host({ type: "artifacts", artifacts: changed.artifacts, ...reason, ...shared });
     }
-    const result = this.#redacted(buildResult(this.#setup, {
-      verdict: reachVerdict({ stopped: this.#stopped, failure, lastWord: this.#rules.lastWord }),
+    const attempt = this.#attempt!;
+    const result = this.#stream.redacted(buildResult({
+      ...this.#setup,
+      plugin: attempt.candidate.plugin,
+      sentPrompt: attempt.candidate.request.prompt,
+      effective: this.#effective(attempt.candidate),
+    }, {
+      verdict: this.#verdict(failure),
       rules: this.#rules,
       usage: this.#usage.report(Math.round(performance.now() - this.#started)),
       changed,
-      gitBase: snapshot?.head ?? null,
-      packageSha256: script?.sha256 ?? null,
-      toolVersion: this.#toolVersion,
+      sharedWith,
+      gitBase: this.#snapshot?.head ?? null,
+      packageSha256: attempt.script?.sha256 ?? null,
+      toolVersion: attempt.toolVersion,
+      claimedOnly: await unmetClaims(this.#rules.claimedPaths, { ...changed, workdir: this.#setup.workdir }),
       uses: this.#uses,
-      startedAt: this.#startedAt,
-      deadlines: this.#deadlines,
+      attempts: this.#attempts,
+      substitutions: this.#substitutions,
     }));
-    closing.push({ source: "host", event: { type: "session_ended", result } });
-    this.#ended = true;
-    await this.#setup.log.add(this.#stream, closing).catch((error: unknown) => this.#cannotWrite(error));
+    const ended: HostEvent = { type: "session_ended", result };
+    await this.#stream.end([{ source: "host", event: ended }]).catch(() => {});
     if (this.#writeFailure) throw this.#writeFailure.error;
     return result;
   }
 
-  async #changes(snapshot: Snapshot | null): Promise<ArtifactList> {
+  async #changes(): Promise<ArtifactList> {
+    const snapshot = this.#snapshot;
     if (!snapshot) {
       const reason = this.#setup.artifacts === "none" ? "not_asked" : "not_started";
       return { artifacts: null, reason, head: null };
@@ -365,19 +343,7 @@ export class RunningSession {
   }
 }
 
-/** What a session's work leaves for its end. */
-interface Work {
-  snapshot: Snapshot | null;
-  script: PluginScript | null;
-  failure: ErrorData | null;
-}
-
-function workerEvent({ code, message }: ErrorData): HostEvent {
-  const state = code === "out_of_memory" ? "out_of_memory" : code === "crash" ? "crashed" : "killed";
-  return { type: "worker", state, message };
-}
-
-function codeFor(reason: StopReason): ErrorData["code"] {
+function codeFor(reason: StopReason): ErrorCode {
   switch (reason) {
     case "timeout":
     case "idle_timeout":

@@ -1,42 +1,77 @@
+import type { AccessMode } from "../../plugin-sdk/access-modes.ts";
+import type { ErrorData } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { MissingGrant, SessionBroker, SessionBrokerOptions } from "../broker/session-broker.ts";
 import type { Redactor } from "../log/redact.ts";
 import type { Place } from "../pool/plugin-pool.ts";
 import type { Plugin, PluginScript } from "../registry/plugin.ts";
+import type { ApprovalRules } from "./approval-policy.ts";
 import type { MergedLog } from "./merged-log.ts";
+import type { AttemptTokens } from "./usage-meter.ts";
+
+/** One adapter that may run a session, and all that holds for it alone. */
+export interface Candidate {
+  plugin: Plugin;
+  /** As the adapter gets it: fitted to the plugin, its prompt whole. */
+  request: SessionRequest;
+  /** How the agent is reached; null where the plugin names no access mode. */
+  accessMode: AccessMode | null;
+  /** An attempt on it begins. */
+  started(): void;
+  /** An attempt on it has ended; `wait_ms` is what a limited agent said. */
+  ended(end: { usage: AttemptTokens; error?: ErrorData | undefined; wait_ms: number | null }): void;
+  /** Fields of the request that neither adapter nor host can hold the agent to. */
+  unenforced: string[];
+  effective: Permissions;
+  /** The most that a grant given while the session runs could allow. */
+  ceiling: Permissions;
+  approval: ApprovalRules;
+  /** Values of the secrets that the session may use. */
+  secrets: ReadonlyMap<string, string>;
+  grantPlace: NonNullable<SessionBrokerOptions["grantPlace"]>;
+  /** Values of the request's `env`, all of granted names. */
+  requestEnv: Record<string, string>;
+  dataDir: string;
+  script(): Promise<PluginScript>;
+  acquire(options: { signal: AbortSignal; onQueued(position: number, waitMs: number): void }): Promise<Place>;
+  writeLog: SessionBrokerOptions["writeLog"];
+}
 
 /** All that one session is run with; everything in it is checked. */
 export interface SessionSetup {
   sessionId: string;
-  plugin: Plugin;
+  /** As it was asked for. */
   request: SessionRequest;
+  /** In the order in which they are tried. */
+  candidates: readonly [Candidate, ...Candidate[]];
+  /** Adapters that were asked for and cannot run it, with the reason. */
+  passedOver: { adapter_id: string; reason: string }[];
   /** Real absolute path of the working directory. */
   workdir: string;
-  effective: Permissions;
-  /** The most that a grant given while the session runs could allow. */
-  ceiling: Permissions;
-  /** Values of the secrets that the session may use, and what takes them out of all it says; null when there are none. */
-  secrets: ReadonlyMap<string, string>;
+  /** Top of the session's own worktree; null for a session that works in place. */
+  workspaceDir: string | null;
+  /** Puts a worktree back as it was; null for a session that works in place. */
+  resetWorkdir: (() => Promise<void>) | null;
+  /** Takes the secrets of all candidates out of all that is said; null when there are none. */
   redactor: Redactor | null;
   /** Real absolute paths that no snapshot copies. */
   secretPaths: readonly string[];
-  grantPlace: NonNullable<SessionBrokerOptions["grantPlace"]>;
-  /** Values of the request's `env`, all of granted names. */
-  requestEnv: Record<string, string>;
   artifacts: "git" | "none";
+  /** Ids of the sessions that were at work in the same folder meanwhile. */
+  sharedWith(): Promise<string[]>;
+  /** The signal by which an agent says that its whole task is done; null where it was not told of one. */
+  loopSignal: string | null;
+  /** How long a request or question waits for a client; 0: nobody is there. */
+  answerTimeoutMs: number;
   /** Where sessions keep what goes with them. */
   scratchDir: string;
-  dataDir: string;
   /** Real absolute path that never holds artifacts: the host's own state. */
   stateDir: string;
   /** What no grant opens. */
   guarded: Pick<SessionBrokerOptions, "protectedPaths" | "sealedPaths" | "autoexecNames">;
   log: MergedLog;
   hostVersion: string;
-  script(): Promise<PluginScript>;
-  acquire(options: { signal: AbortSignal; onQueued(position: number, waitMs: number): void }): Promise<Place>;
   makeBroker(options: SessionBrokerOptions): SessionBroker;
   askGrant?: (missing: MissingGrant) => Promise<boolean>;
-  writeLog: SessionBrokerOptions["writeLog"];
 }

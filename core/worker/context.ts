@@ -49,6 +49,9 @@ export function makeContext(options: ContextOptions): AdapterContext {
       writeText: async (path: string, text: string) => {
         await call("fs_write_text", { path: String(path), text: String(text) });
       },
+      writeBase64: async (path: string, base64: string) => {
+        await call("fs_write_base64", { path: String(path), base64: String(base64) });
+      },
       list: (path: string) => call("fs_list", { path: String(path) }),
       stat: (path: string) => call("fs_stat", { path: String(path) }),
       remove: async (path: string) => {

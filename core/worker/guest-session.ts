@@ -1,7 +1,7 @@
 import type { AgentAdapter } from "../../plugin-sdk/adapter.ts";
 import { BulkheadError, type ErrorData } from "../../plugin-sdk/errors.ts";
 import type { PermissionOption } from "../../plugin-sdk/events.ts";
-import { maxYieldedArray, type OpenMessage } from "../channel/protocol.ts";
+import { maxYieldedArray, type OpenMessage, type ProbeAnswer } from "../channel/protocol.ts";
 import { isShallow } from "../channel/depth.ts";
 import type { Evaluated } from "./compartment.ts";
 import { makeContext } from "./context.ts";
@@ -99,7 +99,7 @@ export class GuestSession {
       permissionOptions: (id) => this.#permissionOptions.get(id) ?? [],
     });
     if (open.call === "run_session") return await this.#pull(adapter, ctx);
-    const answer = await this.#orStopped(Promise.resolve(probe(adapter, { call: open.call, ctx })));
+    const answer = await this.#orStopped(probe(adapter, ctx));
     const value: unknown = JSON.parse(jsonOf(answer));
     if (isShallow(value, maxAnswerDepth)) return { value };
     throw new BulkheadError("invalid_request", `The answer is nested deeper than ${maxAnswerDepth} levels.`);
@@ -237,24 +237,41 @@ async function initialize(adapter: AgentAdapter, open: OpenMessage): Promise<voi
   }
 }
 
-function probe(
+/** All that a probe asks, in one entry; only `isAvailable()` may make it fail. */
+async function probe(
   adapter: AgentAdapter,
-  options: { call: OpenMessage["call"]; ctx: Parameters<AgentAdapter["runSession"]>[1] },
-): unknown {
-  switch (options.call) {
-    case "is_available":
-      return adapter.isAvailable(options.ctx);
-    case "health_check":
-      return adapter.healthCheck(options.ctx);
-    case "get_access_mode":
-      return adapter.getAccessMode();
-    case "get_capabilities":
-      return adapter.getCapabilities();
-    case "run_session":
-      throw new BulkheadError("internal", "A session is not a probe.");
-    default:
-      return options.call satisfies never;
+  ctx: Parameters<AgentAdapter["runSession"]>[1],
+): Promise<ProbeAnswer> {
+  const isAvailable = askOnce(adapter, ctx);
+  let health: unknown = null;
+  let healthError: string | null = null;
+  try {
+    health = await adapter.healthCheck(ctx);
+  } catch (thrown) {
+    healthError = describeThrown(thrown, "fatal").message;
   }
+  const availability: unknown = await isAvailable();
+  let mode: unknown = null;
+  try {
+    mode = await adapter.getAccessMode();
+  } catch {
+    // The host knows the modes of the manifest, and counts them itself.
+  }
+  const failed = healthError === null ? {} : { health_error: healthError };
+  return { availability, access_mode: mode ?? null, health, ...failed };
+}
+
+/**
+ * A health check mostly asks `isAvailable()` as well, which may start programs: it is asked once, and both have the
+ * answer.
+ */
+function askOnce(adapter: AgentAdapter, ctx: Parameters<AgentAdapter["runSession"]>[1]): () => Promise<unknown> {
+  const original: unknown = adapter.isAvailable;
+  let answer: Promise<unknown> | null = null;
+  const once = () => answer ??= (async () => await Reflect.apply(original as () => unknown, adapter, [ctx]))();
+  // An adapter that refuses this, a frozen one, is asked twice.
+  Reflect.defineProperty(adapter, "isAvailable", { value: once, configurable: true, writable: true });
+  return once;
 }
 
 function iteratorOf(generator: unknown): AsyncIterator<unknown> {

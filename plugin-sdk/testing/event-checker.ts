@@ -1,4 +1,5 @@
-import { Value } from "@sinclair/typebox/value";
+import { Errors } from "@sinclair/typebox/errors";
+import { Check } from "@sinclair/typebox/value";
 import { type AdapterEvent, adapterEventSchemas, type AdapterEventType } from "../events.ts";
 
 /** Holds a session's events to the contract and says in sentences what breaks it. */
@@ -39,8 +40,8 @@ export class EventChecker {
       return false;
     }
     const schema = adapterEventSchemas[type as AdapterEventType];
-    if (Value.Check(schema, event)) return true;
-    const fault = Value.Errors(schema, event).First();
+    if (Check(schema, event)) return true;
+    const fault = Errors(schema, event).First();
     this.#violate(`of type "${type}" does not fit its schema at "${fault?.path}": ${fault?.message}`);
     return false;
   }

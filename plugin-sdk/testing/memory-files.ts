@@ -38,6 +38,12 @@ export class MemoryFiles {
           record({ call: "fs.writeText", target, text });
           this.#files.set(this.#resolve(target), text);
         }),
+      // Here files are texts: each byte becomes the character of its number.
+      writeBase64: (target, base64) =>
+        promised(() => {
+          record({ call: "fs.writeBase64", target, text: base64 });
+          this.#files.set(this.#resolve(target), atob(base64));
+        }),
       list: (target) =>
         promised(() => {
           record({ call: "fs.list", target });

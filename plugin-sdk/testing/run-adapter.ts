@@ -1,4 +1,4 @@
-import { Value } from "@sinclair/typebox/value";
+import { Errors } from "@sinclair/typebox/errors";
 import { type AdapterClass, type AgentAdapter, requiredMembers } from "../adapter.ts";
 import { type AvailabilityReport, availabilityReportSchema } from "../availability.ts";
 import type { AgentConfig } from "../context.ts";
@@ -111,7 +111,7 @@ export async function probeAdapter(
   try {
     await adapter.initialize(makeConfig(ctx, options.config));
     const report = await adapter.isAvailable(ctx);
-    const violations = [...Value.Errors(availabilityReportSchema, report)].map((fault) =>
+    const violations = [...Errors(availabilityReportSchema, report)].map((fault) =>
       `The report does not fit its schema at "${fault.path}": ${fault.message}.`
     );
     return { report, violations, calls: ctx.calls, log: ctx.records };

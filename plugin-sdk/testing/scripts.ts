@@ -53,6 +53,6 @@ export type RecordedCall =
     target: string;
   }
   | { call: "kv.get" | "kv.delete" | "kv.list" | "permission" | "answer"; target: string }
-  | { call: "fs.writeText" | "temp.write"; target: string; text: string }
+  | { call: "fs.writeText" | "fs.writeBase64" | "temp.write"; target: string; text: string }
   | { call: "kv.set"; target: string; value: unknown }
   | { call: "sleep"; ms: number };

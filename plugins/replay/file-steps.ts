@@ -6,6 +6,8 @@ export async function applyFileStep(step: FileStep, fs: FileAccess): Promise<voi
   switch (step.kind) {
     case "write":
       return await fs.writeText(step.path, step.text);
+    case "write_base64":
+      return await fs.writeBase64(step.path, step.base64);
     case "delete":
       return await fs.remove(step.path);
     case "rename":

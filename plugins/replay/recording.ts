@@ -3,6 +3,7 @@ import { type AdapterEvent, adapterEventTypes, BulkheadError } from "bulkhead/pl
 /** A change to a file, with paths relative to the working directory. */
 export type FileStep =
   | { kind: "write"; path: string; text: string }
+  | { kind: "write_base64"; path: string; base64: string }
   | { kind: "delete"; path: string }
   | { kind: "rename"; from: string; to: string };
 
@@ -12,7 +13,7 @@ export type Step = { at_ms: number } & (FileStep | { kind: "event"; event: Adapt
 const actions = ["event", "write", "delete", "rename"] as const;
 
 /**
- * The steps of a recording: JSON lines `{"at_ms", "event"}`, `{"at_ms", "write": {"path", "text"}}`,
+ * The steps of a recording: JSON lines `{"at_ms", "event"}`, `{"at_ms", "write": {"path", "text"}}` (or `"base64"`),
  * `{"at_ms", "delete": path}` or `{"at_ms", "rename": {"from", "to"}}`, in the order of time. Blank lines are skipped.
  * That an event's fields fit is checked by the host, as for every adapter.
  * @throws {BulkheadError} `invalid_request` naming the first line that does not fit, and why
@@ -57,8 +58,9 @@ function parseAction(
     case "event":
       return { kind: "event", event: isEvent(fields) ? fields : fail("has an event of no known type") };
     case "write": {
-      const text = fields?.["text"];
-      if (typeof text !== "string") return fail('writes without a "text"');
+      const { text, base64 } = fields ?? {};
+      if (typeof base64 === "string") return { kind: "write_base64", path: filePath(fields?.["path"], fail), base64 };
+      if (typeof text !== "string") return fail('writes without a "text" or "base64"');
       return { kind: "write", path: filePath(fields?.["path"], fail), text };
     }
     case "delete":

@@ -22,7 +22,10 @@ export async function artifacts({ quick }: { quick: boolean }): Promise<Figure[]
     await Promise.all(files);
   }
   const session = async (wanted: "git" | "none") => {
-    const started = await host.runSession({ workdir, prompt: "single 1" }, { adapter: "bench", artifacts: wanted });
+    const started = await host.runSession({ workdir, prompt: "single 1", retry: "never" }, {
+      adapter: "bench",
+      artifacts: wanted,
+    });
     const { outcome } = await started.result;
     if (outcome !== "completed") throw new Error(`A session ended as ${outcome}.`);
   };

@@ -27,7 +27,7 @@ export async function benchHost(isolation: Isolation, limits: Partial<Limits> = 
   return {
     host,
     workdir,
-    start: (prompt) => host.runSession({ workdir, prompt }, { adapter: "bench", artifacts: "none" }),
+    start: (prompt) => host.runSession({ workdir, prompt, retry: "never" }, { adapter: "bench", artifacts: "none" }),
     async [Symbol.asyncDispose]() {
       await host.close();
       await rm(folder, { recursive: true, force: true, maxRetries: 3 });

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { link, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { link, lstat, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { defaultLimits } from "../../core/config/limits.ts";
@@ -128,6 +128,19 @@ describe("fs_read_text", () => {
   });
 });
 
+describe("fs_write_base64", () => {
+  test("writes the very bytes, under the same grant and limit, and refuses what is not base64", async () => {
+    const { broker, workdir } = await makeBroker({ permissions: { write: ["workdir"], limits: { file_bytes: 4 } } });
+    await broker.call("fs_write_base64", { path: "deep/a.bin", base64: "AP8BgA==" });
+    expect([...await readFile(join(workdir, "deep/a.bin"))]).toEqual([0, 255, 1, 128]);
+    for (const base64 of ["AP8BgA", "AP8-gA==", "not base64"]) {
+      expect(await codeOf(broker.call("fs_write_base64", { path: "b", base64 }))).toBe("invalid_request");
+    }
+    expect(await codeOf(broker.call("fs_write_base64", { path: "b", base64: "AP8BgAA=" }))).toBe("too_large");
+    expect(await codeOf(broker.call("fs_write_base64", { path: "/etc/x", base64: "" }))).toBe("permission_denied");
+  });
+});
+
 describe("fs_write_text", () => {
   test("makes the file and the folders that lead to it", async () => {
     const { broker, workdir } = await makeBroker({ permissions: both });
@@ -211,6 +224,10 @@ describe("fs_list", () => {
     expect(await broker.call("fs_list", { path: "." })).toHaveLength(3);
     await writeFile(join(workdir, "d"), "");
     expect(await codeOf(broker.call("fs_list", { path: "." }))).toBe("limit_exceeded");
+    for (let n = 0; n < 10; n++) await codeOf(broker.call("fs_list", { path: "." }));
+    const fds = await readdir("/proc/self/fd");
+    const open = await Promise.all(fds.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => "")));
+    expect(open.filter((target) => target.startsWith(workdir))).toEqual([]);
   });
 
   test("says not_found for a file", async () => {

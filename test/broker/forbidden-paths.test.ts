@@ -25,6 +25,17 @@ describe("forbiddenBecause", () => {
     expect(forbiddenBecause(path, { ...options, root: "/", access: "read" })).not.toBe(null);
   });
 
+  test("opens the session's own worktree in the host's state, and no other session's", () => {
+    const workspaceDir = "/home/u/.local/state/host/workspaces/s1/tree/w";
+    const own = { ...options, root: workspaceDir, workspaceDir };
+    expect(forbiddenBecause(`${workspaceDir}/src/a.ts`, own)).toBe(null);
+    expect(forbiddenBecause(`${workspaceDir}/.git`, own)).not.toBe(null);
+    for (const below of ["workspaces/s1.json", "workspaces/s1/base/x", "workspaces/s2/tree/w/a.ts", "journal.db"]) {
+      expect(forbiddenBecause(`/home/u/.local/state/host/${below}`, { ...own, access: "read" })).not.toBe(null);
+    }
+    expect(forbiddenBecause(`${workspaceDir}/src/a.ts`, { ...own, workspaceDir: undefined })).not.toBe(null);
+  });
+
   test.each([
     "/w/.git/hooks/pre-commit",
     "/w/.git",

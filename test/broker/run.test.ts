@@ -195,7 +195,18 @@ describe("run makes the environment", () => {
     try {
       const { broker, options } = await makeShell(["BROKER_TEST_HOST"]);
       const env = await environment(broker);
-      const allowed = ["BROKER_TEST_HOST", "BULKHEAD_SESSION_MARK", "HOME", "LANG", "PATH", "TERM", "TMPDIR", "USER"];
+      // Deno sets one more, which says what it hands on.
+      const allowed = [
+        "DENO_EXTRA_STDIO_FDS",
+        "BROKER_TEST_HOST",
+        "BULKHEAD_SESSION_MARK",
+        "HOME",
+        "LANG",
+        "PATH",
+        "TERM",
+        "TMPDIR",
+        "USER",
+      ];
       // The shell itself sets the others.
       const extra = Object.keys(env).filter((name) => ![...allowed, "PWD", "OLDPWD", "SHLVL", "_"].includes(name));
       expect(extra).toEqual([]);

@@ -134,3 +134,57 @@ describe("MessageReader", () => {
 function dropProto(key: string, value: unknown): unknown {
   return key === "__proto__" ? undefined : value;
 }
+
+describe("MessageReader.read of a batch of events", () => {
+  const read = (text: string) => new MessageReader(1 << 20).read(encoder.encode(text));
+
+  it("gives the text that the list was parsed from", () => {
+    fc.assert(fc.property(fc.array(fc.jsonValue()), fc.nat(), (events, sid) => {
+      const list = JSON.stringify(events);
+      const received = read(`{"type":"events","sid":${sid},"events":${list}}`);
+      expect(received?.message).toEqual({ type: "events", sid, events: JSON.parse(list) });
+      if (!list.includes("__proto__") && !list.includes("\\u00")) expect(received?.eventsText).toBe(list);
+    }));
+  });
+
+  it.each([
+    ["a second list", '{"type":"events","sid":1,"events":[1],"events":[2]}', { type: "events", sid: 1, events: [2] }],
+    ["a further key", '{"type":"events","sid":1,"events":[1],"x":[2]}', {
+      type: "events",
+      sid: 1,
+      events: [1],
+      x: [2],
+    }],
+    ["another number after the list", '{"type":"events","sid":1,"events":[1],"sid":2,"a":[]}', {
+      type: "events",
+      sid: 2,
+      events: [1],
+      a: [],
+    }],
+    ["another order", '{"sid":1,"type":"events","events":[1]}', { type: "events", sid: 1, events: [1] }],
+    ["a key that is dropped", '{"type":"events","sid":1,"events":[{"__proto__":1}]}', {
+      type: "events",
+      sid: 1,
+      events: [{}],
+    }],
+    ["such a key in disguise", '{"type":"events","sid":1,"events":[{"\\u005f_proto__":1}]}', {
+      type: "events",
+      sid: 1,
+      events: [{}],
+    }],
+    ["no list", '{"type":"events","sid":1,"events":{"a":[]}}', { type: "events", sid: 1, events: { a: [] } }],
+  ])("gives none for a message with %s", (_name, text, message) => {
+    const received = read(text);
+    expect(received?.message).toEqual(message);
+    expect(received?.eventsText).toBeUndefined();
+  });
+
+  it.each([
+    '{"type":"events","sid":01,"events":[1]}',
+    '{"type":"events","sid":1,"events":[1]]}',
+    '{"type":"events","sid":1,"events":[1,]}',
+    '{"type":"events","sid":1,"events":[1]}]}',
+  ])("refuses %s", (text) => {
+    expect(() => read(text)).toThrow("not JSON");
+  });
+});

@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { demoChecks, type DemoEvidence } from "../../core/cli/demo/demo-checks.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { Artifact } from "../../plugin-sdk/result.ts";
-import { envelopesOf, fakeResult } from "./fake-host.ts";
+import { envelopesOf, fakeResult, fakeSettings } from "./fake-host.ts";
 
 const asked = { workdir: "/w", prompt: "p" };
-const held = { permissions: {}, model: null, timeout_ms: 1, idle_timeout_ms: 1 };
+const held = fakeSettings();
 
 const recorded: Envelope["event"] = { type: "progress", message: "recorded" };
 
@@ -19,6 +19,8 @@ function session(adapter: string, from: number): Envelope[] {
       labels: {},
       requested: asked,
       effective: held,
+      candidates: [adapter],
+      passed_over: [],
     },
     recorded,
     { type: "session_ended", result: fakeResult() },

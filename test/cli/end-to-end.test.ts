@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -10,7 +10,7 @@ import type { Envelope } from "../../plugin-sdk/envelope.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const onDeno = "Deno" in globalThis;
-const program = onDeno ? ["run", "-A", join(root, "core/cli/main.ts")] : [join(root, "dist/core/cli/main.js")];
+const program = onDeno ? ["run", "-A", join(root, "core/cli/main.ts")] : [join(root, "dist/bundle/cli.js")];
 
 let home = "";
 let cwd = "";
@@ -98,6 +98,50 @@ test("bulkhead run drives a tool that is defined in YAML alone", async () => {
   expect(stdout).toMatch(/untracked +REPORT\.md/);
   expect(await readFile(join(cwd, "REPORT.md"), "utf8")).toContain("| JavaScript | 1 | 2 |");
 });
+
+test(
+  "bulkhead plugin grant settles where a program is, plugin explain shows it, and only a new grant moves it",
+  async () => {
+    const bin = join(home, "bin");
+    await mkdir(bin);
+    for (const name of ["first", "second"]) {
+      await writeFile(join(home, name), `#!/bin/sh\ncat >/dev/null\necho ${name}`, { mode: 0o755 });
+    }
+    const link = join(bin, "tool");
+    await symlink(join(home, "first"), link);
+    await writeFile(
+      join(cwd, "bulkhead.yaml"),
+      `bulkhead: 1\ntools:\n  shout: { binary: ${link}, command_template: "{binary} < {prompt_file}" }\n`,
+    );
+    const granted = await cli("plugin", "grant", "shout", `run:${link}`);
+    expect(granted).toMatchObject({ code: 0, stderr: "" });
+    expect(granted.stdout).toContain(`Pinned: ${link} is ${link} (${join(home, "first")}).\n`);
+    expect(await cli("run", "shout", "Hi.")).toMatchObject({ code: 0, stdout: expect.stringContaining("first") });
+
+    await rm(link);
+    await symlink(join(home, "second"), link);
+    const refused = await cli("run", "shout", "Hi.");
+    expect(refused.code).toBe(4);
+    expect(refused.stderr + refused.stdout).toContain(`bulkhead plugin grant shout run:${link}`);
+    const explained = await cli("plugin", "explain", "shout");
+    expect(explained.stdout).toContain(`${link} is ${link} (${join(home, "first")}) since `);
+    expect(explained.stdout).toContain(`; now ${join(home, "second")}\n`);
+
+    const again = await cli("plugin", "grant", "shout", `run:${link}`, "--json");
+    expect(JSON.parse(again.stdout)).toMatchObject({
+      changed: false,
+      pinned: { real: join(home, "second") },
+      pinned_before: { real: join(home, "first") },
+    });
+    expect(await cli("run", "shout", "Hi.")).toMatchObject({ code: 0, stdout: expect.stringContaining("second") });
+    const rows = (await cli("plugin", "explain", "shout", "--json")).stdout.trimEnd().split("\n");
+    expect(rows.map((row) => JSON.parse(row)).find(({ permission }) => permission === "run")).toMatchObject({
+      binary: link,
+      pinned: { path: link, real: join(home, "second"), real_now: join(home, "second") },
+    });
+  },
+  60_000,
+);
 
 test("bulkhead run --json can be read with bulkhead/client", async () => {
   const child = start("run", "repo-census", "-", "--json");
@@ -198,7 +242,7 @@ test("bulkhead doctor probes the agents that are enabled", async () => {
   const { code, stdout } = await cli("doctor", "--json");
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({
-    agents: [{ id: "replay", availability: "available" }, { id: "repo-census", availability: "available" }],
+    agents: [{ id: "repo-census", availability: "available" }, { id: "replay", availability: "available" }],
     problems: [],
   });
 });

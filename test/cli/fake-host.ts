@@ -1,12 +1,17 @@
 import { defaultLimits } from "../../core/config/limits.ts";
+import type { RouteOptions } from "../../core/host/routes.ts";
+import type { Route } from "../../core/routing/choose-route.ts";
+import type { AgentReport } from "../../plugin-sdk/agent-report.ts";
 import type { Host, HostOptions, Session } from "../../core/host/host.ts";
 import { defaultOsWallUses } from "../../core/runtime/os-walls/os-wall.ts";
 import type { CrashRecord } from "../../core/pool/plugin-health.ts";
+import { runAll } from "../../core/host/run-all.ts";
+import { runLoop } from "../../core/host/run-loop.ts";
 import type { Plugin } from "../../core/registry/plugin.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
-import { outcomeOf, type SessionResult, type StopReason } from "../../plugin-sdk/result.ts";
+import { type EffectiveSettings, outcomeOf, type SessionResult, type StopReason } from "../../plugin-sdk/result.ts";
 
 export function fakePlugin(id: string, changes: Partial<Plugin> = {}): Plugin {
   return {
@@ -27,6 +32,7 @@ export function fakePlugin(id: string, changes: Partial<Plugin> = {}): Plugin {
     origin: "folder",
     enabled: true,
     trusted: false,
+    trust_tools: false,
     isolation: "process",
     os_walls: defaultOsWallUses,
     grant: {},
@@ -53,6 +59,7 @@ export function fakeResult(changes: Partial<SessionResult> = {}): SessionResult 
       currency: "USD",
       model: "model-x",
       duration_ms: 2100,
+      scope: "session",
       basis: "reported",
     },
     artifacts: [],
@@ -68,13 +75,59 @@ export function fakeResult(changes: Partial<SessionResult> = {}): SessionResult 
       runtime: "node 20",
       model: null,
       prompt_sha256: "0".repeat(64),
+      sent_prompt_sha256: null,
       git_base: null,
       git_head: null,
     },
     requested: { workdir: "/w", prompt: "p" },
-    effective: { permissions: {}, model: null, timeout_ms: 1, idle_timeout_ms: 1 },
+    effective: fakeSettings(),
     iterations: 1,
     attempts: [],
+    substitutions: [],
+    ...changes,
+  };
+}
+
+/** Settings of a session that nothing was asked of. */
+export function fakeSettings(): EffectiveSettings {
+  return {
+    permissions: {},
+    model: null,
+    timeout_ms: 1,
+    idle_timeout_ms: 1,
+    allowed_tools: null,
+    max_turns: null,
+    approval: "ask",
+    budget: null,
+    workspace: "inplace",
+    access_mode: null,
+    unenforced: [],
+  };
+}
+
+export function fakeAgent(id: string, changes: Partial<AgentReport> = {}): AgentReport {
+  const checked_at = "2026-01-01T00:00:00.000Z";
+  const available = (changes.availability ?? "available") === "available";
+  return {
+    id,
+    name: `Plugin ${id}`,
+    version: "1.2.3",
+    adapter_type: "tool",
+    availability: "available",
+    reason: "It is here.",
+    agent_version: "9.9",
+    checked_at,
+    health: {
+      status: available ? "healthy" : "unhealthy",
+      latency_ms: 1,
+      last_check: checked_at,
+      details: { binary_found: available, authenticated: available },
+    },
+    access_mode: null,
+    access_modes: [],
+    capabilities: {},
+    models: [],
+    primary: false,
     ...changes,
   };
 }
@@ -103,27 +156,43 @@ export interface FakeHostOptions {
   events?: Envelope["event"][];
   result?: SessionResult;
   quarantined?: CrashRecord[];
+  agents?: AgentReport[];
+  route?: Route;
+  workspaces?: Host["workspaces"];
+  /** What recordings leave out. */
+  leftOut?: { path: string; reason: string }[];
   /** Called before the session's end, with its signal: to interrupt it from a test. */
   during?: (signal: AbortSignal) => Promise<void> | void;
 }
 
 export interface FakeHost {
   create(options: HostOptions): Promise<Host>;
-  requests: { request: SessionRequest; adapter: string }[];
+  requests: { request: SessionRequest; adapter: string | readonly string[] }[];
+  routes: RouteOptions[];
   options: HostOptions[];
   answers: [string, string][];
+  recorded: string[];
   closed: number;
 }
+
+const none = (): Promise<never> => Promise.reject(new BulkheadError("not_found", "There is none."));
+const noWorkspaces: Host["workspaces"] = {
+  list: () => Promise.resolve([]),
+  diff: none,
+  apply: none,
+  discard: none,
+  prune: () => Promise.resolve({ removed: [], failed: [] }),
+};
 
 /** A host that plays the same session for every request. */
 export function fakeHost(given: FakeHostOptions = {}): FakeHost {
   const { plugins = [fakePlugin("alpha")], events = [], result = fakeResult(), during } = given;
-  const fake: FakeHost = { create, requests: [], options: [], answers: [], closed: 0 };
+  const fake: FakeHost = { create, requests: [], routes: [], options: [], answers: [], recorded: [], closed: 0 };
   return fake;
 
   async function create(options: HostOptions): Promise<Host> {
     fake.options.push(options);
-    return {
+    const host: Host = {
       registry: {
         list: () => plugins,
         get: (id) => plugins.find((plugin) => plugin.id === id),
@@ -131,19 +200,41 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
         register: () => Promise.reject(new BulkheadError("unsupported", "Not in a test.")),
         remove: () => Promise.resolve(),
       },
-      runSession: async (request, { adapter, signal = new AbortController().signal }) => {
+      runSession: async (request, { adapter = "auto", signal = new AbortController().signal } = {}) => {
         fake.requests.push({ request, adapter });
         return session(signal);
       },
+      runAll: (request, run = {}) => runAll(host, request, run),
+      runLoop: (request, run = {}) => runLoop(host, request, run),
       events: () => session(new AbortController().signal),
+      signals: () => [],
       load: () => Promise.resolve({ sha256: "0".repeat(64) }),
       quarantined: () => Promise.resolve(given.quarantined ?? []),
       release: (id) => Promise.resolve((given.quarantined ?? []).some(({ plugin_id }) => plugin_id === id)),
+      agents: () =>
+        Promise.resolve(given.agents ?? plugins.map(({ id }, index) => fakeAgent(id, { primary: index === 0 }))),
+      route: (options = {}) => {
+        fake.routes.push(options);
+        return Promise.resolve(
+          given.route ??
+            {
+              candidates: plugins.map(({ id }) => ({ adapter_id: id, access_mode: null, further_modes: [] })),
+              passed_over: [],
+            },
+        );
+      },
+      record: (session_id, file) => {
+        fake.recorded.push(file);
+        return Promise.resolve({ session_id, file, bytes: 1, events: 2, files: 3, left_out: given.leftOut ?? [] });
+      },
+      workspaces: given.workspaces ?? noWorkspaces,
+      pinned: () => Promise.resolve([]),
       probe: () => Promise.resolve({ availability: "available", reason: "It is here.", version: "9.9" }),
       close: async () => {
         fake.closed += 1;
       },
     };
+    return host;
   }
 
   function session(signal: AbortSignal): Session {

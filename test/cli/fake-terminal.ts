@@ -37,7 +37,7 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
     closed,
     flush: async () => {},
     write: async (text) => {
-      if (!closed.aborted) texts[name] += text;
+      if (!closed.aborted) texts[name] += typeof text === "string" ? text : new TextDecoder().decode(text);
     },
   });
   return {

@@ -43,6 +43,7 @@ test("buildRequest sets every field from its flag", () => {
     ..."--continue-from native-1 --iteration 2 --max-iterations 5 --approval edits --budget-cost 0.5".split(" "),
     ..."--budget-tokens 1000 --budget-turns 4 --budget-tool-calls 0 --mcp-server one --workspace worktree".split(" "),
     ..."--retry safe --label team=core --task-id t1 --idempotency-key k1 --param speed=2 --param name=x".split(" "),
+    ..."--tool-approval Bash=deny --tool-approval Re*=allow --answer-timeout 0 --best-effort --enhance no".split(" "),
     "--system-prompt",
     "Be brief.",
     "--permissions",
@@ -65,6 +66,10 @@ test("buildRequest sets every field from its flag", () => {
     max_iterations: 5,
     permissions: { net: [] },
     approval: "edits",
+    tool_approvals: { Bash: "deny", "Re*": "allow" },
+    answer_timeout_ms: 0,
+    best_effort: true,
+    enhance: false,
     budget: { cost: 0.5, tokens: 1000, turns: 4, tool_calls: 0 },
     mcp_servers: ["one"],
     workspace: "worktree",
@@ -97,6 +102,9 @@ test.each([
   ["--permissions", "{"],
   ["--role", "king"],
   ["--retry", "sometimes"],
+  ["--tool-approval", "Bash"],
+  ["--answer-timeout", "-1"],
+  ["--enhance", "maybe"],
 ])("requestFlags refuses %s %s", (flag, value) => {
   expect(() => parse(flag, value)).toThrow(/invalid/);
 });

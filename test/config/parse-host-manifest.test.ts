@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hostManifestJsonSchema } from "../../core/config/host-manifest-schema.ts";
-import { hostManifestProblem, parseHostManifest } from "../../core/config/parse-host-manifest.ts";
+import { hostManifestProblem } from "../../core/config/host-manifest-places.ts";
+import { parseHostManifest } from "../../core/config/parse-host-manifest.ts";
 import { defaultLimits } from "../../core/config/limits.ts";
 import type { BulkheadError } from "../../plugin-sdk/errors.ts";
 
@@ -83,6 +84,7 @@ tools:
 routing: {agent: [a, shout]}
 limits: {workers: 1}
 state_dir: /var/lib/bulkhead
+workspaces: {keep_ms: 5000}
 `;
     const manifest = parseHostManifest(text, { file: "b" });
     expect(manifest.plugins["a"]).toMatchObject({
@@ -93,6 +95,7 @@ state_dir: /var/lib/bulkhead
     });
     expect(manifest.tools["shout"]).toMatchObject({ output: { format: "text" }, grant: { run: [{ binary: "git" }] } });
     expect(manifest.routing.agent).toEqual(["a", "shout"]);
+    expect(manifest.workspaces).toEqual({ keep_ms: 5000 });
   });
 
   it("says where a value stood, afterwards too, and does without for one that a program made", () => {

@@ -269,6 +269,27 @@ const inRepository: Scenario[] = [
     ],
   },
   {
+    name: "a folder that becomes a link, and one that becomes a link to another with the same files",
+    before: (f) => {
+      f.write("other/inner/x.txt", "x");
+      f.write("twin/inner/x.txt", "x");
+      f.commitAll();
+    },
+    act: (f) => {
+      f.remove("dir");
+      symlinkSync("/nowhere", join(f.work, "dir"));
+      f.remove("other");
+      symlinkSync("twin", join(f.work, "other"));
+    },
+    expected: [
+      "untracked dir (symlink)",
+      "deleted dir/one.txt",
+      "deleted dir/two.txt",
+      "untracked other (symlink)",
+      "deleted other/inner/x.txt",
+    ],
+  },
+  {
     name: "strange names",
     act: (f) => {
       for (const name of ["new\nline", 'quo"te', "back\\slash", " space ", "tab\t", "-dash", ":(top)x", "ünï/ç.txt"]) {
@@ -532,7 +553,7 @@ describe("listArtifacts in a repository", () => {
     });
     expect(list.artifacts).toHaveLength(2101);
     expect(inShort(list).filter((line) => !line.startsWith("untracked many/"))).toEqual(["renamed a.txt -> b.txt"]);
-  });
+  }, 120_000);
 
   it("gives a name that is not UTF-8 with replacement characters", async () => {
     const f = repository();

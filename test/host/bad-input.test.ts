@@ -83,7 +83,7 @@ describe("host.runSession() of a request that cannot start", () => {
     ["a field of the wrong type", { prompt: 5 as never }, "invalid_request", /prompt: expected string/],
     ["an unknown field", { propmt: "x" } as never, "invalid_request", /propmt: unexpected property/],
     ["a deadline of nothing", { timeout_ms: 0 }, "invalid_request", /timeout_ms/],
-    ["a work tree of its own", { workspace: "worktree" }, "unsupported", /cannot do workspace: "worktree"/],
+    ["a work tree of its own without a repository", { workspace: "worktree" }, "invalid_request", /repository/],
   ];
 
   test.each(bad)("%s: one typed sentence, and nothing is done", async (_name, request, code, message) => {
@@ -224,7 +224,7 @@ ${changes}`;
         expect(result.error?.code).toBe(expected);
         expect(result.error?.message).toMatch(message);
         expectSentence(result.error!.message);
-        expect(events.map(({ event }) => event.type)).toEqual(["session_started", "session_ended"]);
+        expect(events.map(({ event }) => event.type)).toEqual(["session_started", "attempt_failed", "session_ended"]);
         expect(await scratch(made.stateDir)).toEqual([]);
       },
     );

@@ -49,7 +49,10 @@ async function start(
   adapter: string,
   request: Partial<SessionRequest> = {},
 ): Promise<Live> {
-  const session = await host.runSession({ workdir, prompt: "go", ...request }, { adapter, artifacts: "none" });
+  const session = await host.runSession({ workdir, prompt: "go", retry: "never", ...request }, {
+    adapter,
+    artifacts: "none",
+  });
   const events: Envelope[] = [];
   const read = (async () => {
     for await (const envelope of session) events.push(envelope);
@@ -179,7 +182,7 @@ describe.each(isolations)("interrupting a session in a %s", (isolation) => {
   ])("a budget of %s that is spent", async (name, budget, event) => {
     const made = await openHost();
     const code = adapterCode(`    for (let n = 0; n < 2; n++) yield ${event};\n    await ctx.sleep(1e8);`);
-    await made.add("spender", { code }, settings);
+    await made.add("spender", { code, manifest: `reports: [${name}]` }, settings);
     const { result, events } = await made.run("spender", { budget });
     expect(result).toMatchObject({
       outcome: "error",
@@ -194,7 +197,7 @@ describe.each(isolations)("interrupting a session in a %s", (isolation) => {
     const code = adapterCode(
       `    yield { type: "usage", scope: "session", tokens_in: 5, tokens_out: 5, tokens_cached: null, cost: 1 };\n    yield ${completed};`,
     );
-    await made.add("thrifty", { code }, settings);
+    await made.add("thrifty", { code, manifest: "reports: [cost, tokens, turns, tool_calls]" }, settings);
     const { result } = await made.run("thrifty", { budget: { cost: 1, tokens: 10, turns: 1, tool_calls: 0 } });
     expect(result.outcome).toBe("completed");
   });
@@ -290,7 +293,7 @@ describe("approval", () => {
 
   test.each([["all", yes], ["deny", no]] as const)("%s answers by policy", async (approval, chosen) => {
     const made = await openHost();
-    await made.add("asks", { code: asks });
+    await made.add("asks", { code: asks, manifest: "reports: [permissions]" });
     const { result, events } = await made.run("asks", { approval });
     expect(JSON.parse(result.output)).toEqual([chosen, null]);
     const resolved = events.flatMap(({ event }) => (event.type === "permission_resolved" ? [event] : []));
@@ -302,7 +305,7 @@ describe("approval", () => {
 
   test("a client answers, once, and only what was asked", async () => {
     const made = await openHost();
-    await made.add("asks", { code: asks });
+    await made.add("asks", { code: asks, manifest: "reports: [permissions]" });
     const live = await start(made, "asks");
     expect(live.session.answer("r", "yes")).toBe(false);
     await until(() => types(live).includes("permission_request"));

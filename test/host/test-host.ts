@@ -75,7 +75,10 @@ export async function openHost(options: HostOptions & { root?: string } = {}): P
     return folder;
   };
   const run = async (adapter: string, request: Partial<SessionRequest> = {}) => {
-    const session = await host.runSession({ workdir, prompt: "go", ...request }, { adapter, artifacts: "none" });
+    const session = await host.runSession({ workdir, prompt: "go", retry: "never", ...request }, {
+      adapter,
+      artifacts: "none",
+    });
     const events: Envelope[] = [];
     for await (const envelope of session) events.push(envelope);
     return { events, result: await session.result };
@@ -129,9 +132,9 @@ export async function leftovers(stateDir: string): Promise<string[]> {
 }
 
 /** Processes whose parent this process is, and that live on for seconds. Empty where `/proc` is not there. */
-export async function ownChildren(): Promise<{ pid: number; command: string }[]> {
+export async function ownChildren(waitMs = 5000): Promise<{ pid: number; command: string }[]> {
   // One that was just killed is in the table for a moment more.
-  const end = performance.now() + 5000;
+  const end = performance.now() + waitMs;
   for (;;) {
     const children = await listChildren();
     if (children.length === 0 || performance.now() > end) return children;

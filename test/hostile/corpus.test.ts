@@ -12,8 +12,7 @@ test("one host holds against the whole corpus, and a session beside it loses not
   expect(run.reports.map(nameOf).sort()).toEqual(attackCases.map(nameOf).sort());
   expect(run.summary?.canary).toMatchObject({ lost: 0, duplicated: 0, disordered: 0 });
   expect(run.summary?.canary.events).toBeGreaterThan(100);
-  // Deno keeps memory that it has freed, so there its growth says nothing of what is held.
-  if (!("Deno" in globalThis)) expect(run.summary?.rss_growth_bytes).toBeLessThan(64 * 1024 * 1024);
+  expect(run.summary?.rss_growth_bytes).toBeLessThan(64 * 1024 * 1024);
   expectNothingLeft(run);
 }, 10 * minutes);
 

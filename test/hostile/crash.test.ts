@@ -60,7 +60,10 @@ test("C11 a worker that dies while it is written to ends its sessions with a typ
       `yield { type: "progress", message: "here" }; if (request.prompt === "wait") await ctx.sleep(20_000); yield ${completed};`,
     ),
   });
-  const session = await host.runSession({ workdir, prompt: "wait" }, { adapter: "acme", artifacts: "none" });
+  const session = await host.runSession({ workdir, prompt: "wait", retry: "never" }, {
+    adapter: "acme",
+    artifacts: "none",
+  });
   for await (const { event } of session) if (event.type === "progress") break;
   const pids = await wardenPids();
   expect(pids.length).toBeGreaterThan(0);
@@ -69,13 +72,20 @@ test("C11 a worker that dies while it is written to ends its sessions with a typ
   const others = await Promise.all(
     Array.from(
       { length: 8 },
-      () => host.runSession({ workdir, prompt: "x".repeat(1_000_000) }, { adapter: "acme", artifacts: "none" }),
+      () =>
+        host.runSession({ workdir, prompt: "x".repeat(1_000_000), retry: "never" }, {
+          adapter: "acme",
+          artifacts: "none",
+        }),
     ),
   );
 
   expect((await session.result).error?.code).toBe("crash");
   for (const other of others) expect([undefined, "crash"]).toContain((await other.result).error?.code);
-  const after = await host.runSession({ workdir, prompt: "go" }, { adapter: "acme", artifacts: "none" });
+  const after = await host.runSession({ workdir, prompt: "go", retry: "never" }, {
+    adapter: "acme",
+    artifacts: "none",
+  });
   expect((await after.result).outcome).toBe("completed");
 });
 

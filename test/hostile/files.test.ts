@@ -29,7 +29,10 @@ test("G1 the process around a plugin has nothing of the host's environment", asy
   await add("acme", { code: adapterCode("await ctx.sleep(60_000);") });
   process.env["HOSTILE_TEST_SECRET"] = "do-not-inherit";
   try {
-    const session = await host.runSession({ workdir, prompt: "go" }, { adapter: "acme", artifacts: "none" });
+    const session = await host.runSession({ workdir, prompt: "go", retry: "never" }, {
+      adapter: "acme",
+      artifacts: "none",
+    });
     await until(async () => (await ownChildren()).some(({ command }) => command.includes("warden")));
     const wardens = (await ownChildren()).filter(({ command }) => command.includes("warden"));
     for (const { pid } of wardens) {
@@ -73,7 +76,7 @@ plugins:
     const other = await writePlugin(join(base.root, "packages", "other"), "other", {
       code: adapterCode(`yield ${completed};`),
     });
-    const manifest = await loadHostManifest({ config: file, from: base.root, env: () => undefined });
+    const manifest = await loadHostManifest({ config: file, from: base.root, env: {} });
     // Two hosts of one test share their folders, as after a restart.
     const { run, stateDir } = await openHost({ root: base.root, ...(manifest ? { manifest } : {}) });
     await writeFile(join(stateDir, "token"), "t");

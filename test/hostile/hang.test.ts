@@ -37,7 +37,10 @@ test("A11 a host closes within its deadline while plugins are stuck in builtins,
       `yield { type: "progress", message: "in" }; await ctx.sleep(50); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1);`,
     ),
   }, { limits: { ...limits, heartbeat_timeout_ms: 60_000 } });
-  const session = await host.runSession({ workdir, prompt: "go" }, { adapter: "acme", artifacts: "none" });
+  const session = await host.runSession({ workdir, prompt: "go", retry: "never" }, {
+    adapter: "acme",
+    artifacts: "none",
+  });
   for await (const { event } of session) if (event.type === "progress") break;
   await new Promise((resolve) => setTimeout(resolve, 300));
   const started = performance.now();
@@ -66,7 +69,7 @@ test("A21 a host that is being debugged does not make its workers stop for a deb
   await writeFile(join(folder, "bulkhead.yaml"), "bulkhead: 1\nplugins: { acme: {} }\n");
   const [file, ...before] = onDeno
     ? [process.execPath, "run", "-A", "--inspect=127.0.0.1:0", `${root}core/cli/main.ts`]
-    : [process.execPath, "--inspect=127.0.0.1:0", `${root}dist/core/cli/main.js`];
+    : [process.execPath, "--inspect=127.0.0.1:0", `${root}dist/bundle/cli.js`];
   const child = spawn(file!, [...before, "run", "acme", "go", "--json"], {
     cwd: folder,
     env: { ...process.env, XDG_STATE_HOME: folder, NODE_OPTIONS: onDeno ? "" : "--inspect=127.0.0.1:0" },

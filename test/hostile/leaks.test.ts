@@ -19,7 +19,9 @@ describe("sessions of one plugin", () => {
     }, { limits: { workers: 1, sessions_per_worker: 8 } });
     const prompts = ["alice", "bob", "carol"];
     const sessions = await Promise.all(
-      prompts.map((prompt) => host.runSession({ workdir, prompt }, { adapter: "gossip", artifacts: "none" })),
+      prompts.map((prompt) =>
+        host.runSession({ workdir, prompt, retry: "never" }, { adapter: "gossip", artifacts: "none" })
+      ),
     );
     const results = await Promise.all(sessions.map(({ result }) => result));
     expect(results.map(({ output }) => output)).toEqual(prompts.map((prompt) => `${prompt},${prompt}`));
@@ -73,7 +75,10 @@ describe("sessions of one plugin", () => {
     };
     await add("shifty", plugin, { grant: { kv: true } });
     expect((await run("shifty")).result.output).toBe("stored");
-    const waiting = await host.runSession({ workdir, prompt: "wait" }, { adapter: "shifty", artifacts: "none" });
+    const waiting = await host.runSession({ workdir, prompt: "wait", retry: "never" }, {
+      adapter: "shifty",
+      artifacts: "none",
+    });
     await host.registry.remove("shifty");
     expect((await waiting.result).outcome).toBe("error");
     await add("shifty", plugin, { grant: {} });
@@ -90,7 +95,10 @@ describe("plugins", () => {
       await add(id, {
         code: adapterCode(`yield { type: "progress", message: "up" }; await ctx.sleep(60_000).catch(() => {});`),
       });
-      const session = await host.runSession({ workdir, prompt: "go" }, { adapter: id, artifacts: "none" });
+      const session = await host.runSession({ workdir, prompt: "go", retry: "never" }, {
+        adapter: id,
+        artifacts: "none",
+      });
       for await (const { event } of session) if (event.type === "progress") break;
       sessions.push(session);
     }

@@ -51,7 +51,7 @@ test(
     await test.add("canary", { code: canaryEntry });
     const merged: Seen[] = [];
     const watching = watch(test, merged);
-    const canary = await test.host.runSession({ workdir: test.workdir, prompt: "sing" }, {
+    const canary = await test.host.runSession({ workdir: test.workdir, prompt: "sing", retry: "never" }, {
       adapter: "canary",
       artifacts: "none",
     });
@@ -103,7 +103,7 @@ async function run({ add, host, workdir }: TestHost, attack: Attack, entry: stri
   const id = attack.name.toLowerCase().replaceAll("_", "-");
   await add(id, { code: entry }, { limits });
   const started = performance.now();
-  const session = await host.runSession({ workdir, prompt: "go" }, { adapter: id, artifacts: "none" });
+  const session = await host.runSession({ workdir, prompt: "go", retry: "never" }, { adapter: id, artifacts: "none" });
   const result = await session.result;
   return { attack, result, ms: Math.round(performance.now() - started) };
 }

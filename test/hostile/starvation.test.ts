@@ -17,7 +17,8 @@ const plain = adapterCode(`yield { type: "progress", message: "here" }; yield ${
 test("H1 a plugin has one process however many sessions it runs, and it is the last in line for a core", async () => {
   const { host, add, workdir } = await openHost();
   await add("acme", { code: patient }, { limits: quick });
-  const start = () => host.runSession({ workdir, prompt: "go" }, { adapter: "acme", artifacts: "none" });
+  const start = () =>
+    host.runSession({ workdir, prompt: "go", retry: "never" }, { adapter: "acme", artifacts: "none" });
   const sessions = await Promise.all(Array.from({ length: 12 }, start));
   await until(async () => (await wardens()).length > 0);
   expect(await wardens()).toHaveLength(1);
@@ -44,7 +45,10 @@ test("H3 a plugin that asks without pause leaves others their turn", async () =>
     yield ${completed};`),
     ...permissions,
   }, { grant: { read: ["workdir"], kv: true } });
-  const greedy = await host.runSession({ workdir, prompt: "go" }, { adapter: "greedy", artifacts: "none" });
+  const greedy = await host.runSession({ workdir, prompt: "go", retry: "never" }, {
+    adapter: "greedy",
+    artifacts: "none",
+  });
   const { result } = await run("modest");
   expect(result.outcome).toBe("completed");
   expect((await greedy.interrupt()).stop_reason).toBe("interrupted");
@@ -56,7 +60,7 @@ test("H11 sessions that never end fill their own plugin's places and line, and n
     limits: { ...quick, workers: 1, sessions_per_worker: 2, queue: 2, sessions: 4 },
   });
   await add("other", { code: plain });
-  const start = () => host.runSession({ workdir, prompt: "go" }, { adapter: "hog", artifacts: "none" });
+  const start = () => host.runSession({ workdir, prompt: "go", retry: "never" }, { adapter: "hog", artifacts: "none" });
   const sessions: Session[] = [];
   for (let count = 0; count < 4; count++) {
     const session = await start();
@@ -91,7 +95,9 @@ test("H13 a host closes within its deadline while adapters spin, never settle an
     await add(id, { code }, { limits: { ...quick, heartbeat_timeout_ms: 60_000 } });
   }
   const sessions = await Promise.all(
-    Object.keys(codes).map((id) => host.runSession({ workdir, prompt: "go" }, { adapter: id, artifacts: "none" })),
+    Object.keys(codes).map((id) =>
+      host.runSession({ workdir, prompt: "go", retry: "never" }, { adapter: id, artifacts: "none" })
+    ),
   );
   await until(async () => (await wardens()).length === Object.keys(codes).length);
   const started = performance.now();
@@ -99,13 +105,18 @@ test("H13 a host closes within its deadline while adapters spin, never settle an
   expect(performance.now() - started).toBeLessThan(25_000);
   for (const session of sessions) expect((await session.result).outcome).toBe("error");
   expect(await ownChildren()).toEqual([]);
-  expect((await errorOf(host.runSession({ workdir, prompt: "go" }, { adapter: "silent" }))).code).toBe("host_closed");
+  expect((await errorOf(host.runSession({ workdir, prompt: "go", retry: "never" }, { adapter: "silent" }))).code).toBe(
+    "host_closed",
+  );
 }, 60_000);
 
 test("H14 when memory runs out the system ends a plugin's process before the host", async () => {
   const { host, add, workdir } = await openHost();
   await add("acme", { code: patient }, { limits: quick });
-  const session = await host.runSession({ workdir, prompt: "go" }, { adapter: "acme", artifacts: "none" });
+  const session = await host.runSession({ workdir, prompt: "go", retry: "never" }, {
+    adapter: "acme",
+    artifacts: "none",
+  });
   await until(async () => (await wardens()).length > 0);
   const [warden] = await wardens();
   const score = async (pid: number | "self") => Number(await readFile(`/proc/${pid}/oom_score_adj`, "utf8"));

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import type { EventsText } from "../../core/journal/journal.ts";
 import { envelopesAfter, rowOf } from "../../core/journal/journal-row.ts";
 import { anyEnvelope } from "./any-envelope.ts";
 
@@ -27,6 +28,25 @@ const streams: fc.Arbitrary<Envelope[]> = fc.array(
   });
 });
 
+/** Texts for some stretches of envelopes that differ in their events and numbers alone, none longer than its size. */
+function textsOf(envelopes: Envelope[], sizes: number[]): EventsText[] {
+  const texts: EventsText[] = [];
+  const headOf = ({ event: _, seq, gseq, ...head }: Envelope, at: number) =>
+    JSON.stringify([head, seq - at, gseq - at, Object.keys(head)]);
+  for (let at = 0, n = 0; at < envelopes.length; n++) {
+    const most = sizes[n % Math.max(sizes.length, 1)] ?? 0;
+    let count = 0;
+    while (
+      count < most && at + count < envelopes.length &&
+      headOf(envelopes[at + count]!, count) === headOf(envelopes[at]!, 0)
+    ) count++;
+    const events = envelopes.slice(at, at + count).map(({ event }) => event);
+    if (count > 0) texts.push({ at, count, text: JSON.stringify(events, null, 1) });
+    at += Math.max(count, 1);
+  }
+  return texts;
+}
+
 describe("rowOf and envelopesAfter", () => {
   it("give back exactly what was written, from any cursor, whatever changes from one envelope to the next", () => {
     fc.assert(fc.property(streams, fc.nat(200), (envelopes, after) => {
@@ -41,6 +61,31 @@ describe("rowOf and envelopesAfter", () => {
         last_gseq: envelopes.at(-1)!.gseq,
       });
     }));
+  });
+
+  it("give back the same where the JSON of some events was known", () => {
+    fc.assert(fc.property(streams, fc.array(fc.integer({ min: 0, max: 5 })), (envelopes, sizes) => {
+      const texts = textsOf(envelopes, sizes);
+      const row = rowOf({ session_id: "s", envelopes, texts }, 10)!;
+      expect(row).toEqual({ ...rowOf({ session_id: "s", envelopes }, 10)!, body: row.body });
+      expect(envelopesAfter(row.body, 0)).toEqual(JSON.parse(JSON.stringify(envelopes)));
+    }));
+  });
+
+  it("refuse numbers that do not rise among events whose JSON was known", () => {
+    const [one, two] = [11, 11].map((gseq, index): Envelope => ({
+      v: 1,
+      seq: index + 1,
+      gseq,
+      ts: "",
+      session_id: "s",
+      attempt: 1,
+      adapter: adapters[0]!,
+      source: "agent",
+      event: { type: "output", stream: "stdout", data: "x" },
+    }));
+    const texts = [{ at: 0, count: 2, text: "[{},{}]" }];
+    expect(() => rowOf({ session_id: "s", envelopes: [one!, two!], texts }, 10)).toThrow("must be of that session");
   });
 
   it("keep the order of the envelope's fields, so that its text is the same live and from the journal", () => {

@@ -129,6 +129,16 @@ const cases: Record<string, Case> = {
     code: 'import "./open";\nexport { a } from "./open.js";\n',
     breaks: ["ts-imports", "ts-imports"],
   },
+  "an import of a script, in a script and in a module": {
+    path: "test/a/script.mjs",
+    code: 'import "./other.mjs";\nimport "./other.js";\n',
+    breaks: ["ts-imports"],
+  },
+  "a module that imports a script": {
+    path: "test/a/script.ts",
+    code: 'import "./other.mjs";\n',
+    breaks: ["ts-imports"],
+  },
   "an import with its extension, and of a package": {
     path: "plugins/demo/extension.ts",
     code: 'import "./enum.ts";\nimport "zod";\n',

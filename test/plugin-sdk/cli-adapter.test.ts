@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { AgentAdapter } from "../../plugin-sdk/adapter.ts";
 import { CliAdapter, type ParsedLine, requiredCliMembers } from "../../plugin-sdk/cli-adapter.ts";
 import type { CliCommand } from "../../plugin-sdk/cli-command.ts";
+import type { AdapterContext, RunningProcess } from "../../plugin-sdk/context.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import { probeAdapter, runAdapter } from "../../plugin-sdk/testing.ts";
@@ -157,6 +158,41 @@ describe("CliAdapter.runSession", () => {
     }
     const { last } = await run({ stdout: lines(completed) }, Reader);
     expect(last).toEqual(completed);
+  });
+
+  test("leaves standard input open for a program that is answered while it runs", async () => {
+    class Answering extends Fake {
+      override buildCommand(): CliCommand {
+        return { binary: "fake", args: [], stdin: "first\n", keep_stdin_open: true };
+      }
+      override async *streamProcess(child: RunningProcess, ctx: AdapterContext) {
+        for await (const events of super.streamProcess(child, ctx)) {
+          yield events;
+          await child.stdin.write("second\n");
+        }
+      }
+    }
+    const { calls, error } = await run({ stdout: lines(said("hi")) }, Answering);
+    expect(error).toBe(null);
+    expect(calls[0]).toMatchObject({ stdin: "first\nsecond\n", stdin_closed: false });
+  });
+
+  test("asks a program to stop in the adapter's own way, and takes in what it says then", async () => {
+    class Polite extends Fake {
+      override buildCommand(): CliCommand {
+        return { binary: "fake", args: [], stdin: "", keep_stdin_open: true };
+      }
+      override async stopProcess(child: RunningProcess) {
+        await child.stdin.write("stop\n");
+        await super.stopProcess(child);
+      }
+    }
+    const result = await runAdapter(Polite, { prompt: "go" }, {
+      processes: [{ stdout: lines(said("working")), hangs: true }],
+      interruptWhen: (event) => event.type === "output",
+    });
+    expect(result.last).toMatchObject({ type: "error", code: "interrupted" });
+    expect(result.calls[0]).toMatchObject({ stdin: expect.stringContaining("stop"), killed: true });
   });
 
   test("kills the program when the session is interrupted", async () => {

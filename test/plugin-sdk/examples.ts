@@ -25,6 +25,7 @@ export const fullEvents: { [T in AdapterEventType]: Required<Extract<AdapterEven
     request_id: "r1",
     tool: "shell",
     title: "Run ls?",
+    kind: "execute",
     call_id: "c1",
     input: { command: "ls" },
     options: [{ id: "yes", label: "Yes", kind: "allow_once" }],

@@ -3,13 +3,26 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MemoryContext } from "bulkhead/plugin-sdk/testing";
 import { expect, test } from "vitest";
+import Codex from "../../plugins/codex/mod.ts";
+import GeminiCli from "../../plugins/gemini-cli/mod.ts";
 import MemoryHog from "../../plugins/memory-hog/mod.ts";
 import { defaultLimits } from "../../core/config/limits.ts";
-import { bundlePlugin } from "../../core/registry/bundle.ts";
+import { bundlePlugin } from "../../core/registry/plugin-script.ts";
 import { readManifest } from "../../core/registry/read-manifest.ts";
 
 const plugins = fileURLToPath(new URL("../../plugins/", import.meta.url));
-const ours = ["memory-hog", "replay", "repo-census"];
+const ours = [
+  "anthropic-api",
+  "claude-code",
+  "codex",
+  "gemini-cli",
+  "kiro",
+  "memory-hog",
+  "openai-compatible",
+  "qchat",
+  "replay",
+  "repo-census",
+];
 
 test.each(ours)("plugins/%s is a package as a third party would publish it", async (id) => {
   const manifest = await readManifest(join(plugins, id));
@@ -31,6 +44,17 @@ test.each(ours)("plugins/%s bundles to one small script", async (id) => {
   const script = await bundlePlugin({ folder, manifest, limits: defaultLimits, origin: "bundled" });
   expect(script.sha256).toMatch(/^[0-9a-f]{64}$/);
   expect(script.text.length).toBeLessThan(200_000);
+});
+
+test.each([Codex, GeminiCli])("the adapter %o says of itself what its manifest says", async (Adapter) => {
+  const { id, name, version, capabilities } = new Adapter();
+  const manifest = await readManifest(join(plugins, id));
+  expect({ id, name, version, capabilities }).toEqual({
+    id: manifest.id,
+    name: manifest.name,
+    version: manifest.version,
+    capabilities: manifest.capabilities,
+  });
 });
 
 test("memory-hog behaves at first", async () => {

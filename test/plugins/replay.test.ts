@@ -64,6 +64,15 @@ test("replay reads a recording from the working directory and does every kind of
   expect(run.files).toEqual({ "/work/my.jsonl": recording, "/work/sub/b.txt": "1" });
 });
 
+test("replay writes files that are no text, by their bytes", async () => {
+  const recording = lines({ at_ms: 0, write: { path: "a.bin", base64: "AP8BgA==" } });
+  const run = await runAdapter(Replay, { params: { recording: "./my.jsonl", speed: 0 } }, {
+    files: { "my.jsonl": recording },
+  });
+  expect(run.error).toBe(null);
+  expect(run.files["/work/a.bin"]).toBe("\u0000\u00ff\u0001\u0080");
+});
+
 test("replay waits as recorded, and less at a higher speed", async () => {
   const files = { "r.jsonl": lines(output(0, "a"), output(400, "b")) };
   const times: number[] = [];
@@ -112,7 +121,7 @@ test.each([
   ['{"at_ms":0,"explode":true}', "line 1 must have exactly one of"],
   ['{"at_ms":0,"event":{"type":"nope"}}', "line 1 has an event of no known type"],
   ['{"at_ms":0,"event":"output"}', "line 1 has an event of no known type"],
-  ['{"at_ms":0,"write":{"path":"a"}}', 'line 1 writes without a "text"'],
+  ['{"at_ms":0,"write":{"path":"a"}}', 'line 1 writes without a "text" or "base64"'],
   ['{"at_ms":0,"write":{"text":"a"}}', "line 1 names no path"],
   ['{"at_ms":0,"delete":"/etc/passwd"}', 'line 1 names "/etc/passwd", which is not a path inside'],
   ['{"at_ms":0,"delete":"a/../../b"}', 'line 1 names "a/../../b"'],

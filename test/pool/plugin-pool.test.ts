@@ -153,6 +153,31 @@ describe.each(["thread", "process"] as const)("PluginPool (%s)", (isolation) => 
     expect(await pool.wardenPid().catch(() => null)).toBeNull();
   });
 
+  it("ends workers and warden that nobody uses for a while, no sooner, and starts them again on demand", async () => {
+    const pool = makePool(isolation, { ...one, idle_worker_ms: 400 });
+    const held = await pool.acquire();
+    const pid = await pool.wardenPid();
+    await new Promise((resolve) => setTimeout(resolve, 900));
+    expect(held.lane.alive).toBe(true);
+    held.release();
+    await until(() => !held.lane.alive);
+    await held.lane.ended;
+    expect(held.lane.crash).toBeNull();
+    if (isolation === "process") await until(async () => await pool.wardenPid() === null);
+    expect((await run(pool, "hello")).end).toEqual({ value: null });
+    if (isolation === "process") expect(await pool.wardenPid()).not.toBe(pid);
+    expect(pool.health.quarantined).toBe(false);
+  });
+
+  it("serves who comes while idle workers are being ended", async () => {
+    const pool = makePool(isolation, { ...one, idle_worker_ms: 50 });
+    const first = await pool.acquire();
+    first.release();
+    await until(() => !first.lane.alive);
+    const all = await Promise.all([run(pool, "hello"), run(pool, "hello")]);
+    expect(all.map(({ end }) => end)).toEqual([{ value: null }, { value: null }]);
+  });
+
   it("gives each place once, whatever order places are taken and given back in", async () => {
     const pool = makePool(isolation, { workers: 2, sessions_per_worker: 2 });
     const held: Place[] = [];

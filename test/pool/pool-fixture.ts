@@ -1,5 +1,5 @@
 import { defaultLimits, type Limits } from "../../core/config/limits.ts";
-import type { Entry, EntryEnd } from "../../core/pool/lane.ts";
+import type { Entry, EntryEnd } from "../../core/pool/lane-entry.ts";
 import { type Place, PluginPool, type PoolOptions } from "../../core/pool/plugin-pool.ts";
 import { defaultOsWallUses } from "../../core/runtime/os-walls/os-wall.ts";
 

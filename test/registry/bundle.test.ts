@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { defaultLimits } from "../../core/config/limits.ts";
-import { bundlePlugin, type BundleSource, stopBundler } from "../../core/registry/bundle.ts";
+import type { BundleSource } from "../../core/registry/bundle-order.ts";
+import { bundlePlugin, stopBundler } from "../../core/registry/plugin-script.ts";
 import { sha256Hex } from "../../core/runtime/hash.ts";
 import type { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../plugin-sdk/manifest.ts";

@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 // @ts-expect-error the shim's own checks, which it does not export
 // deno-lint-ignore house/ts-imports -- the library does not export what it refuses scripts by
 import { mandatoryTransforms, rejectSomeDirectEvalExpressions } from "../../node_modules/ses/src/transforms.js";
-import { applyEdits, beforeEdits, mendForCompartment } from "../../core/registry/ses-source.ts";
+import { applyEdits, beforeEdits } from "../../core/registry/edits.ts";
+import { mendForCompartment } from "../../core/registry/ses-source.ts";
 
 function mended(text: string): string {
   const { edits, faults } = mendForCompartment(text);

@@ -43,7 +43,9 @@ describe("spawnChild", () => {
 
   test("gives the environment it was given and the mark, nothing else", async () => {
     const child = await spawnChild("/usr/bin/env", [], { cwd: "/", env: { ONLY: "this" }, stdin: "closed", mark });
-    expect((await text(child.stdout)).trim().split("\n").sort()).toEqual([
+    const lines = (await text(child.stdout)).trim().split("\n");
+    // Where something was left open by who started us, Deno tells a program that it put something in its place.
+    expect(lines.filter((line) => !line.startsWith("DENO_EXTRA_STDIO_FDS=")).sort()).toEqual([
       `BULKHEAD_SESSION_MARK=${mark}`,
       "ONLY=this",
     ]);

@@ -58,13 +58,25 @@ describe("EventRules", () => {
   test("a request is resolved once", () => {
     const rules = new EventRules();
     rules.accept(question("r"));
-    expect([rules.isOpen("r"), rules.resolve("r"), rules.isOpen("r"), rules.resolve("r")]).toEqual([
-      true,
-      true,
-      false,
-      false,
-    ]);
+    expect([rules.resolve("r"), rules.resolve("r")]).toEqual([true, false]);
     expect(rules.resolve("never")).toBe(false);
+  });
+
+  test("ids of a further attempt do not meet those of the ones before, and its words are its own", () => {
+    const rules = new EventRules();
+    for (const event of [call("a"), ask("r"), say("first")]) rules.accept(event);
+    rules.accept({ type: "error", code: "crash", message: "gone", recoverable: true });
+    rules.finish();
+    rules.begin(2);
+    expect([rules.lastWord, rules.text, rules.toolCalls]).toEqual([null, "", 1]);
+    expect(rules.accept(call("a"))).toMatchObject({ type: "tool_call", call_id: "2.a" });
+    expect(rules.accept(answer("a"))).toMatchObject({ type: "tool_result", call_id: "2.a" });
+    expect(rules.accept({ ...ask("r"), call_id: "a" } as AdapterEvent)).toMatchObject({
+      request_id: "2.r",
+      call_id: "2.a",
+    });
+    expect(rules.resolve(rules.streamId("r"))).toBe(true);
+    expect(rules.toolCalls).toBe(2);
   });
 
   test("finish() closes what is open, says that the host made it up, and leaves nothing for a second time", () => {

@@ -38,6 +38,57 @@ describe("MergedLog", () => {
     expect((await take(later.subscribe({ after: 2 }), 1))[0]).toMatchObject({ session_id: "two", seq: 1, gseq: 3 });
   });
 
+  describe("when a session opens", () => {
+    const opened: Entry = { source: "host", event: { type: "attempt_started", attempt: 1, adapter_id: "a" } };
+    const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
+    /** Counts what becomes a transaction. */
+    function counted(): { log: MergedLog; sizes: number[] } {
+      const inner = createMemoryJournal();
+      const sizes: number[] = [];
+      const append = async (batch: JournalBatch) => {
+        sizes.push(batch.envelopes.length);
+        await inner.append(batch);
+      };
+      const journal: Journal = {
+        lastGseq: 0,
+        read: (options) => inner.read(options),
+        openSessions: () => inner.openSessions(),
+        close: () => inner.close(),
+        append,
+      };
+      return { log: new MergedLog(journal), sizes };
+    }
+
+    test("writes that together with what follows at once", async () => {
+      const { log, sizes } = counted();
+      const stream = newStream("one");
+      const first = log.add(stream, [opened]);
+      await nextTurn();
+      await Promise.all([first, log.add(stream, [said])]);
+      expect(sizes).toEqual([2]);
+    });
+
+    test("writes it after a moment when nothing follows, and at once when all is to be written", async () => {
+      const { log, sizes } = counted();
+      await log.add(newStream("one"), [opened]);
+      expect(sizes).toEqual([1]);
+      const second = log.add(newStream("two"), [opened]);
+      await log.settled();
+      expect(sizes).toEqual([1, 1]);
+      await second;
+    });
+
+    test("lets nothing else wait for it", async () => {
+      const { log, sizes } = counted();
+      const waiting = log.add(newStream("one"), [opened]);
+      await log.add(newStream("two"), [said]);
+      expect(sizes).toEqual([1, 1]);
+      await waiting;
+      await log.add(newStream("two"), [said]);
+      expect(sizes).toEqual([1, 1, 1]);
+    });
+  });
+
   test("says that the host made an event up, and only then", async () => {
     const log = new MergedLog(createMemoryJournal());
     await log.add(newStream("one"), [said, { ...said, source: "host", synthetic: true }]);

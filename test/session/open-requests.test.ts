@@ -1,6 +1,9 @@
-import { describe, expect, test } from "vitest";
-import { OpenRequests, policyAnswer } from "../../core/session/open-requests.ts";
-import type { PermissionOption, PermissionRequestEvent } from "../../plugin-sdk/events.ts";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { OpenRequests } from "../../core/session/open-requests.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 describe("OpenRequests", () => {
   test("the first answer wins, and whoever asks before or after gets it", async () => {
@@ -42,30 +45,20 @@ describe("OpenRequests", () => {
     requests.close();
     expect(await Promise.all([requests.wait("a"), waiting])).toEqual(["yes", null]);
   });
-});
 
-describe("policyAnswer", () => {
-  const kinds = ["allow_once", "allow_always", "reject_once", "reject_always"] as const;
-  const asked = (...offered: PermissionOption["kind"][]): PermissionRequestEvent => ({
-    type: "permission_request",
-    request_id: "r",
-    tool: "t",
-    title: "May I?",
-    options: offered.map((kind) => ({ id: `id of ${kind}`, label: kind, kind })),
-  });
-
-  test.each(
-    [
-      ["all", kinds, "id of allow_once"],
-      ["all", ["allow_always", "reject_once"], "id of allow_always"],
-      ["deny", kinds, "id of reject_once"],
-      ["deny", ["allow_once", "reject_always"], "id of reject_always"],
-      ["deny", ["allow_once"], null],
-      ["all", ["reject_once"], null],
-      ["ask", kinds, null],
-      [undefined, kinds, null],
-    ] as const,
-  )("approval %s of %s is %s", (approval, offered, answer) => {
-    expect(policyAnswer(asked(...offered), approval)).toBe(answer);
+  test("what nobody answers expires once, and what is answered does not", () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const requests = new OpenRequests();
+    const expired: string[] = [];
+    for (const id of ["late", "answered"]) {
+      requests.add(id);
+      requests.expire(id, { ms: 100, onExpired: () => expired.push(id) });
+    }
+    expect(requests.waits).toBe(true);
+    requests.settle("answered", "yes");
+    vi.advanceTimersByTime(1000);
+    expect(expired).toEqual(["late"]);
+    requests.close();
+    expect([requests.waits, vi.getTimerCount()]).toEqual([false, 0]);
   });
 });

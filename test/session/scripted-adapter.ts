@@ -101,7 +101,8 @@ export default defineAdapter({
 `;
 
 /** What the manifest of the scripted adapter says beside the least. */
-export const scriptedManifest = `permissions:
+export const scriptedManifest = `reports: [permissions, tool_calls, tokens, turns]
+permissions:
   run:
     - binary: /bin/sleep
       args: ["{}"]

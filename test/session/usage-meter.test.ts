@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { UsageMeter } from "../../core/session/usage-meter.ts";
+import { api, subscription } from "../routing/modes.ts";
 import type { CompletedEvent, UsageEvent } from "../../plugin-sdk/events.ts";
 
 function usage(scope: "turn" | "session", changes: Partial<UsageEvent> = {}): UsageEvent {
@@ -20,6 +21,7 @@ describe("UsageMeter", () => {
       currency: null,
       model: null,
       duration_ms: 7,
+      scope: null,
       basis: "unknown",
     });
   });
@@ -57,6 +59,74 @@ describe("UsageMeter", () => {
     expect(meter.report(1)).toMatchObject({ cost: 3, currency: "USD", basis: "reported", tokens_in: null });
     meter.take(usage("turn", { cost: 1, tokens_in: 4 }));
     expect([meter.cost, meter.tokens]).toEqual([1, 4]);
+  });
+
+  test("its scope says whether the figures are of the whole session or only of the turns that were reported", () => {
+    const scopeOf = (...events: UsageEvent[]) => {
+      const meter = new UsageMeter();
+      events.forEach((event) => meter.take(event));
+      return meter.report(1).scope;
+    };
+    expect(scopeOf(usage("turn"))).toBeNull();
+    expect(scopeOf(usage("turn", { tokens_in: 1 }))).toBe("turns");
+    expect(scopeOf(usage("turn", { tokens_in: 1 }), usage("session", { tokens_in: 2 }))).toBe("session");
+    const meter = new UsageMeter();
+    meter.complete(done({ tokens_used: 5 }));
+    expect(meter.report(1)).toMatchObject({ scope: "session", basis: "reported" });
+  });
+
+  test("amounts in several currencies are no cost, also when another follows", () => {
+    const meter = new UsageMeter();
+    meter.begin({ mode: api() });
+    meter.take(usage("turn", { cost: 1, currency: "EUR", tokens_in: 1, tokens_out: 1 }));
+    meter.take(usage("turn", { cost: 1, currency: "USD" }));
+    meter.take(usage("turn", { cost: 1 }));
+    expect([meter.cost, meter.report(1).currency, meter.tokens]).toEqual([null, null, 2]);
+    meter.complete(done({ cost: 4 }));
+    expect(meter.cost).toBeNull();
+  });
+
+  test("costs add up without what floating point leaves behind", () => {
+    const meter = new UsageMeter();
+    for (const cost of [0.1, 0.2, 0.0000001]) meter.take(usage("turn", { cost }));
+    expect(meter.cost).toBe(0.3000001);
+  });
+
+  test("attempts add up, each with its own totals, prices and model", () => {
+    const meter = new UsageMeter();
+    meter.begin({ mode: api() });
+    meter.take(usage("session", { tokens_in: 1000, tokens_out: 1000, model: "first" }));
+    expect(meter.cost).toBe(3);
+    meter.begin({ mode: subscription() });
+    expect(meter.report(1)).toMatchObject({ tokens_in: 1000, cost: 3, currency: "USD", model: null, scope: "turns" });
+    meter.take(usage("session", { tokens_in: 10, tokens_out: 20, model: "second" }));
+    expect([meter.tokens, meter.cost, meter.turns]).toEqual([2030, 3, 0]);
+    expect(meter.report(1)).toEqual({
+      tokens_in: 1010,
+      tokens_out: 1020,
+      tokens_cached: null,
+      cost: 3,
+      currency: "USD",
+      model: "second",
+      duration_ms: 1,
+      scope: "session",
+      basis: "estimated",
+    });
+    meter.begin({ mode: null });
+    meter.complete(done({ tokens_used: 70 }));
+    expect(meter.tokens).toBe(2100);
+    expect(meter.report(1)).toMatchObject({ cost: 3, scope: "session" });
+  });
+
+  test("a cost that is estimated counts while the session runs, and gives way to one that is reported", () => {
+    const meter = new UsageMeter();
+    meter.begin({ mode: api() });
+    meter.take(usage("turn", { tokens_in: 500, tokens_out: 0 }));
+    expect(meter.cost).toBe(0.5);
+    meter.take(usage("turn", { tokens_in: 500, tokens_out: 250 }));
+    expect(meter.report(1)).toMatchObject({ cost: 1.5, currency: "USD", basis: "estimated", scope: "turns" });
+    meter.complete(done({ cost: 0.7 }));
+    expect(meter.report(1)).toMatchObject({ cost: 0.7, basis: "reported" });
   });
 
   test("free is zero and known", () => {

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { root } from "./source.ts";
@@ -84,6 +84,56 @@ describe(".build/walls.mjs", () => {
   }
 });
 
+describe(".build/host.mjs", () => {
+  beforeEach(() => {
+    symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "dir");
+    write("core/client/mod.ts", "export const client = 1;\n");
+    write("core/place.ts", "export const place: string = new URL('../../walls/x.js', import.meta.url).href;\n");
+    write("core/mod.ts", 'export { place } from "./place.ts";\nexport { Same } from "../plugin-sdk/mod.ts";\n');
+    write("plugin-sdk/mod.ts", "export class Same {}\n");
+    write("plugin-sdk/testing.ts", 'export { Same } from "./mod.ts";\n');
+    for (const name of ["run", "demo"]) {
+      const commands = `core/cli/commands/${name}.ts`;
+      write(
+        commands,
+        `import { place } from "../../place.ts";\nexport const ${name} = () => console.log("${name}", place);\n`,
+      );
+    }
+    write(
+      "core/cli/main.ts",
+      `#!/usr/bin/env node
+       const commands: Record<string, () => Promise<() => void>> = {
+         run: async () => (await import("./commands/run.ts")).run,
+         demo: async () => (await import("./commands/demo.ts")).demo,
+       };
+       (await commands[process.argv[2] ?? ""]?.())?.();`,
+    );
+    write("dist/bundle/gone.js", "");
+    const { status, stderr } = run(script(".build/host.mjs"), { ...process.env, BULKHEAD_BUILD_ROOT: folder });
+    expect(status, stderr).toBe(0);
+  });
+
+  test("makes one class of what two entries share, and leaves nothing of an older build", () => {
+    write(
+      "try.mjs",
+      `import { place, Same } from "./dist/bundle/mod.js";
+       import * as sdk from "./dist/bundle/plugin-sdk.js";
+       import * as testing from "./dist/bundle/testing.js";
+       console.log(Same === sdk.Same && Same === testing.Same, new URL(place).pathname);`,
+    );
+    const { stdout, stderr } = run(script(join(folder, "try.mjs")), process.env);
+    expect(stdout.trim(), stderr).toBe(`true ${join(folder, "walls/x.js")}`);
+    expect(existsSync(join(folder, "dist/bundle/gone.js"))).toBe(false);
+  });
+
+  test.each(["run", "demo"])("loads the command %s, whose modules find their neighbours as before", (command) => {
+    const cli = join(folder, "dist/bundle/cli.js");
+    expect(statSync(cli).mode & 0o111).toBe(0o111);
+    const { stdout, stderr } = run([...script(cli), command], process.env);
+    expect(stdout.trim(), stderr).toBe(`${command} file://${join(folder, "walls/x.js")}`);
+  });
+});
+
 describe(".ci/sum.mjs", () => {
   const green = {
     success: true,
@@ -129,7 +179,7 @@ function write(path: string, text: string): void {
 }
 
 function script(path: string): string[] {
-  return [...(onDeno ? ["run", "-A"] : []), join(root, path)];
+  return [...(onDeno ? ["run", "-A"] : []), resolve(root, path)];
 }
 
 function run(args: string[], env: NodeJS.ProcessEnv): { status: number | null; stdout: string; stderr: string } {

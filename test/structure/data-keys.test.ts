@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { hostManifestSchema } from "../../core/config/host-manifest-schema.ts";
 import { keysOfSchemas, keysOfTypes, snakeCase } from "./data-keys.ts";
 import { listFiles, readSource, root } from "./source.ts";
 
@@ -65,6 +66,8 @@ async function collectKeys(): Promise<string[]> {
   for (const path of [...listFiles("plugin-sdk"), ...listFiles("core").filter(makesSchemas)]) {
     take(keysOfSchemas(await import(join(root, path)) as Record<string, unknown>));
   }
+  // Made when it is asked for, and so no module's own value.
+  take(keysOfSchemas({ hostManifest: hostManifestSchema() }));
   return [...found].sort();
 }
 

@@ -12,12 +12,14 @@ export const floors: readonly (readonly string[])[] = [
   ["http", "mcp", "acp", "client"],
   ["host"],
   ["session"],
+  ["routing"],
   ["pool"],
-  ["worker", "warden", "registry", "broker", "secrets", "journal", "git"],
+  ["worker", "warden", "registry", "broker", "secrets", "journal", "workspace"],
+  ["git"],
   ["channel"],
   ["config"],
   ["runtime"],
-  ["errors", "log"],
+  ["errors", "log", "prompt"],
 ];
 
 /** One import that breaks the floors: a sentence. */

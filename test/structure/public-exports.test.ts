@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { literal, type Node, parse, readSource, root } from "./source.ts";
@@ -34,8 +35,8 @@ describe("public exports", () => {
     const fromNpm = Object.entries(npm.exports).filter(([entry]) => entry !== "./package.json").map(
       ([entry, target]) => {
         if (typeof target === "string") throw new TypeError(`Entry ${entry} has no types.`);
-        expect(target.types).toBe(target.default.replace(/\.js$/, ".d.ts"));
-        return [entry, target.default.replace("./dist/", "./").replace(/\.js$/, ".ts")];
+        expect(existsSync(join(root, target.default)), target.default).toBe(true);
+        return [entry, target.types.replace("./dist/", "./").replace(/\.d\.ts$/, ".ts")];
       },
     );
     expect(Object.fromEntries(fromNpm)).toEqual(deno.exports);

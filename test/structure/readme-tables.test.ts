@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { hostManifestJsonSchema } from "../../core/config/host-manifest-schema.ts";
 import { defaultLimits } from "../../core/config/limits.ts";
 import { errorTable } from "../../core/errors/error-table.ts";
 import { hostEventTypes } from "../../plugin-sdk/envelope.ts";
@@ -48,6 +49,14 @@ describe("tables of README.md", () => {
 
   test.each(hostEventTypes.map((type) => [type]))("host event %s is named", (type) => {
     expect(readme).toContain(`\`${type}\``);
+  });
+
+  test("settings of routing are those of the host manifest", () => {
+    const { routing } = hostManifestJsonSchema()["properties"] as { routing: { properties: object } };
+    const keys = Object.keys(routing.properties);
+    const from = rows.findIndex(([name]) => name === "Key of `routing`") + 2;
+    expect(rows.slice(from, from + keys.length).map(([name]) => bare(name))).toEqual(keys);
+    expect(rows[from + keys.length]?.[0]).not.toMatch(/^`[a-z_]+`$/);
   });
 
   test("permissions and manifest keys are those of the schemas", () => {

@@ -155,7 +155,7 @@ function writeSources(): void {
 
 /** Help texts of the command and, where the line names one, of its sub-command. */
 function helpOf(line: string, command: string | undefined): string {
-  const main = join(root, onDeno ? "core/cli/main.ts" : "dist/core/cli/main.js");
+  const main = join(root, onDeno ? "core/cli/main.ts" : "dist/bundle/cli.js");
   const words = /\bbulkhead\s+(.*)$/.exec(line)?.[1]?.split(/\s+/) ?? [];
   const sub = words[1]?.match(/^[a-z][a-z-]*$/) ? [words[1]] : [];
   const asked = command === undefined ? [["--help"]] : [[command, "--help"], [command, ...sub, "--help"]];

@@ -62,7 +62,8 @@ describe("limits", () => {
     const setting = await openHost();
     const { host, workdir } = setting;
     await setting.add("one", { code: adapterCode("    await ctx.sleep(1e8);") }, { limits: { sessions: 2 } });
-    const start = () => host.runSession({ workdir, prompt: "go" }, { adapter: "one", artifacts: "none" });
+    const start = () =>
+      host.runSession({ workdir, prompt: "go", retry: "never" }, { adapter: "one", artifacts: "none" });
     const [first] = [await start(), await start()];
     expect(await errorOf(start())).toMatchObject({ code: "busy", message: /2 sessions/ as unknown as string });
     await first.interrupt();

@@ -37,7 +37,7 @@ describe("a plugin that crashes again and again", () => {
     expect(events.filter(({ event }) => event.type === "attempt_started")).toEqual([]);
     expect((await setting.run("solid")).result.outcome).toBe("completed");
     const report = await setting.host.probe("shaky");
-    expect(report).toMatchObject({ availability: "unrunnable", next_step: "bulkhead plugin release shaky" });
+    expect(report).toMatchObject({ availability: "disabled", next_step: "bulkhead plugin release shaky" });
     const [record, ...others] = await setting.host.quarantined();
     expect(others).toEqual([]);
     expect(record).toMatchObject({
@@ -113,7 +113,10 @@ describe("a plugin that crashes again and again", () => {
     await setting.add("shaky", { code: crashes }, { limits });
     await crash(setting, 2);
     const { workdir, host } = setting;
-    const session = await host.runSession({ workdir, prompt: "go" }, { adapter: "shaky", artifacts: "none" });
+    const session = await host.runSession({ workdir, prompt: "go", retry: "never" }, {
+      adapter: "shaky",
+      artifacts: "none",
+    });
     for await (const { event } of session) if (event.type === "queued") break;
     const began = performance.now();
     await host.close();
@@ -129,7 +132,10 @@ describe("a plugin that crashes again and again", () => {
     await setting.add("shaky", { code }, { limits: { ...quick, workers: 2, sessions_per_worker: 1 } });
     const sessions = [];
     for (let count = 0; count < 2; count++) {
-      const session = await host.runSession({ workdir, prompt: "go" }, { adapter: "shaky", artifacts: "none" });
+      const session = await host.runSession({ workdir, prompt: "go", retry: "never" }, {
+        adapter: "shaky",
+        artifacts: "none",
+      });
       for await (const { event } of session) if (event.type === "progress") break;
       sessions.push(session);
     }

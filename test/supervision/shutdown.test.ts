@@ -11,7 +11,7 @@ const limits = { agent_grace_ms: 300, teardown_timeout_ms: 200, warden_grace_ms:
 
 /** Starts a session and waits until its adapter runs. */
 async function begin({ host, workdir }: TestHost, prompt = "go") {
-  const session = await host.runSession({ workdir, prompt }, { adapter: "stuck", artifacts: "none" });
+  const session = await host.runSession({ workdir, prompt, retry: "never" }, { adapter: "stuck", artifacts: "none" });
   const events = [];
   for await (const envelope of session) {
     events.push(envelope);

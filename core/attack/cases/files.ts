@@ -61,7 +61,7 @@ export const filesCases: readonly AttackCase[] = [
     let text = "";
     for await (const piece of child.stdout) text += piece;
     const names = text.trim().split("\\n").map((line) => line.slice(0, line.indexOf("=")));
-    const plain = ["BULKHEAD_SESSION_MARK", "HOME", "LANG", "PATH", "TERM", "TMPDIR", "USER"];
+    const plain = ["DENO_EXTRA_STDIO_FDS", "BULKHEAD_SESSION_MARK", "HOME", "LANG", "PATH", "TERM", "TMPDIR", "USER"];
     const others = names.filter((name) => !plain.includes(name));
     if (names.length === 0 || others.length > 0) yield { type: "progress", message: "BREACH " + others.join() };`,
     expected: { kind: "harmless" },

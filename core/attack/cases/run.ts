@@ -219,7 +219,8 @@ export const runCases: readonly AttackCase[] = [
     notOn: {
       runtime: "deno",
       reason:
-        "Deno hands on what it was itself started with; that it hands on nothing of its own is a test of this row.",
+        "On Deno a pipe that leads nowhere stands in place of what it was itself started with, and this look cannot tell " +
+        "it from one of the host's; a test of this row can.",
     },
   },
   {

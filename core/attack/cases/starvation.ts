@@ -166,6 +166,25 @@ export const starvationCases: readonly AttackCase[] = [
     withinMs: 25_000,
   },
   {
+    id: "H7",
+    name: "fork-bomb",
+    attack: "Processes that start two more each, in sessions of their own, until there are many.",
+    permissions: shell,
+    limits: { processes: 30, timeout_ms: 20_000 },
+    stage: (place) => Promise.resolve({ reached: () => survivors(place) }),
+    // It ends by itself: a machine on which the wall has fallen should live to tell.
+    body: `
+    const bomb = "echo $$ > pid-$$; n=$1; if [ $n -gt 0 ]; then n=$((n-1)); " +
+      "setsid sh ./bomb $n & setsid sh ./bomb $n & fi; exec sleep 30";
+    const child = await ctx.run("sh", ["-c", "printf '%s' '" + bomb + "' > bomb; exec sh ./bomb 5"]);
+    await child.exit;
+    let code = null;
+    try { await ctx.run("sh", ["-c", "true"]); } catch (error) { code = error.code; }
+    if (code !== "limit_exceeded") throw new Error("the next program gave " + code);`,
+    expected: { kind: "harmless" },
+    withinMs: 25_000,
+  },
+  {
     id: "H8",
     name: "orphans",
     attack: "A program's grandchildren leave its group, its session and its parent, and ignore being asked to end.",

@@ -8,7 +8,7 @@ import { watchInterrupts } from "../interrupts.ts";
 import { safeText } from "../render/agent-text.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 
-/** `bulkhead attack [ids...]`. */
+/** `bulkhead attack [ids]`. */
 export const defineAttack: DefineCommand = (command, bind) => {
   command
     .argument("[ids]", "rows of the corpus, with commas, such as A1,B2 or a group such as A; default: all")

@@ -1,6 +1,5 @@
-import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
+import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import { toErrorData } from "../../errors/to-error-data.ts";
-import type { Host } from "../../host/host.ts";
 import { platform, runtimeVersion } from "../../runtime/platform.ts";
 import type { Plugin } from "../../registry/plugin.ts";
 import { runGit } from "../../runtime/git-program.ts";
@@ -8,6 +7,7 @@ import { demandRequired } from "../../runtime/os-walls/confine.ts";
 import { probeOsWalls, probeWalls, type WallReport } from "../../runtime/os-walls/probe.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
+import { agentRow } from "../render/agent-rows.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Paint, type Tone } from "../render/paint.ts";
 import { type Cell, tableLines } from "../render/table.ts";
@@ -24,7 +24,7 @@ export interface DoctorReport {
   /** Path of the host manifest; null when none was found. */
   host_manifest: string | null;
   walls: WallReport[];
-  agents: ({ id: string } & AvailabilityReport)[];
+  agents: AgentReport[];
   /** What keeps sessions from running here. */
   problems: string[];
 }
@@ -72,8 +72,8 @@ async function examineHost(call: Invocation): Promise<Pick<DoctorReport, "host_m
     await using opened = await openHost(call);
     const { host, manifest } = opened;
     const plugins = host.registry.list().filter((plugin) => plugin.enabled);
-    const enabled = plugins.map((plugin) => plugin.id).sort();
-    const agents = await Promise.all(enabled.map(async (id) => ({ id, ...await probe(host, id) })));
+    const reports = await host.agents();
+    const agents = reports.filter(({ id }) => plugins.some((plugin) => plugin.id === id));
     const problems = await missingWalls(plugins);
     return { host_manifest: manifest?.file ?? null, agents, problems };
   } catch (error) {
@@ -95,15 +95,6 @@ async function missingWalls(plugins: readonly Plugin[]): Promise<string[]> {
     }
   });
   return [...new Set(problems)];
-}
-
-async function probe(host: Host, id: string): Promise<AvailabilityReport> {
-  try {
-    return await host.probe(id);
-  } catch (error) {
-    const { message, hint } = toErrorData(error);
-    return { availability: "unrunnable", reason: message, ...(hint === undefined ? {} : { next_step: hint }) };
-  }
 }
 
 async function gitVersion(cwd: string): Promise<string | null> {
@@ -150,14 +141,4 @@ function wallRow({ name, state, detail }: WallReport): Cell[] {
   };
   const [text, tone] = looks[state];
   return [name, { text, tone }, { text: detail, tone: "dim" }];
-}
-
-function agentRow({ id, availability, version, reason, next_step }: DoctorReport["agents"][number]): Cell[] {
-  const available = availability === "available";
-  return [
-    id,
-    { text: `${available ? "✔" : "✘"} ${availability.replaceAll("_", " ")}`, tone: available ? "green" : "yellow" },
-    safeLine(version ?? ""),
-    { text: safeLine(next_step === undefined ? reason : `${reason} ${next_step}`), tone: "dim" },
-  ];
 }

@@ -4,14 +4,18 @@ import { defaultLimits } from "../../config/limits.ts";
 import { errorTable } from "../../errors/error-table.ts";
 import { toErrorData } from "../../errors/to-error-data.ts";
 import type { Host } from "../../host/host.ts";
-import { bundlePlugin } from "../../registry/bundle.ts";
+import { bundlePlugin } from "../../registry/plugin-script.ts";
+import { type BroadPlaces, broadPlaces } from "../../registry/broad-permissions.ts";
+import { type BroadPermission, broadPermissions } from "../../registry/explain-permissions.ts";
 import type { Plugin } from "../../registry/plugin.ts";
 import { manifestName, readManifest } from "../../registry/read-manifest.ts";
+import { requestedPermissions } from "../../registry/requested-permissions.ts";
 import { realpath, stat } from "../../runtime/files.ts";
 import { join, resolve } from "../../runtime/paths.ts";
 import type { Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
 import { safeText } from "../render/agent-text.ts";
+import { broadLines } from "../render/broad-lines.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { formatBytes } from "../render/quantities.ts";
 import { stackLines } from "../render/stack-lines.ts";
@@ -33,6 +37,8 @@ interface CheckReport {
   folder: string;
   passed: boolean;
   steps: CheckStep[];
+  /** What it asks for that amounts to more than it seems, the riskiest first. */
+  broad: BroadPermission[];
 }
 
 interface CheckSubject {
@@ -50,7 +56,7 @@ export async function pluginCheck(call: Invocation): Promise<number> {
   const subjects = await findSubjects(opened.host, { named: call.args[0], cwd: terminal.cwd });
   const reports: CheckReport[] = [];
   for (const subject of subjects) {
-    const report = await check(opened.host, subject);
+    const report = await check(opened.host, subject, broadPlaces(opened.manifest?.file));
     reports.push(report);
     await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : `${reportLines(report, paint).join("\n")}\n`);
   }
@@ -77,7 +83,7 @@ function subjectOf({ folder, origin, manifest }: Plugin): CheckSubject {
   return { folder, origin, ...(origin === "inline" ? { manifest } : {}) };
 }
 
-async function check(host: Host, subject: CheckSubject): Promise<CheckReport> {
+async function check(host: Host, subject: CheckSubject, places: BroadPlaces): Promise<CheckReport> {
   const steps: CheckStep[] = [];
   const attempt = async <T>(step: CheckStep["step"], work: () => Promise<[T, string]>): Promise<T | null> => {
     try {
@@ -108,6 +114,7 @@ async function check(host: Host, subject: CheckSubject): Promise<CheckReport> {
     folder: subject.folder,
     passed: steps.every(({ passed }) => passed),
     steps,
+    broad: manifest === null ? [] : broadPermissions(requestedPermissions(manifest), places),
   };
 }
 
@@ -120,7 +127,7 @@ async function load(host: Host, { folder, manifest }: { folder: string; manifest
   return [true, `${availability.replaceAll("_", " ")}: ${reason}`];
 }
 
-function reportLines({ plugin_id, folder, steps }: CheckReport, paint: Paint): string[] {
+function reportLines({ plugin_id, folder, steps, broad }: CheckReport, paint: Paint): string[] {
   const lines = steps.flatMap(({ step, passed, detail, error }) => {
     const mark = passed ? paint("green", "✔") : paint("red", "✘");
     const [first = "", ...rest] = safeText(error?.message ?? detail).split("\n");
@@ -133,5 +140,9 @@ function reportLines({ plugin_id, folder, steps }: CheckReport, paint: Paint): s
       ...hint.map((line) => `    ${" ".repeat(9)} ${paint("dim", line)}`),
     ];
   });
-  return [`${paint("bold", plugin_id ?? "plugin")} ${paint("dim", safeText(folder))}`, ...lines];
+  return [
+    `${paint("bold", plugin_id ?? "plugin")} ${paint("dim", safeText(folder))}`,
+    ...lines,
+    ...broadLines(broad, paint),
+  ];
 }

@@ -3,6 +3,7 @@ import { grantCommand } from "../../broker/grant-command.ts";
 import type { Host } from "../../host/host.ts";
 import { grantable } from "../../registry/edit-host-manifest.ts";
 import { quarantineError } from "../../pool/plugin-health.ts";
+import { broadPlaces } from "../../registry/broad-permissions.ts";
 import { type ExplainedPermission, explainPermissions } from "../../registry/explain-permissions.ts";
 import type { Plugin } from "../../registry/plugin.ts";
 import { requestedPermissions } from "../../registry/requested-permissions.ts";
@@ -10,6 +11,8 @@ import type { Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint } from "../render/paint.ts";
+import { broadLines } from "../render/broad-lines.ts";
+import { lookAtPins, pinLines, type ShownPin } from "../render/pin-lines.ts";
 import { type Cell, tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
 
@@ -21,11 +24,13 @@ export async function pluginExplain(call: Invocation): Promise<number> {
     requested: requestedPermissions(plugin.manifest),
     grant: plugin.grant,
     deny: plugin.deny,
-  });
+  }, broadPlaces(opened.manifest?.file));
+  const pins = await lookAtPins(await opened.host.pinned(plugin.id));
   const { terminal } = call;
   if (call.json) {
     for (const explained of rows) {
-      await terminal.stdout.write(`${JSON.stringify({ plugin_id: plugin.id, ...explained })}\n`);
+      const pinned = explained.binary === undefined ? {} : { pinned: pinOf(explained.binary, pins) };
+      await terminal.stdout.write(`${JSON.stringify({ plugin_id: plugin.id, ...explained, ...pinned })}\n`);
     }
     return 0;
   }
@@ -49,8 +54,14 @@ export async function pluginExplain(call: Invocation): Promise<number> {
     indent: 1,
     head: ["permission", "target", "asked", "granted", "denied", "effective", "why"],
   });
-  await terminal.stdout.write(`${lines.join("\n")}\n${missingGrants(plugin, rows)}`);
+  await terminal.stdout.write(
+    `${[...lines, ...broadLines(rows, paint), ...pinLines(pins)].join("\n")}\n${missingGrants(plugin, rows)}`,
+  );
   return 0;
+}
+
+function pinOf(binary: string, pins: readonly ShownPin[]): ShownPin | null {
+  return pins.find((pin) => pin.binary === binary) ?? null;
 }
 
 /**
@@ -67,10 +78,10 @@ export function pluginOf(host: Host, id: string): Plugin {
 }
 
 function row(explained: ExplainedPermission): Cell[] {
-  const { permission, target, requested, granted, denied, effective, why } = explained;
+  const { permission, target, requested, granted, denied, effective, why, breadth } = explained;
   const same = effective.length === 1 && effective[0] === target;
   return [
-    permission,
+    breadth === "everything" ? { text: permission, tone: "red" } : permission,
     safeLine(target),
     mark(requested, "plain"),
     mark(granted, "green"),

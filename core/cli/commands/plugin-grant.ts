@@ -1,8 +1,14 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { BinaryPin } from "../../broker/binary-pins.ts";
+import type { HostManifest } from "../../config/host-manifest.ts";
+import { parseHostManifest } from "../../config/parse-host-manifest.ts";
 import { addGrant, type Grantable, grantable } from "../../registry/edit-host-manifest.ts";
+import { cliBinary } from "../../registry/requested-permissions.ts";
 import { readFile, writeFile } from "../../runtime/files.ts";
 import type { Invocation } from "../command.ts";
 import { manifestFile } from "../open-host.ts";
+import { type PinGranted, pinGranted } from "../pin-granted.ts";
+import { safeLine } from "../render/agent-text.ts";
 
 /** `bulkhead plugin grant <id> <permission:target>`. */
 export async function pluginGrant(call: Invocation): Promise<number> {
@@ -16,14 +22,36 @@ export async function pluginGrant(call: Invocation): Promise<number> {
     });
   }
   const before = await readManifest(file);
-  const after = addGrant(before, { pluginId, permission, target }, { file });
+  const isTools = permission === "run" && isToolsProgram(parseHostManifest(before, { file }), { pluginId, target });
+  const after = isTools ? before : addGrant(before, { pluginId, permission, target }, { file });
   if (after !== before) await writeFile(file, after);
+  const pinned = permission === "run" ? await pinGranted(call, { pluginId, binary: target }) : null;
+  const changed = after !== before;
+  const granted = `${changed ? "Granted" : "Granted already"}: ${pluginId} may ${permission} ${target} (${file}).\n`;
   await terminal.stdout.write(
     json
-      ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed: after !== before })}\n`
-      : `${after === before ? "Granted already" : "Granted"}: ${pluginId} may ${permission} ${target} (${file}).\n`,
+      ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed, ...pinned })}\n`
+      : `${granted}${pinned === null ? "" : pinLine(target, pinned)}`,
   );
   return 0;
+}
+
+/** A tool has what it asks for; only where its program is can be settled anew. */
+function isToolsProgram(
+  { tools }: HostManifest,
+  { pluginId, target }: { pluginId: string; target: string },
+): boolean {
+  const tool = Object.hasOwn(tools, pluginId) ? tools[pluginId] : undefined;
+  return tool !== undefined && cliBinary(tool) === target;
+}
+
+function pinLine(binary: string, { pinned, pinned_before, not_pinned }: PinGranted): string {
+  if (pinned === null) return `It is pinned when it is first used: ${safeLine(not_pinned ?? "")}\n`;
+  const place = ({ path, real }: BinaryPin) => safeLine(path === real ? path : `${path} (${real})`);
+  const before = pinned_before !== null && pinned_before.real !== pinned.real
+    ? `, before: ${place(pinned_before)}`
+    : "";
+  return `Pinned: ${safeLine(binary)} is ${place(pinned)}${before}.\n`;
 }
 
 /**

@@ -1,40 +1,25 @@
-import { Option } from "commander";
-import { defaultLimits } from "../../config/limits.ts";
-import type { Session } from "../../host/host.ts";
-import { createAskGrant } from "../ask-grant.ts";
-import { chooseAdapter } from "../choose-adapter.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { exitCodeOf } from "../exit-code.ts";
-import { watchInterrupts } from "../interrupts.ts";
-import { openHost } from "../open-host.ts";
-import { readPrompt } from "../prompt.ts";
-import { Questions } from "../questions.ts";
-import { requestFlags } from "../request-flags.ts";
-import { buildRequest } from "../session-request.ts";
+import { record, recordingOf } from "../record-session.ts";
+import { addSessionFlags, prepareSessions } from "../session-command.ts";
+import { showAll } from "../show-all.ts";
 import { showSession } from "../show-session.ts";
 
 /** `bulkhead run [adapter] [prompt]`. */
 export const defineRun: DefineCommand = (command, bind) => {
-  command
-    .usage("[adapter] <prompt> [flags]")
-    .argument("[adapter]", "id of an enabled adapter; default: routing.agent, or the only one")
-    .argument("[prompt]", 'the prompt; "-" reads standard input');
-  for (const flag of requestFlags) {
-    const option = new Option(flag.flags, flag.description);
-    if (flag.read !== undefined) option.argParser(flag.read);
-    if (flag.choices !== undefined) option.choices(flag.choices);
-    command.addOption(option);
-  }
-  command
-    .option("-f, --prompt-file <file>", 'read the prompt from a file; "-" is standard input')
-    .option("-q, --quiet", "print only the final output")
-    .option("-v, --verbose", "also show what was allowed, and the end of every process")
+  addSessionFlags(command)
+    .option("--record <file>", "write the session to a file that the replay plugin plays back")
+    .option("--all", "run it on all adapters at once that can, or those of --agent, each in a worktree of its own")
+    .option("--force", "write over a recording that is there")
     .addHelpText(
       "after",
       examples(
         ['bulkhead run my-agent "Fix the failing test"', "live, in this folder"],
+        ['bulkhead run "Review this" --require code_review', "by the first agent that can"],
         ["git diff | bulkhead run my-agent -", "prompt from a pipe"],
         ["bulkhead run my-agent -f task.md --timeout 10m --budget-cost 2", "with limits"],
+        ['bulkhead run my-agent "Fix it" --record fix.jsonl', "to be played back without the agent"],
+        ['bulkhead run --all "Fix it"', "by all agents at once, and compare"],
         ['bulkhead run my-agent "Explain" --json | jq .event', "one envelope a line"],
       ),
     )
@@ -42,39 +27,12 @@ export const defineRun: DefineCommand = (command, bind) => {
 };
 
 async function run(call: Invocation): Promise<number> {
-  const { terminal, options, json } = call;
-  const questions = new Questions(terminal);
-  const attended = Questions.possible(terminal) && !json;
-  using interrupts = watchInterrupts(terminal);
-  await using opened = await openHost(
-    call,
-    attended
-      ? { askGrant: (manifestFile) => createAskGrant(questions, { manifestFile, signal: interrupts.signal }) }
-      : {},
-  );
-  const { host, manifest } = opened;
-  const plugins = host.registry.list();
-  const { adapter: given, prompt } = await readPrompt({
-    args: call.args,
-    prompt: text(options["prompt"]),
-    promptFile: text(options["promptFile"]),
-    isAdapter: (word) => plugins.some((plugin) => plugin.id === word),
-    maxBytes: manifest?.limits.prompt_bytes ?? defaultLimits.prompt_bytes,
-  }, terminal);
-  const adapter = chooseAdapter({ given, plugins, routing: manifest?.routing });
-  const config = host.registry.get(adapter)?.manifest.config;
-  const request = buildRequest({ options, prompt, cwd: terminal.cwd, config });
-  const session: Session = await host.runSession(request, { adapter, signal: interrupts.signal });
-  const result = await showSession(session, {
-    terminal,
-    adapter,
-    ...(attended ? { questions } : {}),
-    mode: json ? "json" : options["quiet"] === true ? "quiet" : "live",
-    verbose: options["verbose"] === true,
-  });
+  await using prepared = await prepareSessions(call);
+  const { host, adapter, request, signal, show } = prepared;
+  if (call.options["all"] === true) return await showAll(prepared);
+  const recording = await recordingOf(call);
+  const session = await host.runSession(request, { adapter, signal });
+  const result = await showSession(session, show);
+  if (recording !== null) await record(host, { session, recording, call });
   return exitCodeOf(result);
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
 }

@@ -23,8 +23,10 @@ export function resultLines(result: SessionResult, options: ResultLineOptions): 
   const lines = [
     headline(result, options),
     ...errorLines(result, options),
+    ...substitutionLines(result, options),
     ...usageLine(result.usage, options),
     ...artifactLines(result, options),
+    ...workspaceLine(result, options),
   ];
   return lines.map((line) => " ".repeat(indent) + line);
 }
@@ -51,20 +53,45 @@ function errorLines(result: SessionResult, { paint, columns }: ResultLineOptions
   ];
 }
 
+/** What is not as it was asked for. */
+function substitutionLines(
+  { substitutions, effective }: SessionResult,
+  { paint, columns }: ResultLineOptions,
+): string[] {
+  const chain = [substitutions[0]?.from, ...substitutions.map(({ to }) => to)];
+  const taken = substitutions.length === 0 ? [] : [`tried in turn: ${chain.join(" → ")}`];
+  const open = effective.unenforced.length === 0 ? [] : [`not enforced: ${effective.unenforced.join(", ")}`];
+  return [...taken, ...open].map((text) => `  ${paint("yellow", fitLine(safeLine(text), columns - 4))}`);
+}
+
 function usageLine(usage: UsageReport, { paint, columns }: ResultLineOptions): string[] {
   const facts = [
     ...(usage.tokens_in === null ? [] : [`${formatCount(usage.tokens_in)} tokens in`]),
     ...(usage.tokens_out === null ? [] : [`${formatCount(usage.tokens_out)} out`]),
-    ...(usage.cost === null ? [] : [formatCost(usage.cost, usage.currency)]),
+    ...costOf(usage),
     ...(usage.model === null ? [] : [safeLine(usage.model)]),
   ];
   return facts.length === 0 ? [] : [`  ${paint("dim", fitLine(facts.join(" · "), columns - 4))}`];
+}
+
+/** What is free under a plan is not shown as if it had been billed. */
+function costOf({ cost, currency, basis }: UsageReport): string[] {
+  if (cost === null || (cost === 0 && currency === null)) return [];
+  return [`${basis === "estimated" ? "about " : ""}${formatCost(cost, currency)}`];
+}
+
+function sharedText(sessions: number): string {
+  return sessions === 1
+    ? "another session worked here: some changes may be its"
+    : `${sessions} other sessions worked here: some changes may be theirs`;
 }
 
 function artifactLines(result: SessionResult, { paint, columns }: ResultLineOptions): string[] {
   const claimed = result.claimed_only.map((path) =>
     `  ${paint("yellow", `claimed, but git shows no change: ${fitLine(safeLine(path), columns - 40)}`)}`
   );
+  const shared = result.artifacts_shared_with?.length ?? 0;
+  if (shared > 0) claimed.push(`  ${paint("yellow", sharedText(shared))}`);
   if (result.artifacts === null) {
     return [
       `  ${paint("dim", `artifacts unknown: ${safeLine(result.artifacts_reason ?? "git cannot tell")}`)}`,
@@ -79,6 +106,12 @@ function artifactLines(result: SessionResult, { paint, columns }: ResultLineOpti
     ...(more > 0 ? [`  ${paint("dim", `and ${formatCount(more)} more`)}`] : []),
     ...claimed,
   ];
+}
+
+/** What is to be done with changes that are not in the person's folder yet. */
+function workspaceLine({ effective, artifacts, session_id }: SessionResult, { paint }: ResultLineOptions): string[] {
+  if (effective.workspace !== "worktree" || artifacts?.length === 0) return [];
+  return [`  ${paint("cyan", `in a worktree of its own: bulkhead session diff|apply|discard ${session_id}`)}`];
 }
 
 function artifactRow(artifact: Artifact): Cell[] {

@@ -4,10 +4,10 @@ import { LiveView, type LiveViewOptions } from "../../../core/cli/render/live-vi
 import { createPaint } from "../../../core/cli/render/paint.ts";
 import { resultLines } from "../../../core/cli/render/result-lines.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { envelopesOf, fakeResult } from "../fake-host.ts";
+import { envelopesOf, fakeResult, fakeSettings } from "../fake-host.ts";
 
 const asked = { workdir: "/w", prompt: "p" };
-const held = { permissions: {}, model: null, timeout_ms: 1, idle_timeout_ms: 1 };
+const held = fakeSettings();
 
 async function show(envelopes: readonly Envelope[], options: Partial<LiveViewOptions> = {}): Promise<string> {
   let text = "";
@@ -37,6 +37,8 @@ test("LiveView shows events as lines behind the adapter's name", async () => {
       labels: {},
       requested: asked,
       effective: held,
+      candidates: ["alpha"],
+      passed_over: [],
     },
     { type: "agent_info", model: "model-x", tools: ["a", "b"], agent_session_id: "native-1" },
     { type: "thinking", content: "Let me " },
@@ -158,6 +160,7 @@ test("resultLines shows ending, use and artifacts", () => {
       { path: "b.txt", from: "c.txt", change: "renamed", kind: "file", sha256, bytes: 2048 },
       { path: "old", change: "deleted", kind: "file", sha256: null, bytes: null },
     ],
+    artifacts_shared_with: ["s2"],
     claimed_only: ["never.txt"],
   });
   expect(resultLines(result, { paint: createPaint(false), columns: 80, events: 12 })).toEqual([
@@ -167,6 +170,7 @@ test("resultLines shows ending, use and artifacts", () => {
     "  ~ renamed  c.txt → b.txt  2 KiB  sha256 98ea6e4f216f",
     "  - deleted  old",
     "  claimed, but git shows no change: never.txt",
+    "  another session worked here: some changes may be its",
   ]);
 });
 

@@ -93,7 +93,7 @@ export const eventTargets: readonly Target[] = [
       '{"workdir":"/w","prompt":"go","permissions":{"read":["workdir"]},"budget":{"cost":1},"env":{"A":"b"},"labels":{"a":"b"}}',
     ],
     tokens: [...tokens, '"permissions":', '"workspace":"worktree"', '"params":{"x":1}'],
-    read: (input) => checkRequest(parsed(input), { promptBytes: 1000 }),
+    read: (input) => checkRequest(parsed(input)),
   },
 ];
 

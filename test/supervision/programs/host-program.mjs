@@ -1,11 +1,11 @@
 // A host in a process of its own: prints each event of its session as a line, then what it is told to do at the end.
 import process from "node:process";
-import { createHost } from "bulkhead";
 
+// From one build: what ends the process has to know of the threads that the host starts.
 const isDeno = "Deno" in globalThis;
-const { openTerminal } = await import(
-  isDeno ? "../../../core/runtime/terminal.ts" : "../../../dist/core/runtime/terminal.js"
-);
+const from = (path) => import(isDeno ? `../../../${path}.ts` : `../../../dist/${path}.js`);
+const { createHost } = await from("core/mod");
+const { openTerminal } = await from("core/runtime/terminal");
 
 const { stateDir, folder, settings, workdir, prompt, end } = JSON.parse(process.argv[2]);
 const host = await createHost({ stateDir, bundledDir: null, writeLog: (record) => say({ log: record.message }) });

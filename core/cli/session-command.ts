@@ -1,0 +1,113 @@
+import { type Command, Option } from "commander";
+import type { SessionRequest } from "../../plugin-sdk/request.ts";
+import { defaultLimits } from "../config/limits.ts";
+import { createAskGrant } from "./ask-grant.ts";
+import { chooseAdapter } from "./choose-adapter.ts";
+import type { Invocation } from "./command.ts";
+import { findAdapters } from "./find-adapters.ts";
+import { watchInterrupts } from "./interrupts.ts";
+import { type OpenedHost, openHost } from "./open-host.ts";
+import { readPrompt } from "./prompt.ts";
+import { Questions } from "./questions.ts";
+import { requestFlags } from "./request-flags.ts";
+import { readRequired, requireFlag } from "./required-capabilities.ts";
+import { buildRequest } from "./session-request.ts";
+import type { ShowSessionOptions } from "./show-session.ts";
+
+/** A command that runs sessions, with all that its flags said. */
+export interface SessionCommand extends AsyncDisposable {
+  host: OpenedHost["host"];
+  adapter: string | string[];
+  request: SessionRequest;
+  /** Aborts at the first Ctrl-C. */
+  signal: AbortSignal;
+  /** How each session is shown. */
+  show: ShowSessionOptions;
+}
+
+/** Adds the arguments and flags of a command that runs sessions. */
+export function addSessionFlags(command: Command): Command {
+  command
+    .usage("[adapter] <prompt> [flags]")
+    .argument("[adapter]", "id of an enabled adapter; default: routing.agent")
+    .argument("[prompt]", 'the prompt; "-" reads standard input');
+  for (const flag of requestFlags) {
+    const option = new Option(flag.flags, flag.description);
+    if (flag.read !== undefined) option.argParser(flag.read);
+    if (flag.choices !== undefined) option.choices(flag.choices);
+    command.addOption(option);
+  }
+  return command
+    .option("-a, --agent <ids>", 'the adapter, in place of the argument; several with commas, or "auto"')
+    .addOption(new Option(requireFlag.flags, requireFlag.description).argParser(readRequired))
+    .option("-f, --prompt-file <file>", 'read the prompt from a file; "-" is standard input')
+    .option("-q, --quiet", "print only the final output")
+    .option("-v, --verbose", "also show what was allowed, and the end of every process");
+}
+
+/** Opens the host and puts the request together. Where nobody can be asked, no session waits for an answer. */
+export async function prepareSessions(call: Invocation): Promise<SessionCommand> {
+  const { terminal, options, json } = call;
+  const questions = new Questions(terminal);
+  const attended = Questions.possible(terminal) && !json;
+  const interrupts = watchInterrupts(terminal);
+  const opened = await openHost(
+    call,
+    {
+      warm: true,
+      ...(attended
+        ? { askGrant: (manifestFile) => createAskGrant(questions, { manifestFile, signal: interrupts.signal }) }
+        : {}),
+    },
+  ).catch((error: unknown) => {
+    interrupts[Symbol.dispose]();
+    throw error;
+  });
+  const dispose = async () => {
+    await opened[Symbol.asyncDispose]();
+    interrupts[Symbol.dispose]();
+  };
+  try {
+    const { host, manifest } = opened;
+    const plugins = host.registry.list();
+    const { adapter: given, prompt } = await readPrompt({
+      args: call.args,
+      agent: text(options["agent"]),
+      prompt: text(options["prompt"]),
+      promptFile: text(options["promptFile"]),
+      isAdapter: (word) => plugins.some((plugin) => plugin.id === word),
+      maxBytes: manifest?.limits.prompt_bytes ?? defaultLimits.prompt_bytes,
+    }, terminal);
+    const mode = json ? "json" : options["quiet"] === true ? "quiet" : "live";
+    const adapters = await findAdapters(call, {
+      host,
+      wanted: chooseAdapter({
+        given: given ?? (options["all"] === true ? "auto" : undefined),
+        plugins,
+        routing: manifest?.routing,
+      }),
+      prompt,
+      // Of those that run at once none is the first.
+      quiet: mode === "quiet" || options["all"] === true,
+    });
+    const config = host.registry.get(adapters[0])?.manifest.config;
+    const asked = buildRequest({ options, prompt, cwd: terminal.cwd, config });
+    const request = attended ? asked : { answer_timeout_ms: 0, ...asked };
+    const show: ShowSessionOptions = {
+      terminal,
+      adapter: adapters[0],
+      ...(attended ? { questions } : {}),
+      mode,
+      verbose: options["verbose"] === true,
+    };
+    const adapter = adapters.length === 1 ? adapters[0] : adapters;
+    return { host, adapter, request, signal: interrupts.signal, show, [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

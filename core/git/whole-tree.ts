@@ -1,0 +1,39 @@
+import { git, joinNul, lineOf, splitNul } from "./git-call.ts";
+import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun } from "./shadow-repository.ts";
+import { writeWorkTree } from "./write-work-tree.ts";
+
+/**
+ * Makes a tree of all that lies in a work tree, with every content stored in the shadow, byte for byte also where the
+ * repository has a filter (large-file pointers, encryption): no filter runs, so what counts is what lies there. The
+ * index, which should be a copy of the user's, is brought up to it.
+ * @returns the tree's id
+ * @throws {BulkheadError} `io_error` when git fails
+ */
+export async function writeWholeTree(shadow: ShadowRepository, call: ShadowCall): Promise<string> {
+  const { tree } = await writeWorkTree(shadow, call, { storeAll: true });
+  const filtered = await listFiltered(shadow, call);
+  if (filtered.length === 0) return tree;
+  // Without their entries, which hold what a filter made of them, git reads them anew.
+  const stdin = joinNul(filtered);
+  await gitInShadow(shadow, ["update-index", "--force-remove", "-z", "--stdin"], { ...call, stdin });
+  await gitInShadow(shadow, ["update-index", "--add", "--remove", "-z", "--stdin"], { ...call, stdin });
+  return lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call));
+}
+
+/** Tracked paths to which a filter applies and that are there: a sparse checkout leaves some out. */
+async function listFiltered(shadow: ShadowRepository, call: ShadowCall): Promise<Uint8Array[]> {
+  const listed = splitNul(await gitInShadow(shadow, ["ls-files", "-z", "-t"], call));
+  const present = listed.filter((line) => line[0] !== skipped).map((line) => line.subarray(2));
+  if (present.length === 0) return [];
+  const run = { ...shadowRun(shadow, call), stdin: joinNul(present) };
+  const records = splitNul(await git(["check-attr", "-z", "--stdin", "filter"], run));
+  const filtered: Uint8Array[] = [];
+  for (let at = 0; at + 2 < records.length; at += 3) {
+    const value = new TextDecoder().decode(records[at + 2]);
+    if (value !== "unspecified" && value !== "unset") filtered.push(records[at]!);
+  }
+  return filtered;
+}
+
+/** How `ls-files -t` marks an entry that a sparse checkout leaves out: `S`. */
+const skipped = 0x53;

@@ -1,0 +1,96 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { Artifact } from "../../plugin-sdk/result.ts";
+import { copyWithTime } from "../runtime/copy-with-time.ts";
+import { rm } from "../runtime/files.ts";
+import { runGit } from "../runtime/git-program.ts";
+import { randomId } from "../runtime/hash.ts";
+import { join } from "../runtime/paths.ts";
+import { describeTrees } from "./artifacts.ts";
+import { gitError } from "./git-call.ts";
+import { shadowRun } from "./shadow-repository.ts";
+import { baseIndex, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
+import { writeWorkTree } from "./write-work-tree.ts";
+
+/** What was changed in a worktree since its base. */
+export interface WorktreeDiff {
+  /** For `git apply`: unified text, binary files encoded. Bytes, because a file's text need not be UTF-8. */
+  patch: Uint8Array;
+  /** The same as a list. Paths are relative to the top of the repository. */
+  artifacts: Artifact[];
+}
+
+/** Bytes of a patch that is handed out. */
+const patchBytes = 64 * 1024 * 1024;
+
+/**
+ * Compares what lies in a worktree, committed or not, with its base.
+ * @throws {BulkheadError} `too_large` for a patch of more than 64 MiB, `io_error`
+ */
+export async function worktreeDiff(
+  base: WorktreeBase,
+  { folder, signal }: { folder: string; signal: AbortSignal },
+): Promise<WorktreeDiff> {
+  const shadow = shadowOverWorktree(base, folder);
+  return await withWorktreeIndex(base, async (index) => {
+    const call = { index, signal };
+    const after = await writeWorkTree(shadow, call, { storeAll: true });
+    const before = { tree: base.tree, stored: true };
+    const patch = await readPatch([...patchArgs, base.tree, after.tree], shadowRun(shadow, call));
+    const artifacts = await describeTrees(shadow, { before, after, call, workdir: folder });
+    return { patch, artifacts };
+  });
+}
+
+/** How a patch is written that `git apply` takes: no program of the repository's config has a say. */
+export const patchArgs: readonly string[] = [
+  "diff-tree",
+  "-r",
+  "-p",
+  "--binary",
+  "--full-index",
+  "--no-renames",
+  "--no-ext-diff",
+  "--no-textconv",
+  "--no-color",
+  "--src-prefix=a/",
+  "--dst-prefix=b/",
+];
+
+/** Does something with a copy of the base's index, which knows each unchanged file by its time and size. */
+export async function withWorktreeIndex<T>(
+  base: WorktreeBase,
+  act: (index: string) => Promise<T>,
+): Promise<T> {
+  const index = `index-${randomId()}`;
+  try {
+    await copyWithTime(join(base.store, baseIndex), join(base.store, index));
+    return await act(index);
+  } finally {
+    await rm(join(base.store, index), { force: true }).catch(() => undefined);
+  }
+}
+
+async function readPatch(args: readonly string[], run: Parameters<typeof runGit>[1]): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  const outcome = await runGit(args, {
+    ...run,
+    onStdout(chunk) {
+      bytes += chunk.byteLength;
+      if (bytes <= patchBytes) chunks.push(chunk);
+    },
+  });
+  if (outcome.exit_code !== 0) throw gitError(args, outcome);
+  if (bytes > patchBytes) {
+    throw new BulkheadError("too_large", `The patch has ${bytes} bytes, and at most ${patchBytes} are shown.`, {
+      hint: "Look at the files in the worktree itself. Applying it is possible all the same.",
+    });
+  }
+  const patch = new Uint8Array(bytes);
+  let at = 0;
+  for (const chunk of chunks) {
+    patch.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return patch;
+}

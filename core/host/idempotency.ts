@@ -1,0 +1,113 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { SessionRequest } from "../../plugin-sdk/request.ts";
+import type { Limits } from "../config/limits.ts";
+import { sha256Hex } from "../runtime/hash.ts";
+import type { Subscription } from "../session/subscription.ts";
+import type { RunSessionOptions, Session } from "./host.ts";
+
+/** What {@link KeyedSessions} are made from. */
+export interface KeyedOptions {
+  limits: Pick<Limits, "idempotency_keys" | "idempotency_ms">;
+  /** All events of a session, from its first on. */
+  eventsOf(sessionId: string): Subscription;
+  /** Milliseconds since some moment. */
+  now?(): number;
+}
+
+interface Keyed {
+  digest: string;
+  session: Promise<Session>;
+  /** Null while it runs. */
+  endedAt: number | null;
+}
+
+/**
+ * Sessions by their idempotency key: the same request with the same key is the same session for every call of one
+ * client, each of which reads its events for itself. Keys are forgotten some time after their session's end, those that
+ * ended first when there are too many, and all of them with the host.
+ */
+export class KeyedSessions {
+  readonly #options: KeyedOptions;
+  readonly #now: () => number;
+  /** Running ones and, in the order in which they ended, others. */
+  readonly #known = new Map<string, Keyed>();
+
+  constructor(options: KeyedOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+  }
+
+  /** Keys that are remembered. */
+  get size(): number {
+    return this.#known.size;
+  }
+
+  /**
+   * The session of this request's key, started by `start` when there is none.
+   * @throws {BulkheadError} `invalid_request` for a key that stands for another request, and what `start` throws
+   */
+  async run(request: SessionRequest, options: RunSessionOptions, start: () => Promise<Session>): Promise<Session> {
+    const key = typeof request?.idempotency_key === "string" ? request.idempotency_key : null;
+    const digest = key === null ? null : digestOf(request, options);
+    if (key === null || digest === null) return await start();
+    this.#forgetOld();
+    const name = JSON.stringify([options.client ?? "", key]);
+    const known = this.#known.get(name);
+    if (known === undefined) return await this.#start(name, { digest, start });
+    if (known.digest !== digest) throw taken(key);
+    return this.#anotherReader(await known.session);
+  }
+
+  #start(name: string, { digest, start }: { digest: string; start: () => Promise<Session> }): Promise<Session> {
+    const keyed: Keyed = { digest, session: start(), endedAt: null };
+    this.#known.set(name, keyed);
+    const ended = () => {
+      keyed.endedAt = this.#now();
+      this.#known.delete(name);
+      this.#known.set(name, keyed);
+      this.#forgetOld();
+    };
+    // What could not start may be tried again.
+    keyed.session.then(({ result }) => result.then(ended, ended), () => this.#known.delete(name));
+    return keyed.session;
+  }
+
+  #anotherReader(session: Session): Session {
+    const events = this.#options.eventsOf(session.id);
+    const settle = () => events.settle();
+    session.result.then(settle, settle);
+    return { ...session, [Symbol.asyncIterator]: () => events[Symbol.asyncIterator]() };
+  }
+
+  #forgetOld(): void {
+    const { idempotency_keys, idempotency_ms } = this.#options.limits;
+    const before = this.#now() - idempotency_ms;
+    for (const [name, { endedAt }] of this.#known) {
+      if (endedAt === null) continue;
+      if (this.#known.size <= idempotency_keys && endedAt > before) return;
+      this.#known.delete(name);
+    }
+  }
+}
+
+/** Null for what is no request at all; it is refused when it is checked. */
+function digestOf(request: SessionRequest, { adapter, artifacts = "git" }: RunSessionOptions): string | null {
+  try {
+    return sha256Hex(JSON.stringify([adapter, artifacts, request], sortKeys));
+  } catch {
+    return null;
+  }
+}
+
+/** The same request counts as the same, in whatever order its fields were written. */
+function sortKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function taken(key: string): BulkheadError {
+  return new BulkheadError("invalid_request", `The idempotency key "${key}" was used for another request.`, {
+    hint: "Send the very same request again, or choose a new key.",
+    details: { idempotency_key: key },
+  });
+}

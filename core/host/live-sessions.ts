@@ -1,0 +1,208 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { SessionRequest } from "../../plugin-sdk/request.ts";
+import type { SessionResult } from "../../plugin-sdk/result.ts";
+import type { HostManifest } from "../config/host-manifest.ts";
+import { defaultLimits, type Limits } from "../config/limits.ts";
+import { randomId } from "../runtime/hash.ts";
+import { join } from "../runtime/paths.ts";
+import type { RunningSession } from "../session/running-session.ts";
+import { SharedWorkdirs } from "../session/shared-workdirs.ts";
+import type { Workspaces } from "../workspace/workspaces.ts";
+import { checkRequest, checkWorkdir } from "./check-request.ts";
+import { readContextFiles } from "./context-files.ts";
+import type { RunSessionOptions, Session } from "./host.ts";
+import { type AttemptEnd, type Routes, waysOf } from "./routes.ts";
+import type { ServedPlugin } from "./served-plugin.ts";
+import { makeCandidates, type PassedOver, type SessionGround, startSession, type Way } from "./start-session.ts";
+import { Neighbours } from "./neighbours.ts";
+import { placeSession, type SessionPlace } from "./workspaces.ts";
+
+/** What a host's sessions are started with. */
+export interface LiveSessionsOptions {
+  ground: SessionGround;
+  routes: Routes;
+  workspaces: Workspaces;
+  manifest: HostManifest | undefined;
+  /** @throws {BulkheadError} `unknown_adapter` */
+  serviceOf(adapter: string): ServedPlugin;
+}
+
+/** The sessions of one host that have not ended. */
+export class LiveSessions {
+  readonly #options: LiveSessionsOptions;
+  readonly #limits: Limits;
+  readonly #running = new Map<string, RunningSession>();
+  /** Those that have ended or will, and whose place is not left yet. */
+  readonly #leaving = new Set<Promise<SessionResult>>();
+  readonly #shared = new SharedWorkdirs();
+  readonly #neighbours: Neighbours;
+  #closed = false;
+
+  constructor(options: LiveSessionsOptions) {
+    this.#options = options;
+    this.#neighbours = new Neighbours(join(options.ground.claim.root, "active"));
+    this.#limits = { ...defaultLimits, ...options.manifest?.limits };
+  }
+
+  /** Sessions under way, those that wait included. */
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** True for a session that has not ended. */
+  isRunning(sessionId: string): boolean {
+    return this.#running.has(sessionId);
+  }
+
+  /**
+   * Starts a session.
+   * @throws {BulkheadError} as `Host.runSession`
+   */
+  async start(request: SessionRequest, options: RunSessionOptions): Promise<Session> {
+    const { signal, artifacts = "git", client, ...wanted } = options;
+    const { ground, routes } = this.#options;
+    this.#refuseIfClosed();
+    const checked = checkRequest(request);
+    const route = await routes.route({ request: checked, ...wanted });
+    const ways = waysOf(route).map((way): Way => ({
+      service: this.#options.serviceOf(way.adapter_id),
+      accessMode: way.access_mode,
+      started: () => routes.started(way),
+      ended: (end: AttemptEnd) => routes.ended(way, end),
+    }));
+    const { service } = ways[0]!;
+    const workdir = await checkWorkdir(checked.workdir);
+    const contextFiles = await readContextFiles(checked.context_files ?? [], {
+      workdir,
+      protectedPaths: ground.guarded().protectedPaths,
+      limits: service.plugin.limits,
+    });
+    const sessionId = randomId();
+    const place = await this.#place(sessionId, { request: checked, workdir, signal });
+    const common = { sessionId, client, request: checked, place, contextFiles, artifacts };
+    const events = ground.log.subscribe({ sessionId });
+    let session: RunningSession;
+    try {
+      const { candidates, passedOver } = await makeCandidates(ground, ways, common);
+      await this.#enter(sessionId, { place, artifacts });
+      this.#refuseIfClosed();
+      if (signal?.aborted) throw new BulkheadError("interrupted", "The session was interrupted before it started.");
+      this.#refuseIfFull(service);
+      session = startSession(ground, {
+        ...common,
+        candidates,
+        passedOver: [...route.passed_over.map(reasonOnly), ...passedOver],
+        sharedWith: () => this.#sharedWith(sessionId, artifacts),
+      });
+    } catch (error) {
+      events.settle();
+      await this.#leave(sessionId, artifacts);
+      await place.abandon();
+      throw error;
+    }
+    const result = this.#keep(session, { sessionId, service, place, artifacts });
+    const settle = () => events.settle();
+    session.result.then(settle, settle);
+    const interrupt = () => session.stop("interrupted", "The session was interrupted.");
+    signal?.addEventListener("abort", interrupt, { once: true });
+    const deafen = () => signal?.removeEventListener("abort", interrupt);
+    session.result.then(deafen, deafen);
+    return {
+      id: sessionId,
+      result,
+      interrupt: () => {
+        interrupt();
+        return result;
+      },
+      answer: (requestId, choice) => session.answer(requestId, choice),
+      [Symbol.asyncIterator]: () => events[Symbol.asyncIterator](),
+    };
+  }
+
+  /** Stops all sessions, and starts no more; settles when they have ended, which may be never. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const running = [...this.#running.values()];
+    for (const session of running) session.stop("interrupted", "The host is shutting down.");
+    await Promise.allSettled(running.map(({ result }) => result));
+  }
+
+  /** Resolves when all places of sessions that have ended are left. */
+  async left(): Promise<void> {
+    await Promise.allSettled(this.#leaving);
+  }
+
+  #place(
+    sessionId: string,
+    { request, workdir, signal }: { request: SessionRequest; workdir: string; signal: AbortSignal | undefined },
+  ): Promise<SessionPlace> {
+    const { ground, workspaces, manifest } = this.#options;
+    const exclude = [ground.claim.root, ...ground.secretPaths];
+    const common = { sessionId, request, workdir, exclude, manifest };
+    return placeSession(workspaces, signal === undefined ? common : { ...common, signal });
+  }
+
+  #keep(
+    session: RunningSession,
+    { sessionId, service, place, artifacts }: {
+      sessionId: string;
+      service: ServedPlugin;
+      place: SessionPlace;
+      artifacts: "git" | "none";
+    },
+  ): Promise<SessionResult> {
+    this.#running.set(sessionId, session);
+    service.sessions++;
+    const forget = () => {
+      this.#running.delete(sessionId);
+      service.sessions--;
+    };
+    session.result.then(forget, forget);
+    const result = place.leave(session.result).finally(() => this.#leave(sessionId, artifacts));
+    const left = () => this.#leaving.delete(result);
+    this.#leaving.add(result);
+    result.then(left, left);
+    return result;
+  }
+
+  /** Where artifacts are not listed nobody asks who else was there; a worktree is its session's alone. */
+  async #enter(
+    sessionId: string,
+    { place, artifacts }: { place: SessionPlace; artifacts: "git" | "none" },
+  ): Promise<void> {
+    this.#shared.enter(sessionId, place.workdir);
+    if (artifacts === "git") await this.#neighbours.enter(sessionId, place.workdir);
+  }
+
+  async #sharedWith(sessionId: string, artifacts: "git" | "none"): Promise<string[]> {
+    const here = this.#shared.sharedWith(sessionId);
+    if (artifacts === "none") return here;
+    return [...new Set([...here, ...await this.#neighbours.metBy(sessionId)])].sort();
+  }
+
+  async #leave(sessionId: string, artifacts: "git" | "none"): Promise<void> {
+    this.#shared.leave(sessionId);
+    if (artifacts === "git") await this.#neighbours.leave(sessionId);
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#closed) throw new BulkheadError("host_closed", "The host is shutting down.");
+  }
+
+  #refuseIfFull({ plugin, sessions }: ServedPlugin): void {
+    const { id, limits } = plugin;
+    if (sessions >= limits.sessions) {
+      throw new BulkheadError("busy", `Plugin "${id}" has ${limits.sessions} sessions, running and waiting, already.`, {
+        hint: "Try again later, or raise its limit sessions.",
+      });
+    }
+    if (this.#running.size < this.#limits.host_sessions) return;
+    throw new BulkheadError("busy", `The host has ${this.#running.size} sessions, running and waiting, already.`, {
+      hint: "Try again later, or raise the limit host_sessions.",
+    });
+  }
+}
+
+function reasonOnly({ adapter_id, reason }: { adapter_id: string; reason: string }): PassedOver {
+  return { adapter_id, reason };
+}

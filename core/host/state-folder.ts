@@ -1,0 +1,15 @@
+import type { HostManifest } from "../config/host-manifest.ts";
+import { resolve } from "../runtime/paths.ts";
+import { stateFolders } from "../runtime/state-folders.ts";
+
+/** Where a host keeps its state: as it is told, else as its manifest says, else by the XDG rules. */
+export function stateFolderOf(
+  { stateDir, manifest }: { stateDir?: string | null; manifest?: HostManifest },
+  root: string,
+): string {
+  if (typeof stateDir === "string") return stateDir;
+  return manifest?.state_dir === undefined ? stateFolders().state : resolve(root, manifest.state_dir);
+}
+
+/** Where in a state folder programs are pinned. */
+export const pinsFolder = "pins";

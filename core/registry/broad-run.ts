@@ -1,0 +1,121 @@
+import { type ArgumentPattern, parseArgumentPattern } from "../../plugin-sdk/argument-pattern.ts";
+import type { RunPermission } from "../../plugin-sdk/permissions.ts";
+import { basename } from "../runtime/paths.ts";
+import { runtimeName } from "../runtime/platform.ts";
+import type { Broadness } from "./broad-permissions.ts";
+import { broadPrograms, codeCommands, codeOptions, harmlessOptions } from "./broad-programs.ts";
+
+type Argument = ArgumentPattern[number];
+
+/** How broad a granted program with one argument pattern is; null when the pattern binds it. */
+export function broadRun(run: RunPermission, line: string): Broadness | null {
+  const pattern = parseArgumentPattern(line);
+  const name = programName(run.binary);
+  const found = broadProgram(name, pattern) ?? broadPattern(name, pattern);
+  if (found === null || run.contain === undefined && run.contain_net !== true) return found;
+  const net = run.contain_net ? ", and reaches no network" : "";
+  return { breadth: "much", why: `${found.why.slice(0, -1)}; contained, it writes only the working directory${net}.` };
+}
+
+/** A program's name as the table has it: `/usr/bin/python3.11` is `python`. */
+function programName(binary: string): string {
+  if (binary === "@runtime") return runtimeName;
+  const name = basename(binary).toLowerCase().replace(/\.(exe|cmd|bat)$/, "");
+  return broadPrograms.has(name) ? name : name.replace(/-?\d+(\.\d+)*$/, "");
+}
+
+function broadProgram(name: string, pattern: ArgumentPattern): Broadness | null {
+  switch (broadPrograms.get(name)) {
+    case "code":
+      return broadCode(name, pattern);
+    case "launcher":
+      return broadLauncher(name, pattern);
+    case "fetcher":
+      if (!pattern.some(hasSlot)) return null;
+      return everything(`${name} gets and runs programs of others, and these arguments do not say which.`);
+    case "options":
+      if (!pattern.some(mayBeOption)) return null;
+      return everything(
+        `${name} starts programs or writes any file by its options, and these arguments allow options.`,
+      );
+    case undefined:
+      return null;
+  }
+}
+
+/** What an interpreter runs is bound when it is spelled out before anything that is not. */
+function broadCode(name: string, pattern: ArgumentPattern): Broadness | null {
+  for (const [index, argument] of pattern.entries()) {
+    const literal = literalOf(argument);
+    if (literal === null) {
+      const file = fileAtEnd(argument);
+      return file === null
+        ? everything(`${name} runs any code it is given, and these arguments leave that open.`)
+        : much(`${name} runs a file called ${file}, and these arguments leave open in which folder.`);
+    }
+    if (harmlessOptions.has(literal) && pattern.length === 1) return null;
+    if (codeOptions.has(literal)) {
+      const next = pattern[index + 1];
+      if (next !== undefined && literalOf(next) !== null) return null;
+    } else if (!literal.startsWith("-") && !codeCommands.has(literal)) {
+      // Behind an option a bare word may be its value; what looks like a file is taken for what is run.
+      const previous = literalOf(pattern[index - 1] ?? []) ?? "";
+      if (!previous.startsWith("-") || /[./]/.test(literal) && !loads(previous)) return null;
+    }
+  }
+  return everything(`${name} without a file runs the code that comes on its standard input.`);
+}
+
+/** An option that loads code beside what is run; its value is not what is run. */
+function loads(option: string): boolean {
+  return ["-r", "-I", "-M", "--require", "--import", "--loader", "--preload", "--config"].includes(option);
+}
+
+/** What a launcher starts is the program that its arguments name first, and as broad as that one. */
+function broadLauncher(name: string, pattern: ArgumentPattern): Broadness | null {
+  for (const [index, argument] of pattern.entries()) {
+    const literal = literalOf(argument);
+    if (literal === null) break;
+    if (harmlessOptions.has(literal) && pattern.length === 1) return null;
+    if (/^(-|\d+[smhd]?$|\w+=)/.test(literal)) continue;
+    const inner = programName(literal);
+    return broadProgram(inner, pattern.slice(index + 1)) ?? broadPattern(inner, pattern.slice(index + 1));
+  }
+  return everything(`${name} starts any other program, and these arguments do not say which.`);
+}
+
+function broadPattern(name: string, pattern: ArgumentPattern): Broadness | null {
+  const isOpen = pattern.length > 0 && pattern.every(mayBeOption);
+  return isOpen ? much(`${name} may be given any arguments at all.`) : null;
+}
+
+function literalOf(argument: Argument): string | null {
+  if (argument.some((piece) => "slot" in piece)) return null;
+  return argument.map((piece) => ("literal" in piece ? piece.literal : "")).join("");
+}
+
+function hasSlot(argument: Argument): boolean {
+  return literalOf(argument) === null;
+}
+
+/** `{*}` and `{...}` may stand for an option, `{}` never does. */
+function mayBeOption(argument: Argument): boolean {
+  const first = argument[0];
+  return first !== undefined && "slot" in first && first.slot !== "value";
+}
+
+/** `main.mjs` of `{}/main.mjs`; null for an argument that leaves the file's name open. */
+function fileAtEnd(argument: Argument): string | null {
+  const last = argument.at(-1);
+  const first = argument[0];
+  const leads = first !== undefined && "slot" in first && first.slot === "value";
+  return leads && last !== undefined && "literal" in last ? /\/([^/]+)$/.exec(last.literal)?.[1] ?? null : null;
+}
+
+function everything(why: string): Broadness {
+  return { breadth: "everything", why };
+}
+
+function much(why: string): Broadness {
+  return { breadth: "much", why };
+}

@@ -1,0 +1,76 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { Manifest } from "../../plugin-sdk/manifest.ts";
+import type { Limits } from "../config/limits.ts";
+import { realpath, stat } from "../runtime/files.ts";
+import { dirname, join } from "../runtime/paths.ts";
+import type { Plugin } from "./plugin.ts";
+import { sdkFile, sdkName } from "./sdk-files.ts";
+
+/** What a plugin's script is made from. */
+export interface BundleSource {
+  /** Absolute path of the package. */
+  folder: string;
+  manifest: Manifest;
+  limits: Pick<Limits, "script_bytes">;
+  /** Bundled plugins share the host's own `node_modules`. */
+  origin?: Plugin["origin"];
+}
+
+/** What the bundler is told; with the same files and the same order it makes the same script. */
+export interface BundleOrder {
+  pluginId: string;
+  /** Real absolute path of the package. */
+  folder: string;
+  /** Path of the entry in the package, or the source of one that is no file. */
+  entry: { path: string } | { source: string };
+  /** Other `node_modules` folders for the packages the plugin names. */
+  nodeModules: readonly string[];
+  /** Bytes of the script at most. */
+  maxBytes: number;
+}
+
+/**
+ * What the bundler is told for a plugin.
+ * @param nodeModules default: the host's, for bundled plugins only
+ * @throws {BulkheadError} `bundle_failed` for a folder that cannot be read
+ */
+export async function bundleOrder(source: BundleSource, nodeModules?: readonly string[]): Promise<BundleOrder> {
+  const { manifest, limits } = source;
+  const folder = await realpath(source.folder).catch((cause: unknown) => {
+    throw new BulkheadError("bundle_failed", `Cannot bundle plugin "${manifest.id}": its folder cannot be read.`, {
+      cause,
+    });
+  });
+  return {
+    pluginId: manifest.id,
+    folder,
+    entry: manifest.entry === undefined ? { source: toolSource(manifest) } : { path: manifest.entry },
+    nodeModules: nodeModules ?? (source.origin === "bundled" ? await hostNodeModules() : []),
+    maxBytes: limits.script_bytes,
+  };
+}
+
+/** The entry of a plugin without code. */
+function toolSource(manifest: Manifest): string {
+  const tool = JSON.stringify(manifest);
+  if (manifest.normaliser === undefined) {
+    return `import { cliTool } from "${sdkName}";\nexport default cliTool(${tool});\n`;
+  }
+  const path = JSON.stringify(relativePath(manifest.normaliser));
+  return `import { cliTool } from "${sdkName}";\nimport normaliser from ${path};\n` +
+    `export default cliTool(${tool}, normaliser);\n`;
+}
+
+function relativePath(path: string): string {
+  return path.startsWith("./") ? path : `./${path}`;
+}
+
+/** `node_modules` of the host itself and of whatever it is installed in, nearest first. */
+async function hostNodeModules(): Promise<string[]> {
+  const found: string[] = [];
+  for (let folder = dirname(dirname(sdkFile)); folder !== dirname(folder); folder = dirname(folder)) {
+    const candidate = join(folder, "node_modules");
+    if (await stat(candidate).then((entry) => entry.isDirectory(), () => false)) found.push(await realpath(candidate));
+  }
+  return found;
+}

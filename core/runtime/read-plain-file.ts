@@ -1,0 +1,19 @@
+import { constants, open } from "node:fs/promises";
+
+/**
+ * The bytes of a plain file, never through a symlink at its end, and never waiting for a pipe.
+ * @returns null when it is not there, is no plain file, cannot be read, or has more than `maxBytes`
+ */
+export async function readPlainFile(path: string, maxBytes: number): Promise<Uint8Array | null> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const file = await open(path, flags).catch(() => null);
+  if (file === null) return null;
+  try {
+    const found = await file.stat();
+    return found.isFile() && found.size <= maxBytes ? await file.readFile() : null;
+  } catch {
+    return null;
+  } finally {
+    await file.close();
+  }
+}

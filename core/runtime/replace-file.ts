@@ -1,0 +1,23 @@
+import { open, rename, rm } from "node:fs/promises";
+import { randomId } from "./hash.ts";
+
+/**
+ * Writes a file of its own that only this user may read, in place of one that is there, all of it or nothing. The
+ * folder must exist.
+ */
+export async function replaceFile(file: string, text: string): Promise<void> {
+  const draft = `${file}.${randomId()}.tmp`;
+  try {
+    const opened = await open(draft, "wx", 0o600);
+    try {
+      await opened.writeFile(text);
+      await opened.sync();
+    } finally {
+      await opened.close();
+    }
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true }).catch(() => undefined);
+    throw error;
+  }
+}

@@ -1,0 +1,25 @@
+import type { FailureClass } from "./retry-policy.ts";
+import type { Candidate } from "./session-setup.ts";
+
+/** What is tried after a candidate. */
+export interface NextCandidate {
+  index: number;
+  /** The same adapter through another access mode, or another adapter. */
+  through: "access_mode" | "adapter";
+}
+
+/**
+ * The candidate after this one; null when there is none. Another access mode of the same adapter is of use only where
+ * the one before was limited.
+ */
+export function nextCandidate(
+  candidates: readonly Pick<Candidate, "plugin">[],
+  index: number,
+  failure: FailureClass,
+): NextCandidate | null {
+  const { id } = candidates[index]!.plugin;
+  const after = candidates[index + 1];
+  if (after?.plugin.id === id && failure === "rate_limit") return { index: index + 1, through: "access_mode" };
+  const other = candidates.findIndex(({ plugin }, at) => at > index && plugin.id !== id);
+  return other < 0 ? null : { index: other, through: "adapter" };
+}

@@ -1,0 +1,65 @@
+import type { HostEvent } from "../../plugin-sdk/envelope.ts";
+import type { Redactor } from "../log/redact.ts";
+import type { Entry, MergedLog, Stream } from "./merged-log.ts";
+
+/** What a session's stream is made from. */
+export interface SessionStreamOptions {
+  log: MergedLog;
+  sessionId: string;
+  adapter: Stream["adapter"];
+  redactor: Redactor | null;
+  /** The log could not be written. */
+  onFailure(error: unknown): void;
+}
+
+/** One session's way into the log: nothing secret passes, and nothing follows its last event. */
+export class SessionStream {
+  readonly #options: SessionStreamOptions;
+  readonly #stream: Stream;
+  #ended = false;
+
+  constructor(options: SessionStreamOptions) {
+    this.#options = options;
+    const { sessionId, adapter } = options;
+    this.#stream = { sessionId, adapter, attempt: 1, lastSeq: 0 };
+  }
+
+  /** What follows is of this attempt. */
+  begin(attempt: number, adapter: Stream["adapter"]): void {
+    this.#stream.attempt = attempt;
+    this.#stream.adapter = adapter;
+  }
+
+  /** Adds an event of the host; one that comes after the end is dropped. */
+  host(event: HostEvent): void {
+    // A person's answer to a question of the broker may come when its session is over.
+    if (!this.#ended) this.add([{ source: "host", event: this.redacted(event) }]).catch(() => {});
+  }
+
+  /**
+   * Adds events as they are; resolves when they are durable, and rejects when they cannot be made so. `text` is the JSON
+   * list that all of them were parsed from, where there is one.
+   */
+  async add(entries: readonly Entry[], text?: string): Promise<void> {
+    const { log, redactor } = this.#options;
+    try {
+      // A text may hold more than was parsed from it, such as a key that stands there twice.
+      await log.add(this.#stream, entries, redactor === null ? text : undefined);
+    } catch (error) {
+      this.#options.onFailure(error);
+      throw error;
+    }
+  }
+
+  /** Adds the last events. */
+  async end(entries: readonly Entry[]): Promise<void> {
+    this.#ended = true;
+    await this.add(entries);
+  }
+
+  /** A value without the session's secrets. */
+  redacted<T>(value: T): T {
+    const { redactor } = this.#options;
+    return redactor === null ? value : redactor.value(value);
+  }
+}

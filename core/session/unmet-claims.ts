@@ -1,0 +1,64 @@
+import type { Artifact } from "../../plugin-sdk/result.ts";
+import { realpath } from "../runtime/files.ts";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "../runtime/paths.ts";
+
+/** Claims that are followed through links; an agent that claims more is taken at its word's letter. */
+const followed = 1000;
+
+/**
+ * The paths that an agent says it changed and git does not show, sorted, relative to the working directory where they
+ * lie in it. A claim is met by a change of that path, however it is written, or of what it leads to through links; one of
+ * a folder by any change below.
+ * @param options `artifacts` is null where git cannot tell: then no claim is called false
+ */
+export async function unmetClaims(
+  claimed: readonly string[],
+  { workdir, artifacts }: { workdir: string; artifacts: readonly Artifact[] | null },
+): Promise<string[]> {
+  if (artifacts === null) return [];
+  const shown = shownPaths(artifacts);
+  const unmet = new Set<string>();
+  let left = followed;
+  for (const claim of claimed) {
+    const names = [nameOf(claim, workdir)];
+    if (!names.some((name) => shown.has(name)) && left-- > 0) names.push(...await realNames(claim, workdir));
+    if (!names.some((name) => shown.has(name))) unmet.add(names.at(-1)!);
+  }
+  return [...unmet].sort();
+}
+
+/** Every changed path, the old names of renames, and all folders that lead to them. */
+function shownPaths(artifacts: readonly Artifact[]): Set<string> {
+  const shown = new Set<string>();
+  for (const { path, from } of artifacts) {
+    for (const name of from === undefined ? [path] : [path, from]) {
+      for (let way = name; way !== "." && !shown.has(way); way = dirname(way)) shown.add(way);
+    }
+  }
+  return shown;
+}
+
+/** A path in one way of writing: relative with `/` where it lies in the working directory, else absolute. */
+function nameOf(path: string, workdir: string): string {
+  const absolute = resolve(workdir, path);
+  const below = relative(workdir, absolute);
+  if (below === "") return ".";
+  return below === ".." || below.startsWith(`..${sep}`) || isAbsolute(below) ? absolute : below.split(sep).join("/");
+}
+
+/** What a path leads to now, if it is there; last itself, with links followed only on the way to it. */
+async function realNames(path: string, workdir: string): Promise<string[]> {
+  const absolute = resolve(workdir, path);
+  const target = await realpath(absolute).catch(() => null);
+  const itself = nameOf(await followWay(absolute), workdir);
+  return target === null ? [itself] : [nameOf(target, workdir), itself];
+}
+
+/** A path whose folders are followed through links, as far as they exist. */
+async function followWay(absolute: string): Promise<string> {
+  for (let way = absolute; dirname(way) !== way; way = dirname(way)) {
+    const folder = await realpath(dirname(way)).catch(() => null);
+    if (folder !== null) return join(folder, relative(dirname(way), absolute));
+  }
+  return absolute;
+}

@@ -1,0 +1,68 @@
+import { BulkheadError } from "./errors.ts";
+
+/** UTF-16 units that one event of a stream may have. */
+const maxEvent = 8 * 1024 * 1024;
+
+/**
+ * Reads a stream of server-sent events and gives the `data` of each. Lines end with `\n`, `\r\n` or `\r`; comments,
+ * which servers send to keep a connection open, and all other fields pass unseen.
+ */
+export class SseReader {
+  #rest = "";
+  /** How far the rest is known to have no line end. */
+  #scanned = 0;
+  #begun = false;
+  #data: string[] = [];
+  #length = 0;
+
+  /**
+   * Takes a piece cut anywhere and gives what it completes.
+   * @throws {BulkheadError} `limit_exceeded` for an event longer than any server's
+   */
+  take(piece: string): string[] {
+    this.#rest += piece;
+    if (!this.#begun && this.#rest !== "") {
+      this.#begun = true;
+      if (this.#rest.startsWith("\ufeff")) this.#rest = this.#rest.slice(1);
+    }
+    const events: string[] = [];
+    let from = 0;
+    const lineEnd = /\r\n?|\n/g;
+    lineEnd.lastIndex = this.#scanned;
+    for (let found = lineEnd.exec(this.#rest); found; found = lineEnd.exec(this.#rest)) {
+      // A piece may end between the two characters of one line end.
+      if (found[0] === "\r" && lineEnd.lastIndex === this.#rest.length) break;
+      this.#line(this.#rest.slice(from, found.index), events);
+      from = lineEnd.lastIndex;
+    }
+    this.#rest = this.#rest.slice(from);
+    this.#scanned = this.#rest.endsWith("\r") ? this.#rest.length - 1 : this.#rest.length;
+    if (this.#rest.length + this.#length > maxEvent) {
+      throw new BulkheadError("limit_exceeded", `Cannot read the stream: an event is longer than ${maxEvent}.`);
+    }
+    return events;
+  }
+
+  /** Gives the event that the end of the stream left without its blank line, as some servers do with their last. */
+  end(): string[] {
+    const events: string[] = [];
+    this.#line(this.#rest.replace(/\r$/, ""), events);
+    this.#line("", events);
+    this.#rest = "";
+    this.#scanned = 0;
+    return events;
+  }
+
+  #line(line: string, events: string[]): void {
+    if (line === "") {
+      if (this.#data.length > 0) events.push(this.#data.join("\n"));
+      this.#data = [];
+      this.#length = 0;
+      return;
+    }
+    if (line !== "data" && !line.startsWith("data:")) return;
+    const value = line.slice(5).replace(/^ /, "");
+    this.#data.push(value);
+    this.#length += value.length;
+  }
+}

@@ -1,0 +1,137 @@
+import type { AdapterEvent, RateLimitDetector, UsageEvent } from "bulkhead/plugin-sdk";
+import { failureEvents } from "./failures.ts";
+import { countOf, fieldsOf, parseJson, textOf } from "./fields.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Turns the data of a stream's events into the session's events, and knows how the answer ended. */
+export class MessageStream {
+  readonly #detector: RateLimitDetector;
+  #usage: Fields = {};
+  #model: string | undefined;
+  #stopReason: string | null = null;
+  #done = false;
+  #failure: AdapterEvent[] | null = null;
+
+  constructor(detector: RateLimitDetector) {
+    this.#detector = detector;
+  }
+
+  /** Nothing that follows counts. */
+  get over(): boolean {
+    return this.#done || this.#failure !== null;
+  }
+
+  /** The events of one event's data. */
+  take(data: string): AdapterEvent[] {
+    if (this.over) return [];
+    const value = parseJson(data);
+    if (value === undefined) {
+      this.#failure = failed("malformed_stream", "The API sent something in its stream that is not JSON.");
+      return [{ type: "unparsed", data }];
+    }
+    return this.#event(fieldsOf(value), { value, data });
+  }
+
+  /** Takes what the end of the stream left: a part of an event says that the stream was cut. */
+  takeLast(data: string): AdapterEvent[] {
+    return parseJson(data) === undefined ? [] : this.take(data);
+  }
+
+  /** The last events: usage where it was told, then how it ended. */
+  ending(): AdapterEvent[] {
+    const usage = this.#usageEvent();
+    return [...(usage === null ? [] : [usage]), ...(this.#failure ?? this.#ended(usage))];
+  }
+
+  #event(event: Fields, { value, data }: { value: unknown; data: string }): AdapterEvent[] {
+    switch (event["type"]) {
+      case "message_start": {
+        const message = fieldsOf(event["message"]);
+        this.#model = textOf(message["model"]);
+        this.#usage = fieldsOf(message["usage"]);
+        return [];
+      }
+      case "content_block_start":
+        return shown(fieldsOf(event["content_block"])) ?? [{ type: "unparsed", data: value }];
+      case "content_block_delta":
+        return shown(fieldsOf(event["delta"])) ?? [{ type: "unparsed", data: value }];
+      case "message_delta":
+        this.#stopReason = textOf(fieldsOf(event["delta"])["stop_reason"]) ?? this.#stopReason;
+        // Later counts are of the whole message and replace the earlier ones.
+        this.#usage = { ...this.#usage, ...fieldsOf(event["usage"]) };
+        return [];
+      case "message_stop":
+        this.#done = true;
+        return [];
+      case "content_block_stop":
+      case "ping":
+        return [];
+      case "error":
+        this.#failure = failureEvents({ status: 0, headers: {}, body: data }, this.#detector);
+        return [];
+      default:
+        return [{ type: "unparsed", data: value }];
+    }
+  }
+
+  #ended(usage: UsageEvent | null): AdapterEvent[] {
+    switch (this.#stopReason) {
+      case "refusal":
+        return failed("refused", "The model refused to answer.");
+      case "max_tokens":
+        return failed("output_limit", "The answer stopped at the limit of tokens and is not complete.");
+      case "model_context_window_exceeded":
+        return failed("context_overflow", "The answer filled the model's context and is not complete.");
+    }
+    if (!this.#done) return failed("crash", "The API ended its stream in the middle of the answer.", true);
+    const { tokens_in = null, tokens_out = null } = usage ?? {};
+    const tokens_used = tokens_in === null || tokens_out === null ? null : tokens_in + tokens_out;
+    return [{ type: "completed", success: true, files_changed: [], tokens_used, cost: null }];
+  }
+
+  /** The API counts cached input beside the other; here it is a part of it. */
+  #usageEvent(): UsageEvent | null {
+    const fresh = countOf(this.#usage["input_tokens"]);
+    const tokens_out = countOf(this.#usage["output_tokens"]);
+    if (fresh === null && tokens_out === null) return null;
+    const tokens_cached = countOf(this.#usage["cache_read_input_tokens"]);
+    const written = countOf(this.#usage["cache_creation_input_tokens"]) ?? 0;
+    return {
+      type: "usage",
+      scope: "session",
+      tokens_in: fresh === null ? null : fresh + written + (tokens_cached ?? 0),
+      tokens_out,
+      tokens_cached,
+      // The host knows the price of the access mode's model.
+      cost: null,
+      ...(this.#model === undefined ? {} : { model: this.#model }),
+    };
+  }
+}
+
+/** The events of a block's beginning or of what is added to it; null for a kind that is not known. */
+function shown(part: Fields): AdapterEvent[] | null {
+  switch (part["type"]) {
+    case "text":
+    case "text_delta": {
+      const data = textOf(part["text"]);
+      return data === undefined ? [] : [{ type: "output", stream: "stdout", data }];
+    }
+    case "thinking":
+    case "thinking_delta": {
+      const content = textOf(part["thinking"]);
+      return content === undefined ? [] : [{ type: "thinking", content }];
+    }
+    // Thinking that nobody may read, and proofs of it for the API itself.
+    case "redacted_thinking":
+    case "signature_delta":
+      return [];
+    default:
+      return null;
+  }
+}
+
+function failed(code: string, message: string, recoverable = false): AdapterEvent[] {
+  return [{ type: "error", code, message, recoverable }];
+}

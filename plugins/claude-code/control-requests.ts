@@ -1,0 +1,138 @@
+import type { AdapterEvent, PermissionOption, PermissionRequestEvent, QuestionEvent } from "bulkhead/plugin-sdk";
+import { type Fields, fieldsOf, listOf, textOf } from "./fields.ts";
+import { kindOfTool } from "./tool-names.ts";
+
+/** One thing the program waits for on its standard input. */
+interface OpenRequest {
+  input: unknown;
+  /** What to allow from now on, in the program's own words. */
+  suggestions: unknown;
+  questions: QuestionEvent[];
+  answers: Record<string, string>;
+}
+
+const once: readonly PermissionOption[] = [
+  { id: "allow", label: "Allow", kind: "allow_once" },
+  { id: "deny", label: "Deny", kind: "reject_once" },
+];
+const always: PermissionOption = { id: "allow_always", label: "Allow from now on", kind: "allow_always" };
+const questionTool = "AskUserQuestion";
+
+/** The program's requests on its two-way protocol, and the lines that answer them. */
+export class ControlRequests {
+  readonly #open = new Map<string, OpenRequest>();
+  readonly #refusals: string[] = [];
+
+  /** A request's events; null for one of an unknown kind, which is refused, because the program would wait for ever. */
+  take(message: Fields): AdapterEvent[] | null {
+    const id = textOf(message["request_id"]);
+    const request = fieldsOf(message["request"]);
+    if (id === undefined || !request) return null;
+    const tool = textOf(request["tool_name"]);
+    if (request["subtype"] !== "can_use_tool" || tool === undefined) {
+      this.#refusals.push(refusal(id));
+      return null;
+    }
+    const { input = null, permission_suggestions: suggestions } = request;
+    const questions = tool === questionTool ? questionEvents(id, fieldsOf(input)) : [];
+    this.#open.set(id, { input, suggestions, questions, answers: {} });
+    return questions.length > 0 ? questions : [permissionRequest(id, { tool, request })];
+  }
+
+  /** Lines that refuse what was not understood, given once. */
+  refusals(): string[] {
+    return this.#refusals.splice(0);
+  }
+
+  /** The line that tells what was chosen; null says that nobody answered. */
+  permit(requestId: string, choice: PermissionOption | null): string | null {
+    const open = this.#take(requestId);
+    if (!open) return null;
+    if (choice?.kind !== "allow_once" && choice?.kind !== "allow_always") {
+      const why = choice ? "The user said no." : "Nobody answered.";
+      return answer(requestId, { behavior: "deny", message: why });
+    }
+    const updates = choice.kind === "allow_always" ? { updatedPermissions: open.suggestions } : {};
+    return answer(requestId, { behavior: "allow", updatedInput: open.input, ...updates });
+  }
+
+  /** Keeps the answer to one of the questions, or null for none; gives the line once all of a request are answered. */
+  reply(questionId: string, text: string | null): string | null {
+    const requestId = questionId.slice(0, questionId.lastIndexOf("."));
+    const open = this.#open.get(requestId);
+    const question = open?.questions.find(({ request_id }) => request_id === questionId);
+    if (!open || !question) return null;
+    if (text === null) {
+      this.#open.delete(requestId);
+      return answer(requestId, { behavior: "deny", message: "Nobody answered." });
+    }
+    open.answers[question.question] = text;
+    if (Object.keys(open.answers).length < open.questions.length) return null;
+    this.#open.delete(requestId);
+    return answer(requestId, { behavior: "allow", updatedInput: { ...fieldsOf(open.input), answers: open.answers } });
+  }
+
+  #take(requestId: string): OpenRequest | undefined {
+    const open = this.#open.get(requestId);
+    this.#open.delete(requestId);
+    return open;
+  }
+}
+
+/** The lines that begin a session: the protocol's greeting, and the prompt. */
+export function openingLines(prompt: string): string {
+  const greeting = { type: "control_request", request_id: "initialize", request: { subtype: "initialize", hooks: {} } };
+  const message = { role: "user", content: [{ type: "text", text: prompt }] };
+  return line(greeting) + line({ type: "user", message, parent_tool_use_id: null, session_id: "" });
+}
+
+/** The line that asks the program to stop what it does. */
+export function interruptLine(): string {
+  return line({ type: "control_request", request_id: "interrupt", request: { subtype: "interrupt" } });
+}
+
+function permissionRequest(id: string, about: { tool: string; request: Fields }): PermissionRequestEvent {
+  const { tool, request } = about;
+  const called = textOf(request["display_name"]) ?? tool;
+  const what = textOf(request["title"]) ?? textOf(request["description"]);
+  const call_id = textOf(request["tool_use_id"]);
+  const lasting = listOf(request["permission_suggestions"]).length > 0;
+  return {
+    type: "permission_request",
+    request_id: id,
+    tool,
+    title: (what === undefined ? called : `${called}: ${what}`).slice(0, 1024),
+    kind: kindOfTool(tool),
+    ...(call_id === undefined ? {} : { call_id }),
+    input: request["input"] ?? null,
+    options: lasting ? [...once, always] : [...once],
+  };
+}
+
+function questionEvents(id: string, input: Fields | null): QuestionEvent[] {
+  const asked = new Map<string, string[]>();
+  for (const one of listOf(input?.["questions"])) {
+    const question = textOf(one["question"]);
+    const options = listOf(one["options"]).flatMap((option) => textOf(option["label"])?.slice(0, 1024) ?? []);
+    if (question !== undefined) asked.set(question, options.slice(0, 64));
+  }
+  return [...asked].map(([question, options], index) => ({
+    type: "question",
+    request_id: `${id}.${index}`,
+    question,
+    ...(options.length === 0 ? {} : { options }),
+  }));
+}
+
+function answer(requestId: string, response: Fields): string {
+  return line({ type: "control_response", response: { subtype: "success", request_id: requestId, response } });
+}
+
+function refusal(requestId: string): string {
+  const error = "This client does not know requests of this kind.";
+  return line({ type: "control_response", response: { subtype: "error", request_id: requestId, error } });
+}
+
+function line(message: Fields): string {
+  return `${JSON.stringify(message)}\n`;
+}

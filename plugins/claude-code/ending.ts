@@ -1,0 +1,72 @@
+import type { AdapterEvent, ErrorCode } from "bulkhead/plugin-sdk";
+import { type Fields, numberOf, textOf } from "./fields.ts";
+import { sessionUsage } from "./usage.ts";
+
+/** What the program said before its result. */
+export interface Seen {
+  /** Its own word for the kind of failure, such as `authentication_failed`. */
+  kind: string | null;
+  /** When the plan's limit that was hit ends; milliseconds since 1970. */
+  limitEndsAt: number | null;
+  filesChanged: readonly string[];
+}
+
+/** What the program's own words for a failure come to, as codes of the host or words of this adapter. */
+type FailureCode = ErrorCode | "refused" | "context_overflow" | "max_turns" | "max_budget" | "agent_error";
+
+const retryable: readonly FailureCode[] = ["rate_limit", "unavailable"];
+
+/** The program's result: what it used, and its last word. That it says `success` means nothing beside `is_error`. */
+export function endingEvents(result: Fields, seen: Seen): AdapterEvent[] {
+  const usage = sessionUsage(result);
+  const errors = Array.isArray(result["errors"]) ? result["errors"].map(String).join("\n") : "";
+  const text = textOf(result["result"]) ?? errors;
+  const tokens = usage.tokens_in === null && usage.tokens_out === null
+    ? null
+    : (usage.tokens_in ?? 0) + (usage.tokens_out ?? 0);
+  const refused = result["stop_reason"] === "refusal";
+  if (result["is_error"] !== true && result["subtype"] === "success" && !refused) {
+    const files_changed = [...seen.filesChanged];
+    return [usage, {
+      type: "completed",
+      success: true,
+      output: text,
+      files_changed,
+      tokens_used: tokens,
+      cost: usage.cost,
+    }];
+  }
+  const code = failureCode(result, { seen, text, refused });
+  const message = code === "interrupted"
+    ? "The agent was interrupted."
+    : text === ""
+    ? `The agent failed: ${textOf(result["subtype"]) ?? "it does not say why"}.`
+    : text;
+  const last: AdapterEvent = { type: "error", code, message, recoverable: retryable.includes(code) };
+  const { limitEndsAt } = seen;
+  if (code !== "rate_limit" || limitEndsAt === null) return [usage, last];
+  const wait_ms = Math.max(0, limitEndsAt - Date.now());
+  return [usage, { type: "rate_limit", message, wait_ms, reset_at: new Date(limitEndsAt).toISOString() }, last];
+}
+
+function failureCode(
+  result: Fields,
+  { seen, text, refused }: { seen: Seen; text: string; refused: boolean },
+): FailureCode {
+  const reason = textOf(result["terminal_reason"]) ?? "";
+  const status = numberOf(result["api_error_status"]) ?? 0;
+  const { kind } = seen;
+  if (refused || /violate our Usage Policy/i.test(text)) return "refused";
+  if (reason.startsWith("aborted")) return "interrupted";
+  if (result["subtype"] === "error_max_turns") return "max_turns";
+  if (result["subtype"] === "error_max_budget_usd") return "max_budget";
+  if (/^No conversation found/.test(text)) return "not_found";
+  if (reason === "prompt_too_long" || /^Prompt is too long/i.test(text)) return "context_overflow";
+  if (status === 429 || kind === "rate_limit") return "rate_limit";
+  if (status === 401 || status === 403 || kind === "authentication_failed" || kind === "billing_error") {
+    return "unavailable";
+  }
+  if (kind === "model_not_found" || status === 404) return "invalid_model";
+  if (status >= 500 || kind === "server_error" || kind === "overloaded") return "unavailable";
+  return "agent_error";
+}

@@ -1,0 +1,140 @@
+import {
+  type AccessMode,
+  type AdapterContext,
+  type AdapterEvent,
+  type AgentCapabilities,
+  type AgentConfig,
+  type AuthStatus,
+  BulkheadError,
+  CliAdapter,
+  type CliCommand,
+  collectOutput,
+  type RunningProcess,
+  type SessionRequest,
+} from "bulkhead/plugin-sdk";
+import { binary, type Options, sessionCommand } from "./command.ts";
+import { interruptLine } from "./control-requests.ts";
+import { fieldsOf, textOf } from "./fields.ts";
+import { StreamParser } from "./stream-parser.ts";
+
+/** How long the program may take to end by itself after it was asked to stop; the host gives a second in all. */
+const politeMs = 700;
+
+/** Drives Claude Code without a terminal, over its two-way protocol of JSON lines. */
+export default class ClaudeCode extends CliAdapter {
+  readonly id = "claude-code";
+  readonly name = "Claude Code";
+  readonly version = "1.0.0";
+  readonly capabilities: AgentCapabilities = {
+    code_generation: true,
+    code_review: true,
+    refactoring: true,
+    testing: true,
+    documentation: true,
+    debugging: true,
+    multi_file: true,
+    project_context: true,
+    web_search: true,
+    max_context_tokens: 200_000,
+  };
+  accessModes: AccessMode[] = [];
+  readonly #parser = new StreamParser();
+
+  override initialize(config: AgentConfig): void {
+    void super.initialize(config);
+    this.accessModes = config.access_modes;
+  }
+
+  findBinary(): string {
+    return binary;
+  }
+
+  async getVersion(ctx: AdapterContext): Promise<string | null> {
+    const said = await collectOutput({ binary, args: ["--version"] }, ctx);
+    const version = /\d+\.\d+\.\d+\S*/.exec(said.stdout)?.[0];
+    if (said.exit_code === 0 && version !== undefined) return version;
+    const text = `${said.stdout}\n${said.stderr}`.trim().slice(0, 512);
+    throw new BulkheadError("unsupported", `"${binary} --version" does not say a version: ${text || "nothing"}.`);
+  }
+
+  async checkAuth(ctx: AdapterContext): Promise<AuthStatus> {
+    const said = await collectOutput({ binary, args: ["auth", "status"] }, ctx);
+    const status = readStatus(said.stdout);
+    if (status?.["loggedIn"] === true) {
+      return { authenticated: true, reason: `It is logged in by ${textOf(status["authMethod"]) ?? "some way"}.` };
+    }
+    if (status === null && said.exit_code === 0) return { authenticated: true };
+    const next_step = "Run `claude auth login`, or set ANTHROPIC_API_KEY.";
+    if (status) return { authenticated: false, reason: "Claude Code is not logged in.", next_step };
+    const text = said.stderr.trim().slice(0, 512);
+    return { authenticated: false, reason: `"claude auth status" failed: ${text || "it says nothing"}`, next_step };
+  }
+
+  buildCommand(request: SessionRequest): CliCommand {
+    return sessionCommand(request, optionsOf(this.config, request));
+  }
+
+  parseOutput(line: string): AdapterEvent[] {
+    return this.#parser.parse(line);
+  }
+
+  override get endsWithEvent(): boolean {
+    return true;
+  }
+
+  /** The program knows the names of models, and which of them an account may use. */
+  override validateModel(model: string): string {
+    return model;
+  }
+
+  override async *streamProcess(
+    child: RunningProcess,
+    ctx: AdapterContext,
+  ): AsyncGenerator<AdapterEvent[], void, void> {
+    const { control } = this.#parser;
+    // A program that is gone takes no more answers: how it ends says the rest.
+    const write = (line: string | null): void => void (line === null ? null : child.stdin.write(line).catch(() => {}));
+    for await (const events of super.streamProcess(child, ctx)) {
+      yield events;
+      control.refusals().forEach(write);
+      for (const event of events) {
+        if (event.type === "permission_request") {
+          const { request_id } = event;
+          ctx.permission(request_id).then((choice) => write(control.permit(request_id, choice)), () => {});
+        } else if (event.type === "question") {
+          const { request_id } = event;
+          ctx.answer(request_id).then((text) => write(control.reply(request_id, text)), () => {});
+        } else if (event.type === "completed" || event.type === "error") {
+          // It waits for another prompt until its input ends.
+          void child.stdin.close().catch(() => {});
+        }
+      }
+    }
+  }
+
+  /** Asks it to stop, which lets it end its tools and say what it used, and kills it when that takes too long. */
+  override async stopProcess(child: RunningProcess): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, politeMs));
+    const polite = child.stdin.write(interruptLine()).then(() => child.exit);
+    await Promise.race([polite.catch(() => {}), late]);
+    clearTimeout(timer);
+    await child.kill();
+  }
+}
+
+function optionsOf({ custom = {} }: AgentConfig, { params = {} }: SessionRequest): Options {
+  const { setting_sources, max_retries } = { ...custom, ...params };
+  return {
+    setting_sources: typeof setting_sources === "string" ? setting_sources : "user,project,local",
+    max_retries: typeof max_retries === "number" ? max_retries : 2,
+  };
+}
+
+function readStatus(text: string): ReturnType<typeof fieldsOf> {
+  try {
+    return fieldsOf(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}

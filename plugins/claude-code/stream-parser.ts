@@ -1,0 +1,178 @@
+import type { AdapterEvent } from "bulkhead/plugin-sdk";
+import { ControlRequests } from "./control-requests.ts";
+import { endingEvents } from "./ending.ts";
+import { type Fields, fieldsOf, listOf, numberOf, textOf } from "./fields.ts";
+import { plainContent, SpokenText } from "./spoken-text.ts";
+import { systemEvents } from "./system-events.ts";
+import { ToolEvents } from "./tool-events.ts";
+import { turnUsage } from "./usage.ts";
+
+/**
+ * Turns the lines of `--output-format stream-json` into events, with what it must remember of a session between them.
+ * A message of a kind that it does not know becomes `unparsed`, and so does JSON that cannot be read.
+ */
+export class StreamParser {
+  readonly control: ControlRequests = new ControlRequests();
+  readonly #spoken = new SpokenText();
+  readonly #tools = new ToolEvents();
+  #known = "";
+  #failure: string | null = null;
+  #limitEndsAt: number | null = null;
+  #model: string | undefined;
+  #started: Fields = {};
+
+  /** The events of one line. */
+  parse(line: string): AdapterEvent[] {
+    if (line.trim() === "") return [];
+    if (!line.trimStart().startsWith("{")) return [{ type: "output", stream: "stdout", data: `${line}\n` }];
+    const message = readObject(line);
+    return message === null ? [{ type: "unparsed", data: line }] : this.#message(message) ?? unknown(message);
+  }
+
+  /** The events of one message; null for one of an unknown kind. */
+  #message(message: Fields): AdapterEvent[] | null {
+    switch (message["type"]) {
+      case "stream_event":
+        // Pieces of a helper agent's message are not told apart from ours by their place; its whole blocks are.
+        return isOurs(message) ? this.#piece(fieldsOf(message["event"]) ?? {}) : [];
+      case "assistant":
+        return this.#assistant(message);
+      case "user":
+        return this.#user(message);
+      case "system":
+        return message["subtype"] === "init" ? this.#init(message) : systemEvents(message);
+      case "result":
+        return endingEvents(message, {
+          kind: this.#failure,
+          limitEndsAt: this.#limitEndsAt,
+          filesChanged: this.#tools.filesChanged,
+        });
+      case "rate_limit_event":
+        return this.#limit(fieldsOf(message["rate_limit_info"]) ?? {});
+      case "control_request":
+        return this.control.take(message);
+      case "control_response":
+        return fieldsOf(message["response"])?.["subtype"] === "success" ? [] : null;
+      case "control_cancel_request":
+        return [{ type: "progress", message: "The agent has withdrawn a request." }];
+      case "tool_progress":
+        return [{ type: "progress", message: `${textOf(message["tool_name"]) ?? "A tool"} is at work.` }];
+      case "keep_alive":
+        return [];
+      default:
+        return null;
+    }
+  }
+
+  #init(message: Fields): AdapterEvent[] {
+    this.#tools.cwd = textOf(message["cwd"]) ?? "";
+    const [id, version, model] = ["session_id", "claude_code_version", "model"].map((key) => textOf(message[key]));
+    const tools = Array.isArray(message["tools"]) ? message["tools"].map(String) : undefined;
+    const info: AdapterEvent = {
+      type: "agent_info",
+      ...(id === undefined ? {} : { agent_session_id: id }),
+      ...(version === undefined ? {} : { agent_version: version }),
+      ...(model === undefined ? {} : { model }),
+      ...(tools === undefined ? {} : { tools }),
+    };
+    // It says so again before each turn.
+    const known = JSON.stringify(info);
+    if (known === this.#known) return [];
+    this.#known = known;
+    return [info];
+  }
+
+  #piece(event: Fields): AdapterEvent[] | null {
+    switch (event["type"]) {
+      case "message_start": {
+        const begun = fieldsOf(event["message"]) ?? {};
+        this.#spoken.begin(begun["id"]);
+        this.#model = textOf(begun["model"]);
+        this.#started = fieldsOf(begun["usage"]) ?? {};
+        return [];
+      }
+      case "content_block_start":
+        this.#spoken.beginBlock(event["index"], fieldsOf(event["content_block"]));
+        return [];
+      case "content_block_delta": {
+        const delta = fieldsOf(event["delta"]) ?? {};
+        // A tool's input, a signature and citations come again in the whole block.
+        return this.#spoken.piece(event["index"], delta) ?? [];
+      }
+      case "message_delta": {
+        const usage = fieldsOf(event["usage"]);
+        return usage ? [turnUsage(this.#started, usage, this.#model)] : [];
+      }
+      case "content_block_stop":
+      case "message_stop":
+      case "ping":
+        return [];
+      default:
+        return null;
+    }
+  }
+
+  #assistant(message: Fields): AdapterEvent[] | null {
+    const said = fieldsOf(message["message"]);
+    if (!said) return null;
+    this.#failure = textOf(message["error"]) ?? null;
+    // What the program says in the model's place about a failure stands in its result again.
+    const failed = message["is_api_error_message"] === true || said["model"] === "<synthetic>";
+    return listOf(said["content"]).flatMap((block): AdapterEvent[] => {
+      if (failed && block["type"] === "text") return [{ type: "progress", message: textOf(block["text"]) ?? "" }];
+      const spoken = isOurs(message) ? this.#spoken.whole(said["id"], block) : helperWords(block);
+      return spoken ?? this.#tools.call(block, message["timestamp"]) ?? this.#tools.result(block, message) ??
+        unknown(block);
+    });
+  }
+
+  #user(message: Fields): AdapterEvent[] | null {
+    const said = fieldsOf(message["message"]);
+    if (!said) return null;
+    const content = typeof said["content"] === "string" ? [{ type: "text", text: said["content"] }] : said["content"];
+    return listOf(content).flatMap((block): AdapterEvent[] => {
+      // What the program says in the user's place; the prompt of a helper agent stands in the call that began it.
+      if (block["type"] === "text") {
+        return isOurs(message) ? [{ type: "progress", message: String(plainContent([block])) }] : [];
+      }
+      return this.#tools.result(block, message) ?? unknown(block);
+    });
+  }
+
+  #limit(info: Fields): AdapterEvent[] {
+    const name = textOf(info["rateLimitType"])?.replaceAll("_", " ") ?? "plan";
+    const endsAt = numberOf(info["resetsAt"]);
+    if (info["status"] === "rejected") {
+      this.#limitEndsAt = endsAt === null ? null : endsAt * 1000;
+      return [{ type: "progress", message: `The ${name} limit is reached.` }];
+    }
+    const used = numberOf(info["utilization"]);
+    if (info["status"] !== "allowed_warning" || used === null) return [];
+    return [{ type: "progress", message: `${Math.round(used * 100)} % of the ${name} limit are used.` }];
+  }
+}
+
+/** False for a message of a helper agent, which a tool call of ours began. */
+function isOurs(message: Fields): boolean {
+  return textOf(message["parent_tool_use_id"]) === undefined;
+}
+
+/** What a helper agent says is no part of the answer. */
+function helperWords(block: Fields): AdapterEvent[] | null {
+  const type = block["type"];
+  if (type !== "text" && type !== "thinking") return type === "redacted_thinking" ? [] : null;
+  const text = textOf(block[type]);
+  return text === undefined ? [] : [{ type: "progress", message: text }];
+}
+
+function unknown(data: Fields): AdapterEvent[] {
+  return [{ type: "unparsed", data }];
+}
+
+function readObject(line: string): Fields | null {
+  try {
+    return fieldsOf(JSON.parse(line));
+  } catch {
+    return null;
+  }
+}

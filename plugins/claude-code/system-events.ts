@@ -1,0 +1,48 @@
+import type { AdapterEvent } from "bulkhead/plugin-sdk";
+import { type Fields, numberOf, textOf } from "./fields.ts";
+
+/** The events of a `system` message; null for one of an unknown kind. */
+export function systemEvents(message: Fields): AdapterEvent[] | null {
+  switch (message["subtype"]) {
+    case "status":
+      return progress(textOf(message["status"]));
+    case "thinking_tokens":
+      // The one sign of life of a model that thinks and does not show it.
+      return progress(`thinking, about ${numberOf(message["estimated_tokens"]) ?? "some"} tokens`);
+    case "api_retry":
+      return [retryEvent(message)];
+    case "permission_denied":
+      return progress(textOf(message["message"]) ?? "A tool was denied by the agent's own settings.");
+    case "informational":
+      return progress(textOf(message["content"]));
+    case "model_refusal_no_fallback":
+      return progress("The model refused.");
+    case "compact_boundary":
+      return progress("The conversation was shortened.");
+    case "hook_started":
+    case "hook_progress":
+    case "hook_response":
+      return progress(`hook ${textOf(message["hook_name"]) ?? ""}`.trim());
+    case "task_started":
+    case "task_progress":
+    case "task_notification":
+    case "task_updated":
+      return progress(textOf(message["summary"]) ?? textOf(message["description"]) ?? "A task goes on.");
+    default:
+      return null;
+  }
+}
+
+function progress(message: string | undefined): AdapterEvent[] {
+  return message === undefined ? [] : [{ type: "progress", message }];
+}
+
+function retryEvent(message: Fields): AdapterEvent {
+  const [attempt, most, wait, status] = ["attempt", "max_retries", "retry_delay_ms", "error_status"].map((key) =>
+    numberOf(message[key])
+  );
+  const what = `${textOf(message["error"]) ?? "error"}${status === null ? "" : ` (${status})`}`;
+  const said = `${what}: the agent tries again, ${attempt ?? "?"} of ${most ?? "?"}`;
+  if (message["error"] === "rate_limit") return { type: "rate_limit", message: said, wait_ms: wait ?? null };
+  return { type: "progress", message: said };
+}

@@ -1,0 +1,51 @@
+import type { UsageEvent } from "bulkhead/plugin-sdk";
+import { type Fields, fieldsOf, numberOf, textOf } from "./fields.ts";
+
+/** What one answer of the model took. Input counts what was read from and written to the cache as well. */
+export function turnUsage(started: Fields, ended: Fields, model: string | undefined): UsageEvent {
+  const usage = { ...started, ...ended };
+  return {
+    type: "usage",
+    scope: "turn",
+    tokens_in: sum([usage["input_tokens"], usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"]]),
+    tokens_out: numberOf(usage["output_tokens"]),
+    tokens_cached: numberOf(usage["cache_read_input_tokens"]),
+    cost: null,
+    ...(model === undefined ? {} : { model }),
+  };
+}
+
+/**
+ * What the session took, over all models it used. A continued session's totals count the earlier ones as well, so
+ * what was added since counts where the program tells it.
+ */
+export function sessionUsage(result: Fields): UsageEvent {
+  const added = fieldsOf(result["model_usage_since_last_result"]) ?? fieldsOf(result["modelUsage"]) ?? {};
+  const models = Object.entries(added).flatMap(([name, usage]) => {
+    const fields = fieldsOf(usage);
+    return fields ? [{ name, fields }] : [];
+  });
+  const all = (...keys: string[]) => sum(models.flatMap(({ fields }) => keys.map((key) => fields[key])));
+  const model = models.length === 1 ? textOf(models[0]?.name) : undefined;
+  return {
+    type: "usage",
+    scope: "session",
+    tokens_in: all("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"),
+    tokens_out: all("outputTokens"),
+    tokens_cached: all("cacheReadInputTokens"),
+    cost: money(models.length === 0 ? numberOf(result["total_cost_usd"]) : all("costUSD")),
+    currency: "USD",
+    ...(model === undefined ? {} : { model }),
+  };
+}
+
+/** To a thousandth of a millionth: sums of the program's own show how floating point adds. */
+function money(amount: number | null): number | null {
+  return amount === null ? null : Math.round(amount * 1e9) / 1e9;
+}
+
+/** The sum of what is known; null when nothing is. */
+function sum(values: readonly unknown[]): number | null {
+  const known = values.map(numberOf).filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);
+}

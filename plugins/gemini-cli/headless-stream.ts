@@ -1,0 +1,162 @@
+import type { AdapterEvent } from "bulkhead/plugin-sdk";
+import { failureOf } from "./failures.ts";
+import { countOf, type Fields, fieldsOf, textOf } from "./fields.ts";
+import { effectsOf, kindOf } from "./tools.ts";
+
+interface OpenCall {
+  tool: string;
+  parameters: Fields;
+}
+
+/** Turns the lines of `--output-format stream-json` into events, one session long. */
+export class HeadlessStream {
+  readonly #openCalls = new Map<string, OpenCall>();
+  readonly #changed = new Set<string>();
+  #model: string | undefined;
+  /** What the agent has said since its last tool call. */
+  #text = "";
+  #openLine = false;
+  #failure: string | null = null;
+
+  /** The events of one line; a line that is not JSON is what some program printed. */
+  read(line: string): AdapterEvent[] {
+    if (line.trim() === "") return [];
+    let data: unknown;
+    try {
+      data = JSON.parse(line);
+    } catch {
+      // A cut line of the protocol is no text of the agent's.
+      if (line.startsWith("{")) return [{ type: "unparsed", data: line }];
+      return [{ type: "output", stream: "stdout", data: `${line}\n` }];
+    }
+    const fields = fieldsOf(data);
+    return (fields && this.#event(fields)) ?? [{ type: "unparsed", data }];
+  }
+
+  /** What is left to say when the program has ended: an error that no result followed. */
+  end(): AdapterEvent[] {
+    const message = this.#failure;
+    this.#failure = null;
+    return message === null ? [] : [failureOf(message)];
+  }
+
+  /** Null for what it does not know. */
+  #event(line: Fields): AdapterEvent[] | null {
+    switch (line["type"]) {
+      case "init":
+        return this.#init(line);
+      case "message":
+        return this.#message(line);
+      case "tool_use":
+        return this.#toolUse(line);
+      case "tool_result":
+        return this.#toolResult(line);
+      case "error":
+        return this.#error(line);
+      case "result":
+        return this.#result(line);
+      default:
+        return null;
+    }
+  }
+
+  #init(line: Fields): AdapterEvent[] | null {
+    const id = textOf(line, "session_id");
+    const model = textOf(line, "model");
+    if (id === null) return null;
+    this.#model = model ?? undefined;
+    return [{ type: "agent_info", agent_session_id: id, ...(model === null ? {} : { model }) }];
+  }
+
+  #message(line: Fields): AdapterEvent[] | null {
+    const content = textOf(line, "content");
+    // The prompt, said again.
+    if (line["role"] === "user" && content !== null) return [];
+    if (line["role"] !== "assistant" || content === null) return null;
+    const whole = line["delta"] !== true;
+    const fresh = whole && content.startsWith(this.#text) ? content.slice(this.#text.length) : content;
+    if (fresh === "") return [];
+    const gap = this.#text === "" && this.#openLine ? "\n" : "";
+    this.#text += fresh;
+    this.#openLine = !fresh.endsWith("\n");
+    return [{ type: "output", stream: "stdout", data: gap + fresh }];
+  }
+
+  #toolUse(line: Fields): AdapterEvent[] | null {
+    const [id, tool] = [textOf(line, "tool_id"), textOf(line, "tool_name")];
+    if (id === null || tool === null) return null;
+    const parameters = fieldsOf(line["parameters"]) ?? {};
+    this.#openCalls.set(id, { tool, parameters });
+    this.#text = "";
+    return [{ type: "tool_call", call_id: id, tool, kind: kindOf(tool), input: line["parameters"] ?? null }];
+  }
+
+  #toolResult(line: Fields): AdapterEvent[] | null {
+    const id = textOf(line, "tool_id");
+    const call = id === null ? undefined : this.#openCalls.get(id);
+    if (id === null || !call) return null;
+    this.#openCalls.delete(id);
+    this.#text = "";
+    const success = line["status"] === "success";
+    const error = fieldsOf(line["error"]);
+    const output = line["output"] ?? (error && textOf(error, "message"));
+    const effects = success ? effectsOf(call.tool, call.parameters) : [];
+    for (const effect of effects) if (effect.type === "file_change") this.#changed.add(effect.path);
+    return [{ type: "tool_result", call_id: id, tool: call.tool, output, success, duration_ms: null }, ...effects];
+  }
+
+  /** An error is held back, because the result that follows may say more, or that all went well. */
+  #error(line: Fields): AdapterEvent[] | null {
+    const message = textOf(line, "message");
+    if (message === null) return null;
+    if (line["severity"] !== "error") return [{ type: "progress", message }];
+    return this.#held(message);
+  }
+
+  #result(line: Fields): AdapterEvent[] | null {
+    const stats = fieldsOf(line["stats"]) ?? {};
+    if (line["status"] === "success") {
+      return [...this.#held(null), ...this.#usage(stats), {
+        type: "completed",
+        success: true,
+        ...(this.#text === "" ? {} : { output: this.#text }),
+        files_changed: [...this.#changed],
+        tokens_used: null,
+        cost: null,
+      }];
+    }
+    if (line["status"] !== "error") return null;
+    const error = fieldsOf(line["error"]);
+    const said = error && textOf(error, "message");
+    const message = said ?? this.#failure ?? "Gemini CLI says that the session failed.";
+    if (said === null || said === this.#failure) this.#failure = null;
+    // Counts of a failed session are zero where it was cut off: then nobody knows.
+    const known = (countOf(stats, "total_tokens") ?? 0) > 0;
+    return [...this.#held(null), ...(known ? this.#usage(stats) : []), failureOf(message)];
+  }
+
+  /** Holds an error back, and gives the one before as something that passed. */
+  #held(message: string | null): AdapterEvent[] {
+    const before = this.#failure;
+    this.#failure = message;
+    return before === null || before === message ? [] : [{ type: "progress", message: before }];
+  }
+
+  #usage(stats: Fields): AdapterEvent[] {
+    const input = countOf(stats, "input_tokens");
+    const output = countOf(stats, "output_tokens");
+    const total = countOf(stats, "total_tokens");
+    if (input === null && output === null) return [];
+    // Thoughts are paid as output and stand in the total alone.
+    const paid = input !== null && output !== null && total !== null ? Math.max(output, total - input) : output;
+    return [{
+      type: "usage",
+      scope: "session",
+      tokens_in: input,
+      tokens_out: paid,
+      tokens_cached: countOf(stats, "cached"),
+      cost: null,
+      ...(this.#model === undefined ? {} : { model: this.#model }),
+    }];
+  }
+}

@@ -1,0 +1,57 @@
+import type { AccessMode, AgentConfig } from "bulkhead/plugin-sdk";
+import { textOf } from "./fields.ts";
+
+/** The server that answers, and what is known of it. */
+export interface Access {
+  type: "api" | "local";
+  /** Base URL without a slash at its end. */
+  endpoint: string;
+  model: string;
+  /** Name of the secret that goes into the authorization header. */
+  secret: string | null;
+  maxTokens: number | null;
+  /** Of 1,000 tokens; null where nobody told. What runs locally is free. */
+  prices: { input: number; output: number; currency: string | null } | null;
+}
+
+type ServerMode = Exclude<AccessMode, { type: "subscription" }>;
+
+/** The server to ask: the first access mode that the operator's options leave, with what they say in its place. */
+export function chooseAccess({ access_modes, custom = {} }: AgentConfig): Access | null {
+  const wanted = textOf(custom["mode"]) ?? "auto";
+  const mode = access_modes.find((one): one is ServerMode =>
+    one.enabled && one.type !== "subscription" && (wanted === "auto" || one.type === wanted)
+  );
+  if (!mode) return null;
+  const maxTokens = numberOf(custom["max_tokens"]);
+  if (mode.type === "local") {
+    return {
+      type: "local",
+      endpoint: baseUrl(textOf(custom["local_endpoint"]) ?? mode.endpoint),
+      model: textOf(custom["local_model"]) ?? mode.model,
+      secret: null,
+      maxTokens,
+      prices: { input: 0, output: 0, currency: null },
+    };
+  }
+  const input = numberOf(custom["input_per_1k_tokens"]);
+  const output = numberOf(custom["output_per_1k_tokens"]);
+  return {
+    type: "api",
+    endpoint: baseUrl(mode.endpoint ?? ""),
+    model: textOf(custom["model"]) ?? mode.model,
+    secret: mode.api_key_env_var ?? null,
+    maxTokens,
+    prices: input === null || output === null
+      ? null
+      : { input, output, currency: textOf(custom["currency"]) ?? mode.pricing.currency },
+  };
+}
+
+function numberOf(value: unknown): number | null {
+  return typeof value === "number" ? value : null;
+}
+
+function baseUrl(endpoint: string): string {
+  return endpoint.replace(/\/+$/, "");
+}

@@ -1,0 +1,57 @@
+import {
+  type AdapterContext,
+  BulkheadError,
+  errorDataOf,
+  type FetchResponse,
+  type SessionRequest,
+} from "bulkhead/plugin-sdk";
+import type { Access } from "./access.ts";
+
+/**
+ * Sends the conversation of a request, which is one message and at most one of the system.
+ * @throws {BulkheadError} `unavailable` where nothing answers, `permission_denied`, `env_missing`
+ */
+export function askForAnswer(ctx: AdapterContext, access: Access, request: SessionRequest): Promise<FetchResponse> {
+  const { prompt, system_prompt } = request;
+  const system = system_prompt === undefined ? [] : [{ role: "system", content: system_prompt }];
+  const limits = [access.maxTokens, request.budget?.tokens].filter((one) => typeof one === "number");
+  // The API has renamed its limit; the servers that people run know the older name.
+  const limit = access.type === "api" ? "max_completion_tokens" : "max_tokens";
+  return send(ctx, access, {
+    path: "/chat/completions",
+    body: JSON.stringify({
+      model: request.model ?? access.model,
+      messages: [...system, { role: "user", content: prompt }],
+      stream: true,
+      stream_options: { include_usage: true },
+      ...(limits.length === 0 ? {} : { [limit]: Math.min(...limits) }),
+    }),
+  });
+}
+
+/**
+ * Asks for the list of models, which costs nothing.
+ * @throws {BulkheadError} as {@link askForAnswer}
+ */
+export function askForModels(ctx: AdapterContext, access: Access): Promise<FetchResponse> {
+  return send(ctx, access, { path: "/models" });
+}
+
+async function send(
+  ctx: AdapterContext,
+  { endpoint, secret }: Access,
+  { path, body }: { path: string; body?: string },
+): Promise<FetchResponse> {
+  const key: Record<string, string> = secret === null
+    ? {}
+    : { authorization: `Bearer ${await ctx.secrets.use(secret)}` };
+  const posted = { method: "POST", headers: { "content-type": "application/json", ...key } };
+  try {
+    return await ctx.fetch(`${endpoint}${path}`, body === undefined ? { headers: key } : { ...posted, body });
+  } catch (error) {
+    if (ctx.signal.aborted || errorDataOf(error)?.code !== "network_error") throw error;
+    throw new BulkheadError("unavailable", errorDataOf(error)?.message ?? "The server cannot be reached.", {
+      cause: error,
+    });
+  }
+}

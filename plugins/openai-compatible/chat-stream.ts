@@ -1,0 +1,130 @@
+import type { AdapterEvent, RateLimitDetector, UsageEvent } from "bulkhead/plugin-sdk";
+import type { Access } from "./access.ts";
+import { failureEvents } from "./failures.ts";
+import { countOf, fieldsOf, parseJson, textOf } from "./fields.ts";
+
+/** What a stream is read with. */
+export interface ChatStreamOptions {
+  prices: Access["prices"];
+  detector: RateLimitDetector;
+}
+
+/** Turns the data of a stream's events into the session's events, and knows how the answer ended. */
+export class ChatStream {
+  readonly #options: ChatStreamOptions;
+  #usage: UsageEvent | null = null;
+  #model: string | undefined;
+  #finish: string | null = null;
+  #refused = false;
+  #done = false;
+  #failure: AdapterEvent[] | null = null;
+
+  constructor(options: ChatStreamOptions) {
+    this.#options = options;
+  }
+
+  /** Nothing that follows counts. */
+  get over(): boolean {
+    return this.#done || this.#failure !== null;
+  }
+
+  /** The events of one event's data. */
+  take(data: string): AdapterEvent[] {
+    if (this.over) return [];
+    if (data.trim() === "[DONE]") {
+      this.#done = true;
+      return [];
+    }
+    const value = parseJson(data);
+    if (value === undefined) {
+      this.#fail("malformed_stream", "The server sent something in its stream that is not JSON.");
+      return [{ type: "unparsed", data }];
+    }
+    return this.#chunk(value, data);
+  }
+
+  /** Takes what the end of the stream left: a part of a chunk says that the stream was cut. */
+  takeLast(data: string): AdapterEvent[] {
+    return data.trim() === "[DONE]" || parseJson(data) !== undefined ? this.take(data) : [];
+  }
+
+  /** The last events: usage where it was told, then how it ended. */
+  ending(): AdapterEvent[] {
+    const usage = this.#usage === null ? [] : [this.#usage];
+    return [...usage, ...(this.#failure ?? this.#ended())];
+  }
+
+  #ended(): AdapterEvent[] {
+    if (this.#refused || this.#finish === "content_filter") {
+      return failed("refused", "The model refused to answer, or its answer was filtered.");
+    }
+    if (this.#finish === "length") {
+      return failed("output_limit", "The answer stopped at the limit of tokens and is not complete.");
+    }
+    if (!this.#done && this.#finish === null) {
+      return failed("crash", "The server ended its stream in the middle of the answer.", true);
+    }
+    const { tokens_in = null, tokens_out = null, cost = null } = this.#usage ?? {};
+    const tokens_used = tokens_in === null || tokens_out === null ? null : tokens_in + tokens_out;
+    return [{ type: "completed", success: true, files_changed: [], tokens_used, cost }];
+  }
+
+  #fail(code: string, message: string): void {
+    this.#failure = failed(code, message);
+  }
+
+  #chunk(value: unknown, data: string): AdapterEvent[] {
+    const chunk = fieldsOf(value);
+    if (chunk["error"] || chunk["object"] === "error") {
+      this.#failure = failureEvents({ status: 0, headers: {}, body: data }, this.#options.detector);
+      return [];
+    }
+    this.#model = textOf(chunk["model"]) ?? this.#model;
+    const hasUsage = Object.keys(fieldsOf(chunk["usage"])).length > 0;
+    if (hasUsage) this.#usage = this.#usageOf(fieldsOf(chunk["usage"]));
+    const choices = chunk["choices"];
+    if (!Array.isArray(choices)) return hasUsage ? [] : [{ type: "unparsed", data: value }];
+    return choices.flatMap((choice) => this.#choice(fieldsOf(choice), value));
+  }
+
+  /** A server that does not stream gives the whole `message` where others give a `delta`. */
+  #choice(choice: Readonly<Record<string, unknown>>, chunk: unknown): AdapterEvent[] {
+    const delta = fieldsOf(choice["delta"] ?? choice["message"]);
+    const events: AdapterEvent[] = [];
+    // Some servers fill both names with the same text.
+    const thought = textOf(delta["reasoning_content"]) ?? textOf(delta["reasoning"]);
+    if (thought !== undefined) events.push({ type: "thinking", content: thought });
+    const refusal = textOf(delta["refusal"]);
+    if (refusal !== undefined) this.#refused = true;
+    for (const text of [textOf(delta["content"]), refusal]) {
+      if (text !== undefined) events.push({ type: "output", stream: "stdout", data: text });
+    }
+    // No tool is offered, so a call of one is nothing that could be answered.
+    if (Array.isArray(delta["tool_calls"]) && delta["tool_calls"].length > 0) {
+      events.push({ type: "unparsed", data: chunk });
+    }
+    this.#finish = textOf(choice["finish_reason"]) ?? this.#finish;
+    return events;
+  }
+
+  #usageOf(usage: Readonly<Record<string, unknown>>): UsageEvent {
+    const { prices } = this.#options;
+    const tokens_in = countOf(usage["prompt_tokens"]);
+    const tokens_out = countOf(usage["completion_tokens"]);
+    const known = prices !== null && tokens_in !== null && tokens_out !== null;
+    return {
+      type: "usage",
+      scope: "session",
+      tokens_in,
+      tokens_out,
+      tokens_cached: countOf(fieldsOf(usage["prompt_tokens_details"])["cached_tokens"]),
+      cost: known ? (tokens_in * prices.input + tokens_out * prices.output) / 1000 : null,
+      ...(known && prices.currency !== null ? { currency: prices.currency } : {}),
+      ...(this.#model === undefined ? {} : { model: this.#model }),
+    };
+  }
+}
+
+function failed(code: string, message: string, recoverable = false): AdapterEvent[] {
+  return [{ type: "error", code, message, recoverable }];
+}

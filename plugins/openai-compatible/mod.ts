@@ -1,0 +1,96 @@
+import {
+  type AccessMode,
+  type AdapterContext,
+  type AdapterEvent,
+  type AdapterEvents,
+  AgentAdapter,
+  type AgentCapabilities,
+  type AgentConfig,
+  type AvailabilityReport,
+  BulkheadError,
+  errorDataOf,
+  type FetchResponse,
+  type SessionRequest,
+  SseReader,
+} from "bulkhead/plugin-sdk";
+import { chooseAccess } from "./access.ts";
+import { askForAnswer } from "./ask.ts";
+import { ChatStream } from "./chat-stream.ts";
+import { failureEvents } from "./failures.ts";
+import { probeServer } from "./probe.ts";
+
+const noMode = "Cannot ask a model: no access mode that fits the option mode is enabled.";
+
+/** Asks one model one question and streams its answer. */
+export default class OpenAiCompatible extends AgentAdapter {
+  readonly id = "openai-compatible";
+  readonly name = "OpenAI-compatible";
+  readonly version = "1.0.0";
+  readonly capabilities: AgentCapabilities = {
+    code_generation: true,
+    code_review: true,
+    refactoring: true,
+    testing: true,
+    documentation: true,
+    debugging: true,
+  };
+  accessModes: AccessMode[] = [];
+  #config: AgentConfig = { working_directory: "", access_modes: [] };
+
+  override initialize(config: AgentConfig): void {
+    this.#config = config;
+    this.accessModes = config.access_modes;
+  }
+
+  override async isAvailable(ctx: AdapterContext): Promise<AvailabilityReport> {
+    const access = chooseAccess(this.#config);
+    return access === null ? { availability: "disabled", reason: noMode } : await probeServer(ctx, access);
+  }
+
+  /** Any name: which models there are only the server knows, and it says so when it is asked for another one. */
+  override validateModel(model: string): string {
+    return model;
+  }
+
+  override async *runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents {
+    const access = chooseAccess(this.#config);
+    if (access === null) throw new BulkheadError("unavailable", noMode);
+    const model = request.model === undefined ? access.model : this.validateModel(request.model);
+    const detector = this.getRateLimitDetector();
+    const response = await askForAnswer(ctx, access, { ...request, model });
+    yield { type: "agent_info", model };
+    if (!response.ok) {
+      const failure = { status: response.status, headers: response.headers, body: await response.text() };
+      yield failureEvents(failure, detector);
+      return;
+    }
+    // The operator's prices are of the operator's model.
+    const prices = access.type === "local" || model === access.model ? access.prices : null;
+    yield* readAnswer(ctx, response, new ChatStream({ prices, detector }));
+  }
+}
+
+async function* readAnswer(ctx: AdapterContext, response: FetchResponse, chat: ChatStream): AdapterEvents {
+  const whole = response.headers["content-type"]?.startsWith("application/json") === true;
+  try {
+    if (whole) yield chat.take(await response.text());
+    else yield* readStream(response, chat);
+  } catch (error) {
+    const data = errorDataOf(error);
+    if (ctx.signal.aborted || data?.code !== "network_error") throw error;
+    yield { type: "error", code: "crash", message: `The answer was cut off: ${data.message}`, recoverable: true };
+    return;
+  }
+  yield chat.ending();
+}
+
+async function* readStream(response: FetchResponse, chat: ChatStream): AdapterEvents {
+  const reader = new SseReader();
+  for await (const piece of response.body) {
+    const events: AdapterEvent[] = reader.take(piece).flatMap((data) => chat.take(data));
+    if (events.length > 0) yield events;
+    // Some servers keep the connection open after their last word.
+    if (chat.over) return;
+  }
+  yield reader.end().flatMap((data) => chat.takeLast(data));
+}

@@ -1,0 +1,78 @@
+import { runAdapter } from "bulkhead/plugin-sdk/testing";
+import { expect, test } from "vitest";
+import { ControlRequests } from "../../plugins/claude-code/control-requests.ts";
+import ClaudeCode from "../../plugins/claude-code/mod.ts";
+import { toolsOption } from "../../plugins/claude-code/tool-names.ts";
+
+const allowAlways = { id: "allow_always", label: "", kind: "allow_always" } as const;
+
+function asks(tool_name: string, more: object = {}) {
+  return { type: "control_request", request_id: "q", request: { subtype: "can_use_tool", tool_name, ...more } };
+}
+
+test("claude-code offers a lasting answer only where the agent suggests one, and gives the suggestion back", () => {
+  const control = new ControlRequests();
+  const permission_suggestions = [{ type: "setMode", mode: "acceptEdits" }];
+  const [plain] = control.take(asks("Bash", { input: { command: "ls" } })) ?? [];
+  expect(plain).toMatchObject({ options: [{ kind: "allow_once" }, { kind: "reject_once" }] });
+  const [lasting] = control.take(asks("Write", { input: { a: 1 }, permission_suggestions })) ?? [];
+  expect(lasting).toMatchObject({ options: [{}, {}, { kind: "allow_always" }] });
+  expect(JSON.parse(control.permit("q", allowAlways) ?? "")).toEqual({
+    type: "control_response",
+    response: {
+      subtype: "success",
+      request_id: "q",
+      response: { behavior: "allow", updatedInput: { a: 1 }, updatedPermissions: permission_suggestions },
+    },
+  });
+  expect(control.permit("q", allowAlways)).toBe(null);
+});
+
+test("claude-code denies what nobody answered", () => {
+  const control = new ControlRequests();
+  control.take(asks("Bash"));
+  const denied = { response: { response: { behavior: "deny", message: "Nobody answered." } } };
+  expect(JSON.parse(control.permit("q", null) ?? "")).toMatchObject(denied);
+  control.take(asks("AskUserQuestion", { input: { questions: [{ question: "a?" }, { question: "b?" }] } }));
+  expect(control.reply("q.0", "yes")).toBe(null);
+  expect(JSON.parse(control.reply("q.1", null) ?? "")).toMatchObject(denied);
+});
+
+test("claude-code answers several questions of one request together", () => {
+  const control = new ControlRequests();
+  control.take(asks("AskUserQuestion", { input: { questions: [{ question: "a?" }, { question: "b?" }] } }));
+  expect(control.reply("q.1", "B")).toBe(null);
+  expect(JSON.parse(control.reply("q.0", "A") ?? "")).toMatchObject({
+    response: { response: { behavior: "allow", updatedInput: { answers: { "a?": "A", "b?": "B" } } } },
+  });
+});
+
+test("claude-code refuses requests that it does not know, because the agent would wait for ever", async () => {
+  const odd = { type: "control_request", request_id: "odd", request: { subtype: "hook_callback" } };
+  const done = { type: "result", subtype: "success", is_error: false, result: "ok" };
+  const run = await runAdapter(ClaudeCode, { prompt: "--go" }, {
+    processes: [{ binary: "claude", stdout: [odd, done].map((line) => `${JSON.stringify(line)}\n`) }],
+  });
+  expect(run).toMatchObject({ error: null, violations: [], last: { type: "completed", output: "ok" } });
+  expect(run.events).toContainEqual({ type: "unparsed", data: odd });
+  const [started] = run.calls;
+  const written = started?.call === "run" ? started.stdin.trim().split("\n").map((line) => JSON.parse(line)) : [];
+  expect(written.slice(0, 2)).toMatchObject([
+    { request: { subtype: "initialize" } },
+    { type: "user", message: { content: [{ type: "text", text: "--go" }] } },
+  ]);
+  expect(written[2]).toMatchObject({ response: { subtype: "error", request_id: "odd" } });
+  // The prompt, which looks like an option, is on standard input alone, which ends once the result is there.
+  expect(started).toMatchObject({ stdin_closed: true, args: expect.not.arrayContaining(["--go"]) });
+});
+
+test.each([
+  [undefined, "default"],
+  [["*"], "default"],
+  [[], ""],
+  [["Read", "Bash", "Read"], "Read,Bash"],
+  [["Web*"], "WebFetch,WebSearch"],
+  [["mcp__server__tool", "Edit"], "Edit"],
+])("claude-code leaves the tools of %j: %s", (allowed, option) => {
+  expect(toolsOption(allowed)).toBe(option);
+});
