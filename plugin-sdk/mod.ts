@@ -168,6 +168,7 @@ export {
   stopReasons,
   type UsageReport,
 } from "./result.ts";
+export type { SessionState, SessionSummary, WaitingRequest } from "./session-summary.ts";
 export type { SchemaOf } from "./schema.ts";
 export { type ToolKind, toolKinds } from "./tool-kinds.ts";
 export { SseReader } from "./sse-reader.ts";

@@ -1,0 +1,63 @@
+import type { AgentReport } from "../../plugin-sdk/agent-report.ts";
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import type { SessionRequest } from "../../plugin-sdk/request.ts";
+import type { Outcome, SessionResult } from "../../plugin-sdk/result.ts";
+import type { SessionState, SessionSummary } from "../../plugin-sdk/session-summary.ts";
+import type { AgentsOptions } from "./routes.ts";
+import type { RunSessionOptions } from "./host.ts";
+
+/** Which sessions a list holds, the newest first. */
+export interface SessionQuery {
+  state?: SessionState;
+  outcome?: Outcome;
+  adapter?: string;
+  /** All of these must be on the session. */
+  labels?: Readonly<Record<string, string>>;
+  task_id?: string;
+  /** Only sessions that began before this one: the last of the page before. */
+  before?: string;
+  /** Default 50, at most 500. */
+  limit?: number;
+}
+
+/** Where in a stream of events to begin and when to stop. */
+export interface EventQuery {
+  /** Of one session: its `seq`; of all sessions: `gseq`. Default: 0 for a session, the newest for all. */
+  after?: number;
+  signal?: AbortSignal;
+}
+
+/** One session as a door sees it, whether it runs, has ended, or belonged to an earlier host of this state folder. */
+export interface SessionHandle {
+  readonly id: string;
+  /** Its events in order; ends after `session_ended`. What retention took is one `gap` event. */
+  events(query?: EventQuery): AsyncIterable<Envelope>;
+  /** Resolves when it has ended; never rejects for what happens to the agent. */
+  result(): Promise<SessionResult>;
+  /** Stops it gracefully; of one that has ended, the result. */
+  interrupt(): Promise<SessionResult>;
+  /** Answers a permission request or question; false when it is unknown, answered already, or does not offer the choice. */
+  answer(requestId: string, choice: string): Promise<boolean>;
+}
+
+/**
+ * All that a door asks of a host. The host in this process is one, and so is a daemon behind its API: a door does not
+ * know which it has.
+ */
+export interface SessionHost {
+  /** @throws {BulkheadError} as `Host.runSession` */
+  start(request: SessionRequest, options?: RunSessionOptions): Promise<SessionHandle>;
+  list(query?: SessionQuery): Promise<SessionSummary[]>;
+  /** @throws {BulkheadError} `not_found` */
+  get(sessionId: string): Promise<SessionSummary>;
+  /** @throws {BulkheadError} `not_found` */
+  open(sessionId: string): Promise<SessionHandle>;
+  /**
+   * Forgets the events of a session that has ended and leaves a tombstone.
+   * @throws {BulkheadError} `not_found`, `busy` while it runs
+   */
+  delete(sessionId: string): Promise<void>;
+  agents(options?: AgentsOptions): Promise<AgentReport[]>;
+  /** All sessions' events merged. */
+  events(query?: EventQuery): AsyncIterable<Envelope>;
+}
