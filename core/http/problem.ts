@@ -1,4 +1,4 @@
-import { BulkheadError, errorCodes } from "../../plugin-sdk/errors.ts";
+import { errorCodes, type ErrorData, errorDataOf } from "../../plugin-sdk/errors.ts";
 import { errorTable } from "../errors/error-table.ts";
 import { textResponse } from "./text-response.ts";
 import type { LogRecord } from "../host/host.ts";
@@ -18,7 +18,8 @@ const passing: ReadonlySet<string> = new Set(["busy", "host_closed", "unavailabl
  * the rest.
  */
 export function problem(thrown: unknown, { writeLog, method, path }: ProblemPlace): Response {
-  const error = thrown instanceof BulkheadError ? thrown : defect();
+  const told = errorDataOf(thrown);
+  const error = told === null || told.code === "internal" ? defect() : told;
   if (error.code === "internal") {
     const message = thrown instanceof Error ? thrown.message : String(thrown);
     writeLog({ level: "error", message: `The HTTP API failed: ${message}`, fields: { method, path } });
@@ -43,10 +44,9 @@ export function problem(thrown: unknown, { writeLog, method, path }: ProblemPlac
   return textResponse(JSON.stringify(body), { status, type: "application/problem+json", headers });
 }
 
-function defect(): BulkheadError {
-  return new BulkheadError("internal", "The host failed while it served the request.", {
-    hint: "Its log says more; please report it.",
-  });
+function defect(): ErrorData {
+  const hint = "Its log says more; please report it.";
+  return { code: "internal", message: "The host failed while it served the request.", hint };
 }
 
 /** Positions in files are for whoever wrote them, at the command line. */
