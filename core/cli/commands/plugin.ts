@@ -3,6 +3,7 @@ import { pluginCheck } from "./plugin-check.ts";
 import { pluginExplain } from "./plugin-explain.ts";
 import { pluginGrant } from "./plugin-grant.ts";
 import { pluginList } from "./plugin-list.ts";
+import { pluginPack } from "./plugin-pack.ts";
 import { pluginRelease } from "./plugin-release.ts";
 
 /** `bulkhead plugin list|check|explain|grant|release`. */
@@ -25,6 +26,13 @@ export const definePlugin: DefineCommand = (command, bind) => {
     .argument("[plugin]", "folder of a package, or id; default: every enabled plugin")
     .addHelpText("after", examples(["bulkhead plugin check ./my-plugin", "while you write it"]))
     .action(bind(pluginCheck));
+  command.command("pack")
+    .description("make the package of a plugin: a tarball that npm publishes and any host takes")
+    .argument("[folder]", "folder of the plugin; default: this one")
+    .option("--out <folder>", "where the tarball is written; default: this folder")
+    .option("--unpacked <folder>", "also lay the package out here, as JSR publishes it")
+    .addHelpText("after", examples(["bulkhead plugin pack ./my-plugin", "the same folder gives the same bytes"]))
+    .action(bind(pluginPack));
   command.command("explain")
     .description("show what a plugin asks for, what is granted, and what it comes to")
     .argument("<id>", "id of a plugin")
