@@ -5,6 +5,7 @@ import { pluginGrant } from "./plugin-grant.ts";
 import { pluginList } from "./plugin-list.ts";
 import { pluginPack } from "./plugin-pack.ts";
 import { pluginRelease } from "./plugin-release.ts";
+import { pluginTest } from "./plugin-test.ts";
 
 /** `bulkhead plugin list|check|explain|grant|release`. */
 export const definePlugin: DefineCommand = (command, bind) => {
@@ -26,6 +27,12 @@ export const definePlugin: DefineCommand = (command, bind) => {
     .argument("[plugin]", "folder of a package, or id; default: every enabled plugin")
     .addHelpText("after", examples(["bulkhead plugin check ./my-plugin", "while you write it"]))
     .action(bind(pluginCheck));
+  command.command("test")
+    .description("try a plugin against every rule of the contract, with scripted tools and without a network")
+    .argument("[folder]", "folder of the plugin; default: this one")
+    .option("--all", "show also the rules that it keeps and those that do not concern it")
+    .addHelpText("after", examples(["bulkhead plugin test ./my-plugin", "what conformance.yaml scripts, and how it did"]))
+    .action(bind(pluginTest));
   command.command("pack")
     .description("make the package of a plugin: a tarball that npm publishes and any host takes")
     .argument("[folder]", "folder of the plugin; default: this one")
