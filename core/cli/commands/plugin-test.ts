@@ -20,7 +20,9 @@ function reportLines(report: ConformanceReport, { paint, all }: { paint: Paint; 
   const count = (outcome: RuleReport["outcome"]) => rules.filter((rule) => rule.outcome === outcome).length;
   const shown = rules.filter(({ outcome }) => all || outcome === "failed" || outcome === "noted");
   const verdict = passed ? paint("green", "✔ It keeps the contract") : paint("red", "✘ It breaks the contract");
-  const sums = `${count("passed")} passed, ${count("failed")} failed, ${count("noted")} noted, ${count("skipped")} skipped`;
+  const sums = `${count("passed")} passed, ${count("failed")} failed, ${count("noted")} noted, ${
+    count("skipped")
+  } skipped`;
   return [
     `${paint("bold", safeLine(plugin_id ?? "plugin"))} ${safeLine(version ?? "")} ${paint("dim", safeLine(folder))}`,
     ...shown.flatMap((rule) => ruleLines(rule, paint)),

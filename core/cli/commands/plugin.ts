@@ -31,7 +31,10 @@ export const definePlugin: DefineCommand = (command, bind) => {
     .description("try a plugin against every rule of the contract, with scripted tools and without a network")
     .argument("[folder]", "folder of the plugin; default: this one")
     .option("--all", "show also the rules that it keeps and those that do not concern it")
-    .addHelpText("after", examples(["bulkhead plugin test ./my-plugin", "what conformance.yaml scripts, and how it did"]))
+    .addHelpText(
+      "after",
+      examples(["bulkhead plugin test ./my-plugin", "what conformance.yaml scripts, and how it did"]),
+    )
     .action(bind(pluginTest));
   command.command("pack")
     .description("make the package of a plugin: a tarball that npm publishes and any host takes")
