@@ -5,7 +5,7 @@ import { isInside } from "../registry/read-manifest.ts";
 import type { PackedFile } from "./tarball.ts";
 
 /** Files that belong to every package that has them. */
-const always = ["README.md", "LICENSE", "LICENSE.md", "CHANGELOG.md"];
+const always = ["README.md", "conformance.yaml", "LICENSE", "LICENSE.md", "CHANGELOG.md"];
 /** Files that packing makes itself. */
 const made = ["plugin.yaml", "package.json", "plugin.schema.json", "integrity.json", "jsr.json"];
 const maxFiles = 1000;

@@ -40,11 +40,13 @@ describe("packPlugin", () => {
     const unpacked = await extract(packed);
     expect(packed.files.map(({ path }) => path)).toEqual([
       "README.md",
+      "conformance.yaml",
       "jsr.json",
       "package.json",
       "plugin.js",
       "plugin.schema.json",
       "plugin.yaml",
+      "recordings/tool.jsonl",
       "integrity.json",
     ]);
     const read = (name: string) => readFile(join(unpacked, name), "utf8");

@@ -9,8 +9,11 @@ export const toolLongLineRule: Rule = {
   check({ modes, script }) {
     const take = modes.long_line;
     if (take === undefined) return skipped("No tool is scripted.");
+    const printed = script.programs.length > 0;
     const message = mishap(take) ??
-      (completedWithout(take, longMarker) ? "The end of a long line was lost, and the session completed." : null);
+      (printed && completedWithout(take, longMarker)
+        ? "The end of a long line was lost, and the session completed."
+        : null);
     return message === null ? [] : [{ message }];
   },
 };
