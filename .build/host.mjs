@@ -11,6 +11,7 @@ const folder = join(root, "dist/bundle");
 const library = await bundle({
   "mod": "core/mod.ts",
   "client": "core/client/mod.ts",
+  "conformance": "core/conformance/mod.ts",
   "plugin-sdk": "plugin-sdk/mod.ts",
   "testing": "plugin-sdk/testing.ts",
 }, []);
