@@ -113,6 +113,14 @@ export interface Limits {
   /** Crashes within `quarantine_window_ms` that put a plugin in quarantine. */
   quarantine_crashes: number;
   quarantine_window_ms: number;
+  /** Bytes of the archive of one package that is installed; set for all plugins, not for one. */
+  package_bytes: number;
+  /** Bytes of all files of one package. */
+  package_unpacked_bytes: number;
+  /** Files and folders of one package. */
+  package_files: number;
+  /** How many times its own bytes an archive may unpack to. */
+  package_ratio: number;
 }
 
 /** Defaults for every limit. */
@@ -174,4 +182,8 @@ export const defaultLimits: Limits = {
   restart_healthy_ms: 60_000,
   quarantine_crashes: 3,
   quarantine_window_ms: 300_000,
+  package_bytes: 32 * 1024 * 1024,
+  package_unpacked_bytes: 128 * 1024 * 1024,
+  package_files: 5000,
+  package_ratio: 200,
 };

@@ -54,11 +54,11 @@ const ownFiles = ["bundle", "module-jail", "ses-source"].map((name) => {
 });
 
 async function runBundler(
-  { pluginId, folder, entry, nodeModules, maxBytes }: BundleOrder,
+  { pluginId, folder, entry, nodeModules, maxBytes, hashes }: BundleOrder,
   notes: InputNotes,
 ): Promise<{ bundled: string; sourceMap: string }> {
   const outfile = join(folder, "plugin.js");
-  const jail = moduleJail({ folder, nodeModules, entry, maxBytes: 4 * maxBytes, notes });
+  const jail = moduleJail({ folder, nodeModules, entry, maxBytes: 4 * maxBytes, notes, hashes });
   let result: BuildResult<{ write: false }>;
   try {
     result = await build({

@@ -6,6 +6,11 @@ export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
+/** SHA-512 of bytes as npm writes it: `sha512-` and base64. */
+export function sha512Integrity(data: Uint8Array): string {
+  return `sha512-${createHash("sha512").update(data).digest("base64")}`;
+}
+
 /** A random id of 128 bits, in hex. */
 export function randomId(): string {
   if (drawn === random.length) {
