@@ -44,6 +44,12 @@ export async function checkInstalled(folder: string, id: string, locked: LockedP
   );
 }
 
+/** Hex SHA-256 of the list of a folder's files; null when there is no such folder. */
+export async function filesDigest(folder: string): Promise<string | null> {
+  const hashes = await hashFolder(folder);
+  return hashes === null ? null : sha256Hex(fileList(hashes));
+}
+
 /** Null when there is no such folder. Anything in it that is no plain file makes the hashes those of no package. */
 async function hashFolder(folder: string): Promise<Record<string, string> | null> {
   const hashes: Record<string, string> = {};
