@@ -7,7 +7,7 @@ import { removePluginEntry, setEnabled } from "../registry/edit-plugin-entry.ts"
 import type { ExplainedPermission } from "../registry/explain-permissions.ts";
 import { findPlugins } from "../registry/find-plugins.ts";
 import { checkInstalled, listFileOf } from "../registry/installed-files.ts";
-import { installedFolder, type LockedPlugin, readLock, versionFolder } from "../registry/plugin-lock.ts";
+import { installedFolder, type LockedPlugin, type PluginLock, readLock, versionFolder } from "../registry/plugin-lock.ts";
 import { readManifest } from "../registry/read-manifest.ts";
 import { readdir, rm } from "../runtime/files.ts";
 import { dirname, join } from "../runtime/paths.ts";
@@ -63,7 +63,7 @@ export async function prepareInstall(fetched: FetchedPackage, options: PrepareOp
     const { plugins } = await readLock(file);
     const current = Object.hasOwn(plugins, id) ? plugins[id]! : null;
     const next = lockEntry(fetched, { version, files: staged.files, current });
-    checkRules(id, { current, next, allow, known: await knownIds(hostManifest) });
+    checkRules(id, { current, next, allow, known: await knownIds(hostManifest, plugins) });
     const bound = current !== null && isSameSource(current.source, next.source);
     const before = bound ? await manifestInUse(installed, id, current) : null;
     const unchanged = bound && current.files === next.files;
@@ -83,8 +83,8 @@ export async function prepareInstall(fetched: FetchedPackage, options: PrepareOp
       }),
       discard: staged.discard,
       commit: async (grants) => {
-        const known = await knownIds(hostManifest);
         await changeManifest(file, async (state) => {
+          const known = await knownIds(hostManifest, state.lock.plugins);
           const before = Object.hasOwn(state.lock.plugins, id) ? state.lock.plugins[id]! : null;
           checkRules(id, { current: before, next, allow, known });
           await sweepStaging(state.installed);
@@ -133,9 +133,11 @@ function checkRules(id: string, { current, next, allow, known }: Rules): void {
 }
 
 /** Ids of everything that is there, installed or not. */
-async function knownIds({ file, tools }: HostManifest & { file: string }): Promise<KnownId[]> {
+async function knownIds(
+  { file, tools }: PrepareOptions["hostManifest"],
+  plugins: PluginLock["plugins"],
+): Promise<KnownId[]> {
   const found = await findPlugins({ root: dirname(file) });
-  const { plugins } = await readLock(file);
   const words = { bundled: "bundled with the host", folder: "that of a folder in plugins/", installed: "installed" };
   return [
     ...found.map(({ id, origin }) => ({ id, origin: words[origin as keyof typeof words] ?? origin })),

@@ -79,6 +79,12 @@ export async function installedFolder(
   return join(stateFolders(env).data, "installed", sha256Hex(real).slice(0, 16));
 }
 
+/** Its real path, where it is there; else the path that it would have. */
+export async function realInstalledFolder(manifestFile: string): Promise<string> {
+  const folder = await installedFolder(manifestFile);
+  return await realpath(folder).catch(() => folder);
+}
+
 /** Folder of one installed version. */
 export function versionFolder(installed: string, id: string, { version, files }: LockedPlugin): string {
   return join(installed, id, `${version}-${files.slice(0, 12)}`);
