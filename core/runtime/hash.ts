@@ -28,6 +28,11 @@ export function randomKey(): Uint8Array {
   return randomFillSync(new Uint8Array(32));
 }
 
+/** SHA-512 of bytes as npm writes it: `sha512-` and base64. */
+export function sha512Integrity(data: Uint8Array): string {
+  return `sha512-${createHash("sha512").update(data).digest("base64")}`;
+}
+
 /** A random id of 128 bits, in hex. */
 export function randomId(): string {
   if (drawn === random.length) {
