@@ -1,5 +1,7 @@
 import {
   type CallToolResult,
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
   type CompleteRequest,
   type GetPromptResult,
   type InputRequiredResult,
@@ -77,9 +79,7 @@ export function createServer(surface: McpSurface): Server {
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const tool = tools.find((one) => one.name === params.name);
     if (tool === undefined) throw invalid(`There is no tool "${params.name}".`);
-    const { elicitation } = server.getClientCapabilities() ?? {};
-    const canAsk = elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
-    return await tool.call(params.arguments ?? {}, { context, canAsk });
+    return await tool.call(params.arguments ?? {}, { context, canAsk: canAsk(server, context) });
   });
   server.setRequestHandler("prompts/list", () => ({ prompts: prompts.map(({ get: _, ...shown }) => shown) }));
   server.setRequestHandler("prompts/get", async ({ params }) => {
@@ -104,6 +104,13 @@ export function createServer(surface: McpSurface): Server {
   });
   watchResources(server, resources);
   return server;
+}
+
+function canAsk(server: Server, { mcpReq }: ServerContext): boolean {
+  // In the newer protocol each request says what its client can; the library has checked it.
+  const envelope = mcpReq.envelope as { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined;
+  const { elicitation } = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities() ?? {};
+  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
 }
 
 function watchResources(server: Server, resources: McpResources): void {

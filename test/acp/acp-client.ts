@@ -1,6 +1,7 @@
 import {
   client,
   type ClientContext,
+  type InitializeResponse,
   ndJsonStream,
   type RequestPermissionRequest,
   type RequestPermissionResponse,
@@ -23,7 +24,7 @@ export interface TestClient extends AsyncDisposable {
   asked: RequestPermissionRequest[];
   /** Text of the agent's messages so far. */
   said(): string;
-  initialize(): ReturnType<ClientContext["request"]>;
+  initialize(): Promise<InitializeResponse>;
 }
 
 /** Connects an editor to the door in this process. */

@@ -1,4 +1,6 @@
+import type { PromptResponse } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
+import type { PermissionRequestEvent } from "../../plugin-sdk/events.ts";
 import { serveAcp } from "../../core/acp/serve-acp.ts";
 import { ScriptedHost } from "../host/scripted-session-host.ts";
 import { until } from "../host/test-host.ts";
@@ -6,7 +8,7 @@ import { connectClient } from "./acp-client.ts";
 
 const workdir = "/work/project";
 const prompt = (text: string) => [{ type: "text" as const, text }];
-const permission = {
+const permission: PermissionRequestEvent = {
   type: "permission_request",
   request_id: "r1",
   tool: "shell",
@@ -17,7 +19,7 @@ const permission = {
     { id: "yes", label: "Yes", kind: "allow_once" },
     { id: "no", label: "No", kind: "reject_once" },
   ],
-} as const;
+};
 
 test("serveAcp lets a client drive a session, and its result travels with the answer", async () => {
   const host = new ScriptedHost(async (session) => {
@@ -94,7 +96,7 @@ test("serveAcp cancels: the session is interrupted and the prompt ends as cancel
   await using editor = connectClient({ sessions: host }, { permission: () => new Promise(() => {}) });
   await editor.initialize();
   const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
-  const answer = editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") });
+  const answer = editor.agent.request<PromptResponse>("session/prompt", { sessionId, prompt: prompt("go") });
   await until(() => editor.asked.length === 1);
   await editor.agent.notify("session/cancel", { sessionId });
   expect((await answer).stopReason).toBe("cancelled");
@@ -198,7 +200,7 @@ test("serveAcp refuses what is out of order and goes on", async () => {
   await expect(editor.agent.request("authenticate", { methodId: "x" })).rejects.toMatchObject({ code: -32602 });
   await editor.agent.notify("session/cancel", { sessionId: "no" });
   const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
-  const first = editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") });
+  const first = editor.agent.request<PromptResponse>("session/prompt", { sessionId, prompt: prompt("go") });
   await expect(editor.agent.request("session/prompt", { sessionId, prompt: prompt("too soon") })).rejects.toMatchObject({
     data: { error_type: "busy" },
   });
