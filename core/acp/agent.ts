@@ -39,8 +39,10 @@ export function createAcpAgent(options: AcpAgentOptions): { app: AgentApp; close
     .onRequest("session/list", ({ params }) => answer(() => connection.list(params)))
     .onRequest("session/close", ({ params }) => answer(() => connection.close(params.sessionId)))
     .onRequest("session/set_mode", ({ params }) => answer(() => connection.setMode(params)))
-    .onRequest("session/prompt", ({ params, signal }) =>
-      answer(() => connection.open(params.sessionId).prompt(promptText(params.prompt), signal)))
+    .onRequest(
+      "session/prompt",
+      ({ params, signal }) => answer(() => connection.open(params.sessionId).prompt(promptText(params.prompt), signal)),
+    )
     .onNotification("session/cancel", ({ params }) => connection.find(params.sessionId)?.cancel());
   return { app, close: () => connection.closeAll() };
 }

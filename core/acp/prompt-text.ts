@@ -17,7 +17,9 @@ function blockText(block: ContentBlock): string {
     case "resource_link":
       return `[${block.name}](${pathOf(block.uri)})`;
     case "resource":
-      if ("text" in block.resource) return `<file path="${pathOf(block.resource.uri)}">\n${block.resource.text}\n</file>`;
+      if ("text" in block.resource) {
+        return `<file path="${pathOf(block.resource.uri)}">\n${block.resource.text}\n</file>`;
+      }
       return refuse("binary resource");
     default:
       return refuse(block.type);

@@ -33,7 +33,16 @@ export class Updates {
   of(envelope: Envelope): SessionUpdate[] {
     const [first, ...more] = this.#updates(envelope);
     const { seq, gseq, ts, attempt, adapter, source, synthetic, event } = envelope;
-    const bulkhead = { seq, gseq, ts, attempt, adapter, source, ...(synthetic ? { synthetic } : {}), event: rest(event) };
+    const bulkhead = {
+      seq,
+      gseq,
+      ts,
+      attempt,
+      adapter,
+      source,
+      ...(synthetic ? { synthetic } : {}),
+      event: rest(event),
+    };
     return [{ ...first, _meta: { bulkhead } } as SessionUpdate, ...more];
   }
 

@@ -48,4 +48,3 @@ async function openSessions(call: Invocation): Promise<{ sessions: SessionHost }
   const opened = await openHost(call);
   return { sessions: opened.host.sessions, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
 }
-

@@ -51,7 +51,15 @@ export function eventSentence(event: Envelope["event"]): EventSentence {
   }
 }
 
-type AgentEventType = "output" | "thinking" | "tool_call" | "tool_result" | "file_change" | "progress" | "plan" | "usage";
+type AgentEventType =
+  | "output"
+  | "thinking"
+  | "tool_call"
+  | "tool_result"
+  | "file_change"
+  | "progress"
+  | "plan"
+  | "usage";
 type OtherAgentEventType =
   | "permission_request"
   | "question"
@@ -93,7 +101,10 @@ function hostSentence(
     case "gap":
       return say("warning", `Events ${event.from_seq} to ${event.to_seq} are no longer held.`);
     case "session_ended":
-      return say(event.result.outcome === "completed" ? "info" : "error", `The session ended: ${event.result.stop_reason}.`);
+      return say(
+        event.result.outcome === "completed" ? "info" : "error",
+        `The session ended: ${event.result.stop_reason}.`,
+      );
   }
 }
 

@@ -1,5 +1,5 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import { type Static, type TObject, type TProperties, type TSchema } from "@sinclair/typebox";
+import type { Static, TObject, TProperties, TSchema } from "@sinclair/typebox";
 import { Errors } from "@sinclair/typebox/errors";
 import { type ErrorCode, errorCodes, type ErrorData } from "../../plugin-sdk/errors.ts";
 import { hostVersion } from "../config/version.ts";
@@ -61,7 +61,9 @@ export function makeTool<P extends TProperties>(plan: ToolPlan<P>): McpTool {
 }
 
 /** The answer of a tool that did its work: JSON, as structure and as text. */
-export function success({ data, confidence = null, metadata = {}, provenance = hostProvenance }: Success): CallToolResult {
+export function success(
+  { data, confidence = null, metadata = {}, provenance = hostProvenance }: Success,
+): CallToolResult {
   return asResult({ success: true, data, confidence, metadata, provenance });
 }
 
@@ -130,7 +132,9 @@ function misfit(name: string, input: TSchema, args: unknown): ErrorData {
 /** What to do about an error that brings no advice of its own. */
 function guidance(code: ErrorCode): string {
   const status = errorTable[code].http_status;
-  if (status === 429 || status === 503) return "Try again later, or name another adapter: list_agents says which could run.";
+  if (status === 429 || status === 503) {
+    return "Try again later, or name another adapter: list_agents says which could run.";
+  }
   if (status === 404) return "Ask list_agents or list_sessions what there is, and use an id from there.";
   if (status >= 400 && status < 500) return `${errorCodes[code]} Change the request and call again.`;
   return "Read the session's events with read_session, then try again or name another adapter.";

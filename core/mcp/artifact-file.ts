@@ -16,7 +16,10 @@ const maxBytes = 4 * 1024 * 1024;
 export async function readArtifact(handle: SessionHandle, path: string): Promise<Uint8Array> {
   const { workdir, artifact } = await find(handle, path);
   if ((artifact.bytes ?? 0) > maxBytes) {
-    throw new BulkheadError("too_large", `Cannot give "${path}": it has ${artifact.bytes} bytes, and ${maxBytes} may be.`);
+    throw new BulkheadError(
+      "too_large",
+      `Cannot give "${path}": it has ${artifact.bytes} bytes, and ${maxBytes} may be.`,
+    );
   }
   const root = await realpath(workdir).catch(() => null);
   const folder = root === null ? null : await realpath(dirname(join(root, path))).catch(() => null);

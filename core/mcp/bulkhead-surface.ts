@@ -17,7 +17,8 @@ export function bulkheadSurface(sessions: SessionHost, client = "mcp"): McpSurfa
     name: "bulkhead",
     title: "Bulkhead",
     version: hostVersion,
-    instructions: "Bulkhead runs AI agents on tasks in folders of this machine, each behind walls, with the rights that " +
+    instructions:
+      "Bulkhead runs AI agents on tasks in folders of this machine, each behind walls, with the rights that " +
       "the operator granted. list_agents says who could work; run_session has one work; every answer is JSON with " +
       "success, and on failure recovery_guidance.",
     tools: [

@@ -90,8 +90,9 @@ async function read(sessions: SessionHost, uri: string): Promise<ReadResourceRes
 
 /** The address, or null for one of another kind. A path that leads upwards is none of a session's. */
 function parseAddress(uri: string): Address | null {
-  const found = /^bulkhead:\/\/sessions\/([\w-]{1,64})\/(?:(events)(?:\?after=(\d{1,15}))?|(result)|artifacts\/(.{1,4096}))$/s
-    .exec(uri);
+  const found =
+    /^bulkhead:\/\/sessions\/([\w-]{1,64})\/(?:(events)(?:\?after=(\d{1,15}))?|(result)|artifacts\/(.{1,4096}))$/s
+      .exec(uri);
   if (found === null) return null;
   const [, session_id = "", events, after = "0", result, encoded = ""] = found;
   if (events !== undefined) return { of: "events", session_id, after: Number(after) };

@@ -1,7 +1,13 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
 import { parseJSONRPCMessage } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
-import { type ByteWire, type JsonObject, type MessageBounds, readMessages, writeMessage } from "../channel/json-wire.ts";
+import {
+  type ByteWire,
+  type JsonObject,
+  type MessageBounds,
+  readMessages,
+  writeMessage,
+} from "../channel/json-wire.ts";
 import { defaultLimits } from "../config/limits.ts";
 import type { SessionHost } from "../host/session-host.ts";
 import { bulkheadSurface } from "./bulkhead-surface.ts";

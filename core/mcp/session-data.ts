@@ -51,7 +51,8 @@ export function waitingAnswer(sessionId: string, waiting: readonly WaitingReques
       session_id: sessionId,
       state: "waiting",
       waiting,
-      next_step: 'Call "answer" with session_id, request_id and one of the choices, or your own words where there are none.',
+      next_step:
+        'Call "answer" with session_id, request_id and one of the choices, or your own words where there are none.',
       resources: resourcesOf(sessionId),
     },
     provenance: { ...hostProvenance, session_id: sessionId },

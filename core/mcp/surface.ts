@@ -117,7 +117,9 @@ function watchResources(server: Server, resources: McpResources): void {
   const watched = new Map<string, () => void>();
   server.setRequestHandler("resources/subscribe", ({ params: { uri } }) => {
     if (watched.has(uri)) return {};
-    if (watched.size >= maxWatched) throw invalid(`Cannot watch "${uri}": ${maxWatched} resources are watched already.`);
+    if (watched.size >= maxWatched) {
+      throw invalid(`Cannot watch "${uri}": ${maxWatched} resources are watched already.`);
+    }
     const stop = resources.watch(uri, () => void server.sendResourceUpdated({ uri }).catch(() => {}));
     if (stop !== null) watched.set(uri, stop);
     return {};

@@ -30,7 +30,10 @@ test("serveAcp lets a client drive a session, and its result travels with the an
   await using editor = connectClient({ sessions: host });
   expect(await editor.initialize()).toMatchObject({ protocolVersion: 1, agentCapabilities: { loadSession: true } });
   const { sessionId, modes } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
-  expect(modes).toMatchObject({ currentModeId: "auto", availableModes: [{ id: "auto" }, { id: "alpha" }, { id: "beta" }] });
+  expect(modes).toMatchObject({
+    currentModeId: "auto",
+    availableModes: [{ id: "auto" }, { id: "alpha" }, { id: "beta" }],
+  });
   const answer = await editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") });
   expect(answer).toMatchObject({
     stopReason: "end_turn",
@@ -137,7 +140,9 @@ test("serveAcp lists conversations and loads one in a new connection, with all t
     await editor.initialize();
     const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
     id = sessionId;
-    for (const text of ["one", "two"]) await editor.agent.request("session/prompt", { sessionId, prompt: prompt(text) });
+    for (const text of ["one", "two"]) {
+      await editor.agent.request("session/prompt", { sessionId, prompt: prompt(text) });
+    }
   }
   await using editor = connectClient({ sessions: host });
   await editor.initialize();
@@ -145,7 +150,9 @@ test("serveAcp lists conversations and loads one in a new connection, with all t
   expect(sessions).toMatchObject([{ sessionId: id, cwd: workdir, title: "two" }]);
   await editor.agent.request("session/load", { sessionId: id, cwd: workdir, mcpServers: [] });
   expect(editor.said()).toBe("I heard one. I heard two. ");
-  const shown = editor.updates.flatMap(({ update }) => update.sessionUpdate === "user_message_chunk" ? [update.content] : []);
+  const shown = editor.updates.flatMap(({ update }) =>
+    update.sessionUpdate === "user_message_chunk" ? [update.content] : []
+  );
   expect(shown).toMatchObject([{ text: "one" }, { text: "two" }]);
   await editor.agent.request("session/prompt", { sessionId: id, prompt: prompt("three") });
   expect(host.sessions[2]!.request.continue_from).toBe("native-2");
@@ -201,9 +208,11 @@ test("serveAcp refuses what is out of order and goes on", async () => {
   await editor.agent.notify("session/cancel", { sessionId: "no" });
   const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
   const first = editor.agent.request<PromptResponse>("session/prompt", { sessionId, prompt: prompt("go") });
-  await expect(editor.agent.request("session/prompt", { sessionId, prompt: prompt("too soon") })).rejects.toMatchObject({
-    data: { error_type: "busy" },
-  });
+  await expect(editor.agent.request("session/prompt", { sessionId, prompt: prompt("too soon") })).rejects.toMatchObject(
+    {
+      data: { error_type: "busy" },
+    },
+  );
   await editor.agent.notify("session/cancel", { sessionId });
   expect((await first).stopReason).toBe("cancelled");
 });
@@ -227,7 +236,9 @@ test("serveAcp answers what is no message with an error of the protocol, and ser
     bounds: { message_bytes: 2000, message_depth: 16 },
     wire: { input: input(), write: async (text) => void written.push(text) },
   });
-  const answers = written.map((text) => JSON.parse(text) as { id: unknown; error?: { code: number }; result?: unknown });
+  const answers = written.map((text) =>
+    JSON.parse(text) as { id: unknown; error?: { code: number }; result?: unknown }
+  );
   expect(answers.filter(({ id }) => id === null).map(({ error }) => error?.code)).toEqual(
     expect.arrayContaining([-32700, -32600, -32600, -32600, -32700]),
   );

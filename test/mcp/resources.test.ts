@@ -48,7 +48,9 @@ test("resources are sessions' events and results, listed and read by address", a
   });
   const { resourceTemplates } = await tester.client.listResourceTemplates();
   expect(resourceTemplates).toHaveLength(3);
-  for (const uri of ["bulkhead://sessions/none/result", "bulkhead://other", `${base}/artifacts/../x`, "file:///etc/passwd"]) {
+  for (
+    const uri of ["bulkhead://sessions/none/result", "bulkhead://other", `${base}/artifacts/../x`, "file:///etc/passwd"]
+  ) {
     await expect(tester.client.readResource({ uri }), uri).rejects.toMatchObject({ code: -32602 });
   }
 });
@@ -69,7 +71,8 @@ test("an artifact is given as it was at the session's end, and never through a l
   const handle = await host.start({ workdir, prompt: "go" });
   await handle.result();
   await using tester = await connectOverPipes({ sessions: host });
-  const read = (path: string) => tester.client.readResource({ uri: `bulkhead://sessions/${handle.id}/artifacts/${path}` });
+  const read = (path: string) =>
+    tester.client.readResource({ uri: `bulkhead://sessions/${handle.id}/artifacts/${path}` });
   expect((await read("src/good.txt")).contents).toMatchObject([{ text: "content of src/good.txt" }]);
   for (const path of ["changed.txt", "linked.txt", "via/secret.txt"]) {
     await expect(read(path), path).rejects.toMatchObject({ data: { error_type: "conflict" } });
@@ -112,7 +115,9 @@ test("prompts lead to the tools, and their arguments complete", async () => {
     name: "delegate_task",
     arguments: { task: "Fix it", workdir: "/w", adapter: "beta" },
   });
-  expect((messages[0]!.content as { text: string }).text).toContain('run_session with adapter "beta" with workdir "/w"');
+  expect((messages[0]!.content as { text: string }).text).toContain(
+    'run_session with adapter "beta" with workdir "/w"',
+  );
   await expect(tester.client.getPrompt({ name: "delegate_task", arguments: { task: "x" } })).rejects.toMatchObject({
     code: -32602,
   });

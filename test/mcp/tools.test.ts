@@ -79,8 +79,13 @@ describe.each(cases)("tools over $wire, $era", ({ era, connect }) => {
       expect(answer.structuredContent).toMatchObject({ success: false, error_type: "invalid_request" });
     }
     const unknown = await tester.client.callTool({ name: "run_session", arguments: { ...request, adapter: "gamma" } });
-    expect(unknown.structuredContent).toMatchObject({ error_type: "unknown_adapter", recovery_guidance: expect.any(String) });
-    await expect(tester.client.callTool({ name: "no_such_tool", arguments: {} })).rejects.toMatchObject({ code: -32602 });
+    expect(unknown.structuredContent).toMatchObject({
+      error_type: "unknown_adapter",
+      recovery_guidance: expect.any(String),
+    });
+    await expect(tester.client.callTool({ name: "no_such_tool", arguments: {} })).rejects.toMatchObject({
+      code: -32602,
+    });
     expect(host.sessions).toHaveLength(0);
   });
 
@@ -173,7 +178,10 @@ describe.each(cases)("tools over $wire, $era", ({ era, connect }) => {
     });
     expect((await call("interrupt_session", { session_id })).data).toMatchObject({ stop_reason: "interrupted" });
     expect((await call("read_session", { session_id, after: 7 })).data).toMatchObject({ complete: true });
-    expect(await call("read_session", { session_id: "none" })).toMatchObject({ success: false, error_type: "not_found" });
+    expect(await call("read_session", { session_id: "none" })).toMatchObject({
+      success: false,
+      error_type: "not_found",
+    });
   });
 
   test("continue_session goes on with the agent's own session, on its adapter and with its settings", async () => {

@@ -31,10 +31,14 @@ export function answerTool(sessions: SessionHost): McpTool {
       const handle = await sessions.open(session_id);
       if (!await handle.answer(request_id, choice)) {
         const open = waiting.map((one) => `${one.request_id} (${one.choices.join(", ") || "any text"})`).join("; ");
-        throw new BulkheadError("conflict", `Cannot answer "${request_id}": it is not open, or has no choice "${choice}".`, {
-          hint: open === "" ? "The session waits for no answer." : `Open are: ${open}.`,
-          details: { session_id, waiting },
-        });
+        throw new BulkheadError(
+          "conflict",
+          `Cannot answer "${request_id}": it is not open, or has no choice "${choice}".`,
+          {
+            hint: open === "" ? "The session waits for no answer." : `Open are: ${open}.`,
+            details: { session_id, waiting },
+          },
+        );
       }
       return wait ? await followSession(handle, call, { after: last_seq }) : runningAnswer(session_id);
     },

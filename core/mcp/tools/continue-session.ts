@@ -21,7 +21,8 @@ export function continueSessionTool(sessions: SessionHost, client: string): McpT
   return makeTool({
     name: "continue_session",
     title: "Continue a session",
-    description: "Says something more to the agent of a session that has ended: a new session of the same adapter, in " +
+    description:
+      "Says something more to the agent of a session that has ended: a new session of the same adapter, in " +
       "the same folder and with the same settings, that continues the agent's own.",
     hints: { reads_only: false, destroys: true },
     input,
@@ -53,13 +54,21 @@ async function lastWords(sessions: SessionHost, sessionId: string): Promise<Last
   }
   const found = await readWords(await sessions.open(sessionId));
   if (found.requested !== null && found.agent_session_id !== null) return found as LastWords;
-  throw new BulkheadError("unsupported", `Cannot continue session "${sessionId}": its agent named no session of its own.`, {
-    hint: "Start a new one with run_session, and put into its prompt what it must know.",
-  });
+  throw new BulkheadError(
+    "unsupported",
+    `Cannot continue session "${sessionId}": its agent named no session of its own.`,
+    {
+      hint: "Start a new one with run_session, and put into its prompt what it must know.",
+    },
+  );
 }
 
 async function readWords(handle: SessionHandle) {
-  const found: { [K in keyof LastWords]: LastWords[K] | null } = { adapter: "", agent_session_id: null, requested: null };
+  const found: { [K in keyof LastWords]: LastWords[K] | null } = {
+    adapter: "",
+    agent_session_id: null,
+    requested: null,
+  };
   for await (const { event, adapter } of handle.events()) {
     if (event.type === "session_started") found.requested = event.requested;
     if (event.type === "attempt_started") Object.assign(found, { adapter: event.adapter_id, agent_session_id: null });

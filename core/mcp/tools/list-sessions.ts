@@ -18,7 +18,9 @@ const input = Type.Object({
 }, closed);
 
 const data = Type.Object({
-  sessions: Type.Array(Type.Object({ session_id: Type.String(), state: Type.String() }, { additionalProperties: true })),
+  sessions: Type.Array(
+    Type.Object({ session_id: Type.String(), state: Type.String() }, { additionalProperties: true }),
+  ),
   next_before: Type.Union([Type.String(), Type.Null()], { description: "For the next page; null on the last one." }),
 });
 

@@ -16,7 +16,7 @@ const runFields = {
     description: 'Id of an adapter, several in the order in which they are tried, or "auto"; default: routing.agent.',
   })),
   require: Type.Optional(Type.Record(Type.String(), Type.Unknown(), {
-    description: "What the agent must be able to do, such as {\"code_review\": true}.",
+    description: 'What the agent must be able to do, such as {"code_review": true}.',
   })),
   artifacts: Type.Optional(Type.Union([Type.Literal("git"), Type.Literal("none")], {
     description: "Whether git compares the folder before and after; default: git.",
