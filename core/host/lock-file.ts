@@ -1,0 +1,83 @@
+import { link, open, readFile, rm, stat } from "../runtime/files.ts";
+import { randomId } from "../runtime/hash.ts";
+import { pid } from "../runtime/platform.ts";
+import { processIsAlive } from "../runtime/process-alive.ts";
+import { processStart } from "../runtime/process-rows.ts";
+
+/** The process that holds a lock. */
+export interface LockHolder {
+  pid: number;
+  /** As `processStart()` gave it; null where it cannot be told. */
+  start: string | null;
+}
+
+/** A guard that nobody can read for so long was left by a host that was killed. Milliseconds. */
+const oldMs = 10_000;
+
+/**
+ * Takes a lock for this process: one that is free, or that a process which is gone has left. False while a living
+ * process has it. Give it back by removing the file.
+ */
+export async function takeLock(lock: string): Promise<boolean> {
+  return (await take(lock)) || (await retake(lock));
+}
+
+/** Who is written in a lock, alive or not; null when there is none or it cannot be read. */
+export async function readLock(lock: string): Promise<LockHolder | null> {
+  try {
+    const written: unknown = JSON.parse(await readFile(lock, "utf8"));
+    if (typeof written !== "object" || written === null || !("pid" in written)) return null;
+    const start = "start" in written && typeof written.start === "string" ? written.start : null;
+    return typeof written.pid === "number" ? { pid: written.pid, start } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** True while the very process is there; a pid alone may have been given away again. */
+export function isAlive({ pid, start }: LockHolder): boolean {
+  return processIsAlive(pid) && (start === null || processStart(pid) === start);
+}
+
+/** The file takes its name only once it is whole, so that a process that is killed meanwhile leaves no empty lock. */
+async function take(lock: string): Promise<boolean> {
+  const draft = `${lock}.${randomId()}`;
+  try {
+    const file = await open(draft, "wx", 0o600);
+    await file.writeFile(JSON.stringify({ pid, start: processStart(pid) }));
+    await file.close();
+    await link(draft, lock);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await rm(draft, { force: true }).catch(() => undefined);
+  }
+}
+
+async function isStale(lock: string): Promise<boolean> {
+  const holder = await readLock(lock);
+  if (holder !== null) return !isAlive(holder);
+  // Gone at this moment, or not ours to read: it counts only once it has lain there for long.
+  return await isOld(lock);
+}
+
+/** Takes a lock from a host that is gone. Of several hosts that try it at once one may, or one would take the other's. */
+async function retake(lock: string): Promise<boolean> {
+  if (!(await isStale(lock))) return false;
+  const guard = `${lock}.taking`;
+  if (await isStale(guard)) await rm(guard, { force: true });
+  if (!(await take(guard))) return false;
+  try {
+    if (!(await isStale(lock))) return false;
+    await rm(lock, { force: true });
+    return await take(lock);
+  } finally {
+    await rm(guard, { force: true });
+  }
+}
+
+async function isOld(file: string): Promise<boolean> {
+  const info = await stat(file).catch(() => null);
+  return info !== null && Date.now() - info.mtimeMs > oldMs;
+}
