@@ -10,9 +10,10 @@ export type { ComparedSession, Comparison, Overlap } from "./host/compare-result
 export type { Host, HostOptions, LogRecord, RunSessionOptions, Session } from "./host/host.ts";
 export { defaultLimits, type Limits } from "./config/limits.ts";
 export type { HostManifest, PluginSettings, Routing } from "./config/host-manifest.ts";
+export { type DaemonSettings, defaultDaemonSettings } from "./config/daemon-settings.ts";
 export { findHostManifest, loadHostManifest, parseHostManifest } from "./registry/find-host-manifest.ts";
 export type { Isolation, Plugin } from "./registry/plugin.ts";
-export type { RegistryProblem } from "./registry/registry.ts";
+export type { RegistryChanges, RegistryProblem } from "./registry/registry.ts";
 export type { RegistrySettings } from "./registry/settle-plugin.ts";
 export type { Crash, CrashRecord } from "./pool/plugin-health.ts";
 export type { PassedOver, Route, RouteCandidate } from "./routing/choose-route.ts";

@@ -13,7 +13,7 @@ import type { CrashRecord } from "../pool/plugin-health.ts";
 import type { Plugin } from "../registry/plugin.ts";
 import type { ParallelRun, RunAllOptions } from "./run-all.ts";
 import type { LoopReport } from "./run-loop.ts";
-import type { RegistryProblem } from "../registry/registry.ts";
+import type { RegistryChanges, RegistryProblem } from "../registry/registry.ts";
 import type { RegistrySettings } from "../registry/settle-plugin.ts";
 import type { Route } from "../routing/choose-route.ts";
 import type { AgentsOptions, RouteOptions } from "./routes.ts";
@@ -146,6 +146,12 @@ export interface Host {
   record(sessionId: string, file: string, options?: RecordOptions): Promise<RecordReport>;
   /** Worktrees of sessions with `workspace: "worktree"`. */
   readonly workspaces: HostWorkspaces;
+  /**
+   * Takes another host manifest into force: plugins are added, removed or granted anew for the sessions to come; those
+   * that run go on as they began. When it throws, all stays as it was. `state_dir` and `daemon` stay as they are.
+   * @throws {BulkheadError} `invalid_config`, `invalid_manifest`, `duplicate_plugin`
+   */
+  reload(manifest: HostManifest): Promise<RegistryChanges>;
   /** Asks one adapter whether its agent could run now, whatever is known already. */
   probe(adapter: string): Promise<AvailabilityReport>;
   /**
