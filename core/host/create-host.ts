@@ -46,8 +46,8 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   const registry = await createRegistry({ manifest, root, bundledDir: options.bundledDir });
   const temporary = options.stateDir === null ? await mkdtemp(join(tmpdir(), "bulkhead-state-")) : null;
   const stateDir = temporary ?? stateFolderOf(options, root);
-  const { askGrant, writeLog = () => {} } = options;
-  const state = await takeState(stateDir, { spare: options.warm ? defaultTerms(manifest) : null, writeLog });
+  const { askGrant, onlyFirst = false, writeLog = () => {} } = options;
+  const state = await takeState(stateDir, { spare: options.warm ? defaultTerms(manifest) : null, onlyFirst, writeLog });
   const { claim, reaped, children, spare } = state;
   const journal = await openJournal(join(claim.folder, "journal.db")).catch(async (error: unknown) => {
     await giveBackState(state);
@@ -151,6 +151,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     route: (options) => routes.route(options),
     reload,
     signals: () => signals.snapshot(routes.gauges()),
+    idle: () => sessions.ended(),
     close: () => closing ??= close(),
   };
   return host;

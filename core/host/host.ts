@@ -35,6 +35,11 @@ export interface HostOptions {
    * limits of its own, and ends with the host when none comes.
    */
   warm?: boolean;
+  /**
+   * Several hosts may use one state folder, each with a journal of its own. This one takes the journal that the next
+   * host takes up again, or fails with `busy`: for a host that serves clients for long. Default false.
+   */
+  onlyFirst?: boolean;
   /** Folder of the bundled plugins; `null`: none. Default: the package's own. */
   bundledDir?: string | null;
   /** Asks a person for a missing grant. Absent: denied. */
@@ -159,6 +164,8 @@ export interface Host {
    * nobody: the agents' availability is what was found last.
    */
   signals(): Signal[];
+  /** Resolves when every session that was started until now has ended. */
+  idle(): Promise<void>;
   /** Ends all sessions and workers, within 30 seconds whatever they do; what is late is logged and left behind. */
   close(): Promise<void>;
 }

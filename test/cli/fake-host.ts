@@ -231,6 +231,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       reload: () => Promise.resolve({ added: [], removed: [], changed: [] }),
       pinned: () => Promise.resolve([]),
       probe: () => Promise.resolve({ availability: "available", reason: "It is here.", version: "9.9" }),
+      idle: () => Promise.resolve(),
       close: async () => {
         fake.closed += 1;
       },

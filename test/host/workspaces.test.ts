@@ -76,7 +76,7 @@ describe("hostWorkspaces", () => {
     const f = workspaceFixture();
     await f.changed(() => {});
     await new Promise((resolve) => setTimeout(resolve, 5));
-    expect((await hostWorkspaces(f.workspaces, undefined).prune()).removed).toEqual([]);
+    expect((await hostWorkspaces(f.workspaces, () => undefined).prune()).removed).toEqual([]);
     expect((await hostWorkspaces(f.workspaces, keeping(1)).prune()).removed).toEqual(["s1"]);
   });
 
