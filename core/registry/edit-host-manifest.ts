@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { parseHostManifest } from "../config/parse-host-manifest.ts";
 import { parseYaml } from "../config/yaml.ts";
@@ -79,6 +80,38 @@ export function addGrant(text: string, grant: NewGrant, { file = "bulkhead.yaml"
     if (list === undefined || isEmptyScalar(list)) document.setIn(path, document.createNode([target]));
     else document.addIn(path, target);
   }
+  const after = document.toString({ lineWidth: 0 });
+  parseHostManifest(after, { file });
+  return after;
+}
+
+/**
+ * The host manifest's text with another grant for a plugin in place of what was granted, or with none; comments beside
+ * it stay.
+ * @throws {BulkheadError} `not_found` for a plugin that is not listed, `invalid_config` when the text was, or would be,
+ * no host manifest
+ */
+export function replaceGrant(
+  text: string,
+  { pluginId, grant }: { pluginId: string; grant: Permissions | null },
+  { file = "bulkhead.yaml" }: { file?: string } = {},
+): string {
+  const before = parseHostManifest(text, { file });
+  if (!Object.hasOwn(before.plugins, pluginId)) {
+    throw new BulkheadError("not_found", `Cannot grant to "${pluginId}": it does not stand under plugins in ${file}.`, {
+      hint: `Write "${pluginId}: {}" there first.`,
+    });
+  }
+  const { maxBytes, maxAliases } = { maxBytes: defaultLimits.manifest_bytes, maxAliases: defaultLimits.yaml_aliases };
+  const { document } = parseYaml(text, { file, maxBytes, maxAliases, code: "invalid_config" });
+  for (const path of [["plugins"], ["plugins", pluginId]]) {
+    const here: unknown = document.getIn(path, true);
+    if (isAliasNode(here)) throw aliasInTheWay(path, file);
+    if (isEmpty(here)) document.setIn(path, document.createNode({}));
+  }
+  const path = ["plugins", pluginId, "grant"];
+  if (grant === null) document.deleteIn(path);
+  else document.setIn(path, document.createNode(grant));
   const after = document.toString({ lineWidth: 0 });
   parseHostManifest(after, { file });
   return after;
