@@ -29,6 +29,7 @@ import { openRoutes, unknownAdapter } from "./routes.ts";
 import { recover, recoverOthers } from "./recover.ts";
 import { runAll } from "./run-all.ts";
 import { runLoop } from "./run-loop.ts";
+import { openSessionHost } from "./open-session-host.ts";
 import { openSecrets, secretPaths, secretPlaces } from "./session-secrets.ts";
 import type { SessionGround } from "./start-session.ts";
 import { Signals } from "./signals.ts";
@@ -146,6 +147,13 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
         options: wanted,
       }),
     workspaces: hostWorkspaces(workspaces, () => manifest),
+    sessions: openSessionHost({
+      journal,
+      log,
+      find: (id) => sessions.find(id),
+      runSession: (request, run) => host.runSession(request, run),
+      agents: (wanted) => routes.agents(wanted),
+    }),
     probe: async (adapter) => await routes.probe(serviceOf(adapter).plugin.id),
     agents: (options) => routes.agents(options),
     route: (options) => routes.route(options),

@@ -6,9 +6,10 @@ import { closedError, journalError } from "./journal-error.ts";
 import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
 import { type JournalRow, rowOf } from "./journal-row.ts";
 import { migrate, readNumber } from "./journal-schema.ts";
-import { type JournalStatements, prepareStatements, writeRows } from "./journal-statements.ts";
-import type { Journal, JournalBatch, ReadOptions } from "./journal.ts";
+import { inTransaction, type JournalStatements, prepareStatements, writeRows } from "./journal-statements.ts";
+import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
 import { readPage } from "./read-page.ts";
+import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
 /** Options of {@link openJournal}. */
 export interface JournalOptions {
@@ -40,6 +41,9 @@ export async function openJournal(file: string, options: JournalOptions = {}): P
     throw journalError(`Cannot open the journal "${file}"`, error);
   }
 }
+
+/** Rows that are erased in one transaction. */
+const erasedInOneGo = 16;
 
 interface Waiting {
   row: JournalRow;
@@ -95,20 +99,57 @@ class SqliteJournal implements Journal {
   async read(options: ReadOptions): Promise<Envelope[]> {
     // Whoever reads page after page must not keep everyone else from their turn.
     await new Promise<void>(onNextTurn);
+    const { findRow, sessions } = this.#statements;
+    const { findTombstones } = sessions;
+    return this.#look(() => readPage(options, { limits: this.#limits, findRow, findTombstones }));
+  }
+
+  async openSessions(): Promise<string[]> {
+    return this.#look(() => this.#statements.sessions.running());
+  }
+
+  async sessions(filter: SessionFilter): Promise<SessionRecord[]> {
+    return this.#look(() => this.#statements.sessions.list(filter));
+  }
+
+  async session(sessionId: string): Promise<SessionRecord | null> {
+    return this.#look(() => this.#statements.sessions.get(sessionId));
+  }
+
+  async cursorOf(sessionId: string, seq: number): Promise<Cursor | null> {
+    return this.#look(() => this.#statements.findCursor(sessionId, seq));
+  }
+
+  async delete(sessionId: string, by: DeletedBy): Promise<boolean> {
+    const at = new Date().toISOString();
+    const isBuried = this.#change(() => this.#statements.sessions.bury(sessionId, { at, by }));
+    if (isBuried) await this.#erase(sessionId);
+    return isBuried;
+  }
+
+  /** Erases a session's rows, a few in a turn. */
+  async #erase(sessionId: string): Promise<void> {
+    while (this.#change(() => this.#statements.erase.run(sessionId, erasedInOneGo).changes) > 0) {
+      await new Promise<void>(onNextTurn);
+      if (this.#closing !== null) return;
+    }
+  }
+
+  #look<T>(read: () => T): T {
     if (this.#closing !== null) throw closedError();
     try {
-      return readPage(options, { limits: this.#limits, findRow: this.#statements.findRow });
+      return read();
     } catch (error) {
       throw journalError(`Cannot read the journal "${this.#file}"`, error);
     }
   }
 
-  async openSessions(): Promise<string[]> {
+  #change<T>(write: () => T): T {
     if (this.#closing !== null) throw closedError();
     try {
-      return this.#statements.findOpen();
+      return inTransaction(this.#statements, write);
     } catch (error) {
-      throw journalError(`Cannot read the journal "${this.#file}"`, error);
+      throw journalError(`Cannot write the journal "${this.#file}"`, error);
     }
   }
 

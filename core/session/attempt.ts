@@ -19,7 +19,7 @@ import type { Deadlines } from "./deadlines.ts";
 import type { EventAllowance } from "./event-allowance.ts";
 import type { EventRules } from "./event-rules.ts";
 import type { Entry } from "./merged-log.ts";
-import type { OpenRequests } from "./open-requests.ts";
+import type { Asked, OpenRequests } from "./open-requests.ts";
 import type { Candidate, SessionSetup } from "./session-setup.ts";
 import type { SessionStream } from "./session-stream.ts";
 import type { UsageMeter } from "./usage-meter.ts";
@@ -290,12 +290,18 @@ export class Attempt {
         this.#waitMs = event.wait_ms;
         return;
       case "question":
-        return this.#ask(event.request_id, { offered: null, policy: null, what: `the question "${event.question}"` });
+        return this.#ask(event.request_id, {
+          offered: null,
+          policy: null,
+          what: `the question "${event.question}"`,
+          asked: { type: "question", text: event.question, choices: event.options ?? [] },
+        });
       case "permission_request":
         return this.#ask(event.request_id, {
           offered: event.options.map(({ id }) => id),
           policy: this.#policyAnswer(event),
           what: `the request to use "${event.tool}"`,
+          asked: { type: "permission_request", text: event.title, choices: event.options.map(({ id }) => id) },
         });
       default:
         return;
@@ -308,9 +314,9 @@ export class Attempt {
   }
 
   /** Policy answers, or else a client, or nobody in time: then the session is blocked. */
-  #ask(requestId: string, asked: { offered: string[] | null; policy: string | null; what: string }): void {
+  #ask(requestId: string, asked: Question): void {
     const { setup, stream, rules, requests, stop } = this.#ground;
-    requests.add(requestId, asked.offered);
+    requests.add(requestId, asked.offered, asked.asked);
     if (asked.policy !== null) {
       rules.resolve(requestId);
       stream.host({ type: "permission_resolved", request_id: requestId, choice: asked.policy, by: "policy" });
@@ -327,6 +333,17 @@ export class Attempt {
     if (ms === 0) onExpired();
     else requests.expire(requestId, { ms, onExpired });
   }
+}
+
+/** A permission request or question, and what is known of its answer. */
+interface Question {
+  /** Ids of the answers there are; null: any text. */
+  offered: string[] | null;
+  /** What the policy answers; null where a client is asked. */
+  policy: string | null;
+  /** As in "the session is blocked by". */
+  what: string;
+  asked: Asked;
 }
 
 /** Longest silence of a candidate's attempt, in milliseconds. */

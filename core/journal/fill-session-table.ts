@@ -1,0 +1,51 @@
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import type { SqliteFile } from "../runtime/sqlite.ts";
+import { envelopesAfter, type JournalRow } from "./journal-row.ts";
+import { endingOf, openingOf } from "./session-record.ts";
+import { prepareSessionTable } from "./session-table.ts";
+
+interface FirstAndLast {
+  session_id: string;
+  first_gseq: number;
+  last_gseq: number;
+  last_seq: number;
+}
+
+/** Fills the table of sessions from the events, for a journal of before there was one. */
+export function fillSessionTable(database: SqliteFile): void {
+  const sessions = database.prepare(
+    `SELECT session_id, min(first_gseq) AS first_gseq, max(last_gseq) AS last_gseq, max(last_seq) AS last_seq
+      FROM batch GROUP BY session_id ORDER BY 2`,
+  ).all() as FirstAndLast[];
+  const body = database.prepare("SELECT body FROM batch WHERE session_id = ? AND last_gseq >= ? LIMIT 1");
+  const table = prepareSessionTable(database);
+  const bodyFrom = (sessionId: string, gseq: number): string =>
+    (body.get(sessionId, gseq) as Pick<JournalRow, "body">).body;
+  for (const { session_id, first_gseq, last_gseq, last_seq } of sessions) {
+    const first = readBody(bodyFrom(session_id, first_gseq))[0];
+    const last = readBody(bodyFrom(session_id, last_gseq)).at(-1);
+    table.note({
+      session_id,
+      first_gseq,
+      last_gseq,
+      first_seq: first?.seq ?? 1,
+      last_seq,
+      count: 0,
+      opening: first === undefined
+        ? { workdir: "", title: "", task_id: null, labels: {}, started_at: last?.ts ?? new Date(0).toISOString() }
+        : openingOf(first),
+      adapter_id: last?.adapter.id ?? null,
+      ending: last === undefined ? null : endingOf(last),
+      body: "",
+    });
+  }
+}
+
+/** What is damaged is no reason to leave all else as it was: whoever reads the event meets it. */
+function readBody(body: string): Envelope[] {
+  try {
+    return envelopesAfter(body, 0);
+  } catch {
+    return [];
+  }
+}
