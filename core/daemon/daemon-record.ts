@@ -1,4 +1,6 @@
-import * as z from "zod";
+import { Type } from "@sinclair/typebox";
+import { Check } from "@sinclair/typebox/value";
+import { exactly } from "../../plugin-sdk/schema.ts";
 import { readFile, rm } from "../runtime/files.ts";
 import { replaceFile } from "../runtime/replace-file.ts";
 
@@ -20,18 +22,21 @@ export interface DaemonRecord {
   config_file: string | null;
 }
 
-const schema: z.ZodType<DaemonRecord> = z.object({
-  record: z.literal(1),
-  pid: z.int().min(1),
-  start: z.string().nullable(),
-  started_at: z.string(),
-  version: z.string(),
-  runtime: z.string(),
-  address: z.string(),
-  socket: z.string().nullable(),
-  log_file: z.string(),
-  config_file: z.string().nullable(),
-});
+const text = Type.String();
+const orNull = Type.Union([Type.String(), Type.Null()]);
+
+const schema = exactly<DaemonRecord>()(Type.Object({
+  record: Type.Literal(1),
+  pid: Type.Integer({ minimum: 1 }),
+  start: orNull,
+  started_at: text,
+  version: text,
+  runtime: text,
+  address: text,
+  socket: orNull,
+  log_file: text,
+  config_file: orNull,
+}));
 
 /** Writes it, all or nothing, for this user alone. */
 export async function writeDaemonRecord(file: string, record: DaemonRecord): Promise<void> {
@@ -43,8 +48,8 @@ export async function readDaemonRecord(file: string): Promise<DaemonRecord | "br
   const text = await readFile(file, "utf8").catch(() => null);
   if (text === null) return null;
   try {
-    const checked = schema.safeParse(JSON.parse(text));
-    return checked.success ? checked.data : "broken";
+    const value: unknown = JSON.parse(text);
+    return Check(schema, value) ? value : "broken";
   } catch {
     return "broken";
   }

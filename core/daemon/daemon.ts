@@ -20,7 +20,7 @@ import { takeDaemonLock } from "./daemon-lock.ts";
 import { type DaemonLog, openDaemonLog } from "./daemon-log.ts";
 import { type DaemonRecord, removeDaemonRecord, writeDaemonRecord } from "./daemon-record.ts";
 import { gateSessions } from "./gated-sessions.ts";
-import { type Listening, listen } from "./listen.ts";
+import { listen, type Listening } from "./listen.ts";
 import { reloadManifest, type ReloadReport } from "./reload.ts";
 import { writeGrants } from "./write-grants.ts";
 

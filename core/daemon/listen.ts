@@ -34,7 +34,9 @@ export async function listen({ port, socket, limits, answer }: ListenOptions): P
     await Promise.allSettled(servers.map((server) => server.close(options)));
   };
   try {
-    const tcp = await startHttpServer({ ...common, at: { kind: "tcp", host: "127.0.0.1", port } }).catch(portError(port));
+    const tcp = await startHttpServer({ ...common, at: { kind: "tcp", host: "127.0.0.1", port } }).catch(
+      portError(port),
+    );
     servers.push(tcp);
     if (socket !== null) {
       await mkdir(dirname(socket), { recursive: true, mode: 0o700 });

@@ -4,7 +4,7 @@ import { exitCodeOf } from "../exit-code.ts";
 import { createPaint } from "../render/paint.ts";
 import { formatCost, formatCount, plural } from "../render/quantities.ts";
 import { addSessionFlags, prepareSessions, type SessionCommand } from "../session-command.ts";
-import { showSession } from "../show-session.ts";
+import { shownSession, showSession } from "../show-session.ts";
 
 /** Exit code of a loop that reached its maximum: a limit. */
 const maximumReached = 9;
@@ -30,7 +30,7 @@ async function loop(call: Invocation): Promise<number> {
   let step = await sessions.next();
   for (let iteration = request.iteration ?? 1; !step.done; iteration++) {
     await announce(iteration, prepared);
-    exitCode = exitCodeOf(await showSession(step.value, show));
+    exitCode = exitCodeOf(await showSession(shownSession(step.value), show));
     step = await sessions.next();
   }
   await conclude(step.value, prepared);

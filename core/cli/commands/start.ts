@@ -1,4 +1,4 @@
-import { BulkheadError, errorFromData, type ErrorData, isErrorCode } from "../../../plugin-sdk/errors.ts";
+import { BulkheadError, type ErrorData, errorFromData, isErrorCode } from "../../../plugin-sdk/errors.ts";
 import type { DaemonRecord } from "../../daemon/daemon-record.ts";
 import { type DaemonView, inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { startDetached } from "../../runtime/detached-process.ts";
@@ -40,7 +40,9 @@ async function start(call: Invocation): Promise<number> {
   if (problem !== null) throw problem;
   const record = await whileWaiting("Starting the daemon …", { terminal, work: startInBackground(call) });
   await tell(call, { record, already: false });
-  if (view.state === "killed" && !json) await terminal.stderr.write("The daemon before was killed; cleaned up after it.\n");
+  if (view.state === "killed" && !json) {
+    await terminal.stderr.write("The daemon before was killed; cleaned up after it.\n");
+  }
   return 0;
 }
 
@@ -49,7 +51,9 @@ async function tell(
   { record, already }: { record: DaemonRecord; already: boolean },
 ): Promise<void> {
   const { terminal, json } = call;
-  if (json) return void await terminal.stdout.write(`${JSON.stringify({ daemon: record, already_running: already })}\n`);
+  if (json) {
+    return void await terminal.stdout.write(`${JSON.stringify({ daemon: record, already_running: already })}\n`);
+  }
   if (already) await terminal.stdout.write("The daemon runs already.\n");
   await terminal.stdout.write(daemonText(record, call));
 }

@@ -27,7 +27,9 @@ export const defineUp: DefineCommand = (command, bind) => {
 async function up(call: Invocation): Promise<number> {
   const daemon = await openDaemon(call);
   const { terminal, json } = call;
-  await terminal.stdout.write(json ? `${JSON.stringify({ daemon: daemon.record })}\n` : daemonText(daemon.record, call));
+  await terminal.stdout.write(
+    json ? `${JSON.stringify({ daemon: daemon.record })}\n` : daemonText(daemon.record, call),
+  );
   await untilToldToEnd(daemon, call);
   return 0;
 }

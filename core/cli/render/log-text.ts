@@ -8,7 +8,9 @@ export function logText(line: string, paint: Paint): string {
   const record = parse(line);
   if (record === null) return safeLine(line);
   const { level, time, message, plugin_id, session_id } = record;
-  const about = [plugin_id, session_id].filter((name) => typeof name === "string").map((name) => safeLine(String(name)));
+  const about = [plugin_id, session_id].filter((name) => typeof name === "string").map((name) =>
+    safeLine(String(name))
+  );
   const word = typeof level === "string" ? level : "";
   const clock = typeof time === "string" ? time.slice(0, 19).replace("T", " ") : "";
   const text = typeof message === "string" ? message : "";

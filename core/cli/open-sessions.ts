@@ -1,0 +1,65 @@
+import type { HostManifest } from "../config/host-manifest.ts";
+import type { DaemonRecord } from "../daemon/daemon-record.ts";
+import { inspectDaemon } from "../daemon/inspect-daemon.ts";
+import type { Host } from "../host/host.ts";
+import type { SessionHost } from "../host/session-host.ts";
+import type { Plugin } from "../registry/plugin.ts";
+import type { Invocation } from "./command.ts";
+import { daemonPlace } from "./daemon-place.ts";
+import { openHost, type OpenHostOptions } from "./open-host.ts";
+import { safeLine } from "./render/agent-text.ts";
+
+/** What a command asks of a plugin in a list. */
+export type ListedPlugin = Pick<Plugin, "id" | "enabled"> & { config: Plugin["manifest"]["config"] };
+
+/** Sessions for a command, in this process or in the daemon, and the manifest that this folder has. */
+export interface OpenedSessions extends AsyncDisposable {
+  sessions: SessionHost;
+  plugins(): Promise<ListedPlugin[]>;
+  /** The host in this process; null where the daemon has it. */
+  host: Host | null;
+  /** Absent where no bulkhead.yaml was found. */
+  manifest: HostManifest | undefined;
+}
+
+/**
+ * The sessions of the daemon that runs for this command's state folder and host manifest, else of a host in this
+ * process. Close them with `await using`.
+ * @throws {BulkheadError} as `openHost`, `unavailable` when the daemon does not answer
+ */
+export async function openSessions(call: Invocation, options: OpenHostOptions = {}): Promise<OpenedSessions> {
+  const daemon = call.embedded ? null : await daemonFor(call);
+  if (daemon !== null) return await openRemote(daemon);
+  const opened = await openHost(call, options);
+  const { host, manifest } = opened;
+  return {
+    sessions: host.sessions,
+    plugins: () => Promise.resolve(host.registry.list().map(listed)),
+    host,
+    manifest,
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+  };
+}
+
+function listed({ id, enabled, manifest }: Plugin): ListedPlugin {
+  return { id, enabled, config: manifest.config };
+}
+
+interface FoundDaemon {
+  record: DaemonRecord;
+  manifest: HostManifest | undefined;
+}
+
+/** The daemon that a command talks to; null where none runs, or one with another host manifest. */
+export async function daemonFor(call: Invocation): Promise<FoundDaemon | null> {
+  const { stateDir, configFile, manifest, problem } = await daemonPlace(call);
+  const { state, record } = await inspectDaemon(stateDir);
+  if (state !== "running" || record === null) return null;
+  if (configFile === undefined || record.config_file === configFile) return { record, manifest };
+  if (problem !== null) throw problem;
+  const other = record.config_file === null ? "without one" : `with ${safeLine(record.config_file)}`;
+  await call.terminal.stderr.write(
+    `The daemon was started ${other}, not with ${safeLine(configFile)}: running in this process.\n`,
+  );
+  return null;
+}
