@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { createHash, randomFillSync } from "node:crypto";
+import { createHash, createHmac, randomBytes, randomFillSync, timingSafeEqual } from "node:crypto";
 
 /** Hex SHA-256 of a text or of bytes. */
 export function sha256Hex(data: string | Uint8Array): string {
@@ -22,3 +22,19 @@ const idBytes = 16;
 /** Drawn many at once: asking the system costs much more than the bytes do. */
 const random = Buffer.alloc(128 * idBytes);
 let drawn = random.length;
+
+/** A random text of 256 bits that needs no escaping in a header or URL. */
+export function randomSecret(): string {
+  return randomBytes(32).toString("base64url");
+}
+
+/** Whether two texts are the same, in a time that does not tell where they differ. */
+export function sameSecret(a: string, b: string): boolean {
+  const [left, right] = [a, b].map((text) => createHash("sha256").update(text).digest());
+  return timingSafeEqual(left!, right!);
+}
+
+/** Hex HMAC-SHA256 of a text. */
+export function hmacHex(key: string, text: string): string {
+  return createHmac("sha256", key).update(text).digest("hex");
+}
