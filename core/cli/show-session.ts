@@ -1,6 +1,5 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
-import type { Session } from "../host/host.ts";
 import type { SessionHandle } from "../host/session-host.ts";
 import type { Terminal } from "../runtime/terminal.ts";
 import { AgentQuestions } from "./agent-questions.ts";
@@ -24,16 +23,6 @@ export interface ShowSessionOptions {
 
 /** A session that is shown, from its first event on. */
 export type ShownSession = Pick<SessionHandle, "id" | "events" | "result" | "answer">;
-
-/** A session of this process's host as one that is shown. */
-export function shownSession(session: Session): ShownSession {
-  return {
-    id: session.id,
-    events: () => session,
-    result: () => session.result,
-    answer: (requestId, choice) => Promise.resolve(session.answer(requestId, choice)),
-  };
-}
 
 /** Shows a session's events as they come, then its result. */
 export async function showSession(session: ShownSession, options: ShowSessionOptions): Promise<SessionResult> {

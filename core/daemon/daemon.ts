@@ -6,7 +6,7 @@ import { hostVersion } from "../config/version.ts";
 import { toErrorData } from "../errors/to-error-data.ts";
 import type { Host, HostOptions } from "../host/host.ts";
 import { stateFolderOf } from "../host/state-folder.ts";
-import { createHttpDoor, type HttpDoor } from "../http/door.ts";
+import { createHttpDoor, type HttpDoor, type ReloadChanges } from "../http/door.ts";
 import { pluginFacts } from "../http/plugin-facts.ts";
 import { problem } from "../http/problem.ts";
 import { openSessionOwners } from "../http/session-owners.ts";
@@ -21,7 +21,7 @@ import { type DaemonLog, openDaemonLog } from "./daemon-log.ts";
 import { type DaemonRecord, removeDaemonRecord, writeDaemonRecord } from "./daemon-record.ts";
 import { gateSessions } from "./gated-sessions.ts";
 import { listen, type Listening } from "./listen.ts";
-import { reloadManifest, type ReloadReport } from "./reload.ts";
+import { reloadManifest } from "./reload.ts";
 import { writeGrants } from "./write-grants.ts";
 
 /** What a daemon is made from. */
@@ -45,7 +45,7 @@ export interface Daemon {
    * Puts the host manifest that is there now into force, for the sessions to come.
    * @throws {BulkheadError} what is wrong with it; then the old one stays in force
    */
-  reload(): Promise<ReloadReport>;
+  reload(): Promise<ReloadChanges>;
   /**
    * Starts no more sessions, gives those that run their time, interrupts the rest and ends.
    * @param drainMs default: `daemon.drain_ms`
@@ -113,7 +113,7 @@ interface OpenDaemonOptions {
 interface OpenedDaemon {
   door: HttpDoor;
   host: Host;
-  reload(): Promise<ReloadReport>;
+  reload(): Promise<ReloadChanges>;
   shut(): void;
 }
 
@@ -130,7 +130,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
     turn = done.catch(() => undefined);
     return done;
   };
-  const reloadNow = async (): Promise<ReloadReport> => {
+  const reloadNow = async (): Promise<ReloadChanges> => {
     try {
       const after = await options.readManifest();
       if (after === undefined) throw noManifest();

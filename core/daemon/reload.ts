@@ -1,13 +1,7 @@
 import type { DaemonSettings } from "../config/daemon-settings.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
 import type { Host } from "../host/host.ts";
-import type { RegistryChanges } from "../registry/registry.ts";
-
-/** What a reload of the host manifest changed. */
-export interface ReloadReport extends RegistryChanges {
-  /** Settings that changed in the file and take effect only after a restart, by their path. */
-  restart_needed: string[];
-}
+import type { ReloadChanges } from "../http/door.ts";
 
 /** What of the host manifest is read only when the daemon starts. */
 const atStart = ["port", "drain_ms", "log_file_bytes", "log_files"] as const satisfies (keyof DaemonSettings)[];
@@ -19,7 +13,7 @@ const atStart = ["port", "drain_ms", "log_file_bytes", "log_files"] as const sat
 export async function reloadManifest(
   host: Pick<Host, "reload">,
   { before, after }: { before: HostManifest | undefined; after: HostManifest },
-): Promise<ReloadReport> {
+): Promise<ReloadChanges> {
   const changes = await host.reload(after);
   const restart_needed = [
     ...(before?.state_dir === after.state_dir ? [] : ["state_dir"]),

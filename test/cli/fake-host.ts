@@ -230,7 +230,16 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       workspaces: given.workspaces ?? noWorkspaces,
       reload: () => Promise.resolve({ added: [], removed: [], changed: [] }),
       sessions: {
-        start: none,
+        start: async (request, options) => {
+          const started = await host.runSession(request, options);
+          return {
+            id: started.id,
+            events: () => started,
+            result: () => started.result,
+            interrupt: () => started.interrupt(),
+            answer: (requestId, choice) => Promise.resolve(started.answer(requestId, choice)),
+          };
+        },
         list: () => Promise.resolve([]),
         get: none,
         open: none,

@@ -11,7 +11,7 @@ import { openTokens, type TokenStore } from "../../core/http/tokens.ts";
 import type { LogRecord } from "../../core/host/host.ts";
 import { type HttpServer, startHttpServer } from "../../core/runtime/http-server.ts";
 import { unixFetch } from "../../core/runtime/unix-fetch.ts";
-import { MemoryHost, memoryFacts } from "./memory-host.ts";
+import { memoryFacts, MemoryHost } from "./memory-host.ts";
 
 /** A door behind real servers, on a port and on a socket, with what stands behind it. */
 export interface OpenDoor {

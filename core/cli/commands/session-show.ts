@@ -15,7 +15,9 @@ export async function sessionShow(call: Invocation): Promise<number> {
   const summary = await findSession(opened.sessions, args[0] ?? "");
   const result = summary.state === "ended" ? await (await opened.sessions.open(summary.session_id)).result() : null;
   if (json) {
-    await terminal.stdout.write(`${JSON.stringify({ ...summary, result })}\n`);
+    // The events are shown by "session events".
+    const { events: _, ...shown } = result ?? { events: [] };
+    await terminal.stdout.write(`${JSON.stringify({ ...summary, result: result && shown })}\n`);
     return 0;
   }
   const paint = createPaint(terminal.colours.stdout);
