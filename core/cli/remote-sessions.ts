@@ -6,13 +6,13 @@ import type { RemoteSession } from "../client/remote-session.ts";
 import type { DaemonRecord } from "../daemon/daemon-record.ts";
 import type { SessionHandle, SessionHost } from "../host/session-host.ts";
 import { readFile } from "../runtime/files.ts";
-import { dirname, join } from "../runtime/paths.ts";
+import { mayOpenSockets } from "../runtime/own-command.ts";
 import { unixFetch } from "../runtime/unix-fetch.ts";
 
 /** A daemon as this terminal reaches it: over its socket, else over TCP with the first token. */
-export async function connectDaemon({ socket, address, log_file }: DaemonRecord): Promise<RemoteHost> {
-  if (socket !== null) return connectHost({ fetch: unixFetch(socket) });
-  const token = await readFile(join(dirname(log_file), "http", "token"), "utf8").catch(() => "");
+export async function connectDaemon({ socket, address, token_file }: DaemonRecord): Promise<RemoteHost> {
+  if (socket !== null && mayOpenSockets()) return connectHost({ fetch: unixFetch(socket) });
+  const token = await readFile(token_file, "utf8").catch(() => "");
   return connectHost({ url: address, token: token.trim() });
 }
 

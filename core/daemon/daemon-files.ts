@@ -1,4 +1,5 @@
 import { sha256Hex } from "../runtime/hash.ts";
+import { mayOpenSockets } from "../runtime/own-command.ts";
 import { isAbsolute, join } from "../runtime/paths.ts";
 import { hostEnv } from "../runtime/platform.ts";
 
@@ -9,7 +10,7 @@ export interface DaemonFiles {
   /** What it says of itself: see `DaemonRecord`. */
   record: string;
   log: string;
-  /** The unix socket; null where every place for it has too long a path. */
+  /** The unix socket; null where every place for it has too long a path, or this process may not open one. */
   socket: string | null;
 }
 
@@ -29,9 +30,12 @@ export function daemonFiles(
     lock: join(stateDir, "daemon.lock"),
     record: join(stateDir, "daemon.json"),
     log: join(stateDir, "daemon.log"),
-    socket: socketPlaces(stateDir, env).find((path) => new TextEncoder().encode(path).length <= socketPathBytes) ??
-      null,
+    socket: mayOpenSockets() ? socketPlaces(stateDir, env).find(isShortEnough) ?? null : null,
   };
+}
+
+function isShortEnough(path: string): boolean {
+  return new TextEncoder().encode(path).length <= socketPathBytes;
 }
 
 function socketPlaces(stateDir: string, env: (name: string) => string | undefined): string[] {

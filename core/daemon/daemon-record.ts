@@ -17,6 +17,8 @@ export interface DaemonRecord {
   address: string;
   /** Path of the unix socket; null where there is none. */
   socket: string | null;
+  /** Holds the token with which this user may do all there is. */
+  token_file: string;
   log_file: string;
   /** Host manifest it was made from; null without one. */
   config_file: string | null;
@@ -34,6 +36,7 @@ const schema = exactly<DaemonRecord>()(Type.Object({
   runtime: text,
   address: text,
   socket: orNull,
+  token_file: text,
   log_file: text,
   config_file: orNull,
 }));

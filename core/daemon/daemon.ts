@@ -88,7 +88,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     undo.push(() => host.close());
     const made = await openDaemon({ options, manifest, settings, host, listening, log, stateDir });
     door = made.door;
-    const record = recordOf(listening, { log_file: files.log, config_file: manifest?.file ?? null });
+    const record = recordOf(listening, {
+      token_file: made.tokenFile,
+      log_file: files.log,
+      config_file: manifest?.file ?? null,
+    });
     await writeDaemonRecord(files.record, record);
     undo.push(() => removeDaemonRecord(files.record));
     log.write({ level: "info", message: `The daemon takes requests at ${record.address}.`, fields: { pid } });
@@ -113,6 +117,7 @@ interface OpenDaemonOptions {
 interface OpenedDaemon {
   door: HttpDoor;
   host: Host;
+  tokenFile: string;
   reload(): Promise<ReloadChanges>;
   shut(): void;
 }
@@ -146,6 +151,8 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
     }
   };
   const reload = () => inTurn(reloadNow);
+  const tokens = openTokens(stateDir);
+  const { file: tokenFile } = await tokens.first();
   const door = createHttpDoor({
     sessions: gate.sessions,
     facts: {
@@ -159,7 +166,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
       signals: () => host.signals(),
       readiness: () => isShut ? { ready: false, reason: "The daemon is shutting down." } : { ready: true },
     },
-    tokens: openTokens(stateDir),
+    tokens,
     owners: await openSessionOwners(stateDir),
     hosts: () => listening.hosts,
     limits: { ...defaultLimits, ...manifest?.limits },
@@ -169,7 +176,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
     isShut = true;
     gate.shut();
   };
-  return { door, host, reload, shut };
+  return { door, host, tokenFile, reload, shut };
 }
 
 /** What ends the daemon, once whoever asks for it. */
@@ -228,7 +235,7 @@ async function makeFolder(folder: string): Promise<string> {
 
 function recordOf(
   { address, socket }: Listening,
-  { log_file, config_file }: Pick<DaemonRecord, "log_file" | "config_file">,
+  paths: Pick<DaemonRecord, "token_file" | "log_file" | "config_file">,
 ): DaemonRecord {
   return {
     record: 1,
@@ -239,8 +246,7 @@ function recordOf(
     runtime: runtimeVersion,
     address,
     socket,
-    log_file,
-    config_file,
+    ...paths,
   };
 }
 

@@ -34,9 +34,14 @@ export async function readLock(lock: string): Promise<LockHolder | null> {
   }
 }
 
-/** True while the very process is there; a pid alone may have been given away again. */
+/**
+ * True while the very process is there; a pid alone may have been given away again. Where this process may not look at
+ * others, as Deno has it with narrow permissions, the pid has to do: better wait for a stranger than share a lock.
+ */
 export function isAlive({ pid, start }: LockHolder): boolean {
-  return processIsAlive(pid) && (start === null || processStart(pid) === start);
+  if (!processIsAlive(pid)) return false;
+  const now = start === null ? null : processStart(pid);
+  return now === null || now === start;
 }
 
 /** The file takes its name only once it is whole, so that a process that is killed meanwhile leaves no empty lock. */

@@ -22,11 +22,19 @@ export function ownCommand(): string[] {
   return [execPath, "run", ...(mayAll() ? ["--allow-all"] : denoPermissions), script];
 }
 
+/** Whether this process may open unix sockets: Deno allows them only with the whole network. */
+export function mayOpenSockets(): boolean {
+  return runtimeName === "node" || isGranted("net");
+}
+
 /** Whether this process may do all that Deno can allow. */
 function mayAll(): boolean {
+  return ["run", "read", "write", "net", "env", "sys", "ffi"].every(isGranted);
+}
+
+function isGranted(name: string): boolean {
   const { permissions } = Reflect.get(globalThis, "Deno") as DenoPermissions;
-  const kinds = ["run", "read", "write", "net", "env", "sys", "ffi"];
-  return kinds.every((name) => permissions.querySync({ name }).state === "granted");
+  return permissions.querySync({ name }).state === "granted";
 }
 
 interface DenoPermissions {

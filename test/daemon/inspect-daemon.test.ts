@@ -29,6 +29,7 @@ function record(pid: number, start: string | null): DaemonRecord {
     runtime: "node 20",
     address: "http://127.0.0.1:7717",
     socket: null,
+    token_file: join(stateDir, "http", "token"),
     log_file: join(stateDir, "daemon.log"),
     config_file: null,
   };

@@ -4,6 +4,7 @@ import { hostVersion } from "../../config/version.ts";
 import type { Daemon } from "../../daemon/daemon.ts";
 import { readHostManifest } from "../../registry/find-host-manifest.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { demoManifest } from "../demo/demo-sessions.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { logText } from "../render/log-text.ts";
@@ -14,10 +15,16 @@ import { untilToldToEnd } from "../until-told-to-end.ts";
 export const defineUp: DefineCommand = (command, bind) => {
   command
     .option("--port <number>", "TCP port on 127.0.0.1, 0 for any that is free; default: daemon.port", readPort)
+    .option("--demo", "on the first start of a state folder run three sessions at once, one of them hostile")
+    .option("--once", "with --demo: run them in any case, then stop; exits with 0 only if all checks hold")
     .addHelpText(
       "after",
       examples(
         ["bulkhead up", "the daemon in this terminal; Ctrl-C stops it"],
+        [
+          "bulkhead up --demo",
+          "the same with something to see; without a bulkhead.yaml the demo's plugins are enabled",
+        ],
         ["bulkhead up --port 0 --state-dir /tmp/try", "another daemon, with a state of its own"],
       ),
     )
@@ -30,8 +37,12 @@ async function up(call: Invocation): Promise<number> {
   await terminal.stdout.write(
     json ? `${JSON.stringify({ daemon: daemon.record })}\n` : daemonText(daemon.record, call),
   );
-  await untilToldToEnd(daemon, call);
-  return 0;
+  if (call.options["demo"] !== true) {
+    await untilToldToEnd(daemon, call);
+    return 0;
+  }
+  const { serveDemo } = await import("../demo/serve-demo.ts");
+  return await serveDemo(daemon, call);
 }
 
 /**
@@ -47,7 +58,10 @@ export async function openDaemon(call: Invocation): Promise<Daemon> {
   const { port } = options;
   return await startDaemon({
     createHost,
-    readManifest: async () => configFile === undefined ? undefined : await readHostManifest(configFile),
+    readManifest: async () => {
+      if (configFile !== undefined) return await readHostManifest(configFile);
+      return options["demo"] === true ? demoManifest() : undefined;
+    },
     root,
     stateDir,
     ...(typeof port === "number" ? { port } : {}),
@@ -61,7 +75,8 @@ export async function openDaemon(call: Invocation): Promise<Daemon> {
 export function daemonText(record: DaemonRecord, { terminal }: Pick<Invocation, "terminal">): string {
   const paint = createPaint(terminal.colours.stdout);
   const rows = [
-    ["socket", record.socket ?? "none: every place for it has too long a path"],
+    ["socket", record.socket ?? "none"],
+    ["token", record.token_file],
     ["log", record.log_file],
     ["manifest", record.config_file ?? 'none; write one with "bulkhead init"'],
   ] as const;
