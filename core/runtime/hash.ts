@@ -6,6 +6,29 @@ export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
+/** Hex SHA-256 of texts, one after the other. */
+export function sha256HexOf(...texts: readonly string[]): string {
+  const hash = createHash("sha256");
+  for (const text of texts) hash.update(text);
+  return hash.digest("hex");
+}
+
+/** Hex HMAC-SHA-256 of a text. */
+export function hmacSha256Hex(key: Uint8Array, text: string): string {
+  return createHmac("sha256", key).update(text).digest("hex");
+}
+
+/** True for equal texts; takes as long wherever they differ. */
+export function isSameText(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** Random bytes for a key. */
+export function randomKey(): Uint8Array {
+  return randomFillSync(new Uint8Array(32));
+}
+
 /** A random id of 128 bits, in hex. */
 export function randomId(): string {
   if (drawn === random.length) {
