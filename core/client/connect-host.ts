@@ -5,6 +5,7 @@ import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionSummary } from "../../plugin-sdk/session-summary.ts";
 import { type Api, call, callJson, type FetchLike } from "./call-api.ts";
+import { ClientError } from "./client-error.ts";
 import { followEvents } from "./follow-events.ts";
 import { proveServer } from "./prove-server.ts";
 import { queryText, type RemoteEventQuery, type RemoteSessionQuery, type StartOptions } from "./queries.ts";
@@ -112,7 +113,10 @@ export function connectHost(options: ConnectOptions = {}): RemoteHost {
     },
     get,
     async open(sessionId) {
-      await get(sessionId);
+      await get(sessionId).catch((error: unknown) => {
+        // Who comes back to one that was deleted learns from its events what was missed.
+        if (!(error instanceof ClientError && error.details?.["deleted_at"] !== undefined)) throw error;
+      });
       return sessionOf(sessionId);
     },
     delete: async (sessionId) => void await call(api, sessionPath(sessionId), { method: "DELETE" }),

@@ -4,6 +4,7 @@ import { closed, exactly } from "../../../plugin-sdk/schema.ts";
 import { type Signal, toPrometheusText } from "../../log/prometheus-text.ts";
 import { hmacHex } from "../../runtime/hash.ts";
 import { json, type Route, route, type RouteGround } from "../route.ts";
+import { textResponse } from "../text-response.ts";
 
 const proofQuery = exactly<{ token_id: string; nonce: string }>()(Type.Object({
   token_id: Type.String({ pattern: "^[0-9a-f]{32}$" }),
@@ -59,8 +60,8 @@ export const hostRoutes: readonly Route[] = [
     scope: "read",
     answers: { 200: { summary: "all of them", schema: Type.String(), types: ["text/plain; version=0.0.4"] } },
     handle: (_, ground) =>
-      new Response(toPrometheusText([...ground.facts.signals(), ...ownSignals(ground)]), {
-        headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" },
+      textResponse(toPrometheusText([...ground.facts.signals(), ...ownSignals(ground)]), {
+        type: "text/plain; version=0.0.4; charset=utf-8",
       }),
   }),
 ];
