@@ -45,7 +45,7 @@ test("every kind of update becomes its event, and what is unknown stays as it ca
   const { events, result } = await agent.run({ prompt: "[[scn:kinds]]" });
   expect(result).toMatchObject({ outcome: "completed", output: "Second.", usage: { cost: 0.25, tokens_in: 7 } });
   expect(printed(events)).toBe("First.\nSecond.");
-  expect(events).toMatchSnapshot();
+  await expect(`${JSON.stringify(events, null, 2)}\n`).toMatchFileSnapshot("acp-kinds.txt");
 });
 
 describe("requests for permission", () => {
