@@ -5,6 +5,7 @@ import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionSummary } from "../../plugin-sdk/session-summary.ts";
 import { type Api, call, callJson, type FetchLike } from "./call-api.ts";
+import { ClientError } from "./client-error.ts";
 import { followEvents } from "./follow-events.ts";
 import { proveServer } from "./prove-server.ts";
 import { queryText, type RemoteEventQuery, type RemoteSessionQuery, type StartOptions } from "./queries.ts";
@@ -38,6 +39,20 @@ export interface RemotePlugin {
   quarantine: object | null;
 }
 
+/** A plugin with what it asks for and what came of each, and the options that it declares. */
+export interface ExplainedRemotePlugin extends RemotePlugin {
+  permissions: Record<string, unknown>[];
+  config: Record<string, unknown> | null;
+}
+
+/** What a reload changed: ids of plugins in use, and settings that wait for a restart. */
+export interface RemoteReload {
+  added: string[];
+  removed: string[];
+  changed: string[];
+  restart_needed: string[];
+}
+
 /** A host behind its HTTP API. Whatever fails is a `ClientError`. */
 export interface RemoteHost {
   /** With an `idempotency_key` it is tried again when the connection breaks, without starting a second session. */
@@ -52,10 +67,12 @@ export interface RemoteHost {
   events(query?: RemoteEventQuery): AsyncIterable<Envelope>;
   plugins(): Promise<RemotePlugin[]>;
   /** A plugin with what it asks for and what came of each. */
-  explain(pluginId: string): Promise<RemotePlugin & { permissions: Record<string, unknown>[] }>;
+  explain(pluginId: string): Promise<ExplainedRemotePlugin>;
   grants(pluginId: string): Promise<{ plugin_id: string; grant: Permissions; deny: Permissions }>;
   /** Grants a plugin this in place of what it was granted; null: nothing. */
   setGrants(pluginId: string, grant: Permissions | null): Promise<void>;
+  /** Puts the host manifest that is there now into force, for the sessions to come. */
+  reload(): Promise<RemoteReload>;
   /** Whether the host takes sessions. */
   ready(): Promise<boolean>;
 }
@@ -96,7 +113,10 @@ export function connectHost(options: ConnectOptions = {}): RemoteHost {
     },
     get,
     async open(sessionId) {
-      await get(sessionId);
+      await get(sessionId).catch((error: unknown) => {
+        // Who comes back to one that was deleted learns from its events what was missed.
+        if (!(error instanceof ClientError && error.details?.["deleted_at"] !== undefined)) throw error;
+      });
       return sessionOf(sessionId);
     },
     delete: async (sessionId) => void await call(api, sessionPath(sessionId), { method: "DELETE" }),
@@ -120,6 +140,7 @@ export function connectHost(options: ConnectOptions = {}): RemoteHost {
       const path = `${pluginPath(pluginId)}/grants`;
       await call(api, path, grant === null ? { method: "DELETE" } : { method: "PUT", body: grant });
     },
+    reload: () => callJson(api, "/v1/reload", { method: "POST" }),
     ready: () => call(api, "/ready").then(() => true, () => false),
   };
 }

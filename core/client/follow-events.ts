@@ -110,7 +110,7 @@ async function* alive(
   }
 }
 
-/** Whether the same may go well a little later. A line that was cut off is no defect of the host. */
+/** Whether the same may go well a little later. */
 function isPassing({ code }: ClientError): boolean {
-  return ["network_error", "host_closed", "unavailable", "busy", "limit_exceeded", "protocol_violation"].includes(code);
+  return ["network_error", "host_closed", "unavailable", "busy", "limit_exceeded"].includes(code);
 }

@@ -81,8 +81,9 @@ class Buckets {
     const oldest = this.#buckets.size > mostCounted ? this.#buckets.keys().next().value : undefined;
     if (oldest !== undefined) this.#buckets.delete(oldest);
     if (now < known.closedUntil) return known.closedUntil - now;
-    const waitMs = known.bucket.take(1, now);
-    known.closedUntil = now + waitMs;
+    // The one that was refused had taken a token ahead: it is there now.
+    const waitMs = known.closedUntil === 0 ? known.bucket.take(1, now) : 0;
+    known.closedUntil = waitMs === 0 ? 0 : now + waitMs;
     return waitMs;
   }
 }

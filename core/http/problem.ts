@@ -1,5 +1,6 @@
-import { BulkheadError, errorCodes } from "../../plugin-sdk/errors.ts";
+import { errorCodes, type ErrorData, errorDataOf } from "../../plugin-sdk/errors.ts";
 import { errorTable } from "../errors/error-table.ts";
+import { textResponse } from "./text-response.ts";
 import type { LogRecord } from "../host/host.ts";
 
 /** Where a problem came up, for the log. */
@@ -17,19 +18,20 @@ const passing: ReadonlySet<string> = new Set(["busy", "host_closed", "unavailabl
  * the rest.
  */
 export function problem(thrown: unknown, { writeLog, method, path }: ProblemPlace): Response {
-  const error = thrown instanceof BulkheadError ? thrown : defect();
+  const told = errorDataOf(thrown);
+  const error = told === null || told.code === "internal" ? defect() : told;
   if (error.code === "internal") {
     const message = thrown instanceof Error ? thrown.message : String(thrown);
     writeLog({ level: "error", message: `The HTTP API failed: ${message}`, fields: { method, path } });
   }
   const { code, message, hint, details } = error;
   const status = errorTable[code].http_status;
-  const headers = new Headers({ "content-type": "application/problem+json" });
-  if (code === "unauthorized") headers.set("www-authenticate", 'Bearer realm="bulkhead"');
+  const headers: Record<string, string> = {};
+  if (code === "unauthorized") headers["www-authenticate"] = 'Bearer realm="bulkhead"';
   const allowed = details?.["allowed"];
-  if (code === "method_not_allowed" && Array.isArray(allowed)) headers.set("allow", allowed.join(", "));
+  if (code === "method_not_allowed" && Array.isArray(allowed)) headers["allow"] = allowed.join(", ");
   const wait = details?.["retry_after"];
-  if (passing.has(code)) headers.set("retry-after", String(typeof wait === "number" ? wait : 1));
+  if (passing.has(code)) headers["retry-after"] = String(typeof wait === "number" ? wait : 1);
   const body = {
     type: `urn:bulkhead:error:${code}`,
     title: errorCodes[code],
@@ -39,13 +41,12 @@ export function problem(thrown: unknown, { writeLog, method, path }: ProblemPlac
     ...(hint === undefined ? {} : { hint }),
     ...(details === undefined ? {} : { details: withoutStack(details) }),
   };
-  return new Response(JSON.stringify(body), { status, headers });
+  return textResponse(JSON.stringify(body), { status, type: "application/problem+json", headers });
 }
 
-function defect(): BulkheadError {
-  return new BulkheadError("internal", "The host failed while it served the request.", {
-    hint: "Its log says more; please report it.",
-  });
+function defect(): ErrorData {
+  const hint = "Its log says more; please report it.";
+  return { code: "internal", message: "The host failed while it served the request.", hint };
 }
 
 /** Positions in files are for whoever wrote them, at the command line. */

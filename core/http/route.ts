@@ -3,6 +3,7 @@ import type { LogRecord } from "../host/host.ts";
 import type { SchemaOf } from "../../plugin-sdk/schema.ts";
 import type { HttpDoorOptions } from "./door.ts";
 import type { Meters } from "./meters.ts";
+import { textResponse } from "./text-response.ts";
 import type { Caller, Scope } from "./scopes.ts";
 
 /** What routes work with. */
@@ -62,5 +63,5 @@ export function json(value: unknown, { status = 200, headers = {} }: {
   status?: number;
   headers?: Record<string, string>;
 } = {}): Response {
-  return new Response(JSON.stringify(value), { status, headers: { "content-type": "application/json", ...headers } });
+  return textResponse(JSON.stringify(value), { status, type: "application/json", headers });
 }

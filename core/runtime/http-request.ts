@@ -53,8 +53,13 @@ function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
 
 function refusal(status: number, code: string, why: string): Response {
   const detail = `The request cannot be served. ${why}`;
-  return new Response(JSON.stringify({ type: `urn:bulkhead:error:${code}`, title: detail, status, code, detail }), {
+  const text = JSON.stringify({ type: `urn:bulkhead:error:${code}`, title: detail, status, code, detail });
+  return new Response(text, {
     status,
-    headers: { "content-type": "application/problem+json", "x-content-type-options": "nosniff" },
+    headers: {
+      "content-type": "application/problem+json",
+      "content-length": String(text.length),
+      "x-content-type-options": "nosniff",
+    },
   });
 }

@@ -43,6 +43,8 @@ export interface HttpServerOptions {
 export interface HttpServer {
   /** Where it listens, with the port that it got. */
   readonly at: ListenAt;
+  /** Connections that are open now. */
+  connections(): Promise<number>;
   /** Takes no more connections, lets answers under way end for so many milliseconds, then cuts them off. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
@@ -67,9 +69,14 @@ export async function startHttpServer({ at, limits, answer }: HttpServerOptions)
   server.maxHeadersCount = maxHeaders;
   server.maxConnections = limits.connections;
   server.on("clientError", refuseBroken);
-  const listening = at.kind === "tcp" ? await listenTcp(server, at) : await listenUnix(server, at.path);
+  const place = at.kind === "tcp" ? await listenTcp(server, at) : await listenUnix(server, at.path);
   let closing: Promise<void> | null = null;
-  return { at: listening, close: ({ graceMs = 0 } = {}) => closing ??= closeServer(server, listening, graceMs) };
+  return {
+    at: place,
+    connections: () =>
+      new Promise((resolve, reject) => server.getConnections((error, count) => error ? reject(error) : resolve(count))),
+    close: ({ graceMs = 0 } = {}) => closing ??= closeServer(server, place, graceMs),
+  };
 
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     outgoing.on("error", () => {});

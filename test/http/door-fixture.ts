@@ -9,7 +9,8 @@ import type { Scope } from "../../core/http/scopes.ts";
 import { openSessionOwners } from "../../core/http/session-owners.ts";
 import { openTokens, type TokenStore } from "../../core/http/tokens.ts";
 import type { LogRecord } from "../../core/host/host.ts";
-import { type HttpServer, startHttpServer } from "../../core/runtime/http-server.ts";
+import type { SessionHost } from "../../core/host/session-host.ts";
+import { type HttpServer, type ListenAt, startHttpServer } from "../../core/runtime/http-server.ts";
 import { unixFetch } from "../../core/runtime/unix-fetch.ts";
 import { memoryFacts, MemoryHost } from "./memory-host.ts";
 
@@ -25,6 +26,8 @@ export interface OpenDoor {
   door: HttpDoor;
   servers: HttpServer[];
   logs: LogRecord[];
+  /** Closes the socket's server, cuts off its clients, and opens it again. */
+  reopenSocket(): Promise<void>;
   token(...scopes: Scope[]): Promise<string>;
   /** A client over TCP with a token of these scopes; without any, the owner's over the socket. */
   client(...scopes: Scope[]): Promise<RemoteHost>;
@@ -40,7 +43,9 @@ export async function closeDoors(): Promise<void> {
 afterEach(closeDoors);
 
 /** Opens a door for sessions that a test makes up. */
-export async function openDoor(options: { limits?: Partial<Limits> } = {}): Promise<OpenDoor> {
+export async function openDoor(
+  options: { limits?: Partial<Limits>; sessions?: SessionHost } = {},
+): Promise<OpenDoor> {
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-http-"));
   const limits = { ...defaultLimits, ...options.limits };
   const sessions = new MemoryHost();
@@ -49,7 +54,7 @@ export async function openDoor(options: { limits?: Partial<Limits> } = {}): Prom
   const logs: LogRecord[] = [];
   let port = 0;
   const door = createHttpDoor({
-    sessions,
+    sessions: options.sessions ?? sessions,
     facts,
     tokens,
     owners: await openSessionOwners(folder),
@@ -65,17 +70,11 @@ export async function openDoor(options: { limits?: Partial<Limits> } = {}): Prom
     stall_timeout_ms: limits.http_stall_timeout_ms,
   };
   const socket = join(folder, "socket");
+  const serve = (at: ListenAt) =>
+    startHttpServer({ at, limits: serverLimits, answer: (request, from) => door.fetch(request, from) });
   const servers = [
-    await startHttpServer({
-      at: { kind: "tcp", host: "127.0.0.1", port: 0 },
-      limits: serverLimits,
-      answer: (request, from) => door.fetch(request, from),
-    }),
-    await startHttpServer({
-      at: { kind: "unix", path: socket },
-      limits: serverLimits,
-      answer: (request, from) => door.fetch(request, from),
-    }),
+    await serve({ kind: "tcp", host: "127.0.0.1", port: 0 }),
+    await serve({ kind: "unix", path: socket }),
   ];
   if (servers[0]!.at.kind === "tcp") port = servers[0]!.at.port;
   const end = async () => {
@@ -99,6 +98,10 @@ export async function openDoor(options: { limits?: Partial<Limits> } = {}): Prom
     door,
     servers,
     logs,
+    async reopenSocket() {
+      await servers[1]!.close();
+      servers[1] = await serve({ kind: "unix", path: socket });
+    },
     token,
     client: async (...scopes) =>
       scopes.length === 0

@@ -88,6 +88,7 @@ describe(".build/host.mjs", () => {
   beforeEach(() => {
     symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "dir");
     write("core/client/mod.ts", "export const client = 1;\n");
+    write("core/conformance/mod.ts", "export const conformance = 1;\n");
     write("core/place.ts", "export const place: string = new URL('../../walls/x.js', import.meta.url).href;\n");
     write("core/mod.ts", 'export { place } from "./place.ts";\nexport { Same } from "../plugin-sdk/mod.ts";\n');
     write("plugin-sdk/mod.ts", "export class Same {}\n");

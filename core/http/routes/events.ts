@@ -1,8 +1,9 @@
 import { Type } from "@sinclair/typebox";
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { BulkheadError, errorDataOf } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { NeutralKind } from "../../../plugin-sdk/normalise.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
+import type { SessionHost } from "../../host/session-host.ts";
 import { envelopeText } from "../envelope-text.ts";
 import { isWanted } from "../event-filter.ts";
 import { eventStream } from "../event-stream.ts";
@@ -64,10 +65,9 @@ export const eventRoutes: readonly Route[] = [
       const id = call.params["id"] ?? "";
       demandSight(call.caller, id, ground.owners);
       const after = cursorOf(call) ?? 0;
-      const { state, last_seq } = await ground.sessions.get(id);
-      // A browser's own client asks again for ever after any other end.
-      if (state === "ended" && after >= last_seq) return new Response(null, { status: 204 });
       const session = await ground.sessions.open(id);
+      // A browser's own client asks again for ever after any other end.
+      if (await isOver(id, after, ground.sessions)) return new Response(null, { status: 204 });
       return stream(call, ground, { open: (signal) => session.events({ after, signal }), idOf: ({ seq }) => seq });
     },
   }),
@@ -92,6 +92,17 @@ export const eventRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/** Whether a session has ended, and nothing follows an event of it. Of one that was deleted there may be a gap to tell. */
+async function isOver(id: string, after: number, sessions: SessionHost): Promise<boolean> {
+  const summary = await sessions.get(id).catch((error: unknown) => {
+    if (errorDataOf(error)?.code === "not_found") return null;
+    throw error;
+  });
+  if (summary !== null) return summary.state === "ended" && after >= summary.last_seq;
+  for await (const _ of (await sessions.open(id)).events({ after })) return false;
+  return true;
+}
 
 interface Source {
   open(signal: AbortSignal): AsyncIterable<Envelope>;

@@ -1,5 +1,7 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SqliteFile } from "../runtime/sqlite.ts";
+import { chainOrigin, linkOfRow, nextPlace } from "./chain.ts";
+import { type ChainedRow, rowColumns } from "./chain-table.ts";
 import { envelopesAfter, type JournalRow } from "./journal-row.ts";
 import { endingOf, openingOf } from "./session-record.ts";
 import { prepareSessionTable } from "./session-table.ts";
@@ -48,4 +50,18 @@ function readBody(body: string): Envelope[] {
   } catch {
     return [];
   }
+}
+
+/** Makes the chain of all batches that there are, for a journal of before there was one. */
+export function chainRows(database: SqliteFile, key: Uint8Array): void {
+  const next = database.prepare(`SELECT ${rowColumns} FROM batch WHERE last_gseq > ? ORDER BY last_gseq LIMIT 1`);
+  const write = database.prepare("UPDATE batch SET number = ?, mac = ? WHERE last_gseq = ?");
+  let place = chainOrigin;
+  for (let after = 0;;) {
+    const row = next.get(after) as ChainedRow | undefined;
+    if (row === undefined) break;
+    place = nextPlace(key, place, linkOfRow(row));
+    write.run(place.number, place.mac, after = row.last_gseq);
+  }
+  database.prepare("UPDATE state SET head_number = ?, head_mac = ?").run(place.number, place.mac);
 }
