@@ -2,6 +2,7 @@ import { Option } from "commander";
 import { templateNames } from "../../author/templates.ts";
 import { type DefineCommand, examples } from "../command.ts";
 import { pluginCheck } from "./plugin-check.ts";
+import { pluginDev } from "./plugin-dev.ts";
 import { pluginExplain } from "./plugin-explain.ts";
 import { pluginGrant } from "./plugin-grant.ts";
 import { pluginList } from "./plugin-list.ts";
@@ -10,9 +11,9 @@ import { pluginPack } from "./plugin-pack.ts";
 import { pluginRelease } from "./plugin-release.ts";
 import { pluginTest } from "./plugin-test.ts";
 
-/** `bulkhead plugin list|check|explain|grant|release`. */
+/** `bulkhead plugin …`: what operators and authors do with plugins. */
 export const definePlugin: DefineCommand = (command, bind) => {
-  command.usage("<list|check|explain|grant|release> [flags]").addHelpText(
+  command.usage("<list|check|explain|grant|release|new|dev|test|pack|import> [flags]").addHelpText(
     "after",
     examples(
       ["bulkhead plugin list", "what was found, and whether it is enabled"],
@@ -45,6 +46,13 @@ export const definePlugin: DefineCommand = (command, bind) => {
       ),
     )
     .action(bind(pluginNew));
+  command.command("dev")
+    .description("run a session of a plugin, live, and again after each change of its folder")
+    .argument("[folder]", "folder of the plugin; default: this one")
+    .argument("[prompt]", "the prompt; default: Say hello.")
+    .option("--once", "run one session and end with its exit code")
+    .addHelpText("after", examples(['bulkhead plugin dev ./my-plugin "Say hello"', "while you write it"]))
+    .action(bind(pluginDev));
   command.command("test")
     .description("try a plugin against every rule of the contract, with scripted tools and without a network")
     .argument("[folder]", "folder of the plugin; default: this one")
