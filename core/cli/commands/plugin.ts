@@ -5,6 +5,7 @@ import { pluginCheck } from "./plugin-check.ts";
 import { pluginDev } from "./plugin-dev.ts";
 import { pluginExplain } from "./plugin-explain.ts";
 import { pluginGrant } from "./plugin-grant.ts";
+import { pluginImport } from "./plugin-import.ts";
 import { pluginList } from "./plugin-list.ts";
 import { pluginNew } from "./plugin-new.ts";
 import { pluginPack } from "./plugin-pack.ts";
@@ -69,6 +70,13 @@ export const definePlugin: DefineCommand = (command, bind) => {
     .option("--unpacked <folder>", "also lay the package out here, as JSR publishes it")
     .addHelpText("after", examples(["bulkhead plugin pack ./my-plugin", "the same folder gives the same bytes"]))
     .action(bind(pluginPack));
+  command.command("import")
+    .description("make plugins of an agent.json of the Agent Client Protocol's registry, or of a map of tools")
+    .argument("<file>", "agent.json, or YAML with tools: <name>: {binary, command_template, models, env_vars}")
+    .option("--into <folder>", "where each becomes a folder; default: here")
+    .option("--command <program>", "the program of an agent that is not called as its package is")
+    .addHelpText("after", examples(["bulkhead plugin import tools.yaml --into plugins", "a plugin for each tool"]))
+    .action(bind(pluginImport));
   command.command("explain")
     .description("show what a plugin asks for, what is granted, and what it comes to")
     .argument("<id>", "id of a plugin")
