@@ -22,18 +22,27 @@ export interface LiveSessionsOptions {
   ground: SessionGround;
   routes: Routes;
   workspaces: Workspaces;
-  manifest: HostManifest | undefined;
+  /** As it is now: a reload changes it. */
+  readonly manifest: HostManifest | undefined;
   /** @throws {BulkheadError} `unknown_adapter` */
   serviceOf(adapter: string): ServedPlugin;
+}
+
+/** One session that has not ended. */
+export interface LiveSession {
+  session: RunningSession;
+  /** Resolves once its place is left as well. */
+  result: Promise<SessionResult>;
 }
 
 /** The sessions of one host that have not ended. */
 export class LiveSessions {
   readonly #options: LiveSessionsOptions;
-  readonly #limits: Limits;
-  readonly #running = new Map<string, RunningSession>();
+  readonly #running = new Map<string, LiveSession>();
   /** Those that have ended or will, and whose place is not left yet. */
   readonly #leaving = new Set<Promise<SessionResult>>();
+  /** From the call that starts one to its end. */
+  readonly #begun = new Set<Promise<SessionResult>>();
   readonly #shared = new SharedWorkdirs();
   readonly #neighbours: Neighbours;
   #closed = false;
@@ -41,7 +50,6 @@ export class LiveSessions {
   constructor(options: LiveSessionsOptions) {
     this.#options = options;
     this.#neighbours = new Neighbours(join(options.ground.claim.root, "active"));
-    this.#limits = { ...defaultLimits, ...options.manifest?.limits };
   }
 
   /** Sessions under way, those that wait included. */
@@ -54,11 +62,29 @@ export class LiveSessions {
     return this.#running.has(sessionId);
   }
 
+  /** A session that has not ended; undefined for any other. */
+  find(sessionId: string): LiveSession | undefined {
+    return this.#running.get(sessionId);
+  }
+
   /**
    * Starts a session.
    * @throws {BulkheadError} as `Host.runSession`
    */
-  async start(request: SessionRequest, options: RunSessionOptions): Promise<Session> {
+  start(request: SessionRequest, options: RunSessionOptions): Promise<Session> {
+    const starting = this.#start(request, options);
+    const over = starting.then(({ result }) => result).finally(() => this.#begun.delete(over));
+    over.catch(() => undefined);
+    this.#begun.add(over);
+    return starting;
+  }
+
+  /** Resolves when every session that has begun until now, or is about to, has ended. */
+  async ended(): Promise<void> {
+    await Promise.allSettled([...this.#begun]);
+  }
+
+  async #start(request: SessionRequest, options: RunSessionOptions): Promise<Session> {
     const { signal, artifacts = "git", client, ...wanted } = options;
     const { ground, routes } = this.#options;
     this.#refuseIfClosed();
@@ -123,8 +149,8 @@ export class LiveSessions {
   async close(): Promise<void> {
     this.#closed = true;
     const running = [...this.#running.values()];
-    for (const session of running) session.stop("interrupted", "The host is shutting down.");
-    await Promise.allSettled(running.map(({ result }) => result));
+    for (const { session } of running) session.stop("interrupted", "The host is shutting down.");
+    await Promise.allSettled(running.map(({ session }) => session.result));
   }
 
   /** Resolves when all places of sessions that have ended are left. */
@@ -151,7 +177,6 @@ export class LiveSessions {
       artifacts: "git" | "none";
     },
   ): Promise<SessionResult> {
-    this.#running.set(sessionId, session);
     service.sessions++;
     const forget = () => {
       this.#running.delete(sessionId);
@@ -159,6 +184,7 @@ export class LiveSessions {
     };
     session.result.then(forget, forget);
     const result = place.leave(session.result).finally(() => this.#leave(sessionId, artifacts));
+    this.#running.set(sessionId, { session, result });
     const left = () => this.#leaving.delete(result);
     this.#leaving.add(result);
     result.then(left, left);
@@ -196,7 +222,8 @@ export class LiveSessions {
         hint: "Try again later, or raise its limit sessions.",
       });
     }
-    if (this.#running.size < this.#limits.host_sessions) return;
+    const { host_sessions }: Limits = { ...defaultLimits, ...this.#options.manifest?.limits };
+    if (this.#running.size < host_sessions) return;
     throw new BulkheadError("busy", `The host has ${this.#running.size} sessions, running and waiting, already.`, {
       hint: "Try again later, or raise the limit host_sessions.",
     });

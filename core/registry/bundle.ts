@@ -83,12 +83,12 @@ const asScript: BuildOptions = {
 };
 
 async function runBundler(
-  { pluginId, folder, entry, nodeModules, maxBytes }: BundleOrder,
+  { pluginId, folder, entry, nodeModules, maxBytes, hashes }: BundleOrder,
   notes: InputNotes,
   form: BuildOptions = asScript,
 ): Promise<{ bundled: string; sourceMap: string }> {
   const outfile = join(folder, "plugin.js");
-  const jail = moduleJail({ folder, nodeModules, entry, maxBytes: 4 * maxBytes, notes });
+  const jail = moduleJail({ folder, nodeModules, entry, maxBytes: 4 * maxBytes, notes, hashes });
   let result: BuildResult;
   try {
     result = await build({

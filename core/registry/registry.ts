@@ -7,6 +7,7 @@ import { didYouMean, problemsError } from "../config/yaml-problems.ts";
 import { realpath } from "../runtime/files.ts";
 import { resolve } from "../runtime/paths.ts";
 import { findPlugins, type FoundPlugin, type PluginPlaces, readPlugin } from "./find-plugins.ts";
+import { findInstalled } from "./find-installed.ts";
 import { inlineTool } from "./inline-tool.ts";
 import type { Plugin } from "./plugin.ts";
 import { registeredSettings, type RegistrySettings, settlePlugin } from "./settle-plugin.ts";
@@ -37,7 +38,20 @@ export interface Registry {
   register(folder: string, settings?: RegistrySettings): Promise<Plugin>;
   /** Forgets a plugin until the next start; false when there is none of that id. */
   remove(id: string): boolean;
+  /**
+   * Reads all plugins anew, as another host manifest says. What did not change stays the same object; what was
+   * registered at run time stays. When it throws, all stays as it was.
+   * @throws {BulkheadError} as {@link createRegistry}
+   */
+  reload(manifest: HostManifest): Promise<RegistryChanges>;
   readonly problems: readonly RegistryProblem[];
+}
+
+/** Ids of plugins in use that a reload took in, took out, or gave other settings; each sorted. */
+export interface RegistryChanges {
+  added: string[];
+  removed: string[];
+  changed: string[];
 }
 
 /**
@@ -46,23 +60,28 @@ export interface Registry {
  * `duplicate_plugin`
  */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
-  const manifest = options.manifest ?? { bulkhead: 1, plugins: {}, tools: {}, routing: { agent: "auto" }, limits: {} };
-  const { plugins, problems, errors } = sortOut(await allCandidates(manifest, options), manifest);
-  for (const id of Object.keys(manifest.tools)) {
-    collect(errors, id, () => {
-      const tool = inlineTool(manifest, id, options.root);
-      const known = plugins.get(id);
-      if (known) throw duplicate(id, [known, tool]);
-      plugins.set(id, tool);
-    });
-  }
-  errors.push(...missingPlugins(manifest, plugins, errors));
-  if (errors.length > 0) throw oneOf(errors.map(({ error }) => error));
+  let manifest: HostManifest = options.manifest ??
+    { bulkhead: 1, plugins: {}, tools: {}, routing: { agent: "auto" }, limits: {} };
+  let { plugins, problems } = await readAll(manifest, options);
   return {
     list: () => [...plugins.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
     get: (id) => plugins.get(id),
-    problems,
+    get problems() {
+      return problems;
+    },
     remove: (id) => plugins.delete(id),
+    async reload(next) {
+      const read = await readAll(next, options);
+      for (const [id, plugin] of plugins) {
+        const known = read.plugins.get(id);
+        if (plugin.origin === "registered" && !known?.enabled) read.plugins.set(id, plugin);
+        else if (known && JSON.stringify(known) === JSON.stringify(plugin)) read.plugins.set(id, plugin);
+      }
+      const changes = changesOf(plugins, read.plugins);
+      manifest = next;
+      ({ plugins, problems } = read);
+      return changes;
+    },
     async register(folder, settings = {}) {
       const found = await readPlugin(resolve(options.root, folder), {
         origin: "registered",
@@ -82,6 +101,36 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   };
 }
 
+/** @throws {BulkheadError} as {@link createRegistry} */
+async function readAll(
+  manifest: HostManifest,
+  options: RegistryOptions,
+): Promise<{ plugins: Map<string, Plugin>; problems: RegistryProblem[] }> {
+  const { plugins, problems, errors } = sortOut(await allCandidates(manifest, options), manifest);
+  for (const id of Object.keys(manifest.tools)) {
+    collect(errors, id, () => {
+      const tool = inlineTool(manifest, id, options.root);
+      const known = plugins.get(id);
+      if (known) throw duplicate(id, [known, tool]);
+      plugins.set(id, tool);
+    });
+  }
+  errors.push(...missingPlugins(manifest, plugins, errors));
+  if (errors.length > 0) throw oneOf(errors.map(({ error }) => error));
+  return { plugins, problems };
+}
+
+function changesOf(before: ReadonlyMap<string, Plugin>, after: ReadonlyMap<string, Plugin>): RegistryChanges {
+  const inUse = (plugins: ReadonlyMap<string, Plugin>) =>
+    [...plugins.values()].filter(({ enabled }) => enabled).map(({ id }) => id).sort();
+  const [had, has] = [inUse(before), inUse(after)];
+  return {
+    added: has.filter((id) => !had.includes(id)),
+    removed: had.filter((id) => !has.includes(id)),
+    changed: has.filter((id) => had.includes(id) && before.get(id) !== after.get(id)),
+  };
+}
+
 function limitsOf(manifest: HostManifest): Limits {
   return { ...defaultLimits, ...manifest.limits };
 }
@@ -91,11 +140,15 @@ interface Failure {
   error: BulkheadError;
 }
 
-/** What was found and what `source` names. Where it names a folder, others with that id are passed over. */
+/**
+ * What was found, what is installed and what `source` names. Where it names a folder, others with that id are passed
+ * over, and so are others than the installed one.
+ */
 async function allCandidates(manifest: HostManifest, options: RegistryOptions): Promise<FoundPlugin[]> {
   const limits = limitsOf(manifest);
   const found = await findPlugins(options, limits);
-  const picked = new Map<string, FoundPlugin>();
+  const installed = manifest.file === undefined ? [] : await findInstalled(manifest.file, { env: options.env, limits });
+  const picked = new Map<string, FoundPlugin>(installed.map((one) => [one.id, one]));
   for (const [id, { source }] of Object.entries(manifest.plugins)) {
     if (source === undefined) continue;
     const path = resolve(options.root, source);

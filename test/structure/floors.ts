@@ -13,7 +13,7 @@ export const floors: readonly (readonly string[])[] = [
   ["host"],
   ["session"],
   ["routing"],
-  ["pool"],
+  ["pool", "install"],
   ["worker", "warden", "registry", "broker", "secrets", "journal", "workspace"],
   ["git"],
   ["channel"],

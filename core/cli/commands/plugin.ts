@@ -6,6 +6,7 @@ import { pluginDev } from "./plugin-dev.ts";
 import { pluginExplain } from "./plugin-explain.ts";
 import { pluginGrant } from "./plugin-grant.ts";
 import { pluginImport } from "./plugin-import.ts";
+import { defineInstalling } from "./plugin-install.ts";
 import { pluginList } from "./plugin-list.ts";
 import { pluginNew } from "./plugin-new.ts";
 import { pluginPack } from "./plugin-pack.ts";
@@ -14,15 +15,17 @@ import { pluginTest } from "./plugin-test.ts";
 
 /** `bulkhead plugin …`: what operators and authors do with plugins. */
 export const definePlugin: DefineCommand = (command, bind) => {
-  command.usage("<list|check|explain|grant|release|new|dev|test|pack|import> [flags]").addHelpText(
+  command.usage("<command> [flags]").addHelpText(
     "after",
     examples(
+      ["bulkhead plugin add bulkhead-greeter", "install one, and see what it asks for"],
       ["bulkhead plugin list", "what was found, and whether it is enabled"],
       ["bulkhead plugin check ./my-plugin", "is the package whole, does it load"],
       ["bulkhead plugin explain my-agent", "what it may do, and why"],
       ["bulkhead plugin grant my-agent net:api.example.com:443", "let it do more"],
     ),
   );
+  defineInstalling(command, bind);
   command.command("list")
     .description("list every plugin that was found")
     .addHelpText("after", examples(["bulkhead plugin list --json", "one plugin a line"]))
