@@ -62,7 +62,7 @@ async function runOnce(call: Invocation, { host, folder, prompt, signal }: DevRu
     const trust_tools = manifest.defaults?.trust_tools === true;
     id = (await host.registry.register(folder, { grant: requestedPermissions(manifest), trust_tools })).id;
     await host.load(id);
-    const session = await host.runSession(
+    const session = await host.sessions.start(
       { workdir: terminal.cwd, prompt, retry: "never", answer_timeout_ms: 0, best_effort: true },
       { adapter: id, signal },
     );
