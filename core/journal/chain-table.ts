@@ -75,5 +75,12 @@ export function prepareChainTable(database: SqliteFile): ChainTable {
 export function bareLinkOf(row: ChainedRow): BareLink {
   const { number, mac } = row;
   const { session_id, gseq, digest } = linkOfRow(row);
-  return { number: number ?? chainOrigin.number, mac: mac ?? chainOrigin.mac, kind: "erased", session_id, gseq, digest };
+  return {
+    number: number ?? chainOrigin.number,
+    mac: mac ?? chainOrigin.mac,
+    kind: "erased",
+    session_id,
+    gseq,
+    digest,
+  };
 }

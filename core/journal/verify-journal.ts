@@ -4,7 +4,15 @@ import { isSameText } from "../runtime/hash.ts";
 import { onNextTurn } from "../runtime/next-turn.ts";
 import { openSqlite, type SqliteFile } from "../runtime/sqlite.ts";
 import { chainKeyFile, readChainKey } from "./chain-key.ts";
-import { type ChainBase, chainOrigin, type ChainPlace, type LinkContent, linkOfRow, nextPlace, sealBase } from "./chain.ts";
+import {
+  type ChainBase,
+  chainOrigin,
+  type ChainPlace,
+  type LinkContent,
+  linkOfRow,
+  nextPlace,
+  sealBase,
+} from "./chain.ts";
 import { type BareLink, type ChainedRow, type ChainTable, prepareChainTable } from "./chain-table.ts";
 import { journalError } from "./journal-error.ts";
 import { defaultJournalLimits } from "./journal-limits.ts";
@@ -129,7 +137,11 @@ class Verification {
   async run(): Promise<ChainReport> {
     this.#meet(this.#place);
     const rows = this.#pages((after) => this.#table.rowsAfter(after, pageRows), (row) => row.last_gseq, 0);
-    const links = this.#pages((after) => this.#table.bareAfter(after, pageRows), (link) => link.number, this.#report.base);
+    const links = this.#pages(
+      (after) => this.#table.bareAfter(after, pageRows),
+      (link) => link.number,
+      this.#report.base,
+    );
     let row = (await rows.next()).value;
     let link = (await links.next()).value;
     while (row || link) {
@@ -219,7 +231,10 @@ class Verification {
     else this.#problem(head.number > number ? "truncated" : "rewritten", { ...nowhere, link: head.number });
   }
 
-  #problem(problem: ChainProblem["problem"], where: Omit<ChainProblem, "problem" | "links"> & { links?: number }): void {
+  #problem(
+    problem: ChainProblem["problem"],
+    where: Omit<ChainProblem, "problem" | "links"> & { links?: number },
+  ): void {
     this.#report.ok = false;
     if (this.#report.problems.length < maxProblems) this.#report.problems.push({ problem, links: 1, ...where });
     else this.#report.more_problems++;
@@ -242,13 +257,21 @@ class Verification {
   }
 }
 
-function placeOf({ session_id, first_gseq, last_gseq }: ChainedRow): Pick<ChainProblem, "session_id" | "from_gseq" | "to_gseq"> {
+function placeOf(
+  { session_id, first_gseq, last_gseq }: ChainedRow,
+): Pick<ChainProblem, "session_id" | "from_gseq" | "to_gseq"> {
   return { session_id, from_gseq: first_gseq, to_gseq: last_gseq };
 }
 
 function versionError(file: string, version: number): BulkheadError {
-  return new BulkheadError("journal_error", `Cannot verify the journal "${file}": another version of the host wrote it.`, {
-    hint: version < schemaVersion ? "Start the host once, which brings it up to date." : "Use the version that wrote it.",
-    details: { schema_version: version, known_version: schemaVersion },
-  });
+  return new BulkheadError(
+    "journal_error",
+    `Cannot verify the journal "${file}": another version of the host wrote it.`,
+    {
+      hint: version < schemaVersion
+        ? "Start the host once, which brings it up to date."
+        : "Use the version that wrote it.",
+      details: { schema_version: version, known_version: schemaVersion },
+    },
+  );
 }
