@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { parseHostManifest } from "../config/parse-host-manifest.ts";
 import { parseYaml } from "../config/yaml.ts";
@@ -54,23 +55,12 @@ routing:
 export function addGrant(text: string, grant: NewGrant, { file = "bulkhead.yaml" }: { file?: string } = {}): string {
   const { pluginId, permission, target } = grant;
   const before = parseHostManifest(text, { file });
-  if (Object.hasOwn(before.tools, pluginId)) {
-    throw new BulkheadError(
-      "invalid_config",
-      `Cannot grant to "${pluginId}": it is a tool, which has what it asks for.`,
-    );
-  }
+  refuseTool(before.tools, pluginId);
   const granted = before.plugins[pluginId]?.grant ?? {};
   if (holdsAlready(granted, permission, target)) return text;
-  const { maxBytes, maxAliases } = { maxBytes: defaultLimits.manifest_bytes, maxAliases: defaultLimits.yaml_aliases };
-  const { document } = parseYaml(text, { file, maxBytes, maxAliases, code: "invalid_config" });
+  const { document } = parseForEdit(text, file);
   const path = ["plugins", pluginId, "grant", permission];
-  // An empty map or nothing in the way is a place for keys as well.
-  for (let length = 1; length < path.length; length++) {
-    const here: unknown = document.getIn(path.slice(0, length), true);
-    if (isAliasNode(here)) throw aliasInTheWay(path.slice(0, length), file);
-    if (isEmpty(here)) document.setIn(path.slice(0, length), document.createNode({}));
-  }
+  makeRoom(document, path, file);
   if (permission === "kv") {
     document.setIn(path, true);
   } else {
@@ -82,6 +72,53 @@ export function addGrant(text: string, grant: NewGrant, { file = "bulkhead.yaml"
   const after = document.toString({ lineWidth: 0 });
   parseHostManifest(after, { file });
   return after;
+}
+
+/** All that a plugin is granted; null: nothing. */
+export interface WholeGrant {
+  pluginId: string;
+  grant: Permissions | null;
+}
+
+/**
+ * The host manifest's text with a plugin's grants replaced; comments elsewhere stay.
+ * @throws {BulkheadError} `invalid_config` when the text was, or would be, no host manifest
+ */
+export function setGrant(
+  text: string,
+  { pluginId, grant }: WholeGrant,
+  { file = "bulkhead.yaml" }: { file?: string } = {},
+): string {
+  refuseTool(parseHostManifest(text, { file }).tools, pluginId);
+  const { document } = parseForEdit(text, file);
+  const path = ["plugins", pluginId, "grant"];
+  if (grant === null && !document.hasIn(path)) return text;
+  makeRoom(document, path, file);
+  if (isAliasNode(document.getIn(path, true))) throw aliasInTheWay(path, file);
+  if (grant === null) document.deleteIn(path);
+  else document.setIn(path, document.createNode(grant));
+  const after = document.toString({ lineWidth: 0 });
+  parseHostManifest(after, { file });
+  return after;
+}
+
+function parseForEdit(text: string, file: string): ReturnType<typeof parseYaml> {
+  const { manifest_bytes: maxBytes, yaml_aliases: maxAliases } = defaultLimits;
+  return parseYaml(text, { file, maxBytes, maxAliases, code: "invalid_config" });
+}
+
+/** An empty map or nothing in the way is a place for keys as well. */
+function makeRoom(document: ReturnType<typeof parseYaml>["document"], path: readonly string[], file: string): void {
+  for (let length = 1; length < path.length; length++) {
+    const here: unknown = document.getIn(path.slice(0, length), true);
+    if (isAliasNode(here)) throw aliasInTheWay(path.slice(0, length), file);
+    if (isEmpty(here)) document.setIn(path.slice(0, length), document.createNode({}));
+  }
+}
+
+function refuseTool(tools: object, pluginId: string): void {
+  if (!Object.hasOwn(tools, pluginId)) return;
+  throw new BulkheadError("invalid_config", `Cannot grant to "${pluginId}": it is a tool, which has what it asks for.`);
 }
 
 function holdsAlready(
