@@ -2,7 +2,7 @@ import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { parseHostManifest } from "../config/parse-host-manifest.ts";
-import { parseYaml } from "../config/yaml.ts";
+import { type ParsedYaml, parseYaml } from "../config/yaml.ts";
 
 /** Permissions that can be granted by name and target. */
 export const grantable = ["run", "read", "write", "net", "env", "secrets", "kv"] as const;
@@ -58,9 +58,9 @@ export function addGrant(text: string, grant: NewGrant, { file = "bulkhead.yaml"
   refuseTool(before.tools, pluginId);
   const granted = before.plugins[pluginId]?.grant ?? {};
   if (holdsAlready(granted, permission, target)) return text;
-  const { document } = parseForEdit(text, file);
+  const document = openDocument(text, file);
   const path = ["plugins", pluginId, "grant", permission];
-  makeRoom(document, path, file);
+  makeWay(document, path, file);
   if (permission === "kv") {
     document.setIn(path, true);
   } else {
@@ -90,10 +90,10 @@ export function setGrant(
   { file = "bulkhead.yaml" }: { file?: string } = {},
 ): string {
   refuseTool(parseHostManifest(text, { file }).tools, pluginId);
-  const { document } = parseForEdit(text, file);
+  const document = openDocument(text, file);
   const path = ["plugins", pluginId, "grant"];
   if (grant === null && !document.hasIn(path)) return text;
-  makeRoom(document, path, file);
+  makeWay(document, path, file);
   if (isAliasNode(document.getIn(path, true))) throw aliasInTheWay(path, file);
   if (grant === null) document.deleteIn(path);
   else document.setIn(path, document.createNode(grant));
@@ -102,13 +102,14 @@ export function setGrant(
   return after;
 }
 
-function parseForEdit(text: string, file: string): ReturnType<typeof parseYaml> {
+/** The tree of a host manifest's text, with its comments. */
+export function openDocument(text: string, file: string): ParsedYaml["document"] {
   const { manifest_bytes: maxBytes, yaml_aliases: maxAliases } = defaultLimits;
-  return parseYaml(text, { file, maxBytes, maxAliases, code: "invalid_config" });
+  return parseYaml(text, { file, maxBytes, maxAliases, code: "invalid_config" }).document;
 }
 
-/** An empty map or nothing in the way is a place for keys as well. */
-function makeRoom(document: ReturnType<typeof parseYaml>["document"], path: readonly string[], file: string): void {
+/** Sees to it that all above a path is a map; an empty map or nothing in the way is a place for keys as well. */
+export function makeWay(document: ParsedYaml["document"], path: readonly string[], file: string): void {
   for (let length = 1; length < path.length; length++) {
     const here: unknown = document.getIn(path.slice(0, length), true);
     if (isAliasNode(here)) throw aliasInTheWay(path.slice(0, length), file);
@@ -143,8 +144,8 @@ function isAliasNode(node: unknown): boolean {
 
 /** An edit through an alias would change its anchor too, and with it what somebody else is granted. */
 function aliasInTheWay(path: readonly string[], file: string): BulkheadError {
-  return new BulkheadError("invalid_config", `Cannot add a grant to ${file}: ${path.join(".")} is an alias.`, {
-    hint: "Write it out, then grant again.",
+  return new BulkheadError("invalid_config", `Cannot edit ${file}: ${path.join(".")} is an alias.`, {
+    hint: "Write it out, then try again.",
   });
 }
 
