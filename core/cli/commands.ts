@@ -88,6 +88,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./commands/acp.ts")).defineAcp,
   },
   {
+    name: "token",
+    summary: "make, list and revoke tokens for the HTTP API",
+    load: async () => (await import("./commands/token.ts")).defineToken,
+  },
+  {
     name: "doctor",
     summary: "show runtime, active walls and available agents",
     load: async () => (await import("./commands/doctor.ts")).defineDoctor,
