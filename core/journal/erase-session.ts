@@ -10,7 +10,7 @@ export interface ErasingTables {
 }
 
 /** Links that are folded in one transaction. */
-const foldedInOneGo = 1000;
+const foldedInOneGo = 100;
 
 /**
  * Leaves a tombstone in place of a session, and the deletion in the chain: only so its batches may be missing.

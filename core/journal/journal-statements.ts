@@ -1,6 +1,7 @@
 import type { SqliteFile, SqlStatement } from "../runtime/sqlite.ts";
 import { type ChainPlace, linkOfRow, nextPlace } from "./chain.ts";
 import { type ChainTable, prepareChainTable } from "./chain-table.ts";
+import { asBytes, strictText } from "./damaged-text.ts";
 import type { JournalRow } from "./journal-row.ts";
 import type { PageRow } from "./read-page.ts";
 import { prepareSessionTable, type SessionTable } from "./session-table.ts";
@@ -23,9 +24,10 @@ export interface JournalStatements {
 
 /** Prepares all statements of a journal. */
 export function prepareStatements(database: SqliteFile): JournalStatements {
-  const next = database.prepare("SELECT last_gseq, body FROM batch WHERE last_gseq > ? ORDER BY last_gseq LIMIT 1");
+  const columns = `last_gseq, ${asBytes("body")}`;
+  const next = database.prepare(`SELECT ${columns} FROM batch WHERE last_gseq > ? ORDER BY last_gseq LIMIT 1`);
   const nextOfSession = database.prepare(
-    "SELECT last_gseq, body FROM batch WHERE session_id = ? AND last_gseq > ? ORDER BY last_gseq LIMIT 1",
+    `SELECT ${columns} FROM batch WHERE session_id = ? AND last_gseq > ? ORDER BY last_gseq LIMIT 1`,
   );
   const nextBySeq = database.prepare(
     "SELECT first_gseq FROM batch WHERE session_id = ? AND last_seq > ? ORDER BY last_gseq LIMIT 1",
@@ -42,8 +44,10 @@ export function prepareStatements(database: SqliteFile): JournalStatements {
     chain: prepareChainTable(database),
     findRow(after, sessionId) {
       const row = sessionId === undefined ? next.get(after) : nextOfSession.get(sessionId, after);
+      if (row === undefined) return undefined;
       // The table is ours and STRICT.
-      return row as PageRow | undefined;
+      const { last_gseq, body } = row as PageRow;
+      return { last_gseq, body: strictText(body) };
     },
     findCursor(sessionId, seq) {
       const row = nextBySeq.get(sessionId, seq) as { first_gseq: number } | undefined;

@@ -77,6 +77,21 @@ export interface Journal {
    * @throws {BulkheadError} `journal_error`
    */
   delete(sessionId: string, by: DeletedBy): Promise<boolean>;
+  /**
+   * The session that ended first, of those that were not deleted; null when there is none.
+   * @throws {BulkheadError} `journal_error`
+   */
+  oldestEnded(): Promise<SessionRecord | null>;
+  /**
+   * Bytes that are in use; what was deleted does not count.
+   * @throws {BulkheadError} `journal_error`
+   */
+  usedBytes(): Promise<number>;
+  /**
+   * Goes on with deletions that the end of a process cut short, and forgets the oldest tombstones beyond their number.
+   * @throws {BulkheadError} `journal_error`
+   */
+  sweep(): Promise<void>;
   /** Writes what was appended and closes. What is called afterwards rejects with `journal_error`. */
   close(): Promise<void>;
 }

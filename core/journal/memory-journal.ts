@@ -88,6 +88,23 @@ class MemoryJournal implements Journal {
     return true;
   }
 
+  async oldestEnded(): Promise<SessionRecord | null> {
+    if (this.#isClosed) throw closedError();
+    const ended = [...this.#sessions.values()].filter(({ state, deleted }) => state === "ended" && deleted === null);
+    return structuredClone(ended.sort((one, other) => one.last_gseq - other.last_gseq)[0] ?? null);
+  }
+
+  async usedBytes(): Promise<number> {
+    if (this.#isClosed) throw closedError();
+    return this.#bytes;
+  }
+
+  async sweep(): Promise<void> {
+    if (this.#isClosed) throw closedError();
+    const buried = [...this.#sessions.values()].filter(({ deleted }) => deleted !== null);
+    for (const { session_id } of buried.slice(0, -this.#limits.tombstones)) this.#sessions.delete(session_id);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#rows = [];
