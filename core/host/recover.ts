@@ -66,7 +66,9 @@ export async function recoverOthers(stateDir: string, writeLog: RecoverOptions["
   const isLeft = (folder: string) => stat(ledgerFile(folder)).then(() => true, () => false);
   for await (const claim of claimLeftParts(stateDir, isLeft)) {
     try {
-      const journal = await openJournal(journalFile(claim.folder), { onProblem: (message) => writeLog({ level: "error", message }) });
+      const journal = await openJournal(journalFile(claim.folder), {
+        onProblem: (message) => writeLog({ level: "error", message }),
+      });
       try {
         const reaped = await reapFormer(claim.folder, writeLog);
         await recover({ reaped, journal, log: new MergedLog(journal), writeLog });

@@ -56,6 +56,16 @@ export async function* claimLeftParts(
   }
 }
 
+/** Where the parts of a state folder lie, whether they are there or not. */
+export function stateParts(stateDir: string): { number: number; folder: string }[] {
+  return Array.from({ length: most }, (_, at) => ({ number: at + 1, folder: partOf(stateDir, at + 1) }));
+}
+
+/** Takes one part; null while a living host has it. */
+export function claimPartOf(stateDir: string, number: number): Promise<StateClaim | null> {
+  return claimPart(stateDir, partOf(stateDir, number));
+}
+
 function partOf(stateDir: string, number: number): string {
   return join(stateDir, `host-${number}`);
 }

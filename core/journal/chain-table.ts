@@ -38,8 +38,9 @@ export interface ChainTable {
 }
 
 /** All of a batch that its link vouches for, and its place; for {@link readChained}. */
-export const rowColumns: string =
-  `last_gseq, first_gseq, first_seq, last_seq, count, number, ${asBytes("session_id", "body", "mac")}`;
+export const rowColumns: string = `last_gseq, first_gseq, first_seq, last_seq, count, number, ${
+  asBytes("session_id", "body", "mac")
+}`;
 
 /** A row that was read by {@link rowColumns}. What is not UTF-8 is other text then, which its link does not fit. */
 export function readChained(row: unknown): ChainedRow {
@@ -83,5 +84,12 @@ export function prepareChainTable(database: SqliteFile): ChainTable {
 export function bareLinkOf(row: ChainedRow): BareLink {
   const { number, mac } = row;
   const { session_id, gseq, digest } = linkOfRow(row);
-  return { number: number ?? chainOrigin.number, mac: mac ?? chainOrigin.mac, kind: "erased", session_id, gseq, digest };
+  return {
+    number: number ?? chainOrigin.number,
+    mac: mac ?? chainOrigin.mac,
+    kind: "erased",
+    session_id,
+    gseq,
+    digest,
+  };
 }

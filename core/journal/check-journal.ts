@@ -44,7 +44,9 @@ export function newestProblem(database: SqliteFile, key: Uint8Array): string | n
   const rows = newest.all(checkedRows).map(readChained);
   const head = prepareChainTable(database).head();
   const [last] = rows;
-  if (last !== undefined && last.last_gseq > head.last_gseq) return `batch ${last.last_gseq} comes after the last number`;
+  if (last !== undefined && last.last_gseq > head.last_gseq) {
+    return `batch ${last.last_gseq} comes after the last number`;
+  }
   for (const [at, row] of rows.entries()) {
     const before = rows[at + 1];
     // Between two batches there may be links without any, which only the whole walk can tell from missing ones.

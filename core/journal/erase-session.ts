@@ -1,4 +1,4 @@
-import { type ChainPlace, chainOrigin, linkOfDeletion, nextPlace, sealBase } from "./chain.ts";
+import { chainOrigin, type ChainPlace, linkOfDeletion, nextPlace, sealBase } from "./chain.ts";
 import { bareLinkOf, type ChainTable } from "./chain-table.ts";
 import type { DeletedBy } from "./session-record.ts";
 import type { SessionTable } from "./session-table.ts";

@@ -59,7 +59,9 @@ function copyAll(from: SqliteFile, to: SqliteFile): Pick<RepairReport, "events" 
   const batches = copyBatches(from, to);
   const others = copyOthers(from, to);
   const state = attempt(() => prepareChainTable(from).head());
-  const newest = attempt(() => to.prepare("SELECT last_gseq, number, mac FROM batch ORDER BY last_gseq DESC LIMIT 1").get());
+  const newest = attempt(() =>
+    to.prepare("SELECT last_gseq, number, mac FROM batch ORDER BY last_gseq DESC LIMIT 1").get()
+  );
   const last = newest as Pick<ChainedRow, "last_gseq" | "number" | "mac"> | null | undefined;
   const write = to.prepare("UPDATE state SET last_gseq = ?, head_number = ?, head_mac = ?");
   if (state) write.run(Math.max(state.last_gseq, last?.last_gseq ?? 0), state.number, state.mac);
@@ -70,8 +72,9 @@ function copyAll(from: SqliteFile, to: SqliteFile): Pick<RepairReport, "events" 
 }
 
 /** Of a journal of before there was a chain. */
-const columnsBefore: string =
-  `last_gseq, first_gseq, first_seq, last_seq, count, NULL AS number, NULL AS mac, ${asBytes("session_id", "body")}`;
+const columnsBefore: string = `last_gseq, first_gseq, first_seq, last_seq, count, NULL AS number, NULL AS mac, ${
+  asBytes("session_id", "body")
+}`;
 
 type Copied = Parameters<SessionTable["note"]>[0];
 
@@ -88,7 +91,9 @@ function copyBatches(from: SqliteFile, to: SqliteFile): Pick<RepairReport, "even
     const [first] = envelopes;
     const last = envelopes.at(-1);
     if (last?.gseq !== last_gseq || envelopes.length !== count) return void (isUnread = true);
-    if (insert.run(last_gseq, first_gseq, session_id, first_seq, last_seq, count, body, number, mac).changes === 0) return;
+    if (insert.run(last_gseq, first_gseq, session_id, first_seq, last_seq, count, body, number, mac).changes === 0) {
+      return;
+    }
     events += count;
     const opening = first?.seq === 1 ? attempt(() => openingOf(first)) : null;
     const ending = attempt(() => endingOf(last));
@@ -135,7 +140,9 @@ function copyOthers(from: SqliteFile, to: SqliteFile): boolean {
   );
   const parts = [
     () => {
-      for (const { number, kind, session_id, gseq, digest, mac } of from.prepare("SELECT * FROM link").all() as BareLink[]) {
+      for (
+        const { number, kind, session_id, gseq, digest, mac } of from.prepare("SELECT * FROM link").all() as BareLink[]
+      ) {
         link.run(number, kind, session_id, gseq, digest, mac);
       }
     },

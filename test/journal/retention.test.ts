@@ -121,7 +121,7 @@ describe("applyRetention", () => {
           const gone = new Set<string>();
           for (const id of ids) if ((await journal.session(id))?.deleted) gone.add(id);
           const isLast = new Set(ids.map((id) => all.findLast(({ session_id }) => session_id === id)));
-          const expected = all.filter(({ gseq }) => gseq > after).flatMap((envelope) => {
+          const expected = all.filter(({ gseq }) => gseq > after).flatMap((envelope): Partial<Envelope>[] => {
             if (!gone.has(envelope.session_id)) return [envelope];
             const { gseq, session_id, seq } = envelope;
             return isLast.has(envelope) ? [{ gseq, session_id, event: { type: "gap", from_seq: 1, to_seq: seq } }] : [];
