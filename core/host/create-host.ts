@@ -91,6 +91,8 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   const keyed = new KeyedSessions({
     limits: { ...defaultLimits, ...manifest?.limits },
     eventsOf: (sessionId) => log.subscribe({ sessionId, after: 0 }),
+    journal,
+    resultOf: async (sessionId) => await (await host.sessions.open(sessionId)).result(),
   });
   let closing: Promise<void> | null = null;
   const routes = openRoutes({
@@ -111,7 +113,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       remove,
       problems: () => registry.problems,
     },
-    runSession: (request, run = {}) => keyed.run(request, run, () => sessions.start(request, run)),
+    runSession: (request, run = {}) => keyed.run(request, run, (begins) => sessions.start(request, run, { begins })),
     runAll: (request, run = {}) => runAll(host, request, run),
     runLoop: (request, run = {}) => runLoop(host, request, run),
     events: (wanted = {}) => log.subscribe(wanted),

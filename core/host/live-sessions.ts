@@ -27,6 +27,12 @@ export interface LiveSessionsOptions {
   serviceOf(adapter: string): ServedPlugin;
 }
 
+/** What else a session is started with. */
+export interface StartTerms {
+  /** Called with its id before anything of it is in the journal, which waits for it. */
+  begins?: ((sessionId: string) => Promise<void>) | undefined;
+}
+
 /** One session that has not ended. */
 export interface LiveSession {
   session: RunningSession;
@@ -70,7 +76,7 @@ export class LiveSessions {
    * Starts a session.
    * @throws {BulkheadError} as `Host.runSession`
    */
-  async start(request: SessionRequest, options: RunSessionOptions): Promise<Session> {
+  async start(request: SessionRequest, options: RunSessionOptions, { begins }: StartTerms = {}): Promise<Session> {
     const { signal, artifacts = "git", client, ...wanted } = options;
     const { ground, routes } = this.#options;
     this.#refuseIfClosed();
@@ -100,6 +106,7 @@ export class LiveSessions {
       this.#refuseIfClosed();
       if (signal?.aborted) throw new BulkheadError("interrupted", "The session was interrupted before it started.");
       this.#refuseIfFull(service);
+      await begins?.(sessionId);
       session = startSession(ground, {
         ...common,
         candidates,

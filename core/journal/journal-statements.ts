@@ -3,6 +3,7 @@ import { type ChainPlace, linkOfRow, nextPlace } from "./chain.ts";
 import { type ChainTable, prepareChainTable } from "./chain-table.ts";
 import { asBytes, strictText } from "./damaged-text.ts";
 import type { JournalRow } from "./journal-row.ts";
+import { type KeyTable, prepareKeyTable } from "./key-table.ts";
 import type { PageRow } from "./read-page.ts";
 import { prepareSessionTable, type SessionTable } from "./session-table.ts";
 
@@ -16,6 +17,7 @@ export interface JournalStatements {
   rollback: SqlStatement;
   sessions: SessionTable;
   chain: ChainTable;
+  keys: KeyTable;
   /** The first row that ends after a cursor, of one session or of all. */
   findRow(after: number, sessionId: string | undefined): PageRow | undefined;
   /** The `gseq` before a session's first row that ends after a `seq`. */
@@ -42,6 +44,7 @@ export function prepareStatements(database: SqliteFile): JournalStatements {
     rollback: database.prepare("ROLLBACK"),
     sessions: prepareSessionTable(database),
     chain: prepareChainTable(database),
+    keys: prepareKeyTable(database),
     findRow(after, sessionId) {
       const row = sessionId === undefined ? next.get(after) : nextOfSession.get(sessionId, after);
       if (row === undefined) return undefined;

@@ -1,4 +1,5 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import type { KeyRecord } from "./key-table.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
 /** Where a reader stands: after this `gseq`. 0 is before everything. */
@@ -77,6 +78,16 @@ export interface Journal {
    * @throws {BulkheadError} `journal_error`
    */
   delete(sessionId: string, by: DeletedBy): Promise<boolean>;
+  /**
+   * What an idempotency key stands for; null for one that is not known. A key goes with its session.
+   * @throws {BulkheadError} `journal_error`
+   */
+  findKey(name: string): Promise<KeyRecord | null>;
+  /**
+   * Writes a key down before its session begins, and forgets the oldest beyond a number; resolves once it is durable.
+   * @throws {BulkheadError} `journal_error`
+   */
+  noteKey(record: KeyRecord, most: number): Promise<void>;
   /**
    * The session that ended first, of those that were not deleted; null when there is none.
    * @throws {BulkheadError} `journal_error`

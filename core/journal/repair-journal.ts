@@ -4,6 +4,7 @@ import { type BareLink, type ChainedRow, prepareChainTable, readChained, rowColu
 import type { ChainBase } from "./chain.ts";
 import { envelopesAfter } from "./journal-row.ts";
 import { asBytes, lenientText } from "./damaged-text.ts";
+import { type KeyRecord, prepareKeyTable } from "./key-table.ts";
 import { migrate } from "./journal-schema.ts";
 import { endingOf, openingOf } from "./session-record.ts";
 import { prepareSessionTable, sessionColumns, type SessionTable } from "./session-table.ts";
@@ -161,6 +162,16 @@ function copyOthers(from: SqliteFile, to: SqliteFile): boolean {
       }
     },
   ];
+  const keys = prepareKeyTable(to);
+  parts.push(() => {
+    const read = `SELECT ${asBytes("name", "digest", "session_id")} FROM idempotency ORDER BY number`;
+    for (const row of from.prepare(read).all() as Record<keyof KeyRecord, unknown>[]) {
+      const [name, digest, session_id] = [row.name, row.digest, row.session_id].map((value) =>
+        lenientText(value) ?? ""
+      );
+      keys.note({ name: name!, digest: digest!, session_id: session_id! }, Number.MAX_SAFE_INTEGER);
+    }
+  });
   return parts.map((part) => attempt(() => part() ?? true)).includes(null);
 }
 

@@ -12,6 +12,7 @@ import { chainKeyFile, openChainKey } from "./chain-key.ts";
 import { burySession, eraseBatches, foldChain } from "./erase-session.ts";
 import { inTransaction, type JournalStatements, prepareStatements, writeRows } from "./journal-statements.ts";
 import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
+import type { KeyRecord } from "./key-table.ts";
 import { readPage } from "./read-page.ts";
 import { repairJournal, sentenceOf } from "./repair-journal.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
@@ -176,6 +177,14 @@ class SqliteJournal implements Journal {
     this.#head = head;
     await this.#erase(sessionId);
     return true;
+  }
+
+  async findKey(name: string): Promise<KeyRecord | null> {
+    return this.#look(() => this.#statements.keys.find(name));
+  }
+
+  async noteKey(record: KeyRecord, most: number): Promise<void> {
+    this.#change(() => this.#statements.keys.note(record, most));
   }
 
   async oldestEnded(): Promise<SessionRecord | null> {
