@@ -11,6 +11,7 @@ const folder = join(root, "dist/bundle");
 const library = await bundle({
   "mod": "core/mod.ts",
   "client": "core/client/mod.ts",
+  "conformance": "core/conformance/mod.ts",
   "plugin-sdk": "plugin-sdk/mod.ts",
   "testing": "plugin-sdk/testing.ts",
 }, []);
@@ -32,8 +33,18 @@ async function bundle(entryPoints, plugins) {
     target: "node20",
     minifyWhitespace: true,
     legalComments: "eof",
-    // Native code, and a library that starts threads from files of its own.
-    external: ["esbuild", "libsql", "tinypool"],
+    // Native code, a library that starts threads from files of its own, and those of npm, loaded to install a package.
+    external: [
+      "esbuild",
+      "libsql",
+      "tinypool",
+      "pacote",
+      "npm-package-arg",
+      "npm-registry-fetch",
+      "@npmcli/config",
+      "@npmcli/config/lib/definitions/index.js",
+      "tar",
+    ],
     // As modules, of which what is not used is left out.
     alias: { yaml: join(root, "node_modules/yaml/browser/index.js") },
     // A library in the old form asks for Node's modules by it.

@@ -5,10 +5,12 @@
 export const errorCodes = {
   invalid_request: "The request does not fit its schema.",
   invalid_manifest: "A plugin manifest does not fit its schema.",
+  invalid_package: "A plugin package is damaged, unsafe to unpack, or not what its lock, signature or source says.",
   invalid_config: "The host manifest, a setting or a flag does not fit its schema.",
   invalid_model: "The adapter does not offer this model.",
   unknown_adapter: "No enabled adapter has this id.",
   duplicate_plugin: "Two plugins have the same id.",
+  grant_needed: "A plugin asks for permissions that the operator has to grant by name.",
   workdir_missing: "The working directory does not exist or is not a folder.",
   too_large: "Something is larger than its limit.",
   bundle_failed: "The plugin's source could not be bundled.",
@@ -43,6 +45,9 @@ export const errorCodes = {
   git_missing: "git was not found, so artifacts cannot be derived.",
   unsupported: "This runtime or system cannot do what was asked.",
   fatal: "The agent failed in a way that a retry cannot mend.",
+  unauthorized: "The request carries no valid token.",
+  forbidden: "The token's scopes, or where the request comes from, do not allow it.",
+  method_not_allowed: "The thing is there and does not take this method.",
   internal: "A defect in Bulkhead itself.",
 } as const;
 

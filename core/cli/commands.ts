@@ -19,7 +19,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "plugin",
-    summary: "list, check, explain and grant plugins",
+    summary: "install, update, list, check, explain and grant plugins",
     load: async () => (await import("./commands/plugin.ts")).definePlugin,
   },
   {

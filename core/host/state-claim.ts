@@ -1,9 +1,7 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
-import { mkdir, open, readFile, realpath, rm, stat } from "../runtime/files.ts";
+import { mkdir, realpath } from "../runtime/files.ts";
+import { takeLockFile } from "../runtime/lock-file.ts";
 import { join } from "../runtime/paths.ts";
-import { pid } from "../runtime/platform.ts";
-import { processIsAlive } from "../runtime/process-alive.ts";
-import { processStart } from "../runtime/process-rows.ts";
 
 /** A folder of state that is this host's alone while it runs. */
 export interface StateClaim {
@@ -62,59 +60,7 @@ function partOf(stateDir: string, number: number): string {
 
 /** Null while a living host has it. */
 async function claimPart(stateDir: string, part: string): Promise<StateClaim | null> {
-  const lock = join(part, "lock");
-  if (!(await take(lock)) && !(await retake(lock))) return null;
-  return {
-    root: await realpath(stateDir),
-    folder: await realpath(part),
-    release: () => rm(lock, { force: true }),
-  };
-}
-
-async function take(lock: string): Promise<boolean> {
-  try {
-    const file = await open(lock, "wx", 0o600);
-    await file.writeFile(JSON.stringify({ pid, start: processStart(pid) }));
-    await file.close();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** A lock is stale when its process is gone; a pid alone may have been given away again. */
-async function isStale(lock: string): Promise<boolean> {
-  try {
-    const holder: unknown = JSON.parse(await readFile(lock, "utf8"));
-    if (typeof holder !== "object" || holder === null || !("pid" in holder) || typeof holder.pid !== "number") {
-      return true;
-    }
-    if (!processIsAlive(holder.pid)) return true;
-    const start = "start" in holder ? holder.start : null;
-    return start !== null && processStart(holder.pid) !== start;
-  } catch {
-    // Being written at this moment, or gone: the next part is free in any case. A host that was killed over the
-    // writing has left it so for long.
-    return await isOld(lock);
-  }
-}
-
-/** Takes a lock from a host that is gone. Of several hosts that try it at once one may, or one would take the other's. */
-async function retake(lock: string): Promise<boolean> {
-  if (!(await isStale(lock))) return false;
-  const guard = `${lock}.taking`;
-  if (await isOld(guard)) await rm(guard, { force: true });
-  if (!(await take(guard))) return false;
-  try {
-    if (!(await isStale(lock))) return false;
-    await rm(lock, { force: true });
-    return await take(lock);
-  } finally {
-    await rm(guard, { force: true });
-  }
-}
-
-async function isOld(file: string): Promise<boolean> {
-  const info = await stat(file).catch(() => null);
-  return info !== null && Date.now() - info.mtimeMs > 10_000;
+  const release = await takeLockFile(join(part, "lock"));
+  if (release === null) return null;
+  return { root: await realpath(stateDir), folder: await realpath(part), release };
 }

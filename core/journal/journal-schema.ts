@@ -1,12 +1,13 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { SqliteFile } from "../runtime/sqlite.ts";
-import { fillSessionTable } from "./fill-session-table.ts";
+import { chainOrigin } from "./chain.ts";
+import { chainRows, fillSessionTable } from "./fill-tables.ts";
 
 /** Marks the file as ours; "BLKH" in ASCII. */
 const applicationId = 0x424c4b48;
 
 /** One step for each version of the schema; never change one that was released. */
-const migrations: readonly ((database: SqliteFile) => void)[] = [
+const migrations: readonly ((database: SqliteFile, key: Uint8Array) => void)[] = [
   (database) =>
     database.exec(`
       CREATE TABLE batch (
@@ -29,7 +30,7 @@ const migrations: readonly ((database: SqliteFile) => void)[] = [
       INSERT INTO open_session SELECT session_id, min(first_gseq) FROM batch GROUP BY session_id
         HAVING sum(instr(body, '{"type":"session_ended",') > 0) = 0;
     `),
-  (database) => {
+  (database, key) => {
     // state 0: runs, 1: has ended, 2: deleted. last_gseq is the first one while it runs.
     database.exec(`
       CREATE TABLE session (
@@ -52,8 +53,29 @@ const migrations: readonly ((database: SqliteFile) => void)[] = [
       ) STRICT;
       CREATE INDEX session_by_end ON session (state, last_gseq);
       DROP TABLE open_session;
+      ALTER TABLE batch ADD COLUMN number INTEGER;
+      ALTER TABLE batch ADD COLUMN mac TEXT;
+      ALTER TABLE state ADD COLUMN head_number INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE state ADD COLUMN head_mac TEXT NOT NULL DEFAULT '${chainOrigin.mac}';
+      CREATE TABLE link (
+        number INTEGER PRIMARY KEY,
+        kind TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        gseq INTEGER NOT NULL,
+        digest TEXT NOT NULL,
+        mac TEXT NOT NULL
+      ) STRICT;
+      CREATE INDEX link_by_session ON link (session_id, kind);
+      CREATE TABLE base (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        number INTEGER NOT NULL,
+        mac TEXT NOT NULL,
+        gseq INTEGER NOT NULL,
+        seal TEXT NOT NULL
+      ) STRICT;
     `);
     fillSessionTable(database);
+    chainRows(database, key);
   },
 ];
 
@@ -62,10 +84,13 @@ export const schemaVersion: number = migrations.length;
 
 /**
  * Brings a database file to the newest schema.
- * @param to an older version, for tests
+ * @param options `key` is the chain's; `to` an older version, for tests
  * @throws {BulkheadError} `journal_error` for a file of another program or of a newer version; else SQLite's errors
  */
-export function migrate(database: SqliteFile, file: string, to: number = schemaVersion): void {
+export function migrate(
+  database: SqliteFile,
+  { file, key, to = schemaVersion }: { file: string; key: Uint8Array; to?: number },
+): void {
   database.exec("BEGIN IMMEDIATE");
   try {
     const version = readNumber(database, "PRAGMA user_version", "user_version");
@@ -73,7 +98,7 @@ export function migrate(database: SqliteFile, file: string, to: number = schemaV
     const tables = readNumber(database, "SELECT count(*) AS tables FROM sqlite_schema", "tables");
     if (owner !== applicationId && (version !== 0 || owner !== 0 || tables !== 0)) throw foreignError(file);
     if (version > schemaVersion) throw newerError(file, version);
-    for (const step of migrations.slice(version, to)) step(database);
+    for (const step of migrations.slice(version, to)) step(database, key);
     if (version < to) {
       database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${to}`);
     }

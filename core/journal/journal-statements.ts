@@ -1,4 +1,6 @@
 import type { SqliteFile, SqlStatement } from "../runtime/sqlite.ts";
+import { type ChainPlace, linkOfRow, nextPlace } from "./chain.ts";
+import { type ChainTable, prepareChainTable } from "./chain-table.ts";
 import type { JournalRow } from "./journal-row.ts";
 import type { PageRow } from "./read-page.ts";
 import { prepareSessionTable, type SessionTable } from "./session-table.ts";
@@ -7,12 +9,12 @@ import { prepareSessionTable, type SessionTable } from "./session-table.ts";
 export interface JournalStatements {
   begin: SqlStatement;
   insert: SqlStatement;
+  /** Moves on the highest number and the chain's head; changes nothing where they are not as they were. */
   advance: SqlStatement;
   commit: SqlStatement;
   rollback: SqlStatement;
-  /** Erases up to a number of a session's rows. */
-  erase: SqlStatement;
   sessions: SessionTable;
+  chain: ChainTable;
   /** The first row that ends after a cursor, of one session or of all. */
   findRow(after: number, sessionId: string | undefined): PageRow | undefined;
   /** The `gseq` before a session's first row that ends after a `seq`. */
@@ -30,15 +32,14 @@ export function prepareStatements(database: SqliteFile): JournalStatements {
   );
   return {
     begin: database.prepare("BEGIN IMMEDIATE"),
-    insert: database.prepare("INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?)"),
-    advance: database.prepare("UPDATE state SET last_gseq = ? WHERE last_gseq < ?"),
+    insert: database.prepare("INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+    advance: database.prepare(
+      `UPDATE state SET last_gseq = ?, head_number = ?, head_mac = ? WHERE last_gseq < ? AND head_number = ?`,
+    ),
     commit: database.prepare("COMMIT"),
     rollback: database.prepare("ROLLBACK"),
-    erase: database.prepare(
-      `DELETE FROM batch WHERE last_gseq IN
-        (SELECT last_gseq FROM batch WHERE session_id = ? ORDER BY last_gseq LIMIT ?)`,
-    ),
     sessions: prepareSessionTable(database),
+    chain: prepareChainTable(database),
     findRow(after, sessionId) {
       const row = sessionId === undefined ? next.get(after) : nextOfSession.get(sessionId, after);
       // The table is ours and STRICT.
@@ -53,24 +54,48 @@ export function prepareStatements(database: SqliteFile): JournalStatements {
 
 /**
  * Writes rows, all or none, in one transaction.
- * @returns the last `gseq` written
+ * @param chain where the chain's head was last
+ * @returns where it is now
  * @throws {Error} of SQLite, or when another process has written the numbers already
  */
-export function writeRows(statements: JournalStatements, rows: readonly JournalRow[]): number {
-  const { insert, advance, sessions } = statements;
-  const first = rows[0]?.first_gseq ?? 0;
-  const last = rows.at(-1)?.last_gseq ?? 0;
+export function writeRows(
+  statements: JournalStatements,
+  rows: readonly JournalRow[],
+  chain: { key: Uint8Array; head: ChainPlace },
+): ChainPlace {
+  const { insert, sessions } = statements;
+  let places = placesOf(rows, chain);
   inTransaction(statements, () => {
-    if (advance.run(last, first).changes !== 1) {
-      throw new Error(`event ${first} does not come after what another process wrote`);
+    if (!moveOn(statements, rows, { from: chain.head, places })) {
+      const head = statements.chain.head();
+      places = placesOf(rows, { ...chain, head });
+      if (!moveOn(statements, rows, { from: head, places })) {
+        throw new Error(`event ${rows[0]?.first_gseq} does not come after what another process wrote`);
+      }
     }
-    for (const row of rows) {
+    for (const [at, row] of rows.entries()) {
       const { last_gseq, first_gseq, session_id, first_seq, last_seq, count, body } = row;
+      const { number, mac } = places[at]!;
       sessions.note(row);
-      insert.run(last_gseq, first_gseq, session_id, first_seq, last_seq, count, body);
+      insert.run(last_gseq, first_gseq, session_id, first_seq, last_seq, count, body, number, mac);
     }
   });
-  return last;
+  return places.at(-1) ?? chain.head;
+}
+
+function placesOf(rows: readonly JournalRow[], { key, head }: { key: Uint8Array; head: ChainPlace }): ChainPlace[] {
+  let place = head;
+  return rows.map((row) => place = nextPlace(key, place, linkOfRow(row)));
+}
+
+/** False where another process has moved on. */
+function moveOn(
+  { advance }: JournalStatements,
+  rows: readonly JournalRow[],
+  { from, places }: { from: ChainPlace; places: readonly ChainPlace[] },
+): boolean {
+  const { number, mac } = places.at(-1) ?? from;
+  return advance.run(rows.at(-1)?.last_gseq ?? 0, number, mac, rows[0]?.first_gseq ?? 0, from.number).changes === 1;
 }
 
 /** Does all of something or nothing. */

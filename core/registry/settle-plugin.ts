@@ -19,7 +19,7 @@ export type RegistrySettings = Partial<
  * @throws {BulkheadError} `invalid_config` for options its manifest does not allow, and for a thread without trust
  */
 export function settlePlugin(
-  { id, folder, origin }: FoundPlugin,
+  { id, folder, origin, hashes }: FoundPlugin,
   own: Plugin["manifest"],
   { manifest, settings }: { manifest: HostManifest; settings: PluginSettings },
 ): Plugin {
@@ -50,6 +50,7 @@ export function settlePlugin(
     config,
     limits,
     os_walls,
+    ...(hashes === undefined ? {} : { hashes }),
   };
 }
 

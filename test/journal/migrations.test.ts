@@ -42,7 +42,7 @@ describe("migrate", () => {
       const file = join(folder, `version-${version}.db`);
       const batches = someEnvelopes();
       const database = await openSqlite(file, { busyTimeoutMs: 1000 });
-      migrate(database, file, version);
+      migrate(database, { file, key: new Uint8Array(32), to: version });
       const insert = database.prepare("INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?)");
       let last = 0;
       for (const envelopes of batches) {
