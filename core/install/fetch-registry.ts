@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { packageError } from "./package-files.ts";
-import { npmOptions, type NpmOptions } from "./npm-options.ts";
+import { type NpmOptions, npmOptions } from "./npm-options.ts";
 
 /** An archive from a registry, with what the registry vouches for. */
 export interface RegistryArchive {
@@ -61,8 +61,18 @@ export async function fetchFromRegistry(wish: RegistryWish): Promise<RegistryArc
     ]);
     const registry = npmFetch.pickRegistry(name, options);
     const keys = await registryKeys(registry, options);
-    const checks = { ...options, ...keys, fullMetadata: true, verifySignatures: keys !== null, verifyAttestations: true };
-    const { version } = await pacote.manifest(`${name}@${wanted}`, { ...options, fullMetadata: true, packumentCache: new Map() });
+    const checks = {
+      ...options,
+      ...keys,
+      fullMetadata: true,
+      verifySignatures: keys !== null,
+      verifyAttestations: true,
+    };
+    const { version } = await pacote.manifest(`${name}@${wanted}`, {
+      ...options,
+      fullMetadata: true,
+      packumentCache: new Map(),
+    });
     const published = await pacote.manifest(`${name}@${version}`, checks) as unknown as Published;
     const integrity = strongIntegrity(published);
     checkHost(published, registry);
@@ -117,7 +127,10 @@ function checkHost({ name, version, dist }: Published, registry: string): void {
   const tarball = typeof dist?.tarball === "string" ? dist.tarball : "";
   if (URL.canParse(tarball) && new URL(tarball).host === new URL(registry).host) return;
   const host = URL.canParse(tarball) ? new URL(tarball).host : "nowhere";
-  throw packageError(`${name}@${version}`, `its archive lies at ${host}, not at its registry ${new URL(registry).host}`);
+  throw packageError(
+    `${name}@${version}`,
+    `its archive lies at ${host}, not at its registry ${new URL(registry).host}`,
+  );
 }
 
 function provenanceOf({ dist }: Published): string | null {

@@ -7,7 +7,13 @@ import { removePluginEntry, setEnabled } from "../registry/edit-plugin-entry.ts"
 import type { ExplainedPermission } from "../registry/explain-permissions.ts";
 import { findPlugins } from "../registry/find-plugins.ts";
 import { checkInstalled, listFileOf } from "../registry/installed-files.ts";
-import { installedFolder, type LockedPlugin, type PluginLock, readLock, versionFolder } from "../registry/plugin-lock.ts";
+import {
+  installedFolder,
+  type LockedPlugin,
+  type PluginLock,
+  readLock,
+  versionFolder,
+} from "../registry/plugin-lock.ts";
 import { readManifest } from "../registry/read-manifest.ts";
 import { readdir, rm } from "../runtime/files.ts";
 import { dirname, join } from "../runtime/paths.ts";
