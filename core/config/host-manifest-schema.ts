@@ -8,6 +8,7 @@ import type { PromptSettings } from "../prompt/prompt-settings.ts";
 import type { DaemonSettings } from "./daemon-settings.ts";
 import { defaultKeepMs, type HostManifest, type PluginSettings, type Routing, unsaid } from "./host-manifest.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
+import { hasOnlyReferences, type McpServer } from "./mcp-server.ts";
 import { reservedIds } from "./reserved-ids.ts";
 import { readSecretReference } from "./secret-reference.ts";
 
@@ -152,6 +153,23 @@ function build(): Schemas {
     params: { expected: "stored, env:NAME or file:/absolute/path" },
   });
 
+  const withSecrets = z.record(
+    z.string().min(1).max(256),
+    z.string().max(8192).refine(hasOnlyReferences, { params: { expected: "text, with secrets as ${secret:NAME}" } }),
+  );
+
+  const mcpServer: z.ZodType<McpServer> = z.union([
+    z.strictObject({
+      command: line,
+      args: z.array(z.string().max(4096)).max(64).exactOptional(),
+      env: withSecrets.exactOptional(),
+    }),
+    z.strictObject({
+      url: z.string().max(4096).regex(/^https?:\/\/[^\s]+$/),
+      headers: withSecrets.exactOptional(),
+    }),
+  ]);
+
   const daemon: z.ZodType<Partial<DaemonSettings>> = z.strictObject({
     port: z.int().min(0).max(65_535).exactOptional(),
     drain_ms: z.int().min(0).max(24 * 3_600_000).exactOptional(),
@@ -167,6 +185,8 @@ function build(): Schemas {
       plugins: z.record(id, plugin).nullable().prefault({}).transform((plugins) => plugins ?? {}),
       tools: z.record(id, tool).nullable().prefault({}).transform((tools) => tools ?? {}),
       secrets: z.record(secretName, reference).nullable().transform((secrets) => secrets ?? {}).exactOptional(),
+      mcp_servers: z.record(z.string().regex(/^[A-Za-z0-9_-]{1,64}$/), mcpServer).nullable()
+        .transform((servers) => servers ?? {}).exactOptional(),
       routing: routing.prefault({ agent: "auto" }),
       approval: z.enum(["ask", "reads", "edits", "all", "deny"]).exactOptional(),
       prompt: prompt.exactOptional(),
