@@ -60,7 +60,7 @@ export async function fetchPackage(spec: PackageSpec, options: FetchOptions): Pr
       return { ...unsigned, ...await localArchive(bytes, { name: spec.path, limits, wanted }), source: { type: "tarball", path: own(folder, spec.path) } };
     }
     case "remote": {
-      const bytes = await fetchArchive(spec.url, { folder, maxBytes: limits.package_bytes, integrity: wanted });
+      const bytes = await fetchArchive(spec.url, { folder, maxBytes: limits.package_bytes });
       return { ...unsigned, ...await localArchive(bytes, { name: spec.url, limits, wanted }), source: spec };
     }
     case "git": {
