@@ -8,6 +8,7 @@ export type { LoopReport } from "./host/run-loop.ts";
 export type { ParallelRun, RunAllOptions } from "./host/run-all.ts";
 export type { ComparedSession, Comparison, Overlap } from "./host/compare-results.ts";
 export type { Host, HostOptions, LogRecord, RunSessionOptions, Session } from "./host/host.ts";
+export type { EventQuery, SessionHandle, SessionHost, SessionQuery } from "./host/session-host.ts";
 export { defaultLimits, type Limits } from "./config/limits.ts";
 export type { HostManifest, PluginSettings, Routing } from "./config/host-manifest.ts";
 export { findHostManifest, loadHostManifest, parseHostManifest } from "./registry/find-host-manifest.ts";

@@ -45,6 +45,9 @@ export const errorCodes = {
   git_missing: "git was not found, so artifacts cannot be derived.",
   unsupported: "This runtime or system cannot do what was asked.",
   fatal: "The agent failed in a way that a retry cannot mend.",
+  unauthorized: "The request carries no valid token.",
+  forbidden: "The token's scopes, or where the request comes from, do not allow it.",
+  method_not_allowed: "The thing is there and does not take this method.",
   internal: "A defect in Bulkhead itself.",
 } as const;
 

@@ -33,6 +33,16 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./commands/secret.ts")).defineSecret,
   },
   {
+    name: "mcp",
+    summary: "serve the Model Context Protocol on standard input and output",
+    load: async () => (await import("./commands/mcp.ts")).defineMcp,
+  },
+  {
+    name: "acp",
+    summary: "be an agent for editors that speak the Agent Client Protocol",
+    load: async () => (await import("./commands/acp.ts")).defineAcp,
+  },
+  {
     name: "doctor",
     summary: "show runtime, active walls and available agents",
     load: async () => (await import("./commands/doctor.ts")).defineDoctor,

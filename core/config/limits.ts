@@ -113,6 +113,28 @@ export interface Limits {
   /** Crashes within `quarantine_window_ms` that put a plugin in quarantine. */
   quarantine_crashes: number;
   quarantine_window_ms: number;
+  /** Bytes of one HTTP request's body; this and all `http_` limits are set for all plugins, not for one. */
+  http_body_bytes: number;
+  /** Bytes of one HTTP request's line and headers. */
+  http_header_bytes: number;
+  /** Open connections of one HTTP server. */
+  http_connections: number;
+  /** Streams of events that are open over HTTP. */
+  http_streams: number;
+  /** Streams of events that one token may have open; whoever may open the unix socket has all there are. */
+  http_streams_per_token: number;
+  /** HTTP requests of one token in a second. */
+  http_requests_per_second: number;
+  /** HTTP requests without a valid token that one address may make in a second. */
+  http_refusals_per_second: number;
+  /** From the first byte of an HTTP request to the end of its headers. */
+  http_header_timeout_ms: number;
+  /** From the first byte of an HTTP request to its end. */
+  http_request_timeout_ms: number;
+  /** How long an HTTP client may leave unread what it asked for. */
+  http_stall_timeout_ms: number;
+  /** How often a stream of events that has nothing to tell says that it is alive. */
+  http_heartbeat_ms: number;
   /** Bytes of the archive of one package that is installed; set for all plugins, not for one. */
   package_bytes: number;
   /** Bytes of all files of one package. */
@@ -182,6 +204,17 @@ export const defaultLimits: Limits = {
   restart_healthy_ms: 60_000,
   quarantine_crashes: 3,
   quarantine_window_ms: 300_000,
+  http_body_bytes: 8 * 1024 * 1024,
+  http_header_bytes: 16 * 1024,
+  http_connections: 2048,
+  http_streams: 1024,
+  http_streams_per_token: 16,
+  http_requests_per_second: 100,
+  http_refusals_per_second: 10,
+  http_header_timeout_ms: 10_000,
+  http_request_timeout_ms: 30_000,
+  http_stall_timeout_ms: 30_000,
+  http_heartbeat_ms: 15_000,
   package_bytes: 32 * 1024 * 1024,
   package_unpacked_bytes: 128 * 1024 * 1024,
   package_files: 5000,

@@ -30,6 +30,7 @@ import { openRoutes, unknownAdapter } from "./routes.ts";
 import { recover, recoverOthers } from "./recover.ts";
 import { runAll } from "./run-all.ts";
 import { runLoop } from "./run-loop.ts";
+import { openSessionHost } from "./open-session-host.ts";
 import { openSecrets, secretPaths, secretPlaces } from "./session-secrets.ts";
 import type { SessionGround } from "./start-session.ts";
 import { Signals } from "./signals.ts";
@@ -127,6 +128,13 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
         file: resolve(root, file),
         options: wanted,
       }),
+    sessions: openSessionHost({
+      journal,
+      log,
+      find: (id) => sessions.find(id),
+      runSession: (request, run) => host.runSession(request, run),
+      agents: (wanted) => routes.agents(wanted),
+    }),
     workspaces: hostWorkspaces(workspaces, manifest),
     probe: async (adapter) => await routes.probe(serviceOf(adapter).plugin.id),
     agents: (options) => routes.agents(options),

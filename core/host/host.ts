@@ -18,6 +18,7 @@ import type { RegistrySettings } from "../registry/settle-plugin.ts";
 import type { Route } from "../routing/choose-route.ts";
 import type { AgentsOptions, RouteOptions } from "./routes.ts";
 import type { RecordOptions, RecordReport } from "./record.ts";
+import type { SessionHost } from "./session-host.ts";
 import type { HostWorkspaces } from "./workspaces.ts";
 
 /** What a host is made from. */
@@ -153,6 +154,8 @@ export interface Host {
    * nobody: the agents' availability is what was found last.
    */
   signals(): Signal[];
+  /** All sessions, those that have ended too: what a door asks. */
+  readonly sessions: SessionHost;
   /** Ends all sessions and workers, within 30 seconds whatever they do; what is late is logged and left behind. */
   close(): Promise<void>;
 }

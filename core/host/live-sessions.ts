@@ -27,11 +27,18 @@ export interface LiveSessionsOptions {
   serviceOf(adapter: string): ServedPlugin;
 }
 
+/** One session that has not ended. */
+export interface LiveSession {
+  session: RunningSession;
+  /** Resolves once its place is left as well. */
+  result: Promise<SessionResult>;
+}
+
 /** The sessions of one host that have not ended. */
 export class LiveSessions {
   readonly #options: LiveSessionsOptions;
   readonly #limits: Limits;
-  readonly #running = new Map<string, RunningSession>();
+  readonly #running = new Map<string, LiveSession>();
   /** Those that have ended or will, and whose place is not left yet. */
   readonly #leaving = new Set<Promise<SessionResult>>();
   readonly #shared = new SharedWorkdirs();
@@ -52,6 +59,11 @@ export class LiveSessions {
   /** True for a session that has not ended. */
   isRunning(sessionId: string): boolean {
     return this.#running.has(sessionId);
+  }
+
+  /** A session that has not ended; undefined for any other. */
+  find(sessionId: string): LiveSession | undefined {
+    return this.#running.get(sessionId);
   }
 
   /**
@@ -123,8 +135,8 @@ export class LiveSessions {
   async close(): Promise<void> {
     this.#closed = true;
     const running = [...this.#running.values()];
-    for (const session of running) session.stop("interrupted", "The host is shutting down.");
-    await Promise.allSettled(running.map(({ result }) => result));
+    for (const { session } of running) session.stop("interrupted", "The host is shutting down.");
+    await Promise.allSettled(running.map(({ session }) => session.result));
   }
 
   /** Resolves when all places of sessions that have ended are left. */
@@ -151,7 +163,6 @@ export class LiveSessions {
       artifacts: "git" | "none";
     },
   ): Promise<SessionResult> {
-    this.#running.set(sessionId, session);
     service.sessions++;
     const forget = () => {
       this.#running.delete(sessionId);
@@ -159,6 +170,7 @@ export class LiveSessions {
     };
     session.result.then(forget, forget);
     const result = place.leave(session.result).finally(() => this.#leave(sessionId, artifacts));
+    this.#running.set(sessionId, { session, result });
     const left = () => this.#leaving.delete(result);
     this.#leaving.add(result);
     result.then(left, left);

@@ -30,9 +30,12 @@ export interface EventQuery {
 /** One session as a door sees it, whether it runs, has ended, or belonged to an earlier host of this state folder. */
 export interface SessionHandle {
   readonly id: string;
-  /** Its events in order; ends after `session_ended`. What retention took is one `gap` event. */
+  /** Its events in order; ends after `session_ended`. Of a session that was deleted, or that retention took, one `gap`. */
   events(query?: EventQuery): AsyncIterable<Envelope>;
-  /** Resolves when it has ended; never rejects for what happens to the agent. */
+  /**
+   * Resolves when it has ended; never rejects for what happens to the agent.
+   * @throws {BulkheadError} `not_found` for a session that was deleted
+   */
   result(): Promise<SessionResult>;
   /** Stops it gracefully; of one that has ended, the result. */
   interrupt(): Promise<SessionResult>;
@@ -48,9 +51,12 @@ export interface SessionHost {
   /** @throws {BulkheadError} as `Host.runSession` */
   start(request: SessionRequest, options?: RunSessionOptions): Promise<SessionHandle>;
   list(query?: SessionQuery): Promise<SessionSummary[]>;
-  /** @throws {BulkheadError} `not_found` */
+  /** @throws {BulkheadError} `not_found`, with `details.deleted_at` and `deleted_by` for a session that was deleted */
   get(sessionId: string): Promise<SessionSummary>;
-  /** @throws {BulkheadError} `not_found` */
+  /**
+   * The handle of a session, also of one that was deleted: a reader that comes back learns what it has missed.
+   * @throws {BulkheadError} `not_found` for a session that was never here
+   */
   open(sessionId: string): Promise<SessionHandle>;
   /**
    * Forgets the events of a session that has ended and leaves a tombstone.

@@ -1,6 +1,7 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Cursor, JournalBatch } from "./journal.ts";
+import { endingOf, openingOf, type SessionEnding, type SessionOpening } from "./session-record.ts";
 
 /** One batch as a journal keeps it. */
 export interface JournalRow {
@@ -10,10 +11,12 @@ export interface JournalRow {
   first_gseq: number;
   last_gseq: number;
   count: number;
-  /** It holds the session's first event. */
-  opens: boolean;
-  /** It holds the session's last event. */
-  closes: boolean;
+  /** What the session's first event says; null where it is not in it. */
+  opening: SessionOpening | null;
+  /** The adapter whose attempt begins in it, the last one where there are several; null where none does. */
+  adapter_id: string | null;
+  /** What the session's last event says; null where it is not in it. */
+  ending: SessionEnding | null;
   /** The envelopes as JSON: a list of runs, see {@link rowOf}. */
   body: string;
 }
@@ -39,6 +42,7 @@ export function rowOf({ session_id, envelopes, texts = [] }: JournalBatch, after
   let run: WrittenRun | null = null;
   let previous = after;
   let known = 0;
+  let adapter_id: string | null = null;
   for (let at = 0; at < envelopes.length;) {
     const envelope = envelopes[at]!;
     const given = texts[known]?.at === at ? texts[known++]! : null;
@@ -47,6 +51,8 @@ export function rowOf({ session_id, envelopes, texts = [] }: JournalBatch, after
       if (!(one.gseq > previous) || one.session_id !== session_id) throw orderError(one, { session_id, previous });
       previous = one.gseq;
     }
+    // What comes with its text was said by an agent.
+    if (given === null && envelope.event.type === "attempt_started") adapter_id = envelope.event.adapter_id;
     if (run === null || !continues(run, envelope)) runs.push(run = beginRun(envelope));
     run.parts.push(given ? given.text.slice(1, -1) : JSON.stringify(envelope.event));
     run.count += count;
@@ -59,8 +65,9 @@ export function rowOf({ session_id, envelopes, texts = [] }: JournalBatch, after
     first_gseq: first.gseq,
     last_gseq: last.gseq,
     count: envelopes.length,
-    opens: first.seq === 1,
-    closes: last.event.type === "session_ended",
+    opening: first.seq === 1 ? openingOf(first) : null,
+    adapter_id,
+    ending: endingOf(last),
     body: `[${runs.map(textOf).join(",")}]`,
   };
 }

@@ -1,78 +1,110 @@
 import type { SqliteFile, SqlStatement } from "../runtime/sqlite.ts";
+import { type ChainPlace, linkOfRow, nextPlace } from "./chain.ts";
+import { type ChainTable, prepareChainTable } from "./chain-table.ts";
 import type { JournalRow } from "./journal-row.ts";
 import type { PageRow } from "./read-page.ts";
+import { prepareSessionTable, type SessionTable } from "./session-table.ts";
 
 /** What a journal says to its database, prepared. */
 export interface JournalStatements {
   begin: SqlStatement;
   insert: SqlStatement;
+  /** Moves on the highest number and the chain's head; changes nothing where they are not as they were. */
   advance: SqlStatement;
   commit: SqlStatement;
   rollback: SqlStatement;
-  /** Notes that a session has begun, and that it has ended. */
-  open: SqlStatement;
-  close: SqlStatement;
-  /** All sessions that have begun and not ended. */
-  findOpen(): string[];
+  sessions: SessionTable;
+  chain: ChainTable;
   /** The first row that ends after a cursor, of one session or of all. */
   findRow(after: number, sessionId: string | undefined): PageRow | undefined;
+  /** The `gseq` before a session's first row that ends after a `seq`. */
+  findCursor(sessionId: string, seq: number): number | null;
 }
 
 /** Prepares all statements of a journal. */
 export function prepareStatements(database: SqliteFile): JournalStatements {
   const next = database.prepare("SELECT last_gseq, body FROM batch WHERE last_gseq > ? ORDER BY last_gseq LIMIT 1");
-  const nextOpen = database.prepare(
-    "SELECT session_id, first_gseq FROM open_session WHERE first_gseq > ? ORDER BY first_gseq LIMIT 1",
-  );
   const nextOfSession = database.prepare(
     "SELECT last_gseq, body FROM batch WHERE session_id = ? AND last_gseq > ? ORDER BY last_gseq LIMIT 1",
   );
+  const nextBySeq = database.prepare(
+    "SELECT first_gseq FROM batch WHERE session_id = ? AND last_seq > ? ORDER BY last_gseq LIMIT 1",
+  );
   return {
     begin: database.prepare("BEGIN IMMEDIATE"),
-    insert: database.prepare("INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?)"),
-    advance: database.prepare("UPDATE state SET last_gseq = ? WHERE last_gseq < ?"),
+    insert: database.prepare("INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+    advance: database.prepare(
+      `UPDATE state SET last_gseq = ?, head_number = ?, head_mac = ? WHERE last_gseq < ? AND head_number = ?`,
+    ),
     commit: database.prepare("COMMIT"),
     rollback: database.prepare("ROLLBACK"),
-    open: database.prepare("INSERT OR IGNORE INTO open_session VALUES (?, ?)"),
-    close: database.prepare("DELETE FROM open_session WHERE session_id = ?"),
-    findOpen() {
-      const found: string[] = [];
-      for (let after = 0;;) {
-        const row = nextOpen.get(after) as { session_id: string; first_gseq: number } | undefined;
-        if (row === undefined) return found;
-        found.push(row.session_id);
-        after = row.first_gseq;
-      }
-    },
+    sessions: prepareSessionTable(database),
+    chain: prepareChainTable(database),
     findRow(after, sessionId) {
       const row = sessionId === undefined ? next.get(after) : nextOfSession.get(sessionId, after);
       // The table is ours and STRICT.
       return row as PageRow | undefined;
+    },
+    findCursor(sessionId, seq) {
+      const row = nextBySeq.get(sessionId, seq) as { first_gseq: number } | undefined;
+      return row === undefined ? null : row.first_gseq - 1;
     },
   };
 }
 
 /**
  * Writes rows, all or none, in one transaction.
- * @returns the last `gseq` written
+ * @param chain where the chain's head was last
+ * @returns where it is now
  * @throws {Error} of SQLite, or when another process has written the numbers already
  */
-export function writeRows(statements: JournalStatements, rows: readonly JournalRow[]): number {
-  const { begin, insert, advance, commit, open, close } = statements;
-  const first = rows[0]?.first_gseq ?? 0;
-  const last = rows.at(-1)?.last_gseq ?? 0;
-  begin.run();
+export function writeRows(
+  statements: JournalStatements,
+  rows: readonly JournalRow[],
+  chain: { key: Uint8Array; head: ChainPlace },
+): ChainPlace {
+  const { insert, sessions } = statements;
+  let places = placesOf(rows, chain);
+  inTransaction(statements, () => {
+    if (!moveOn(statements, rows, { from: chain.head, places })) {
+      const head = statements.chain.head();
+      places = placesOf(rows, { ...chain, head });
+      if (!moveOn(statements, rows, { from: head, places })) {
+        throw new Error(`event ${rows[0]?.first_gseq} does not come after what another process wrote`);
+      }
+    }
+    for (const [at, row] of rows.entries()) {
+      const { last_gseq, first_gseq, session_id, first_seq, last_seq, count, body } = row;
+      const { number, mac } = places[at]!;
+      sessions.note(row);
+      insert.run(last_gseq, first_gseq, session_id, first_seq, last_seq, count, body, number, mac);
+    }
+  });
+  return places.at(-1) ?? chain.head;
+}
+
+function placesOf(rows: readonly JournalRow[], { key, head }: { key: Uint8Array; head: ChainPlace }): ChainPlace[] {
+  let place = head;
+  return rows.map((row) => place = nextPlace(key, place, linkOfRow(row)));
+}
+
+/** False where another process has moved on. */
+function moveOn(
+  { advance }: JournalStatements,
+  rows: readonly JournalRow[],
+  { from, places }: { from: ChainPlace; places: readonly ChainPlace[] },
+): boolean {
+  const { number, mac } = places.at(-1) ?? from;
+  return advance.run(rows.at(-1)?.last_gseq ?? 0, number, mac, rows[0]?.first_gseq ?? 0, from.number).changes === 1;
+}
+
+/** Does all of something or nothing. */
+export function inTransaction<T>(statements: JournalStatements, act: () => T): T {
+  statements.begin.run();
   try {
-    if (advance.run(last, first).changes !== 1) {
-      throw new Error(`event ${first} does not come after what another process wrote`);
-    }
-    for (const { last_gseq, first_gseq, session_id, first_seq, last_seq, count, opens, closes, body } of rows) {
-      if (opens && !closes) open.run(session_id, first_gseq);
-      if (closes && !opens) close.run(session_id);
-      insert.run(last_gseq, first_gseq, session_id, first_seq, last_seq, count, body);
-    }
-    commit.run();
-    return last;
+    const value = act();
+    statements.commit.run();
+    return value;
   } catch (error) {
     rollBack(statements);
     throw error;

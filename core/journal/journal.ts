@@ -1,4 +1,5 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
 /** Where a reader stands: after this `gseq`. 0 is before everything. */
 export type Cursor = number;
@@ -43,7 +44,8 @@ export interface Journal {
    */
   append(batch: JournalBatch): Promise<void>;
   /**
-   * The next envelopes in `gseq` order; an empty array means there are none yet.
+   * The next envelopes in `gseq` order; an empty array means there are none yet. Where a session was deleted, one
+   * `gap` stands in place of its last event.
    * @throws {BulkheadError} `journal_error`
    */
   read(options: ReadOptions): Promise<Envelope[]>;
@@ -53,6 +55,28 @@ export interface Journal {
    * @throws {BulkheadError} `journal_error`
    */
   openSessions(): Promise<string[]>;
+  /**
+   * Sessions that fit, the newest first.
+   * @throws {BulkheadError} `journal_error`
+   */
+  sessions(filter: SessionFilter): Promise<SessionRecord[]>;
+  /**
+   * One session, or its tombstone; null for one that was never here.
+   * @throws {BulkheadError} `journal_error`
+   */
+  session(sessionId: string): Promise<SessionRecord | null>;
+  /**
+   * A cursor after which a session's envelopes beyond this `seq` lie, with no more than one batch of others of it;
+   * null when there are none yet.
+   * @throws {BulkheadError} `journal_error`
+   */
+  cursorOf(sessionId: string, seq: number): Promise<Cursor | null>;
+  /**
+   * Leaves a tombstone in place of a session that has ended; its events go within the next turns. False when there is
+   * no such session, or it runs.
+   * @throws {BulkheadError} `journal_error`
+   */
+  delete(sessionId: string, by: DeletedBy): Promise<boolean>;
   /** Writes what was appended and closes. What is called afterwards rejects with `journal_error`. */
   close(): Promise<void>;
 }

@@ -1,10 +1,12 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { onNextTurn } from "../runtime/next-turn.ts";
+import type { Tombstone } from "./gap.ts";
 import { closedError } from "./journal-error.ts";
 import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
 import { type JournalRow, rowOf } from "./journal-row.ts";
-import type { Journal, JournalBatch, ReadOptions } from "./journal.ts";
-import { readPage } from "./read-page.ts";
+import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
+import { readPage, type TombstoneRange } from "./read-page.ts";
+import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
 /** A journal that ends with its process, for hosts without a state folder. Beyond its limit the oldest is dropped. */
 export function createMemoryJournal(options: { limits?: Partial<JournalLimits> } = {}): Journal {
@@ -19,7 +21,8 @@ class MemoryJournal implements Journal {
   #bytes = 0;
   #lastGseq = 0;
   #isClosed = false;
-  readonly #open = new Set<string>();
+  /** In the order in which they began. */
+  readonly #sessions = new Map<string, SessionRecord>();
 
   constructor(limits: JournalLimits) {
     this.#limits = limits;
@@ -36,8 +39,7 @@ class MemoryJournal implements Journal {
     this.#rows.push(row);
     this.#bytes += row.body.length;
     this.#lastGseq = row.last_gseq;
-    if (row.opens) this.#open.add(row.session_id);
-    if (row.closes) this.#open.delete(row.session_id);
+    this.#note(row);
     this.#dropOldest();
   }
 
@@ -45,17 +47,72 @@ class MemoryJournal implements Journal {
     // Whoever reads page after page must not keep everyone else from their turn.
     await new Promise<void>(onNextTurn);
     if (this.#isClosed) throw closedError();
-    return readPage(options, { limits: this.#limits, findRow: (after, sessionId) => this.#findRow(after, sessionId) });
+    return readPage(options, {
+      limits: this.#limits,
+      findRow: (after, sessionId) => this.#findRow(after, sessionId),
+      findTombstones: (range) => this.#findTombstones(range),
+    });
   }
 
   async openSessions(): Promise<string[]> {
     if (this.#isClosed) throw closedError();
-    return [...this.#open];
+    return [...this.#sessions.values()].filter(({ state }) => state === "running").map(({ session_id }) => session_id);
+  }
+
+  async sessions(filter: SessionFilter): Promise<SessionRecord[]> {
+    if (this.#isClosed) throw closedError();
+    const found = [...this.#sessions.values()].reverse().filter((session) => fits(session, filter));
+    return structuredClone(found.slice(0, filter.limit));
+  }
+
+  async session(sessionId: string): Promise<SessionRecord | null> {
+    if (this.#isClosed) throw closedError();
+    return structuredClone(this.#sessions.get(sessionId) ?? null);
+  }
+
+  async cursorOf(sessionId: string, seq: number): Promise<Cursor | null> {
+    if (this.#isClosed) throw closedError();
+    const row = this.#rows.find((one) => one.session_id === sessionId && one.last_seq > seq);
+    return row === undefined ? null : row.first_gseq - 1;
+  }
+
+  async delete(sessionId: string, by: DeletedBy): Promise<boolean> {
+    if (this.#isClosed) throw closedError();
+    const session = this.#sessions.get(sessionId);
+    if (session?.state !== "ended" || session.deleted !== null) return false;
+    const deleted = { at: new Date().toISOString(), by };
+    Object.assign(session, { deleted, workdir: "", title: "", task_id: null, labels: {} });
+    this.#rows = this.#rows.slice(this.#start).filter(({ session_id }) => session_id !== sessionId);
+    this.#start = 0;
+    this.#bytes = this.#rows.reduce((bytes, { body }) => bytes + body.length, 0);
+    return true;
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#rows = [];
+  }
+
+  #note({ session_id, first_gseq, last_gseq, last_seq, opening, adapter_id, ending }: JournalRow): void {
+    if (opening !== null && !this.#sessions.has(session_id)) {
+      const ended = { ended_at: null, outcome: null, stop_reason: null, deleted: null };
+      const numbers = { first_gseq, last_gseq: first_gseq, last_seq };
+      this.#sessions.set(session_id, { session_id, state: "running", adapter_id, ...opening, ...ended, ...numbers });
+    }
+    const session = this.#sessions.get(session_id);
+    if (session === undefined) return;
+    session.last_seq = last_seq;
+    if (adapter_id !== null) session.adapter_id = adapter_id;
+    if (ending !== null) Object.assign(session, ending, { state: "ended", last_gseq });
+  }
+
+  #findTombstones({ after, upTo, sessionId, limit }: TombstoneRange): Tombstone[] {
+    return [...this.#sessions.values()]
+      .filter((session): session is SessionRecord & Tombstone => session.deleted !== null)
+      .filter((session) => sessionId === undefined || session.session_id === sessionId)
+      .filter(({ last_gseq }) => last_gseq > after && last_gseq <= upTo)
+      .sort((one, other) => one.last_gseq - other.last_gseq)
+      .slice(0, limit);
   }
 
   #findRow(after: number, sessionId: string | undefined): JournalRow | undefined {
@@ -81,4 +138,13 @@ class MemoryJournal implements Journal {
       this.#start = 0;
     }
   }
+}
+
+function fits(session: SessionRecord, filter: SessionFilter): boolean {
+  const { state, outcome, adapter, labels = {}, task_id, before = Infinity } = filter;
+  return session.deleted === null && session.first_gseq < before &&
+    (state === undefined || session.state === state) && (outcome === undefined || session.outcome === outcome) &&
+    (adapter === undefined || session.adapter_id === adapter) &&
+    (task_id === undefined || session.task_id === task_id) &&
+    Object.entries(labels).every(([name, value]) => session.labels[name] === value);
 }

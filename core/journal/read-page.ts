@@ -1,4 +1,5 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { gapOf, type Tombstone } from "./gap.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 import { envelopesAfter, type JournalRow } from "./journal-row.ts";
 import type { ReadOptions } from "./journal.ts";
@@ -6,10 +7,20 @@ import type { ReadOptions } from "./journal.ts";
 /** What a page takes of a row. */
 export type PageRow = Pick<JournalRow, "last_gseq" | "body">;
 
+/** Which tombstones are looked for: those of sessions whose last event came after one `gseq` and not after another. */
+export interface TombstoneRange {
+  after: number;
+  upTo: number;
+  sessionId: string | undefined;
+  limit: number;
+}
+
 /** Where pages come from. */
 export interface PageSource {
   /** Finds the first row that ends after a cursor, of one session or of all. */
   findRow(after: number, sessionId: string | undefined): PageRow | undefined;
+  /** In order. */
+  findTombstones(range: TombstoneRange): Tombstone[];
   limits: JournalLimits;
 }
 
@@ -19,12 +30,34 @@ export function readPage(options: ReadOptions, source: PageSource): Envelope[] {
   const page: Envelope[] = [];
   let { after } = options;
   let bytes = 0;
+  let upTo = Infinity;
   while (page.length < limit && bytes < source.limits.page_bytes) {
     const row = source.findRow(after, sessionId);
     if (row === undefined) break;
     for (const envelope of envelopesAfter(row.body, after)) page.push(envelope);
     bytes += row.body.length;
     after = row.last_gseq;
+    if (page.length >= limit || bytes >= source.limits.page_bytes) upTo = after;
   }
-  return page.length > limit ? page.slice(0, limit) : page;
+  const gaps = source.findTombstones({
+    after: options.after,
+    upTo: Math.min(upTo, Number.MAX_SAFE_INTEGER),
+    sessionId,
+    limit,
+  });
+  const merged = gaps.length === 0 ? page : withGaps(page, gaps.map(gapOf));
+  return merged.length > limit ? merged.slice(0, limit) : merged;
+}
+
+/** Both in order. What of a deleted session is not erased yet gives way to its gap. */
+function withGaps(page: readonly Envelope[], gaps: readonly Envelope[]): Envelope[] {
+  const gone = new Set(gaps.map(({ session_id }) => session_id));
+  const rest = page.filter(({ session_id }) => !gone.has(session_id));
+  const merged: Envelope[] = [];
+  let at = 0;
+  for (const gap of gaps) {
+    for (; at < rest.length && rest[at]!.gseq < gap.gseq; at++) merged.push(rest[at]!);
+    merged.push(gap);
+  }
+  return [...merged, ...rest.slice(at)];
 }

@@ -6,9 +6,13 @@ import { closedError, journalError } from "./journal-error.ts";
 import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
 import { type JournalRow, rowOf } from "./journal-row.ts";
 import { migrate, readNumber } from "./journal-schema.ts";
-import { type JournalStatements, prepareStatements, writeRows } from "./journal-statements.ts";
-import type { Journal, JournalBatch, ReadOptions } from "./journal.ts";
+import type { ChainPlace } from "./chain.ts";
+import { chainKeyFile, openChainKey } from "./chain-key.ts";
+import { burySession, eraseBatches, foldChain } from "./erase-session.ts";
+import { inTransaction, type JournalStatements, prepareStatements, writeRows } from "./journal-statements.ts";
+import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
 import { readPage } from "./read-page.ts";
+import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
 /** Options of {@link openJournal}. */
 export interface JournalOptions {
@@ -28,18 +32,22 @@ export async function openJournal(file: string, options: JournalOptions = {}): P
   const limits = { ...defaultJournalLimits, ...options.limits };
   let database: SqliteFile | null = null;
   try {
+    const key = await openChainKey(chainKeyFile(file));
     database = await openSqlite(file, { busyTimeoutMs: limits.busy_timeout_ms });
     database.prepare("PRAGMA journal_mode = WAL").get();
     // NORMAL leaves the wait for the disk to checkpoints, and they run on another thread.
     database.exec("PRAGMA synchronous = NORMAL");
     database.prepare("PRAGMA wal_autocheckpoint = 0").get();
-    migrate(database, file);
-    return new SqliteJournal(database, { file, limits });
+    migrate(database, { file, key });
+    return new SqliteJournal(database, { file, limits, key });
   } catch (error) {
     database?.close();
     throw journalError(`Cannot open the journal "${file}"`, error);
   }
 }
+
+/** Rows that are erased in one transaction. */
+const erasedInOneGo = 16;
 
 interface Waiting {
   row: JournalRow;
@@ -51,6 +59,7 @@ class SqliteJournal implements Journal {
   readonly #database: SqliteFile;
   readonly #file: string;
   readonly #limits: JournalLimits;
+  readonly #key: Uint8Array;
   readonly #statements: JournalStatements;
   readonly #checkpointer: Checkpointer;
   readonly #waiting: Waiting[] = [];
@@ -58,15 +67,18 @@ class SqliteJournal implements Journal {
   #isPaused = false;
   #closing: Promise<void> | null = null;
   #lastGseq: number;
+  #head: ChainPlace;
   /** Like `#lastGseq`, with what waits to be written. */
   #lastAccepted: number;
 
-  constructor(database: SqliteFile, options: { file: string; limits: JournalLimits }) {
+  constructor(database: SqliteFile, options: { file: string; limits: JournalLimits; key: Uint8Array }) {
     this.#database = database;
     this.#file = options.file;
     this.#limits = options.limits;
+    this.#key = options.key;
     this.#statements = prepareStatements(database);
     this.#lastGseq = this.#lastAccepted = readNumber(database, "SELECT last_gseq FROM state", "last_gseq");
+    this.#head = this.#statements.chain.head();
     this.#checkpointer = new Checkpointer({
       database,
       limits: options.limits,
@@ -95,20 +107,64 @@ class SqliteJournal implements Journal {
   async read(options: ReadOptions): Promise<Envelope[]> {
     // Whoever reads page after page must not keep everyone else from their turn.
     await new Promise<void>(onNextTurn);
+    const { findRow, sessions } = this.#statements;
+    const { findTombstones } = sessions;
+    return this.#look(() => readPage(options, { limits: this.#limits, findRow, findTombstones }));
+  }
+
+  async openSessions(): Promise<string[]> {
+    return this.#look(() => this.#statements.sessions.running());
+  }
+
+  async sessions(filter: SessionFilter): Promise<SessionRecord[]> {
+    return this.#look(() => this.#statements.sessions.list(filter));
+  }
+
+  async session(sessionId: string): Promise<SessionRecord | null> {
+    return this.#look(() => this.#statements.sessions.get(sessionId));
+  }
+
+  async cursorOf(sessionId: string, seq: number): Promise<Cursor | null> {
+    return this.#look(() => this.#statements.findCursor(sessionId, seq));
+  }
+
+  async delete(sessionId: string, by: DeletedBy): Promise<boolean> {
+    const head = this.#change(() => burySession(this.#statements, { sessionId, by, key: this.#key }));
+    if (head === null) return false;
+    this.#head = head;
+    await this.#erase(sessionId);
+    return true;
+  }
+
+  /** Erases a session's rows, a few in a turn. */
+  async #erase(sessionId: string): Promise<void> {
+    const steps = [
+      () => eraseBatches(this.#statements, sessionId, erasedInOneGo) > 0,
+      () => foldChain(this.#statements, this.#key),
+    ];
+    for (const step of steps) {
+      while (this.#change(step)) {
+        await new Promise<void>(onNextTurn);
+        if (this.#closing !== null) return;
+      }
+    }
+  }
+
+  #look<T>(read: () => T): T {
     if (this.#closing !== null) throw closedError();
     try {
-      return readPage(options, { limits: this.#limits, findRow: this.#statements.findRow });
+      return read();
     } catch (error) {
       throw journalError(`Cannot read the journal "${this.#file}"`, error);
     }
   }
 
-  async openSessions(): Promise<string[]> {
+  #change<T>(write: () => T): T {
     if (this.#closing !== null) throw closedError();
     try {
-      return this.#statements.findOpen();
+      return inTransaction(this.#statements, write);
     } catch (error) {
-      throw journalError(`Cannot read the journal "${this.#file}"`, error);
+      throw journalError(`Cannot write the journal "${this.#file}"`, error);
     }
   }
 
@@ -137,7 +193,9 @@ class SqliteJournal implements Journal {
   #commitChunk(): void {
     const chunk = this.#takeChunk();
     try {
-      this.#lastGseq = writeRows(this.#statements, chunk.map(({ row }) => row));
+      const rows = chunk.map(({ row }) => row);
+      this.#head = writeRows(this.#statements, rows, { key: this.#key, head: this.#head });
+      this.#lastGseq = rows.at(-1)?.last_gseq ?? this.#lastGseq;
     } catch (error) {
       const failure = journalError(`Cannot write the journal "${this.#file}"`, error);
       for (const { reject } of chunk) reject(failure);

@@ -1,9 +1,31 @@
 import { Buffer } from "node:buffer";
-import { createHash, randomFillSync } from "node:crypto";
+import { createHash, createHmac, randomBytes, randomFillSync, timingSafeEqual } from "node:crypto";
 
 /** Hex SHA-256 of a text or of bytes. */
 export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
+}
+
+/** Hex SHA-256 of texts, one after the other. */
+export function sha256HexOf(...texts: readonly string[]): string {
+  const hash = createHash("sha256");
+  for (const text of texts) hash.update(text);
+  return hash.digest("hex");
+}
+
+/** Hex HMAC-SHA-256 of a text. */
+export function hmacSha256Hex(key: string | Uint8Array, text: string): string {
+  return createHmac("sha256", key).update(text).digest("hex");
+}
+
+/** True for equal texts; takes as long wherever they differ, and however long they are. */
+export function isSameText(one: string, other: string): boolean {
+  return timingSafeEqual(createHash("sha256").update(one).digest(), createHash("sha256").update(other).digest());
+}
+
+/** Random bytes for a key. */
+export function randomKey(): Uint8Array {
+  return randomFillSync(new Uint8Array(32));
 }
 
 /** SHA-512 of bytes as npm writes it: `sha512-` and base64. */
@@ -27,3 +49,8 @@ const idBytes = 16;
 /** Drawn many at once: asking the system costs much more than the bytes do. */
 const random = Buffer.alloc(128 * idBytes);
 let drawn = random.length;
+
+/** A random text of 256 bits that needs no escaping in a header or URL. */
+export function randomSecret(): string {
+  return randomBytes(32).toString("base64url");
+}

@@ -10,6 +10,8 @@ export interface SqlStatement {
   run(...values: SqlValue[]): { changes: number };
   /** The first row, as an object; undefined when there is none. */
   get(...values: SqlValue[]): unknown;
+  /** All rows, as objects. */
+  all(...values: SqlValue[]): unknown[];
 }
 
 /** An open database file. */

@@ -20,6 +20,9 @@ export interface Entry {
   event: AdapterEvent | HostEvent;
 }
 
+/** What the log needs of a journal. */
+export type LogJournal = Pick<Journal, "lastGseq" | "append" | "read">;
+
 interface Pending {
   session_id: string;
   envelopes: Envelope[];
@@ -35,18 +38,20 @@ interface Pending {
  * what follows, because a transaction costs as much as all else that the host does for a short session.
  */
 export class MergedLog {
-  readonly #journal: Journal;
+  readonly #journal: LogJournal;
   readonly #watch: (stream: Stream, event: HostEvent) => void;
   readonly #subscriptions = new Set<Subscription>();
   #gseq: number;
   #pending: Pending[] = [];
   #flushing: Promise<void> | null = null;
+  /** Settles with what was added last. */
+  #newest: Promise<unknown> = Promise.resolve();
   /** Something is pending that may not wait. */
   #urgent = false;
   #endLull: (() => void) | null = null;
 
   /** @param watch sees each event of the host as it goes in; those of agents are too many to be seen one by one */
-  constructor(journal: Journal, watch: (stream: Stream, event: HostEvent) => void = () => {}) {
+  constructor(journal: LogJournal, watch: (stream: Stream, event: HostEvent) => void = () => {}) {
     this.#journal = journal;
     this.#watch = watch;
     this.#gseq = journal.lastGseq;
@@ -88,6 +93,7 @@ export class MergedLog {
     });
     const pending = { session_id, envelopes: [], texts: [], written, done, failed };
     this.#pending.push(pending);
+    this.#newest = written.catch(() => {});
     this.#flushing ??= this.#flush();
     return pending;
   }
@@ -101,6 +107,13 @@ export class MergedLog {
     });
     this.#subscriptions.add(subscription);
     return subscription;
+  }
+
+  /** Resolves when all that has been added by now is durable, or has failed to become so. */
+  async written(): Promise<void> {
+    if (this.#flushing === null) return;
+    this.#hurry();
+    await this.#newest;
   }
 
   /** Resolves when all that was added is durable. */

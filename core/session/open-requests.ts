@@ -1,10 +1,19 @@
+import type { WaitingRequest } from "../../plugin-sdk/session-summary.ts";
+
 interface OpenRequest {
   /** Ids of the answers there are; null for a question, whose answer is free. */
   offered: readonly string[] | null;
   answer: Promise<string | null>;
   settle(choice: string | null): void;
+  /** What a person is shown of it. */
+  asked: Asked;
   deadline?: ReturnType<typeof setTimeout>;
 }
+
+/** What is asked, and what may be said. */
+export type Asked = Omit<WaitingRequest, "request_id">;
+
+const nothing: Asked = { type: "question", text: "", choices: [] };
 
 /** The permission requests and questions of one attempt that wait for somebody. First answer wins. */
 export class OpenRequests {
@@ -12,10 +21,10 @@ export class OpenRequests {
   readonly #answered = new Map<string, Promise<string | null>>();
 
   /** A request was asked and is in the log. `offered` are the ids to choose from; null: any text. */
-  add(requestId: string, offered: readonly string[] | null = null): void {
+  add(requestId: string, offered: readonly string[] | null = null, asked: Asked = nothing): void {
     let settle!: (choice: string | null) => void;
     const answer = new Promise<string | null>((resolve) => (settle = resolve));
-    this.#open.set(requestId, { offered, answer, settle });
+    this.#open.set(requestId, { offered, answer, settle, asked });
   }
 
   /** Calls back when an open request has waited for this long. */
@@ -27,6 +36,11 @@ export class OpenRequests {
   /** True while somebody's answer is waited for. */
   get waits(): boolean {
     return this.#open.size > 0;
+  }
+
+  /** Those that somebody's answer is waited for, the oldest first. */
+  get waiting(): WaitingRequest[] {
+    return [...this.#open].map(([request_id, { asked }]) => ({ request_id, ...asked, choices: [...asked.choices] }));
   }
 
   /** True for an open request that can be answered so. */

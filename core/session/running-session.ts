@@ -8,6 +8,7 @@ import type {
   StopReason,
   Substitution,
 } from "../../plugin-sdk/result.ts";
+import type { WaitingRequest } from "../../plugin-sdk/session-summary.ts";
 import { type ArtifactList, listArtifacts } from "../git/artifacts.ts";
 import { releaseSnapshot, type Snapshot, takeSnapshot } from "../git/snapshot.ts";
 import { saysComplete } from "../prompt/loop-signal.ts";
@@ -102,6 +103,11 @@ export class RunningSession {
   /** Ends the session for a reason of the host; the first reason is kept. */
   stop(reason: StopReason, message: string): void {
     this.#stopWith(reason, { code: codeFor(reason), message });
+  }
+
+  /** What waits for somebody's answer. */
+  get waiting(): WaitingRequest[] {
+    return this.#requests.waiting;
   }
 
   /** Answers a permission request or question; false when that one is not open or does not offer the choice. */

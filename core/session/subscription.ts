@@ -6,6 +6,8 @@ export interface SubscriptionOptions {
   after?: Cursor;
   /** Only this session; the subscription then ends with it. */
   sessionId?: string;
+  /** Leaves out envelopes up to this `seq`; with `sessionId` alone. */
+  afterSeq?: number;
   signal?: AbortSignal;
   /** Envelopes held for a slow reader; beyond them it is served from the journal. Default 4096. */
   held?: number;
@@ -27,6 +29,8 @@ export class Subscription implements AsyncIterable<Envelope> {
   readonly #sessionId: string | undefined;
   readonly #limit: number;
   readonly #signal: AbortSignal | undefined;
+  /** `seq` of what was read last of the one session. */
+  #seq: number;
   #cursor: Cursor;
   #held: Envelope[] = [];
   /** Something was thrown away: the journal must be read up to the next held envelope. */
@@ -40,6 +44,7 @@ export class Subscription implements AsyncIterable<Envelope> {
     this.#limit = options.held ?? 4096;
     this.#signal = options.signal;
     this.#cursor = options.after;
+    this.#seq = options.afterSeq ?? 0;
     this.#behind = true;
     options.signal?.addEventListener("abort", this.#stop, { once: true });
   }
@@ -82,11 +87,18 @@ export class Subscription implements AsyncIterable<Envelope> {
     let over = false;
     let filling: Promise<unknown> = Promise.resolve();
     const take = (): IteratorYieldResult<Envelope> | null => {
-      const value = over ? undefined : page[at++];
-      if (value === undefined) return null;
-      this.#cursor = value.gseq;
-      over = this.#sessionId !== undefined && value.event.type === "session_ended";
-      return { done: false, value };
+      for (;;) {
+        const value = over ? undefined : page[at++];
+        if (value === undefined) return null;
+        this.#cursor = value.gseq;
+        if (this.#sessionId === undefined) return { done: false, value };
+        const { type } = value.event;
+        over = type === "session_ended" || type === "gap";
+        if (value.seq <= this.#seq) continue;
+        const from = this.#seq + 1;
+        this.#seq = value.seq;
+        return { done: false, value: type === "gap" ? beginningAt(from, value) : value };
+      }
     };
     const end = (): IteratorReturnResult<void> => {
       over = true;
@@ -95,11 +107,13 @@ export class Subscription implements AsyncIterable<Envelope> {
     };
     const fill = async (): Promise<IteratorResult<Envelope, void>> => {
       try {
-        const ready = take();
-        if (ready) return ready;
-        page = over ? [] : await this.#page();
-        at = 0;
-        return take() ?? end();
+        for (;;) {
+          const ready = take();
+          if (ready) return ready;
+          page = over ? [] : await this.#page();
+          at = 0;
+          if (page.length === 0) return end();
+        }
       } catch (error) {
         end();
         throw error;
@@ -165,4 +179,9 @@ export class Subscription implements AsyncIterable<Envelope> {
     this.#wake?.();
     this.#wake = null;
   }
+}
+
+/** A gap of a session's events for a reader that has those before. */
+function beginningAt(from: number, { event, ...envelope }: Envelope): Envelope {
+  return { ...envelope, event: event.type === "gap" ? { ...event, from_seq: Math.max(from, event.from_seq) } : event };
 }

@@ -228,6 +228,15 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
         return Promise.resolve({ session_id, file, bytes: 1, events: 2, files: 3, left_out: given.leftOut ?? [] });
       },
       workspaces: given.workspaces ?? noWorkspaces,
+      sessions: {
+        start: none,
+        list: () => Promise.resolve([]),
+        get: none,
+        open: none,
+        delete: none,
+        agents: (options) => host.agents(options),
+        events: () => session(new AbortController().signal),
+      },
       pinned: () => Promise.resolve([]),
       probe: () => Promise.resolve({ availability: "available", reason: "It is here.", version: "9.9" }),
       close: async () => {

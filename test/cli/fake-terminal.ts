@@ -45,6 +45,7 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
     cwd,
     stdin: {
       isTty: tty,
+      chunks: () => chunksOf(stdin),
       readAll: async () => stdin,
       readLine: async (signal) => signal?.aborted ? null : typed.shift() ?? null,
       readHiddenLine: async () => typed.shift() ?? null,
@@ -64,4 +65,8 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
     interrupt: () => [...handlers].forEach((handler) => handler()),
     closeOutput: () => gone.abort(),
   };
+}
+
+async function* chunksOf(text: string): AsyncGenerator<Uint8Array, void, void> {
+  yield new TextEncoder().encode(text);
 }

@@ -1,6 +1,12 @@
 import type { Journal } from "../../core/journal/journal.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 
+/** The last event of a session; of its result only what a journal reads. */
+export const ended = {
+  type: "session_ended",
+  result: { outcome: "completed", stop_reason: "end_turn" },
+} as Envelope["event"];
+
 /** Makes envelopes with the next numbers of a host. */
 export class EnvelopeSource {
   #gseq: number;

@@ -4,7 +4,7 @@ import type { Journal } from "../../core/journal/journal.ts";
 import type { JournalLimits } from "../../core/journal/journal-limits.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { anyEnvelope } from "./any-envelope.ts";
-import { EnvelopeSource, readAll } from "./journal-fixture.ts";
+import { ended, EnvelopeSource, readAll } from "./journal-fixture.ts";
 
 /** Opens an empty journal. */
 export type OpenEmpty = (limits?: Partial<JournalLimits>) => Promise<Journal>;
@@ -203,7 +203,7 @@ export function testJournal(openEmpty: OpenEmpty): void {
       const envelopes = source.batch(id, 2);
       // What an agent says is no end, whatever it is called.
       envelopes[0]!.event = { type: "unparsed", data: { type: "session_ended" } };
-      if (last) envelopes[1]!.event = { type: "session_ended" } as Envelope["event"];
+      if (last) envelopes[1]!.event = ended;
       await journal.append({ session_id: id, envelopes });
     };
     expect(await journal.openSessions()).toEqual([]);
@@ -214,6 +214,44 @@ export function testJournal(openEmpty: OpenEmpty): void {
     expect(await journal.openSessions()).toEqual(["b", "c"]);
     await journal.close();
     await expect(journal.openSessions()).rejects.toMatchObject({ code: "journal_error" });
+  });
+
+  it("lists sessions, the newest first, and leaves a gap in place of one that is deleted", async () => {
+    const journal = await openEmpty();
+    const source = new EnvelopeSource();
+    const append = (id: string, events: Envelope["event"][]) => {
+      const envelopes = events.map((event): Envelope => ({ ...source.next(id), event }));
+      return journal.append({ session_id: id, envelopes });
+    };
+    const said: Envelope["event"] = { type: "output", stream: "stdout", data: "text" };
+    await append("a", [said, said]);
+    await append("b", [said, said]);
+    await append("a", [{ type: "attempt_started", attempt: 2, adapter_id: "second" }, said]);
+    const list = async (filter = {}) =>
+      (await journal.sessions({ limit: 10, ...filter })).map(({ session_id }) => session_id);
+    expect(await list()).toEqual(["b", "a"]);
+    expect(await journal.session("a")).toMatchObject({ adapter_id: "second", state: "running", last_seq: 4 });
+    expect(await journal.delete("a", "client")).toBe(false);
+    await append("a", [ended]);
+    await append("b", [said]);
+    expect([await list({ state: "ended" }), await list({ state: "running" })]).toEqual([["a"], ["b"]]);
+    expect([await list({ before: 3 }), await list({ limit: 1 })]).toEqual([["a"], ["b"]]);
+    expect(await journal.cursorOf("a", 3)).toBe(4);
+    expect(await journal.cursorOf("a", 5)).toBeNull();
+
+    expect(await journal.delete("a", "client")).toBe(true);
+    expect(await journal.delete("a", "client")).toBe(false);
+    expect(await list()).toEqual(["b"]);
+    expect(await journal.session("a")).toMatchObject({ deleted: { by: "client" }, last_seq: 5, title: "" });
+    expect(await journal.session("c")).toBeNull();
+    const gap = { seq: 5, gseq: 7, session_id: "a", event: { type: "gap", from_seq: 1, to_seq: 5 } };
+    expect(await readAll(journal, { sessionId: "a" })).toMatchObject([gap]);
+    expect(await readAll(journal, { sessionId: "a", after: 7 })).toEqual([]);
+    for (const limit of [1, 2, 10]) {
+      expect(await readAll(journal, { limit })).toMatchObject([{ gseq: 3 }, { gseq: 4 }, gap, { gseq: 8 }]);
+      expect(await readAll(journal, { limit, after: 6 })).toMatchObject([gap, { gseq: 8 }]);
+    }
+    await journal.close();
   });
 
   it("writes what waits before it closes, and refuses all after it", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createMemoryJournal } from "../../core/journal/memory-journal.ts";
-import type { Journal, JournalBatch } from "../../core/journal/journal.ts";
-import { type Entry, MergedLog, type Stream } from "../../core/session/merged-log.ts";
+import type { JournalBatch } from "../../core/journal/journal.ts";
+import { type Entry, type LogJournal, MergedLog, type Stream } from "../../core/session/merged-log.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 
 function newStream(sessionId: string): Stream {
@@ -49,11 +49,9 @@ describe("MergedLog", () => {
         sizes.push(batch.envelopes.length);
         await inner.append(batch);
       };
-      const journal: Journal = {
+      const journal: LogJournal = {
         lastGseq: 0,
         read: (options) => inner.read(options),
-        openSessions: () => inner.openSessions(),
-        close: () => inner.close(),
         append,
       };
       return { log: new MergedLog(journal), sizes };
@@ -101,11 +99,9 @@ describe("MergedLog", () => {
     const inner = createMemoryJournal();
     let release = () => {};
     const held = new Promise<void>((resolve) => (release = resolve));
-    const journal: Journal = {
+    const journal: LogJournal = {
       lastGseq: 0,
       read: (options) => inner.read(options),
-      openSessions: () => inner.openSessions(),
-      close: () => inner.close(),
       append: async (batch: JournalBatch) => {
         await held;
         await inner.append(batch);
@@ -125,11 +121,9 @@ describe("MergedLog", () => {
   test("a journal that cannot be written rejects what was added, and the log goes on", async () => {
     const inner = createMemoryJournal();
     let broken = true;
-    const journal: Journal = {
+    const journal: LogJournal = {
       lastGseq: 0,
       read: (options) => inner.read(options),
-      openSessions: () => inner.openSessions(),
-      close: () => inner.close(),
       append: (batch) => (broken ? Promise.reject(new Error("No disk.")) : inner.append(batch)),
     };
     const log = new MergedLog(journal);

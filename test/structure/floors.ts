@@ -6,7 +6,7 @@ import { type Link, linksOf, listFiles } from "./source.ts";
  */
 export const floors: readonly (readonly string[])[] = [
   ["cli"],
-  ["attack"],
+  ["attack", "conformance", "author"],
   ["mod.ts"],
   ["daemon"],
   ["http", "mcp", "acp", "client"],

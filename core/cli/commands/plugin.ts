@@ -1,10 +1,15 @@
+import { Option } from "commander";
+import { templateNames } from "../../author/templates.ts";
 import { type DefineCommand, examples } from "../command.ts";
 import { pluginCheck } from "./plugin-check.ts";
 import { pluginExplain } from "./plugin-explain.ts";
 import { pluginGrant } from "./plugin-grant.ts";
 import { defineInstalling } from "./plugin-install.ts";
 import { pluginList } from "./plugin-list.ts";
+import { pluginNew } from "./plugin-new.ts";
+import { pluginPack } from "./plugin-pack.ts";
 import { pluginRelease } from "./plugin-release.ts";
+import { pluginTest } from "./plugin-test.ts";
 
 /** `bulkhead plugin add|update|remove|list|info|enable|disable|check|explain|grant|revoke|release`. */
 export const definePlugin: DefineCommand = (command, bind) => {
@@ -28,6 +33,37 @@ export const definePlugin: DefineCommand = (command, bind) => {
     .argument("[plugin]", "folder of a package, or id; default: every enabled plugin")
     .addHelpText("after", examples(["bulkhead plugin check ./my-plugin", "while you write it"]))
     .action(bind(pluginCheck));
+  command.command("new")
+    .description("write a plugin that works as it is, to go on from")
+    .argument("<name>", "the name people read; its id is made from it")
+    .addOption(new Option("--template <kind>", "what it will drive; default: code").choices([...templateNames]))
+    .option("--command <line>", "for cli and acp: the program with its arguments; default: the id")
+    .option("--folder <folder>", "where it is written; default: its id, here")
+    .option("-y, --yes", "ask nothing")
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead plugin new my-agent", "asks what it will drive"],
+        ['bulkhead plugin new my-tool --template cli --command "my-tool --quiet"', "a program, without code"],
+      ),
+    )
+    .action(bind(pluginNew));
+  command.command("test")
+    .description("try a plugin against every rule of the contract, with scripted tools and without a network")
+    .argument("[folder]", "folder of the plugin; default: this one")
+    .option("--all", "show also the rules that it keeps and those that do not concern it")
+    .addHelpText(
+      "after",
+      examples(["bulkhead plugin test ./my-plugin", "what conformance.yaml scripts, and how it did"]),
+    )
+    .action(bind(pluginTest));
+  command.command("pack")
+    .description("make the package of a plugin: a tarball that npm publishes and any host takes")
+    .argument("[folder]", "folder of the plugin; default: this one")
+    .option("--out <folder>", "where the tarball is written; default: this folder")
+    .option("--unpacked <folder>", "also lay the package out here, as JSR publishes it")
+    .addHelpText("after", examples(["bulkhead plugin pack ./my-plugin", "the same folder gives the same bytes"]))
+    .action(bind(pluginPack));
   command.command("explain")
     .description("show what a plugin asks for, what is granted, and what it comes to")
     .argument("<id>", "id of a plugin")

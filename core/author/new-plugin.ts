@@ -1,0 +1,88 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { idPattern } from "../../plugin-sdk/manifest.ts";
+import { manifestJsonSchema } from "../../plugin-sdk/manifest-json-schema.ts";
+import { parseArguments } from "../../plugin-sdk/command-template.ts";
+import { reservedIds } from "../config/reserved-ids.ts";
+import { hostVersion } from "../config/version.ts";
+import { readManifest } from "../registry/read-manifest.ts";
+import { writePackageFolder } from "./package-folder.ts";
+import { fillTemplate, type TemplateName } from "./templates.ts";
+
+/** What a new plugin is to be. */
+export interface NewPlugin {
+  /** Where it is written; made if it is not there. */
+  folder: string;
+  template: TemplateName;
+  /** The name people read. */
+  name: string;
+  /** What runs the program, for those that have one, such as `my-agent --quiet`; default: its id. */
+  command?: string | undefined;
+}
+
+/** What was written. */
+export interface WrittenPlugin {
+  id: string;
+  folder: string;
+  /** Paths in the folder, sorted. */
+  files: string[];
+}
+
+/**
+ * Writes a plugin that works as it is: `plugin check` and `plugin test` pass.
+ * @throws {BulkheadError} `already_exists` for a folder that holds something, `invalid_config` for a name that gives no
+ * id, `io_error`
+ */
+export async function newPlugin(wanted: NewPlugin): Promise<WrittenPlugin> {
+  const { folder, template } = wanted;
+  const id = idOf(wanted.name);
+  const files = await fillTemplate(template, wordsOf(wanted, id));
+  files.set("plugin.schema.json", `${JSON.stringify(manifestJsonSchema(), null, 2)}\n`);
+  await writePackageFolder(folder, files);
+  await readManifest(folder);
+  return { id, folder, files: [...files.keys()].sort() };
+}
+
+/**
+ * The id that a name gives: `My Agent` is `my-agent`.
+ * @throws {BulkheadError} `invalid_config`
+ */
+export function idOf(name: string): string {
+  const id = name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64);
+  if (new RegExp(idPattern).test(id) && !reservedIds.includes(id)) return id;
+  throw new BulkheadError("invalid_config", `Cannot make a plugin "${name}": the name gives no id.`, {
+    hint: "Take one with letters or digits, such as my-agent.",
+  });
+}
+
+function wordsOf({ name, template, command }: NewPlugin, id: string): Record<string, string> {
+  const plain = name.replaceAll(/[^\w .,+()/-]/g, "").trim() || id;
+  const [binary = id, ...args] = command === undefined ? [id] : parseArguments(command);
+  const line = ["{binary}", ...args.map(templateWord), "< {prompt_file}"].join(" ");
+  return {
+    id,
+    name: plain,
+    name_plain: plain,
+    name_text: JSON.stringify(plain),
+    name_json: JSON.stringify(plain),
+    class: classOf(id),
+    host_version: hostVersion,
+    binary,
+    binary_text: JSON.stringify(binary),
+    binary_json: JSON.stringify(binary),
+    template_text: JSON.stringify(line),
+    stdin: "stdin: read, ",
+    grant: template === "wrap" ? '{ grant: { net: ["localhost:8080"] } }' : "{}",
+    files: JSON.stringify(template === "code" ? [] : ["recordings"]),
+  };
+}
+
+/** An argument as a command template writes it. */
+function templateWord(argument: string): string {
+  const text = argument.replace(/[\\"'{}<>|]/g, "\\$&");
+  return /\s/.test(text) || text === "" ? `"${text}"` : text;
+}
+
+function classOf(id: string): string {
+  const words = id.split("-").map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
+  return /^[A-Z]/.test(words) ? words : `Agent${words}`;
+}

@@ -1,0 +1,45 @@
+import { type Api, send } from "./call-api.ts";
+import { ClientError } from "./client-error.ts";
+
+/**
+ * Makes sure that the server at an address knows the token, before it is shown it: after a host has ended, any program
+ * of this machine may listen at its port.
+ * @throws {ClientError} `forbidden` for a server that does not, `network_error`
+ */
+export async function proveServer(
+  api: Pick<Api, "url" | "fetch" | "doubt">,
+  token: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const id = /^bh_([0-9a-f]{32})_/.exec(token)?.[1];
+  if (id === undefined) {
+    throw new ClientError({ code: "unauthorized", message: "The token is none of Bulkhead's: it has another form." });
+  }
+  const nonce = hex(crypto.getRandomValues(new Uint8Array(32)));
+  const init: RequestInit = { redirect: "error", ...(signal === undefined ? {} : { signal }) };
+  const response = await send(api, `/v1/proof?token_id=${id}&nonce=${nonce}`, init);
+  const answer: unknown = await response.json().catch(() => null);
+  if (response.status === 503 || response.status === 429) {
+    throw new ClientError({ code: "unavailable", message: "The host takes no requests now." }, { retryAfterMs: 1000 });
+  }
+  const proof: unknown = typeof answer === "object" && answer !== null ? Reflect.get(answer, "proof") : null;
+  if (response.ok && proof === await expected(token, `${new URL(api.url).host}\n${nonce}`)) return;
+  throw new ClientError({
+    code: response.status === 404 ? "unauthorized" : "forbidden",
+    message: `The server at ${api.url} does not know this token, so it was not sent.`,
+    hint: "The token was revoked, is another host's, or another program listens there.",
+  });
+}
+
+/** What a server that keeps the token's hash can tell and no other. */
+async function expected(token: string, text: string): Promise<string> {
+  const encoder = new TextEncoder();
+  const hash = hex(new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(token))));
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  const key = await crypto.subtle.importKey("raw", encoder.encode(hash), algorithm, false, ["sign"]);
+  return hex(new Uint8Array(await crypto.subtle.sign("HMAC", key, encoder.encode(text))));
+}
+
+function hex(bytes: Uint8Array): string {
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,166 @@
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { SessionRequest } from "../../plugin-sdk/request.ts";
+import type { SessionResult } from "../../plugin-sdk/result.ts";
+import type { SessionSummary } from "../../plugin-sdk/session-summary.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { SessionRecord } from "../journal/session-record.ts";
+import type { MergedLog } from "../session/merged-log.ts";
+import type { RunSessionOptions, Session } from "./host.ts";
+import type { LiveSession } from "./live-sessions.ts";
+import type { AgentsOptions, Routes } from "./routes.ts";
+import type { EventQuery, SessionHandle, SessionHost } from "./session-host.ts";
+
+/** What a {@link SessionHost} in this process works with. */
+export interface SessionHostGround {
+  journal: Journal;
+  log: MergedLog;
+  /** A session that has not ended. */
+  find(sessionId: string): LiveSession | undefined;
+  runSession(request: SessionRequest, options?: RunSessionOptions): Promise<Session>;
+  agents(options?: AgentsOptions): ReturnType<Routes["agents"]>;
+}
+
+const defaultLimit = 50;
+const maxLimit = 500;
+
+/** All sessions of this process's host, live ones from itself and others from its journal. */
+export function openSessionHost(ground: SessionHostGround): SessionHost {
+  const { journal, log, find } = ground;
+  return {
+    async start(request, options) {
+      const session = await ground.runSession(request, options);
+      // Read by its handle, a session need not hold its events for whoever would read it here.
+      await session[Symbol.asyncIterator]().return?.();
+      return handleOf(ground, session.id, session.result);
+    },
+    async list({ before, limit = defaultLimit, ...filter } = {}) {
+      await log.written();
+      const first = before === undefined ? undefined : await recordOf(journal, before);
+      const records = await journal.sessions({
+        ...filter,
+        ...(first === undefined ? {} : { before: first.first_gseq }),
+        limit: checkLimit(limit),
+      });
+      return records.map((record) => summaryOf(record, find(record.session_id)));
+    },
+    async get(sessionId) {
+      await log.written();
+      const record = await recordOf(journal, sessionId);
+      if (record.deleted !== null) throw deletedError(record);
+      return summaryOf(record, find(sessionId));
+    },
+    async open(sessionId) {
+      await log.written();
+      await recordOf(journal, sessionId);
+      return handleOf(ground, sessionId);
+    },
+    async delete(sessionId) {
+      await log.written();
+      const record = await recordOf(journal, sessionId);
+      if (record.deleted !== null) throw deletedError(record);
+      if (record.state === "running" || !(await journal.delete(sessionId, "client"))) throw busyError(sessionId);
+    },
+    agents: (options) => ground.agents(options),
+    events: (query = {}) => log.subscribe(query),
+  };
+}
+
+/** One session's handle. Where it lives, its live result is known. */
+function handleOf(ground: SessionHostGround, id: string, live?: Promise<SessionResult>): SessionHandle {
+  const { journal, log, find } = ground;
+  const result = async () => await (live ?? find(id)?.result ?? endOf(ground, id));
+  return {
+    id,
+    events: (query = {}) => eventsOf({ journal, log }, id, query),
+    result,
+    interrupt: () => {
+      find(id)?.session.stop("interrupted", "The session was interrupted.");
+      return result();
+    },
+    answer: (requestId, choice) => Promise.resolve(find(id)?.session.answer(requestId, choice) ?? false),
+  };
+}
+
+/** A session's events after a `seq`. */
+function eventsOf(
+  ground: Pick<SessionHostGround, "journal" | "log">,
+  sessionId: string,
+  query: EventQuery,
+): AsyncIterable<Envelope> {
+  return {
+    [Symbol.asyncIterator]() {
+      let opening: Promise<AsyncIterator<Envelope, void>> | null = null;
+      let events: AsyncIterator<Envelope, void> | null = null;
+      return {
+        async next() {
+          opening ??= subscribe(ground, sessionId, query);
+          events ??= await opening;
+          return await events.next();
+        },
+        async return() {
+          await (await opening)?.return?.();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}
+
+async function subscribe(
+  { journal, log }: Pick<SessionHostGround, "journal" | "log">,
+  sessionId: string,
+  { after = 0, signal }: EventQuery,
+): Promise<AsyncIterator<Envelope, void>> {
+  await log.written();
+  // Read before the record is: what comes between them is then read as well.
+  const now = journal.lastGseq;
+  const record = await recordOf(journal, sessionId);
+  const cursor = await journal.cursorOf(sessionId, after) ??
+    (record.state === "running" ? now : record.last_gseq - 1);
+  const where = { sessionId, after: cursor, afterSeq: after };
+  return log.subscribe(signal === undefined ? where : { ...where, signal })[Symbol.asyncIterator]();
+}
+
+/** The result of a session that has ended, or ends somewhere else, from its last event. */
+async function endOf(ground: Pick<SessionHostGround, "journal" | "log">, sessionId: string): Promise<SessionResult> {
+  const { last_seq } = await recordOf(ground.journal, sessionId);
+  for await (const { event } of eventsOf(ground, sessionId, { after: last_seq - 1 })) {
+    if (event.type === "session_ended") return event.result;
+    if (event.type === "gap") break;
+  }
+  throw deletedError(await recordOf(ground.journal, sessionId));
+}
+
+async function recordOf(journal: Journal, sessionId: string): Promise<SessionRecord> {
+  const record = await journal.session(sessionId);
+  if (record !== null) return record;
+  throw new BulkheadError("not_found", `There is no session "${sessionId}".`, {
+    hint: "List those there are: bulkhead session list.",
+    details: { session_id: sessionId },
+  });
+}
+
+function summaryOf(record: SessionRecord, live: LiveSession | undefined): SessionSummary {
+  const { first_gseq: _first, last_gseq: _last, deleted: _deleted, ...known } = record;
+  return { ...known, waiting: known.state === "running" ? live?.session.waiting ?? [] : [] };
+}
+
+function checkLimit(limit: number): number {
+  if (Number.isInteger(limit) && limit >= 1 && limit <= maxLimit) return limit;
+  throw new BulkheadError("invalid_request", `Cannot list ${limit} sessions: a page holds 1 to ${maxLimit}.`);
+}
+
+function deletedError({ session_id, deleted }: SessionRecord): BulkheadError {
+  const how = deleted?.by === "retention" ? "was removed by the journal's retention" : "was deleted";
+  return new BulkheadError("not_found", `Session "${session_id}" ${how}.`, {
+    details: { session_id, deleted_at: deleted?.at ?? null, deleted_by: deleted?.by ?? null },
+  });
+}
+
+function busyError(sessionId: string): BulkheadError {
+  return new BulkheadError("busy", `Cannot delete session "${sessionId}": it is still running.`, {
+    hint: `Interrupt it first: bulkhead session interrupt ${sessionId}.`,
+    details: { session_id: sessionId },
+  });
+}

@@ -1,0 +1,33 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { RequestSource } from "../runtime/http-server.ts";
+import type { Meters } from "./meters.ts";
+import { type Caller, owner } from "./scopes.ts";
+import type { TokenStore } from "./tokens.ts";
+
+/** What {@link authenticate} needs. */
+export interface AuthenticateOptions {
+  from: RequestSource;
+  tokens: TokenStore;
+  meters: Meters;
+}
+
+/**
+ * Who a request comes from. A token that is sent counts on either road; without one only the unix socket is open.
+ * @throws {BulkheadError} `unauthorized`; `limit_exceeded` for an address that fails too often
+ */
+export async function authenticate(
+  request: Request,
+  { from, tokens, meters }: AuthenticateOptions,
+): Promise<Caller> {
+  const header = request.headers.get("authorization");
+  if (header === null && from.kind === "unix") return owner;
+  const token = header === null ? null : /^Bearer ([\w-]{1,256})$/i.exec(header)?.[1] ?? null;
+  const caller = token === null ? null : await tokens.check(token);
+  if (caller !== null) return caller;
+  // Only what fails draws on this: nobody can shut out a valid token by guessing.
+  meters.countRefusal(from.address ?? from.kind);
+  const why = header === null ? "it carries no token" : "its token is unknown, revoked or expired";
+  throw new BulkheadError("unauthorized", `Cannot serve the request: ${why}.`, {
+    hint: 'Send "Authorization: Bearer <token>"; "bulkhead token create" makes one.',
+  });
+}

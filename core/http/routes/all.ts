@@ -1,0 +1,12 @@
+import { openApiRoute } from "../openapi.ts";
+import type { Route } from "../route.ts";
+import { agentRoutes } from "./agents.ts";
+import { eventRoutes } from "./events.ts";
+import { hostRoutes } from "./host.ts";
+import { pluginRoutes } from "./plugins.ts";
+import { sessionRoutes } from "./sessions.ts";
+
+const served = [...sessionRoutes, ...eventRoutes, ...agentRoutes, ...pluginRoutes, ...hostRoutes];
+
+/** Every route. To add one: a list in a file of this folder, and that list here. */
+export const routes: readonly Route[] = [...served, openApiRoute(served)];

@@ -1,0 +1,22 @@
+/**
+ * What a token may do: `read` sees everything, `run` starts sessions and handles its own, `admin` may do all there is.
+ */
+export const scopes = ["read", "run", "admin"] as const;
+
+/** A member of {@link scopes}. */
+export type Scope = (typeof scopes)[number];
+
+/** Who a request comes from. */
+export interface Caller {
+  /** The token's id; `owner` for whoever may open the unix socket and sends no token. */
+  id: string;
+  scopes: readonly Scope[];
+}
+
+/** Whoever can open the unix socket could also read the file of the first token. */
+export const owner: Caller = { id: "owner", scopes };
+
+/** Whether a caller may do what a scope stands for. */
+export function hasScope(caller: Caller, scope: Scope): boolean {
+  return caller.scopes.includes(scope) || caller.scopes.includes("admin");
+}

@@ -1,0 +1,15 @@
+/** What a text is answered with. */
+export interface TextAnswer {
+  status?: number;
+  type: string;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** A text as a response that says how long it is. */
+export function textResponse(text: string, { status = 200, type, headers = {} }: TextAnswer): Response {
+  const bytes = new TextEncoder().encode(text);
+  return new Response(bytes, {
+    status,
+    headers: { ...headers, "content-type": type, "content-length": String(bytes.length) },
+  });
+}

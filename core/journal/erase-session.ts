@@ -1,0 +1,69 @@
+import { chainOrigin, type ChainPlace, linkOfDeletion, nextPlace, sealBase } from "./chain.ts";
+import { bareLinkOf, type ChainTable } from "./chain-table.ts";
+import type { DeletedBy } from "./session-record.ts";
+import type { SessionTable } from "./session-table.ts";
+
+/** What the functions here work on, within a transaction of their caller. */
+export interface ErasingTables {
+  sessions: SessionTable;
+  chain: ChainTable;
+}
+
+/** Links that are folded in one transaction. */
+const foldedInOneGo = 1000;
+
+/**
+ * Leaves a tombstone in place of a session, and the deletion in the chain: only so its batches may be missing.
+ * @returns the chain's new head, or null where there is no such session that has ended
+ */
+export function burySession(
+  { sessions, chain }: ErasingTables,
+  { sessionId, by, key }: { sessionId: string; by: DeletedBy; key: Uint8Array },
+): ChainPlace | null {
+  if (!sessions.bury(sessionId, { at: new Date().toISOString(), by })) return null;
+  const head = chain.head();
+  const content = linkOfDeletion({ session_id: sessionId, gseq: sessions.get(sessionId)?.last_gseq ?? 0 });
+  const place = nextPlace(key, head, content);
+  chain.insert({ ...place, ...content, kind: "deleted" });
+  chain.moveHead(head, place);
+  return place;
+}
+
+/**
+ * Erases some of a session's batches, but for their links.
+ * @returns how many
+ */
+export function eraseBatches({ chain }: ErasingTables, sessionId: string, limit: number): number {
+  const rows = chain.rowsOf(sessionId, limit);
+  for (const row of rows) {
+    // What was never chained leaves no link.
+    if (row.number !== null) chain.insert(bareLinkOf(row));
+    chain.eraseRow.run(row.last_gseq);
+  }
+  return rows.length;
+}
+
+/**
+ * Takes links away from the beginning of the chain that have nothing left to vouch for, and seals where it begins now.
+ * What does not fit stays: it is for whoever verifies the journal to see.
+ * @returns true when there may be more to do
+ */
+export function foldChain({ chain }: ErasingTables, key: Uint8Array): boolean {
+  const links = chain.bareAfter(chain.base()?.number ?? 0, foldedInOneGo);
+  const first = chain.firstNumber();
+  let { number, mac, gseq } = chain.base() ?? { ...chainOrigin, gseq: 0 };
+  const from = number;
+  for (const link of links) {
+    if (link.number !== number + 1 || (first !== null && link.number >= first)) break;
+    const { kind, session_id, digest } = link;
+    const content = { session_id, gseq: link.gseq, digest, kind: kind === "erased" ? "batch" as const : kind };
+    if (nextPlace(key, { number, mac }, content).mac !== link.mac) break;
+    if (kind === "erased" && !chain.isDeleted(session_id)) break;
+    ({ number, mac } = link);
+    gseq = Math.max(gseq, link.gseq);
+  }
+  if (number === from) return false;
+  chain.setBase(sealBase(key, { number, mac, gseq }));
+  chain.dropUpTo(number);
+  return number - from === foldedInOneGo;
+}

@@ -1,0 +1,67 @@
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import type { SqliteFile } from "../runtime/sqlite.ts";
+import { chainOrigin, linkOfRow, nextPlace } from "./chain.ts";
+import { type ChainedRow, rowColumns } from "./chain-table.ts";
+import { envelopesAfter, type JournalRow } from "./journal-row.ts";
+import { endingOf, openingOf } from "./session-record.ts";
+import { prepareSessionTable } from "./session-table.ts";
+
+interface FirstAndLast {
+  session_id: string;
+  first_gseq: number;
+  last_gseq: number;
+  last_seq: number;
+}
+
+/** Fills the table of sessions from the events, for a journal of before there was one. */
+export function fillSessionTable(database: SqliteFile): void {
+  const sessions = database.prepare(
+    `SELECT session_id, min(first_gseq) AS first_gseq, max(last_gseq) AS last_gseq, max(last_seq) AS last_seq
+      FROM batch GROUP BY session_id ORDER BY 2`,
+  ).all() as FirstAndLast[];
+  const body = database.prepare("SELECT body FROM batch WHERE session_id = ? AND last_gseq >= ? LIMIT 1");
+  const table = prepareSessionTable(database);
+  const bodyFrom = (sessionId: string, gseq: number): string =>
+    (body.get(sessionId, gseq) as Pick<JournalRow, "body">).body;
+  for (const { session_id, first_gseq, last_gseq, last_seq } of sessions) {
+    const first = readBody(bodyFrom(session_id, first_gseq))[0];
+    const last = readBody(bodyFrom(session_id, last_gseq)).at(-1);
+    table.note({
+      session_id,
+      first_gseq,
+      last_gseq,
+      first_seq: first?.seq ?? 1,
+      last_seq,
+      count: 0,
+      opening: first === undefined
+        ? { workdir: "", title: "", task_id: null, labels: {}, started_at: last?.ts ?? new Date(0).toISOString() }
+        : openingOf(first),
+      adapter_id: last?.adapter.id ?? null,
+      ending: last === undefined ? null : endingOf(last),
+      body: "",
+    });
+  }
+}
+
+/** What is damaged is no reason to leave all else as it was: whoever reads the event meets it. */
+function readBody(body: string): Envelope[] {
+  try {
+    return envelopesAfter(body, 0);
+  } catch {
+    return [];
+  }
+}
+
+/** Makes the chain of all batches that there are, for a journal of before there was one. */
+export function chainRows(database: SqliteFile, key: Uint8Array): void {
+  const next = database.prepare(`SELECT ${rowColumns} FROM batch WHERE last_gseq > ? ORDER BY last_gseq LIMIT 1`);
+  const write = database.prepare("UPDATE batch SET number = ?, mac = ? WHERE last_gseq = ?");
+  let place = chainOrigin;
+  for (let after = 0;;) {
+    const row = next.get(after) as ChainedRow | undefined;
+    if (row === undefined) break;
+    place = nextPlace(key, place, linkOfRow(row));
+    write.run(place.number, place.mac, after = row.last_gseq);
+  }
+  database.prepare("UPDATE state SET head_number = ?, head_mac = ?").run(place.number, place.mac);
+}

@@ -1,0 +1,68 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+/** Options of {@link sendResponse}. */
+export interface SendResponseOptions {
+  incoming: IncomingMessage;
+  outgoing: ServerResponse;
+  /** How long the client may take to make room for more before its connection is closed. */
+  stallMs: number;
+}
+
+/**
+ * Sends a web response. Its body is read no faster than the client takes it; when the client goes away, or takes
+ * nothing for too long, the body is cancelled.
+ */
+export async function sendResponse(
+  response: Response,
+  { incoming, outgoing, stallMs }: SendResponseOptions,
+): Promise<void> {
+  const { body } = response;
+  if (outgoing.destroyed) return void await body?.cancel();
+  outgoing.writeHead(response.status, [...response.headers].flat());
+  if (body === null || incoming.method === "HEAD") {
+    outgoing.end();
+    await body?.cancel();
+  } else {
+    outgoing.flushHeaders();
+    await pour(body, outgoing, stallMs);
+  }
+  // What is left of a body that nobody wanted is read and dropped, within the request's own deadline.
+  incoming.resume();
+}
+
+async function pour(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, stallMs: number): Promise<void> {
+  const reader = body.getReader();
+  const cancel = () => void reader.cancel().catch(() => {});
+  outgoing.once("close", cancel);
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      if (outgoing.destroyed) return;
+      if (!outgoing.write(next.value) && !(await drained(outgoing, stallMs))) return;
+    }
+    outgoing.end();
+  } catch {
+    // The head is out already: only a cut connection still says that something went wrong.
+    outgoing.destroy();
+  } finally {
+    outgoing.off("close", cancel);
+    cancel();
+  }
+}
+
+/** False when the client is gone or was too slow; then the connection is closed. */
+function drained(outgoing: ServerResponse, stallMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const settle = (open: boolean) => {
+      clearTimeout(stalled);
+      outgoing.off("drain", onDrain);
+      outgoing.off("close", onClose);
+      if (!open) outgoing.destroy();
+      resolve(open);
+    };
+    const onDrain = () => settle(true);
+    const onClose = () => settle(false);
+    const stalled = setTimeout(onClose, stallMs);
+    outgoing.on("drain", onDrain);
+    outgoing.on("close", onClose);
+  });
+}
