@@ -52,7 +52,9 @@ async function ask(call: Invocation, install: PreparedInstall, wanted: NewGrant[
 }
 
 function isBroad({ id, undecided }: PreparedInstall, grant: NewGrant): boolean {
-  return undecided.some((row) => row.breadth !== "bounded" && grantsFor(id, [row]).some((one) => isSameGrant(one, grant)));
+  return undecided.some((row) =>
+    row.breadth !== "bounded" && grantsFor(id, [row]).some((one) => isSameGrant(one, grant))
+  );
 }
 
 function needed(
@@ -78,9 +80,13 @@ function needed(
 }
 
 function notAsked({ id }: PreparedInstall, stray: NewGrant, wanted: readonly NewGrant[]): BulkheadError {
-  return new BulkheadError("invalid_config", `Cannot grant ${grantWord(stray)}: plugin "${id}" does not ask for it now.`, {
-    hint: `It asks for: ${wanted.map(grantWord).join(", ") || "nothing that is not granted"}.`,
-  });
+  return new BulkheadError(
+    "invalid_config",
+    `Cannot grant ${grantWord(stray)}: plugin "${id}" does not ask for it now.`,
+    {
+      hint: `It asks for: ${wanted.map(grantWord).join(", ") || "nothing that is not granted"}.`,
+    },
+  );
 }
 
 /** A grant as it is typed. */

@@ -41,14 +41,16 @@ export function effectiveSettings(manifest: HostManifest): EffectiveSetting[] {
 function settingOf(manifest: HostManifest, path: KeyPath, value: unknown): EffectiveSetting {
   const origin = originOf(manifest, path);
   const isOption = path[0] === "plugins" && path[2] === "config";
-  const hidden = isOption && (origin.from === "environment" || path.slice(3).some((part) => secretName.test(String(part))));
+  const hidden = isOption &&
+    (origin.from === "environment" || path.slice(3).some((part) => secretName.test(String(part))));
   return { key: pathText(path), value: hidden ? "hidden" : value, hidden, origin };
 }
 
 function* leaves(value: unknown, path: KeyPath): Generator<{ path: KeyPath; value: unknown }> {
   const isTree = typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
   // A plugin's grants and a tool belong together.
-  const isWhole = (path[0] === "plugins" && (path[2] === "grant" || path[2] === "deny")) || (path[0] === "tools" && path.length === 2);
+  const isWhole = (path[0] === "plugins" && (path[2] === "grant" || path[2] === "deny")) ||
+    (path[0] === "tools" && path.length === 2);
   if (!isTree || isWhole) return yield { path, value };
   for (const [key, inner] of Object.entries(value)) yield* leaves(inner, [...path, key]);
 }

@@ -51,7 +51,9 @@ export function originOf(manifest: HostManifest, path: KeyPath): ValueOrigin {
   if (parsed === undefined || !isWritten(parsed.value, path)) return { from: "default" };
   const place = { file: parsed.file, ...parsed.locate(path) };
   const key = pathText(path);
-  const names = [...parsed.references].filter(([at]) => at === key || at.startsWith(`${key}.`) || at.startsWith(`${key}[`));
+  const names = [...parsed.references].filter(([at]) =>
+    at === key || at.startsWith(`${key}.`) || at.startsWith(`${key}[`)
+  );
   if (names.length === 0) return { from: "file", ...place };
   return { from: "environment", names: [...new Set(names.flatMap(([, all]) => all))], ...place };
 }
@@ -59,5 +61,6 @@ export function originOf(manifest: HostManifest, path: KeyPath): ValueOrigin {
 function isWritten(value: unknown, path: KeyPath): boolean {
   const [key, ...rest] = path;
   if (key === undefined) return true;
-  return typeof value === "object" && value !== null && Object.hasOwn(value, key) && isWritten(Reflect.get(value, key), rest);
+  return typeof value === "object" && value !== null && Object.hasOwn(value, key) &&
+    isWritten(Reflect.get(value, key), rest);
 }

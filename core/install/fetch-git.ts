@@ -15,10 +15,14 @@ export interface GitArchive {
 
 /** Nothing that a repository, or its attributes, could have git run. */
 const careful = [
-  "-c", "core.hooksPath=/dev/null",
-  "-c", "protocol.ext.allow=never",
-  "-c", "core.fsmonitor=false",
-  "-c", "submodule.recurse=false",
+  "-c",
+  "core.hooksPath=/dev/null",
+  "-c",
+  "protocol.ext.allow=never",
+  "-c",
+  "core.fsmonitor=false",
+  "-c",
+  "submodule.recurse=false",
 ];
 
 const longestMs = 120_000;
@@ -47,7 +51,11 @@ export async function fetchGit(
       await git([...careful, "fetch", "--quiet", url, "+refs/*:refs/fetched/*"], { cwd: folder, env, signal, url });
     }
     const name = fetched.exit_code === 0 ? "FETCH_HEAD" : `${ref}`;
-    const found = await runGit(["rev-parse", "--verify", "--end-of-options", `${name}^{commit}`], { cwd: folder, env: alone, signal });
+    const found = await runGit(["rev-parse", "--verify", "--end-of-options", `${name}^{commit}`], {
+      cwd: folder,
+      env: alone,
+      signal,
+    });
     if (found.exit_code !== 0) throw notThere(url, ref, "it has no such commit");
     const commit = new TextDecoder().decode(found.stdout).trim();
     const archive = ["archive", "--format=tar", "--prefix=package/", commit];
@@ -62,7 +70,9 @@ const alone = { GIT_CONFIG_NOSYSTEM: "1", GIT_CONFIG_GLOBAL: "/dev/null", GIT_TE
 
 /** The user's own, for log-ins; git's own variables could point it elsewhere. */
 function environment(): Record<string, string> {
-  const own = Object.entries(hostEnvironment()).filter(([name, value]) => value !== undefined && !name.startsWith("GIT_"));
+  const own = Object.entries(hostEnvironment()).filter(([name, value]) =>
+    value !== undefined && !name.startsWith("GIT_")
+  );
   return { ...Object.fromEntries(own) as Record<string, string>, GIT_TERMINAL_PROMPT: "0" };
 }
 

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { packageError } from "./package-files.ts";
 import { joinBytes } from "../runtime/join-bytes.ts";
-import { npmOptions, type NpmOptions } from "./npm-options.ts";
+import { type NpmOptions, npmOptions } from "./npm-options.ts";
 
 /** An archive from a registry, with what the registry vouches for. */
 export interface RegistryArchive {
@@ -116,7 +116,10 @@ function checkHost({ name, version, dist }: Published, registry: string): void {
   const tarball = typeof dist?.tarball === "string" ? dist.tarball : "";
   if (URL.canParse(tarball) && new URL(tarball).host === new URL(registry).host) return;
   const host = URL.canParse(tarball) ? new URL(tarball).host : "nowhere";
-  throw packageError(`${name}@${version}`, `its archive lies at ${host}, not at its registry ${new URL(registry).host}`);
+  throw packageError(
+    `${name}@${version}`,
+    `its archive lies at ${host}, not at its registry ${new URL(registry).host}`,
+  );
 }
 
 function provenanceOf({ dist }: Published): string | null {

@@ -27,7 +27,10 @@ const longestWaitMs = 60_000;
  * whoever is killed meanwhile leaves each as it was or as it becomes.
  * @throws {BulkheadError} `busy` when another one does not end
  */
-export async function changeManifest<T>(manifestFile: string, change: (state: ManifestState) => Promise<T>): Promise<T> {
+export async function changeManifest<T>(
+  manifestFile: string,
+  change: (state: ManifestState) => Promise<T>,
+): Promise<T> {
   const file = await realpath(manifestFile);
   const installed = await installedFolder(file);
   await mkdir(installed, { recursive: true, mode: 0o755 });

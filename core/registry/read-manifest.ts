@@ -29,7 +29,8 @@ export const codeExtensions: readonly string[] = [".ts", ".mts", ".cts", ".js", 
  */
 export async function readManifest(
   folder: string,
-  { limits = defaultLimits, sha256 }: { limits?: Pick<Limits, "manifest_bytes" | "yaml_aliases">; sha256?: string } = {},
+  { limits = defaultLimits, sha256 }: { limits?: Pick<Limits, "manifest_bytes" | "yaml_aliases">; sha256?: string } =
+    {},
 ): Promise<Manifest> {
   const file = join(folder, manifestName);
   const name = `${basename(folder)}/${manifestName}`;

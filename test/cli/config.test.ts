@@ -19,8 +19,14 @@ daemon:
 describe("config check", () => {
   it("says what is enabled, or every fault at line and column", async () => {
     const operator = await newOperator(text);
-    expect(await operator.bulkhead("config", "check")).toMatchObject({ code: 0, out: expect.stringContaining("1 plugin enabled: replay.") });
-    await operator.write("bulkhead.yaml", "bulkhead: 1\nplugins:\n  replay:\n    isolation: thread\nlimits: { timeout: 1 }\ndaemon: { port: 70000 }\n");
+    expect(await operator.bulkhead("config", "check")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("1 plugin enabled: replay."),
+    });
+    await operator.write(
+      "bulkhead.yaml",
+      "bulkhead: 1\nplugins:\n  replay:\n    isolation: thread\nlimits: { timeout: 1 }\ndaemon: { port: 70000 }\n",
+    );
     const { code, err } = await operator.bulkhead("config", "check");
     expect(code).toBe(2);
     expect(err).toContain("bulkhead.yaml:4:16 plugins.replay.isolation: expected process, or trusted: true beside it");
@@ -42,10 +48,22 @@ describe("config show", () => {
     const operator = await newOperator(text);
     const { code, out } = await operator.bulkhead("config", "show", "--json");
     expect(code).toBe(0);
-    const settings = Object.fromEntries(out.trim().split("\n").map((line) => JSON.parse(line)).map((one) => [one.key, one]));
+    const settings = Object.fromEntries(
+      out.trim().split("\n").map((line) => JSON.parse(line)).map((one) => [one.key, one]),
+    );
     const file = `${operator.folder}/bulkhead.yaml`;
-    expect(settings["limits.timeout_ms"]).toEqual({ key: "limits.timeout_ms", value: 60000, hidden: false, origin: { from: "file", file, line: 5, column: 23 } });
-    expect(settings["limits.workers"]).toEqual({ key: "limits.workers", value: 2, hidden: false, origin: { from: "default" } });
+    expect(settings["limits.timeout_ms"]).toEqual({
+      key: "limits.timeout_ms",
+      value: 60000,
+      hidden: false,
+      origin: { from: "file", file, line: 5, column: 23 },
+    });
+    expect(settings["limits.workers"]).toEqual({
+      key: "limits.workers",
+      value: 2,
+      hidden: false,
+      origin: { from: "default" },
+    });
     expect(settings["plugins.replay.grant"]).toMatchObject({ value: { read: ["plugin"] }, origin: { line: 4 } });
     expect(settings["plugins.replay.isolation"]).toMatchObject({ value: "process", origin: { from: "default" } });
     expect(settings["daemon.port"]).toMatchObject({ value: 0, origin: { from: "file", line: 7 } });

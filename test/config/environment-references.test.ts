@@ -19,7 +19,7 @@ describe("parseHostManifest with references to the environment", () => {
       [
         "bulkhead: 1",
         'state_dir: "${PLACE}/state"',
-        "daemon: { log_level: \"${LEVEL}\" }",
+        'daemon: { log_level: "${LEVEL}" }',
         "plugins:",
         "  a:",
         '    source: "${PLACE}/a"',
@@ -39,9 +39,19 @@ describe("parseHostManifest with references to the environment", () => {
       'b.yaml:5:13 plugins.a.grant.net[0]: expected a permission written out, found string "${HOST}:443"; ' +
         "what a plugin may do never depends on the environment",
     );
-    for (const grant of ['read: ["${PLACE}"]', 'env: ["${KEY}"]', 'run: ["${PLACE}"]', 'run: [{ binary: "${PLACE}" }]', 'secrets: ["${KEY}"]']) {
+    for (
+      const grant of [
+        'read: ["${PLACE}"]',
+        'env: ["${KEY}"]',
+        'run: ["${PLACE}"]',
+        'run: [{ binary: "${PLACE}" }]',
+        'secrets: ["${KEY}"]',
+      ]
+    ) {
       for (const list of ["grant", "deny"]) {
-        expect(problemOf(`bulkhead: 1\nplugins:\n  a:\n    ${list}:\n      ${grant}\n`)).toContain("a permission written out");
+        expect(problemOf(`bulkhead: 1\nplugins:\n  a:\n    ${list}:\n      ${grant}\n`)).toContain(
+          "a permission written out",
+        );
       }
     }
   });

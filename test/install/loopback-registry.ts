@@ -42,7 +42,15 @@ export interface RegistryWays {
 interface Packument {
   name: string;
   "dist-tags": Record<string, string>;
-  versions: Record<string, { name: string; version: string; deprecated?: string; dist: Record<string, unknown> & { integrity: string; tarball: string } }>;
+  versions: Record<
+    string,
+    {
+      name: string;
+      version: string;
+      deprecated?: string;
+      dist: Record<string, unknown> & { integrity: string; tarball: string };
+    }
+  >;
 }
 
 const verdaccio = fileURLToPath(new URL("../../node_modules/verdaccio/bin/verdaccio", import.meta.url));
@@ -134,14 +142,32 @@ async function publish(files: Readonly<Record<string, string | Uint8Array>>, url
   if (!answer.ok) throw new Error(`Publishing failed: ${await answer.text()}`);
 }
 
-async function npmPublish(files: Readonly<Record<string, string | Uint8Array>>, { url, folder }: { url: string; folder: string }): Promise<void> {
+async function npmPublish(
+  files: Readonly<Record<string, string | Uint8Array>>,
+  { url, folder }: { url: string; folder: string },
+): Promise<void> {
   const file = join(folder, "to-publish.tgz");
   await writeFile(file, packageOf(files));
   await writeFile(join(folder, ".npmrc"), `//${new URL(url).host}/:_authToken=token\n`);
-  const args = ["publish", file, "--registry", url, "--userconfig", join(folder, ".npmrc"), "--cache", join(folder, "cache")];
-  const child = spawn("npm", args, { cwd: folder, env: { PATH: process.env["PATH"] ?? "", HOME: folder }, stdio: ["ignore", "pipe", "pipe"] });
+  const args = [
+    "publish",
+    file,
+    "--registry",
+    url,
+    "--userconfig",
+    join(folder, ".npmrc"),
+    "--cache",
+    join(folder, "cache"),
+  ];
+  const child = spawn("npm", args, {
+    cwd: folder,
+    env: { PATH: process.env["PATH"] ?? "", HOME: folder },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let said = "";
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text: string) => (said += text));
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => (said += text));
+  }
   const code = await new Promise<number | null>((settle) => child.once("close", settle));
   if (code !== 0) throw new Error(`npm publish: ${said}`);
 }
@@ -156,7 +182,10 @@ function newSigner(): Signer {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
   const key = publicKey.export({ type: "spki", format: "der" }).toString("base64");
   const keyid = `SHA256:${createHash("sha256").update(key).digest("base64").replace(/=$/, "")}`;
-  return { privateKey, key: { keyid, keytype: "ecdsa-sha2-nistp256", scheme: "ecdsa-sha2-nistp256", key, expires: null } };
+  return {
+    privateKey,
+    key: { keyid, keytype: "ecdsa-sha2-nistp256", scheme: "ecdsa-sha2-nistp256", key, expires: null },
+  };
 }
 
 const stranger = newSigner();

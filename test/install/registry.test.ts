@@ -47,7 +47,14 @@ it("goes the whole road: publish, add, grant, run, an update that asks for more,
   });
   expect(await run("run", "roadie", "Road")).toMatchObject({ code: 0, out: expect.stringContaining("Hello, Road") });
 
-  await registry.npmPublish(greeterFiles({ id: "roadie", version: "1.1.0", says: "Goodbye", permissions: [...asks, 'net: ["api.example.com:443"]'] }));
+  await registry.npmPublish(
+    greeterFiles({
+      id: "roadie",
+      version: "1.1.0",
+      says: "Goodbye",
+      permissions: [...asks, 'net: ["api.example.com:443"]'],
+    }),
+  );
   const waiting = await run("plugin", "update", "roadie");
   expect(waiting).toMatchObject({ code: 4, err: expect.stringContaining("Version 1.0.0 stays in use.") });
   expect(waiting.out).toContain('send anything it knows to "api.example.com:443"');
@@ -55,9 +62,15 @@ it("goes the whole road: publish, add, grant, run, an update that asks for more,
   expect(await run("run", "roadie", "Road")).toMatchObject({ code: 0, out: expect.stringContaining("Hello, Road") });
 
   expect(await run("plugin", "grant", "roadie", "net:api.example.com:443")).toMatchObject({ code: 0 });
-  expect(await run("plugin", "update", "roadie")).toMatchObject({ code: 0, out: expect.stringContaining("roadie is 1.1.0 now") });
+  expect(await run("plugin", "update", "roadie")).toMatchObject({
+    code: 0,
+    out: expect.stringContaining("roadie is 1.1.0 now"),
+  });
   expect(await run("run", "roadie", "Road")).toMatchObject({ code: 0, out: expect.stringContaining("Goodbye, Road") });
-  expect(await run("plugin", "add", "bulkhead-roadie@1.0.0")).toMatchObject({ code: 2, err: expect.stringContaining("--allow-downgrade") });
+  expect(await run("plugin", "add", "bulkhead-roadie@1.0.0")).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("--allow-downgrade"),
+  });
 
   expect(await run("plugin", "remove", "roadie")).toMatchObject({ code: 0 });
   expect(await run("run", "roadie", "Road")).toMatchObject({ code: 5 });
@@ -81,7 +94,10 @@ it("refuses a signature over other bytes, by an unknown key, and none where ther
   expect(await operator.bulkhead("plugin", "add", "bulkhead-signed-one")).toMatchObject({ code: 0 });
   await registry.publish(greeterFiles({ id: "signed-one", version: "1.0.1" }));
   registry.ways.signs = "none";
-  expect(await operator.bulkhead("plugin", "update")).toMatchObject({ code: 2, err: expect.stringContaining("it is not signed, and 1.0.0 was") });
+  expect(await operator.bulkhead("plugin", "update")).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("it is not signed, and 1.0.0 was"),
+  });
   expect((await operator.lock()).plugins["signed-one"]).toMatchObject({ version: "1.0.0" });
 });
 
@@ -90,7 +106,10 @@ it("says so where a registry signs nothing", async () => {
   await registry.publish(greeterFiles({ id: "unsigned" }));
   for (const signs of ["none", "no keys"] as const) {
     registry.ways.signs = signs;
-    expect(await operator.bulkhead("plugin", "add", "bulkhead-unsigned")).toMatchObject({ code: 0, out: expect.stringContaining("not signed") });
+    expect(await operator.bulkhead("plugin", "add", "bulkhead-unsigned")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("not signed"),
+    });
     expect((await operator.lock()).plugins["unsigned"]).toMatchObject({ signed_by: null, provenance: null });
   }
 });
@@ -101,7 +120,12 @@ it("refuses provenance of another package, of other bytes, and one that nobody s
   const { integrity } = await published("bulkhead-provenant");
   const sha512 = Buffer.from(integrity.slice(7), "base64").toString("hex");
   const name = "pkg:npm/bulkhead-provenant@1.0.0";
-  for (const subject of [{ name: "pkg:npm/other@1.0.0", digest: { sha512 } }, { name, digest: { sha512: "00" } }, { name, digest: { sha512 } }]) {
+  for (
+    const subject of [{ name: "pkg:npm/other@1.0.0", digest: { sha512 } }, { name, digest: { sha512: "00" } }, {
+      name,
+      digest: { sha512 },
+    }]
+  ) {
     registry.ways.attestations = [statementOf(subject)];
     await refusedFor(operator, "bulkhead-provenant", "its provenance does not hold");
   }
@@ -117,7 +141,10 @@ it("I13: refuses an archive at another host, and keeps to the registry of the lo
   await registry.publish(greeterFiles({ id: "housed", version: "1.0.1" }));
   // npm is told of another registry, where anybody may have taken the name.
   await operator.write(".npmrc", "registry=http://127.0.0.1:9/\n");
-  expect(await operator.bulkhead("plugin", "update")).toMatchObject({ code: 0, out: expect.stringContaining("housed is 1.0.1") });
+  expect(await operator.bulkhead("plugin", "update")).toMatchObject({
+    code: 0,
+    out: expect.stringContaining("housed is 1.0.1"),
+  });
   await rm(join(operator.folder, ".npmrc"));
 });
 
@@ -144,7 +171,10 @@ it("refuses a package whose own name is another's, and one that is not there", a
   const { code } = await operator.bulkhead("plugin", "add", "bulkhead-honest");
   expect(code).toBe(2);
   delete registry.ways.edit;
-  expect(await operator.bulkhead("plugin", "add", "bulkhead-nowhere")).toMatchObject({ code: 5, err: expect.stringContaining("Cannot find the package bulkhead-nowhere@latest") });
+  expect(await operator.bulkhead("plugin", "add", "bulkhead-nowhere")).toMatchObject({
+    code: 5,
+    err: expect.stringContaining("Cannot find the package bulkhead-nowhere@latest"),
+  });
   expect(await operator.bulkhead("plugin", "add", "bulkhead-honest@9")).toMatchObject({ code: 5 });
 });
 
@@ -168,13 +198,16 @@ async function refusedFor(operator: Operator, name: string, words: string): Prom
 }
 
 async function published(name: string): Promise<{ integrity: string }> {
-  const packument = await (await fetch(`${registry.url}${name}`)).json() as { versions: Record<string, { dist: { integrity: string } }> };
+  const packument = await (await fetch(`${registry.url}${name}`)).json() as {
+    versions: Record<string, { dist: { integrity: string } }>;
+  };
   return packument.versions["1.0.0"]!.dist;
 }
 
 /** Where something was built, as a registry gives it, signed by nobody that is known. */
 function statementOf(subject: unknown): unknown {
-  const payload = Buffer.from(JSON.stringify({ subject: [subject], predicateType: "https://slsa.dev/provenance/v1" })).toString("base64");
+  const payload = Buffer.from(JSON.stringify({ subject: [subject], predicateType: "https://slsa.dev/provenance/v1" }))
+    .toString("base64");
   return {
     predicateType: "https://slsa.dev/provenance/v1",
     bundle: {

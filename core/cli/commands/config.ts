@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { effectiveSettings, type EffectiveSetting } from "../../config/effective-settings.ts";
+import { type EffectiveSetting, effectiveSettings } from "../../config/effective-settings.ts";
 import type { HostManifest } from "../../config/host-manifest.ts";
 import type { ValueOrigin } from "../../config/host-manifest-places.ts";
 import { hostManifestJsonSchema } from "../../config/host-manifest-schema.ts";
@@ -45,7 +45,9 @@ async function check(call: Invocation): Promise<number> {
   await terminal.stdout.write(
     json
       ? `${JSON.stringify({ file: manifest.file, valid: true, enabled })}\n`
-      : `${manifest.file} is right. ${plural(enabled.length, "plugin")} enabled${enabled.length === 0 ? "" : `: ${enabled.join(", ")}`}.\n`,
+      : `${manifest.file} is right. ${plural(enabled.length, "plugin")} enabled${
+        enabled.length === 0 ? "" : `: ${enabled.join(", ")}`
+      }.\n`,
   );
   return 0;
 }

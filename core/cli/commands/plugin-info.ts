@@ -18,10 +18,18 @@ export async function pluginInfo(call: Invocation): Promise<number> {
   const file = opened.manifest?.file;
   const lock = file === undefined ? null : (await readLock(file)).plugins;
   const locked = lock !== null && Object.hasOwn(lock, id) ? lock[id]! : null;
-  const rows = explainPermissions({ requested: requestedPermissions(manifest), grant: plugin.grant, deny: plugin.deny }, broadPlaces(file));
+  const rows = explainPermissions(
+    { requested: requestedPermissions(manifest), grant: plugin.grant, deny: plugin.deny },
+    broadPlaces(file),
+  );
   const { terminal } = call;
   if (call.json) {
-    const permissions = rows.map(({ permission, target, granted, breadth }) => ({ permission, target, granted, breadth }));
+    const permissions = rows.map(({ permission, target, granted, breadth }) => ({
+      permission,
+      target,
+      granted,
+      breadth,
+    }));
     await terminal.stdout.write(`${JSON.stringify({ id, manifest, folder, origin, enabled, locked, permissions })}\n`);
     return 0;
   }
@@ -29,7 +37,9 @@ export async function pluginInfo(call: Invocation): Promise<number> {
   const { name, version, description, license } = manifest;
   await terminal.stdout.write(`${
     [
-      `${paint("bold", id)} ${safeLine(version)} · ${enabled ? "enabled" : "disabled"} · ${JSON.stringify(safeLine(name))}`,
+      `${paint("bold", id)} ${safeLine(version)} · ${enabled ? "enabled" : "disabled"} · ${
+        JSON.stringify(safeLine(name))
+      }`,
       paint("dim", `  ${JSON.stringify(safeLine(description))}`),
       `  licence ${safeLine(license)}`,
       `  folder  ${safeLine(folder)} (${origin})`,

@@ -11,7 +11,10 @@ import { pluginUpdate } from "./plugin-update.ts";
 export function defineInstalling(command: Command, bind: Bind): void {
   const add = command.command("add")
     .description("install a plugin, show what it asks for, and enable it")
-    .argument("[package]", "name, name@version, folder, tarball, or git+https://…#ref; default: what bulkhead.lock names")
+    .argument(
+      "[package]",
+      "name, name@version, folder, tarball, or git+https://…#ref; default: what bulkhead.lock names",
+    )
     .addHelpText(
       "after",
       examples(
@@ -24,7 +27,10 @@ export function defineInstalling(command: Command, bind: Bind): void {
   const update = command.command("update")
     .description("take the newest version into use; one that asks for more waits for its grant")
     .argument("[id]", "id of an installed plugin, or id@version; default: each")
-    .addHelpText("after", examples(["bulkhead plugin update greeter --grant net:api.example.com:443", "grants the new"]))
+    .addHelpText(
+      "after",
+      examples(["bulkhead plugin update greeter --grant net:api.example.com:443", "grants the new"]),
+    )
     .action(bind(pluginUpdate));
   for (const one of [add, update]) installFlags(one);
   command.command("remove")

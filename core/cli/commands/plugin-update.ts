@@ -92,7 +92,11 @@ function notInstalled(id: string, installed: readonly string[]): BulkheadError {
 }
 
 function renamed(id: string, other: string): BulkheadError {
-  return new BulkheadError("invalid_package", `Cannot update plugin "${id}": its package holds plugin "${other}" now.`, {
-    hint: "To use that one, install it under its own id with: bulkhead plugin add",
-  });
+  return new BulkheadError(
+    "invalid_package",
+    `Cannot update plugin "${id}": its package holds plugin "${other}" now.`,
+    {
+      hint: "To use that one, install it under its own id with: bulkhead plugin add",
+    },
+  );
 }

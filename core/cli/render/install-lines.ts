@@ -6,14 +6,19 @@ import type { Paint } from "./paint.ts";
 import { askedLines } from "./permission-words.ts";
 
 /** What an operator should know before a package is taken into use. */
-export function installLines({ manifest, next, current, deprecated, undecided }: PreparedInstall, paint: Paint): string[] {
+export function installLines(
+  { manifest, next, current, deprecated, undecided }: PreparedInstall,
+  paint: Paint,
+): string[] {
   const { id, name, version, description } = manifest;
   const from = current === null || current.version === version ? "" : ` (in use: ${current.version})`;
   return [
     `${paint("bold", id)} ${safeLine(version)}${from} · ${JSON.stringify(safeLine(name))}`,
     paint("dim", `  ${JSON.stringify(safeLine(description))}`),
     ...originLines(next),
-    ...(deprecated === null ? [] : [`  ${paint("yellow", "its publisher says not to use this version:")} ${JSON.stringify(safeLine(deprecated))}`]),
+    ...(deprecated === null ? [] : [
+      `  ${paint("yellow", "its publisher says not to use this version:")} ${JSON.stringify(safeLine(deprecated))}`,
+    ]),
     ...(undecided.length === 0
       ? [current === null ? "It asks for nothing that is not granted." : "It asks for nothing more."]
       : [current === null ? "It asks to" : "It asks for more than before, to", ...askedLines(undecided, paint)]),

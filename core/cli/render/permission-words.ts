@@ -37,7 +37,9 @@ export function askedLines(rows: readonly Asked[], paint: Paint): string[] {
   return rows.flatMap((row) => {
     const words = permissionWords(row);
     if (row.breadth === "bounded") return [`    ${words}`];
-    const weight = row.breadth === "everything" ? paint("red", "amounts to everything") : paint("yellow", "more than it seems");
+    const weight = row.breadth === "everything"
+      ? paint("red", "amounts to everything")
+      : paint("yellow", "more than it seems");
     return [`  ${paint("red", "!")} ${words}: ${weight}. ${paint("dim", safeLine(row.broad_because ?? ""))}`];
   });
 }
