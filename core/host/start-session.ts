@@ -17,7 +17,7 @@ import { join } from "../runtime/paths.ts";
 import { accepts, unenforceableFields } from "../session/enforceable.ts";
 import type { MergedLog } from "../session/merged-log.ts";
 import { RunningSession } from "../session/running-session.ts";
-import type { Candidate } from "../session/session-setup.ts";
+import type { Candidate, Resumed } from "../session/session-setup.ts";
 import { checkEnv, fitToPlugin } from "./check-request.ts";
 import type { GuardedPlaces } from "./guarded-places.ts";
 import type { LogRecord } from "./host.ts";
@@ -71,6 +71,8 @@ export interface CheckedRequest {
   request: SessionRequest;
   place: SessionPlace;
   contextFiles: readonly ContextFile[];
+  /** Which session's agent it goes on with; null for one of its own. */
+  resumed: Resumed | null;
 }
 
 /** One session to start. */
@@ -163,6 +165,7 @@ export function startSession(ground: SessionGround, session: NewSession): Runnin
   return new RunningSession({
     sessionId,
     request,
+    resumed: session.resumed,
     workdir: place.workdir,
     workspaceDir: place.workspaceDir ?? null,
     resetWorkdir: place.reset,

@@ -40,11 +40,19 @@ export interface Candidate {
   writeLog: SessionBrokerOptions["writeLog"];
 }
 
+/** The session that another goes on with, and how many have done so, this one included. */
+export interface Resumed {
+  from: string;
+  times: number;
+}
+
 /** All that one session is run with; everything in it is checked. */
 export interface SessionSetup {
   sessionId: string;
   /** As it was asked for. */
   request: SessionRequest;
+  /** Which session's agent it goes on with; null for one of its own. */
+  resumed: Resumed | null;
   /** In the order in which they are tried. */
   candidates: readonly [Candidate, ...Candidate[]];
   /** Adapters that were asked for and cannot run it, with the reason. */

@@ -84,6 +84,7 @@ export class ScriptedSession {
     this.session = new RunningSession({
       sessionId: "s",
       request: asked,
+      resumed: null,
       candidates: [first!, ...others],
       passedOver: [],
       workdir: "/w",
