@@ -36,12 +36,16 @@ export async function openMcpServers(
 function find(name: string, registered: McpServerGround["registered"]): McpServer {
   if (Object.hasOwn(registered, name)) return registered[name]!;
   const names = Object.keys(registered);
-  throw new BulkheadError("invalid_request", `There is no MCP server "${name}": the operator registered no such name.`, {
-    hint: names.length === 0
-      ? "Register it under mcp_servers in bulkhead.yaml."
-      : `Registered are ${names.join(", ")}; others are added under mcp_servers in bulkhead.yaml.`,
-    details: { path: "mcp_servers", name },
-  });
+  throw new BulkheadError(
+    "invalid_request",
+    `There is no MCP server "${name}": the operator registered no such name.`,
+    {
+      hint: names.length === 0
+        ? "Register it under mcp_servers in bulkhead.yaml."
+        : `Registered are ${names.join(", ")}; others are added under mcp_servers in bulkhead.yaml.`,
+      details: { path: "mcp_servers", name },
+    },
+  );
 }
 
 function valuesOf(server: McpServer): string[] {

@@ -1,4 +1,10 @@
-import { client, ndJsonStream, type PromptResponse, type SessionNotification } from "@agentclientprotocol/sdk";
+import {
+  client,
+  type ClientContext,
+  ndJsonStream,
+  type PromptResponse,
+  type SessionNotification,
+} from "@agentclientprotocol/sdk";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { spawn } from "node:child_process";
@@ -9,6 +15,7 @@ import process from "node:process";
 import { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { parseHostManifest } from "../../core/config/parse-host-manifest.ts";
 import { adapterCode, openHost, writePlugin } from "../host/test-host.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -83,7 +90,9 @@ test("a real ACP client drives bulkhead acp, is asked, cancels, and reloads in a
     await using editor = connectEditor();
     await editor.initialize();
     const made = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
-    expect(made.modes).toMatchObject({ availableModes: expect.arrayContaining([expect.objectContaining({ id: "talker" })]) });
+    expect(made.modes).toMatchObject({
+      availableModes: expect.arrayContaining([expect.objectContaining({ id: "talker" })]),
+    });
     id = made.sessionId;
     expect((await editor.prompt(id, "one")).stopReason).toBe("end_turn");
     expect((await editor.prompt(id, "two")).stopReason).toBe("end_turn");
@@ -113,16 +122,31 @@ test("Bulkhead drives Bulkhead: its acp adapter runs bulkhead acp as its agent",
   const exports = Object.entries(inner.env).map(([name, value]) => `export ${name}='${value}'\n`).join("");
   await writeFile(wrapper, `#!/bin/sh\n${exports}exec ${quoted}\n`);
   await chmod(wrapper, 0o755);
-  const outer = await openHost();
-  const run = [{ binary: wrapper }];
-  await outer.host.registry.register(join(root, "plugins/acp"), { grant: { run }, config: { command: wrapper } });
+  const text =
+    `bulkhead: 1\nplugins:\n  acp:\n    config: { command: "${wrapper}" }\n    grant: { run: ["${wrapper}"] }\n`;
+  const manifest = parseHostManifest(text, { file: join(home, "outer.yaml") });
+  const outer = await openHost({ manifest, bundledDir: join(root, "plugins") });
   const { result, events } = await outer.run("acp", { prompt: "from outside", approval: "all" });
   expect(result).toMatchObject({ outcome: "completed", output: "from outside: yes" });
   const types = events.filter(({ source }) => source === "agent").map(({ event }) => event.type);
-  expect(types).toEqual(expect.arrayContaining(["thinking", "tool_call", "permission_request", "tool_result", "output"]));
+  expect(types).toEqual(
+    expect.arrayContaining(["thinking", "tool_call", "permission_request", "tool_result", "output"]),
+  );
 }, deadline);
 
-function connectEditor() {
+type PermissionAnswer = { outcome: { outcome: "cancelled" } | { outcome: "selected"; optionId: string } };
+
+/** An editor that starts the program, made from the protocol's own library and nothing else. */
+interface Editor extends AsyncDisposable {
+  agent: ClientContext;
+  updates: SessionNotification[];
+  onPermission(): PermissionAnswer;
+  said(): string;
+  initialize(): Promise<unknown>;
+  prompt(sessionId: string, text: string): Promise<PromptResponse>;
+}
+
+function connectEditor(): Editor {
   const { command: file, args, env, cwd } = command("acp");
   const child = spawn(file, args, { env, cwd, stdio: ["pipe", "pipe", "inherit"] });
   const exited = new Promise((resolve) => child.once("close", resolve));
@@ -137,11 +161,10 @@ function connectEditor() {
     ),
   );
   const { agent } = connection;
-  type Outcome = { outcome: { outcome: "cancelled" } | { outcome: "selected"; optionId: string } };
-  const editor = {
+  const editor: Editor = {
     agent,
     updates,
-    onPermission: (): Outcome => ({ outcome: { outcome: "selected", optionId: "yes" } }),
+    onPermission: () => ({ outcome: { outcome: "selected", optionId: "yes" } }),
     said: () =>
       updates.map(({ update }) =>
         update.sessionUpdate === "agent_message_chunk" && update.content.type === "text" ? update.content.text : ""

@@ -18,7 +18,9 @@ export async function startServer(): Promise<ConformanceServer> {
     hostnames: ["localhost", "127.0.0.1", "[::1]"],
   });
   const server = createServer((incoming, outgoing) => {
-    void door.handle(requestOf(incoming), { client: "conformance", sessions }).then((response) => answer(response, outgoing));
+    void door.handle(requestOf(incoming), { client: "conformance", sessions }).then((response) =>
+      answer(response, outgoing)
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

@@ -53,7 +53,9 @@ test("a token's scopes hold over this protocol as over the API", async () => {
   const other = await connect(door, "run");
   const reader = await connect(door, "read");
   const { data: { session_id } } = await one.call("run_session", { workdir: "/work", prompt: "go" });
-  expect(await reader.call("run_session", { workdir: "/work", prompt: "go" })).toMatchObject({ error_type: "forbidden" });
+  expect(await reader.call("run_session", { workdir: "/work", prompt: "go" })).toMatchObject({
+    error_type: "forbidden",
+  });
   expect(await other.call("read_session", { session_id })).toMatchObject({ error_type: "not_found" });
   expect(await reader.call("read_session", { session_id })).toMatchObject({ success: true });
   expect(await reader.call("interrupt_session", { session_id })).toMatchObject({ error_type: "forbidden" });

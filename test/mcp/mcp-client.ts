@@ -42,7 +42,8 @@ export async function connectOverHttp(
   { caller = "tester", ...clientOptions }: TestClientOptions & { caller?: string } = {},
 ): Promise<TestMcpClient & { http: McpHttp }> {
   const http = createMcpHttp(options);
-  const fetch = (url: string | URL, init?: RequestInit) => http.handle(new Request(url, init), { client: caller, sessions });
+  const fetch = (url: string | URL, init?: RequestInit) =>
+    http.handle(new Request(url, init), { client: caller, sessions });
   const transport = new StreamableHTTPClientTransport(new URL("http://localhost/mcp"), { fetch });
   return { ...await connect(transport, clientOptions, () => http.close()), http };
 }

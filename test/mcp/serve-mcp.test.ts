@@ -79,7 +79,10 @@ test("createMcpHttp keeps a connection to the caller that opened it", async () =
   };
   const ping = (client: string) => {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 5, method: "ping" });
-    return tester.http.handle(new Request("http://localhost/mcp", { method: "POST", headers, body }), { client, sessions: host });
+    return tester.http.handle(new Request("http://localhost/mcp", { method: "POST", headers, body }), {
+      client,
+      sessions: host,
+    });
   };
   expect((await ping("one")).status).toBe(200);
   expect((await ping("two")).status).toBe(404);
