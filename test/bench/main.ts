@@ -1,6 +1,7 @@
 import process from "node:process";
 import { artifacts } from "./artifacts.ts";
 import { coldStart } from "./cold-start.ts";
+import { doors } from "./doors.ts";
 import { events } from "./events.ts";
 import { http } from "./http.ts";
 import { journal } from "./journal.ts";
@@ -19,6 +20,7 @@ const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>
   journal,
   artifacts,
   http,
+  doors,
 };
 
 const words = process.argv.slice(2);
