@@ -93,7 +93,11 @@ export class LiveSessions {
     await Promise.allSettled([...this.#begun]);
   }
 
-  async #start(request: SessionRequest, options: RunSessionOptions, { begins, resumed = null }: StartTerms): Promise<Session> {
+  async #start(
+    request: SessionRequest,
+    options: RunSessionOptions,
+    { begins, resumed = null }: StartTerms,
+  ): Promise<Session> {
     const { signal, artifacts = "git", client, ...wanted } = options;
     const { ground, routes } = this.#options;
     this.#refuseIfClosed();

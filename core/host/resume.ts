@@ -59,7 +59,10 @@ export function resumer(ground: ResumeGround): (resumable: Resumable) => Promise
 }
 
 /** Why nobody can go on with a session; null when somebody can. */
-function whyNot({ request, adapter_id, agent_session_id, times }: Resumable, plugin: Plugin | undefined): string | null {
+function whyNot(
+  { request, adapter_id, agent_session_id, times }: Resumable,
+  plugin: Plugin | undefined,
+): string | null {
   if (agent_session_id === null) return "its agent had not said the id of its own session";
   if (plugin?.enabled !== true) return `plugin "${adapter_id}" is not enabled any more`;
   if (!accepts(plugin.manifest, "continue_from")) return `plugin "${adapter_id}" does not take continue_from`;

@@ -39,7 +39,8 @@ export interface ResultParts {
 }
 
 /** Whose result it is. */
-export interface ResultSubject extends Pick<SessionSetup, "sessionId" | "request" | "resumed" | "workdir" | "hostVersion"> {
+export interface ResultSubject
+  extends Pick<SessionSetup, "sessionId" | "request" | "resumed" | "workdir" | "hostVersion"> {
   /** The adapter of the last attempt. */
   plugin: { id: string; manifest: { version: string } };
   effective: EffectiveSettings;
