@@ -49,7 +49,10 @@ export function isSameGrant(a: NewGrant, b: NewGrant): boolean {
 function asGrant(asked: Permissions): Permissions {
   const { limits: _, ...rights } = asked;
   if (rights.run === undefined) return rights;
-  return { ...rights, run: rights.run.map((run) => ({ ...run, args: run.args?.length ? run.args : [""], env: run.env ?? [] })) };
+  return {
+    ...rights,
+    run: rights.run.map((run) => ({ ...run, args: run.args?.length ? run.args : [""], env: run.env ?? [] })),
+  };
 }
 
 function withoutNamesOf(granted: Permissions, known: Permissions): Permissions {

@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { mkdtemp, rm, tmpdir } from "../runtime/files.ts";
 import { runGit } from "../runtime/git-program.ts";
+import { joinBytes } from "../runtime/join-bytes.ts";
 import { join } from "../runtime/paths.ts";
 import { hostEnvironment } from "../runtime/platform.ts";
 
@@ -14,10 +15,14 @@ export interface GitArchive {
 
 /** Nothing that a repository, or its attributes, could have git run. */
 const careful = [
-  "-c", "core.hooksPath=/dev/null",
-  "-c", "protocol.ext.allow=never",
-  "-c", "core.fsmonitor=false",
-  "-c", "submodule.recurse=false",
+  "-c",
+  "core.hooksPath=/dev/null",
+  "-c",
+  "protocol.ext.allow=never",
+  "-c",
+  "core.fsmonitor=false",
+  "-c",
+  "submodule.recurse=false",
 ];
 
 const longestMs = 120_000;
@@ -46,7 +51,11 @@ export async function fetchGit(
       await git([...careful, "fetch", "--quiet", url, "+refs/*:refs/fetched/*"], { cwd: folder, env, signal, url });
     }
     const name = fetched.exit_code === 0 ? "FETCH_HEAD" : `${ref}`;
-    const found = await runGit(["rev-parse", "--verify", "--end-of-options", `${name}^{commit}`], { cwd: folder, env: alone, signal });
+    const found = await runGit(["rev-parse", "--verify", "--end-of-options", `${name}^{commit}`], {
+      cwd: folder,
+      env: alone,
+      signal,
+    });
     if (found.exit_code !== 0) throw notThere(url, ref, "it has no such commit");
     const commit = new TextDecoder().decode(found.stdout).trim();
     const archive = ["archive", "--format=tar", "--prefix=package/", commit];
@@ -61,7 +70,9 @@ const alone = { GIT_CONFIG_NOSYSTEM: "1", GIT_CONFIG_GLOBAL: "/dev/null", GIT_TE
 
 /** The user's own, for log-ins; git's own variables could point it elsewhere. */
 function environment(): Record<string, string> {
-  const own = Object.entries(hostEnvironment()).filter(([name, value]) => value !== undefined && !name.startsWith("GIT_"));
+  const own = Object.entries(hostEnvironment()).filter(([name, value]) =>
+    value !== undefined && !name.startsWith("GIT_")
+  );
   return { ...Object.fromEntries(own) as Record<string, string>, GIT_TERMINAL_PROMPT: "0" };
 }
 
@@ -91,13 +102,7 @@ async function collect(
     throw new BulkheadError("too_large", `Cannot take ${url}: its files have more than ${maxBytes} bytes.`);
   }
   if (exit_code !== 0) throw unreachable(url, stderr);
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
+  return joinBytes(chunks);
 }
 
 function unreachable(url: string, stderr: string): BulkheadError {

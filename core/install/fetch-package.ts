@@ -47,7 +47,12 @@ export async function fetchPackage(spec: PackageSpec, options: FetchOptions): Pr
     case "registry": {
       const source = locked?.entry.source;
       const registry = source?.type === "registry" && source.name === spec.name ? source.registry : undefined;
-      const { bytes, ...found } = await fetchFromRegistry({ ...spec, registry, folder, maxBytes: limits.package_bytes });
+      const { bytes, ...found } = await fetchFromRegistry({
+        ...spec,
+        registry,
+        folder,
+        maxBytes: limits.package_bytes,
+      });
       const name = `${found.name}@${found.version}`;
       checkIntegrity(bytes, { name, integrity: found.integrity });
       if (wanted !== undefined) checkIntegrity(bytes, { name, integrity: wanted });
@@ -57,10 +62,14 @@ export async function fetchPackage(spec: PackageSpec, options: FetchOptions): Pr
     }
     case "tarball": {
       const bytes = await readTarball(spec.path, limits);
-      return { ...unsigned, ...await localArchive(bytes, { name: spec.path, limits, wanted }), source: { type: "tarball", path: own(folder, spec.path) } };
+      return {
+        ...unsigned,
+        ...await localArchive(bytes, { name: spec.path, limits, wanted }),
+        source: { type: "tarball", path: own(folder, spec.path) },
+      };
     }
     case "remote": {
-      const bytes = await fetchArchive(spec.url, { folder, maxBytes: limits.package_bytes, integrity: wanted });
+      const bytes = await fetchArchive(spec.url, { folder, maxBytes: limits.package_bytes });
       return { ...unsigned, ...await localArchive(bytes, { name: spec.url, limits, wanted }), source: spec };
     }
     case "git": {
@@ -72,13 +81,22 @@ export async function fetchPackage(spec: PackageSpec, options: FetchOptions): Pr
     }
     case "folder": {
       const files = await readFolder(spec.path, { name: spec.path, limits });
-      return { ...unsigned, files, name: spec.path, integrity: null, source: { type: "folder", path: own(folder, spec.path) } };
+      return {
+        ...unsigned,
+        files,
+        name: spec.path,
+        integrity: null,
+        source: { type: "folder", path: own(folder, spec.path) },
+      };
     }
   }
 }
 
 /** Where a locked package is fetched from again: just that one, or with `newest` the newest of its source. */
-export function lockedSpec({ source, version }: LockedPlugin, { manifestFile, newest }: { manifestFile: string; newest: boolean }): PackageSpec {
+export function lockedSpec(
+  { source, version }: LockedPlugin,
+  { manifestFile, newest }: { manifestFile: string; newest: boolean },
+): PackageSpec {
   switch (source.type) {
     case "registry":
       return { type: "registry", name: source.name, wanted: newest ? "latest" : version };

@@ -5,7 +5,10 @@ import type { Limits } from "../config/limits.ts";
 export type PackageFiles = ReadonlyMap<string, Uint8Array>;
 
 /** Limits of a package. */
-export type PackageLimits = Pick<Limits, "package_bytes" | "package_unpacked_bytes" | "package_files" | "package_ratio">;
+export type PackageLimits = Pick<
+  Limits,
+  "package_bytes" | "package_unpacked_bytes" | "package_files" | "package_ratio"
+>;
 
 const longestPath = 512;
 const deepest = 32;
@@ -92,7 +95,9 @@ export function pathFault(path: string): string | null {
   const parts = path.split("/");
   if (parts.length > deepest) return `is deeper than ${deepest} folders`;
   if (parts.some((part) => part === "" || part === "." || part === "..")) return "has a path that leads elsewhere";
-  if (parts.some((part) => /[. ]$/.test(part) || deviceName.test(part))) return "has a name that is no file's everywhere";
+  if (parts.some((part) => /[. ]$/.test(part) || deviceName.test(part))) {
+    return "has a name that is no file's everywhere";
+  }
   if (parts.some((part) => part.toLowerCase() === ".git")) return "belongs to a repository, not to a package";
   return null;
 }

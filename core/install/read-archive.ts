@@ -75,7 +75,10 @@ async function unpack(
     : collector.tooLarge("package_unpacked_bytes", "bytes");
 }
 
-function takeEntry(entry: ArchiveEntry, { collector, top }: { collector: PackageCollector; top: string | null }): string {
+function takeEntry(
+  entry: ArchiveEntry,
+  { collector, top }: { collector: PackageCollector; top: string | null },
+): string {
   const { path, type, size, mode = 0 } = entry;
   const isFolder = type === "Directory";
   if (!isFolder && type !== "File" && type !== "OldFile") throw wrongKind(collector, path, type);

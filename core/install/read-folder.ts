@@ -5,7 +5,8 @@ import { readPlainFile } from "../runtime/read-plain-file.ts";
 import { PackageCollector, type PackageFiles, type PackageLimits } from "./package-files.ts";
 
 /** Left out: what belongs to a repository, and the links to programs that a package manager makes. */
-const leftOut = /^(\.git|\.hg|\.svn|\.DS_Store|node_modules\/\.bin|node_modules\/\.cache|node_modules\/\.package-lock\.json)$/;
+const leftOut =
+  /^(\.git|\.hg|\.svn|\.DS_Store|node_modules\/\.bin|node_modules\/\.cache|node_modules\/\.package-lock\.json)$/;
 
 /**
  * Reads a package from a folder, the packages in its `node_modules` included. Links are refused: what is installed must

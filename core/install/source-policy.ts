@@ -29,7 +29,9 @@ export function sourceText(source: PackageSource): string {
 
 /** Whether an update may come from there: the version or commit is no part of it. */
 export function isSameSource(a: PackageSource, b: PackageSource): boolean {
-  if (a.type === "registry" && b.type === "registry") return a.name === b.name && trimmed(a.registry) === trimmed(b.registry);
+  if (a.type === "registry" && b.type === "registry") {
+    return a.name === b.name && trimmed(a.registry) === trimmed(b.registry);
+  }
   if (a.type === "git" && b.type === "git") return a.url === b.url;
   // Each version of a tarball has a name of its own; whoever can name a path is the operator.
   if (isLocal(a) && isLocal(b)) return true;
@@ -56,7 +58,9 @@ export function checkAgainstLock(
     if (allow.replaceSource) return;
     throw new BulkheadError(
       "duplicate_plugin",
-      `Cannot install plugin "${id}" from ${sourceText(next.source)}: it is installed from ${sourceText(locked.source)}.`,
+      `Cannot install plugin "${id}" from ${sourceText(next.source)}: it is installed from ${
+        sourceText(locked.source)
+      }.`,
       {
         hint: "If that is meant, say --replace-source; what the other one stored is removed then.",
         details: { plugin_id: id, installed_from: sourceText(locked.source) },

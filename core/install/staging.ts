@@ -90,7 +90,9 @@ function checkPackage(
   const { "integrity.json": _, ...own } = hashes;
   const paths = new Set([...Object.keys(own), ...Object.keys(integrity.files)]);
   const wrong = [...paths].find((path) => own[path] !== integrity.files[path]);
-  if (wrong !== undefined) throw packageError(name, `its file ${JSON.stringify(wrong)} is not as its integrity.json says`);
+  if (wrong !== undefined) {
+    throw packageError(name, `its file ${JSON.stringify(wrong)} is not as its integrity.json says`);
+  }
 }
 
 /** Null when there is no such file. */

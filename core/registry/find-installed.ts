@@ -34,7 +34,10 @@ async function readInstalled(
     const hashes = await checkInstalled(folder, id, locked);
     const manifest = await readManifest(folder, { limits, sha256: hashes[manifestName] ?? "none" });
     if (manifest.id !== id || manifest.version !== locked.version) {
-      throw new BulkheadError("invalid_package", `Cannot load plugin "${id}": its manifest is that of ${manifest.id} ${manifest.version}.`);
+      throw new BulkheadError(
+        "invalid_package",
+        `Cannot load plugin "${id}": its manifest is that of ${manifest.id} ${manifest.version}.`,
+      );
     }
     return { ...found, manifest, error: null, hashes };
   } catch (thrown) {

@@ -26,10 +26,14 @@ export function listFileOf(folder: string): string {
 export async function checkInstalled(folder: string, id: string, locked: LockedPlugin): Promise<FileHashes> {
   const hashes = await hashFolder(folder);
   if (hashes === null) {
-    throw new BulkheadError("not_found", `Cannot load plugin "${id}": version ${locked.version} is locked, and not installed here.`, {
-      hint: "Install what the lock names: bulkhead plugin add",
-      details: { plugin_id: id, folder },
-    });
+    throw new BulkheadError(
+      "not_found",
+      `Cannot load plugin "${id}": version ${locked.version} is locked, and not installed here.`,
+      {
+        hint: "Install what the lock names: bulkhead plugin add",
+        details: { plugin_id: id, folder },
+      },
+    );
   }
   if (sha256Hex(fileList(hashes)) === locked.files) return hashes;
   const changed = await changedFiles(folder, hashes, locked);

@@ -43,5 +43,8 @@ export function parseLock(text: string, { file, maxBytes }: { file: string; maxB
   const parsed = parseYaml(text, { file, maxBytes, maxAliases: 0, code: "invalid_config" });
   const checked = schema.safeParse(parsed.value);
   if (checked.success) return checked.data;
-  throw problemsError("invalid_config", zodProblems(checked.error.issues, parsed, z.toJSONSchema(schema, { unrepresentable: "any" }) as object));
+  throw problemsError(
+    "invalid_config",
+    zodProblems(checked.error.issues, parsed, z.toJSONSchema(schema, { unrepresentable: "any" }) as object),
+  );
 }

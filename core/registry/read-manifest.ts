@@ -29,7 +29,8 @@ export const codeExtensions: readonly string[] = [".ts", ".mts", ".cts", ".js", 
  */
 export async function readManifest(
   folder: string,
-  { limits = defaultLimits, sha256 }: { limits?: Pick<Limits, "manifest_bytes" | "yaml_aliases">; sha256?: string } = {},
+  { limits = defaultLimits, sha256 }: { limits?: Pick<Limits, "manifest_bytes" | "yaml_aliases">; sha256?: string } =
+    {},
 ): Promise<Manifest> {
   const file = join(folder, manifestName);
   const name = `${basename(folder)}/${manifestName}`;
@@ -42,7 +43,11 @@ export async function readManifest(
   const faults = [...manifestFaults(manifest), ...toolFaults(manifest), ...await fileFaults(manifest, folder)];
   const problems = [
     ...faults.map((fault) => problemOf(fault, parsed)),
-    ...permissionProblems(manifest.permissions ?? {}, { parsed, prefix: ["permissions"] }),
+    ...permissionProblems(manifest.permissions ?? {}, {
+      parsed,
+      prefix: ["permissions"],
+      options: manifest.config?.properties ?? {},
+    }),
   ];
   if (problems.length > 0) throw problemsError("invalid_manifest", problems);
   return manifest;

@@ -27,7 +27,9 @@ export interface Candidate {
   /** The most that a grant given while the session runs could allow. */
   ceiling: Permissions;
   approval: ApprovalRules;
-  /** Values of the secrets that the session may use. */
+  /** Text of the file that names the session's MCP servers to the agent; null where it has none. */
+  mcpConfig: string | null;
+  /** Values of the secrets that the session may use, and of those of its MCP servers. */
   secrets: ReadonlyMap<string, string>;
   grantPlace: NonNullable<SessionBrokerOptions["grantPlace"]>;
   /** Values of the request's `env`, all of granted names. */

@@ -73,7 +73,10 @@ describe("readArchive", () => {
 
   it("I1: refuses a path that only the extended header has", async () => {
     const hidden = [paxOf({ path: "package/../../evil" }), { path: "package/a", content: "x" }];
-    expect(await refusal(tgzOf(hidden))).toMatchObject({ code: "invalid_package", message: expect.stringContaining("leads elsewhere") });
+    expect(await refusal(tgzOf(hidden))).toMatchObject({
+      code: "invalid_package",
+      message: expect.stringContaining("leads elsewhere"),
+    });
   });
 
   it.each([
@@ -86,13 +89,17 @@ describe("readArchive", () => {
     ["a volume", { type: "V" }, ""],
     ["an unknown kind", { type: "Z" }, ""],
   ])("I2: refuses %s", async (_, member, kind) => {
-    const { code, message } = await refusal(tgzOf([{ path: "package/a", content: "x" }, { path: "package/b", ...member }]));
+    const { code, message } = await refusal(
+      tgzOf([{ path: "package/a", content: "x" }, { path: "package/b", ...member }]),
+    );
     expect({ code, message }).toMatchObject({ code: "invalid_package", message: expect.stringContaining(kind) });
   });
 
   it("I2: refuses a program with another user's rights", async () => {
     for (const mode of [0o4755, 0o2755]) {
-      expect(await refusal(tgzOf([{ path: "package/a", content: "x", mode }]))).toMatchObject({ code: "invalid_package" });
+      expect(await refusal(tgzOf([{ path: "package/a", content: "x", mode }]))).toMatchObject({
+        code: "invalid_package",
+      });
     }
   });
 
@@ -105,7 +112,9 @@ describe("readArchive", () => {
     ["paths of which one is a ligature", ["package/\ufb01le", "package/file"]],
     ["two first folders", ["package/a", "other/a"]],
   ])("I3: refuses %s", async (_, paths) => {
-    const { code } = await refusal(tgzOf(paths.flatMap((path): Member[] => [paxOf({ path }), { path: "package/x", content: "x" }])));
+    const { code } = await refusal(
+      tgzOf(paths.flatMap((path): Member[] => [paxOf({ path }), { path: "package/x", content: "x" }])),
+    );
     expect(code).toBe("invalid_package");
   });
 
@@ -116,12 +125,18 @@ describe("readArchive", () => {
     expect(performance.now() - before).toBeLessThan(10_000);
     const small = { ...limits, package_ratio: 2 };
     const packed = packageOf({ a: "x".repeat(4_000_000) });
-    expect(await refusal(packed, small)).toMatchObject({ code: "too_large", message: expect.stringContaining("2 times") });
+    expect(await refusal(packed, small)).toMatchObject({
+      code: "too_large",
+      message: expect.stringContaining("2 times"),
+    });
   });
 
   it("I3: refuses what is packed twice", async () => {
     const twice = new Uint8Array(gzipSync(packageOf({ a: "x" })));
-    expect(await refusal(twice)).toMatchObject({ code: "invalid_package", message: "Cannot take it: it is no tar archive." });
+    expect(await refusal(twice)).toMatchObject({
+      code: "invalid_package",
+      message: "Cannot take it: it is no tar archive.",
+    });
   });
 
   it("I3: holds to its limits of files, bytes, depth and length", async () => {
@@ -130,7 +145,9 @@ describe("readArchive", () => {
       code: "too_large",
       message: "Cannot take it: it has more than 3 entries.",
     });
-    expect(await refusal(packageOf({ a: "x".repeat(60), b: "x".repeat(60) }), few)).toMatchObject({ code: "too_large" });
+    expect(await refusal(packageOf({ a: "x".repeat(60), b: "x".repeat(60) }), few)).toMatchObject({
+      code: "too_large",
+    });
     expect(await refusal(packageOf({ a: "x" }), { ...limits, package_bytes: 10 })).toMatchObject({ code: "too_large" });
     const deep = Array.from({ length: 40 }, () => "d").join("/");
     expect(await refusal(packageOf({ [deep]: "x" }))).toMatchObject({ code: "invalid_package" });
@@ -143,7 +160,9 @@ describe("readArchive", () => {
   it("I3: takes no place for a file that only says that it is huge", async () => {
     const liar = tgzOf([{ path: "package/a", content: "x", size: 0o7777777777 }]);
     expect(await refusal(liar)).toMatchObject({ code: "too_large" });
-    expect(await refusal(tgzOf([{ path: "package/a", content: "x", size: 4096 }]))).toMatchObject({ code: "invalid_package" });
+    expect(await refusal(tgzOf([{ path: "package/a", content: "x", size: 4096 }]))).toMatchObject({
+      code: "invalid_package",
+    });
   });
 
   it("refuses what is no archive, is cut off or has a wrong sum", async () => {
@@ -159,15 +178,21 @@ describe("readArchive", () => {
   });
 
   it("never ends otherwise than with files or a refusal, whatever is changed in an archive", async () => {
-    const whole = tarOf([{ path: "package/a", content: "x".repeat(700) }, { path: "package/b/", type: "5" }, { path: "package/b/c", content: "z" }]);
+    const whole = tarOf([{ path: "package/a", content: "x".repeat(700) }, { path: "package/b/", type: "5" }, {
+      path: "package/b/c",
+      content: "z",
+    }]);
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { minLength: 1, maxLength: 8 }), async (changes) => {
-        const bytes = whole.slice();
-        for (const [at, value] of changes) bytes[at] = value;
-        const { code, message } = await refusal(bytes);
-        expect(["taken", "invalid_package", "too_large"]).toContain(code);
-        if (code === "taken") expect(message).not.toMatch(/(^|[ /])\.\.?([ /]|$)|^\/|\\/);
-      }),
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { minLength: 1, maxLength: 8 }),
+        async (changes) => {
+          const bytes = whole.slice();
+          for (const [at, value] of changes) bytes[at] = value;
+          const { code, message } = await refusal(bytes);
+          expect(["taken", "invalid_package", "too_large"]).toContain(code);
+          if (code === "taken") expect(message).not.toMatch(/(^|[ /])\.\.?([ /]|$)|^\/|\\/);
+        },
+      ),
       { numRuns: 300 },
     );
   });

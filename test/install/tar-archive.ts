@@ -19,7 +19,9 @@ const encoder = new TextEncoder();
 /** The bytes of a tar archive, none of it checked. */
 export function tarOf(members: readonly Member[]): Uint8Array {
   const blocks = members.flatMap((member) => {
-    const content = typeof member.content === "string" ? encoder.encode(member.content) : member.content ?? new Uint8Array();
+    const content = typeof member.content === "string"
+      ? encoder.encode(member.content)
+      : member.content ?? new Uint8Array();
     return [header(member, content.length), content, new Uint8Array((512 - (content.length % 512)) % 512)];
   });
   return joined([...blocks, new Uint8Array(1024)]);
@@ -45,10 +47,14 @@ export function paxOf(fields: Readonly<Record<string, string>>): Member {
   return { path: "pax", type: "x", content: records.join("") };
 }
 
-function header({ path, type = "0", link = "", mode = 0o644, size, magic = "ustar" }: Member, length: number): Uint8Array {
+function header(
+  { path, type = "0", link = "", mode = 0o644, size, magic = "ustar" }: Member,
+  length: number,
+): Uint8Array {
   const block = new Uint8Array(512);
   const put = (text: string, at: number, most: number) => block.set(encoder.encode(text).subarray(0, most), at);
-  const octal = (value: number, at: number, width: number) => put(value.toString(8).padStart(width - 1, "0"), at, width);
+  const octal = (value: number, at: number, width: number) =>
+    put(value.toString(8).padStart(width - 1, "0"), at, width);
   put(path, 0, 100);
   octal(mode, 100, 8);
   octal(0, 108, 8);

@@ -162,6 +162,7 @@ function candidate(adapter: ScriptedAdapter, request: SessionRequest): Candidate
       if (script instanceof BulkheadError) throw script;
       return placeOf(script);
     },
+    mcpConfig: null,
     writeLog: () => {},
   };
 }
