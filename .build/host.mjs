@@ -73,7 +73,7 @@ function keepOwnPlace({ onLoad }) {
 
 /** The small commands load together: one by one they would cut what they share into dozens of files. */
 function joinCommands({ onResolve, onLoad }) {
-  const large = /\/(?:demo|attack)\.ts$/;
+  const large = /\/(?:demo|attack|mcp|acp)\.ts$/;
   const joined = new Set();
   onResolve({ filter: /^\.\/commands\/[\w-]+\.ts$/ }, ({ path, kind, resolveDir }) => {
     if (kind !== "dynamic-import" || large.test(path)) return undefined;

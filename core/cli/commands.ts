@@ -24,8 +24,53 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "session",
-    summary: "show, apply or discard what sessions changed in their worktrees",
+    summary: "list, show, watch and answer sessions, and take what they changed",
     load: async () => (await import("./commands/session.ts")).defineSession,
+  },
+  {
+    name: "up",
+    summary: "run the daemon in this terminal",
+    load: async () => (await import("./commands/up.ts")).defineUp,
+  },
+  {
+    name: "start",
+    summary: "start the daemon in the background",
+    load: async () => (await import("./commands/start.ts")).defineStart,
+  },
+  {
+    name: "stop",
+    summary: "stop the daemon, after the sessions that run",
+    load: async () => (await import("./commands/stop.ts")).defineStop,
+  },
+  {
+    name: "restart",
+    summary: "stop the daemon and start it again",
+    load: async () => (await import("./commands/restart.ts")).defineRestart,
+  },
+  {
+    name: "reload",
+    summary: "let the daemon read bulkhead.yaml again",
+    load: async () => (await import("./commands/reload.ts")).defineReload,
+  },
+  {
+    name: "status",
+    summary: "show whether the daemon runs, and where",
+    load: async () => (await import("./commands/status.ts")).defineStatus,
+  },
+  {
+    name: "logs",
+    summary: "show the daemon's log",
+    load: async () => (await import("./commands/logs.ts")).defineLogs,
+  },
+  {
+    name: "install",
+    summary: "let the system start the daemon: a systemd unit or a launchd agent",
+    load: async () => (await import("./commands/install.ts")).defineInstall,
+  },
+  {
+    name: "uninstall",
+    summary: "take that away again",
+    load: async () => (await import("./commands/install.ts")).defineUninstall,
   },
   {
     name: "secret",
@@ -36,6 +81,16 @@ export const commands: readonly CommandEntry[] = [
     name: "token",
     summary: "make, list and revoke tokens for the HTTP API",
     load: async () => (await import("./commands/token.ts")).defineToken,
+  },
+  {
+    name: "mcp",
+    summary: "serve the Model Context Protocol on standard input and output",
+    load: async () => (await import("./commands/mcp.ts")).defineMcp,
+  },
+  {
+    name: "acp",
+    summary: "be an agent for editors that speak the Agent Client Protocol",
+    load: async () => (await import("./commands/acp.ts")).defineAcp,
   },
   {
     name: "doctor",

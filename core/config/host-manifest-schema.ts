@@ -5,6 +5,7 @@ import { cliToolSchema, idPattern } from "../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { osWallNames, type OsWallUses } from "../runtime/os-walls/os-wall.ts";
 import type { PromptSettings } from "../prompt/prompt-settings.ts";
+import type { DaemonSettings } from "./daemon-settings.ts";
 import { defaultKeepMs, type HostManifest, type PluginSettings, type Routing, unsaid } from "./host-manifest.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
 import { reservedIds } from "./reserved-ids.ts";
@@ -151,6 +152,14 @@ function build(): Schemas {
     params: { expected: "stored, env:NAME or file:/absolute/path" },
   });
 
+  const daemon: z.ZodType<Partial<DaemonSettings>> = z.strictObject({
+    port: z.int().min(0).max(65_535).exactOptional(),
+    drain_ms: z.int().min(0).max(24 * 3_600_000).exactOptional(),
+    log_level: z.enum(["debug", "info", "warn", "error"]).exactOptional(),
+    log_file_bytes: z.int().min(4096).exactOptional(),
+    log_files: z.int().min(0).max(64).exactOptional(),
+  });
+
   const schema: z.ZodType<WrittenManifest> = z
     .strictObject({
       bulkhead: z.literal(1),
@@ -165,6 +174,7 @@ function build(): Schemas {
       os_walls: osWalls.exactOptional(),
       state_dir: line.exactOptional(),
       workspaces: z.strictObject({ keep_ms: positive.default(defaultKeepMs) }).exactOptional(),
+      daemon: daemon.exactOptional(),
     });
   return { schema, tool };
 }

@@ -4,6 +4,7 @@ import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { Approval } from "../../plugin-sdk/request.ts";
 import type { PromptSettings } from "../prompt/prompt-settings.ts";
 import type { OsWallUses } from "../runtime/os-walls/os-wall.ts";
+import type { DaemonSettings } from "./daemon-settings.ts";
 import type { Limits } from "./limits.ts";
 
 /** What the operator says about one plugin. */
@@ -72,6 +73,8 @@ export interface HostManifest {
   state_dir?: string;
   /** What becomes of sessions' worktrees. */
   workspaces?: { keep_ms: number };
+  /** How the daemon is run. */
+  daemon?: Partial<DaemonSettings>;
   /** Absolute path of the file this came from; absent when made by a program. */
   file?: string;
 }
