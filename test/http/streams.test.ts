@@ -196,7 +196,8 @@ describe("eventStream", () => {
     const stream = eventStream({
       events: endless(),
       frame: () => "x".repeat(1024),
-      idle: async () => "",
+      idle: () => "",
+      mayGoOn: async () => true,
       heartbeatMs: 10_000,
       done: () => void (ended += 1),
     });
@@ -222,7 +223,8 @@ describe("eventStream", () => {
     const reader = eventStream({
       events: failing(),
       frame: () => "one",
-      idle: async () => null,
+      idle: () => "",
+      mayGoOn: async () => true,
       heartbeatMs: 1000,
       done: () => {},
     }).getReader();

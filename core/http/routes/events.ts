@@ -131,8 +131,8 @@ function stream(call: Call<EventsQuery>, ground: RouteGround, { open, idOf }: So
     events: open(over.signal),
     frame,
     heartbeatMs: limits.http_heartbeat_ms,
-    async idle() {
-      if (!(await tokens.holds(caller))) return null;
+    mayGoOn: () => tokens.holds(caller),
+    idle() {
       if (lines) return "\n";
       // What was left out need not be looked through again: an id alone moves on what a client will resume after.
       return passed > told ? `id: ${told = passed}\n\n` : ": still here\n\n";
