@@ -88,11 +88,13 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
         limits: limitsOf(manifest),
       });
       if (!found.manifest) throw found.error ?? new BulkheadError("internal", `Plugin "${found.id}" was not read.`);
-      const plugin = settlePlugin(found, found.manifest, {
+      const known = plugins.get(found.id);
+      // One that was found already stays what it is: a bundled one uses the host's packages.
+      const origin = known?.folder === found.folder ? known.origin : found.origin;
+      const plugin = settlePlugin({ ...found, origin }, found.manifest, {
         manifest,
         settings: registeredSettings(manifest, found.id, settings),
       });
-      const known = plugins.get(plugin.id);
       // One that was found already and is not in use may be taken into use.
       if (known && (known.enabled || known.folder !== plugin.folder)) throw duplicate(plugin.id, [known, plugin]);
       plugins.set(plugin.id, plugin);

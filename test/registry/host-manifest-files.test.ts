@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseHostManifest } from "../../core/config/parse-host-manifest.ts";
 import { readTextFile } from "../../core/config/read-text-file.ts";
-import { addGrant, type NewGrant, replaceGrant, starterHostManifest } from "../../core/registry/edit-host-manifest.ts";
+import { addGrant, type NewGrant, setGrant, starterHostManifest } from "../../core/registry/edit-host-manifest.ts";
 import { findHostManifest, loadHostManifest } from "../../core/registry/find-host-manifest.ts";
 import { stateFolders } from "../../core/runtime/state-folders.ts";
 import { newFolder, writePackage } from "./package-folder.ts";
@@ -179,7 +179,7 @@ describe("stateFolders", () => {
   });
 });
 
-describe("replaceGrant", () => {
+describe("setGrant", () => {
   const text = `bulkhead: 1
 # ours
 plugins:
@@ -194,7 +194,7 @@ tools:
 `;
 
   it("replaces what a plugin is granted, and nothing else", () => {
-    const after = replaceGrant(text, { pluginId: "demo", grant: { run: [{ binary: "git" }], kv: true } });
+    const after = setGrant(text, { pluginId: "demo", grant: { run: [{ binary: "git" }], kv: true } });
     const before = parseHostManifest(text, { file: "a.yaml" });
     const parsed = parseHostManifest(after, { file: "a.yaml" });
     expect(parsed.plugins["demo"]?.grant).toEqual({ run: [{ binary: "git" }], kv: true });
@@ -203,14 +203,17 @@ tools:
   });
 
   it("null takes all away, and of a plugin without grants changes nothing", () => {
-    const after = replaceGrant(text, { pluginId: "demo", grant: null });
+    const after = setGrant(text, { pluginId: "demo", grant: null });
     expect(parseHostManifest(after, { file: "a.yaml" }).plugins["demo"]?.grant).toEqual({});
-    expect(replaceGrant(after, { pluginId: "demo", grant: null })).toBe(after);
+    expect(setGrant(after, { pluginId: "demo", grant: null })).toBe(after);
+    expect(setGrant(after, { pluginId: "new", grant: null })).toBe(after);
   });
 
-  it("refuses plugins that are not listed, and grants that are none", () => {
-    expect(() => replaceGrant(text, { pluginId: "new", grant: null })).toThrow(/does not stand under plugins/);
-    expect(() => replaceGrant(text, { pluginId: "tr", grant: { kv: false } })).toThrow(/does not stand under plugins/);
-    expect(() => replaceGrant(text, { pluginId: "demo", grant: { net: ["no port"] } })).toThrow(/net/);
+  it("refuses tools, aliases and grants that are none", () => {
+    for (const pluginId of ["tr", "third"]) {
+      expect(() => setGrant(text, { pluginId, grant: { kv: false } })).toThrow(/Cannot/);
+    }
+    expect(() => setGrant(text, { pluginId: "demo", grant: { net: ["no port"] } })).toThrow(/net/);
+    expect(() => setGrant(text, { pluginId: "../x", grant: {} })).toThrow();
   });
 });
