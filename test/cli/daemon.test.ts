@@ -191,7 +191,7 @@ test("a session in the daemon is answered, watched and interrupted from elsewher
   });
   const id = waiting!.session_id;
   expect(waiting!.waiting[0]!.choices).toEqual(["left", "right"]);
-  expect((await cli("session", "answer", id, "up")).code).toBe(2);
+  expect((await cli("session", "answer", id, "right", "--request", "other")).code).toBe(5);
   expect(await json("session", "answer", id, "right")).toMatchObject({ session_id: id, choice: "right" });
   expect(await running).toMatchObject({ code: 0, stdout: "it is right\n" });
 
