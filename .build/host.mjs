@@ -11,6 +11,7 @@ const folder = join(root, "dist/bundle");
 const library = await bundle({
   "mod": "core/mod.ts",
   "client": "core/client/mod.ts",
+  "conformance": "core/conformance/mod.ts",
   "plugin-sdk": "plugin-sdk/mod.ts",
   "testing": "plugin-sdk/testing.ts",
 }, []);
@@ -32,8 +33,18 @@ async function bundle(entryPoints, plugins) {
     target: "node20",
     minifyWhitespace: true,
     legalComments: "eof",
-    // Native code, and a library that starts threads from files of its own.
-    external: ["esbuild", "libsql", "tinypool"],
+    // Native code, a library that starts threads from files of its own, and those of npm, loaded to install a package.
+    external: [
+      "esbuild",
+      "libsql",
+      "tinypool",
+      "pacote",
+      "npm-package-arg",
+      "npm-registry-fetch",
+      "@npmcli/config",
+      "@npmcli/config/lib/definitions/index.js",
+      "tar",
+    ],
     // As modules, of which what is not used is left out.
     alias: { yaml: join(root, "node_modules/yaml/browser/index.js") },
     // A library in the old form asks for Node's modules by it.
@@ -62,7 +73,7 @@ function keepOwnPlace({ onLoad }) {
 
 /** The small commands load together: one by one they would cut what they share into dozens of files. */
 function joinCommands({ onResolve, onLoad }) {
-  const large = /\/(?:demo|attack)\.ts$/;
+  const large = /\/(?:demo|attack|mcp|acp)\.ts$/;
   const joined = new Set();
   onResolve({ filter: /^\.\/commands\/[\w-]+\.ts$/ }, ({ path, kind, resolveDir }) => {
     if (kind !== "dynamic-import" || large.test(path)) return undefined;

@@ -5,10 +5,12 @@
 export const errorCodes = {
   invalid_request: "The request does not fit its schema.",
   invalid_manifest: "A plugin manifest does not fit its schema.",
+  invalid_package: "A plugin package is damaged, unsafe to unpack, or not what its lock, signature or source says.",
   invalid_config: "The host manifest, a setting or a flag does not fit its schema.",
   invalid_model: "The adapter does not offer this model.",
   unknown_adapter: "No enabled adapter has this id.",
   duplicate_plugin: "Two plugins have the same id.",
+  grant_needed: "A plugin asks for permissions that the operator has to grant by name.",
   workdir_missing: "The working directory does not exist or is not a folder.",
   too_large: "Something is larger than its limit.",
   bundle_failed: "The plugin's source could not be bundled.",

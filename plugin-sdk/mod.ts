@@ -170,5 +170,17 @@ export {
 } from "./result.ts";
 export type { SessionState, SessionSummary, WaitingRequest } from "./session-summary.ts";
 export type { SchemaOf } from "./schema.ts";
+export {
+  countOf,
+  fieldsOf,
+  fieldsOrNone,
+  type JsonFields,
+  listOf,
+  numberOf,
+  objectsOf,
+  parseJson,
+  stringOf,
+  textOf,
+} from "./json-fields.ts";
 export { type ToolKind, toolKinds } from "./tool-kinds.ts";
 export { SseReader } from "./sse-reader.ts";

@@ -9,6 +9,7 @@ export function grantCommand(pluginId: string, permission: string, { target }: {
   return `bulkhead plugin grant ${pluginId} ${quoteWord(word)}`;
 }
 
-function quoteWord(word: string): string {
+/** A word as a shell takes it for one. */
+export function quoteWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -19,7 +19,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "plugin",
-    summary: "list, check, explain and grant plugins",
+    summary: "install, update, check, explain and grant plugins; write, try and pack your own",
     load: async () => (await import("./commands/plugin.ts")).definePlugin,
   },
   {
@@ -76,6 +76,16 @@ export const commands: readonly CommandEntry[] = [
     name: "secret",
     summary: "keep the secrets that plugins may use and never see",
     load: async () => (await import("./commands/secret.ts")).defineSecret,
+  },
+  {
+    name: "mcp",
+    summary: "serve the Model Context Protocol on standard input and output",
+    load: async () => (await import("./commands/mcp.ts")).defineMcp,
+  },
+  {
+    name: "acp",
+    summary: "be an agent for editors that speak the Agent Client Protocol",
+    load: async () => (await import("./commands/acp.ts")).defineAcp,
   },
   {
     name: "doctor",

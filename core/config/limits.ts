@@ -135,6 +135,14 @@ export interface Limits {
   http_stall_timeout_ms: number;
   /** How often a stream of events that has nothing to tell says that it is alive. */
   http_heartbeat_ms: number;
+  /** Bytes of the archive of one package that is installed; set for all plugins, not for one. */
+  package_bytes: number;
+  /** Bytes of all files of one package. */
+  package_unpacked_bytes: number;
+  /** Files and folders of one package. */
+  package_files: number;
+  /** How many times its own bytes an archive may unpack to. */
+  package_ratio: number;
 }
 
 /** Defaults for every limit. */
@@ -207,4 +215,8 @@ export const defaultLimits: Limits = {
   http_request_timeout_ms: 30_000,
   http_stall_timeout_ms: 30_000,
   http_heartbeat_ms: 15_000,
+  package_bytes: 32 * 1024 * 1024,
+  package_unpacked_bytes: 128 * 1024 * 1024,
+  package_files: 5000,
+  package_ratio: 200,
 };

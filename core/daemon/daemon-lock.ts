@@ -1,6 +1,5 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
-import { readLock, takeLock } from "../host/lock-file.ts";
-import { rm } from "../runtime/files.ts";
+import { readLockFile, takeLockFile } from "../runtime/lock-file.ts";
 import type { DaemonFiles } from "./daemon-files.ts";
 import { readDaemonRecord } from "./daemon-record.ts";
 
@@ -9,8 +8,9 @@ import { readDaemonRecord } from "./daemon-record.ts";
  * @throws {BulkheadError} `busy`, naming the process that is it already
  */
 export async function takeDaemonLock({ lock, record }: DaemonFiles): Promise<() => Promise<void>> {
-  if (await takeLock(lock)) return () => rm(lock, { force: true });
-  const holder = await readLock(lock);
+  const release = await takeLockFile(lock);
+  if (release !== null) return release;
+  const holder = await readLockFile(lock);
   const known = await readDaemonRecord(record);
   const address = known !== null && known !== "broken" && known.pid === holder?.pid ? known.address : null;
   const who = holder === null ? "another process" : `process ${holder.pid}`;

@@ -1,4 +1,4 @@
-import { isAlive, readLock } from "../host/lock-file.ts";
+import { isAlive, readLockFile } from "../runtime/lock-file.ts";
 import { daemonFiles } from "./daemon-files.ts";
 import { type DaemonRecord, readDaemonRecord } from "./daemon-record.ts";
 import { realpath } from "../runtime/files.ts";
@@ -26,7 +26,7 @@ export interface DaemonView {
 /** What the files of a state folder say about its daemon. Changes nothing. */
 export async function inspectDaemon(stateDir: string): Promise<DaemonView> {
   const files = daemonFiles(await realpath(stateDir).catch(() => stateDir));
-  const [holder, found] = await Promise.all([readLock(files.lock), readDaemonRecord(files.record)]);
+  const [holder, found] = await Promise.all([readLockFile(files.lock), readDaemonRecord(files.record)]);
   const record = found === "broken" ? null : found;
   if (holder !== null && isAlive(holder)) return living(holder.pid, record);
   const left = record ?? holder;

@@ -14,10 +14,12 @@ export interface ErrorRow {
 export const errorTable: { readonly [C in ErrorCode]: ErrorRow } = {
   invalid_request: row(400, 2, -32602),
   invalid_manifest: row(422, 2, -32010),
+  invalid_package: row(422, 2, -32061),
   invalid_config: row(422, 2, -32011),
   invalid_model: row(422, 2, -32012),
   unknown_adapter: row(404, 5, -32013),
   duplicate_plugin: row(409, 2, -32014),
+  grant_needed: row(403, 4, -32062),
   workdir_missing: row(422, 2, -32015),
   too_large: row(413, 2, -32016),
   bundle_failed: row(422, 2, -32017),

@@ -5,6 +5,7 @@ import type { Redactor } from "../log/redact.ts";
 import { openJournal } from "../journal/sqlite-journal.ts";
 import type { ContainerTerms } from "../pool/spare-container.ts";
 import { defaultPromptSettings } from "../prompt/prompt-settings.ts";
+import { realInstalledFolder } from "../registry/plugin-lock.ts";
 import { stopBundler } from "../registry/plugin-script.ts";
 import { createRegistry, type RegistryChanges } from "../registry/registry.ts";
 import { requestedPermissions } from "../registry/requested-permissions.ts";
@@ -61,10 +62,11 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   const crashes = openCrashFiles(join(claim.root, "crashes"));
   const pins = openPins(join(claim.root, pinsFolder));
   const manifestFile = manifest?.file === undefined ? null : await realpath(manifest.file).catch(() => null);
+  const installedDir = manifestFile === null ? null : await realInstalledFolder(manifestFile);
   let places = secretPlaces(manifest, options.secretsFile);
   let hidden = await secretPaths(places);
   const guarded = () =>
-    guardedPlaces({ stateDir: claim.root, manifestFile, secretPaths: hidden, plugins: registry.list() });
+    guardedPlaces({ stateDir: claim.root, manifestFile, installedDir, secretPaths: hidden, plugins: registry.list() });
   const ground: SessionGround = {
     claim,
     children,

@@ -1,3 +1,4 @@
+import { lockFileOf } from "../registry/plugin-lock.ts";
 import { basename, dirname } from "../runtime/paths.ts";
 import type { Plugin } from "../registry/plugin.ts";
 import { requestedPermissions } from "../registry/requested-permissions.ts";
@@ -18,22 +19,29 @@ export interface GuardedOptions {
   stateDir: string;
   /** The host manifest; null when there is none. */
   manifestFile: string | null;
+  /** Folder of what is installed beside the host manifest; null when there is no host manifest. */
+  installedDir: string | null;
   /** Where secrets are. */
   secretPaths: readonly string[];
   plugins: readonly Plugin[];
 }
 
 /**
- * The host's own places: its state, its host manifest and its secrets are closed, the packages of plugins are sealed. A tool named
- * `x` takes settings, and with them commands to run, from a folder `.x` wherever it works, so those are never written.
+ * The host's own places: its state, its host manifest with the lock and its secrets are closed, the packages of plugins
+ * are sealed. A tool named `x` takes settings, and with them commands to run, from a folder `.x` wherever it works, so those are never written.
  */
-export function guardedPlaces({ stateDir, manifestFile, secretPaths, plugins }: GuardedOptions): GuardedPlaces {
+export function guardedPlaces(options: GuardedOptions): GuardedPlaces {
+  const { stateDir, manifestFile, installedDir, secretPaths, plugins } = options;
   const packages = plugins.filter(({ origin, folder }) => origin !== "inline" && dirname(folder) !== folder);
   return {
-    protectedPaths: [stateDir, ...(manifestFile === null ? [] : [manifestFile]), ...secretPaths],
-    sealedPaths: packages.map(({ folder }) => folder),
+    protectedPaths: [stateDir, ...manifestFiles(manifestFile), ...secretPaths],
+    sealedPaths: [...packages.map(({ folder }) => folder), ...(installedDir === null ? [] : [installedDir])],
     autoexecNames: [...new Set(plugins.flatMap(toolsOf))].map((name) => `.${name}`),
   };
+}
+
+function manifestFiles(manifestFile: string | null): string[] {
+  return manifestFile === null ? [] : [manifestFile, lockFileOf(manifestFile)];
 }
 
 function toolsOf({ manifest }: Plugin): string[] {

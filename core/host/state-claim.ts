@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
-import { mkdir, realpath, rm } from "../runtime/files.ts";
+import { mkdir, realpath } from "../runtime/files.ts";
+import { readLockFile, takeLockFile } from "../runtime/lock-file.ts";
 import { join } from "../runtime/paths.ts";
-import { readLock, takeLock } from "./lock-file.ts";
 
 /** A folder of state that is this host's alone while it runs. */
 export interface StateClaim {
@@ -61,7 +61,7 @@ export async function* claimLeftParts(
 }
 
 async function heldBy(part: string, stateDir: string): Promise<BulkheadError> {
-  const holder = await readLock(join(part, "lock"));
+  const holder = await readLockFile(join(part, "lock"));
   const who = holder === null ? "another process" : `process ${holder.pid}`;
   return new BulkheadError("busy", `Cannot take the state folder "${stateDir}": ${who} runs a host on it.`, {
     hint: "Wait for its end, or name another folder with --state-dir.",
@@ -75,11 +75,7 @@ function partOf(stateDir: string, number: number): string {
 
 /** Null while a living host has it. */
 async function claimPart(stateDir: string, part: string): Promise<StateClaim | null> {
-  const lock = join(part, "lock");
-  if (!(await takeLock(lock))) return null;
-  return {
-    root: await realpath(stateDir),
-    folder: await realpath(part),
-    release: () => rm(lock, { force: true }),
-  };
+  const release = await takeLockFile(join(part, "lock"));
+  if (release === null) return null;
+  return { root: await realpath(stateDir), folder: await realpath(part), release };
 }

@@ -3,6 +3,7 @@ import type { Manifest } from "../../plugin-sdk/manifest.ts";
 import type { Limits } from "../config/limits.ts";
 import { realpath, stat } from "../runtime/files.ts";
 import { dirname, join } from "../runtime/paths.ts";
+import type { FileHashes } from "./installed-files.ts";
 import type { Plugin } from "./plugin.ts";
 import { sdkFile, sdkName } from "./sdk-files.ts";
 
@@ -14,6 +15,8 @@ export interface BundleSource {
   limits: Pick<Limits, "script_bytes">;
   /** Bundled plugins share the host's own `node_modules`. */
   origin?: Plugin["origin"];
+  /** Of an installed package the hashes of its files: others are refused. */
+  hashes?: FileHashes;
 }
 
 /** What the bundler is told; with the same files and the same order it makes the same script. */
@@ -27,6 +30,8 @@ export interface BundleOrder {
   nodeModules: readonly string[];
   /** Bytes of the script at most. */
   maxBytes: number;
+  /** Of an installed package the hashes of its files: others are refused. */
+  hashes?: FileHashes;
 }
 
 /**
@@ -47,6 +52,7 @@ export async function bundleOrder(source: BundleSource, nodeModules?: readonly s
     entry: manifest.entry === undefined ? { source: toolSource(manifest) } : { path: manifest.entry },
     nodeModules: nodeModules ?? (source.origin === "bundled" ? await hostNodeModules() : []),
     maxBytes: limits.script_bytes,
+    ...(source.hashes === undefined ? {} : { hashes: source.hashes }),
   };
 }
 

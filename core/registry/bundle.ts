@@ -1,4 +1,4 @@
-import { build, type BuildFailure, type BuildResult, type Message, stop } from "esbuild";
+import { build, type BuildFailure, type BuildOptions, type BuildResult, type Message, stop, transform } from "esbuild";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { fileURLToPath, join } from "../runtime/paths.ts";
 import { type BundleInputs, InputNotes } from "./bundle-inputs.ts";
@@ -20,7 +20,7 @@ export interface Bundled extends ScriptParts {
  * @throws {BulkheadError} `bundle_failed` with the author's file, line and column; `too_large`
  */
 export async function makeScript(order: BundleOrder): Promise<Bundled> {
-  const { pluginId, maxBytes } = order;
+  const { pluginId } = order;
   const notes = new InputNotes();
   for (const file of ownFiles) notes.file(file);
   const { bundled, sourceMap } = await runBundler(order, notes);
@@ -31,20 +31,39 @@ export async function makeScript(order: BundleOrder): Promise<Bundled> {
     const positions = new ScriptPositions({ pluginId, bundled, sourceMap, edits, text });
     throw failed(pluginId, positions.atBundledOffset(fault.start), { text: fault.message });
   }
-  const bytes = new TextEncoder().encode(text).length;
-  if (bytes > maxBytes) {
-    throw new BulkheadError(
-      "too_large",
-      `Cannot bundle plugin "${pluginId}": its script has ${bytes} bytes, and at most ${maxBytes} are allowed.`,
-      { hint: "Import less, or raise the limit script_bytes.", details: { bytes, limit: maxBytes } },
-    );
-  }
+  checkSize(order, text);
   return { text, bundled, sourceMap, edits, inputs: await notes.collect() };
+}
+
+/**
+ * Joins a plugin's code to one readable module that imports nothing, for its package. Nothing of the plugin runs here.
+ * @throws {BulkheadError} `bundle_failed` with the author's file, line and column; `too_large`
+ */
+export async function makeModule(order: BundleOrder): Promise<string> {
+  const { bundled } = await runBundler(order, new InputNotes(), {
+    format: "esm",
+    minifyWhitespace: true,
+    sourcemap: false,
+  });
+  // Printed anew, so that nothing is left of how the contract was written in this build.
+  const { code } = await transform(bundled, { charset: "utf8", target: "es2022", legalComments: "none" });
+  checkSize(order, code);
+  return code;
 }
 
 /** Ends the bundler's own process; the next bundle starts it again. */
 export async function endBundler(): Promise<void> {
   await stop();
+}
+
+function checkSize({ pluginId, maxBytes }: BundleOrder, text: string): void {
+  const bytes = new TextEncoder().encode(text).length;
+  if (bytes <= maxBytes) return;
+  throw new BulkheadError(
+    "too_large",
+    `Cannot bundle plugin "${pluginId}": its script has ${bytes} bytes, and at most ${maxBytes} are allowed.`,
+    { hint: "Import less, or raise the limit script_bytes.", details: { bytes, limit: maxBytes } },
+  );
 }
 
 /** The code that decides what becomes of a plugin's source: while it is worked on, each change makes other scripts. */
@@ -53,13 +72,24 @@ const ownFiles = ["bundle", "module-jail", "ses-source"].map((name) => {
   return fileURLToPath(new URL(`./${name}${extension}`, import.meta.url));
 });
 
+/** A script whose completion value is the namespace of the entry. */
+const asScript: BuildOptions = {
+  format: "iife",
+  globalName: "__plugin",
+  footer: { js: "__plugin" },
+  minifyWhitespace: true,
+  sourcemap: "external",
+  sourcesContent: false,
+};
+
 async function runBundler(
-  { pluginId, folder, entry, nodeModules, maxBytes }: BundleOrder,
+  { pluginId, folder, entry, nodeModules, maxBytes, hashes }: BundleOrder,
   notes: InputNotes,
+  form: BuildOptions = asScript,
 ): Promise<{ bundled: string; sourceMap: string }> {
   const outfile = join(folder, "plugin.js");
-  const jail = moduleJail({ folder, nodeModules, entry, maxBytes: 4 * maxBytes, notes });
-  let result: BuildResult<{ write: false }>;
+  const jail = moduleJail({ folder, nodeModules, entry, maxBytes: 4 * maxBytes, notes, hashes });
+  let result: BuildResult;
   try {
     result = await build({
       entryPoints: [manifestEntry],
@@ -68,20 +98,15 @@ async function runBundler(
       bundle: true,
       write: false,
       outfile,
-      format: "iife",
-      globalName: "__plugin",
-      footer: { js: "__plugin" },
+      ...form,
       platform: "neutral",
       // The jail follows links itself, and notes each.
       preserveSymlinks: true,
       mainFields: ["module", "main"],
       target: "es2022",
       charset: "utf8",
-      minifyWhitespace: true,
       treeShaking: true,
       legalComments: "none",
-      sourcemap: "external",
-      sourcesContent: false,
       // Given inline, so that no tsconfig.json is looked for, in the package or above it.
       tsconfigRaw: "{}",
       logLevel: "silent",
@@ -91,7 +116,7 @@ async function runBundler(
     if (!isBuildFailure(error)) throw error;
     throw bundlerFault(pluginId, error.errors);
   }
-  const text = (ending: string) => result.outputFiles.find(({ path }) => path.endsWith(ending))?.text ?? "";
+  const text = (ending: string) => result.outputFiles?.find(({ path }) => path.endsWith(ending))?.text ?? "";
   return { bundled: text("plugin.js"), sourceMap: text(".map") };
 }
 

@@ -2,7 +2,7 @@ import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { parseHostManifest } from "../config/parse-host-manifest.ts";
-import { parseYaml } from "../config/yaml.ts";
+import { type ParsedYaml, parseYaml } from "../config/yaml.ts";
 
 /** Permissions that can be granted by name and target. */
 export const grantable = ["run", "read", "write", "net", "env", "secrets", "kv"] as const;
@@ -63,15 +63,9 @@ export function addGrant(text: string, grant: NewGrant, { file = "bulkhead.yaml"
   }
   const granted = before.plugins[pluginId]?.grant ?? {};
   if (holdsAlready(granted, permission, target)) return text;
-  const { maxBytes, maxAliases } = { maxBytes: defaultLimits.manifest_bytes, maxAliases: defaultLimits.yaml_aliases };
-  const { document } = parseYaml(text, { file, maxBytes, maxAliases, code: "invalid_config" });
+  const document = openDocument(text, file);
   const path = ["plugins", pluginId, "grant", permission];
-  // An empty map or nothing in the way is a place for keys as well.
-  for (let length = 1; length < path.length; length++) {
-    const here: unknown = document.getIn(path.slice(0, length), true);
-    if (isAliasNode(here)) throw aliasInTheWay(path.slice(0, length), file);
-    if (isEmpty(here)) document.setIn(path.slice(0, length), document.createNode({}));
-  }
+  makeWay(document, path, file);
   if (permission === "kv") {
     document.setIn(path, true);
   } else {
@@ -83,6 +77,21 @@ export function addGrant(text: string, grant: NewGrant, { file = "bulkhead.yaml"
   const after = document.toString({ lineWidth: 0 });
   parseHostManifest(after, { file });
   return after;
+}
+
+/** The tree of a host manifest's text, with its comments. */
+export function openDocument(text: string, file: string): ParsedYaml["document"] {
+  const { manifest_bytes: maxBytes, yaml_aliases: maxAliases } = defaultLimits;
+  return parseYaml(text, { file, maxBytes, maxAliases, code: "invalid_config" }).document;
+}
+
+/** Sees to it that all above a path is a map; an empty map or nothing in the way is a place for keys as well. */
+export function makeWay(document: ParsedYaml["document"], path: readonly string[], file: string): void {
+  for (let length = 1; length < path.length; length++) {
+    const here: unknown = document.getIn(path.slice(0, length), true);
+    if (isAliasNode(here)) throw aliasInTheWay(path.slice(0, length), file);
+    if (isEmpty(here)) document.setIn(path.slice(0, length), document.createNode({}));
+  }
 }
 
 /**
@@ -102,14 +111,9 @@ export function replaceGrant(
       hint: `Write "${pluginId}: {}" there first.`,
     });
   }
-  const { maxBytes, maxAliases } = { maxBytes: defaultLimits.manifest_bytes, maxAliases: defaultLimits.yaml_aliases };
-  const { document } = parseYaml(text, { file, maxBytes, maxAliases, code: "invalid_config" });
-  for (const path of [["plugins"], ["plugins", pluginId]]) {
-    const here: unknown = document.getIn(path, true);
-    if (isAliasNode(here)) throw aliasInTheWay(path, file);
-    if (isEmpty(here)) document.setIn(path, document.createNode({}));
-  }
+  const document = openDocument(text, file);
   const path = ["plugins", pluginId, "grant"];
+  makeWay(document, path, file);
   if (grant === null) document.deleteIn(path);
   else document.setIn(path, document.createNode(grant));
   const after = document.toString({ lineWidth: 0 });
@@ -139,8 +143,8 @@ function isAliasNode(node: unknown): boolean {
 
 /** An edit through an alias would change its anchor too, and with it what somebody else is granted. */
 function aliasInTheWay(path: readonly string[], file: string): BulkheadError {
-  return new BulkheadError("invalid_config", `Cannot add a grant to ${file}: ${path.join(".")} is an alias.`, {
-    hint: "Write it out, then grant again.",
+  return new BulkheadError("invalid_config", `Cannot edit ${file}: ${path.join(".")} is an alias.`, {
+    hint: "Write it out, then try again.",
   });
 }
 

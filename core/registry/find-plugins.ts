@@ -5,6 +5,7 @@ import { toBulkheadError } from "../errors/to-error-data.ts";
 import { readdir, readFile, realpath, stat } from "../runtime/files.ts";
 import { basename, fileURLToPath, join } from "../runtime/paths.ts";
 import { stateFolders } from "../runtime/state-folders.ts";
+import type { FileHashes } from "./installed-files.ts";
 import type { Plugin } from "./plugin.ts";
 import { manifestName, readManifest } from "./read-manifest.ts";
 
@@ -17,6 +18,8 @@ export interface FoundPlugin {
   origin: Plugin["origin"];
   manifest: Manifest | null;
   error: BulkheadError | null;
+  /** Of an installed one the hashes of its files, as they are locked. */
+  hashes?: FileHashes;
 }
 
 /** Where plugins are looked for. */

@@ -1,7 +1,9 @@
 import type { OnLoadResult, OnResolveArgs, OnResolveResult, Plugin as EsbuildPlugin, PluginBuild } from "esbuild";
 import { readFile, realpath, stat } from "../runtime/files.ts";
 import { basename, dirname, extname, isAbsolute, join, relative, sep } from "../runtime/paths.ts";
+import { sha256Hex } from "../runtime/hash.ts";
 import type { InputNotes } from "./bundle-inputs.ts";
+import type { FileHashes } from "./installed-files.ts";
 import { codeExtensions, isInside } from "./read-manifest.ts";
 import { moduleNamespace } from "./script-positions.ts";
 import { sdkFile, sdkName, typeboxFile } from "./sdk-files.ts";
@@ -18,6 +20,8 @@ export interface JailOptions {
   maxBytes: number;
   /** Takes all that the bundle depends on. */
   notes: InputNotes;
+  /** Of an installed package the hashes of its files: others are refused. */
+  hashes?: FileHashes | undefined;
 }
 
 /**
@@ -103,9 +107,19 @@ class Jail {
     if (this.#bytes > maxBytes) return { errors: [{ text: `Cannot bundle more than ${maxBytes} bytes of source.` }] };
     const loader = /\.[cm]?ts$/.test(name) ? "ts" : name.endsWith(".json") ? "json" : "js";
     const bytes = await readFile(module.path);
+    if (!this.#isLocked(module, bytes)) {
+      return { errors: [{ text: `Cannot bundle ${name}: it is not the file that was installed.` }] };
+    }
     notes.module(module.path, bytes);
     const text = new TextDecoder().decode(bytes);
     return { contents: loader === "json" ? text : `${text}${noSourceMap}`, loader };
+  }
+
+  /** What is evaluated are the bytes that were hashed when the package was installed. */
+  #isLocked({ path, owner }: Module, bytes: Uint8Array): boolean {
+    const { hashes, folder } = this.#options;
+    if (hashes === undefined || owner.kind === "contract") return true;
+    return hashes[relative(folder, path).replaceAll(sep, "/")] === sha256Hex(bytes);
   }
 
   async #entry(): Promise<OnResolveResult> {

@@ -1,6 +1,7 @@
 import type { Manifest } from "../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { Limits } from "../config/limits.ts";
+import type { FileHashes } from "./installed-files.ts";
 import type { OsWallUses } from "../runtime/os-walls/os-wall.ts";
 
 /** What contains a plugin's workers. */
@@ -26,6 +27,8 @@ export interface Plugin {
   limits: Limits;
   /** What the operator wants of each mechanism of the operating system. */
   os_walls: OsWallUses;
+  /** Of an installed one the hashes of its files, as they are locked: nothing else is evaluated. */
+  hashes?: FileHashes;
 }
 
 /** The one script of a plugin: what is hashed is what is evaluated. */

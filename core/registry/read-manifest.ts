@@ -1,6 +1,7 @@
 import satisfies from "semver/functions/satisfies.js";
 import valid from "semver/functions/valid.js";
 import validRange from "semver/ranges/valid.js";
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { contractVersion, type Manifest, manifestSchema } from "../../plugin-sdk/manifest.ts";
 import { checkAgainst } from "../config/check-against.ts";
 import { defaultLimits, type Limits } from "../config/limits.ts";
@@ -10,6 +11,7 @@ import { reservedIds } from "../config/reserved-ids.ts";
 import { describeFound, pathText, type Problem, problemsError } from "../config/yaml-problems.ts";
 import { type ParsedYaml, parseYaml } from "../config/yaml.ts";
 import { realpath, stat } from "../runtime/files.ts";
+import { sha256Hex } from "../runtime/hash.ts";
 import { basename, extname, isAbsolute, join, relative, resolve, sep } from "../runtime/paths.ts";
 import { configSchemaFaults } from "./plugin-config.ts";
 import { type ManifestFault, toolFaults } from "./tool-faults.ts";
@@ -22,21 +24,30 @@ export const codeExtensions: readonly string[] = [".ts", ".mts", ".cts", ".js", 
 
 /**
  * Reads and checks `plugin.yaml` of a package folder.
- * @throws {BulkheadError} `not_found`, `io_error`; `invalid_manifest` with file, line and column of every problem
+ * @param sha256 what its bytes must hash to, of an installed one
+ * @throws {BulkheadError} `not_found`, `io_error`, `invalid_package`; `invalid_manifest` with file, line and column of every problem
  */
 export async function readManifest(
   folder: string,
-  { limits = defaultLimits }: { limits?: Pick<Limits, "manifest_bytes" | "yaml_aliases"> } = {},
+  { limits = defaultLimits, sha256 }: { limits?: Pick<Limits, "manifest_bytes" | "yaml_aliases">; sha256?: string } =
+    {},
 ): Promise<Manifest> {
   const file = join(folder, manifestName);
   const name = `${basename(folder)}/${manifestName}`;
   const text = await readTextFile(file, { maxBytes: limits.manifest_bytes, code: "invalid_manifest", name });
+  if (sha256 !== undefined && sha256Hex(text) !== sha256) {
+    throw new BulkheadError("invalid_package", `Cannot read ${file}: it is not the file that was installed.`);
+  }
   const parsed = parseYaml(text, { file: name, maxBytes: limits.manifest_bytes, maxAliases: limits.yaml_aliases });
   const manifest = checkAgainst(manifestSchema, parsed);
   const faults = [...manifestFaults(manifest), ...toolFaults(manifest), ...await fileFaults(manifest, folder)];
   const problems = [
     ...faults.map((fault) => problemOf(fault, parsed)),
-    ...permissionProblems(manifest.permissions ?? {}, { parsed, prefix: ["permissions"] }),
+    ...permissionProblems(manifest.permissions ?? {}, {
+      parsed,
+      prefix: ["permissions"],
+      options: manifest.config?.properties ?? {},
+    }),
   ];
   if (problems.length > 0) throw problemsError("invalid_manifest", problems);
   return manifest;

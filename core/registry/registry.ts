@@ -7,6 +7,7 @@ import { didYouMean, problemsError } from "../config/yaml-problems.ts";
 import { realpath } from "../runtime/files.ts";
 import { resolve } from "../runtime/paths.ts";
 import { findPlugins, type FoundPlugin, type PluginPlaces, readPlugin } from "./find-plugins.ts";
+import { findInstalled } from "./find-installed.ts";
 import { inlineTool } from "./inline-tool.ts";
 import type { Plugin } from "./plugin.ts";
 import { registeredSettings, type RegistrySettings, settlePlugin } from "./settle-plugin.ts";
@@ -87,11 +88,13 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
         limits: limitsOf(manifest),
       });
       if (!found.manifest) throw found.error ?? new BulkheadError("internal", `Plugin "${found.id}" was not read.`);
-      const plugin = settlePlugin(found, found.manifest, {
+      const known = plugins.get(found.id);
+      // One that was found already stays what it is: a bundled one uses the host's packages.
+      const origin = known?.folder === found.folder ? known.origin : found.origin;
+      const plugin = settlePlugin({ ...found, origin }, found.manifest, {
         manifest,
         settings: registeredSettings(manifest, found.id, settings),
       });
-      const known = plugins.get(plugin.id);
       // One that was found already and is not in use may be taken into use.
       if (known && (known.enabled || known.folder !== plugin.folder)) throw duplicate(plugin.id, [known, plugin]);
       plugins.set(plugin.id, plugin);
@@ -139,11 +142,15 @@ interface Failure {
   error: BulkheadError;
 }
 
-/** What was found and what `source` names. Where it names a folder, others with that id are passed over. */
+/**
+ * What was found, what is installed and what `source` names. Where it names a folder, others with that id are passed
+ * over, and so are others than the installed one.
+ */
 async function allCandidates(manifest: HostManifest, options: RegistryOptions): Promise<FoundPlugin[]> {
   const limits = limitsOf(manifest);
   const found = await findPlugins(options, limits);
-  const picked = new Map<string, FoundPlugin>();
+  const installed = manifest.file === undefined ? [] : await findInstalled(manifest.file, { env: options.env, limits });
+  const picked = new Map<string, FoundPlugin>(installed.map((one) => [one.id, one]));
   for (const [id, { source }] of Object.entries(manifest.plugins)) {
     if (source === undefined) continue;
     const path = resolve(options.root, source);

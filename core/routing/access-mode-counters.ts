@@ -22,6 +22,11 @@ export interface CounterOptions {
 }
 
 /**
+ * No limit is believed for longer. Agents say what they like, and a time that no calendar has would fail every report.
+ */
+export const longestLimitMs: number = 31 * 24 * 3600 * 1000;
+
+/**
  * Counts requests and tokens for each access mode, and remembers the limits that agents report: at once in memory, soon
  * after on disk. A host that is killed loses what it counted in its last moment, never more.
  */
@@ -56,10 +61,10 @@ export class AccessModeCounters {
     if (tokens !== null && tokens > 0) this.#count(used, { tokens });
   }
 
-  /** The agent reported a limit that holds for this long. */
+  /** The agent reported a limit that holds for this long, {@link longestLimitMs} at most. */
   limited(used: UsedMode, waitMs: number): void {
     const record = this.#record(used);
-    const until = this.#now() + Math.max(waitMs, 0);
+    const until = this.#now() + Math.min(Math.max(waitMs, 0), longestLimitMs);
     record.limited_until = Math.max(record.limited_until ?? 0, until);
     this.#changed();
   }

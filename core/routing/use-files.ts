@@ -23,6 +23,9 @@ export interface UseRecords {
 }
 
 const count = Type.Number({ minimum: 0 });
+/** Milliseconds since 1970, as far as a `Date` goes. */
+const time = Type.Number({ minimum: 0, maximum: 8.64e15 });
+const span = Type.Number({ minimum: 0, maximum: 24 * 3600 * 1000 });
 
 /** Checks {@link UseRecords} as they were written to their file. */
 export const useRecordsSchema: SchemaOf<UseRecords> = exactly<UseRecords>()(
@@ -33,10 +36,10 @@ export const useRecordsSchema: SchemaOf<UseRecords> = exactly<UseRecords>()(
         adapter_id: Type.String({ maxLength: 64 }),
         access_mode: Type.String({ maxLength: 512 }),
         spans: Type.Array(
-          Type.Object({ at: count, width_ms: count, requests: count, tokens: count }, closed),
+          Type.Object({ at: time, width_ms: span, requests: count, tokens: count }, closed),
           { maxItems: 1024 },
         ),
-        limited_until: Type.Union([count, Type.Null()]),
+        limited_until: Type.Union([time, Type.Null()]),
       }, closed),
       { maxItems: 4096 },
     ),

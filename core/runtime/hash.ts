@@ -14,19 +14,23 @@ export function sha256HexOf(...texts: readonly string[]): string {
 }
 
 /** Hex HMAC-SHA-256 of a text. */
-export function hmacSha256Hex(key: Uint8Array, text: string): string {
+export function hmacSha256Hex(key: string | Uint8Array, text: string): string {
   return createHmac("sha256", key).update(text).digest("hex");
 }
 
-/** True for equal texts; takes as long wherever they differ. */
+/** True for equal texts; takes as long wherever they differ, and however long they are. */
 export function isSameText(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)];
-  return a.length === b.length && timingSafeEqual(a, b);
+  return timingSafeEqual(createHash("sha256").update(one).digest(), createHash("sha256").update(other).digest());
 }
 
 /** Random bytes for a key. */
 export function randomKey(): Uint8Array {
   return randomFillSync(new Uint8Array(32));
+}
+
+/** SHA-512 of bytes as npm writes it: `sha512-` and base64. */
+export function sha512Integrity(data: Uint8Array): string {
+  return `sha512-${createHash("sha512").update(data).digest("base64")}`;
 }
 
 /** A random id of 128 bits, in hex. */
@@ -49,15 +53,4 @@ let drawn = random.length;
 /** A random text of 256 bits that needs no escaping in a header or URL. */
 export function randomSecret(): string {
   return randomBytes(32).toString("base64url");
-}
-
-/** Whether two texts are the same, in a time that does not tell where they differ. */
-export function sameSecret(a: string, b: string): boolean {
-  const [left, right] = [a, b].map((text) => createHash("sha256").update(text).digest());
-  return timingSafeEqual(left!, right!);
-}
-
-/** Hex HMAC-SHA256 of a text. */
-export function hmacHex(key: string, text: string): string {
-  return createHmac("sha256", key).update(text).digest("hex");
 }

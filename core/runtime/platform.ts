@@ -34,3 +34,8 @@ export const pid: number = process.pid;
 export function workingDirectory(): string {
   return process.cwd();
 }
+
+/** A copy of the host's environment, for libraries that take one. */
+export function hostEnvironment(): Record<string, string | undefined> {
+  return { ...process.env };
+}

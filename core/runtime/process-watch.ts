@@ -37,21 +37,25 @@ export function watchProcesses(watch: ProcessWatch): () => void {
 
 function schedule(): void {
   if (looking || watches.size === 0) return;
-  cancelLook ??= startBackgroundTimer(() => void look(), lookEveryMs);
+  cancelLook ??= startBackgroundTimer(() => void look().catch(() => {}), lookEveryMs);
 }
 
+/** One that fails is made again with the next. */
 async function look(): Promise<void> {
   cancelLook = null;
   looking = true;
-  const roots = [...watches].flatMap((watch) => watch.roots());
-  const rows = await listMarked({ since: earliest(roots) });
-  looking = false;
-  if (rows === null) return;
-  for (const watch of [...watches]) {
-    const count = countOf(watch, rows);
-    if (count > watch.most && watches.has(watch)) watch.onOver(count);
+  try {
+    const roots = [...watches].flatMap((watch) => watch.roots());
+    const rows = await listMarked({ since: earliest(roots) });
+    if (rows === null) return;
+    for (const watch of [...watches]) {
+      const count = countOf(watch, rows);
+      if (count > watch.most && watches.has(watch)) watch.onOver(count);
+    }
+  } finally {
+    looking = false;
+    schedule();
   }
-  schedule();
 }
 
 /** No descendant is older than what it descends from, and reading what an older process is costs something. */

@@ -2,13 +2,13 @@ import { open, rename, rm } from "node:fs/promises";
 import { randomId } from "./hash.ts";
 
 /**
- * Writes a file of its own that only this user may read, in place of one that is there, all of it or nothing. The
- * folder must exist.
+ * Writes a file of its own, in place of one that is there, all of it or nothing. The folder must exist.
+ * @param mode default: only this user may read it
  */
-export async function replaceFile(file: string, text: string): Promise<void> {
+export async function replaceFile(file: string, text: string, mode = 0o600): Promise<void> {
   const draft = `${file}.${randomId()}.tmp`;
   try {
-    const opened = await open(draft, "wx", 0o600);
+    const opened = await open(draft, "wx", mode);
     try {
       await opened.writeFile(text);
       await opened.sync();

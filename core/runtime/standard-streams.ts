@@ -19,6 +19,8 @@ export interface TextSink {
 /** The program's input. */
 export interface TextSource {
   readonly isTty: boolean;
+  /** Its bytes as they come, until it ends; leaving the loop closes it. */
+  chunks(): AsyncIterable<Uint8Array>;
   /**
    * All text until the input ends.
    * @throws {BulkheadError} `too_large` beyond `maxBytes`
@@ -45,6 +47,7 @@ export function standardInput(): TextSource {
   const stdin = process.stdin;
   return {
     isTty: stdin.isTTY === true,
+    chunks: () => readChunks(stdin),
     readAll: (maxBytes) => readAll(stdin, maxBytes),
     readLine: (signal) => readLine(stdin, signal),
     readHiddenLine: () => readHiddenLine(stdin),
@@ -86,11 +89,14 @@ function drained(stream: NodeJS.WriteStream, gone: AbortSignal): Promise<void> {
   });
 }
 
+async function* readChunks(stdin: NodeJS.ReadStream): AsyncGenerator<Uint8Array, void, void> {
+  for await (const piece of stdin) yield typeof piece === "string" ? Buffer.from(piece) : piece as Uint8Array;
+}
+
 async function readAll(stdin: NodeJS.ReadStream, maxBytes: number): Promise<string> {
   const pieces: Uint8Array[] = [];
   let bytes = 0;
-  for await (const piece of stdin) {
-    const chunk = typeof piece === "string" ? Buffer.from(piece) : piece as Uint8Array;
+  for await (const chunk of readChunks(stdin)) {
     bytes += chunk.byteLength;
     if (bytes > maxBytes) {
       throw new BulkheadError("too_large", `Standard input is larger than ${maxBytes} bytes.`);

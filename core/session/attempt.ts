@@ -3,6 +3,7 @@ import type { HostEvent } from "../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../plugin-sdk/errors.ts";
 import type { AdapterEvent, PermissionRequestEvent } from "../../plugin-sdk/events.ts";
 import type { PermissionUses, StopReason } from "../../plugin-sdk/result.ts";
+import { shortText } from "../../plugin-sdk/short-text.ts";
 import type { SessionBroker } from "../broker/session-broker.ts";
 import type { Entry as LaneEntry } from "../pool/lane-entry.ts";
 import type { Place } from "../pool/plugin-pool.ts";
@@ -10,6 +11,7 @@ import { TokenBucket } from "../pool/token-bucket.ts";
 import { withAuthorPositions } from "../registry/author-positions.ts";
 import { toErrorData } from "../errors/to-error-data.ts";
 import type { PluginScript } from "../registry/plugin.ts";
+import { longestLimitMs } from "../routing/access-mode-counters.ts";
 import { startBackgroundTimer } from "../runtime/background-timer.ts";
 import { join } from "../runtime/paths.ts";
 import { platform } from "../runtime/platform.ts";
@@ -23,6 +25,9 @@ import type { Asked, OpenRequests } from "./open-requests.ts";
 import type { Candidate, SessionSetup } from "./session-setup.ts";
 import type { SessionStream } from "./session-stream.ts";
 import type { UsageMeter } from "./usage-meter.ts";
+
+/** Characters that a list of sessions shows of what is asked; the event has the whole. */
+const maxAsked = 4096;
 
 /** What an attempt shares with the other attempts of its session. */
 export interface AttemptGround {
@@ -287,21 +292,25 @@ export class Attempt {
         this.#toolVersion = event.agent_version ?? this.#toolVersion;
         return;
       case "rate_limit":
-        this.#waitMs = event.wait_ms;
+        this.#waitMs = event.wait_ms === null ? null : Math.min(event.wait_ms, longestLimitMs);
         return;
       case "question":
         return this.#ask(event.request_id, {
           offered: null,
           policy: null,
-          what: `the question "${event.question}"`,
-          asked: { type: "question", text: event.question, choices: event.options ?? [] },
+          what: `the question "${shortText(event.question, 200)}"`,
+          asked: { type: "question", text: shortText(event.question, maxAsked), choices: event.options ?? [] },
         });
       case "permission_request":
         return this.#ask(event.request_id, {
           offered: event.options.map(({ id }) => id),
           policy: this.#policyAnswer(event),
-          what: `the request to use "${event.tool}"`,
-          asked: { type: "permission_request", text: event.title, choices: event.options.map(({ id }) => id) },
+          what: `the request to use "${shortText(event.tool, 200)}"`,
+          asked: {
+            type: "permission_request",
+            text: shortText(event.title, maxAsked),
+            choices: event.options.map(({ id }) => id),
+          },
         });
       default:
         return;

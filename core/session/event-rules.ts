@@ -16,6 +16,12 @@ export class EventRules {
   #last: CompletedEvent | ErrorEvent | null = null;
   #toolCalls = 0;
   #attempt = 1;
+  readonly #replayed: boolean;
+
+  /** @param options.replayed events come out of the log, where their ids stand as they are */
+  constructor({ replayed = false }: { replayed?: boolean } = {}) {
+    this.#replayed = replayed;
+  }
 
   /** Another attempt begins: its words and ids are its own, what was claimed and called stays counted. */
   begin(attempt: number): void {
@@ -34,14 +40,18 @@ export class EventRules {
     this.#claimed.clear();
   }
 
-  /** An adapter's id as it stands in the stream, where ids of several attempts must not meet. */
+  /**
+   * An adapter's id as it stands in the stream, where ids of several attempts must not meet: one that looks like a later
+   * attempt's is renamed in the first attempt too, or an answer meant for one adapter could be had by another.
+   */
   streamId(id: string): string {
-    return this.#attempt === 1 ? id : `${this.#attempt}.${id}`;
+    if (this.#replayed || (this.#attempt === 1 && !renamedId.test(id))) return id;
+    return `${this.#attempt}.${id}`;
   }
 
   /** One checked event of the adapter; what comes back goes into the log. */
   accept(yielded: AdapterEvent): AdapterEvent {
-    const event = this.#attempt === 1 ? yielded : this.#withStreamIds(yielded);
+    const event = this.#withStreamIds(yielded);
     switch (event.type) {
       case "tool_call":
         if (this.#openCalls.has(event.call_id) || this.#closedCalls.has(event.call_id)) {
@@ -119,16 +129,23 @@ export class EventRules {
     return [...calls, ...requests];
   }
 
+  /** The very same event where no id of it is renamed. */
   #withStreamIds(event: AdapterEvent): AdapterEvent {
     switch (event.type) {
       case "tool_call":
-      case "tool_result":
-        return { ...event, call_id: this.streamId(event.call_id) };
-      case "question":
-        return { ...event, request_id: this.streamId(event.request_id) };
+      case "tool_result": {
+        const call_id = this.streamId(event.call_id);
+        return call_id === event.call_id ? event : { ...event, call_id };
+      }
+      case "question": {
+        const request_id = this.streamId(event.request_id);
+        return request_id === event.request_id ? event : { ...event, request_id };
+      }
       case "permission_request": {
-        const about = event.call_id === undefined ? {} : { call_id: this.streamId(event.call_id) };
-        return { ...event, request_id: this.streamId(event.request_id), ...about };
+        const request_id = this.streamId(event.request_id);
+        const call_id = event.call_id === undefined ? undefined : this.streamId(event.call_id);
+        if (request_id === event.request_id && call_id === event.call_id) return event;
+        return { ...event, request_id, ...(call_id === undefined ? {} : { call_id }) };
       }
       default:
         return event;
@@ -167,6 +184,9 @@ export class EventRules {
 }
 
 const maxText = 1024 * 1024;
+
+/** How ids of the second attempt and later ones begin. */
+const renamedId = /^\d+\./;
 
 /** Ids and paths remembered for one session: a flood of new ones must not grow the host. */
 const maxRemembered = 10_000;

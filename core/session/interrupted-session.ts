@@ -42,7 +42,7 @@ interface FirstEvent {
 
 /** A session as its events tell of it. */
 class KnownSession {
-  readonly #rules = new EventRules();
+  readonly #rules = new EventRules({ replayed: true });
   readonly #usage = new UsageMeter();
   readonly #processes = new Map<number, { pid: number; at: number }>();
   #first: FirstEvent | null = null;

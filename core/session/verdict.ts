@@ -1,6 +1,11 @@
 import { type ErrorCode, type ErrorData, isErrorCode } from "../../plugin-sdk/errors.ts";
 import type { CompletedEvent, ErrorEvent } from "../../plugin-sdk/events.ts";
 import type { StopReason } from "../../plugin-sdk/result.ts";
+import { shortText } from "../../plugin-sdk/short-text.ts";
+
+/** An error's text stands in several events and in the result, so it may not be as long as the event that told it. */
+const maxMessage = 4096;
+const maxCode = 256;
 
 /** All that speaks for how a session ended. */
 export interface Evidence {
@@ -22,7 +27,13 @@ export interface Verdict {
  * How a session ended. The host's own reason to stop it comes first, then a failure, then what the adapter said last.
  * An adapter that says nothing at the end has failed: agents that die often exit as if all were well.
  */
-export function reachVerdict({ stopped, failure, lastWord }: Evidence): Verdict {
+export function reachVerdict(evidence: Evidence): Verdict {
+  const verdict = judge(evidence);
+  if (verdict.error === undefined) return verdict;
+  return { ...verdict, error: { ...verdict.error, message: shortText(verdict.error.message, maxMessage) } };
+}
+
+function judge({ stopped, failure, lastWord }: Evidence): Verdict {
   if (stopped) return { stop_reason: stopped.reason, error: stopped.error };
   if (failure) return { stop_reason: reasonFor(failure.code), error: failure };
   if (lastWord?.type === "completed") {
@@ -37,11 +48,12 @@ export function reachVerdict({ stopped, failure, lastWord }: Evidence): Verdict 
 }
 
 function spokenError({ code, message }: ErrorEvent): Verdict {
+  const details = { agent_code: shortText(code, maxCode) };
   if (code === "refused") {
-    return { stop_reason: "refused", error: { code: "fatal", message, details: { agent_code: code } } };
+    return { stop_reason: "refused", error: { code: "fatal", message, details } };
   }
   if (isErrorCode(code)) return { stop_reason: reasonFor(code), error: { code, message } };
-  return { stop_reason: "fatal", error: { code: "fatal", message, details: { agent_code: code } } };
+  return { stop_reason: "fatal", error: { code: "fatal", message, details } };
 }
 
 const reasons: { readonly [C in ErrorCode]?: StopReason } = {

@@ -1,5 +1,4 @@
-import type { AdapterEvent, RateLimitDetector } from "bulkhead/plugin-sdk";
-import { fieldsOf, parseJson, textOf } from "./fields.ts";
+import { type AdapterEvent, fieldsOrNone, parseJson, type RateLimitDetector, textOf } from "bulkhead/plugin-sdk";
 
 /** What the API said when it did not do what was asked. */
 export interface ApiFailure {
@@ -60,7 +59,7 @@ export function failureMessage({ status, body }: ApiFailure): string {
 }
 
 function readError(body: string): { type: string; message: string } {
-  const error = fieldsOf(fieldsOf(parseJson(body))["error"]);
+  const error = fieldsOrNone(fieldsOrNone(parseJson(body))["error"]);
   return { type: textOf(error["type"]) ?? "", message: textOf(error["message"]) ?? body };
 }
 

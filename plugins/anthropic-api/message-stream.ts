@@ -1,13 +1,19 @@
-import type { AdapterEvent, RateLimitDetector, UsageEvent } from "bulkhead/plugin-sdk";
+import {
+  type AdapterEvent,
+  countOf,
+  fieldsOrNone,
+  type JsonFields,
+  parseJson,
+  type RateLimitDetector,
+  textOf,
+  type UsageEvent,
+} from "bulkhead/plugin-sdk";
 import { failureEvents } from "./failures.ts";
-import { countOf, fieldsOf, parseJson, textOf } from "./fields.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Turns the data of a stream's events into the session's events, and knows how the answer ended. */
 export class MessageStream {
   readonly #detector: RateLimitDetector;
-  #usage: Fields = {};
+  #usage: JsonFields = {};
   #model: string | undefined;
   #stopReason: string | null = null;
   #done = false;
@@ -30,7 +36,7 @@ export class MessageStream {
       this.#failure = failed("malformed_stream", "The API sent something in its stream that is not JSON.");
       return [{ type: "unparsed", data }];
     }
-    return this.#event(fieldsOf(value), { value, data });
+    return this.#event(fieldsOrNone(value), { value, data });
   }
 
   /** Takes what the end of the stream left: a part of an event says that the stream was cut. */
@@ -44,22 +50,22 @@ export class MessageStream {
     return [...(usage === null ? [] : [usage]), ...(this.#failure ?? this.#ended(usage))];
   }
 
-  #event(event: Fields, { value, data }: { value: unknown; data: string }): AdapterEvent[] {
+  #event(event: JsonFields, { value, data }: { value: unknown; data: string }): AdapterEvent[] {
     switch (event["type"]) {
       case "message_start": {
-        const message = fieldsOf(event["message"]);
+        const message = fieldsOrNone(event["message"]);
         this.#model = textOf(message["model"]);
-        this.#usage = fieldsOf(message["usage"]);
+        this.#usage = fieldsOrNone(message["usage"]);
         return [];
       }
       case "content_block_start":
-        return shown(fieldsOf(event["content_block"])) ?? [{ type: "unparsed", data: value }];
+        return shown(fieldsOrNone(event["content_block"])) ?? [{ type: "unparsed", data: value }];
       case "content_block_delta":
-        return shown(fieldsOf(event["delta"])) ?? [{ type: "unparsed", data: value }];
+        return shown(fieldsOrNone(event["delta"])) ?? [{ type: "unparsed", data: value }];
       case "message_delta":
-        this.#stopReason = textOf(fieldsOf(event["delta"])["stop_reason"]) ?? this.#stopReason;
+        this.#stopReason = textOf(fieldsOrNone(event["delta"])["stop_reason"]) ?? this.#stopReason;
         // Later counts are of the whole message and replace the earlier ones.
-        this.#usage = { ...this.#usage, ...fieldsOf(event["usage"]) };
+        this.#usage = { ...this.#usage, ...fieldsOrNone(event["usage"]) };
         return [];
       case "message_stop":
         this.#done = true;
@@ -111,7 +117,7 @@ export class MessageStream {
 }
 
 /** The events of a block's beginning or of what is added to it; null for a kind that is not known. */
-function shown(part: Fields): AdapterEvent[] | null {
+function shown(part: JsonFields): AdapterEvent[] | null {
   switch (part["type"]) {
     case "text":
     case "text_delta": {

@@ -8,6 +8,7 @@ import {
   type ApiAccess,
   type AvailabilityReport,
   BulkheadError,
+  countOf,
   errorDataOf,
   type FetchResponse,
   type SessionRequest,
@@ -15,7 +16,6 @@ import {
 } from "bulkhead/plugin-sdk";
 import { askForAnswer } from "./ask.ts";
 import { failureEvents } from "./failures.ts";
-import { countOf } from "./fields.ts";
 import { MessageStream } from "./message-stream.ts";
 import { probeApi } from "./probe.ts";
 

@@ -1,5 +1,13 @@
-import type { AdapterEvent, PermissionOption, PermissionRequestEvent, QuestionEvent } from "bulkhead/plugin-sdk";
-import { type Fields, fieldsOf, listOf, textOf } from "./fields.ts";
+import {
+  type AdapterEvent,
+  fieldsOf,
+  type JsonFields,
+  objectsOf,
+  type PermissionOption,
+  type PermissionRequestEvent,
+  type QuestionEvent,
+  textOf,
+} from "bulkhead/plugin-sdk";
 import { kindOfTool } from "./tool-names.ts";
 
 /** One thing the program waits for on its standard input. */
@@ -24,7 +32,7 @@ export class ControlRequests {
   readonly #refusals: string[] = [];
 
   /** A request's events; null for one of an unknown kind, which is refused, because the program would wait for ever. */
-  take(message: Fields): AdapterEvent[] | null {
+  take(message: JsonFields): AdapterEvent[] | null {
     const id = textOf(message["request_id"]);
     const request = fieldsOf(message["request"]);
     if (id === undefined || !request) return null;
@@ -91,12 +99,12 @@ export function interruptLine(): string {
   return line({ type: "control_request", request_id: "interrupt", request: { subtype: "interrupt" } });
 }
 
-function permissionRequest(id: string, about: { tool: string; request: Fields }): PermissionRequestEvent {
+function permissionRequest(id: string, about: { tool: string; request: JsonFields }): PermissionRequestEvent {
   const { tool, request } = about;
   const called = textOf(request["display_name"]) ?? tool;
   const what = textOf(request["title"]) ?? textOf(request["description"]);
   const call_id = textOf(request["tool_use_id"]);
-  const lasting = listOf(request["permission_suggestions"]).length > 0;
+  const lasting = objectsOf(request["permission_suggestions"]).length > 0;
   return {
     type: "permission_request",
     request_id: id,
@@ -109,11 +117,11 @@ function permissionRequest(id: string, about: { tool: string; request: Fields })
   };
 }
 
-function questionEvents(id: string, input: Fields | null): QuestionEvent[] {
+function questionEvents(id: string, input: JsonFields | null): QuestionEvent[] {
   const asked = new Map<string, string[]>();
-  for (const one of listOf(input?.["questions"])) {
+  for (const one of objectsOf(input?.["questions"])) {
     const question = textOf(one["question"]);
-    const options = listOf(one["options"]).flatMap((option) => textOf(option["label"])?.slice(0, 1024) ?? []);
+    const options = objectsOf(one["options"]).flatMap((option) => textOf(option["label"])?.slice(0, 1024) ?? []);
     if (question !== undefined) asked.set(question, options.slice(0, 64));
   }
   return [...asked].map(([question, options], index) => ({
@@ -124,7 +132,7 @@ function questionEvents(id: string, input: Fields | null): QuestionEvent[] {
   }));
 }
 
-function answer(requestId: string, response: Fields): string {
+function answer(requestId: string, response: JsonFields): string {
   return line({ type: "control_response", response: { subtype: "success", request_id: requestId, response } });
 }
 
@@ -133,6 +141,6 @@ function refusal(requestId: string): string {
   return line({ type: "control_response", response: { subtype: "error", request_id: requestId, error } });
 }
 
-function line(message: Fields): string {
+function line(message: JsonFields): string {
   return `${JSON.stringify(message)}\n`;
 }

@@ -1,5 +1,4 @@
-import type { AdapterEvent, ErrorCode } from "bulkhead/plugin-sdk";
-import { type Fields, numberOf, textOf } from "./fields.ts";
+import { type AdapterEvent, type ErrorCode, type JsonFields, numberOf, textOf } from "bulkhead/plugin-sdk";
 import { sessionUsage } from "./usage.ts";
 
 /** What the program said before its result. */
@@ -17,7 +16,7 @@ type FailureCode = ErrorCode | "refused" | "context_overflow" | "max_turns" | "m
 const retryable: readonly FailureCode[] = ["rate_limit", "unavailable"];
 
 /** The program's result: what it used, and its last word. That it says `success` means nothing beside `is_error`. */
-export function endingEvents(result: Fields, seen: Seen): AdapterEvent[] {
+export function endingEvents(result: JsonFields, seen: Seen): AdapterEvent[] {
   const usage = sessionUsage(result);
   const errors = Array.isArray(result["errors"]) ? result["errors"].map(String).join("\n") : "";
   const text = textOf(result["result"]) ?? errors;
@@ -50,7 +49,7 @@ export function endingEvents(result: Fields, seen: Seen): AdapterEvent[] {
 }
 
 function failureCode(
-  result: Fields,
+  result: JsonFields,
   { seen, text, refused }: { seen: Seen; text: string; refused: boolean },
 ): FailureCode {
   const reason = textOf(result["terminal_reason"]) ?? "";

@@ -9,12 +9,14 @@ import {
   CliAdapter,
   type CliCommand,
   collectOutput,
+  fieldsOf,
+  parseJson,
   type RunningProcess,
   type SessionRequest,
+  textOf,
 } from "bulkhead/plugin-sdk";
 import { binary, type Options, sessionCommand } from "./command.ts";
 import { interruptLine } from "./control-requests.ts";
-import { fieldsOf, textOf } from "./fields.ts";
 import { StreamParser } from "./stream-parser.ts";
 
 /** How long the program may take to end by itself after it was asked to stop; the host gives a second in all. */
@@ -59,7 +61,7 @@ export default class ClaudeCode extends CliAdapter {
 
   async checkAuth(ctx: AdapterContext): Promise<AuthStatus> {
     const said = await collectOutput({ binary, args: ["auth", "status"] }, ctx);
-    const status = readStatus(said.stdout);
+    const status = fieldsOf(parseJson(said.stdout));
     if (status?.["loggedIn"] === true) {
       return { authenticated: true, reason: `It is logged in by ${textOf(status["authMethod"]) ?? "some way"}.` };
     }
@@ -129,12 +131,4 @@ function optionsOf({ custom = {} }: AgentConfig, { params = {} }: SessionRequest
     setting_sources: typeof setting_sources === "string" ? setting_sources : "user,project,local",
     max_retries: typeof max_retries === "number" ? max_retries : 2,
   };
-}
-
-function readStatus(text: string): ReturnType<typeof fieldsOf> {
-  try {
-    return fieldsOf(JSON.parse(text));
-  } catch {
-    return null;
-  }
 }

@@ -1,5 +1,4 @@
-import type { AdapterEvent } from "bulkhead/plugin-sdk";
-import { type Fields, fieldsOf, textOf } from "./fields.ts";
+import { type AdapterEvent, fieldsOf, type JsonFields, textOf } from "bulkhead/plugin-sdk";
 
 /** A block of the message that streams now: how much of it has been passed on, and whether it came as a whole since. */
 interface StreamedBlock {
@@ -24,13 +23,13 @@ export class SpokenText {
   }
 
   /** A block of it begins. */
-  beginBlock(index: unknown, block: Fields | null): void {
+  beginBlock(index: unknown, block: JsonFields | null): void {
     const type = block?.["type"];
     if (type === "text" || type === "thinking") this.#blocks.set(index, { type, length: 0, whole: false });
   }
 
   /** A piece of one of its blocks; null for a piece of something else. */
-  piece(index: unknown, delta: Fields): AdapterEvent[] | null {
+  piece(index: unknown, delta: JsonFields): AdapterEvent[] | null {
     const type = delta["type"] === "text_delta" ? "text" : delta["type"] === "thinking_delta" ? "thinking" : null;
     if (type === null) return null;
     const block = this.#blocks.get(index) ?? { type, length: 0, whole: false };
@@ -42,7 +41,7 @@ export class SpokenText {
   }
 
   /** A whole block of a message; null for one that is neither text nor thinking. */
-  whole(messageId: unknown, block: Fields): AdapterEvent[] | null {
+  whole(messageId: unknown, block: JsonFields): AdapterEvent[] | null {
     const type = block["type"];
     if (type === "redacted_thinking") return [];
     if (type !== "text" && type !== "thinking") return null;

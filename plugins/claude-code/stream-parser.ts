@@ -1,7 +1,14 @@
-import type { AdapterEvent } from "bulkhead/plugin-sdk";
+import {
+  type AdapterEvent,
+  fieldsOf,
+  type JsonFields,
+  numberOf,
+  objectsOf,
+  parseJson,
+  textOf,
+} from "bulkhead/plugin-sdk";
 import { ControlRequests } from "./control-requests.ts";
 import { endingEvents } from "./ending.ts";
-import { type Fields, fieldsOf, listOf, numberOf, textOf } from "./fields.ts";
 import { plainContent, SpokenText } from "./spoken-text.ts";
 import { systemEvents } from "./system-events.ts";
 import { ToolEvents } from "./tool-events.ts";
@@ -19,18 +26,18 @@ export class StreamParser {
   #failure: string | null = null;
   #limitEndsAt: number | null = null;
   #model: string | undefined;
-  #started: Fields = {};
+  #started: JsonFields = {};
 
   /** The events of one line. */
   parse(line: string): AdapterEvent[] {
     if (line.trim() === "") return [];
     if (!line.trimStart().startsWith("{")) return [{ type: "output", stream: "stdout", data: `${line}\n` }];
-    const message = readObject(line);
+    const message = fieldsOf(parseJson(line));
     return message === null ? [{ type: "unparsed", data: line }] : this.#message(message) ?? unknown(message);
   }
 
   /** The events of one message; null for one of an unknown kind. */
-  #message(message: Fields): AdapterEvent[] | null {
+  #message(message: JsonFields): AdapterEvent[] | null {
     switch (message["type"]) {
       case "stream_event":
         // Pieces of a helper agent's message are not told apart from ours by their place; its whole blocks are.
@@ -64,7 +71,7 @@ export class StreamParser {
     }
   }
 
-  #init(message: Fields): AdapterEvent[] {
+  #init(message: JsonFields): AdapterEvent[] {
     this.#tools.cwd = textOf(message["cwd"]) ?? "";
     const [id, version, model] = ["session_id", "claude_code_version", "model"].map((key) => textOf(message[key]));
     const tools = Array.isArray(message["tools"]) ? message["tools"].map(String) : undefined;
@@ -82,7 +89,7 @@ export class StreamParser {
     return [info];
   }
 
-  #piece(event: Fields): AdapterEvent[] | null {
+  #piece(event: JsonFields): AdapterEvent[] | null {
     switch (event["type"]) {
       case "message_start": {
         const begun = fieldsOf(event["message"]) ?? {};
@@ -112,13 +119,13 @@ export class StreamParser {
     }
   }
 
-  #assistant(message: Fields): AdapterEvent[] | null {
+  #assistant(message: JsonFields): AdapterEvent[] | null {
     const said = fieldsOf(message["message"]);
     if (!said) return null;
     this.#failure = textOf(message["error"]) ?? null;
     // What the program says in the model's place about a failure stands in its result again.
     const failed = message["is_api_error_message"] === true || said["model"] === "<synthetic>";
-    return listOf(said["content"]).flatMap((block): AdapterEvent[] => {
+    return objectsOf(said["content"]).flatMap((block): AdapterEvent[] => {
       if (failed && block["type"] === "text") return [{ type: "progress", message: textOf(block["text"]) ?? "" }];
       const spoken = isOurs(message) ? this.#spoken.whole(said["id"], block) : helperWords(block);
       return spoken ?? this.#tools.call(block, message["timestamp"]) ?? this.#tools.result(block, message) ??
@@ -126,11 +133,11 @@ export class StreamParser {
     });
   }
 
-  #user(message: Fields): AdapterEvent[] | null {
+  #user(message: JsonFields): AdapterEvent[] | null {
     const said = fieldsOf(message["message"]);
     if (!said) return null;
     const content = typeof said["content"] === "string" ? [{ type: "text", text: said["content"] }] : said["content"];
-    return listOf(content).flatMap((block): AdapterEvent[] => {
+    return objectsOf(content).flatMap((block): AdapterEvent[] => {
       // What the program says in the user's place; the prompt of a helper agent stands in the call that began it.
       if (block["type"] === "text") {
         return isOurs(message) ? [{ type: "progress", message: String(plainContent([block])) }] : [];
@@ -139,7 +146,7 @@ export class StreamParser {
     });
   }
 
-  #limit(info: Fields): AdapterEvent[] {
+  #limit(info: JsonFields): AdapterEvent[] {
     const name = textOf(info["rateLimitType"])?.replaceAll("_", " ") ?? "plan";
     const endsAt = numberOf(info["resetsAt"]);
     if (info["status"] === "rejected") {
@@ -153,26 +160,18 @@ export class StreamParser {
 }
 
 /** False for a message of a helper agent, which a tool call of ours began. */
-function isOurs(message: Fields): boolean {
+function isOurs(message: JsonFields): boolean {
   return textOf(message["parent_tool_use_id"]) === undefined;
 }
 
 /** What a helper agent says is no part of the answer. */
-function helperWords(block: Fields): AdapterEvent[] | null {
+function helperWords(block: JsonFields): AdapterEvent[] | null {
   const type = block["type"];
   if (type !== "text" && type !== "thinking") return type === "redacted_thinking" ? [] : null;
   const text = textOf(block[type]);
   return text === undefined ? [] : [{ type: "progress", message: text }];
 }
 
-function unknown(data: Fields): AdapterEvent[] {
+function unknown(data: JsonFields): AdapterEvent[] {
   return [{ type: "unparsed", data }];
-}
-
-function readObject(line: string): Fields | null {
-  try {
-    return fieldsOf(JSON.parse(line));
-  } catch {
-    return null;
-  }
 }

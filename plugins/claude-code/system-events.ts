@@ -1,8 +1,7 @@
-import type { AdapterEvent } from "bulkhead/plugin-sdk";
-import { type Fields, numberOf, textOf } from "./fields.ts";
+import { type AdapterEvent, type JsonFields, numberOf, textOf } from "bulkhead/plugin-sdk";
 
 /** The events of a `system` message; null for one of an unknown kind. */
-export function systemEvents(message: Fields): AdapterEvent[] | null {
+export function systemEvents(message: JsonFields): AdapterEvent[] | null {
   switch (message["subtype"]) {
     case "status":
       return progress(textOf(message["status"]));
@@ -37,7 +36,7 @@ function progress(message: string | undefined): AdapterEvent[] {
   return message === undefined ? [] : [{ type: "progress", message }];
 }
 
-function retryEvent(message: Fields): AdapterEvent {
+function retryEvent(message: JsonFields): AdapterEvent {
   const [attempt, most, wait, status] = ["attempt", "max_retries", "retry_delay_ms", "error_status"].map((key) =>
     numberOf(message[key])
   );

@@ -1,5 +1,13 @@
-import type { AdapterEvent, FileChangeEvent, PlanEntry } from "bulkhead/plugin-sdk";
-import { type Fields, fieldsOf, listOf, numberOf, textOf } from "./fields.ts";
+import {
+  type AdapterEvent,
+  fieldsOf,
+  type FileChangeEvent,
+  type JsonFields,
+  numberOf,
+  objectsOf,
+  type PlanEntry,
+  textOf,
+} from "bulkhead/plugin-sdk";
 import { plainContent } from "./spoken-text.ts";
 import { kindOfTool } from "./tool-names.ts";
 
@@ -23,7 +31,7 @@ export class ToolEvents {
   }
 
   /** A block that calls a tool; null for any other. `timestamp` is the message's. */
-  call(block: Fields, timestamp: unknown): AdapterEvent[] | null {
+  call(block: JsonFields, timestamp: unknown): AdapterEvent[] | null {
     const id = textOf(block["id"]);
     const tool = textOf(block["name"]);
     if (!String(block["type"]).endsWith("tool_use") || id === undefined || tool === undefined) return null;
@@ -35,7 +43,7 @@ export class ToolEvents {
   }
 
   /** A block that is a tool's answer; null for any other. The message around it says when, and what was changed. */
-  result(block: Fields, message: Fields): AdapterEvent[] | null {
+  result(block: JsonFields, message: JsonFields): AdapterEvent[] | null {
     const id = textOf(block["tool_use_id"]);
     if (!String(block["type"]).endsWith("tool_result") || id === undefined) return null;
     const open = this.#open.get(id);
@@ -59,10 +67,10 @@ export class ToolEvents {
     return [result, change];
   }
 
-  #change(said: Fields | null): FileChangeEvent | null {
+  #change(said: JsonFields | null): FileChangeEvent | null {
     const path = textOf(said?.["filePath"]) ?? textOf(said?.["notebook_path"]);
     if (!said || path === undefined) return null;
-    const diff = listOf(said["structuredPatch"]).map(hunkText).join("");
+    const diff = objectsOf(said["structuredPatch"]).map(hunkText).join("");
     return {
       type: "file_change",
       path: this.#cwd !== "" && path.startsWith(`${this.#cwd}/`) ? path.slice(this.#cwd.length + 1) : path,
@@ -72,14 +80,14 @@ export class ToolEvents {
   }
 }
 
-function hunkText(hunk: Fields): string {
+function hunkText(hunk: JsonFields): string {
   const [from, before, to, after] = ["oldStart", "oldLines", "newStart", "newLines"].map((key) => numberOf(hunk[key]));
   const lines = Array.isArray(hunk["lines"]) ? hunk["lines"].map(String) : [];
   return `@@ -${from},${before} +${to},${after} @@\n${lines.map((line) => `${line}\n`).join("")}`;
 }
 
 function planOf(input: unknown): PlanEntry[] | null {
-  const todos = listOf(fieldsOf(input)?.["todos"]).slice(0, 1000);
+  const todos = objectsOf(fieldsOf(input)?.["todos"]).slice(0, 1000);
   const entries = todos.flatMap((todo): PlanEntry[] => {
     const content = textOf(todo["content"]);
     const status = todo["status"];

@@ -1,8 +1,7 @@
-import type { UsageEvent } from "bulkhead/plugin-sdk";
-import { type Fields, fieldsOf, numberOf, textOf } from "./fields.ts";
+import { fieldsOf, type JsonFields, numberOf, textOf, type UsageEvent } from "bulkhead/plugin-sdk";
 
 /** What one answer of the model took. Input counts what was read from and written to the cache as well. */
-export function turnUsage(started: Fields, ended: Fields, model: string | undefined): UsageEvent {
+export function turnUsage(started: JsonFields, ended: JsonFields, model: string | undefined): UsageEvent {
   const usage = { ...started, ...ended };
   return {
     type: "usage",
@@ -19,7 +18,7 @@ export function turnUsage(started: Fields, ended: Fields, model: string | undefi
  * What the session took, over all models it used. A continued session's totals count the earlier ones as well, so
  * what was added since counts where the program tells it.
  */
-export function sessionUsage(result: Fields): UsageEvent {
+export function sessionUsage(result: JsonFields): UsageEvent {
   const added = fieldsOf(result["model_usage_since_last_result"]) ?? fieldsOf(result["modelUsage"]) ?? {};
   const models = Object.entries(added).flatMap(([name, usage]) => {
     const fields = fieldsOf(usage);

@@ -1,6 +1,13 @@
-import type { AdapterEvent, PlanEntry } from "bulkhead/plugin-sdk";
+import {
+  type AdapterEvent,
+  countOf,
+  fieldsOf,
+  type JsonFields,
+  listOf,
+  type PlanEntry,
+  stringOf,
+} from "bulkhead/plugin-sdk";
 import { failureOf, isRetry } from "./failures.ts";
-import { countOf, type Fields, fieldsOf, listOf, textOf } from "./fields.ts";
 import { GrowingTexts } from "./growing-text.ts";
 import { fileChangesOf, succeeded, toolUseOf } from "./tool-items.ts";
 
@@ -50,10 +57,10 @@ export class ExecStream {
   }
 
   /** Null for what it does not know. */
-  #event(line: Fields): AdapterEvent[] | null {
+  #event(line: JsonFields): AdapterEvent[] | null {
     switch (line["type"]) {
       case "thread.started": {
-        const id = textOf(line, "thread_id");
+        const id = stringOf(line["thread_id"]);
         const { model } = this.#options;
         return id === null
           ? null
@@ -66,7 +73,7 @@ export class ExecStream {
       case "turn.failed":
         return this.#failed(fieldsOf(line["error"]));
       case "error":
-        return this.#error(textOf(line, "message"));
+        return this.#error(stringOf(line["message"]));
       case "item.started":
       case "item.updated":
       case "item.completed": {
@@ -78,7 +85,7 @@ export class ExecStream {
     }
   }
 
-  #completed(usage: Fields | null): AdapterEvent[] {
+  #completed(usage: JsonFields | null): AdapterEvent[] {
     const done: AdapterEvent = {
       type: "completed",
       success: true,
@@ -90,7 +97,7 @@ export class ExecStream {
     this.#failure = null;
     if (!usage) return [done];
     const { model, resumed = false } = this.#options;
-    const figure = (name: string) => (resumed ? null : countOf(usage, name));
+    const figure = (name: string) => (resumed ? null : countOf(usage[name]));
     return [{
       type: "usage",
       scope: "session",
@@ -102,8 +109,8 @@ export class ExecStream {
     }, done];
   }
 
-  #failed(error: Fields | null): AdapterEvent[] {
-    const message = (error && textOf(error, "message")) ?? this.#failure ?? "Codex says that the turn failed.";
+  #failed(error: JsonFields | null): AdapterEvent[] {
+    const message = (error && stringOf(error["message"])) ?? this.#failure ?? "Codex says that the turn failed.";
     const before = this.#failure;
     this.#failure = null;
     // The same words came as an error a line before.
@@ -120,18 +127,18 @@ export class ExecStream {
     return before === null || before === message ? [] : [{ type: "progress", message: before }];
   }
 
-  #item(item: Fields, done: boolean): AdapterEvent[] | null {
-    const id = textOf(item, "id");
+  #item(item: JsonFields, done: boolean): AdapterEvent[] | null {
+    const id = stringOf(item["id"]);
     if (id === null) return null;
     switch (item["type"]) {
       case "agent_message":
-        return this.#message(id, { text: textOf(item, "text"), done });
+        return this.#message(id, { text: stringOf(item["text"]), done });
       case "reasoning":
-        return this.#thought(id, { text: textOf(item, "text"), done });
+        return this.#thought(id, { text: stringOf(item["text"]), done });
       case "todo_list":
         return this.#todos(item);
       case "error": {
-        const message = textOf(item, "message");
+        const message = stringOf(item["message"]);
         return message === null ? null : [{ type: "progress", message }];
       }
       default:
@@ -160,10 +167,10 @@ export class ExecStream {
     return content === "" ? [] : [{ type: "thinking", content }];
   }
 
-  #todos(item: Fields): AdapterEvent[] | null {
-    const entries = listOf(item, "items").map((entry): PlanEntry | null => {
+  #todos(item: JsonFields): AdapterEvent[] | null {
+    const entries = listOf(item["items"]).map((entry): PlanEntry | null => {
       const fields = fieldsOf(entry);
-      const content = fields && textOf(fields, "text");
+      const content = fields && stringOf(fields["text"]);
       return content === null ? null : { content, status: fields?.["completed"] === true ? "completed" : "pending" };
     });
     if (!entries.every((entry) => entry !== null)) return null;
@@ -173,7 +180,7 @@ export class ExecStream {
     return [{ type: "plan", entries }];
   }
 
-  #tool(id: string, { item, done }: { item: Fields; done: boolean }): AdapterEvent[] | null {
+  #tool(id: string, { item, done }: { item: JsonFields; done: boolean }): AdapterEvent[] | null {
     const use = toolUseOf(item);
     if (!use) return null;
     const { tool, kind, input, output } = use;

@@ -1,5 +1,4 @@
-import type { AdapterEvent, ToolKind } from "bulkhead/plugin-sdk";
-import { type Fields, fieldsOf, listOf, textOf } from "./fields.ts";
+import { type AdapterEvent, fieldsOf, type JsonFields, listOf, stringOf, type ToolKind } from "bulkhead/plugin-sdk";
 
 /** A tool call as an item of the stream holds it. */
 interface ToolUse {
@@ -13,7 +12,7 @@ interface ToolUse {
 const actions = { add: "create", update: "modify", delete: "delete" } as const;
 
 /** The tool that an item is the use of; null for any other item. */
-export function toolUseOf(item: Fields): ToolUse | null {
+export function toolUseOf(item: JsonFields): ToolUse | null {
   switch (item["type"]) {
     case "command_execution":
       return {
@@ -26,16 +25,16 @@ export function toolUseOf(item: Fields): ToolUse | null {
       return { tool: "apply_patch", kind: "edit", input: { changes: item["changes"] }, output: null };
     case "mcp_tool_call":
       return {
-        tool: `${textOf(item, "server") ?? "mcp"}.${textOf(item, "tool") ?? "unknown"}`,
+        tool: `${stringOf(item["server"]) ?? "mcp"}.${stringOf(item["tool"]) ?? "unknown"}`,
         kind: "other",
         input: item["arguments"] ?? null,
         output: item["error"] ?? item["result"] ?? null,
       };
     case "collab_tool_call":
       return {
-        tool: textOf(item, "tool") ?? "collab",
+        tool: stringOf(item["tool"]) ?? "collab",
         kind: "other",
-        input: { prompt: item["prompt"] ?? null, receiver_thread_ids: listOf(item, "receiver_thread_ids") },
+        input: { prompt: item["prompt"] ?? null, receiver_thread_ids: listOf(item["receiver_thread_ids"]) },
         output: item["agents_states"] ?? null,
       };
     case "web_search":
@@ -51,19 +50,19 @@ export function toolUseOf(item: Fields): ToolUse | null {
 }
 
 /** Whether the tool of a finished item did its work. */
-export function succeeded(item: Fields): boolean {
+export function succeeded(item: JsonFields): boolean {
   const code = item["exit_code"];
   const status = item["status"] ?? "completed";
   return status === "completed" && (typeof code !== "number" || code === 0) && !item["error"];
 }
 
 /** The changes that a finished patch says it made. */
-export function fileChangesOf(item: Fields): AdapterEvent[] {
-  return listOf(item, "changes").flatMap((change): AdapterEvent[] => {
+export function fileChangesOf(item: JsonFields): AdapterEvent[] {
+  return listOf(item["changes"]).flatMap((change): AdapterEvent[] => {
     const fields = fieldsOf(change);
-    const path = fields && textOf(fields, "path");
+    const path = fields && stringOf(fields["path"]);
     if (!path) return [{ type: "unparsed", data: change }];
-    const kind = textOf(fields, "kind") ?? "";
+    const kind = stringOf(fields["kind"]) ?? "";
     const action = Object.hasOwn(actions, kind) ? actions[kind as keyof typeof actions] : "modify";
     return [{ type: "file_change", path, action }];
   });

@@ -1,11 +1,10 @@
-import type { AdapterEvent } from "bulkhead/plugin-sdk";
+import { type AdapterEvent, countOf, fieldsOf, type JsonFields, stringOf } from "bulkhead/plugin-sdk";
 import { failureOf } from "./failures.ts";
-import { countOf, type Fields, fieldsOf, textOf } from "./fields.ts";
 import { effectsOf, kindOf } from "./tools.ts";
 
 interface OpenCall {
   tool: string;
-  parameters: Fields;
+  parameters: JsonFields;
 }
 
 /** Turns the lines of `--output-format stream-json` into events, one session long. */
@@ -41,7 +40,7 @@ export class HeadlessStream {
   }
 
   /** Null for what it does not know. */
-  #event(line: Fields): AdapterEvent[] | null {
+  #event(line: JsonFields): AdapterEvent[] | null {
     switch (line["type"]) {
       case "init":
         return this.#init(line);
@@ -60,16 +59,16 @@ export class HeadlessStream {
     }
   }
 
-  #init(line: Fields): AdapterEvent[] | null {
-    const id = textOf(line, "session_id");
-    const model = textOf(line, "model");
+  #init(line: JsonFields): AdapterEvent[] | null {
+    const id = stringOf(line["session_id"]);
+    const model = stringOf(line["model"]);
     if (id === null) return null;
     this.#model = model ?? undefined;
     return [{ type: "agent_info", agent_session_id: id, ...(model === null ? {} : { model }) }];
   }
 
-  #message(line: Fields): AdapterEvent[] | null {
-    const content = textOf(line, "content");
+  #message(line: JsonFields): AdapterEvent[] | null {
+    const content = stringOf(line["content"]);
     // The prompt, said again.
     if (line["role"] === "user" && content !== null) return [];
     if (line["role"] !== "assistant" || content === null) return null;
@@ -82,8 +81,8 @@ export class HeadlessStream {
     return [{ type: "output", stream: "stdout", data: gap + fresh }];
   }
 
-  #toolUse(line: Fields): AdapterEvent[] | null {
-    const [id, tool] = [textOf(line, "tool_id"), textOf(line, "tool_name")];
+  #toolUse(line: JsonFields): AdapterEvent[] | null {
+    const [id, tool] = [stringOf(line["tool_id"]), stringOf(line["tool_name"])];
     if (id === null || tool === null) return null;
     const parameters = fieldsOf(line["parameters"]) ?? {};
     this.#openCalls.set(id, { tool, parameters });
@@ -91,29 +90,29 @@ export class HeadlessStream {
     return [{ type: "tool_call", call_id: id, tool, kind: kindOf(tool), input: line["parameters"] ?? null }];
   }
 
-  #toolResult(line: Fields): AdapterEvent[] | null {
-    const id = textOf(line, "tool_id");
+  #toolResult(line: JsonFields): AdapterEvent[] | null {
+    const id = stringOf(line["tool_id"]);
     const call = id === null ? undefined : this.#openCalls.get(id);
     if (id === null || !call) return null;
     this.#openCalls.delete(id);
     this.#text = "";
     const success = line["status"] === "success";
     const error = fieldsOf(line["error"]);
-    const output = line["output"] ?? (error && textOf(error, "message"));
+    const output = line["output"] ?? (error && stringOf(error["message"]));
     const effects = success ? effectsOf(call.tool, call.parameters) : [];
     for (const effect of effects) if (effect.type === "file_change") this.#changed.add(effect.path);
     return [{ type: "tool_result", call_id: id, tool: call.tool, output, success, duration_ms: null }, ...effects];
   }
 
   /** An error is held back, because the result that follows may say more, or that all went well. */
-  #error(line: Fields): AdapterEvent[] | null {
-    const message = textOf(line, "message");
+  #error(line: JsonFields): AdapterEvent[] | null {
+    const message = stringOf(line["message"]);
     if (message === null) return null;
     if (line["severity"] !== "error") return [{ type: "progress", message }];
     return this.#held(message);
   }
 
-  #result(line: Fields): AdapterEvent[] | null {
+  #result(line: JsonFields): AdapterEvent[] | null {
     const stats = fieldsOf(line["stats"]) ?? {};
     if (line["status"] === "success") {
       return [...this.#held(null), ...this.#usage(stats), {
@@ -127,11 +126,11 @@ export class HeadlessStream {
     }
     if (line["status"] !== "error") return null;
     const error = fieldsOf(line["error"]);
-    const said = error && textOf(error, "message");
+    const said = error && stringOf(error["message"]);
     const message = said ?? this.#failure ?? "Gemini CLI says that the session failed.";
     if (said === null || said === this.#failure) this.#failure = null;
     // Counts of a failed session are zero where it was cut off: then nobody knows.
-    const known = (countOf(stats, "total_tokens") ?? 0) > 0;
+    const known = (countOf(stats["total_tokens"]) ?? 0) > 0;
     return [...this.#held(null), ...(known ? this.#usage(stats) : []), failureOf(message)];
   }
 
@@ -142,10 +141,10 @@ export class HeadlessStream {
     return before === null || before === message ? [] : [{ type: "progress", message: before }];
   }
 
-  #usage(stats: Fields): AdapterEvent[] {
-    const input = countOf(stats, "input_tokens");
-    const output = countOf(stats, "output_tokens");
-    const total = countOf(stats, "total_tokens");
+  #usage(stats: JsonFields): AdapterEvent[] {
+    const input = countOf(stats["input_tokens"]);
+    const output = countOf(stats["output_tokens"]);
+    const total = countOf(stats["total_tokens"]);
     if (input === null && output === null) return [];
     // Thoughts are paid as output and stand in the total alone.
     const paid = input !== null && output !== null && total !== null ? Math.max(output, total - input) : output;
@@ -154,7 +153,7 @@ export class HeadlessStream {
       scope: "session",
       tokens_in: input,
       tokens_out: paid,
-      tokens_cached: countOf(stats, "cached"),
+      tokens_cached: countOf(stats["cached"]),
       cost: null,
       ...(this.#model === undefined ? {} : { model: this.#model }),
     }];

@@ -1,5 +1,12 @@
-import type { AdapterEvent, PlanEntry, ToolKind } from "bulkhead/plugin-sdk";
-import { type Fields, fieldsOf, listOf, textOf } from "./fields.ts";
+import {
+  type AdapterEvent,
+  fieldsOf,
+  type JsonFields,
+  listOf,
+  type PlanEntry,
+  stringOf,
+  type ToolKind,
+} from "bulkhead/plugin-sdk";
 
 const kinds: ReadonlyMap<string, ToolKind> = new Map([
   ["read_file", "read"],
@@ -24,9 +31,9 @@ export function kindOf(tool: string): ToolKind {
 }
 
 /** What a tool that did its work means beside its result: a changed file, or a plan. */
-export function effectsOf(tool: string, parameters: Fields): AdapterEvent[] {
-  if (tool === "write_todos") return planOf(listOf(parameters, "todos"));
-  const path = textOf(parameters, "file_path");
+export function effectsOf(tool: string, parameters: JsonFields): AdapterEvent[] {
+  if (tool === "write_todos") return planOf(listOf(parameters["todos"]));
+  const path = stringOf(parameters["file_path"]);
   // Whether a file was there before it was written is not told.
   return path && kindOf(tool) === "edit" ? [{ type: "file_change", path, action: "modify" }] : [];
 }
@@ -34,8 +41,8 @@ export function effectsOf(tool: string, parameters: Fields): AdapterEvent[] {
 function planOf(todos: unknown[]): AdapterEvent[] {
   const entries = todos.flatMap((todo): PlanEntry[] => {
     const fields = fieldsOf(todo);
-    const content = fields && textOf(fields, "description");
-    const status = fields && textOf(fields, "status");
+    const content = fields && stringOf(fields["description"]);
+    const status = fields && stringOf(fields["status"]);
     if (content === null || status === "cancelled") return [];
     return [{ content, status: status === "in_progress" || status === "completed" ? status : "pending" }];
   });

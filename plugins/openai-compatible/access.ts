@@ -1,5 +1,4 @@
-import type { AccessMode, AgentConfig } from "bulkhead/plugin-sdk";
-import { textOf } from "./fields.ts";
+import { type AccessMode, type AgentConfig, numberOf, textOf } from "bulkhead/plugin-sdk";
 
 /** The server that answers, and what is known of it. */
 export interface Access {
@@ -46,10 +45,6 @@ export function chooseAccess({ access_modes, custom = {} }: AgentConfig): Access
       ? null
       : { input, output, currency: textOf(custom["currency"]) ?? mode.pricing.currency },
   };
-}
-
-function numberOf(value: unknown): number | null {
-  return typeof value === "number" ? value : null;
 }
 
 function baseUrl(endpoint: string): string {

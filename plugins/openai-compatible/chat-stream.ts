@@ -1,7 +1,14 @@
-import type { AdapterEvent, RateLimitDetector, UsageEvent } from "bulkhead/plugin-sdk";
+import {
+  type AdapterEvent,
+  countOf,
+  fieldsOrNone,
+  parseJson,
+  type RateLimitDetector,
+  textOf,
+  type UsageEvent,
+} from "bulkhead/plugin-sdk";
 import type { Access } from "./access.ts";
 import { failureEvents } from "./failures.ts";
-import { countOf, fieldsOf, parseJson, textOf } from "./fields.ts";
 
 /** What a stream is read with. */
 export interface ChatStreamOptions {
@@ -74,22 +81,22 @@ export class ChatStream {
   }
 
   #chunk(value: unknown, data: string): AdapterEvent[] {
-    const chunk = fieldsOf(value);
+    const chunk = fieldsOrNone(value);
     if (chunk["error"] || chunk["object"] === "error") {
       this.#failure = failureEvents({ status: 0, headers: {}, body: data }, this.#options.detector);
       return [];
     }
     this.#model = textOf(chunk["model"]) ?? this.#model;
-    const hasUsage = Object.keys(fieldsOf(chunk["usage"])).length > 0;
-    if (hasUsage) this.#usage = this.#usageOf(fieldsOf(chunk["usage"]));
+    const hasUsage = Object.keys(fieldsOrNone(chunk["usage"])).length > 0;
+    if (hasUsage) this.#usage = this.#usageOf(fieldsOrNone(chunk["usage"]));
     const choices = chunk["choices"];
     if (!Array.isArray(choices)) return hasUsage ? [] : [{ type: "unparsed", data: value }];
-    return choices.flatMap((choice) => this.#choice(fieldsOf(choice), value));
+    return choices.flatMap((choice) => this.#choice(fieldsOrNone(choice), value));
   }
 
   /** A server that does not stream gives the whole `message` where others give a `delta`. */
   #choice(choice: Readonly<Record<string, unknown>>, chunk: unknown): AdapterEvent[] {
-    const delta = fieldsOf(choice["delta"] ?? choice["message"]);
+    const delta = fieldsOrNone(choice["delta"] ?? choice["message"]);
     const events: AdapterEvent[] = [];
     // Some servers fill both names with the same text.
     const thought = textOf(delta["reasoning_content"]) ?? textOf(delta["reasoning"]);
@@ -117,7 +124,7 @@ export class ChatStream {
       scope: "session",
       tokens_in,
       tokens_out,
-      tokens_cached: countOf(fieldsOf(usage["prompt_tokens_details"])["cached_tokens"]),
+      tokens_cached: countOf(fieldsOrNone(usage["prompt_tokens_details"])["cached_tokens"]),
       cost: known ? (tokens_in * prices.input + tokens_out * prices.output) / 1000 : null,
       ...(known && prices.currency !== null ? { currency: prices.currency } : {}),
       ...(this.#model === undefined ? {} : { model: this.#model }),

@@ -1,5 +1,12 @@
-import type { AdapterEvent, ErrorEvent, RateLimitDetector, RateLimitEvent } from "bulkhead/plugin-sdk";
-import { fieldsOf, parseJson, textOf } from "./fields.ts";
+import {
+  type AdapterEvent,
+  type ErrorEvent,
+  fieldsOrNone,
+  parseJson,
+  type RateLimitDetector,
+  type RateLimitEvent,
+  textOf,
+} from "bulkhead/plugin-sdk";
 
 /** What a server said when it did not do what was asked. */
 export interface ServerFailure {
@@ -79,8 +86,8 @@ function stopped(code: string, message: string): ErrorEvent {
 
 /** The forms are `{"error": {"message", "type", "code"}}`, `{"error": text}`, `{"detail": …}` and the error alone. */
 function readError(body: string): { code: string; type: string; message: string } {
-  const whole = fieldsOf(parseJson(body));
-  const error = Object.keys(fieldsOf(whole["error"])).length > 0 ? fieldsOf(whole["error"]) : whole;
+  const whole = fieldsOrNone(parseJson(body));
+  const error = Object.keys(fieldsOrNone(whole["error"])).length > 0 ? fieldsOrNone(whole["error"]) : whole;
   const detail = whole["detail"];
   const message = textOf(error["message"]) ?? textOf(whole["error"]) ?? textOf(detail) ??
     (detail === undefined ? body : JSON.stringify(detail));

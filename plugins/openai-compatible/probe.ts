@@ -1,8 +1,14 @@
-import { type AdapterContext, type AvailabilityReport, errorDataOf, type FetchResponse } from "bulkhead/plugin-sdk";
+import {
+  type AdapterContext,
+  type AvailabilityReport,
+  errorDataOf,
+  type FetchResponse,
+  fieldsOrNone,
+  parseJson,
+} from "bulkhead/plugin-sdk";
 import type { Access } from "./access.ts";
 import { askForModels } from "./ask.ts";
 import { failureKind, failureMessage, type ServerFailure } from "./failures.ts";
-import { fieldsOf, parseJson } from "./fields.ts";
 
 /** Whether the server could answer now, by its list of models. */
 export async function probeServer(ctx: AdapterContext, access: Access): Promise<AvailabilityReport> {
@@ -16,7 +22,7 @@ export async function probeServer(ctx: AdapterContext, access: Access): Promise<
     return unreached(access, error);
   }
   if (!response.ok) return turnedAway(access, { status: response.status, headers: response.headers, body });
-  const answer = fieldsOf(parseJson(body));
+  const answer = fieldsOrNone(parseJson(body));
   if (Array.isArray(answer["data"]) || Array.isArray(answer["models"])) {
     return { availability: "available", reason: `${access.endpoint} answers.` };
   }

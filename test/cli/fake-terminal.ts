@@ -48,6 +48,7 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
     cwd,
     stdin: {
       isTty: tty,
+      chunks: () => chunksOf(stdin),
       readAll: async () => stdin,
       readLine: async (signal) => signal?.aborted ? null : typed.shift() ?? null,
       readHiddenLine: async () => typed.shift() ?? null,
@@ -76,4 +77,8 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
     hangUp: () => [...hangUps].forEach((handler) => handler()),
     closeOutput: () => gone.abort(),
   };
+}
+
+async function* chunksOf(text: string): AsyncGenerator<Uint8Array, void, void> {
+  yield new TextEncoder().encode(text);
 }

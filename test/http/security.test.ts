@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { hmacHex, sha256Hex } from "../../core/runtime/hash.ts";
+import { hmacSha256Hex, sha256Hex } from "../../core/runtime/hash.ts";
 import { startHttpServer } from "../../core/runtime/http-server.ts";
 import { unixFetch } from "../../core/runtime/unix-fetch.ts";
 import { connectHost } from "../../core/client/mod.ts";
@@ -615,7 +615,7 @@ describe("J16 another program at the port", () => {
     const { proof } = await (await fetch(`${door.url}/v1/proof?token_id=${id}&nonce=${nonce}`)).json() as {
       proof: string;
     };
-    expect(proof).toBe(hmacHex(sha256Hex(token), `127.0.0.1:${door.port}\n${nonce}`));
+    expect(proof).toBe(hmacSha256Hex(sha256Hex(token), `127.0.0.1:${door.port}\n${nonce}`));
     await expectProblem(
       await fetch(`${door.url}/v1/proof?token_id=${"0".repeat(32)}&nonce=${nonce}`),
       404,

@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { AccessModeCounters } from "../../core/routing/access-mode-counters.ts";
+import { accessModeState } from "../../core/routing/access-mode-state.ts";
+import { AccessModeCounters, longestLimitMs } from "../../core/routing/access-mode-counters.ts";
 import { countWithin, windows } from "../../core/routing/rolling-counts.ts";
 import { openUseFiles } from "../../core/routing/use-files.ts";
 import { api, subscription } from "./modes.ts";
@@ -27,6 +28,23 @@ function today(counters: AccessModeCounters, used = plan): { requests: number; t
 }
 
 describe("AccessModeCounters", () => {
+  test.each([1e300, Number.MAX_VALUE, 9e15])("a limit of %d ms is believed for a month", async (waitMs) => {
+    const counters = await open();
+    counters.limited(plan, waitMs);
+    expect(counters.useOf(plan).limitedUntil).toBe(now + longestLimitMs);
+    const { status } = accessModeState(plan.mode, counters.useOf(plan), { now });
+    expect(status).toMatchObject({ status: "rate_limited", reset_at: "2026-02-01T12:00:00.000Z" });
+    await counters.settled();
+  });
+
+  test("a file with times that no calendar has says nothing", async () => {
+    const folder = join(root, "host-1");
+    await mkdir(folder, { recursive: true });
+    const uses = [{ adapter_id: "alpha", access_mode: "subscription:pro", spans: [], limited_until: 1e300 }];
+    await writeFile(join(folder, "access-modes.json"), JSON.stringify({ v: 1, uses }));
+    expect(await openUseFiles({ root, folder }).readOwn()).toEqual([]);
+  });
+
   test("counts each mode of each adapter for itself", async () => {
     const counters = await open();
     counters.requested(plan);

@@ -351,6 +351,68 @@ describe("the agent's requests", () => {
   });
 });
 
+describe("an adapter that guesses another one's ids", () => {
+  test("an answer to the first is never had by the second", async () => {
+    const options = [{ id: "yes", label: "Yes", kind: "allow_once" as const }];
+    const ask = (request_id: string): AdapterEvent => ({
+      type: "permission_request",
+      request_id,
+      tool: "read",
+      title: "Read it?",
+      options,
+    });
+    const first = {
+      id: "alpha",
+      scripts: [async ({ say, answer }: Parameters<ReturnType<typeof says>>[0]) => {
+        say(ask("2.r"));
+        await answer("2.r");
+        say({ type: "error", code: "unavailable", message: "Gone.", recoverable: false });
+      }],
+    };
+    const asked: unknown[] = [];
+    const second = {
+      id: "beta",
+      scripts: [async ({ say, answer }: Parameters<ReturnType<typeof says>>[0]) => {
+        asked.push(await answer("r"));
+        say(ask("r"));
+        asked.push(await answer("r"));
+        say(done);
+      }],
+    };
+    const scripted = new ScriptedSession([first, second]);
+    const requests = () =>
+      scripted.events.flatMap(({ event }) => (event.type === "permission_request" ? [event.request_id] : []));
+    await vi.waitFor(async () => {
+      await vi.advanceTimersByTimeAsync(500);
+      expect(requests()).toHaveLength(1);
+    });
+    expect(scripted.session.answer(requests()[0]!, "yes")).toBe(true);
+    await vi.waitFor(async () => {
+      await vi.advanceTimersByTimeAsync(500);
+      expect(requests()).toHaveLength(2);
+    });
+    expect(new Set(requests()).size).toBe(2);
+    expect(scripted.session.answer(requests()[1]!, "yes")).toBe(true);
+    await scripted.ended();
+    expect(asked).toEqual([null, "yes"]);
+  });
+});
+
+describe("what an agent says of its failure", () => {
+  test("an endless wait is believed for a month, and an endless text is cut wherever it is told again", async () => {
+    const limit: AdapterEvent = { type: "rate_limit", message: "wait", wait_ms: 1e300 };
+    const scripts = [
+      (stage: Parameters<ReturnType<typeof says>>[0]) =>
+        stage.say(limit, { type: "error", code: "rate_limit", message: "x".repeat(1e6), recoverable: true }),
+    ];
+    const { result, of } = await run([{ id: "alpha", scripts }, { id: "beta", scripts: [says()] }], {
+      timeout_ms: 60_000,
+    });
+    expect(result.outcome).toBe("completed");
+    expect(JSON.stringify([result.attempts, result.substitutions, of("attempt_failed")]).length).toBeLessThan(20_000);
+  });
+});
+
 describe("the loop signal", () => {
   test.each([
     ["in the final text", "done\nLOOP_COMPLETE", "loop_complete"],

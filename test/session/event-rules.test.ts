@@ -79,6 +79,42 @@ describe("EventRules", () => {
     expect(rules.toolCalls).toBe(2);
   });
 
+  test("an id like one of a later attempt's is renamed in the first attempt as well, and no other", () => {
+    const rules = new EventRules();
+    const plain = call("a.2");
+    expect(rules.accept(plain)).toBe(plain);
+    expect(rules.accept(ask("2.r"))).toMatchObject({ type: "permission_request", request_id: "1.2.r" });
+    expect(rules.accept(question("2.r"))).toMatchObject({ type: "unparsed" });
+    expect(rules.accept(call("2.a"))).toMatchObject({ type: "tool_call", call_id: "1.2.a" });
+    expect(rules.accept(answer("2.a"))).toMatchObject({ type: "tool_result", call_id: "1.2.a" });
+    expect([rules.resolve("2.r"), rules.resolve(rules.streamId("2.r"))]).toEqual([false, true]);
+    rules.begin(2);
+    expect(rules.accept(ask("r"))).toMatchObject({ type: "permission_request", request_id: "2.r" });
+  });
+
+  test("ids of any two attempts never meet", () => {
+    const id = fc.stringMatching(/^[0-9.r]{1,6}$/);
+    const attempt = fc.integer({ min: 1, max: 12 });
+    fc.assert(fc.property(id, attempt, id, attempt, (one, first, other, second) => {
+      const named = (attempt: number, id: string): string => {
+        const rules = new EventRules();
+        rules.begin(attempt);
+        return rules.streamId(id);
+      };
+      expect(named(first, one) === named(second, other)).toBe(first === second && one === other);
+    }));
+  });
+
+  test("what is read from the log keeps its ids", () => {
+    const rules = new EventRules({ replayed: true });
+    for (const id of ["a", "2.a", "1.2.a"]) expect(rules.accept(call(id))).toMatchObject({ call_id: id });
+    expect(rules.finish().map(({ event }) => event)).toMatchObject([
+      { type: "tool_result", call_id: "a" },
+      { type: "tool_result", call_id: "2.a" },
+      { type: "tool_result", call_id: "1.2.a" },
+    ]);
+  });
+
   test("finish() closes what is open, says that the host made it up, and leaves nothing for a second time", () => {
     const rules = new EventRules();
     for (const event of [call("a"), call("b"), answer("a"), ask("r"), question("s")]) rules.accept(event);

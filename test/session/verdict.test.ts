@@ -36,6 +36,17 @@ describe("reachVerdict", () => {
     });
   });
 
+  test("a message is cut, never in the middle of a character", () => {
+    for (const message of ["x".repeat(1e6), "\u{1f600}".repeat(1e5), `x${"\u{1f600}".repeat(1e5)}`]) {
+      const { error } = reachVerdict({ ...none, lastWord: { ...spoken("E42"), message } });
+      expect(error!.message.length).toBeLessThanOrEqual(4096);
+      expect(error!.message).toMatch(/…$/);
+      expect(error!.message).not.toMatch(/\p{Surrogate}/u);
+    }
+    const { error } = reachVerdict({ ...none, lastWord: spoken("E".repeat(1e6)) });
+    expect(JSON.stringify(error).length).toBeLessThan(1000);
+  });
+
   test("work that was not done is fatal, with the agent's own text where it has one", () => {
     const failed = { ...completed, success: false };
     expect(reachVerdict({ ...none, lastWord: failed })).toMatchObject({

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { root } from "./source.ts";
@@ -88,6 +88,7 @@ describe(".build/host.mjs", () => {
   beforeEach(() => {
     symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "dir");
     write("core/client/mod.ts", "export const client = 1;\n");
+    write("core/conformance/mod.ts", "export const conformance = 1;\n");
     write("core/place.ts", "export const place: string = new URL('../../walls/x.js', import.meta.url).href;\n");
     write("core/mod.ts", 'export { place } from "./place.ts";\nexport { Same } from "../plugin-sdk/mod.ts";\n');
     write("plugin-sdk/mod.ts", "export class Same {}\n");
@@ -134,42 +135,90 @@ describe(".build/host.mjs", () => {
   });
 });
 
-describe(".ci/sum.mjs", () => {
-  const green = {
-    success: true,
-    numPassedTests: 3,
-    numFailedTests: 0,
-    numPendingTests: 0,
-    numTodoTests: 0,
-    testResults: [],
+describe(".ci", () => {
+  const green = file("a.test.ts", "passed", "passed", "passed");
+  const red = file("b.test.ts", "passed", "failed");
+  const unloaded = {
+    name: resolve(root, "test/c.test.ts"),
+    status: "failed",
+    message: "No such module.",
+    assertionResults: [],
   };
 
   test("sums the runs of both runtimes", () => {
-    expect(sum("true", green, { ...green, numPassedTests: 4 })).toEqual({ last: "7 passed, 0 failed", status: 0 });
-  });
-
-  test("fails for a failed test, and counts a file that could not be loaded", () => {
-    const broken = { status: "failed", assertionResults: [] };
-    const red = { ...green, success: false, numFailedTests: 1, testResults: [broken] };
-    expect(sum("true", green, red)).toEqual({ last: "6 passed, 2 failed", status: 1 });
-  });
-
-  test("fails for a run without tests, a skipped test, a red step and a missing report", () => {
-    expect(sum("true", green, { ...green, numPassedTests: 0 }).status).toBe(1);
-    expect(sum("true", { ...green, numPendingTests: 1 }).status).toBe(1);
-    expect(sum("true", { ...green, success: false }).status).toBe(1);
-    expect(sum("false", green)).toEqual({ last: "3 passed, 0 failed", status: 1 });
-    expect(sum("true", green, null)).toEqual({ last: "3 passed, 0 failed", status: 1 });
-  });
-
-  function sum(steps: "true" | "false", ...reports: unknown[]): { last: string | undefined; status: number | null } {
-    const paths = reports.map((report, index) => {
-      const path = join(folder, `${index}.json`);
-      if (report !== null) writeFileSync(path, JSON.stringify(report));
-      return path;
+    expect(sum("true", { node: [green], deno: [green, green] })).toMatchObject({
+      last: "9 passed, 0 failed",
+      status: 0,
     });
-    const { status, stdout } = run([...script(".ci/sum.mjs"), steps, ...paths], process.env);
-    return { last: stdout.trim().split("\n").at(-1), status };
+  });
+
+  test("fails for a failed test, says what it said, and counts a file that could not be loaded", () => {
+    const { last, status, stdout } = sum("true", { node: [green, red, unloaded] });
+    expect({ last, status }).toEqual({ last: "4 passed, 2 failed", status: 1 });
+    expect(stdout).toMatch(/^red: node: .*b\.test\.ts: test 1: It broke\.$/m);
+    expect(stdout).toMatch(/^red: node: .*c\.test\.ts: No such module\.$/m);
+  });
+
+  test("fails for a run without tests, a skipped test without a reason, a red step and a missing report", () => {
+    expect(sum("true", { node: [green], deno: [] }).status).toBe(1);
+    expect(sum("true", { node: [file("a.test.ts", "passed", "skipped")] }).status).toBe(1);
+    expect(sum("false", { node: [green] })).toMatchObject({ last: "3 passed, 0 failed", status: 1 });
+    expect(sum("true", { node: [green], deno: null })).toMatchObject({ last: "3 passed, 0 failed", status: 1 });
+  });
+
+  test("a file that was run once more counts as it ended, and what was red before is named as unsteady", () => {
+    const whole = file("b.test.ts", "passed", "passed");
+    const steady = sum("true", { node: [green, red], "node.again": [whole] });
+    expect(steady).toMatchObject({ last: "5 passed, 0 failed", status: 0 });
+    expect(steady.stdout).toMatch(/^unsteady: node: .*b\.test\.ts: test 1: It broke\.$/m);
+    expect(sum("true", { node: [green, red], "node.again": [red] })).toMatchObject({
+      last: "4 passed, 1 failed",
+      status: 1,
+    });
+    expect(sum("true", { node: [green, red, unloaded], "node.again": [whole] })).toMatchObject({
+      last: "5 passed, 1 failed",
+      status: 1,
+    });
+  });
+
+  test("names the red files to run once more, unless they are too many for chance", () => {
+    expect(redFiles([green, red, unloaded])).toEqual({ status: 0, names: ["b.test.ts", "c.test.ts"] });
+    expect(redFiles([green])).toEqual({ status: 1, names: [] });
+    expect(redFiles(null)).toEqual({ status: 1, names: [] });
+    expect(redFiles(Array.from({ length: 6 }, () => red))).toEqual({ status: 1, names: [] });
+  });
+
+  function file(name: string, ...statuses: string[]) {
+    return {
+      name: resolve(root, "test", name),
+      status: statuses.includes("failed") ? "failed" : "passed",
+      message: "",
+      assertionResults: statuses.map((status, index) => ({
+        status,
+        fullName: `test ${index}`,
+        failureMessages: status === "failed" ? ["It\n broke."] : [],
+      })),
+    };
+  }
+
+  function write(reports: Readonly<Record<string, unknown[] | null>>): string {
+    const at = mkdtempSync(join(folder, "reports-"));
+    for (const [name, testResults] of Object.entries(reports)) {
+      if (testResults !== null) writeFileSync(join(at, `${name}.json`), JSON.stringify({ testResults }));
+    }
+    return at;
+  }
+
+  function sum(steps: "true" | "false", reports: Readonly<Record<string, unknown[] | null>>) {
+    const suites = Object.keys(reports).filter((name) => !name.endsWith(".again"));
+    const { status, stdout } = run([...script(".ci/sum.mjs"), steps, write(reports), ...suites], process.env);
+    return { last: stdout.trim().split("\n").at(-1), status, stdout };
+  }
+
+  function redFiles(testResults: unknown[] | null): { status: number | null; names: string[] } {
+    const report = join(write({ node: testResults }), "node.json");
+    const { status, stdout } = run([...script(".ci/red-files.mjs"), report], process.env);
+    return { status, names: stdout.trim().split(" ").filter((path) => path !== "").map((path) => basename(path)) };
   }
 });
 

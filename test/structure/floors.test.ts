@@ -40,6 +40,23 @@ describe("floors", () => {
   });
 });
 
+describe("doors", () => {
+  const doorstep = ["session-host.ts", "host.ts", "asked-requests.ts", "event-sentence.ts"];
+  const ground = ["channel", "config", "errors", "runtime", "plugin-sdk"];
+
+  for (const door of ["mcp", "acp"]) {
+    test(`${door} knows sessions through what the host says of them alone`, () => {
+      const wrong = [...links].filter(([path]) => roomOf(path) === door).flatMap(([path, found]) =>
+        found.filter(({ target }) => {
+          if (target === null || roomOf(target) === door || ground.includes(roomOf(target))) return false;
+          return roomOf(target) !== "host" || !doorstep.includes(posix.basename(target));
+        }).map(({ specifier, line }) => `${path}:${line} ${specifier}`)
+      );
+      expect(wrong).toEqual([]);
+    });
+  }
+});
+
 describe("plugins", () => {
   for (const plugin of folders("plugins")) {
     test(`${plugin} imports, of ours, the SDK alone, and else what its package.json names`, () => {

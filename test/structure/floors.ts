@@ -6,14 +6,14 @@ import { type Link, linksOf, listFiles } from "./source.ts";
  */
 export const floors: readonly (readonly string[])[] = [
   ["cli"],
-  ["attack"],
+  ["attack", "conformance", "author"],
   ["mod.ts"],
   ["daemon"],
   ["http", "mcp", "acp", "client"],
   ["host"],
   ["session"],
   ["routing"],
-  ["pool"],
+  ["pool", "install"],
   ["worker", "warden", "registry", "broker", "secrets", "journal", "workspace"],
   ["git"],
   ["channel"],

@@ -21,9 +21,24 @@ export const defineInit: DefineCommand = (command, bind) => {
 
 async function init({ terminal, configFile, options, json }: Invocation): Promise<number> {
   const file = configFile === undefined ? join(terminal.cwd, "bulkhead.yaml") : resolve(terminal.cwd, configFile);
+  const schema = await writeStarter(file, { force: options["force"] === true });
+  await terminal.stdout.write(
+    json
+      ? `${JSON.stringify({ file, schema })}\n`
+      : `Wrote ${file}, and beside it its schema for editors.\nNext: "bulkhead plugin list" shows what can be enabled, "bulkhead doctor" what works here.\n`,
+  );
+  return 0;
+}
+
+/**
+ * Writes a host manifest to start from and, beside it, its schema for editors.
+ * @returns path of the schema
+ * @throws {BulkheadError} `already_exists` unless forced, `io_error`
+ */
+export async function writeStarter(file: string, { force }: { force: boolean }): Promise<string> {
   const schema = join(dirname(file), "bulkhead.schema.json");
   try {
-    await writeFile(file, starterHostManifest(), { flag: options["force"] === true ? "w" : "wx" });
+    await writeFile(file, starterHostManifest(), { flag: force ? "w" : "wx" });
     await writeFile(schema, `${JSON.stringify(hostManifestJsonSchema(), null, 2)}\n`);
   } catch (cause) {
     if (isExisting(cause)) {
@@ -34,12 +49,7 @@ async function init({ terminal, configFile, options, json }: Invocation): Promis
     }
     throw new BulkheadError("io_error", `Cannot write ${file}: the folder is missing or not writable.`, { cause });
   }
-  await terminal.stdout.write(
-    json
-      ? `${JSON.stringify({ file, schema })}\n`
-      : `Wrote ${file}, and beside it its schema for editors.\nNext: "bulkhead plugin list" shows what can be enabled, "bulkhead doctor" what works here.\n`,
-  );
-  return 0;
+  return schema;
 }
 
 function isExisting(error: unknown): boolean {

@@ -2,11 +2,12 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { BinaryPin } from "../../broker/binary-pins.ts";
 import type { HostManifest } from "../../config/host-manifest.ts";
 import { parseHostManifest } from "../../config/parse-host-manifest.ts";
-import { addGrant, type Grantable, grantable } from "../../registry/edit-host-manifest.ts";
+import { changeManifest } from "../../install/manifest-transaction.ts";
+import { addGrant } from "../../registry/edit-host-manifest.ts";
 import { cliBinary } from "../../registry/requested-permissions.ts";
-import { readFile, writeFile } from "../../runtime/files.ts";
 import type { Invocation } from "../command.ts";
 import { manifestFile } from "../open-host.ts";
+import { parseGrant } from "../parse-grant.ts";
 import { type PinGranted, pinGranted } from "../pin-granted.ts";
 import { safeLine } from "../render/agent-text.ts";
 
@@ -21,12 +22,13 @@ export async function pluginGrant(call: Invocation): Promise<number> {
       hint: 'Write one with "bulkhead init".',
     });
   }
-  const before = await readManifest(file);
-  const isTools = permission === "run" && isToolsProgram(parseHostManifest(before, { file }), { pluginId, target });
-  const after = isTools ? before : addGrant(before, { pluginId, permission, target }, { file });
-  if (after !== before) await writeFile(file, after);
+  const changed = await changeManifest(file, async ({ text, writeText }) => {
+    const isTools = permission === "run" && isToolsProgram(parseHostManifest(text, { file }), { pluginId, target });
+    const after = isTools ? text : addGrant(text, { pluginId, permission, target }, { file });
+    if (after !== text) await writeText(after);
+    return after !== text;
+  });
   const pinned = permission === "run" ? await pinGranted(call, { pluginId, binary: target }) : null;
-  const changed = after !== before;
   const granted = `${changed ? "Granted" : "Granted already"}: ${pluginId} may ${permission} ${target} (${file}).\n`;
   await terminal.stdout.write(
     json
@@ -52,29 +54,4 @@ function pinLine(binary: string, { pinned, pinned_before, not_pinned }: PinGrant
     ? `, before: ${place(pinned_before)}`
     : "";
   return `Pinned: ${safeLine(binary)} is ${place(pinned)}${before}.\n`;
-}
-
-/**
- * A grant as it is typed: `permission:target`, or `kv` alone.
- * @throws {BulkheadError} `invalid_config`
- */
-export function parseGrant(typed: string): { permission: Grantable; target: string } {
-  const split = typed.indexOf(":");
-  const word = split === -1 ? typed : typed.slice(0, split);
-  const target = split === -1 ? "" : typed.slice(split + 1);
-  const permission = grantable.find((known) => known === word);
-  if (permission === undefined || (permission !== "kv" && target === "")) {
-    throw new BulkheadError("invalid_config", `"${typed}" is not a permission and its target.`, {
-      hint: `Write permission:target, such as run:git or read:workdir. Permissions: ${grantable.join(", ")}.`,
-    });
-  }
-  return { permission, target: permission === "kv" ? "kv" : target };
-}
-
-async function readManifest(file: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (cause) {
-    throw new BulkheadError("not_found", `Cannot read ${file}: it is missing or not a readable file.`, { cause });
-  }
 }

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { defaultDaemonSettings } from "../../config/daemon-settings.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
-import { isAlive } from "../../host/lock-file.ts";
+import { isAlive } from "../../runtime/lock-file.ts";
 import { processStart } from "../../runtime/process-rows.ts";
 import { sendSignal } from "../../runtime/send-signal.ts";
 import { sleep } from "../../runtime/wait.ts";

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
 import { type Signal, toPrometheusText } from "../../log/prometheus-text.ts";
-import { hmacHex } from "../../runtime/hash.ts";
+import { hmacSha256Hex } from "../../runtime/hash.ts";
 import { json, type Route, route, type RouteGround } from "../route.ts";
 import { textResponse } from "../text-response.ts";
 
@@ -45,7 +45,7 @@ export const hostRoutes: readonly Route[] = [
     answers: { 200: { summary: "the proof", schema: Type.Object({ proof: Type.String() }) } },
     async handle({ query: { token_id, nonce }, headers }, { tokens, meters }) {
       const key = await tokens.keyOf(token_id);
-      if (key !== null) return json({ proof: hmacHex(key, `${headers.get("host") ?? ""}\n${nonce}`) });
+      if (key !== null) return json({ proof: hmacSha256Hex(key, `${headers.get("host") ?? ""}\n${nonce}`) });
       meters.countRefusal("proof");
       throw new BulkheadError("not_found", "There is no token with this id.", {
         hint: '"bulkhead token list" lists those there are.',

@@ -1,0 +1,104 @@
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import type { SessionResult } from "../../plugin-sdk/result.ts";
+import { type AskedRequest, AskedRequests } from "../host/asked-requests.ts";
+import type { SessionHandle } from "../host/session-host.ts";
+import type { ClientAnswer } from "./ask-client.ts";
+import type { Updates } from "./updates.ts";
+
+/** What a {@link Turn} is made from. */
+export interface TurnOptions {
+  handle: SessionHandle;
+  updates: Updates;
+  send(update: SessionUpdate): Promise<void>;
+  ask(request: AskedRequest, signal: AbortSignal): Promise<ClientAnswer>;
+}
+
+/** What of a session matters to the next one that goes on from it. */
+export interface LastSession {
+  adapter: string;
+  /** The agent's own id of its session; null where it named none. */
+  agent_session_id: string | null;
+}
+
+/** Why a turn stopped: the session ended, or it waits for an answer that only a prompt can give. */
+export type TurnStop = { result: SessionResult } | "asks";
+
+/** Follows one Bulkhead session, over one prompt or, where the agent asks for words, several. */
+export class Turn {
+  readonly #options: TurnOptions;
+  readonly #events: AsyncIterator<Envelope>;
+  readonly #asked: AskedRequests;
+  readonly #left = new AbortController();
+  #next: Promise<IteratorResult<Envelope>> | null = null;
+  /** Called when the agent asks what only a prompt can answer. */
+  #onQuestion: ((request: AskedRequest) => void) | null = null;
+  #open: AskedRequest | null = null;
+  #last: LastSession | null = null;
+
+  constructor(options: TurnOptions) {
+    this.#options = options;
+    this.#events = options.handle.events({ signal: this.#left.signal })[Symbol.asyncIterator]();
+    this.#asked = new AskedRequests((request, signal) => void this.#ask(request, signal));
+  }
+
+  /** What is known of it so far; null before its agent was chosen. */
+  get last(): LastSession | null {
+    return this.#last;
+  }
+
+  /** Sends updates until the session ends or needs a prompt. */
+  async run(): Promise<TurnStop> {
+    const { handle, updates, send } = this.#options;
+    const question = new Promise<AskedRequest>((resolve) => (this.#onQuestion = resolve));
+    for (;;) {
+      this.#next ??= this.#events.next();
+      const step = await Promise.race([this.#next, question]);
+      if ("type" in step) {
+        this.#open = step;
+        return "asks";
+      }
+      this.#next = null;
+      // The stream of a session that was forgotten meanwhile ends without its end.
+      if (step.done) return { result: await handle.result() };
+      const { event } = step.value;
+      this.#see(step.value);
+      for (const update of updates.of(step.value)) await send(update);
+      this.#asked.see(event);
+      if (event.type === "session_ended") return { result: event.result };
+    }
+  }
+
+  /** Gives the agent the words it waits for; false when it waits no more. */
+  async answer(text: string): Promise<boolean> {
+    const open = this.#open;
+    this.#open = null;
+    return open !== null && await this.#options.handle.answer(open.request_id, text);
+  }
+
+  /** Stops the session; its end comes as an event. */
+  async interrupt(): Promise<void> {
+    await this.#options.handle.interrupt();
+  }
+
+  /** Lets go of the session, which goes on or has ended. */
+  leave(): void {
+    this.#asked.close();
+    this.#left.abort();
+    this.#next?.catch(() => {});
+  }
+
+  #see({ event, adapter }: Envelope): void {
+    if (event.type === "attempt_started") this.#last = { adapter: event.adapter_id, agent_session_id: null };
+    else if (event.type === "agent_info" && event.agent_session_id !== undefined) {
+      this.#last = { adapter: adapter.id, agent_session_id: event.agent_session_id };
+    }
+  }
+
+  async #ask(request: AskedRequest, signal: AbortSignal): Promise<void> {
+    const answer = await this.#options.ask(request, signal);
+    if (signal.aborted || answer === null) return;
+    if (answer === "prompt") this.#onQuestion?.(request);
+    else await this.#options.handle.answer(request.request_id, answer.choice).catch(() => false);
+  }
+}

@@ -1,0 +1,99 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { idPattern } from "../../plugin-sdk/manifest.ts";
+import { manifestJsonSchema } from "../../plugin-sdk/manifest-json-schema.ts";
+import { parseArguments } from "../../plugin-sdk/command-template.ts";
+import { reservedIds } from "../config/reserved-ids.ts";
+import { hostVersion } from "../config/version.ts";
+import { readManifest } from "../registry/read-manifest.ts";
+import { writePackageFolder } from "./package-folder.ts";
+import { fillTemplate, type TemplateName } from "./templates.ts";
+
+/** What a new plugin is to be. */
+export interface NewPlugin {
+  /** Where it is written; made if it is not there. */
+  folder: string;
+  template: TemplateName;
+  /** The name people read. */
+  name: string;
+  /** What runs the program, for those that have one, such as `my-agent --quiet`; default: its id. */
+  command?: string | undefined;
+}
+
+/** What was written. */
+export interface WrittenPlugin {
+  id: string;
+  folder: string;
+  /** Paths in the folder, sorted. */
+  files: string[];
+}
+
+/**
+ * Writes a plugin that works as it is: `plugin check` and `plugin test` pass.
+ * @throws {BulkheadError} `already_exists` for a folder that holds something, `invalid_config` for a name that gives no
+ * id, `io_error`
+ */
+export async function newPlugin(wanted: NewPlugin): Promise<WrittenPlugin> {
+  const { folder } = wanted;
+  const id = idOf(wanted.name);
+  const files = await filesOf(wanted, id);
+  files.set("plugin.schema.json", `${JSON.stringify(manifestJsonSchema(), null, 2)}\n`);
+  await writePackageFolder(folder, files);
+  await readManifest(folder);
+  return { id, folder, files: [...files.keys()].sort() };
+}
+
+async function filesOf(wanted: NewPlugin, id: string): Promise<Map<string, string>> {
+  const words = wordsOf(wanted, id);
+  if (wanted.template !== "acp") return await fillTemplate(wanted.template, words);
+  const { acpFiles } = await import("./acp-files.ts");
+  const [binary = id, ...args] = parseArguments(wanted.command ?? `${id} --acp`);
+  const facts = { version: "0.1.0", description: `Runs ${words["name"]}.`, license: "MIT", install: "" };
+  return await acpFiles({ binary, args, env: {}, ...facts }, words);
+}
+
+/**
+ * The id that a name gives: `My Agent` is `my-agent`.
+ * @throws {BulkheadError} `invalid_config`
+ */
+export function idOf(name: string): string {
+  const id = name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64);
+  if (new RegExp(idPattern).test(id) && !reservedIds.includes(id)) return id;
+  throw new BulkheadError("invalid_config", `Cannot make a plugin "${name}": the name gives no id.`, {
+    hint: "Take one with letters or digits, such as my-agent.",
+  });
+}
+
+/** What fills a template in, but for what only some of them ask. */
+export function wordsOf({ name, template, command }: NewPlugin, id: string): Record<string, string> {
+  const plain = name.replaceAll(/[^\w .,+()/-]/g, "").trim() || id;
+  const [binary = id, ...args] = command === undefined ? [id] : parseArguments(command);
+  const line = ["{binary}", ...args.map(templateWord), "< {prompt_file}"].join(" ");
+  return {
+    id,
+    name: plain,
+    name_plain: plain,
+    name_text: JSON.stringify(plain),
+    name_json: JSON.stringify(plain),
+    class: classOf(id),
+    version: "0.1.0",
+    host_version: hostVersion,
+    binary,
+    binary_text: JSON.stringify(binary),
+    binary_json: JSON.stringify(binary),
+    template_text: JSON.stringify(line),
+    stdin: "stdin: read, ",
+    grant: template === "wrap" ? '{ grant: { net: ["localhost:8080"] } }' : "{}",
+    files: JSON.stringify(template === "wrap" || template === "cli" ? ["recordings"] : []),
+  };
+}
+
+/** An argument as a command template writes it. */
+function templateWord(argument: string): string {
+  const text = argument.replace(/[\\"'{}<>|]/g, "\\$&");
+  return /\s/.test(text) || text === "" ? `"${text}"` : text;
+}
+
+function classOf(id: string): string {
+  const words = id.split("-").map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
+  return /^[A-Z]/.test(words) ? words : `Agent${words}`;
+}

@@ -1,0 +1,75 @@
+import type { Command } from "commander";
+import { type Bind, examples } from "../command.ts";
+import { pluginAdd } from "./plugin-add.ts";
+import { pluginDisable, pluginEnable } from "./plugin-enable.ts";
+import { pluginInfo } from "./plugin-info.ts";
+import { pluginRemove } from "./plugin-remove.ts";
+import { pluginRevoke } from "./plugin-revoke.ts";
+import { pluginUpdate } from "./plugin-update.ts";
+
+/** The sub-commands of `bulkhead plugin` for what is installed. */
+export function defineInstalling(command: Command, bind: Bind): void {
+  const add = command.command("add")
+    .description("install a plugin, show what it asks for, and enable it")
+    .argument(
+      "[package]",
+      "name, name@version, folder, tarball, or git+https://…#ref; default: what bulkhead.lock names",
+    )
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead plugin add bulkhead-greeter", "from the registry that npm is configured for"],
+        ["bulkhead plugin add ./greeter-1.0.0.tgz --grant read:workdir", "unattended, with this grant alone"],
+        ["bulkhead plugin add", "installs what bulkhead.lock names, on another machine"],
+      ),
+    )
+    .action(bind(pluginAdd));
+  const update = command.command("update")
+    .description("take the newest version into use; one that asks for more waits for its grant")
+    .argument("[id]", "id of an installed plugin, or id@version; default: each")
+    .addHelpText(
+      "after",
+      examples(["bulkhead plugin update greeter --grant net:api.example.com:443", "grants the new"]),
+    )
+    .action(bind(pluginUpdate));
+  for (const one of [add, update]) installFlags(one);
+  command.command("remove")
+    .description("remove an installed plugin, its grants and what it has stored")
+    .argument("<id>", "id of an installed plugin")
+    .addHelpText("after", examples(["bulkhead plugin remove greeter", "nothing of it is left"]))
+    .action(bind(pluginRemove));
+  command.command("info")
+    .description("show where a plugin came from, who signed it, and what it asks for in plain words")
+    .argument("<id>", "id of a plugin")
+    .addHelpText("after", examples(["bulkhead plugin info greeter --json", "for programs, with its manifest"]))
+    .action(bind(pluginInfo));
+  command.command("enable")
+    .description("enable a plugin in bulkhead.yaml")
+    .argument("<id>", "id of a plugin")
+    .addHelpText("after", examples(["bulkhead plugin enable codex", "its grants are another step"]))
+    .action(bind(pluginEnable));
+  command.command("disable")
+    .description("disable a plugin in bulkhead.yaml; its grants stay")
+    .argument("<id>", "id of a plugin")
+    .addHelpText("after", examples(["bulkhead plugin disable codex", "until it is enabled again"]))
+    .action(bind(pluginDisable));
+  command.command("revoke")
+    .description("take a grant out of bulkhead.yaml")
+    .argument("<id>", "id of a plugin")
+    .argument("<permission:target>", "as it was granted")
+    .addHelpText("after", examples(["bulkhead plugin revoke greeter write:workdir", "for sessions from now on"]))
+    .action(bind(pluginRevoke));
+}
+
+function installFlags(command: Command): void {
+  command
+    .option("--grant <permission:target>", "grant this, which it asks for; may be said several times", collect)
+    .option("--yes", "grant all that it asks for, but what amounts to more than it seems: that has to be named")
+    .option("--allow-downgrade", "take a version that is older than one that was in use")
+    .option("--replace-source", "take a known id from another source, or from one that signs no more")
+    .option("--allow-similar-id", "take an id that looks like another one");
+}
+
+function collect(value: string, before: string[] = []): string[] {
+  return [...before, value];
+}

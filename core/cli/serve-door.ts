@@ -1,0 +1,50 @@
+import type { ByteWire } from "../channel/json-wire.ts";
+import type { SessionHost } from "../host/session-host.ts";
+import type { Invocation } from "./command.ts";
+import { watchInterrupts } from "./interrupts.ts";
+import { lazySessions } from "./lazy-sessions.ts";
+
+/** What a door on standard input and output is served with. */
+export interface DoorGround {
+  sessions: SessionHost;
+  wire: ByteWire;
+  /** Aborts when the program is told to end. */
+  signal: AbortSignal;
+}
+
+/** Serves a door to the program that started this one, until it goes away. */
+export async function serveDoor(
+  call: Invocation,
+  { protocol, serve }: { protocol: string; serve(ground: DoorGround): Promise<void> },
+): Promise<number> {
+  const { terminal } = call;
+  if (terminal.stdin.isTty) {
+    await terminal.stderr.write(
+      `This speaks the ${protocol} on standard input and output: it is for programs to start, not for people.\n`,
+    );
+  }
+  using interrupts = watchInterrupts(terminal);
+  const openings: Promise<{ sessions: SessionHost } & AsyncDisposable>[] = [];
+  const sessions = lazySessions(async () => {
+    const opening = openSessions(call);
+    openings.push(opening);
+    return (await opening).sessions;
+  });
+  try {
+    const wire = { input: terminal.stdin.chunks(), write: (text: string) => terminal.stdout.write(text) };
+    await serve({ sessions, wire, signal: interrupts.signal });
+  } finally {
+    // One that failed was told to whoever asked.
+    for (const opened of await Promise.allSettled(openings)) {
+      if (opened.status === "fulfilled") await opened.value[Symbol.asyncDispose]();
+    }
+  }
+  return 0;
+}
+
+async function openSessions(call: Invocation): Promise<{ sessions: SessionHost } & AsyncDisposable> {
+  // It brings the host along, which a client does not wait for.
+  const { openHost } = await import("./open-host.ts");
+  const opened = await openHost(call);
+  return { sessions: opened.host.sessions, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
+}

@@ -1,0 +1,30 @@
+import type { Take } from "./seen.ts";
+
+/** Whether a session ended without a last word, and without throwing. */
+export function fellSilent({ events, result }: Take): boolean {
+  if (result === null || events.some(({ type }) => type === "completed" || type === "error")) return false;
+  return result.error?.code === "fatal" && result.error.details?.["stack"] === undefined;
+}
+
+/** What happened to the worker of a session; null when it lived on. */
+export function workerDied({ envelopes }: Take): string | null {
+  const event = envelopes.map((envelope) => envelope.event).find(({ type }) => type === "worker");
+  return event?.type === "worker" ? event.message : null;
+}
+
+/** What no tool may do to an adapter: cost it its worker, make it throw, or leave it without a word. Null otherwise. */
+export function mishap(take: Take): string | null {
+  const died = workerDied(take);
+  if (died !== null) return `It cost the adapter its worker: ${died}`;
+  const { result, refused } = take;
+  if (refused !== null) return `The session was refused: ${refused.message}`;
+  if (fellSilent(take)) return "The session ended without a last word.";
+  const spoke = take.events.some(({ type }) => type === "completed" || type === "error");
+  if (!spoke && result?.error?.code === "fatal") return `The adapter threw: ${result.error.message}`;
+  return null;
+}
+
+/** Whether a session completed and nothing that it said holds a text. */
+export function completedWithout(take: Take, text: string): boolean {
+  return take.result?.outcome === "completed" && !JSON.stringify(take.events).includes(text);
+}

@@ -1,0 +1,39 @@
+/** One thing that a rule found. */
+export interface Finding {
+  /** A sentence that names the thing, what was expected and what was seen. */
+  message: string;
+  /** The session in which it was seen: its name in `conformance.yaml`, or what its tool was made to do. */
+  session?: string;
+}
+
+/** How a rule stands: `noted` tells the author something that is no failure, `skipped` says why it could not be tried. */
+export type RuleOutcome = "passed" | "failed" | "noted" | "skipped";
+
+/** What one rule came to. */
+export interface RuleReport {
+  rule: string;
+  /** What holds for a plugin that passes, in a sentence. */
+  title: string;
+  outcome: RuleOutcome;
+  findings: Finding[];
+  /** Why it was skipped. */
+  reason?: string;
+}
+
+/** What a run of the conformance kit came to. This is what `bulkhead plugin test --json` prints. */
+export interface ConformanceReport {
+  /** Version of this form. */
+  conformance: 1;
+  /** Null when the manifest could not be read. */
+  plugin_id: string | null;
+  version: string | null;
+  /** Absolute path. */
+  folder: string;
+  /** Such as `node 20.19.0`. */
+  runtime: string;
+  /** Whether no rule failed. */
+  passed: boolean;
+  duration_ms: number;
+  /** Every rule, in the order of the list. */
+  rules: RuleReport[];
+}

@@ -1,0 +1,29 @@
+import type { Finding } from "./report.ts";
+import type { Seen } from "./seen.ts";
+
+/** What a rule gives where it cannot be tried on this plugin, and why. */
+export interface Skipped {
+  skipped: string;
+}
+
+/** One rule of the contract. To add one: a file in `rules/` and a line in `rules/all.ts`. */
+export interface Rule {
+  /** Lowercase words with hyphens; it stands in reports and never changes its meaning. */
+  readonly id: string;
+  /** What holds for a plugin that passes, in a sentence. */
+  readonly title: string;
+  /** `note` for what an author should know and no plugin fails by. */
+  readonly level?: "note";
+  /** Looks at what was seen; nothing found means that it holds. */
+  check(seen: Seen): Finding[] | Skipped;
+}
+
+/** The rules' way to say that they do not concern a plugin. */
+export function skipped(reason: string): Skipped {
+  return { skipped: reason };
+}
+
+/** A finding for each sentence. */
+export function findings(messages: readonly string[], session?: string): Finding[] {
+  return messages.map((message) => (session === undefined ? { message } : { message, session }));
+}

@@ -1,0 +1,32 @@
+import { type Rule, skipped } from "../rule.ts";
+import type { Seen } from "../seen.ts";
+
+/** Fields whose values can be followed to the agent; the others may hold without being handed on. */
+const traced = ["model", "system_prompt", "continue_from"] as const;
+
+/** DRIFT: a client counts on what the manifest accepts. */
+export const acceptsRule: Rule = {
+  id: "accepts",
+  title: "What the manifest accepts reaches the agent.",
+  check(seen) {
+    const { fields, manifest, scripted } = seen;
+    if (fields === null) return skipped("It accepts nothing that can be followed.");
+    return traced.filter((field) => manifest.accepts?.includes(field)).flatMap((field) => {
+      const value = sentValue(field, seen);
+      if (value === null) return [];
+      if (!fields.read.includes(field)) {
+        return [{ message: `DRIFT: the manifest accepts ${field}, and the adapter never looks at it.` }];
+      }
+      if (!scripted || fields.sent.includes(value)) return [];
+      return [{ message: `DRIFT: the manifest accepts ${field}, and its value never reaches the agent.` }];
+    });
+  },
+};
+
+/** What the agent must get; null where the kit knows no value that could be sent. */
+function sentValue(field: (typeof traced)[number], { members, traced: sent }: Seen): string | null {
+  const value = sent[field];
+  if (typeof value !== "string") return null;
+  const own = field === "model" ? members?.models[value]?.value : undefined;
+  return typeof own === "string" ? own : value;
+}

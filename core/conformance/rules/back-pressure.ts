@@ -1,0 +1,14 @@
+import { type Rule, skipped } from "../rule.ts";
+
+/** What one piece of each stream may hold, several times over. */
+const most = 400_000;
+
+/** An adapter that reads on while nobody pulls holds it all in memory. */
+export const backPressureRule: Rule = {
+  id: "back-pressure",
+  title: "The adapter reads no further while nobody takes its events.",
+  check({ read_unasked: read }) {
+    if (read === null) return skipped("It reads no program and no server.");
+    return read <= most ? [] : [{ message: `It read ${read} characters while nobody took an event.` }];
+  },
+};

@@ -1,0 +1,143 @@
+import {
+  createMcpHandler,
+  hostHeaderValidationResponse,
+  isLegacyRequest,
+  originValidationResponse,
+  type Server,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
+import { defaultLimits } from "../config/limits.ts";
+import type { SessionHost } from "../host/session-host.ts";
+import { randomId } from "../runtime/hash.ts";
+import { bulkheadSurface } from "./bulkhead-surface.ts";
+import { keepMessages } from "./message-memory.ts";
+import { createServer, type McpSurface } from "./surface.ts";
+
+/** What the HTTP endpoint of this protocol is made from. */
+export interface McpHttpOptions {
+  sessions: SessionHost;
+  /** What a client is offered; default: all that Bulkhead offers. */
+  surface?: (client: string) => McpSurface;
+  /** Names by which requests may call this server; absent: whoever mounts it has checked that. */
+  hostnames?: string[];
+  /** Bytes of one request's body. */
+  message_bytes?: number;
+}
+
+/** Who sent a request, as the server that mounts this found out. */
+export interface McpCaller {
+  /** A name of the caller's own: connections belong to it, and where sessions wait, clients take turns. */
+  client: string;
+}
+
+/** The endpoint: it takes requests of the web's standard kind. */
+export interface McpHttp {
+  handle(request: Request, caller: McpCaller): Promise<Response>;
+  /** Ends all connections; calls that are under way are cancelled. */
+  close(): Promise<void>;
+}
+
+/** Connections of the older protocol at once; beyond them the one that was silent longest ends. */
+const maxConnections = 256;
+/** After this much silence a connection ends when the next one begins. */
+const idleMs = 30 * 60_000;
+
+interface Connection {
+  client: string;
+  server: Server;
+  transport: WebStandardStreamableHTTPServerTransport;
+  usedAt: number;
+}
+
+/**
+ * Streamable HTTP. A request of the newer protocol stands for itself; those of the older one belong to a connection
+ * that `initialize` opened.
+ */
+export function createMcpHttp(options: McpHttpOptions): McpHttp {
+  const { sessions, hostnames, message_bytes = defaultLimits.message_bytes } = options;
+  const surface = options.surface ?? ((client: string) => bulkheadSurface(sessions, client));
+  const modern = createMcpHandler(({ authInfo }) => createServer(surface(authInfo?.clientId ?? "mcp")), {
+    legacy: "reject",
+    maxRequestBodySize: message_bytes,
+  });
+  const connections = new Connections(surface, message_bytes);
+  return {
+    async handle(request, { client }) {
+      const refused = hostnames && (hostHeaderValidationResponse(request, hostnames) ??
+        originValidationResponse(request, hostnames));
+      if (refused) return refused;
+      if (await isLegacyRequest(request, undefined, { maxRequestBodySize: message_bytes })) {
+        return await connections.handle(request, client);
+      }
+      return await modern.fetch(request, { authInfo: { token: "", clientId: client, scopes: [] } });
+    },
+    async close() {
+      await Promise.all([modern.close(), connections.close()]);
+    },
+  };
+}
+
+class Connections {
+  readonly #surface: (client: string) => McpSurface;
+  readonly #bodyBytes: number;
+  readonly #open = new Map<string, Connection>();
+
+  constructor(surface: (client: string) => McpSurface, bodyBytes: number) {
+    this.#surface = surface;
+    this.#bodyBytes = bodyBytes;
+  }
+
+  async handle(request: Request, client: string): Promise<Response> {
+    const id = request.headers.get("mcp-session-id");
+    if (id === null) return await this.#begin(request, client);
+    const connection = this.#open.get(id);
+    // Another caller's connection is as good as none.
+    if (connection === undefined || connection.client !== client) return unknownConnection();
+    connection.usedAt = performance.now();
+    this.#open.delete(id);
+    this.#open.set(id, connection);
+    return await connection.transport.handleRequest(request);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#open.keys()].map((id) => this.#end(id)));
+  }
+
+  /** A new connection, kept once `initialize` has opened it. */
+  async #begin(request: Request, client: string): Promise<Response> {
+    const server = createServer(this.#surface(client));
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomId,
+      eventStore: keepMessages(),
+      maxRequestBodySize: this.#bodyBytes,
+      onsessioninitialized: async (id) => {
+        await this.#makeRoom();
+        this.#open.set(id, { client, server, transport, usedAt: performance.now() });
+      },
+      onsessionclosed: (id) => void this.#open.delete(id),
+    });
+    await server.connect(transport);
+    const response = await transport.handleRequest(request);
+    if (transport.sessionId === undefined || !this.#open.has(transport.sessionId)) await server.close();
+    return response;
+  }
+
+  async #makeRoom(): Promise<void> {
+    const now = performance.now();
+    for (const [id, { usedAt }] of this.#open) {
+      if (this.#open.size < maxConnections && now - usedAt < idleMs) break;
+      await this.#end(id);
+    }
+  }
+
+  async #end(id: string): Promise<void> {
+    const connection = this.#open.get(id);
+    this.#open.delete(id);
+    await connection?.server.close();
+  }
+}
+
+function unknownConnection(): Response {
+  const error = { code: -32001, message: "There is no such connection: send initialize first." };
+  return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 404 });
+}

@@ -1,0 +1,41 @@
+import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";
+
+interface Kept {
+  id: number;
+  stream: string;
+  message: JSONRPCMessage;
+  bytes: number;
+}
+
+/** Bytes of messages that are kept for a client that lost its connection. */
+const keptBytes = 4 * 1024 * 1024;
+
+/** The newest messages of one connection, for a client that comes back and asks for what it missed. */
+export function keepMessages(): EventStore {
+  const kept: Kept[] = [];
+  let bytes = 0;
+  let lastId = 0;
+  const find = (eventId: string) => kept.find(({ id }) => String(id) === eventId);
+  return {
+    async storeEvent(stream, message) {
+      const size = JSON.stringify(message).length;
+      kept.push({ id: ++lastId, stream, message, bytes: size });
+      bytes += size;
+      while (bytes > keptBytes && kept.length > 1) bytes -= kept.shift()!.bytes;
+      return String(lastId);
+    },
+    async getStreamIdForEventId(eventId) {
+      return find(eventId)?.stream;
+    },
+    async replayEventsAfter(eventId, { send }) {
+      const from = find(eventId);
+      if (from === undefined) throw new Error("The messages after this one are no longer held.");
+      const missed = kept.filter(({ id, stream }) => id > from.id && stream === from.stream);
+      for (const { id, message } of missed) {
+        // What only marks a place in the stream says nothing.
+        if ("method" in message || "result" in message || "error" in message) await send(String(id), message);
+      }
+      return from.stream;
+    },
+  };
+}

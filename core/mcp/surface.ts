@@ -1,0 +1,141 @@
+import {
+  type CallToolResult,
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  type CompleteRequest,
+  type GetPromptResult,
+  type InputRequiredResult,
+  type ListResourcesResult,
+  type Prompt,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ReadResourceResult,
+  type ResourceTemplateType,
+  Server,
+  type ServerContext,
+  type Tool,
+} from "@modelcontextprotocol/server";
+
+/** One call of a tool. */
+export interface McpCall {
+  context: ServerContext;
+  /** The client can put a question to its person. */
+  canAsk: boolean;
+}
+
+/** What a tool comes to: its answer, or a question to the client's person. */
+export type McpAnswer = CallToolResult | InputRequiredResult;
+
+/** A tool: what clients read of it, and what it does. */
+export interface McpTool extends Tool {
+  /** Takes arguments that nobody has checked. */
+  call(args: Record<string, unknown>, call: McpCall): Promise<McpAnswer>;
+}
+
+/** A prompt: what clients read of it, and its messages. */
+export interface McpPrompt extends Prompt {
+  get(args: Record<string, string>): Promise<GetPromptResult>;
+}
+
+/** Things that can be read by address. */
+export interface McpResources {
+  templates: ResourceTemplateType[];
+  list(cursor: string | undefined): Promise<ListResourcesResult>;
+  /** Null for an address that leads to nothing. */
+  read(uri: string): Promise<ReadResourceResult | null>;
+  /** Tells of changes until the function that it gives is called; null where there is nothing to tell. */
+  watch(uri: string, onChange: () => void): (() => void) | null;
+}
+
+/** All that one server offers. */
+export interface McpSurface {
+  name: string;
+  title?: string;
+  version: string;
+  instructions?: string;
+  tools: readonly McpTool[];
+  prompts: readonly McpPrompt[];
+  resources: McpResources;
+  /** Values that an argument could have, the likeliest first. */
+  complete(params: CompleteRequest["params"]): Promise<string[]>;
+}
+
+/** Rounds of questions in one call: an agent may ask often. */
+const maxRounds = 1000;
+/** Watched addresses of one connection. */
+const maxWatched = 64;
+/** Values that one completion may name, by the protocol. */
+const maxCompletions = 100;
+
+/** A server of the protocol for one connection, or one request where that is all there is of a connection. */
+export function createServer(surface: McpSurface): Server {
+  const { name, title, version, instructions, tools, prompts, resources, complete } = surface;
+  const server = new Server({ name, version, ...(title ? { title } : {}) }, {
+    capabilities: { tools: {}, prompts: {}, resources: { subscribe: true }, logging: {}, completions: {} },
+    inputRequired: { maxRounds },
+    ...(instructions ? { instructions } : {}),
+  });
+  server.setRequestHandler("tools/list", () => ({ tools: tools.map(({ call: _, ...shown }) => shown) }));
+  server.setRequestHandler("tools/call", async ({ params }, context) => {
+    const tool = tools.find((one) => one.name === params.name);
+    if (tool === undefined) throw invalid(`There is no tool "${params.name}".`);
+    return await tool.call(params.arguments ?? {}, { context, canAsk: canAsk(server, context) });
+  });
+  server.setRequestHandler("prompts/list", () => ({ prompts: prompts.map(({ get: _, ...shown }) => shown) }));
+  server.setRequestHandler("prompts/get", async ({ params }) => {
+    const prompt = prompts.find((one) => one.name === params.name);
+    if (prompt === undefined) throw invalid(`There is no prompt "${params.name}".`);
+    const given = params.arguments ?? {};
+    const missing = (prompt.arguments ?? []).find((one) => one.required && given[one.name] === undefined);
+    if (missing) throw invalid(`Prompt "${params.name}" needs its argument "${missing.name}".`);
+    return await prompt.get(given);
+  });
+  server.setRequestHandler("resources/list", ({ params }) => resources.list(params?.cursor));
+  server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: resources.templates }));
+  server.setRequestHandler("resources/read", async ({ params }) => {
+    const read = await resources.read(params.uri);
+    if (read === null) throw invalid(`There is no resource "${params.uri}".`, { uri: params.uri });
+    return read;
+  });
+  server.setRequestHandler("completion/complete", async ({ params }) => {
+    const all = await complete(params);
+    const values = all.slice(0, maxCompletions);
+    return { completion: { values, total: all.length, hasMore: all.length > values.length } };
+  });
+  watchResources(server, resources);
+  return server;
+}
+
+function canAsk(server: Server, { mcpReq }: ServerContext): boolean {
+  // In the newer protocol each request says what its client can; the library has checked it.
+  const envelope = mcpReq.envelope as { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined;
+  const { elicitation } = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities() ?? {};
+  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+}
+
+function watchResources(server: Server, resources: McpResources): void {
+  const watched = new Map<string, () => void>();
+  server.setRequestHandler("resources/subscribe", ({ params: { uri } }) => {
+    if (watched.has(uri)) return {};
+    if (watched.size >= maxWatched) {
+      throw invalid(`Cannot watch "${uri}": ${maxWatched} resources are watched already.`);
+    }
+    const stop = resources.watch(uri, () => void server.sendResourceUpdated({ uri }).catch(() => {}));
+    if (stop !== null) watched.set(uri, stop);
+    return {};
+  });
+  server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) => {
+    watched.get(uri)?.();
+    watched.delete(uri);
+    return {};
+  });
+  server.onclose = () => {
+    for (const stop of watched.values()) stop();
+    watched.clear();
+  };
+}
+
+/** A refusal that is the client's own fault. */
+export function invalid(message: string, data?: Record<string, unknown>): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, message, data);
+}

@@ -1,0 +1,46 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { toBulkheadError } from "../errors/to-error-data.ts";
+import { realpath } from "../runtime/files.ts";
+import type { FoundPlugin, ManifestLimits } from "./find-plugins.ts";
+import { checkInstalled } from "./installed-files.ts";
+import { installedFolder, type LockedPlugin, readLock, versionFolder } from "./plugin-lock.ts";
+import { manifestName, readManifest } from "./read-manifest.ts";
+
+/**
+ * Every plugin that the lock beside a host manifest names, each checked byte by byte. Never throws for what is in a
+ * package.
+ * @throws {BulkheadError} `invalid_config` for a lock that cannot be read
+ */
+export async function findInstalled(
+  manifestFile: string,
+  { env, limits }: { env?: Readonly<Record<string, string | undefined>> | undefined; limits: ManifestLimits },
+): Promise<FoundPlugin[]> {
+  const { plugins } = await readLock(manifestFile);
+  const entries = Object.entries(plugins);
+  if (entries.length === 0) return [];
+  const installed = await installedFolder(manifestFile, env);
+  return await Promise.all(entries.map(([id, locked]) => readInstalled(installed, id, { locked, limits })));
+}
+
+async function readInstalled(
+  installed: string,
+  id: string,
+  { locked, limits }: { locked: LockedPlugin; limits: ManifestLimits },
+): Promise<FoundPlugin> {
+  const path = versionFolder(installed, id, locked);
+  const folder = await realpath(path).catch(() => path);
+  const found = { id, folder, origin: "installed" as const };
+  try {
+    const hashes = await checkInstalled(folder, id, locked);
+    const manifest = await readManifest(folder, { limits, sha256: hashes[manifestName] ?? "none" });
+    if (manifest.id !== id || manifest.version !== locked.version) {
+      throw new BulkheadError(
+        "invalid_package",
+        `Cannot load plugin "${id}": its manifest is that of ${manifest.id} ${manifest.version}.`,
+      );
+    }
+    return { ...found, manifest, error: null, hashes };
+  } catch (thrown) {
+    return { ...found, manifest: null, error: toBulkheadError(thrown) };
+  }
+}
