@@ -28,6 +28,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./commands/session.ts")).defineSession,
   },
   {
+    name: "journal",
+    summary: "verify, export and compact the log of all sessions",
+    load: async () => (await import("./commands/journal.ts")).defineJournal,
+  },
+  {
     name: "up",
     summary: "run the daemon in this terminal",
     load: async () => (await import("./commands/up.ts")).defineUp,

@@ -173,6 +173,8 @@ function build(): Schemas {
       limits: limits.prefault({}),
       os_walls: osWalls.exactOptional(),
       state_dir: line.exactOptional(),
+      journal: z.strictObject({ keep_ms: positive.exactOptional(), max_bytes: positive.exactOptional() })
+        .exactOptional(),
       workspaces: z.strictObject({ keep_ms: positive.default(defaultKeepMs) }).exactOptional(),
       daemon: daemon.exactOptional(),
     });

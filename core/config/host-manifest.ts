@@ -71,6 +71,8 @@ export interface HostManifest {
   /** Mechanisms of the operating system for every plugin. */
   os_walls?: Partial<OsWallUses>;
   state_dir?: string;
+  /** How much of what has ended the journal keeps. */
+  journal?: { keep_ms?: number; max_bytes?: number };
   /** What becomes of sessions' worktrees. */
   workspaces?: { keep_ms: number };
   /** How the daemon is run. */

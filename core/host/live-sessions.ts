@@ -28,6 +28,12 @@ export interface LiveSessionsOptions {
   serviceOf(adapter: string): ServedPlugin;
 }
 
+/** What else a session is started with. */
+export interface StartTerms {
+  /** Called with its id before anything of it is in the journal, which waits for it. */
+  begins?: ((sessionId: string) => Promise<void>) | undefined;
+}
+
 /** One session that has not ended. */
 export interface LiveSession {
   session: RunningSession;
@@ -71,8 +77,8 @@ export class LiveSessions {
    * Starts a session.
    * @throws {BulkheadError} as `Host.runSession`
    */
-  start(request: SessionRequest, options: RunSessionOptions): Promise<Session> {
-    const starting = this.#start(request, options);
+  start(request: SessionRequest, options: RunSessionOptions, terms: StartTerms = {}): Promise<Session> {
+    const starting = this.#start(request, options, terms);
     const over = starting.then(({ result }) => result).finally(() => this.#begun.delete(over));
     over.catch(() => undefined);
     this.#begun.add(over);
@@ -84,7 +90,7 @@ export class LiveSessions {
     await Promise.allSettled([...this.#begun]);
   }
 
-  async #start(request: SessionRequest, options: RunSessionOptions): Promise<Session> {
+  async #start(request: SessionRequest, options: RunSessionOptions, { begins }: StartTerms): Promise<Session> {
     const { signal, artifacts = "git", client, ...wanted } = options;
     const { ground, routes } = this.#options;
     this.#refuseIfClosed();
@@ -114,6 +120,7 @@ export class LiveSessions {
       this.#refuseIfClosed();
       if (signal?.aborted) throw new BulkheadError("interrupted", "The session was interrupted before it started.");
       this.#refuseIfFull(service);
+      await begins?.(sessionId);
       session = startSession(ground, {
         ...common,
         candidates,

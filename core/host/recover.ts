@@ -9,6 +9,7 @@ import { join } from "../runtime/paths.ts";
 import { endInterrupted } from "../session/interrupted-session.ts";
 import { MergedLog } from "../session/merged-log.ts";
 import type { LogRecord } from "./host.ts";
+import { journalFile } from "./state-folder.ts";
 import { claimLeftParts } from "./state-claim.ts";
 
 /** What a part's recovery works with. */
@@ -65,7 +66,9 @@ export async function recoverOthers(stateDir: string, writeLog: RecoverOptions["
   const isLeft = (folder: string) => stat(ledgerFile(folder)).then(() => true, () => false);
   for await (const claim of claimLeftParts(stateDir, isLeft)) {
     try {
-      const journal = await openJournal(join(claim.folder, "journal.db"));
+      const journal = await openJournal(journalFile(claim.folder), {
+        onProblem: (message) => writeLog({ level: "error", message }),
+      });
       try {
         const reaped = await reapFormer(claim.folder, writeLog);
         await recover({ reaped, journal, log: new MergedLog(journal), writeLog });
