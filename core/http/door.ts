@@ -5,6 +5,7 @@ import type { LogRecord } from "../host/host.ts";
 import type { SessionHost } from "../host/session-host.ts";
 import type { Signal } from "../log/prometheus-text.ts";
 import type { RegistryChanges } from "../registry/registry.ts";
+import { manyListeners } from "../runtime/many-listeners.ts";
 import type { RequestSource } from "../runtime/http-server.ts";
 import { authenticate } from "./authenticate.ts";
 import { checkOrigin } from "./check-origin.ts";
@@ -73,6 +74,8 @@ export interface HttpDoor {
 export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
   const { limits, tokens, writeLog = () => {} } = options;
   const closing = new AbortController();
+  // Every open stream waits for it.
+  manyListeners(closing.signal);
   const meters = new Meters(limits);
   const router = createRouter({ ...options, writeLog, meters, closing: closing.signal });
 

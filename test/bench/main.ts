@@ -1,6 +1,7 @@
 import process from "node:process";
 import { artifacts } from "./artifacts.ts";
 import { coldStart } from "./cold-start.ts";
+import { daemonMemory } from "./daemon-memory.ts";
 import { events } from "./events.ts";
 import { journal } from "./journal.ts";
 import { manySessions } from "./many-sessions.ts";
@@ -17,6 +18,7 @@ const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>
   spinning,
   journal,
   artifacts,
+  daemon_memory: daemonMemory,
 };
 
 const words = process.argv.slice(2);
