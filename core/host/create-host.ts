@@ -30,6 +30,7 @@ import { probe } from "./probe.ts";
 import { recordSession } from "./record.ts";
 import { openRoutes, unknownAdapter } from "./routes.ts";
 import { recover, recoverOthers } from "./recover.ts";
+import { resumer } from "./resume.ts";
 import { runAll } from "./run-all.ts";
 import { runLoop } from "./run-loop.ts";
 import { openSessionHost } from "./open-session-host.ts";
@@ -61,8 +62,6 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   const stopKeeping = keepJournal(journal, { limits: { ...defaultRetention, ...manifest?.journal }, writeLog });
   const signals = new Signals();
   const log = new MergedLog(journal, (stream, event) => signals.see(stream, event));
-  await recover({ reaped, journal, log, writeLog });
-  await recoverOthers(claim.root, writeLog);
   const crashes = openCrashFiles(join(claim.root, "crashes"));
   const pins = openPins(join(claim.root, pinsFolder));
   const manifestFile = manifest?.file === undefined ? null : await realpath(manifest.file).catch(() => null);
@@ -87,6 +86,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       return hidden;
     },
     openSecrets: (permissions) => openSecrets(permissions, places),
+    mcpServers: manifest?.mcp_servers ?? {},
     grantPlace: (pluginId, permission) =>
       manifest === undefined ? null : grantPlace(manifest, { pluginId, permission }),
     writeLog,
@@ -124,6 +124,10 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     },
     serviceOf,
   });
+
+  const resume = options.resume === true ? resumer({ journal, registry, sessions, writeLog }) : undefined;
+  await recover({ reaped, journal, log, resume, writeLog });
+  await recoverOthers(claim.root, { writeLog, resume });
 
   const host: Host = {
     registry: {

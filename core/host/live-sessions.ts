@@ -6,6 +6,7 @@ import { defaultLimits, type Limits } from "../config/limits.ts";
 import { randomId } from "../runtime/hash.ts";
 import { join } from "../runtime/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
+import type { Resumed } from "../session/session-setup.ts";
 import { SharedWorkdirs } from "../session/shared-workdirs.ts";
 import type { Workspaces } from "../workspace/workspaces.ts";
 import { checkRequest, checkWorkdir } from "./check-request.ts";
@@ -32,6 +33,8 @@ export interface LiveSessionsOptions {
 export interface StartTerms {
   /** Called with its id before anything of it is in the journal, which waits for it. */
   begins?: ((sessionId: string) => Promise<void>) | undefined;
+  /** Which session's agent it goes on with. */
+  resumed?: Resumed | null;
 }
 
 /** One session that has not ended. */
@@ -90,7 +93,11 @@ export class LiveSessions {
     await Promise.allSettled([...this.#begun]);
   }
 
-  async #start(request: SessionRequest, options: RunSessionOptions, { begins }: StartTerms): Promise<Session> {
+  async #start(
+    request: SessionRequest,
+    options: RunSessionOptions,
+    { begins, resumed = null }: StartTerms,
+  ): Promise<Session> {
     const { signal, artifacts = "git", client, ...wanted } = options;
     const { ground, routes } = this.#options;
     this.#refuseIfClosed();
@@ -111,7 +118,7 @@ export class LiveSessions {
     });
     const sessionId = randomId();
     const place = await this.#place(sessionId, { request: checked, workdir, signal });
-    const common = { sessionId, client, request: checked, place, contextFiles, artifacts };
+    const common = { sessionId, client, request: checked, place, contextFiles, artifacts, resumed };
     const events = ground.log.subscribe({ sessionId });
     let session: RunningSession;
     try {
