@@ -9,6 +9,7 @@ import { manySessions } from "./many-sessions.ts";
 import type { Figure } from "./measure.ts";
 import { roundTrip } from "./round-trip.ts";
 import { spinning } from "./spinning.ts";
+import { startUp } from "./start-up.ts";
 
 /** Every benchmark, by the word that chooses it on the command line. To add one: a file and a line here. */
 const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>> = {
@@ -18,6 +19,7 @@ const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>
   cold: coldStart,
   spinning,
   journal,
+  start_up: startUp,
   artifacts,
   daemon_memory: daemonMemory,
   http,
