@@ -2,6 +2,7 @@ import process from "node:process";
 import { artifacts } from "./artifacts.ts";
 import { coldStart } from "./cold-start.ts";
 import { doors } from "./doors.ts";
+import { daemonMemory } from "./daemon-memory.ts";
 import { events } from "./events.ts";
 import { http } from "./http.ts";
 import { journal } from "./journal.ts";
@@ -21,6 +22,7 @@ const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>
   journal,
   start_up: startUp,
   artifacts,
+  daemon_memory: daemonMemory,
   http,
   doors,
 };
