@@ -19,13 +19,18 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "plugin",
-    summary: "install, update, list, check, explain and grant plugins",
+    summary: "install, update, check, explain and grant plugins; write, try and pack your own",
     load: async () => (await import("./commands/plugin.ts")).definePlugin,
   },
   {
     name: "session",
     summary: "list, show, watch and answer sessions, and take what they changed",
     load: async () => (await import("./commands/session.ts")).defineSession,
+  },
+  {
+    name: "journal",
+    summary: "verify, export and compact the log of all sessions",
+    load: async () => (await import("./commands/journal.ts")).defineJournal,
   },
   {
     name: "up",
@@ -88,6 +93,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./commands/acp.ts")).defineAcp,
   },
   {
+    name: "token",
+    summary: "make, list and revoke tokens for the HTTP API",
+    load: async () => (await import("./commands/token.ts")).defineToken,
+  },
+  {
     name: "doctor",
     summary: "show runtime, active walls and available agents",
     load: async () => (await import("./commands/doctor.ts")).defineDoctor,
@@ -96,6 +106,11 @@ export const commands: readonly CommandEntry[] = [
     name: "init",
     summary: "write a first bulkhead.yaml",
     load: async () => (await import("./commands/init.ts")).defineInit,
+  },
+  {
+    name: "config",
+    summary: "check and show what bulkhead.yaml comes to",
+    load: async () => (await import("./commands/config.ts")).defineConfig,
   },
   {
     name: "schema",

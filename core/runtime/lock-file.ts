@@ -1,5 +1,6 @@
 import { link, open, readFile, rm, stat } from "node:fs/promises";
 import { pid } from "node:process";
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { randomId } from "./hash.ts";
 import { processIsAlive } from "./process-alive.ts";
 import { processStart } from "./process-rows.ts";
@@ -10,6 +11,9 @@ export interface LockHolder {
   /** As `processStart()` gave it; null where it cannot be told. */
   start: string | null;
 }
+
+/** How often a lock is asked for that another process has. Milliseconds. */
+const pauseMs = 50;
 
 /** A guard that nobody can read for so long was left by a process that was killed. Milliseconds. */
 const oldMs = 10_000;
@@ -22,6 +26,40 @@ const oldMs = 10_000;
 export async function takeLockFile(lock: string): Promise<(() => Promise<void>) | null> {
   if (!(await take(lock)) && !(await retake(lock))) return null;
   return () => rm(lock, { force: true });
+}
+
+/**
+ * Does something while no other process does it that takes the same lock.
+ * @param options.what what is changed meanwhile, for the error
+ * @param options.waitMs how long another process is waited for
+ * @throws {BulkheadError} `busy` when it has not ended by then
+ */
+export async function withLockFile<T>(
+  lock: string,
+  { what, waitMs }: { what: string; waitMs: number },
+  act: () => Promise<T>,
+): Promise<T> {
+  const end = Date.now() + waitMs;
+  let release = await takeLockFile(lock);
+  while (release === null && Date.now() < end) {
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    release = await takeLockFile(lock);
+  }
+  if (release === null) throw await stillHeld(lock, what);
+  try {
+    return await act();
+  } finally {
+    await release();
+  }
+}
+
+async function stillHeld(lock: string, what: string): Promise<BulkheadError> {
+  const pid = (await readLockFile(lock))?.pid ?? null;
+  const who = pid === null ? "another process" : `process ${pid}`;
+  return new BulkheadError("busy", `Cannot change ${what}: ${who} is changing it.`, {
+    hint: "Try again when that has ended.",
+    details: { pid },
+  });
 }
 
 /** Who is written in a lock, alive or not; null when there is none or it cannot be read. */
