@@ -28,6 +28,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./commands/session.ts")).defineSession,
   },
   {
+    name: "journal",
+    summary: "verify, export and compact the log of all sessions",
+    load: async () => (await import("./commands/journal.ts")).defineJournal,
+  },
+  {
     name: "up",
     summary: "run the daemon in this terminal",
     load: async () => (await import("./commands/up.ts")).defineUp,
@@ -88,6 +93,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./commands/acp.ts")).defineAcp,
   },
   {
+    name: "token",
+    summary: "make, list and revoke tokens for the HTTP API",
+    load: async () => (await import("./commands/token.ts")).defineToken,
+  },
+  {
     name: "doctor",
     summary: "show runtime, active walls and available agents",
     load: async () => (await import("./commands/doctor.ts")).defineDoctor,
@@ -96,6 +106,11 @@ export const commands: readonly CommandEntry[] = [
     name: "init",
     summary: "write a first bulkhead.yaml",
     load: async () => (await import("./commands/init.ts")).defineInit,
+  },
+  {
+    name: "config",
+    summary: "check and show what bulkhead.yaml comes to",
+    load: async () => (await import("./commands/config.ts")).defineConfig,
   },
   {
     name: "schema",

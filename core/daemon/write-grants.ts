@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
-import { replaceGrant } from "../registry/edit-host-manifest.ts";
+import { setGrant } from "../registry/edit-host-manifest.ts";
 import { chmod, readFile, realpath, stat } from "../runtime/files.ts";
 import { replaceFile } from "../runtime/replace-file.ts";
 
@@ -22,7 +22,7 @@ export async function writeGrants(
   const text = await readFile(file, "utf8").catch((cause: unknown) => {
     throw new BulkheadError("io_error", `Cannot read the host manifest "${file}".`, { cause });
   });
-  const after = replaceGrant(text, { pluginId, grant }, { file });
+  const after = setGrant(text, { pluginId, grant }, { file });
   try {
     // A link to the file stays one.
     const real = await realpath(file);
