@@ -11,9 +11,10 @@ export type { Host, HostOptions, LogRecord, RunSessionOptions, Session } from ".
 export type { EventQuery, SessionHandle, SessionHost, SessionQuery } from "./host/session-host.ts";
 export { defaultLimits, type Limits } from "./config/limits.ts";
 export type { HostManifest, PluginSettings, Routing } from "./config/host-manifest.ts";
+export { type DaemonSettings, defaultDaemonSettings } from "./config/daemon-settings.ts";
 export { findHostManifest, loadHostManifest, parseHostManifest } from "./registry/find-host-manifest.ts";
 export type { Isolation, Plugin } from "./registry/plugin.ts";
-export type { RegistryProblem } from "./registry/registry.ts";
+export type { RegistryChanges, RegistryProblem } from "./registry/registry.ts";
 export type { RegistrySettings } from "./registry/settle-plugin.ts";
 export type { Crash, CrashRecord } from "./pool/plugin-health.ts";
 export type { PassedOver, Route, RouteCandidate } from "./routing/choose-route.ts";

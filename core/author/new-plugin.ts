@@ -33,13 +33,22 @@ export interface WrittenPlugin {
  * id, `io_error`
  */
 export async function newPlugin(wanted: NewPlugin): Promise<WrittenPlugin> {
-  const { folder, template } = wanted;
+  const { folder } = wanted;
   const id = idOf(wanted.name);
-  const files = await fillTemplate(template, wordsOf(wanted, id));
+  const files = await filesOf(wanted, id);
   files.set("plugin.schema.json", `${JSON.stringify(manifestJsonSchema(), null, 2)}\n`);
   await writePackageFolder(folder, files);
   await readManifest(folder);
   return { id, folder, files: [...files.keys()].sort() };
+}
+
+async function filesOf(wanted: NewPlugin, id: string): Promise<Map<string, string>> {
+  const words = wordsOf(wanted, id);
+  if (wanted.template !== "acp") return await fillTemplate(wanted.template, words);
+  const { acpFiles } = await import("./acp-files.ts");
+  const [binary = id, ...args] = parseArguments(wanted.command ?? `${id} --acp`);
+  const facts = { version: "0.1.0", description: `Runs ${words["name"]}.`, license: "MIT", install: "" };
+  return await acpFiles({ binary, args, env: {}, ...facts }, words);
 }
 
 /**
@@ -54,7 +63,8 @@ export function idOf(name: string): string {
   });
 }
 
-function wordsOf({ name, template, command }: NewPlugin, id: string): Record<string, string> {
+/** What fills a template in, but for what only some of them ask. */
+export function wordsOf({ name, template, command }: NewPlugin, id: string): Record<string, string> {
   const plain = name.replaceAll(/[^\w .,+()/-]/g, "").trim() || id;
   const [binary = id, ...args] = command === undefined ? [id] : parseArguments(command);
   const line = ["{binary}", ...args.map(templateWord), "< {prompt_file}"].join(" ");
@@ -65,6 +75,7 @@ function wordsOf({ name, template, command }: NewPlugin, id: string): Record<str
     name_text: JSON.stringify(plain),
     name_json: JSON.stringify(plain),
     class: classOf(id),
+    version: "0.1.0",
     host_version: hostVersion,
     binary,
     binary_text: JSON.stringify(binary),
@@ -72,7 +83,7 @@ function wordsOf({ name, template, command }: NewPlugin, id: string): Record<str
     template_text: JSON.stringify(line),
     stdin: "stdin: read, ",
     grant: template === "wrap" ? '{ grant: { net: ["localhost:8080"] } }' : "{}",
-    files: JSON.stringify(template === "code" ? [] : ["recordings"]),
+    files: JSON.stringify(template === "wrap" || template === "cli" ? ["recordings"] : []),
   };
 }
 

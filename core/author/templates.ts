@@ -29,15 +29,22 @@ export async function fillTemplate(
   name: TemplateName,
   words: Readonly<Record<string, string>>,
 ): Promise<Map<string, string>> {
+  return new Map([...await fillCommon(words), ...await fillPart(name, words)]);
+}
+
+/** The files that every template has. */
+export function fillCommon(words: Readonly<Record<string, string>>): Promise<Map<string, string>> {
+  return fillPart("common", words);
+}
+
+async function fillPart(part: string, words: Readonly<Record<string, string>>): Promise<Map<string, string>> {
   const filled = new Map<string, string>();
-  for (const part of ["common", name]) {
-    const root = join(folder, part);
-    const entries = await readdir(root, { withFileTypes: true, recursive: true });
-    for (const entry of entries.filter((one) => one.isFile())) {
-      const file = join(entry.parentPath, entry.name);
-      const path = file.slice(root.length + 1, -".txt".length).replaceAll("\\", "/");
-      filled.set(path, fill(await readFile(file, "utf8"), words));
-    }
+  const root = join(folder, part);
+  const entries = await readdir(root, { withFileTypes: true, recursive: true });
+  for (const entry of entries.filter((one) => one.isFile())) {
+    const file = join(entry.parentPath, entry.name);
+    const path = file.slice(root.length + 1, -".txt".length).replaceAll("\\", "/");
+    filled.set(path, fill(await readFile(file, "utf8"), words));
   }
   return filled;
 }

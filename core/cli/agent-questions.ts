@@ -1,6 +1,6 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { PermissionOption, PermissionRequestEvent, QuestionEvent } from "../../plugin-sdk/events.ts";
-import type { Session } from "../host/host.ts";
+import type { SessionHandle } from "../host/session-host.ts";
 import { cleanLine } from "../log/terminal-text.ts";
 import type { Questions } from "./questions.ts";
 import { shortInput } from "./render/short-json.ts";
@@ -10,13 +10,13 @@ const policyHeadStartMs = 100;
 
 /** Puts an agent's permission requests and questions to the person at the terminal, and their answers to the session. */
 export class AgentQuestions {
-  readonly #session: Session;
+  readonly #session: Pick<SessionHandle, "answer">;
   readonly #questions: Questions;
   readonly #open = new Map<string, AbortController>();
   /** Tools that the person has allowed for the rest of the session. */
   readonly #always = new Set<string>();
 
-  constructor(session: Session, questions: Questions) {
+  constructor(session: Pick<SessionHandle, "answer">, questions: Questions) {
     this.#session = session;
     this.#questions = questions;
   }
@@ -44,7 +44,8 @@ export class AgentQuestions {
     this.#open.set(request_id, controller);
     const timer = setTimeout(async () => {
       const answer = await ask(signal);
-      if (answer !== null && !signal.aborted) this.#session.answer(request_id, answer);
+      // One that was answered elsewhere meanwhile needs none.
+      if (answer !== null && !signal.aborted) await this.#session.answer(request_id, answer).catch(() => false);
     }, policyHeadStartMs);
     signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
   }

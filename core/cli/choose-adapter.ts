@@ -6,7 +6,7 @@ import type { Plugin } from "../registry/plugin.ts";
 export interface AdapterChoice {
   /** The command line's: an id, several with commas, or `auto`. */
   given: string | undefined;
-  plugins: readonly Plugin[];
+  plugins: readonly Pick<Plugin, "id" | "enabled">[];
   routing: HostManifest["routing"] | undefined;
 }
 

@@ -13,6 +13,8 @@ export interface Invocation {
   json: boolean;
   configFile: string | undefined;
   stateDir: string | undefined;
+  /** Run in this process, also where a daemon runs. */
+  embedded: boolean;
   createHost(options: HostOptions): Promise<Host>;
 }
 

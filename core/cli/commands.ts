@@ -19,13 +19,58 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "plugin",
-    summary: "install, update, list, check, explain and grant plugins",
+    summary: "install, update, check, explain and grant plugins; write, try and pack your own",
     load: async () => (await import("./commands/plugin.ts")).definePlugin,
   },
   {
     name: "session",
-    summary: "show, apply or discard what sessions changed in their worktrees",
+    summary: "list, show, watch and answer sessions, and take what they changed",
     load: async () => (await import("./commands/session.ts")).defineSession,
+  },
+  {
+    name: "up",
+    summary: "run the daemon in this terminal",
+    load: async () => (await import("./commands/up.ts")).defineUp,
+  },
+  {
+    name: "start",
+    summary: "start the daemon in the background",
+    load: async () => (await import("./commands/start.ts")).defineStart,
+  },
+  {
+    name: "stop",
+    summary: "stop the daemon, after the sessions that run",
+    load: async () => (await import("./commands/stop.ts")).defineStop,
+  },
+  {
+    name: "restart",
+    summary: "stop the daemon and start it again",
+    load: async () => (await import("./commands/restart.ts")).defineRestart,
+  },
+  {
+    name: "reload",
+    summary: "let the daemon read bulkhead.yaml again",
+    load: async () => (await import("./commands/reload.ts")).defineReload,
+  },
+  {
+    name: "status",
+    summary: "show whether the daemon runs, and where",
+    load: async () => (await import("./commands/status.ts")).defineStatus,
+  },
+  {
+    name: "logs",
+    summary: "show the daemon's log",
+    load: async () => (await import("./commands/logs.ts")).defineLogs,
+  },
+  {
+    name: "install",
+    summary: "let the system start the daemon: a systemd unit or a launchd agent",
+    load: async () => (await import("./commands/install.ts")).defineInstall,
+  },
+  {
+    name: "uninstall",
+    summary: "take that away again",
+    load: async () => (await import("./commands/install.ts")).defineUninstall,
   },
   {
     name: "secret",

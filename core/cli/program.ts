@@ -29,10 +29,12 @@ export async function createProgram(options: ProgramOptions): Promise<Command> {
     .option("--json", "print JSON, one value a line")
     .option("--config <file>", "the host manifest; default: bulkhead.yaml here or above")
     .option("--state-dir <folder>", "where journal and state are kept")
+    .option("--embedded", "run in this process, also where a daemon runs")
     .addHelpText(
       "after",
       examples(
         ["bulkhead demo", "see it work in seconds"],
+        ["bulkhead start", "run the daemon in the background"],
         ["bulkhead init", "write a bulkhead.yaml to start from"],
         ['bulkhead run repo-census "Count this repository"', "run one session"],
         ["bulkhead help exit-codes", "what the exit codes mean"],
@@ -78,7 +80,9 @@ function createBind({ terminal, createHost, exit }: ProgramOptions, program: Com
   return (handler) => async (...values) => {
     const command = values.at(-1);
     if (!(command instanceof Command)) throw new TypeError("A command's handler was called without its command.");
-    const { json, config, stateDir } = program.opts<{ json?: boolean; config?: string; stateDir?: string }>();
+    const { json, config, stateDir, embedded } = program.opts<
+      { json?: boolean; config?: string; stateDir?: string; embedded?: boolean }
+    >();
     exit.code = await handler({
       terminal,
       args: values.slice(0, -2).map((value) => typeof value === "string" ? value : undefined),
@@ -86,6 +90,7 @@ function createBind({ terminal, createHost, exit }: ProgramOptions, program: Com
       json: json ?? false,
       configFile: config,
       stateDir,
+      embedded: embedded ?? false,
       createHost,
     });
   };

@@ -1,4 +1,4 @@
-import type { Host, Session } from "../host/host.ts";
+import type { Host } from "../host/host.ts";
 import { existsError } from "../host/record.ts";
 import { lstat } from "../runtime/files.ts";
 import { resolve } from "../runtime/paths.ts";
@@ -28,7 +28,7 @@ export async function recordingOf({ options, terminal }: Invocation): Promise<Re
 /** Records a session that has ended, and says what is not in the recording. */
 export async function record(
   host: Host,
-  { session, recording, call }: { session: Session; recording: RecordingTarget; call: Invocation },
+  { session, recording, call }: { session: { id: string }; recording: RecordingTarget; call: Invocation },
 ): Promise<void> {
   const { file, force } = recording;
   const { events, files, bytes, left_out } = await host.record(session.id, file, { force });

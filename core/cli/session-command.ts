@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import type { AgentCapabilities } from "../../plugin-sdk/capabilities.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { createAskGrant } from "./ask-grant.ts";
@@ -6,7 +7,9 @@ import { chooseAdapter } from "./choose-adapter.ts";
 import type { Invocation } from "./command.ts";
 import { findAdapters } from "./find-adapters.ts";
 import { watchInterrupts } from "./interrupts.ts";
-import { type OpenedHost, openHost } from "./open-host.ts";
+import type { Host, RunSessionOptions } from "../host/host.ts";
+import type { SessionHost } from "../host/session-host.ts";
+import { openSessions } from "./open-sessions.ts";
 import { readPrompt } from "./prompt.ts";
 import { Questions } from "./questions.ts";
 import { requestFlags } from "./request-flags.ts";
@@ -16,11 +19,13 @@ import type { ShowSessionOptions } from "./show-session.ts";
 
 /** A command that runs sessions, with all that its flags said. */
 export interface SessionCommand extends AsyncDisposable {
-  host: OpenedHost["host"];
+  sessions: SessionHost;
+  /** The host in this process; null where the daemon has it. */
+  host: Host | null;
   adapter: string | string[];
   request: SessionRequest;
-  /** Aborts at the first Ctrl-C. */
-  signal: AbortSignal;
+  /** How each is started; its signal aborts at the first Ctrl-C. */
+  how: RunSessionOptions & { signal: AbortSignal };
   /** How each session is shown. */
   show: ShowSessionOptions;
 }
@@ -45,13 +50,16 @@ export function addSessionFlags(command: Command): Command {
     .option("-v, --verbose", "also show what was allowed, and the end of every process");
 }
 
-/** Opens the host and puts the request together. Where nobody can be asked, no session waits for an answer. */
+/**
+ * Finds the daemon or opens a host, and puts the request together. Where nobody can be asked, no session waits for an
+ * answer.
+ */
 export async function prepareSessions(call: Invocation): Promise<SessionCommand> {
   const { terminal, options, json } = call;
   const questions = new Questions(terminal);
   const attended = Questions.possible(terminal) && !json;
   const interrupts = watchInterrupts(terminal);
-  const opened = await openHost(
+  const opened = await openSessions(
     call,
     {
       warm: true,
@@ -68,8 +76,8 @@ export async function prepareSessions(call: Invocation): Promise<SessionCommand>
     interrupts[Symbol.dispose]();
   };
   try {
-    const { host, manifest } = opened;
-    const plugins = host.registry.list();
+    const { sessions, host, manifest } = opened;
+    const plugins = await opened.plugins();
     const { adapter: given, prompt } = await readPrompt({
       args: call.args,
       agent: text(options["agent"]),
@@ -79,29 +87,36 @@ export async function prepareSessions(call: Invocation): Promise<SessionCommand>
       maxBytes: manifest?.limits.prompt_bytes ?? defaultLimits.prompt_bytes,
     }, terminal);
     const mode = json ? "json" : options["quiet"] === true ? "quiet" : "live";
-    const adapters = await findAdapters(call, {
+    const wanted = chooseAdapter({
+      given: given ?? (options["all"] === true ? "auto" : undefined),
+      plugins,
+      routing: manifest?.routing,
+    });
+    // A daemon finds them itself, and its events say which it took.
+    const adapters = host === null ? [wanted].flat() : await findAdapters(call, {
       host,
-      wanted: chooseAdapter({
-        given: given ?? (options["all"] === true ? "auto" : undefined),
-        plugins,
-        routing: manifest?.routing,
-      }),
+      wanted,
       prompt,
       // Of those that run at once none is the first.
       quiet: mode === "quiet" || options["all"] === true,
     });
-    const config = host.registry.get(adapters[0])?.manifest.config;
+    const [first = "auto"] = adapters;
+    const config = options["param"] === undefined || first === "auto" ? undefined : await opened.configOf(first);
     const asked = buildRequest({ options, prompt, cwd: terminal.cwd, config });
     const request = attended ? asked : { answer_timeout_ms: 0, ...asked };
     const show: ShowSessionOptions = {
       terminal,
-      adapter: adapters[0],
+      adapter: first,
       ...(attended ? { questions } : {}),
       mode,
       verbose: options["verbose"] === true,
     };
-    const adapter = adapters.length === 1 ? adapters[0] : adapters;
-    return { host, adapter, request, signal: interrupts.signal, show, [Symbol.asyncDispose]: dispose };
+    const adapter = adapters.length === 1 ? first : adapters;
+    const { signal } = interrupts;
+    const require = options["require"] as AgentCapabilities | undefined;
+    // Whoever found the adapters here has looked at what they can do.
+    const how = { adapter, signal, ...(host === null && require !== undefined ? { require } : {}) };
+    return { sessions, host, adapter, request, how, show, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();
     throw error;

@@ -1,4 +1,5 @@
 import type { ComparedSession, Comparison } from "../host/compare-results.ts";
+import type { Host } from "../host/host.ts";
 import type { ParallelRun } from "../host/run-all.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import { safeLine } from "./render/agent-text.ts";
@@ -14,7 +15,10 @@ import { drawingColumns, tableColumns } from "./show-session.ts";
  * anything: with several agents it would not be clear by whom.
  * @returns 0 when at least one completed, else the exit code of the first
  */
-export async function showAll({ host, adapter, request, signal, show }: SessionCommand): Promise<number> {
+export async function showAll(
+  { adapter, request, how: { signal }, show }: SessionCommand,
+  host: Pick<Host, "runAll">,
+): Promise<number> {
   const { terminal, mode, verbose } = show;
   const run = await host.runAll({ ...request, answer_timeout_ms: request.answer_timeout_ms ?? 0 }, {
     adapters: [adapter].flat(),

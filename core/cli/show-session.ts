@@ -1,6 +1,6 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
-import type { Session } from "../host/host.ts";
+import type { SessionHandle } from "../host/session-host.ts";
 import type { Terminal } from "../runtime/terminal.ts";
 import { AgentQuestions } from "./agent-questions.ts";
 import type { Questions } from "./questions.ts";
@@ -21,15 +21,18 @@ export interface ShowSessionOptions {
   verbose: boolean;
 }
 
+/** A session that is shown, from its first event on. */
+export type ShownSession = Pick<SessionHandle, "id" | "events" | "result" | "answer">;
+
 /** Shows a session's events as they come, then its result. */
-export async function showSession(session: Session, options: ShowSessionOptions): Promise<SessionResult> {
+export async function showSession(session: ShownSession, options: ShowSessionOptions): Promise<SessionResult> {
   const { terminal, mode, questions } = options;
   const view = createView(options);
   const asked = questions === undefined ? null : new AgentQuestions(session, questions);
   const missing = new Set<string>();
   let events = 0;
   try {
-    for await (const envelope of session) {
+    for await (const envelope of session.events()) {
       events += 1;
       noteMissingGrant(envelope, missing);
       asked?.see(envelope.event);
@@ -40,7 +43,7 @@ export async function showSession(session: Session, options: ShowSessionOptions)
     asked?.close();
     await view.finish();
   }
-  const result = await session.result;
+  const result = await session.result();
   if (mode === "live") await showResult(result, { ...options, events });
   if (mode === "quiet") await showOutput(result, terminal);
   if (mode !== "json") await showMissing(missing, { result, terminal });

@@ -39,6 +39,20 @@ export interface RemotePlugin {
   quarantine: object | null;
 }
 
+/** A plugin with what it asks for and what came of each, and the options that it declares. */
+export interface ExplainedRemotePlugin extends RemotePlugin {
+  permissions: Record<string, unknown>[];
+  config: Record<string, unknown> | null;
+}
+
+/** What a reload changed: ids of plugins in use, and settings that wait for a restart. */
+export interface RemoteReload {
+  added: string[];
+  removed: string[];
+  changed: string[];
+  restart_needed: string[];
+}
+
 /** A host behind its HTTP API. Whatever fails is a `ClientError`. */
 export interface RemoteHost {
   /** With an `idempotency_key` it is tried again when the connection breaks, without starting a second session. */
@@ -53,10 +67,12 @@ export interface RemoteHost {
   events(query?: RemoteEventQuery): AsyncIterable<Envelope>;
   plugins(): Promise<RemotePlugin[]>;
   /** A plugin with what it asks for and what came of each. */
-  explain(pluginId: string): Promise<RemotePlugin & { permissions: Record<string, unknown>[] }>;
+  explain(pluginId: string): Promise<ExplainedRemotePlugin>;
   grants(pluginId: string): Promise<{ plugin_id: string; grant: Permissions; deny: Permissions }>;
   /** Grants a plugin this in place of what it was granted; null: nothing. */
   setGrants(pluginId: string, grant: Permissions | null): Promise<void>;
+  /** Puts the host manifest that is there now into force, for the sessions to come. */
+  reload(): Promise<RemoteReload>;
   /** Whether the host takes sessions. */
   ready(): Promise<boolean>;
 }
@@ -124,6 +140,7 @@ export function connectHost(options: ConnectOptions = {}): RemoteHost {
       const path = `${pluginPath(pluginId)}/grants`;
       await call(api, path, grant === null ? { method: "DELETE" } : { method: "PUT", body: grant });
     },
+    reload: () => callJson(api, "/v1/reload", { method: "POST" }),
     ready: () => call(api, "/ready").then(() => true, () => false),
   };
 }

@@ -5,7 +5,14 @@
  */
 export { ClientError } from "./client-error.ts";
 export { finalResult, type NdjsonSource, readEvents, type ReadEventsOptions } from "./read-events.ts";
-export { connectHost, type ConnectOptions, type RemoteHost, type RemotePlugin } from "./connect-host.ts";
+export {
+  connectHost,
+  type ConnectOptions,
+  type ExplainedRemotePlugin,
+  type RemoteHost,
+  type RemotePlugin,
+  type RemoteReload,
+} from "./connect-host.ts";
 export type { FetchLike } from "./call-api.ts";
 export type { EventFilter, RemoteEventQuery, RemoteSessionQuery, StartOptions } from "./queries.ts";
 export type { RemoteSession } from "./remote-session.ts";

@@ -1,20 +1,26 @@
 import { parseArgumentPattern } from "../../plugin-sdk/argument-pattern.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { ConfigSchema, OptionSchema } from "../../plugin-sdk/manifest.ts";
 import type { Permissions, RunPermission, SecretPermission } from "../../plugin-sdk/permissions.ts";
 import { isAbsolute } from "../runtime/paths.ts";
 import { readNet } from "./net-address.ts";
-import { describeFound, type KeyPath, pathText, type Problem } from "./yaml-problems.ts";
+import { describeFound, didYouMean, type KeyPath, pathText, type Problem } from "./yaml-problems.ts";
 import type { ParsedYaml } from "./yaml.ts";
 
-/**
- * What a schema cannot say about permissions: the forms of programs, argument patterns, roots, addresses and names.
- * `prefix` is where the permissions stand in the file.
- */
-export function permissionProblems(
-  permissions: Permissions,
-  { parsed, prefix }: { parsed: ParsedYaml; prefix: KeyPath },
-): Problem[] {
-  return [...faults(permissions)].map(({ path, expected, found, hint }) => {
+/** Where permissions stand. */
+export interface PermissionPlace {
+  parsed: ParsedYaml;
+  /** Their path in the file. */
+  prefix: KeyPath;
+  /** The plugin's options, of a manifest: what it asks for may name one of them. */
+  options?: ConfigSchema["properties"];
+}
+
+/** What a schema cannot say about permissions: the forms of programs, argument patterns, roots, addresses and names. */
+export function permissionProblems(permissions: Permissions, { parsed, prefix, options }: PermissionPlace): Problem[] {
+  const named = options ? optionFaults(permissions, options) : [];
+  const plain = options ? withoutOptions(permissions) : permissions;
+  return [...named, ...faults(plain)].map(({ path, expected, found, hint }) => {
     const whole = [...prefix, ...path];
     return {
       file: parsed.file,
@@ -25,6 +31,11 @@ export function permissionProblems(
       ...(hint === undefined ? {} : { hint }),
     };
   });
+}
+
+/** The option that stands in place of an item, as in `{config.command}`; null for an item that says itself what it is. */
+export function optionNamed(item: string): string | null {
+  return /^\{config\.([A-Za-z0-9_-]+)\}$/.exec(item)?.[1] ?? null;
 }
 
 interface Fault {
@@ -49,6 +60,68 @@ function* faults(permissions: Permissions): Generator<Fault> {
   yield* listFaults("net", permissions.net, { fits: isNet, expected: "host:port" });
   yield* listFaults("env", permissions.env, { fits: isName, expected: "the name of an environment variable" });
   for (const [index, secret] of (permissions.secrets ?? []).entries()) yield* secretFaults(secret, ["secrets", index]);
+}
+
+/** Items that name options, with what the options must hold. */
+function* optionFaults(permissions: Permissions, options: ConfigSchema["properties"]): Generator<Fault> {
+  const { run = [], net = [], env = [], secrets = [] } = permissions;
+  const items: [path: KeyPath, item: string, types: OptionSchema["type"][]][] = [
+    ...run.flatMap((entry, at): typeof items => [
+      [["run", at, "binary"], entry.binary, ["string"]],
+      ...within(["run", at, "args"], entry.args),
+      ...within(["run", at, "env"], entry.env),
+    ]),
+    ...within(["net"], net),
+    ...within(["env"], env),
+    ...secrets.flatMap(({ name, ...into }, at): typeof items => [
+      [["secrets", at, "name"], name, ["string"]],
+      ...within(["secrets", at, "env"], into.env),
+      ...within(["secrets", at, "hosts"], into.hosts),
+    ]),
+  ];
+  for (const [path, item, types] of items) {
+    const name = optionNamed(item);
+    if (name === null) continue;
+    const option = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (option && types.includes(option.type)) continue;
+    const hint = didYouMean(name, Object.keys(options));
+    const found = option ? `one of type ${option.type}` : describeFound(item);
+    const expected = `an option of the manifest's config, of type ${types.join(" or ")}`;
+    yield { path, expected, found, ...(hint === undefined || option ? {} : { hint }) };
+  }
+}
+
+function within(path: KeyPath, items: readonly string[] = []): [KeyPath, string, OptionSchema["type"][]][] {
+  return items.map((item, index) => [[...path, index], item, ["string", "array"]]);
+}
+
+/** The same places, with what is known to be right where an option stands. */
+function withoutOptions(permissions: Permissions): Permissions {
+  const { run, net, env, secrets } = permissions;
+  const plain = (stand: string) => (item: string) => (optionNamed(item) === null ? item : stand);
+  return {
+    ...permissions,
+    ...(run
+      ? {
+        run: run.map((entry) => ({
+          binary: plain("program")(entry.binary),
+          ...(entry.args ? { args: entry.args.map(plain("")) } : {}),
+          ...(entry.env ? { env: entry.env.map(plain("NAME")) } : {}),
+        })),
+      }
+      : {}),
+    ...(net ? { net: net.map(plain("host:1")) } : {}),
+    ...(env ? { env: env.map(plain("NAME")) } : {}),
+    ...(secrets
+      ? {
+        secrets: secrets.map((entry) => ({
+          name: plain("NAME")(entry.name),
+          ...(entry.env ? { env: entry.env.map(plain("NAME")) } : {}),
+          ...(entry.hosts ? { hosts: entry.hosts.map(plain("host:1")) } : {}),
+        })),
+      }
+      : {}),
+  };
 }
 
 function* secretFaults({ name, env, hosts }: SecretPermission, path: KeyPath): Generator<Fault> {

@@ -10,7 +10,7 @@ export const garbage: Uint8Array = new Uint8Array([
 /** Stands in each output that must not be lost. */
 export const garbageMarker = "garbage-marker";
 
-/** One line of a flood: 2,048 of them come. */
+/** One line of a flood: 1,024 of them come. */
 export const floodLine: string = `flood ${"x".repeat(1017)}`;
 
 /** At the end of the one line that is longer than any buffer. */

@@ -144,13 +144,13 @@ class Trial {
     const models = [...modelsOf(manifest), noSuchModel];
     const texts = [...knownRateLimits, ...script.rate_limits].map(({ text }) => text).concat(otherFailures);
     seen.members = await this.#ask<Members>("members", { models, texts });
-    seen.missing = await this.#ask("missing", {});
+    if (seen.scripted) seen.missing = await this.#ask("missing", {});
     const traced = Object.fromEntries(
       Object.entries(tracedFields).filter(([field]) => manifest.accepts?.some((accepted) => accepted === field)),
     );
     const [model] = modelsOf(manifest);
     seen.traced = { ...traced, ...(model === undefined ? {} : { model }) };
-    seen.fields = await this.#ask("fields", {}, seen.traced);
+    if (Object.keys(seen.traced).length > 0) seen.fields = await this.#ask("fields", {}, seen.traced);
     if (seen.scripted) seen.read_unasked = await this.#ask("held", { mode: "floods" });
   }
 

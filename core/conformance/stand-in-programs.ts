@@ -104,7 +104,7 @@ function misbehaviours({ out, half, exit }: { out: string; half: number; exit: n
     `  garbage) cat "$home/garbage"; exit ${exit} ;;`,
     `  half) head -c ${half} ${quote(out)}; exit ${exit} ;;`,
     `  hangs) head -c ${half} ${quote(out)}; exec sleep 600 ;;`,
-    `  floods) for _n in 1 2 3 4 5 6 7 8; do cat "$home/flood"; done; exit ${exit} ;;`,
+    `  floods) for _n in 1 2 3 4; do cat "$home/flood"; done; exit ${exit} ;;`,
     `  dies) head -c ${half} ${quote(out)}; kill -KILL $$ ;;`,
     `  long_line) cat "$home/long"; exit ${exit} ;;`,
     `  rate_limit) printf '%s\\n' ${quote(rateLimitText)} >&2; exit 1 ;;`,

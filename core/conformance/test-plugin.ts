@@ -63,15 +63,19 @@ function unread({ id, title }: Rule, error: BulkheadError): RuleReport {
   return { rule: id, title, outcome: "skipped", findings: [], reason };
 }
 
-/** What keeps a plugin from being loaded is told once, by the rule that it breaks. */
+/** What keeps a plugin from working at all is told once, by the rule that it breaks. */
 const beforeLoad = new Set(["manifest", "package", "bundle", "members", "load"]);
 
 function judge({ id, title, level, check }: Rule, seen: Seen): RuleReport {
-  if (seen.load_error !== null && !beforeLoad.has(id)) {
-    return { rule: id, title, outcome: "skipped", findings: [], reason: "The plugin could not be loaded." };
-  }
+  const reason = beforeLoad.has(id) ? null : blockedBy(id, seen);
+  if (reason !== null) return { rule: id, title, outcome: "skipped", findings: [], reason };
   const found = check(seen);
   if (!Array.isArray(found)) return { rule: id, title, outcome: "skipped", findings: [], reason: found.skipped };
   const outcome = found.length === 0 ? "passed" : level === "note" ? "noted" : "failed";
   return { rule: id, title, outcome, findings: found };
+}
+
+function blockedBy(rule: string, { load_error, members }: Seen): string | null {
+  if (load_error !== null) return "The plugin could not be loaded.";
+  return rule !== "initialize" && members?.calls["initialize"]?.thrown ? "initialize() throws." : null;
 }

@@ -15,4 +15,4 @@ export const trialLimits: Partial<Limits> & Pick<Limits, "teardown_timeout_ms"> 
 };
 
 /** How long a tool that hangs is waited for, in milliseconds. */
-export const hangMs = 1200;
+export const hangMs = 2500;

@@ -121,10 +121,13 @@ export default class Watched extends AgentAdapter {
       },
     });
     await events.next();
-    const before = read.characters;
-    await ctx.sleep(400);
-    const after = read.characters;
-    yield say("held", read.used ? after - before : null);
+    const taken = read.characters;
+    // Until it has come to rest, or read more than any adapter needs: how fast that goes is the machine's affair.
+    for (let before = -1; before !== read.characters && read.characters - taken < 600_000;) {
+      before = read.characters;
+      await ctx.sleep(300);
+    }
+    yield say("held", read.used ? read.characters - taken : null);
     yield done;
     await events.return();
   }
@@ -268,6 +271,6 @@ async function* dying(text) {
 }
 
 async function* flood() {
-  for (let n = 0; n < 2048; n++) yield "flood " + "x".repeat(1017) + "\n";
+  for (let n = 0; n < 1024; n++) yield "flood " + "x".repeat(1017) + "\n";
 }
 `;

@@ -7,7 +7,7 @@ import type { ContainerTerms } from "../pool/spare-container.ts";
 import { defaultPromptSettings } from "../prompt/prompt-settings.ts";
 import { realInstalledFolder } from "../registry/plugin-lock.ts";
 import { stopBundler } from "../registry/plugin-script.ts";
-import { createRegistry } from "../registry/registry.ts";
+import { createRegistry, type RegistryChanges } from "../registry/registry.ts";
 import { requestedPermissions } from "../registry/requested-permissions.ts";
 import { mkdtemp, realpath, rm, tmpdir } from "../runtime/files.ts";
 import { liveThreads } from "../runtime/live-threads.ts";
@@ -43,13 +43,13 @@ import { hostWorkspaces } from "./workspaces.ts";
  * @throws {BulkheadError} `invalid_config`, `invalid_manifest`, `duplicate_plugin`, `journal_error`, `io_error`, `busy`
  */
 export async function createHost(options: HostOptions = {}): Promise<Host> {
-  const { manifest } = options;
+  let { manifest } = options;
   const root = resolve(options.root ?? (manifest?.file ? dirname(manifest.file) : workingDirectory()));
   const registry = await createRegistry({ manifest, root, bundledDir: options.bundledDir });
   const temporary = options.stateDir === null ? await mkdtemp(join(tmpdir(), "bulkhead-state-")) : null;
   const stateDir = temporary ?? stateFolderOf(options, root);
-  const { askGrant, writeLog = () => {} } = options;
-  const state = await takeState(stateDir, { spare: options.warm ? defaultTerms(manifest) : null, writeLog });
+  const { askGrant, onlyFirst = false, writeLog = () => {} } = options;
+  const state = await takeState(stateDir, { spare: options.warm ? defaultTerms(manifest) : null, onlyFirst, writeLog });
   const { claim, reaped, children, spare } = state;
   const journal = await openJournal(join(claim.folder, "journal.db")).catch(async (error: unknown) => {
     await giveBackState(state);
@@ -63,8 +63,8 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   const pins = openPins(join(claim.root, pinsFolder));
   const manifestFile = manifest?.file === undefined ? null : await realpath(manifest.file).catch(() => null);
   const installedDir = manifestFile === null ? null : await realInstalledFolder(manifestFile);
-  const places = secretPlaces(manifest, options.secretsFile);
-  const hidden = await secretPaths(places);
+  let places = secretPlaces(manifest, options.secretsFile);
+  let hidden = await secretPaths(places);
   const guarded = () =>
     guardedPlaces({ stateDir: claim.root, manifestFile, installedDir, secretPaths: hidden, plugins: registry.list() });
   const ground: SessionGround = {
@@ -72,10 +72,16 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     children,
     pins,
     log,
-    prompt: { ...defaultPromptSettings, ...manifest?.prompt },
-    approval: manifest?.approval ?? "ask",
+    get prompt() {
+      return { ...defaultPromptSettings, ...manifest?.prompt };
+    },
+    get approval() {
+      return manifest?.approval ?? "ask";
+    },
     guarded,
-    secretPaths: hidden,
+    get secretPaths() {
+      return hidden;
+    },
     openSecrets: (permissions) => openSecrets(permissions, places),
     grantPlace: (pluginId, permission) =>
       manifest === undefined ? null : grantPlace(manifest, { pluginId, permission }),
@@ -84,20 +90,34 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   };
   const workspaces = openWorkspaces(join(claim.root, "workspaces"));
   const services = new Map<string, ServedPlugin>();
+  /** Of plugins that a reload took out or changed, and whose sessions may still run. */
+  const retired = new Set<ServedPlugin>();
   const keyed = new KeyedSessions({
-    limits: { ...defaultLimits, ...manifest?.limits },
+    get limits() {
+      return { ...defaultLimits, ...manifest?.limits };
+    },
     eventsOf: (sessionId) => log.subscribe({ sessionId, after: 0 }),
   });
   let closing: Promise<void> | null = null;
   const routes = openRoutes({
     plugins: () => registry.list(),
     plugin: (id) => registry.get(id),
-    manifest,
+    get manifest() {
+      return manifest;
+    },
     claim,
     probe: (adapter, signal) => probe(serviceOf(adapter), { ground, workdir: root, signal }),
     quarantined: () => crashes.quarantined(),
   });
-  const sessions = new LiveSessions({ ground, routes, workspaces, manifest, serviceOf });
+  const sessions = new LiveSessions({
+    ground,
+    routes,
+    workspaces,
+    get manifest() {
+      return manifest;
+    },
+    serviceOf,
+  });
 
   const host: Host = {
     registry: {
@@ -128,6 +148,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
         file: resolve(root, file),
         options: wanted,
       }),
+    workspaces: hostWorkspaces(workspaces, () => manifest),
     sessions: openSessionHost({
       journal,
       log,
@@ -135,11 +156,12 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       runSession: (request, run) => host.runSession(request, run),
       agents: (wanted) => routes.agents(wanted),
     }),
-    workspaces: hostWorkspaces(workspaces, manifest),
     probe: async (adapter) => await routes.probe(serviceOf(adapter).plugin.id),
     agents: (options) => routes.agents(options),
     route: (options) => routes.route(options),
+    reload,
     signals: () => signals.snapshot(routes.gauges()),
+    idle: () => sessions.ended(),
     close: () => closing ??= close(),
   };
   return host;
@@ -157,6 +179,28 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     services.delete(id);
     routes.forget(id);
     await service?.pool.close();
+  }
+
+  async function reload(next: HostManifest): Promise<RegistryChanges> {
+    const nextPlaces = secretPlaces(next, options.secretsFile);
+    const nextHidden = await secretPaths(nextPlaces);
+    const changes = await registry.reload(next);
+    manifest = next;
+    places = nextPlaces;
+    // What an earlier manifest named may still hold a secret that a running session has.
+    hidden = [...new Set([...hidden, ...nextHidden])];
+    for (const id of [...changes.removed, ...changes.changed]) retire(id);
+    return changes;
+  }
+
+  /** New sessions find another service or none; those that run keep theirs to their end. */
+  function retire(id: string): void {
+    const service = services.get(id);
+    services.delete(id);
+    routes.forget(id);
+    if (service === undefined) return;
+    retired.add(service);
+    void sessions.ended().then(() => service.pool.close()).finally(() => retired.delete(service));
   }
 
   function serviceOf(adapter: string): ServedPlugin {
@@ -197,7 +241,10 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   }
 
   async function closePools(): Promise<void> {
-    await Promise.allSettled([spare?.close(), ...[...services.values()].map(({ pool }) => pool.close())]);
+    await Promise.allSettled([
+      spare?.close(),
+      ...[...services.values(), ...retired].map(({ pool }) => pool.close()),
+    ]);
   }
 
   async function closeJournal(): Promise<void> {

@@ -13,7 +13,7 @@ import type { CrashRecord } from "../pool/plugin-health.ts";
 import type { Plugin } from "../registry/plugin.ts";
 import type { ParallelRun, RunAllOptions } from "./run-all.ts";
 import type { LoopReport } from "./run-loop.ts";
-import type { RegistryProblem } from "../registry/registry.ts";
+import type { RegistryChanges, RegistryProblem } from "../registry/registry.ts";
 import type { RegistrySettings } from "../registry/settle-plugin.ts";
 import type { Route } from "../routing/choose-route.ts";
 import type { AgentsOptions, RouteOptions } from "./routes.ts";
@@ -36,6 +36,11 @@ export interface HostOptions {
    * limits of its own, and ends with the host when none comes.
    */
   warm?: boolean;
+  /**
+   * Several hosts may use one state folder, each with a journal of its own. This one takes the journal that the next
+   * host takes up again, or fails with `busy`: for a host that serves clients for long. Default false.
+   */
+  onlyFirst?: boolean;
   /** Folder of the bundled plugins; `null`: none. Default: the package's own. */
   bundledDir?: string | null;
   /** Asks a person for a missing grant. Absent: denied. */
@@ -147,6 +152,12 @@ export interface Host {
   record(sessionId: string, file: string, options?: RecordOptions): Promise<RecordReport>;
   /** Worktrees of sessions with `workspace: "worktree"`. */
   readonly workspaces: HostWorkspaces;
+  /**
+   * Takes another host manifest into force: plugins are added, removed or granted anew for the sessions to come; those
+   * that run go on as they began. When it throws, all stays as it was. `state_dir` and `daemon` stay as they are.
+   * @throws {BulkheadError} `invalid_config`, `invalid_manifest`, `duplicate_plugin`
+   */
+  reload(manifest: HostManifest): Promise<RegistryChanges>;
   /** Asks one adapter whether its agent could run now, whatever is known already. */
   probe(adapter: string): Promise<AvailabilityReport>;
   /**
@@ -154,6 +165,8 @@ export interface Host {
    * nobody: the agents' availability is what was found last.
    */
   signals(): Signal[];
+  /** Resolves when every session that was started until now has ended. */
+  idle(): Promise<void>;
   /** All sessions, those that have ended too: what a door asks. */
   readonly sessions: SessionHost;
   /** Ends all sessions and workers, within 30 seconds whatever they do; what is late is logged and left behind. */

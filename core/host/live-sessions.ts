@@ -22,7 +22,8 @@ export interface LiveSessionsOptions {
   ground: SessionGround;
   routes: Routes;
   workspaces: Workspaces;
-  manifest: HostManifest | undefined;
+  /** As it is now: a reload changes it. */
+  readonly manifest: HostManifest | undefined;
   /** @throws {BulkheadError} `unknown_adapter` */
   serviceOf(adapter: string): ServedPlugin;
 }
@@ -37,10 +38,11 @@ export interface LiveSession {
 /** The sessions of one host that have not ended. */
 export class LiveSessions {
   readonly #options: LiveSessionsOptions;
-  readonly #limits: Limits;
   readonly #running = new Map<string, LiveSession>();
   /** Those that have ended or will, and whose place is not left yet. */
   readonly #leaving = new Set<Promise<SessionResult>>();
+  /** From the call that starts one to its end. */
+  readonly #begun = new Set<Promise<SessionResult>>();
   readonly #shared = new SharedWorkdirs();
   readonly #neighbours: Neighbours;
   #closed = false;
@@ -48,7 +50,6 @@ export class LiveSessions {
   constructor(options: LiveSessionsOptions) {
     this.#options = options;
     this.#neighbours = new Neighbours(join(options.ground.claim.root, "active"));
-    this.#limits = { ...defaultLimits, ...options.manifest?.limits };
   }
 
   /** Sessions under way, those that wait included. */
@@ -70,7 +71,20 @@ export class LiveSessions {
    * Starts a session.
    * @throws {BulkheadError} as `Host.runSession`
    */
-  async start(request: SessionRequest, options: RunSessionOptions): Promise<Session> {
+  start(request: SessionRequest, options: RunSessionOptions): Promise<Session> {
+    const starting = this.#start(request, options);
+    const over = starting.then(({ result }) => result).finally(() => this.#begun.delete(over));
+    over.catch(() => undefined);
+    this.#begun.add(over);
+    return starting;
+  }
+
+  /** Resolves when every session that has begun until now, or is about to, has ended. */
+  async ended(): Promise<void> {
+    await Promise.allSettled([...this.#begun]);
+  }
+
+  async #start(request: SessionRequest, options: RunSessionOptions): Promise<Session> {
     const { signal, artifacts = "git", client, ...wanted } = options;
     const { ground, routes } = this.#options;
     this.#refuseIfClosed();
@@ -208,7 +222,8 @@ export class LiveSessions {
         hint: "Try again later, or raise its limit sessions.",
       });
     }
-    if (this.#running.size < this.#limits.host_sessions) return;
+    const { host_sessions }: Limits = { ...defaultLimits, ...this.#options.manifest?.limits };
+    if (this.#running.size < host_sessions) return;
     throw new BulkheadError("busy", `The host has ${this.#running.size} sessions, running and waiting, already.`, {
       hint: "Try again later, or raise the limit host_sessions.",
     });

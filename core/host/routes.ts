@@ -22,7 +22,8 @@ export interface RouteGround {
   /** Every plugin, enabled or not. */
   plugins(): readonly Plugin[];
   plugin(id: string): Plugin | undefined;
-  manifest: Pick<HostManifest, "plugins" | "tools" | "routing"> | undefined;
+  /** As it is now: a reload changes it. */
+  readonly manifest: Pick<HostManifest, "plugins" | "tools" | "routing"> | undefined;
   /** The state folder and this host's part of it. */
   claim: { root: string; folder: string };
   probe(adapterId: string, signal: AbortSignal): Promise<Probed>;
@@ -84,9 +85,9 @@ const unknownWaitMs = 60_000;
 
 /** Makes a host's routes; nothing is asked or read before it is needed. */
 export function openRoutes(ground: RouteGround): Routes {
-  const routing: HostManifest["routing"] = ground.manifest?.routing ?? { agent: "auto" };
+  const routingNow = (): HostManifest["routing"] => ground.manifest?.routing ?? { agent: "auto" };
   const counters = new AccessModeCounters({ store: openUseFiles(ground.claim) });
-  const board = new AvailabilityBoard({ probe: ground.probe, ttlMs: routing.availability_ttl_ms ?? ttlMs });
+  const board = new AvailabilityBoard({ probe: ground.probe, ttlMs: () => routingNow().availability_ttl_ms ?? ttlMs });
 
   return {
     agents,
@@ -131,7 +132,7 @@ export function openRoutes(ground: RouteGround): Routes {
   }
 
   /** Most sessions name one adapter that lists no modes: then there is nothing to choose and nothing to look up. */
-  function onlyOne({ adapter = routing.agent, require }: RouteOptions): RouteCandidate | null {
+  function onlyOne({ adapter = routingNow().agent, require }: RouteOptions): RouteCandidate | null {
     if (typeof adapter !== "string" || require !== undefined) return null;
     const plugin = ground.plugin(adapter);
     return plugin?.enabled && !plugin.manifest.access_modes
@@ -147,7 +148,8 @@ export function openRoutes(ground: RouteGround): Routes {
     return agentOf(plugin, board.known(id) ?? unasked);
   }
 
-  function wishOf({ adapter = routing.agent, require = {}, request = {} }: RouteOptions): RouteWish {
+  function wishOf({ adapter = routingNow().agent, require = {}, request = {} }: RouteOptions): RouteWish {
+    const routing = routingNow();
     const { model, prompt, system_prompt } = request;
     const [first, ...others] = typeof adapter === "string" ? [adapter] : adapter;
     const alone = first !== undefined && others.length === 0 ? first : null;

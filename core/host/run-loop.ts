@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Budget, SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult, StopReason } from "../../plugin-sdk/result.ts";
-import type { Host, RunSessionOptions, Session } from "./host.ts";
+import type { RunSessionOptions, Session } from "./host.ts";
 
 /** What a loop of sessions came to. */
 export interface LoopReport {
@@ -18,6 +18,9 @@ export interface LoopReport {
   tokens: number | null;
 }
 
+/** What a loop asks of each of its sessions. */
+export type LoopedSession = Pick<Session, "id" | "result">;
+
 /** Iterations of a loop whose request names no maximum. */
 export const defaultIterations = 25;
 
@@ -27,11 +30,11 @@ export const defaultIterations = 25;
  * its result need not be waited for.
  * @throws {BulkheadError} what `runSession()` throws
  */
-export async function* runLoop(
-  host: Pick<Host, "runSession">,
+export async function* runLoop<S extends LoopedSession>(
+  host: { runSession(request: SessionRequest, options: RunSessionOptions): Promise<S> },
   request: SessionRequest,
   options: RunSessionOptions,
-): AsyncGenerator<Session, LoopReport, void> {
+): AsyncGenerator<S, LoopReport, void> {
   const { iteration: first = 1, max_iterations = defaultIterations } = request;
   const report: LoopReport = {
     complete: false,

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { mkdir, realpath } from "../runtime/files.ts";
-import { takeLockFile } from "../runtime/lock-file.ts";
+import { readLockFile, takeLockFile } from "../runtime/lock-file.ts";
 import { join } from "../runtime/paths.ts";
 
 /** A folder of state that is this host's alone while it runs. */
@@ -17,10 +17,15 @@ const most = 64;
 /**
  * Takes the first free part of the state folder. Hosts that run at the same time each have a journal of their own; the
  * next host takes up the first again, so that its numbers go on rising.
+ * @param onlyFirst takes that first part or none: whoever serves clients for long must not leave their sessions in
+ * another
  * @throws {BulkheadError} `busy` when all parts are taken, `io_error` when the folder cannot be written
  */
-export async function claimState(stateDir: string): Promise<StateClaim> {
-  for (let number = 1; number <= most; number++) {
+export async function claimState(
+  stateDir: string,
+  { onlyFirst = false }: { onlyFirst?: boolean } = {},
+): Promise<StateClaim> {
+  for (let number = 1; number <= (onlyFirst ? 1 : most); number++) {
     const part = partOf(stateDir, number);
     try {
       await mkdir(part, { recursive: true, mode: 0o700 });
@@ -33,6 +38,7 @@ export async function claimState(stateDir: string): Promise<StateClaim> {
     const claim = await claimPart(stateDir, part);
     if (claim !== null) return claim;
   }
+  if (onlyFirst) throw await heldBy(partOf(stateDir, 1), stateDir);
   throw new BulkheadError("busy", `${most} hosts use the state folder "${stateDir}" already.`, {
     hint: "Stop one, or name another folder with --state-dir.",
   });
@@ -52,6 +58,15 @@ export async function* claimLeftParts(
     const claim = await claimPart(stateDir, part);
     if (claim !== null) yield claim;
   }
+}
+
+async function heldBy(part: string, stateDir: string): Promise<BulkheadError> {
+  const holder = await readLockFile(join(part, "lock"));
+  const who = holder === null ? "another process" : `process ${holder.pid}`;
+  return new BulkheadError("busy", `Cannot take the state folder "${stateDir}": ${who} runs a host on it.`, {
+    hint: "Wait for its end, or name another folder with --state-dir.",
+    details: { pid: holder?.pid ?? null },
+  });
 }
 
 function partOf(stateDir: string, number: number): string {

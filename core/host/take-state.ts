@@ -20,6 +20,8 @@ export interface HeldState {
 export interface TakeStateOptions {
   /** On which terms a spare warden is started; null: none is. */
   spare: ContainerTerms | null;
+  /** Takes the first part of the state folder or none. */
+  onlyFirst?: boolean;
   writeLog(record: LogRecord): void;
 }
 
@@ -27,8 +29,11 @@ export interface TakeStateOptions {
  * Takes a part of the state folder and does with it what must come before anything else is started.
  * @throws {BulkheadError} `busy`, `io_error`
  */
-export async function takeState(stateDir: string, { spare, writeLog }: TakeStateOptions): Promise<HeldState> {
-  const claim = await claimState(stateDir);
+export async function takeState(
+  stateDir: string,
+  { spare, onlyFirst = false, writeLog }: TakeStateOptions,
+): Promise<HeldState> {
+  const claim = await claimState(stateDir, { onlyFirst });
   const reaped = await reapFormer(claim.folder, writeLog);
   const children = startChildLedger(ledgerFile(claim.folder), { hostVersion });
   return { claim, reaped, children, spare: spare && startSpareContainer(spare, { children }) };

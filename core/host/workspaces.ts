@@ -10,14 +10,14 @@ export interface HostWorkspaces extends Pick<Workspaces, "list" | "diff" | "appl
 }
 
 /** The door to the worktrees of sessions. */
-export function hostWorkspaces(workspaces: Workspaces, manifest: HostManifest | undefined): HostWorkspaces {
+export function hostWorkspaces(workspaces: Workspaces, manifest: () => HostManifest | undefined): HostWorkspaces {
   const { list, diff, apply, discard } = workspaces;
   return {
     list,
     diff,
     apply,
     discard,
-    prune: ({ olderThanMs = keepMs(manifest) } = {}) => workspaces.prune({ olderThanMs }),
+    prune: ({ olderThanMs = keepMs(manifest()) } = {}) => workspaces.prune({ olderThanMs }),
   };
 }
 

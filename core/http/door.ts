@@ -4,6 +4,7 @@ import type { Limits } from "../config/limits.ts";
 import type { LogRecord } from "../host/host.ts";
 import type { SessionHost } from "../host/session-host.ts";
 import type { Signal } from "../log/prometheus-text.ts";
+import type { RegistryChanges } from "../registry/registry.ts";
 import type { RequestSource } from "../runtime/http-server.ts";
 import { authenticate } from "./authenticate.ts";
 import { checkOrigin } from "./check-origin.ts";
@@ -25,6 +26,12 @@ export interface Readiness {
   reason?: string;
 }
 
+/** What a reload changed. */
+export interface ReloadChanges extends RegistryChanges {
+  /** Settings that changed in the file and take effect only after a restart, by their path. */
+  restart_needed: string[];
+}
+
 /** What the door asks of the host besides its sessions. */
 export interface HostFacts {
   plugins: PluginFacts;
@@ -33,6 +40,11 @@ export interface HostFacts {
    * @throws {BulkheadError} `not_found`, `invalid_config`, `unsupported` where there is no host manifest
    */
   setGrants(pluginId: string, grant: Permissions | null): Promise<void>;
+  /**
+   * Puts the host manifest that is there now into force, and tells what changed.
+   * @throws {BulkheadError} what is wrong with it; then the old one stays in force. `not_found` where there is none
+   */
+  reload(): Promise<ReloadChanges>;
   signals(): Signal[];
   readiness(): Readiness;
 }

@@ -25,6 +25,8 @@ export interface PluginReport {
 /** A plugin with what it asks for and what came of each. */
 export interface ExplainedPlugin extends PluginReport {
   permissions: ExplainedPermission[];
+  /** The options that it declares; null without any. */
+  config: Plugin["manifest"]["config"] | null;
 }
 
 /** What the operator decided about a plugin's permissions, as written. */
@@ -67,7 +69,7 @@ export function pluginFacts(
       const { grant, deny } = plugin;
       const sources = { requested: requestedPermissions(plugin.manifest), grant, deny };
       const permissions = explainPermissions(sources, broadPlaces(manifestFile));
-      return { ...report(plugin, (await stopped()).get(id)), permissions };
+      return { ...report(plugin, (await stopped()).get(id)), permissions, config: plugin.manifest.config ?? null };
     },
     grants: (id) => {
       const { grant, deny } = pluginOf(id);

@@ -4,7 +4,7 @@ import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../plugin-sdk/schema.ts";
 import { chmod, mkdir, readFile, stat } from "../runtime/files.ts";
 import { isSameText, randomId, randomSecret, sha256Hex } from "../runtime/hash.ts";
-import { withFileLock } from "../runtime/file-lock.ts";
+import { withLockFile } from "../runtime/lock-file.ts";
 import { dirname, join } from "../runtime/paths.ts";
 import { readPlainFile } from "../runtime/read-plain-file.ts";
 import { replaceFile } from "../runtime/replace-file.ts";
@@ -82,7 +82,7 @@ export function openTokens(stateDir: string): TokenStore {
   const change = async <T>(act: (records: TokenRecord[]) => T): Promise<T> => {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await chmod(folder, 0o700);
-    return await withFileLock(`${file}.lock`, "the tokens", async () => {
+    return await withLockFile(`${file}.lock`, { what: "the list of tokens", waitMs: 2000 }, async () => {
       const records = await readRecords(file);
       const given = act(records);
       await replaceFile(file, `${JSON.stringify({ tokens: 1, entries: records })}\n`);

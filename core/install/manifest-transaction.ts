@@ -1,10 +1,8 @@
-import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { installedFolder, lockFileOf, lockText, type PluginLock, readLock } from "../registry/plugin-lock.ts";
 import { mkdir, readFile, realpath, stat } from "../runtime/files.ts";
-import { takeLockFile } from "../runtime/lock-file.ts";
+import { withLockFile } from "../runtime/lock-file.ts";
 import { join } from "../runtime/paths.ts";
 import { replaceFile } from "../runtime/replace-file.ts";
-import { wait } from "../runtime/wait.ts";
 
 /** The host manifest's text and its lock, while nobody else changes them. */
 export interface ManifestState {
@@ -34,8 +32,8 @@ export async function changeManifest<T>(
   const file = await realpath(manifestFile);
   const installed = await installedFolder(file);
   await mkdir(installed, { recursive: true, mode: 0o755 });
-  const release = await takeTurn(join(installed, "lock"));
-  try {
+  const turn = { what: "what is installed", waitMs: longestWaitMs };
+  return await withLockFile(join(installed, "lock"), turn, async () => {
     const { mode } = await stat(file);
     return await change({
       file,
@@ -45,22 +43,5 @@ export async function changeManifest<T>(
       writeText: (text) => replaceFile(file, text, mode & 0o777),
       writeLock: (lock) => replaceFile(lockFileOf(file), lockText(lock), 0o644),
     });
-  } finally {
-    await release();
-  }
-}
-
-async function takeTurn(file: string): Promise<() => Promise<void>> {
-  const end = Date.now() + longestWaitMs;
-  const { signal } = new AbortController();
-  for (;;) {
-    const release = await takeLockFile(file);
-    if (release !== null) return release;
-    if (Date.now() > end) {
-      throw new BulkheadError("busy", "Cannot change what is installed: another command is at it.", {
-        hint: `If none is, remove ${file}.`,
-      });
-    }
-    await wait(50, signal);
-  }
+  });
 }

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { parseHostManifest } from "../config/parse-host-manifest.ts";
 import { type ParsedYaml, parseYaml } from "../config/yaml.ts";
@@ -91,6 +92,33 @@ export function makeWay(document: ParsedYaml["document"], path: readonly string[
     if (isAliasNode(here)) throw aliasInTheWay(path.slice(0, length), file);
     if (isEmpty(here)) document.setIn(path.slice(0, length), document.createNode({}));
   }
+}
+
+/**
+ * The host manifest's text with another grant for a plugin in place of what was granted, or with none; comments beside
+ * it stay.
+ * @throws {BulkheadError} `not_found` for a plugin that is not listed, `invalid_config` when the text was, or would be,
+ * no host manifest
+ */
+export function replaceGrant(
+  text: string,
+  { pluginId, grant }: { pluginId: string; grant: Permissions | null },
+  { file = "bulkhead.yaml" }: { file?: string } = {},
+): string {
+  const before = parseHostManifest(text, { file });
+  if (!Object.hasOwn(before.plugins, pluginId)) {
+    throw new BulkheadError("not_found", `Cannot grant to "${pluginId}": it does not stand under plugins in ${file}.`, {
+      hint: `Write "${pluginId}: {}" there first.`,
+    });
+  }
+  const document = openDocument(text, file);
+  const path = ["plugins", pluginId, "grant"];
+  makeWay(document, path, file);
+  if (grant === null) document.deleteIn(path);
+  else document.setIn(path, document.createNode(grant));
+  const after = document.toString({ lineWidth: 0 });
+  parseHostManifest(after, { file });
+  return after;
 }
 
 function holdsAlready(

@@ -43,7 +43,11 @@ export async function readManifest(
   const faults = [...manifestFaults(manifest), ...toolFaults(manifest), ...await fileFaults(manifest, folder)];
   const problems = [
     ...faults.map((fault) => problemOf(fault, parsed)),
-    ...permissionProblems(manifest.permissions ?? {}, { parsed, prefix: ["permissions"] }),
+    ...permissionProblems(manifest.permissions ?? {}, {
+      parsed,
+      prefix: ["permissions"],
+      options: manifest.config?.properties ?? {},
+    }),
   ];
   if (problems.length > 0) throw problemsError("invalid_manifest", problems);
   return manifest;

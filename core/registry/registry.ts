@@ -38,7 +38,20 @@ export interface Registry {
   register(folder: string, settings?: RegistrySettings): Promise<Plugin>;
   /** Forgets a plugin until the next start; false when there is none of that id. */
   remove(id: string): boolean;
+  /**
+   * Reads all plugins anew, as another host manifest says. What did not change stays the same object; what was
+   * registered at run time stays. When it throws, all stays as it was.
+   * @throws {BulkheadError} as {@link createRegistry}
+   */
+  reload(manifest: HostManifest): Promise<RegistryChanges>;
   readonly problems: readonly RegistryProblem[];
+}
+
+/** Ids of plugins in use that a reload took in, took out, or gave other settings; each sorted. */
+export interface RegistryChanges {
+  added: string[];
+  removed: string[];
+  changed: string[];
 }
 
 /**
@@ -47,7 +60,54 @@ export interface Registry {
  * `duplicate_plugin`
  */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
-  const manifest = options.manifest ?? { bulkhead: 1, plugins: {}, tools: {}, routing: { agent: "auto" }, limits: {} };
+  let manifest: HostManifest = options.manifest ??
+    { bulkhead: 1, plugins: {}, tools: {}, routing: { agent: "auto" }, limits: {} };
+  let { plugins, problems } = await readAll(manifest, options);
+  return {
+    list: () => [...plugins.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
+    get: (id) => plugins.get(id),
+    get problems() {
+      return problems;
+    },
+    remove: (id) => plugins.delete(id),
+    async reload(next) {
+      const read = await readAll(next, options);
+      for (const [id, plugin] of plugins) {
+        const known = read.plugins.get(id);
+        if (plugin.origin === "registered" && !known?.enabled) read.plugins.set(id, plugin);
+        else if (known && JSON.stringify(known) === JSON.stringify(plugin)) read.plugins.set(id, plugin);
+      }
+      const changes = changesOf(plugins, read.plugins);
+      manifest = next;
+      ({ plugins, problems } = read);
+      return changes;
+    },
+    async register(folder, settings = {}) {
+      const found = await readPlugin(resolve(options.root, folder), {
+        origin: "registered",
+        limits: limitsOf(manifest),
+      });
+      if (!found.manifest) throw found.error ?? new BulkheadError("internal", `Plugin "${found.id}" was not read.`);
+      const known = plugins.get(found.id);
+      // One that was found already stays what it is: a bundled one uses the host's packages.
+      const origin = known?.folder === found.folder ? known.origin : found.origin;
+      const plugin = settlePlugin({ ...found, origin }, found.manifest, {
+        manifest,
+        settings: registeredSettings(manifest, found.id, settings),
+      });
+      // One that was found already and is not in use may be taken into use.
+      if (known && (known.enabled || known.folder !== plugin.folder)) throw duplicate(plugin.id, [known, plugin]);
+      plugins.set(plugin.id, plugin);
+      return plugin;
+    },
+  };
+}
+
+/** @throws {BulkheadError} as {@link createRegistry} */
+async function readAll(
+  manifest: HostManifest,
+  options: RegistryOptions,
+): Promise<{ plugins: Map<string, Plugin>; problems: RegistryProblem[] }> {
   const { plugins, problems, errors } = sortOut(await allCandidates(manifest, options), manifest);
   for (const id of Object.keys(manifest.tools)) {
     collect(errors, id, () => {
@@ -59,27 +119,17 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   }
   errors.push(...missingPlugins(manifest, plugins, errors));
   if (errors.length > 0) throw oneOf(errors.map(({ error }) => error));
+  return { plugins, problems };
+}
+
+function changesOf(before: ReadonlyMap<string, Plugin>, after: ReadonlyMap<string, Plugin>): RegistryChanges {
+  const inUse = (plugins: ReadonlyMap<string, Plugin>) =>
+    [...plugins.values()].filter(({ enabled }) => enabled).map(({ id }) => id).sort();
+  const [had, has] = [inUse(before), inUse(after)];
   return {
-    list: () => [...plugins.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
-    get: (id) => plugins.get(id),
-    problems,
-    remove: (id) => plugins.delete(id),
-    async register(folder, settings = {}) {
-      const found = await readPlugin(resolve(options.root, folder), {
-        origin: "registered",
-        limits: limitsOf(manifest),
-      });
-      if (!found.manifest) throw found.error ?? new BulkheadError("internal", `Plugin "${found.id}" was not read.`);
-      const plugin = settlePlugin(found, found.manifest, {
-        manifest,
-        settings: registeredSettings(manifest, found.id, settings),
-      });
-      const known = plugins.get(plugin.id);
-      // One that was found already and is not in use may be taken into use.
-      if (known && (known.enabled || known.folder !== plugin.folder)) throw duplicate(plugin.id, [known, plugin]);
-      plugins.set(plugin.id, plugin);
-      return plugin;
-    },
+    added: has.filter((id) => !had.includes(id)),
+    removed: had.filter((id) => !has.includes(id)),
+    changed: has.filter((id) => had.includes(id) && before.get(id) !== after.get(id)),
   };
 }
 

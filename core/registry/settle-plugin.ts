@@ -6,6 +6,7 @@ import { defaultLimits } from "../config/limits.ts";
 import { defaultOsWallUses } from "../runtime/os-walls/os-wall.ts";
 import { hostManifestProblem } from "../config/host-manifest-places.ts";
 import type { FoundPlugin } from "./find-plugins.ts";
+import { fillPermissions } from "./option-permissions.ts";
 import type { Plugin } from "./plugin.ts";
 import { checkPluginConfig, type OptionFault } from "./plugin-config.ts";
 
@@ -38,7 +39,7 @@ export function settlePlugin(
   const trust_tools = settings.trust_tools === true && own.defaults?.trust_tools === true;
   return {
     id,
-    manifest: own,
+    manifest: own.permissions ? { ...own, permissions: fillPermissions(own.permissions, config) } : own,
     folder,
     origin,
     enabled,

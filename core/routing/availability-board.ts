@@ -21,8 +21,8 @@ export interface Known extends Probed {
 export interface BoardOptions {
   /** Asks an adapter. Aborted when its time is over. */
   probe(adapterId: string, signal: AbortSignal): Promise<Probed>;
-  /** How long an answer holds. */
-  ttlMs: number;
+  /** How long an answer holds that is given now. */
+  ttlMs(): number;
   /** How long it holds when the agent is not available: whoever mends that wants to see it. */
   failureTtlMs?: number;
   /** Probes at once; each may start a worker and programs. */
@@ -52,8 +52,7 @@ export class AvailabilityBoard {
   readonly #waiting: (() => void)[] = [];
 
   constructor({ probe, ttlMs, failureTtlMs = 10_000, atOnce = 4, deadlineMs = 30_000, now = Date.now }: BoardOptions) {
-    const shorter = Math.min(failureTtlMs, ttlMs);
-    this.#options = { probe, ttlMs, failureTtlMs: shorter, atOnce, deadlineMs, now };
+    this.#options = { probe, ttlMs, failureTtlMs, atOnce, deadlineMs, now };
   }
 
   /** What is known now, asked anew where it is too old or with `refresh`. */
@@ -85,7 +84,8 @@ export class AvailabilityBoard {
   }
 
   async #ask(adapterId: string): Promise<Known> {
-    const { now, ttlMs, failureTtlMs } = this.#options;
+    const { now, failureTtlMs } = this.#options;
+    const ttlMs = this.#options.ttlMs();
     const probed = await this.#probe(adapterId);
     const checkedAt = now();
     const known = { ...probed, checkedAt };
@@ -93,7 +93,7 @@ export class AvailabilityBoard {
       ? 0
       : probed.report.availability === "available"
       ? ttlMs
-      : failureTtlMs;
+      : Math.min(failureTtlMs, ttlMs);
     this.#posted.set(adapterId, { known, freshUntil: checkedAt + lifetime });
     this.#asking.delete(adapterId);
     return known;

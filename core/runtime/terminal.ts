@@ -3,6 +3,14 @@ import { endProcess } from "./end-process.ts";
 import { hostEnv } from "./platform.ts";
 import { standardError, standardInput, standardOutput, type TextSink, type TextSource } from "./standard-streams.ts";
 
+/** What is done at a signal, in place of dying from it. */
+export interface SignalHandlers {
+  /** SIGINT and SIGTERM. */
+  end(): void;
+  /** SIGHUP. */
+  reload(): void;
+}
+
 /** What a command-line program has of the world around it. Passed from the top, so that tests can pass their own. */
 export interface Terminal {
   /** Arguments after the program's own name. */
@@ -17,6 +25,8 @@ export interface Terminal {
   env(name: string): string | undefined;
   /** Calls the handler for each SIGINT, SIGTERM and SIGHUP, in place of dying from it. Returns how to stop that. */
   onInterrupt(handler: () => void): () => void;
+  /** The same for a program that is reloaded by SIGHUP. */
+  onSignals(handlers: SignalHandlers): () => void;
   /** Ends the process, within a second whatever its threads do. */
   exit(code: number): void;
 }
@@ -34,6 +44,7 @@ export function openTerminal(): Terminal {
     colours: { stdout: wantsColours(stdout.isTty, hostEnv), stderr: wantsColours(stderr.isTty, hostEnv) },
     env: hostEnv,
     onInterrupt,
+    onSignals,
     exit: (code) => void endProcess(code),
   };
 }
@@ -55,4 +66,9 @@ function onInterrupt(handler: () => void): () => void {
   return () => {
     for (const signal of signals) process.off(signal, handler);
   };
+}
+
+function onSignals({ end, reload }: SignalHandlers): () => void {
+  process.on("SIGINT", end).on("SIGTERM", end).on("SIGHUP", reload);
+  return () => void process.off("SIGINT", end).off("SIGTERM", end).off("SIGHUP", reload);
 }

@@ -49,7 +49,13 @@ export const hostEvents: { [T in HostEvent["type"]]: Extract<HostEvent, { type: 
 export const anyEvent: fc.Arbitrary<Envelope["event"]> = fc.oneof(
   some({ type: type("output"), stream: fc.constantFrom("stdout", "stderr"), data: text }, ["type", "stream", "data"]),
   some({ type: type("thinking"), content: text, tokens_used: fc.nat() }, ["type", "content"]),
-  some({ type: type("tool_call"), call_id: id, tool: id, kind, input: json }, ["type", "call_id", "tool", "kind", "input"]),
+  some({ type: type("tool_call"), call_id: id, tool: id, kind, input: json }, [
+    "type",
+    "call_id",
+    "tool",
+    "kind",
+    "input",
+  ]),
   fc.record({
     type: type("tool_result"),
     call_id: id,

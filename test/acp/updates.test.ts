@@ -1,7 +1,7 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Updates, type UpdateOptions } from "../../core/acp/updates.ts";
+import { type UpdateOptions, Updates } from "../../core/acp/updates.ts";
 import { changedPlaces } from "../../core/acp/unified-diff.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { hostEventTypes } from "../../plugin-sdk/envelope.ts";
@@ -69,8 +69,12 @@ describe("Updates", () => {
         if (event.type === "output" && event.stream === "stderr") expect(screen.thoughts).toContain(event.data);
         if (event.type === "question") expect(screen.messages).toContain(event.question);
         if (event.type === "tool_call") expect(screen.calls.some(({ name }) => name === event.tool)).toBe(true);
-        if (event.type === "file_change") expect(screen.calls.some(({ title }) => title.includes(event.path))).toBe(true);
-        if (event.type === "completed" && event.output && spoken === "") expect(screen.messages).toContain(event.output);
+        if (event.type === "file_change") {
+          expect(screen.calls.some(({ title }) => title.includes(event.path))).toBe(true);
+        }
+        if (event.type === "completed" && event.output && spoken === "") {
+          expect(screen.messages).toContain(event.output);
+        }
       }
       const plans = events.flatMap((event) => event.type === "plan" ? [event.entries] : []);
       expect(screen.plan).toMatchObject(plans.at(-1) ?? []);

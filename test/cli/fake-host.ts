@@ -228,8 +228,18 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
         return Promise.resolve({ session_id, file, bytes: 1, events: 2, files: 3, left_out: given.leftOut ?? [] });
       },
       workspaces: given.workspaces ?? noWorkspaces,
+      reload: () => Promise.resolve({ added: [], removed: [], changed: [] }),
       sessions: {
-        start: none,
+        start: async (request, options) => {
+          const started = await host.runSession(request, options);
+          return {
+            id: started.id,
+            events: () => started,
+            result: () => started.result,
+            interrupt: () => started.interrupt(),
+            answer: (requestId, choice) => Promise.resolve(started.answer(requestId, choice)),
+          };
+        },
         list: () => Promise.resolve([]),
         get: none,
         open: none,
@@ -239,6 +249,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       },
       pinned: () => Promise.resolve([]),
       probe: () => Promise.resolve({ availability: "available", reason: "It is here.", version: "9.9" }),
+      idle: () => Promise.resolve(),
       close: async () => {
         fake.closed += 1;
       },

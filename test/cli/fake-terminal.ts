@@ -19,6 +19,8 @@ export interface FakeTerminal extends Terminal {
   exits: number[];
   /** Presses Ctrl-C. */
   interrupt(): void;
+  /** Sends SIGHUP to a program that is reloaded by it. */
+  hangUp(): void;
   /** The reader of standard output goes away. */
   closeOutput(): void;
 }
@@ -30,6 +32,7 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
   const gone = new AbortController();
   const typed = stdin.split("\n");
   const handlers = new Set<() => void>();
+  const hangUps = new Set<() => void>();
   const exits: number[] = [];
   const sink = (name: "out" | "err", closed: AbortSignal): TextSink => ({
     isTty: tty,
@@ -58,11 +61,20 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
       handlers.add(handler);
       return () => handlers.delete(handler);
     },
+    onSignals: ({ end, reload }) => {
+      handlers.add(end);
+      hangUps.add(reload);
+      return () => {
+        handlers.delete(end);
+        hangUps.delete(reload);
+      };
+    },
     exit: (code) => exits.push(code),
     out: () => texts.out,
     err: () => texts.err,
     exits,
     interrupt: () => [...handlers].forEach((handler) => handler()),
+    hangUp: () => [...hangUps].forEach((handler) => handler()),
     closeOutput: () => gone.abort(),
   };
 }

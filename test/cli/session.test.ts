@@ -27,14 +27,20 @@ async function cli(f: WorkspaceFixture, ...args: string[]) {
 describe("bulkhead session", () => {
   it("lists, shows, applies and discards what sessions changed", async () => {
     const f = workspaceFixture();
-    expect(await cli(f, "list")).toEqual({ code: 0, err: "", out: "No session has worked in a worktree.\n" });
+    expect(await cli(f, "list", "--worktrees")).toEqual({
+      code: 0,
+      err: "",
+      out: "No session has worked in a worktree.\n",
+    });
     await f.changed((at) => at.write("a.txt", "by the agent\n"), first);
     await f.changed((at) => at.write("b.txt", "never\n"), second);
 
-    const list = await cli(f, "list");
+    const list = await cli(f, "list", "--worktrees");
     expect(list.code).toBe(0);
     expect(list.out).toMatch(new RegExp(`${first}  waits .*\\n .*${second}  waits`));
-    const rows = (await cli(f, "list", "--json")).out.trim().split("\n").map((line) => JSON.parse(line) as object);
+    const rows = (await cli(f, "list", "--worktrees", "--json")).out.trim().split("\n").map((line) =>
+      JSON.parse(line) as object
+    );
     expect(rows).toMatchObject([{ session_id: first, state: "open", running: false }, { session_id: second }]);
     expect(Object.keys(rows[0]!)).not.toContain("store");
 
@@ -51,7 +57,7 @@ describe("bulkhead session", () => {
       `${JSON.stringify({ session_id: second, discarded: true })}\n`,
     );
     expect((await cli(f, "apply", "aa22")).code).toBe(2);
-    expect((await cli(f, "list")).out).toMatch(/applied [^]*discarded /);
+    expect((await cli(f, "list", "--worktrees")).out).toMatch(/applied [^]*discarded /);
     expect((await cli(f, "prune")).out).toBe("Nothing was removed.\n");
     await new Promise((resolve) => setTimeout(resolve, 5));
     expect((await cli(f, "prune", "--older-than", "1ms")).out).toBe("Removed 2 worktrees.\n");

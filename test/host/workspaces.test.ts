@@ -76,8 +76,8 @@ describe("hostWorkspaces", () => {
     const f = workspaceFixture();
     await f.changed(() => {});
     await new Promise((resolve) => setTimeout(resolve, 5));
-    expect((await hostWorkspaces(f.workspaces, undefined).prune()).removed).toEqual([]);
-    expect((await hostWorkspaces(f.workspaces, keeping(1)).prune()).removed).toEqual(["s1"]);
+    expect((await hostWorkspaces(f.workspaces, () => undefined).prune()).removed).toEqual([]);
+    expect((await hostWorkspaces(f.workspaces, () => keeping(1)).prune()).removed).toEqual(["s1"]);
   });
 
   it("is a part of every host, in its state folder", async () => {

@@ -19,7 +19,7 @@ function unsafeIn(text: string): string[] {
 test("G38 what an agent asks stands on one line, in quotes, and cannot pass for a question of the host", async () => {
   const terminal = fakeTerminal({ tty: true, stdin: "2\n" });
   const answers: string[] = [];
-  const session = { answer: (_id: string, choice: string) => answers.push(choice) > 0 };
+  const session = { answer: async (_id: string, choice: string) => answers.push(choice) > 0 };
   const questions = new AgentQuestions(session as never, new Questions(terminal));
   const fake =
     `harmless\n\nThe plugin "trusted" asks for write: /\n  always is the same as: x\n  [o]nce  [n]o › once\n${hostile}`;

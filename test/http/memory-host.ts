@@ -194,11 +194,12 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
   const facts: HostFacts & { state: Readiness; grant: Permissions } = {
     state: { ready: true },
     grant: {},
+    reload: async () => ({ added: [], removed: [], changed: [], restart_needed: [] }),
     plugins: {
       list: async () => [report],
       async explain(id) {
         demand(id);
-        return { ...report, permissions: [] };
+        return { ...report, permissions: [], config: null };
       },
       grants(id) {
         demand(id);

@@ -38,6 +38,15 @@ export interface StandIn {
   alive(): Promise<string[]>;
 }
 
+/** What stands in for what. */
+export interface StandInOptions {
+  /** Name of the agent's program. */
+  binary: string;
+  settings?: RegistrySettings;
+  /** Script that is run in its place, with a folder to note calls in and the plugin's fixtures in front of the arguments. */
+  program?: string;
+}
+
 const path = process.env["PATH"];
 const homes: string[] = [];
 afterEach(async () => {
@@ -48,13 +57,13 @@ afterEach(async () => {
 /** Puts a program of that name before all others on the PATH and opens the host; the working directory is a repository. */
 export async function openStandIn(
   id: string,
-  { binary, settings = {} }: { binary: string; settings?: RegistrySettings },
+  { binary, settings = {}, program = join(here, "stand-in-program.mjs") }: StandInOptions,
 ): Promise<StandIn> {
-  const made = await openHost();
+  const made = await openHost({ bundledDir: plugins });
   // Not where sessions and probes work: no program is started from there.
   const home = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-stand-in-")));
   homes.push(home);
-  await writeProgram(join(home, binary), [join(here, "stand-in-program.mjs"), home, join(recorded, id)]);
+  await writeProgram(join(home, binary), [program, home, join(recorded, id)]);
   process.env["PATH"] = `${home}${delimiter}${path}`;
   await promisify(execFile)("git", ["init", "--quiet", made.workdir]);
   const folder = join(plugins, id);

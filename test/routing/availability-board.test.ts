@@ -24,7 +24,7 @@ function board(options: Partial<BoardOptions> = {}) {
   const clock = { ms: 1000 };
   const asked: Asked[] = [];
   const made = new AvailabilityBoard({
-    ttlMs: 60_000,
+    ttlMs: () => 60_000,
     now: () => clock.ms,
     probe: (id, signal) => new Promise((resolve, reject) => asked.push({ id, signal, answer: resolve, fail: reject })),
     ...options,
@@ -66,7 +66,7 @@ describe("AvailabilityBoard", () => {
     made.clock.ms += 1;
     await answered(made, "alpha", probed());
     expect(made.asked).toHaveLength(2);
-    const short = board({ ttlMs: 5 });
+    const short = board({ ttlMs: () => 5 });
     await answered(short, "alpha", probed("missing"));
     short.clock.ms += 5;
     await answered(short, "alpha", probed("missing"));

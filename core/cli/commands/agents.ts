@@ -4,7 +4,7 @@ import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 import { errorTable } from "../../errors/error-table.ts";
 import { lackingCapabilities } from "../../routing/lacking.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
-import { openHost } from "../open-host.ts";
+import { openSessions } from "../open-sessions.ts";
 import { agentHead, agentRow } from "../render/agent-rows.ts";
 import { createPaint } from "../render/paint.ts";
 import { tableLines } from "../render/table.ts";
@@ -30,13 +30,12 @@ export const defineAgents: DefineCommand = (command, bind) => {
 
 async function agents(call: Invocation): Promise<number> {
   const { terminal, options } = call;
-  await using opened = await openHost(call);
-  const { host } = opened;
+  await using opened = await openSessions(call);
   const required = (options["require"] ?? {}) as AgentCapabilities;
-  const enabled = host.registry.list().filter((plugin) => plugin.enabled).length;
+  const enabled = (await opened.plugins()).filter((plugin) => plugin.enabled).length;
   const all = await whileWaiting(`Asking ${enabled === 1 ? "1 agent" : `${enabled} agents`} …`, {
     terminal,
-    work: host.agents({ refresh: options["refresh"] === true, require: required }),
+    work: opened.sessions.agents({ refresh: options["refresh"] === true, require: required }),
   });
   const able = all.filter(({ capabilities }) => lackingCapabilities(required, capabilities).length === 0);
   await terminal.stdout.write(

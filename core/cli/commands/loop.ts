@@ -1,4 +1,7 @@
-import type { LoopReport } from "../../host/run-loop.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { RunSessionOptions } from "../../host/host.ts";
+import { type LoopedSession, type LoopReport, runLoop } from "../../host/run-loop.ts";
+import type { SessionHandle } from "../../host/session-host.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { exitCodeOf } from "../exit-code.ts";
 import { createPaint } from "../render/paint.ts";
@@ -24,18 +27,29 @@ export const defineLoop: DefineCommand = (command, bind) => {
 
 async function loop(call: Invocation): Promise<number> {
   await using prepared = await prepareSessions(call);
-  const { host, adapter, request, signal, show } = prepared;
-  const sessions = host.runLoop(request, { adapter, signal });
+  const { request, how, show } = prepared;
+  const sessions = runLoop({ runSession: (one, options) => looped(prepared, { one, options }) }, request, how);
   let exitCode = 0;
   let step = await sessions.next();
   for (let iteration = request.iteration ?? 1; !step.done; iteration++) {
     await announce(iteration, prepared);
-    exitCode = exitCodeOf(await showSession(step.value, show));
+    exitCode = exitCodeOf(await showSession(step.value.handle, show));
     step = await sessions.next();
   }
   await conclude(step.value, prepared);
   if (step.value.complete) return 0;
   return exitCode === 0 ? maximumReached : exitCode;
+}
+
+async function looped(
+  { sessions }: SessionCommand,
+  { one, options }: { one: SessionRequest; options: RunSessionOptions },
+): Promise<LoopedSession & { handle: SessionHandle }> {
+  const handle = await sessions.start(one, options);
+  const result = handle.result();
+  // Whoever shows the session waits for it as well.
+  result.catch(() => undefined);
+  return { id: handle.id, result, handle };
 }
 
 async function announce(iteration: number, { show, request }: SessionCommand): Promise<void> {

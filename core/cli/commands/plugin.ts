@@ -2,8 +2,10 @@ import { Option } from "commander";
 import { templateNames } from "../../author/templates.ts";
 import { type DefineCommand, examples } from "../command.ts";
 import { pluginCheck } from "./plugin-check.ts";
+import { pluginDev } from "./plugin-dev.ts";
 import { pluginExplain } from "./plugin-explain.ts";
 import { pluginGrant } from "./plugin-grant.ts";
+import { pluginImport } from "./plugin-import.ts";
 import { defineInstalling } from "./plugin-install.ts";
 import { pluginList } from "./plugin-list.ts";
 import { pluginNew } from "./plugin-new.ts";
@@ -11,7 +13,7 @@ import { pluginPack } from "./plugin-pack.ts";
 import { pluginRelease } from "./plugin-release.ts";
 import { pluginTest } from "./plugin-test.ts";
 
-/** `bulkhead plugin add|update|remove|list|info|enable|disable|check|explain|grant|revoke|release`. */
+/** `bulkhead plugin …`: what operators and authors do with plugins. */
 export const definePlugin: DefineCommand = (command, bind) => {
   command.usage("<command> [flags]").addHelpText(
     "after",
@@ -48,6 +50,13 @@ export const definePlugin: DefineCommand = (command, bind) => {
       ),
     )
     .action(bind(pluginNew));
+  command.command("dev")
+    .description("run a session of a plugin, live, and again after each change of its folder")
+    .argument("[folder]", "folder of the plugin; default: this one")
+    .argument("[prompt]", "the prompt; default: Say hello.")
+    .option("--once", "run one session and end with its exit code")
+    .addHelpText("after", examples(['bulkhead plugin dev ./my-plugin "Say hello"', "while you write it"]))
+    .action(bind(pluginDev));
   command.command("test")
     .description("try a plugin against every rule of the contract, with scripted tools and without a network")
     .argument("[folder]", "folder of the plugin; default: this one")
@@ -64,6 +73,13 @@ export const definePlugin: DefineCommand = (command, bind) => {
     .option("--unpacked <folder>", "also lay the package out here, as JSR publishes it")
     .addHelpText("after", examples(["bulkhead plugin pack ./my-plugin", "the same folder gives the same bytes"]))
     .action(bind(pluginPack));
+  command.command("import")
+    .description("make plugins of an agent.json of the Agent Client Protocol's registry, or of a map of tools")
+    .argument("<file>", "agent.json, or YAML with tools: <name>: {binary, command_template, models, env_vars}")
+    .option("--into <folder>", "where each becomes a folder; default: here")
+    .option("--command <program>", "the program of an agent that is not called as its package is")
+    .addHelpText("after", examples(["bulkhead plugin import tools.yaml --into plugins", "a plugin for each tool"]))
+    .action(bind(pluginImport));
   command.command("explain")
     .description("show what a plugin asks for, what is granted, and what it comes to")
     .argument("<id>", "id of a plugin")

@@ -27,12 +27,15 @@ export const defineRun: DefineCommand = (command, bind) => {
 };
 
 async function run(call: Invocation): Promise<number> {
-  await using prepared = await prepareSessions(call);
-  const { host, adapter, request, signal, show } = prepared;
-  if (call.options["all"] === true) return await showAll(prepared);
+  const all = call.options["all"] === true;
+  // Comparing worktrees and writing recordings are a host's own affair; its API has neither.
+  const embedded = call.embedded || all || call.options["record"] !== undefined;
+  await using prepared = await prepareSessions({ ...call, embedded });
+  const { sessions, host, request, how, show } = prepared;
+  if (all && host !== null) return await showAll(prepared, host);
   const recording = await recordingOf(call);
-  const session = await host.runSession(request, { adapter, signal });
+  const session = await sessions.start(request, how);
   const result = await showSession(session, show);
-  if (recording !== null) await record(host, { session, recording, call });
+  if (recording !== null && host !== null) await record(host, { session, recording, call });
   return exitCodeOf(result);
 }

@@ -10,7 +10,7 @@ export const acceptsRule: Rule = {
   title: "What the manifest accepts reaches the agent.",
   check(seen) {
     const { fields, manifest, scripted } = seen;
-    if (fields === null) return skipped("No session could be followed.");
+    if (fields === null) return skipped("It accepts nothing that can be followed.");
     return traced.filter((field) => manifest.accepts?.includes(field)).flatMap((field) => {
       const value = sentValue(field, seen);
       if (value === null) return [];

@@ -1,7 +1,7 @@
 import { type Rule, skipped } from "../rule.ts";
 
 /** What one piece of each stream may hold, several times over. */
-const most = 512 * 1024;
+const most = 400_000;
 
 /** An adapter that reads on while nobody pulls holds it all in memory. */
 export const backPressureRule: Rule = {

@@ -1,7 +1,7 @@
 import { mishap } from "../endings.ts";
 import { type Rule, skipped } from "../rule.ts";
 
-/** Two megabytes in two thousand lines are nothing odd. */
+/** A megabyte in a thousand lines is nothing odd. */
 export const toolFloodsRule: Rule = {
   id: "tool-floods",
   title: "A flood of output does not break the adapter.",

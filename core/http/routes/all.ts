@@ -4,9 +4,10 @@ import { agentRoutes } from "./agents.ts";
 import { eventRoutes } from "./events.ts";
 import { hostRoutes } from "./host.ts";
 import { pluginRoutes } from "./plugins.ts";
+import { reloadRoute } from "./reload.ts";
 import { sessionRoutes } from "./sessions.ts";
 
-const served = [...sessionRoutes, ...eventRoutes, ...agentRoutes, ...pluginRoutes, ...hostRoutes];
+const served = [...sessionRoutes, ...eventRoutes, ...agentRoutes, ...pluginRoutes, ...hostRoutes, reloadRoute];
 
 /** Every route. To add one: a list in a file of this folder, and that list here. */
 export const routes: readonly Route[] = [...served, openApiRoute(served)];

@@ -1,0 +1,64 @@
+import type { Daemon } from "../../daemon/daemon.ts";
+import type { Invocation } from "../command.ts";
+import { connectDaemon, ours, remoteSessions } from "../remote-sessions.ts";
+import { createPaint } from "../render/paint.ts";
+import { untilToldToEnd } from "../until-told-to-end.ts";
+import { makeDemoPlace } from "./demo-repository.ts";
+import { playDemo } from "./play-demo.ts";
+
+/**
+ * Runs the demo through the daemon's API where its state folder has no session yet, tells how the daemon is used, and
+ * keeps it up. With `--once` the demo runs in any case, and the daemon ends with it.
+ * @returns the exit code: with `--once` 1 when a check failed
+ */
+export async function serveDemo(daemon: Daemon, call: Invocation): Promise<number> {
+  const once = call.options["once"] === true;
+  const over = new AbortController();
+  let failure: unknown;
+  let held = true;
+  const stopped = untilToldToEnd(daemon, call, { signal: over.signal, interrupts: over });
+  try {
+    held = await play(daemon, call, { once, signal: over.signal });
+    if (!once && !call.json && !over.signal.aborted) await call.terminal.stdout.write(usage(call));
+  } catch (error) {
+    if (!over.signal.aborted) failure = error;
+  }
+  if (once || failure !== undefined) over.abort();
+  await stopped;
+  if (failure !== undefined) throw failure;
+  return held ? 0 : once ? 1 : 0;
+}
+
+/** True when it was not to be run, or all its checks hold. */
+async function play(
+  daemon: Daemon,
+  { terminal, json }: Invocation,
+  { once, signal }: { once: boolean; signal: AbortSignal },
+): Promise<boolean> {
+  const remote = await connectDaemon(daemon.record);
+  const sessions = remoteSessions(remote);
+  const isFirst = (await sessions.list({ limit: 1 })).length === 0;
+  if (!once && !isFirst) return true;
+  await using place = await makeDemoPlace();
+  const pluginFolder = async (id: string) => (await ours(remote.plugins())).find((plugin) => plugin.id === id)?.folder;
+  return await playDemo({ sessions, pluginFolder }, { terminal, json, place, signal });
+}
+
+function usage({ terminal }: Invocation): string {
+  const paint = createPaint(terminal.colours.stdout);
+  const rows = [
+    ["npx bulkhead session list", "what ran; then session show, and session events -f"],
+    ["npx bulkhead agents", "the agents on this machine, and what each still needs"],
+    ['npx bulkhead run replay "Play it again"', "a session in the daemon, shown here"],
+    ["npx bulkhead init", "your own bulkhead.yaml, for agents of your own"],
+  ] as const;
+  const width = Math.max(...rows.map(([command]) => command.length));
+  return [
+    " The daemon goes on. From another terminal:",
+    "",
+    ...rows.map(([command, why]) => `   ${command.padEnd(width)}  ${paint("dim", why)}`),
+    "",
+    " Ctrl-C stops it.",
+    "",
+  ].join("\n");
+}

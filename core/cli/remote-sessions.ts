@@ -1,0 +1,77 @@
+import { type ErrorData, errorFromData } from "../../plugin-sdk/errors.ts";
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { ClientError } from "../client/client-error.ts";
+import { connectHost, type RemoteHost } from "../client/connect-host.ts";
+import type { RemoteSession } from "../client/remote-session.ts";
+import type { DaemonRecord } from "../daemon/daemon-record.ts";
+import type { SessionHandle, SessionHost } from "../host/session-host.ts";
+import { readFile } from "../runtime/files.ts";
+import { mayOpenSockets } from "../runtime/own-command.ts";
+import { unixFetch } from "../runtime/unix-fetch.ts";
+
+/** A daemon as this terminal reaches it: over its socket, else over TCP with the first token. */
+export async function connectDaemon({ socket, address, token_file }: DaemonRecord): Promise<RemoteHost> {
+  if (socket !== null && mayOpenSockets()) return connectHost({ fetch: unixFetch(socket) });
+  const token = await readFile(token_file, "utf8").catch(() => "");
+  return connectHost({ url: address, token: token.trim() });
+}
+
+/** A daemon's sessions in the shape of a host's in this process: its errors are ours. */
+export function remoteSessions(remote: RemoteHost): SessionHost {
+  return {
+    start: (request, { adapter, require, artifacts, signal } = {}) =>
+      ours(
+        remote.start(request, {
+          ...(adapter === undefined ? {} : { adapter }),
+          ...(require === undefined ? {} : { require }),
+          ...(artifacts === undefined ? {} : { artifacts }),
+          ...(signal === undefined ? {} : { signal }),
+        }).then(handleOf),
+      ),
+    list: (query) => ours(remote.list(query)),
+    get: (sessionId) => ours(remote.get(sessionId)),
+    open: (sessionId) => ours(remote.open(sessionId).then(handleOf)),
+    delete: (sessionId) => ours(remote.delete(sessionId)),
+    agents: (options) => ours(remote.agents(options)),
+    events: (query) => oursIn(remote.events(query)),
+  };
+}
+
+function handleOf(session: RemoteSession): SessionHandle {
+  return {
+    id: session.id,
+    events: (query) => oursIn(session.events(query)),
+    result: () => ours(session.result()),
+    interrupt: () => ours(session.interrupt()),
+    answer: (requestId, choice) => ours(session.answer(requestId, choice)),
+  };
+}
+
+/** The same, with a client's error as the error that the daemon reported. */
+export async function ours<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw ourError(error);
+  }
+}
+
+async function* oursIn(events: AsyncIterable<Envelope>): AsyncGenerator<Envelope, void, void> {
+  try {
+    yield* events;
+  } catch (error) {
+    throw ourError(error);
+  }
+}
+
+function ourError(error: unknown): unknown {
+  if (!(error instanceof ClientError)) return error;
+  const { code, message, hint, details } = error;
+  const data: ErrorData = {
+    code,
+    message,
+    ...(hint === undefined ? {} : { hint }),
+    ...(details === undefined ? {} : { details }),
+  };
+  return errorFromData(data);
+}

@@ -1,0 +1,32 @@
+import { safeLine } from "./agent-text.ts";
+import type { Paint, Tone } from "./paint.ts";
+
+const tones: Readonly<Record<string, Tone>> = { debug: "dim", info: "plain", warn: "yellow", error: "red" };
+
+/** A line of the daemon's log for people; one that is no JSON is shown as it is. */
+export function logText(line: string, paint: Paint): string {
+  const record = parse(line);
+  if (record === null) return safeLine(line);
+  const { level, time, message, plugin_id, session_id } = record;
+  const about = [plugin_id, session_id].filter((name) => typeof name === "string").map((name) =>
+    safeLine(String(name))
+  );
+  const word = typeof level === "string" ? level : "";
+  const clock = typeof time === "string" ? time.slice(0, 19).replace("T", " ") : "";
+  const text = typeof message === "string" ? message : "";
+  return [
+    paint("dim", safeLine(clock)),
+    paint(tones[word] ?? "plain", safeLine(word).padEnd(5)),
+    safeLine(text),
+    ...(about.length === 0 ? [] : [paint("dim", about.join(" "))]),
+  ].join(" ");
+}
+
+function parse(line: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : null;
+  } catch {
+    return null;
+  }
+}

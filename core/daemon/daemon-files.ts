@@ -1,0 +1,47 @@
+import { sha256Hex } from "../runtime/hash.ts";
+import { mayOpenSockets } from "../runtime/own-command.ts";
+import { isAbsolute, join } from "../runtime/paths.ts";
+import { hostEnv } from "../runtime/platform.ts";
+
+/** Where a daemon keeps what is its own. Absolute paths. */
+export interface DaemonFiles {
+  /** Held by the daemon of this state folder while it runs. */
+  lock: string;
+  /** What it says of itself: see `DaemonRecord`. */
+  record: string;
+  log: string;
+  /** The unix socket; null where every place for it has too long a path, or this process may not open one. */
+  socket: string | null;
+}
+
+/** A socket's address holds 104 bytes on macOS and 108 on Linux, the last of them empty. */
+const socketPathBytes = 103;
+
+/**
+ * The files of the daemon of a state folder. The socket stands in the folder that the system clears at the end of a
+ * login (`XDG_RUNTIME_DIR`) where there is one, else beside the state.
+ * @param stateDir real absolute path
+ */
+export function daemonFiles(
+  stateDir: string,
+  env: (name: string) => string | undefined = hostEnv,
+): DaemonFiles {
+  return {
+    lock: join(stateDir, "daemon.lock"),
+    record: join(stateDir, "daemon.json"),
+    log: join(stateDir, "daemon.log"),
+    socket: mayOpenSockets() ? socketPlaces(stateDir, env).find(isShortEnough) ?? null : null,
+  };
+}
+
+function isShortEnough(path: string): boolean {
+  return new TextEncoder().encode(path).length <= socketPathBytes;
+}
+
+function socketPlaces(stateDir: string, env: (name: string) => string | undefined): string[] {
+  const runtimeDir = env("XDG_RUNTIME_DIR");
+  const beside = join(stateDir, "daemon.sock");
+  if (!runtimeDir || !isAbsolute(runtimeDir)) return [beside];
+  // Each state folder has a daemon of its own, and the runtime folder is one.
+  return [join(runtimeDir, "bulkhead", `${sha256Hex(stateDir).slice(0, 16)}.sock`), beside];
+}

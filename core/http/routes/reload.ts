@@ -1,0 +1,20 @@
+import { Type } from "@sinclair/typebox";
+import { json, type Route, route } from "../route.ts";
+
+const names = Type.Array(Type.String());
+
+/** Putting another host manifest into force. */
+export const reloadRoute: Route = route({
+  id: "reload",
+  method: "POST",
+  path: "/v1/reload",
+  summary: "put the host manifest that is there now into force, for the sessions to come",
+  scope: "admin",
+  answers: {
+    200: {
+      summary: "what changed; with errors in it the old one stays in force",
+      schema: Type.Object({ added: names, removed: names, changed: names, restart_needed: names }),
+    },
+  },
+  handle: async (_, { facts }) => json(await facts.reload()),
+});

@@ -1,0 +1,71 @@
+import { open, stat } from "node:fs/promises";
+import { wait } from "./wait.ts";
+
+/** Where in a file that may be replaced somebody has read to. */
+export interface FilePlace {
+  /** Which file it was, as its inode; null while there was none. */
+  file: number | null;
+  /** Bytes of it. */
+  offset: number;
+}
+
+/** Bytes from the end of a file that are looked at for its last lines. */
+const tailBytes = 4 * 1024 * 1024;
+const lookEveryMs = 200;
+
+/** The last lines of a text file and where it ended; none of one that is not there. */
+export async function lastLines(path: string, count: number): Promise<{ lines: string[]; end: FilePlace }> {
+  const info = await stat(path).catch(() => null);
+  if (info === null) return { lines: [], end: { file: null, offset: 0 } };
+  const from = Math.max(0, info.size - tailBytes);
+  const { text, offset } = await readFrom(path, from);
+  const lines = text.split("\n").slice(from > 0 ? 1 : 0, -1);
+  return { lines: count === 0 ? [] : lines.slice(-count), end: { file: info.ino, offset } };
+}
+
+/**
+ * Lines as they are appended, from a place on, also after the file was replaced by an empty one of its name. Ends when
+ * the signal aborts.
+ */
+export async function* followLines(
+  path: string,
+  { from, signal }: { from: FilePlace; signal: AbortSignal },
+): AsyncGenerator<string, void, void> {
+  let { file, offset } = from;
+  while (!signal.aborted) {
+    const info = await stat(path).catch(() => null);
+    if (info !== null && info.ino !== file) {
+      if (file !== null) yield* await restOf(path, { file, offset });
+      file = info.ino;
+      offset = 0;
+    }
+    const read = await readFrom(path, offset);
+    if (read.offset === offset) await wait(lookEveryMs, signal);
+    offset = read.offset;
+    yield* read.text.split("\n").slice(0, -1);
+  }
+}
+
+/** What was written to a file just before it was moved to the number 1. */
+async function restOf(path: string, { file, offset }: FilePlace): Promise<string[]> {
+  const moved = `${path}.1`;
+  const info = await stat(moved).catch(() => null);
+  if (info?.ino !== file) return [];
+  const { text } = await readFrom(moved, offset);
+  return text.split("\n").slice(0, -1);
+}
+
+/** Whole lines from a place on, and where they end. */
+async function readFrom(path: string, from: number): Promise<{ text: string; offset: number }> {
+  const file = await open(path, "r").catch(() => null);
+  if (file === null) return { text: "", offset: from };
+  try {
+    const { size } = await file.stat();
+    const bytes = new Uint8Array(Math.max(0, Math.min(size - from, tailBytes)));
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
+    const whole = bytes.subarray(0, bytes.lastIndexOf(0x0a, bytesRead - 1) + 1);
+    return { text: new TextDecoder().decode(whole), offset: from + whole.length };
+  } finally {
+    await file.close();
+  }
+}

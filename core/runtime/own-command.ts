@@ -1,0 +1,42 @@
+import process from "node:process";
+import { execPath, runtimeName } from "./platform.ts";
+
+/**
+ * What Deno must allow the command line: programs and files are the broker's and the plugins' affair, the network is
+ * this machine's own.
+ */
+export const denoPermissions: readonly string[] = [
+  "--allow-read",
+  "--allow-write",
+  "--allow-run",
+  "--allow-env",
+  "--allow-net=127.0.0.1,localhost",
+  "--allow-ffi=node_modules",
+  "--allow-sys=cpus,osRelease,hostname,systemMemoryInfo,networkInterfaces,uid,gid,homedir",
+];
+
+/** The command that runs this very program again, up to its arguments, from any working directory. */
+export function ownCommand(): string[] {
+  const script = process.argv[1] ?? "";
+  if (runtimeName === "node") return [execPath, script];
+  return [execPath, "run", ...(mayAll() ? ["--allow-all"] : denoPermissions), script];
+}
+
+/** Whether this process may open unix sockets: Deno allows them only with the whole network. */
+export function mayOpenSockets(): boolean {
+  return runtimeName === "node" || isGranted("net");
+}
+
+/** Whether this process may do all that Deno can allow. */
+function mayAll(): boolean {
+  return ["run", "read", "write", "net", "env", "sys", "ffi"].every(isGranted);
+}
+
+function isGranted(name: string): boolean {
+  const { permissions } = Reflect.get(globalThis, "Deno") as DenoPermissions;
+  return permissions.querySync({ name }).state === "granted";
+}
+
+interface DenoPermissions {
+  permissions: { querySync(descriptor: { name: string }): { state: string } };
+}

@@ -1,0 +1,10 @@
+import { createServer } from "node:net";
+
+/** Whether nobody listens at a port of 127.0.0.1 and this process could. */
+export function portIsFree(port: number): Promise<boolean> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+}

@@ -1,0 +1,11 @@
+import process from "node:process";
+
+/** Sends a signal to a process; false when it is gone or somebody else's. */
+export function sendSignal(pid: number, signal: "SIGTERM" | "SIGHUP" | "SIGKILL"): boolean {
+  try {
+    process.kill(pid, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}

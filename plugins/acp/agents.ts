@@ -1,0 +1,48 @@
+/** How a known agent is started, and what of it differs from the protocol. */
+export interface KnownAgent {
+  command: string;
+  args: readonly string[];
+  /** Variables that it is given. */
+  set?: Readonly<Record<string, string>>;
+  /** A file that is not there is read as an empty one: the agent takes the protocol's error for a failure of its tool. */
+  missing_file_is_empty?: boolean;
+  /** What a person does about a missing login. */
+  next_step: string;
+}
+
+/** Agents of the npm registry that speak the protocol, by the name that the option `agent` takes. */
+export const knownAgents: ReadonlyMap<string, KnownAgent> = new Map<string, KnownAgent>([
+  ["claude", {
+    command: "claude-agent-acp",
+    args: [],
+    next_step: "Log in with claude, or set ANTHROPIC_API_KEY.",
+  }],
+  ["codex", {
+    command: "codex-acp",
+    args: [],
+    next_step: "Run codex login, or set CODEX_API_KEY.",
+  }],
+  ["gemini", {
+    command: "gemini",
+    args: ["--acp"],
+    missing_file_is_empty: true,
+    next_step: "Log in with gemini, or set GEMINI_API_KEY.",
+  }],
+  ["opencode", {
+    command: "opencode",
+    args: ["acp"],
+    // The program replaces itself by a newer one unless it is told not to, and would not be what was granted.
+    set: { OPENCODE_DISABLE_AUTOUPDATE: "1" },
+    next_step: "Run opencode auth login.",
+  }],
+  ["qwen", {
+    command: "qwen",
+    args: ["--acp"],
+    next_step: "Log in with qwen.",
+  }],
+  ["copilot", {
+    command: "copilot",
+    args: ["--acp"],
+    next_step: "Run copilot login.",
+  }],
+]);

@@ -1,0 +1,248 @@
+import { client, type ClientConnection, type ClientContext, RequestError } from "@agentclientprotocol/sdk";
+import {
+  type AdapterContext,
+  type AdapterEvent,
+  BulkheadError,
+  fieldsOf,
+  fieldsOrNone,
+  type JsonFields,
+  parseJson,
+  type SessionRequest,
+  textOf,
+} from "bulkhead/plugin-sdk";
+import { AllowedTools } from "./allowed-tools.ts";
+import { offerFiles } from "./client-files.ts";
+import { EventQueue } from "./event-queue.ts";
+import { failureOf, failureOfStop } from "./failures.ts";
+import { MessagePipe } from "./message-pipe.ts";
+import type { AgentOptions } from "./options.ts";
+import { PermissionAnswers } from "./permission-answers.ts";
+import { chooseMode, chooseModel, modelOf } from "./session-choices.ts";
+import { offerTerminals } from "./terminals.ts";
+import { permissionId, UpdateReader } from "./update-reader.ts";
+import { usageOf } from "./usage.ts";
+
+/** The protocol's version that is spoken here. */
+const protocolVersion = 1;
+
+/** Where messages go to and come from. */
+export interface Transport {
+  /** The agent's messages, as JSON texts, several at a time. */
+  messages: AsyncIterable<readonly string[]>;
+  /** Resolves when the agent's side took it. */
+  send(text: string): Promise<void>;
+  /** The turn is over: nothing more will be sent. */
+  close(): Promise<void>;
+}
+
+/** What the agent says of itself before a session. */
+export interface Greeting {
+  version: string | undefined;
+  capabilities: JsonFields;
+}
+
+/** One session with an agent, from the greeting to the end of its turn. */
+export class Conversation {
+  readonly #ctx: AdapterContext;
+  readonly #options: AgentOptions;
+  readonly #transport: Transport;
+  readonly #queue = new EventQueue();
+  readonly #reader = new UpdateReader();
+  readonly #answers: PermissionAnswers;
+  readonly #pipe: MessagePipe;
+  readonly #connection: ClientConnection;
+  #session: string | null = null;
+  #greeted = false;
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(transport: Transport, { ctx, options }: { ctx: AdapterContext; options: AgentOptions }) {
+    this.#ctx = ctx;
+    this.#options = options;
+    this.#transport = transport;
+    this.#answers = new PermissionAnswers(ctx);
+    this.#pipe = new MessagePipe((message) => transport.send(JSON.stringify(message)));
+    this.#connection = this.#client();
+  }
+
+  /** Whether the agent has answered its greeting: then it does speak the protocol. */
+  get greeted(): boolean {
+    return this.#greeted;
+  }
+
+  /**
+   * The session's events; the last word is among them, unless the agent left before it gave one.
+   * @throws {BulkheadError} `unsupported`, `invalid_model`, `invalid_request` for what the agent does not offer;
+   * `permission_denied` when it uses a tool that the request does not allow
+   */
+  async *run(request: SessionRequest): AsyncGenerator<AdapterEvent[], void, void> {
+    this.#turn = this.#converse(request);
+    void this.#pump();
+    const allowed = new AllowedTools(request.allowed_tools);
+    for await (const events of this.#queue.batches()) {
+      yield events;
+      for (const event of events) {
+        allowed.check(event);
+        if (event.type === "permission_request") this.#answers.ask(event.request_id);
+      }
+    }
+  }
+
+  /** What the agent is, and that a session with it can begin; nothing is asked of its model. */
+  async probe(): Promise<Greeting> {
+    void this.#pump();
+    const greeting = await this.#greet();
+    const { sessionId } = fieldsOrNone(await this.#newSession());
+    const { sessionCapabilities } = greeting.capabilities;
+    const method = ["delete", "close"].find((one) => fieldsOf(fieldsOrNone(sessionCapabilities)[one]) !== null);
+    if (method !== undefined) await this.#agent.request(`session/${method}`, { sessionId }).catch(() => {});
+    return greeting;
+  }
+
+  /** Asks the agent to end its turn, and resolves when it has. */
+  async cancel(): Promise<void> {
+    this.#answers.close();
+    if (this.#session !== null) await this.#agent.notify("session/cancel", { sessionId: this.#session });
+    await this.#turn;
+  }
+
+  get #agent(): ClientContext {
+    return this.#connection.agent;
+  }
+
+  #client(): ClientConnection {
+    const app = client({ name: "bulkhead" });
+    app.onRequest("session/request_permission", async ({ requestId }) => {
+      const choice = await this.#answers.wait(permissionId(JSON.stringify(requestId)));
+      // What nobody answers is not permitted; only a cancelled turn is answered so in the protocol.
+      return { outcome: choice ? { outcome: "selected", optionId: choice.id } : { outcome: "cancelled" } };
+    });
+    if (this.#options.files) {
+      offerFiles(app, { fs: this.#ctx.fs, missingFileIsEmpty: this.#options.missingFileIsEmpty });
+    }
+    if (this.#options.terminals) offerTerminals(app, this.#ctx);
+    return app.connect(this.#pipe.stream);
+  }
+
+  async #converse(request: SessionRequest): Promise<void> {
+    try {
+      this.#queue.push(await this.#takeTurn(request));
+    } catch (thrown) {
+      if (thrown instanceof BulkheadError) return this.#queue.end({ thrown });
+      // Closed: the agent has left, and how it left says the rest.
+      if (thrown instanceof RequestError) this.#queue.push([...this.#reader.end().events, failureOf(thrown)]);
+    } finally {
+      this.#answers.close();
+      await this.#transport.close().catch(() => {});
+    }
+  }
+
+  async #takeTurn(request: SessionRequest): Promise<AdapterEvent[]> {
+    const greeting = await this.#greet();
+    const session = await this.#openSession(request, greeting.capabilities);
+    const sessionId = this.#session = textOf(session["sessionId"]) ?? request.continue_from ?? "";
+    await chooseMode(this.#agent, { sessionId, session, mode: this.#options.mode });
+    const model = await chooseModel(this.#agent, { sessionId, session, model: request.model }) ?? modelOf(session);
+    this.#queue.push([{
+      type: "agent_info",
+      agent_session_id: sessionId,
+      ...(greeting.version === undefined ? {} : { agent_version: greeting.version }),
+      ...(model === undefined ? {} : { model }),
+    }]);
+    this.#queue.push(this.#reader.begin(sessionId));
+    const answer = await this.#agent.request<JsonFields>("session/prompt", {
+      sessionId,
+      prompt: [{ type: "text", text: request.prompt }],
+    });
+    const { events, output, files_changed, cost } = this.#reader.end();
+    const usage = usageOf(answer, cost);
+    const failure = failureOfStop(answer["stopReason"], { rejected: this.#answers.rejected });
+    return [
+      ...events,
+      ...(usage ? [usage] : []),
+      failure ?? {
+        type: "completed",
+        success: true,
+        ...(output === "" ? {} : { output }),
+        files_changed,
+        tokens_used: null,
+        cost: null,
+      },
+    ];
+  }
+
+  async #greet(): Promise<Greeting> {
+    const { files, terminals, authMethod } = this.#options;
+    const answer = await this.#agent.request<JsonFields>("initialize", {
+      protocolVersion,
+      clientInfo: { name: "bulkhead", version: "1.0.0" },
+      clientCapabilities: { fs: { readTextFile: files, writeTextFile: files }, terminal: terminals },
+    });
+    this.#greeted = true;
+    if (answer["protocolVersion"] !== protocolVersion) {
+      const theirs = String(answer["protocolVersion"]).slice(0, 20);
+      throw new BulkheadError(
+        "unsupported",
+        `Cannot talk to the agent: it speaks version ${theirs} of the protocol, and ${protocolVersion} is needed.`,
+      );
+    }
+    if (authMethod !== undefined) await this.#agent.request("authenticate", { methodId: authMethod });
+    return {
+      version: textOf(fieldsOrNone(answer["agentInfo"])["version"])?.slice(0, 256),
+      capabilities: fieldsOrNone(answer["agentCapabilities"]),
+    };
+  }
+
+  /** The session to talk in: a new one, or an earlier one, by the way to it that the agent has. */
+  async #openSession({ continue_from }: SessionRequest, capabilities: JsonFields): Promise<JsonFields> {
+    if (continue_from === undefined) return await this.#newSession();
+    const { resume } = fieldsOrNone(capabilities["sessionCapabilities"]);
+    const way = capabilities["loadSession"] === true ? "load" : fieldsOf(resume) ? "resume" : null;
+    if (way === null) {
+      throw new BulkheadError("unsupported", "Cannot continue the session: the agent does not keep its sessions.");
+    }
+    const where = { sessionId: continue_from, cwd: this.#ctx.workdir, mcpServers: [] };
+    return fieldsOrNone(await this.#agent.request<unknown>(`session/${way}`, where));
+  }
+
+  async #newSession(): Promise<JsonFields> {
+    const session = await this.#agent.request<unknown>("session/new", { cwd: this.#ctx.workdir, mcpServers: [] });
+    return fieldsOrNone(session);
+  }
+
+  /** Reads what the agent sends, as fast as the host takes what becomes of it. */
+  async #pump(): Promise<void> {
+    try {
+      for await (const texts of this.#transport.messages) {
+        for (const text of texts) this.#take(text);
+        await this.#queue.drained();
+      }
+      this.#pipe.end();
+      await this.#turn;
+      this.#queue.end();
+    } catch (thrown) {
+      this.#pipe.end();
+      this.#queue.end({ thrown });
+    }
+  }
+
+  #take(text: string): void {
+    if (text.trim() === "") return;
+    const data = parseJson(text);
+    const message = fieldsOf(data);
+    if (message?.["jsonrpc"] !== "2.0") {
+      // What is no message was printed by some program; a cut one is no text of the agent's.
+      const printed = data === undefined && !text.startsWith("{");
+      this.#queue.push([
+        printed
+          ? { type: "output", stream: "stdout", data: `${text}\n` }
+          : { type: "unparsed", data: data === undefined ? text : data },
+      ]);
+      return;
+    }
+    const events = this.#reader.read(message);
+    this.#queue.push(events ?? [{ type: "unparsed", data }]);
+    if (!events && "id" in message) this.#answers.refuse(permissionId(JSON.stringify(message["id"])));
+    // Notifications are all read here; the library would only complain about those that it does not know.
+    if ("id" in message || message["method"] === "$/cancel_request") this.#pipe.receive(message as never);
+  }
+}

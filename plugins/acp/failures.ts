@@ -1,0 +1,78 @@
+import { type ErrorEvent, fieldsOrNone, textOf } from "bulkhead/plugin-sdk";
+
+type Meaning = [code: string, recoverable: boolean];
+
+/** Kinds of failure that agents name in an error's data. */
+const kinds: Readonly<Record<string, Meaning>> = {
+  rate_limit: ["rate_limit", true],
+  overloaded: ["unavailable", true],
+  server_error: ["unavailable", true],
+  authentication_failed: ["unavailable", false],
+  billing_error: ["unavailable", false],
+  max_output_tokens: ["output_limit", false],
+};
+
+/** Signs in what an agent says when it fails, the first that fits counts. */
+const signs: readonly [sign: RegExp, ...Meaning][] = [
+  [/context.?length|context window|(prompt|input) is too long|maximum context/i, "context_overflow", false],
+  [/\b429\b|rate.?limit|too many requests|quota|usage limit|resource.?exhausted/i, "rate_limit", true],
+  // Another agent may be able to; this one needs a person first.
+  [/\b40[13]\b|unauthori[sz]ed|forbidden|unauthenticated|api key|not logged in|authenticat/i, "unavailable", false],
+  [/content.?filter|content polic|usage polic|prohibited.?content/i, "refused", false],
+  [/\b5\d\d\b|server.?error|overloaded|high demand/i, "unavailable", true],
+  [/connection|socket|network|ECONN|fetch failed|timed? ?out/i, "unavailable", true],
+];
+
+/** An agent's answer that is an error. */
+export interface AgentFailure {
+  code: number;
+  message: string;
+  data?: unknown;
+}
+
+/** What an error that an agent answered with means. */
+export function failureOf({ code, message, data }: AgentFailure): ErrorEvent {
+  const { details, errorKind } = fieldsOrNone(data);
+  const detail = textOf(details);
+  const said = detail === undefined || message.includes(detail) ? message : `${message}: ${detail}`;
+  const [meaning, recoverable] = byCode(code) ?? kinds[textOf(errorKind) ?? ""] ?? byText(said);
+  return { type: "error", code: meaning, message: said, recoverable };
+}
+
+/** What a turn that has ended in another way than by itself means; null for one that has. */
+export function failureOfStop(reason: unknown, { rejected }: { rejected: boolean }): ErrorEvent | null {
+  switch (reason) {
+    case "end_turn":
+      return null;
+    case "max_tokens":
+      return error("output_limit", "The answer was cut at the model's limit of tokens.");
+    case "max_turn_requests":
+      return error("turn_limit", "The agent has made as many requests as it may in one turn.");
+    case "refusal":
+      return error("refused", "The agent refused to go on.");
+    case "cancelled":
+      if (rejected) return error("refused", "The agent ended its turn: what it asked for was not permitted.");
+      return error("cancelled", "The agent says that its turn was cancelled, and nobody did.");
+    default:
+      return error(
+        "fatal",
+        `The agent ended its turn for a reason that is not known: ${String(reason).slice(0, 100)}.`,
+      );
+  }
+}
+
+/** The protocol's own code for a missing login, and those of agents that answer with an HTTP status. */
+function byCode(code: number): Meaning | null {
+  if (code === -32000 || code === 401 || code === 403) return ["unavailable", false];
+  if (code === 429) return ["rate_limit", true];
+  return code >= 500 && code < 600 ? ["unavailable", true] : null;
+}
+
+function byText(message: string): Meaning {
+  const [, code, recoverable] = signs.find(([sign]) => sign.test(message)) ?? [null, "fatal", false];
+  return [code, recoverable];
+}
+
+function error(code: string, message: string): ErrorEvent {
+  return { type: "error", code, message, recoverable: false };
+}

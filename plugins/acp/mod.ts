@@ -1,0 +1,167 @@
+import { RequestError } from "@agentclientprotocol/sdk";
+import {
+  type AccessMode,
+  type AdapterContext,
+  type AdapterEvent,
+  type AgentCapabilities,
+  type AgentConfig,
+  type AuthStatus,
+  BulkheadError,
+  CliAdapter,
+  type CliCommand,
+  type ExitMeaning,
+  mergeStreams,
+  RateLimitDetector,
+  type RunningProcess,
+  type SessionRequest,
+  splitLines,
+  startCommand,
+} from "bulkhead/plugin-sdk";
+import { Conversation } from "./conversation.ts";
+import { failureOf } from "./failures.ts";
+import { type AgentOptions, agentOptions } from "./options.ts";
+import { processTransport } from "./process-transport.ts";
+
+/** How long the agent may take to end its turn when it is asked to; the host gives a second in all. */
+const politeMs = 700;
+
+/** Drives any agent that speaks the Agent Client Protocol. */
+export default class AcpAgent extends CliAdapter {
+  readonly id = "acp";
+  readonly name = "Agent Client Protocol";
+  readonly version = "1.0.0";
+  readonly capabilities: AgentCapabilities = {
+    code_generation: true,
+    code_review: true,
+    refactoring: true,
+    testing: true,
+    documentation: true,
+    debugging: true,
+    multi_file: true,
+    project_context: true,
+  };
+  accessModes: AccessMode[] = [];
+  #request: SessionRequest | null = null;
+  #conversation: Conversation | null = null;
+  #login: AuthStatus = { authenticated: true };
+
+  override initialize(config: AgentConfig): void {
+    void super.initialize(config);
+    this.accessModes = config.access_modes;
+  }
+
+  findBinary(): string {
+    return this.#options().reach.command;
+  }
+
+  /** Greets the agent and opens a session with it; a missing login shows in that, and is kept for {@link checkAuth}. */
+  async getVersion(ctx: AdapterContext): Promise<string | null> {
+    const options = this.#options();
+    const child = await startCommand(this.#command(options), ctx);
+    const said = tailOf(child.stderr);
+    try {
+      const { version } = await new Conversation(processTransport(child), { ctx, options }).probe();
+      return version ?? null;
+    } catch (thrown) {
+      if (thrown instanceof BulkheadError) throw thrown;
+      if (!(thrown instanceof RequestError)) throw silent(options, said());
+      const { code, message, recoverable } = failureOf(thrown);
+      if (code !== "unavailable" || recoverable) throw new BulkheadError("unavailable", message);
+      this.#login = { authenticated: false, reason: message, next_step: options.nextStep };
+      return null;
+    } finally {
+      await child.stdin.close().catch(() => {});
+      await child.kill().catch(() => {});
+    }
+  }
+
+  checkAuth(): AuthStatus {
+    return this.#login;
+  }
+
+  buildCommand(request: SessionRequest): CliCommand {
+    this.#request = request;
+    return this.#command(this.#options(request.params));
+  }
+
+  /** Lines go through {@link streamProcess}, as messages. */
+  parseOutput(line: string): AdapterEvent {
+    return { type: "unparsed", data: line };
+  }
+
+  override async *streamProcess(
+    child: RunningProcess,
+    ctx: AdapterContext,
+  ): AsyncGenerator<AdapterEvent[], void, void> {
+    const request = this.#request!;
+    const options = this.#options(request.params);
+    const conversation = this.#conversation = new Conversation(processTransport(child), { ctx, options });
+    yield* mergeStreams(conversation.run(request), errorOutput(child, this.getRateLimitDetector()));
+  }
+
+  /** Asks the agent to end its turn, which lets it end its tools, and kills it when that takes too long. */
+  override async stopProcess(child: RunningProcess): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, politeMs));
+    await Promise.race([this.#conversation?.cancel().catch(() => {}), late]);
+    clearTimeout(timer);
+    await child.kill();
+  }
+
+  /** One that ends before it has answered does not speak the protocol; one that ends later has failed, in any case. */
+  override meaningOfExit(): ExitMeaning {
+    return this.#conversation?.greeted ? "completed" : "unavailable";
+  }
+
+  override get endsWithEvent(): boolean {
+    return true;
+  }
+
+  /** The agent says which ones it offers, once a session is open. */
+  override validateModel(model: string): string {
+    return model;
+  }
+
+  override getRateLimitDetector(): RateLimitDetector {
+    return new RateLimitDetector([/exhausted your .{0,40}quota/i, /resource.?exhausted/i, /hit your usage limit/i]);
+  }
+
+  #options(params: Readonly<Record<string, unknown>> = {}): AgentOptions {
+    return agentOptions({ ...this.config.custom, ...params });
+  }
+
+  #command({ reach }: AgentOptions): CliCommand {
+    return { binary: reach.command, args: reach.args, env: { ...reach.set }, stdin: "", keep_stdin_open: true };
+  }
+}
+
+function silent({ reach }: AgentOptions, said: string): BulkheadError {
+  const command = [reach.command, ...reach.args].join(" ");
+  const why = said === "" ? "" : `: ${said}`;
+  return new BulkheadError("unavailable", `"${command}" ended without an answer in the Agent Client Protocol${why}.`);
+}
+
+async function* errorOutput(
+  child: RunningProcess,
+  detector: RateLimitDetector,
+): AsyncGenerator<AdapterEvent[], void, void> {
+  for await (const lines of splitLines(child.stderr)) {
+    yield lines.flatMap((line): AdapterEvent[] => {
+      const output: AdapterEvent = { type: "output", stream: "stderr", data: `${line}\n` };
+      if (!detector.detect(line)) return [output];
+      const seconds = detector.extractWaitTime(line);
+      const wait_ms = seconds === null ? null : seconds * 1000;
+      return [output, { type: "rate_limit", message: line.slice(0, 4096), wait_ms }];
+    });
+  }
+}
+
+/** Reads a stream to its end beside other things, and gives the last of it. */
+function tailOf(stream: AsyncIterable<string>): () => string {
+  let tail = "";
+  const read = async (): Promise<void> => {
+    for await (const text of stream) tail = (tail + text).slice(-512);
+  };
+  void read().catch(() => {});
+  return () => tail.trim();
+}

@@ -1,0 +1,237 @@
+import {
+  type AdapterEvent,
+  fieldsOf,
+  fieldsOrNone,
+  type JsonFields,
+  objectsOf,
+  type PermissionOption,
+  type PlanEntry,
+  stringOf,
+  textOf,
+} from "bulkhead/plugin-sdk";
+import { inputOf, kindOf, ToolCalls, toolOf } from "./tool-calls.ts";
+import { type Cost, costOf, usageUpdate } from "./usage.ts";
+
+const optionKinds: readonly PermissionOption["kind"][] = ["allow_once", "allow_always", "reject_once", "reject_always"];
+
+const priorities = ["high", "medium", "low"] as const;
+
+/** What a turn came to. */
+export interface TurnSummary {
+  /** What was held back. */
+  events: AdapterEvent[];
+  /** The agent's last message. */
+  output: string;
+  /** What it says it has changed. */
+  files_changed: string[];
+  /** What it said last that the session has cost. */
+  cost: Cost | null;
+}
+
+/** Turns what an agent sends into events, one session long. Answers to its client's requests are not its business. */
+export class UpdateReader {
+  readonly #calls = new ToolCalls();
+  readonly #changed = new Set<string>();
+  #session: string | null = null;
+  #prompted = false;
+  /** Updates of a session's earlier turns, which were events then. */
+  #told = 0;
+  #answer = "";
+  #messageId: string | undefined;
+  /** Whether what comes next is another message. */
+  #between = true;
+  #openLine = false;
+  #cost: Cost | null = null;
+
+  /** The session is known, and the agent is asked: what comes from now on is this turn's. */
+  begin(session: string): AdapterEvent[] {
+    this.#session = session;
+    this.#prompted = true;
+    if (this.#told === 0) return [];
+    return [{ type: "progress", message: `The agent has gone through ${this.#told} updates of the session so far.` }];
+  }
+
+  /** The events of a message; null for a notification that it does not know. */
+  read(message: JsonFields): AdapterEvent[] | null {
+    const params = fieldsOf(message["params"]);
+    switch (message["method"]) {
+      case "session/update":
+        return params && this.#update(params);
+      case "session/request_permission":
+        return this.#permission(JSON.stringify(message["id"]), params);
+      case "_auth/status_update": {
+        const { kind, label } = fieldsOrNone(params?.["authStatus"]);
+        return [{ type: "progress", message: `It is logged in by ${textOf(label) ?? textOf(kind) ?? "some way"}.` }];
+      }
+      case "$/cancel_request":
+        return [];
+      default:
+        // An answer, or a request that the client answers.
+        return "id" in message ? [] : null;
+    }
+  }
+
+  /** What the turn came to, now that it is over. */
+  end(): TurnSummary {
+    return {
+      events: this.#calls.openAll(),
+      output: this.#answer,
+      files_changed: [...this.#changed],
+      cost: this.#cost,
+    };
+  }
+
+  #update({ sessionId, update: given }: JsonFields): AdapterEvent[] | null {
+    const update = fieldsOf(given);
+    if (!update || (this.#session !== null && sessionId !== this.#session)) return null;
+    const content = isContent(update["sessionUpdate"]);
+    if (content && !this.#prompted) {
+      this.#told++;
+      return [];
+    }
+    return this.#event(update);
+  }
+
+  #event(update: JsonFields): AdapterEvent[] | null {
+    switch (update["sessionUpdate"]) {
+      case "agent_message_chunk":
+        return this.#chunk(update, (text) => this.#message(text, textOf(update["messageId"])));
+      case "agent_thought_chunk":
+        return this.#chunk(update, (content) => {
+          this.#between = true;
+          return [{ type: "thinking", content }];
+        });
+      case "user_message_chunk":
+        // The prompt, said again.
+        return [];
+      case "tool_call":
+      case "tool_call_update":
+        return this.#toolCall(update);
+      case "plan":
+        return planOf(update);
+      case "usage_update":
+        this.#cost = costOf(update) ?? this.#cost;
+        return one(usageUpdate(update));
+      default:
+        return one(noticeOf(update));
+    }
+  }
+
+  #chunk({ content }: JsonFields, speak: (text: string) => AdapterEvent[]): AdapterEvent[] | null {
+    const block = fieldsOrNone(content);
+    const text = block["type"] === "text" ? stringOf(block["text"]) : null;
+    if (text === null) return null;
+    return text === "" ? [] : [...this.#calls.openAll(), ...speak(text)];
+  }
+
+  #message(text: string, id: string | undefined): AdapterEvent[] {
+    const another = id === undefined || this.#messageId === undefined ? this.#between : id !== this.#messageId;
+    const gap = another && this.#openLine ? "\n" : "";
+    this.#answer = another ? text : this.#answer + text;
+    this.#messageId = id;
+    this.#between = false;
+    this.#openLine = !text.endsWith("\n");
+    return [{ type: "output", stream: "stdout", data: gap + text }];
+  }
+
+  #toolCall(update: JsonFields): AdapterEvent[] | null {
+    const events = this.#calls.take(update);
+    this.#between = true;
+    this.#messageId = undefined;
+    for (const event of events ?? []) if (event.type === "file_change") this.#changed.add(event.path);
+    return events;
+  }
+
+  #permission(requestId: string, params: JsonFields | null): AdapterEvent[] | null {
+    const call = fieldsOf(params?.["toolCall"]);
+    const id = textOf(call?.["toolCallId"]);
+    const options = objectsOf(params?.["options"]).flatMap(optionOf).slice(0, 32);
+    if (!call || id === undefined || options.length === 0 || params?.["sessionId"] !== this.#session) return null;
+    const events = [...this.#toolCall(call) ?? [], ...this.#calls.open(id)];
+    const told = this.#calls.told(id);
+    const tool = toolOf(told);
+    return [...events, {
+      type: "permission_request",
+      request_id: permissionId(requestId),
+      tool,
+      title: (textOf(told["title"]) ?? tool).slice(0, 1024),
+      kind: kindOf(told),
+      call_id: id,
+      input: inputOf(told),
+      options,
+    }];
+  }
+}
+
+/** The id under which the host is asked what the agent's request with this id asks. */
+export function permissionId(requestId: string): string {
+  return `permission-${requestId}`.slice(0, 256);
+}
+
+function optionOf({ optionId, name, kind }: JsonFields): PermissionOption[] {
+  const id = textOf(optionId);
+  const known = optionKinds.find((one) => one === kind);
+  return id === undefined || known === undefined
+    ? []
+    : [{ id, label: (stringOf(name) ?? id).slice(0, 1024), kind: known }];
+}
+
+/** Whether an update is of a turn, and not about the session. */
+function isContent(kind: unknown): boolean {
+  return typeof kind === "string" &&
+    (/_chunk$/.test(kind) || /^(tool_call|plan)/.test(kind) || kind === "usage_update");
+}
+
+function planOf({ entries }: JsonFields): AdapterEvent[] | null {
+  if (!Array.isArray(entries)) return null;
+  return [{ type: "plan", entries: objectsOf(entries).flatMap(planEntryOf).slice(0, 1000) }];
+}
+
+function planEntryOf({ content, status, priority }: JsonFields): PlanEntry[] {
+  const text = stringOf(content);
+  if (text === null) return [];
+  const weight = priorities.find((one) => one === priority);
+  return [{
+    content: text,
+    status: status === "in_progress" || status === "completed" ? status : "pending",
+    ...(weight === undefined ? {} : { priority: weight }),
+  }];
+}
+
+/** What the agent says about its session, for people; null for what it does not know. */
+function noticeOf(update: JsonFields): AdapterEvent | null {
+  const message = noticeText(update);
+  return message === null ? null : { type: "progress", message };
+}
+
+function noticeText(update: JsonFields): string | null {
+  switch (update["sessionUpdate"]) {
+    case "available_commands_update": {
+      const names = objectsOf(update["availableCommands"]).flatMap(({ name }) => textOf(name) ?? []);
+      return `Its commands are ${names.slice(0, 50).join(", ") || "none"}${names.length > 50 ? " and more" : ""}.`;
+    }
+    case "current_mode_update":
+      return `Its mode is ${textOf(update["currentModeId"]) ?? "not told"}.`;
+    case "config_option_update": {
+      const set = objectsOf(update["configOptions"]).map(({ id, currentValue }) =>
+        `${String(id)} ${String(currentValue)}`
+      );
+      return `Its options are ${set.join(", ") || "none"}.`;
+    }
+    case "session_info_update":
+      return `Its session is called "${textOf(update["title"]) ?? ""}".`;
+    case "notice":
+      return [textOf(update["title"]), textOf(update["description"])].filter((text) => text !== undefined).join(" ") ||
+        null;
+    case "compaction_update":
+      return `It makes its context smaller: ${textOf(update["status"]) ?? "it does not say how far"}.`;
+    case "compaction_summary_chunk":
+      return stringOf(fieldsOrNone(update["content"])["text"]);
+    default:
+      return null;
+  }
+}
+
+function one(event: AdapterEvent | null): AdapterEvent[] | null {
+  return event && [event];
+}

@@ -1,0 +1,171 @@
+import {
+  type AdapterEvent,
+  countOf,
+  type ErrorEvent,
+  fieldsOf,
+  fieldsOrNone,
+  type JsonFields,
+  parseJson,
+  stringOf,
+} from "bulkhead/plugin-sdk";
+import { type Failure, failureOf } from "./failures.ts";
+import { toolUseOf } from "./tools.ts";
+
+/** Turns the lines of `opencode run --format json` into events, one session long. */
+export class RunStream {
+  readonly #model: string | undefined;
+  readonly #changed = new Set<string>();
+  #session: string | null = null;
+  /** What the agent has said in the step that it is in. */
+  #answer = "";
+  #openLine = false;
+  /** How the last step ended, in the program's words. */
+  #finish: string | null = null;
+  #rejected = false;
+  #failure: Failure | null = null;
+
+  /** @param model The one that was asked for; the stream itself names none. */
+  constructor(model?: string) {
+    this.#model = model;
+  }
+
+  /** The events of one line; a line that is not JSON is what some program printed. */
+  read(line: string): AdapterEvent[] {
+    if (line.trim() === "") return [];
+    const data = parseJson(line);
+    if (data === undefined) {
+      // A cut line of the protocol is no text of the agent's.
+      if (line.startsWith("{")) return [{ type: "unparsed", data: line }];
+      return [{ type: "output", stream: "stdout", data: `${line}\n` }];
+    }
+    const fields = fieldsOf(data);
+    const events = fields && this.#event(fields);
+    return [...this.#begun(fields), ...(events ?? [{ type: "unparsed" as const, data }])];
+  }
+
+  /** The last word, once the program has ended: its lines say how each step ended, and not that no other one follows. */
+  end(): AdapterEvent[] {
+    if (this.#failure) return failed(this.#failure);
+    const [finish, rejected] = [this.#finish, this.#rejected];
+    if (finish === "stop") return [this.#completed()];
+    if (finish === "length") return [error("output_limit", "The answer was cut at the model's limit of tokens.")];
+    if (finish === "content-filter") return [error("refused", "The provider's filter stopped the answer.")];
+    if (rejected) return [error("refused", "OpenCode ended its turn: nobody is there to permit what a tool wanted.")];
+    return [];
+  }
+
+  /** Every line names the session; the first one that does tells it. */
+  #begun(line: JsonFields | null): AdapterEvent[] {
+    const session = line && stringOf(line["sessionID"]);
+    if (session === null || this.#session !== null) return [];
+    this.#session = session;
+    const model = this.#model === undefined ? {} : { model: this.#model };
+    return [{ type: "agent_info", agent_session_id: session, ...model }];
+  }
+
+  /** Null for what it does not know. */
+  #event(line: JsonFields): AdapterEvent[] | null {
+    if (line["type"] === "error") return this.#error(fieldsOf(line["error"]));
+    const part = fieldsOf(line["part"]);
+    if (!part) return null;
+    switch (line["type"]) {
+      case "step_start":
+        this.#answer = "";
+        this.#finish = null;
+        return [];
+      case "text":
+        return this.#text(stringOf(part["text"]));
+      case "reasoning": {
+        const content = stringOf(part["text"]);
+        return content === null ? null : content === "" ? [] : [{ type: "thinking", content }];
+      }
+      case "tool_use":
+        return this.#toolUse(part);
+      case "step_finish":
+        return this.#stepFinish(part);
+      default:
+        return null;
+    }
+  }
+
+  #text(text: string | null): AdapterEvent[] | null {
+    if (text === null) return null;
+    if (text === "") return [];
+    const gap = this.#openLine ? "\n" : "";
+    this.#answer += (this.#answer === "" ? "" : gap) + text;
+    this.#openLine = !text.endsWith("\n");
+    return [{ type: "output", stream: "stdout", data: gap + text }];
+  }
+
+  #toolUse(part: JsonFields): AdapterEvent[] | null {
+    const use = toolUseOf(part);
+    if (!use) return null;
+    this.#rejected = use.rejected;
+    for (const event of use.events) if (event.type === "file_change") this.#changed.add(event.path);
+    return use.events;
+  }
+
+  #stepFinish(part: JsonFields): AdapterEvent[] | null {
+    const reason = stringOf(part["reason"]);
+    if (reason === null) return null;
+    this.#finish = reason;
+    // What failed before was made good: a context that was too long is made shorter, for example.
+    return [...this.#held(null), ...this.#usage(fieldsOf(part["tokens"]), part["cost"])];
+  }
+
+  #usage(tokens: JsonFields | null, cost: unknown): AdapterEvent[] {
+    if (!tokens) return [];
+    const cache = fieldsOrNone(tokens["cache"]);
+    return [{
+      type: "usage",
+      scope: "turn",
+      // Input is what no cache had; thoughts are paid as output.
+      tokens_in: sum(countOf(tokens["input"]), countOf(cache["read"]), countOf(cache["write"])),
+      tokens_out: sum(countOf(tokens["output"]), countOf(tokens["reasoning"])),
+      tokens_cached: countOf(cache["read"]),
+      // It says 0 of a model whose price it does not know as well.
+      ...(typeof cost === "number" && cost > 0 ? { cost, currency: "USD" } : { cost: null }),
+      ...(this.#model === undefined ? {} : { model: this.#model }),
+    }];
+  }
+
+  /** Held back, because it may be said twice, and because a step may follow that does well. */
+  #error(fields: JsonFields | null): AdapterEvent[] | null {
+    const failure = fields && failureOf(fields);
+    return failure && this.#held(failure);
+  }
+
+  /** Holds a failure back, and gives the one before as something that passed. */
+  #held(failure: Failure | null): AdapterEvent[] {
+    const before = this.#failure;
+    this.#failure = failure;
+    if (!before || before.error.message === failure?.error.message) return [];
+    return [{ type: "progress", message: before.error.message }];
+  }
+
+  #completed(): AdapterEvent {
+    return {
+      type: "completed",
+      success: true,
+      ...(this.#answer === "" ? {} : { output: this.#answer }),
+      files_changed: [...this.#changed],
+      tokens_used: null,
+      cost: null,
+    };
+  }
+}
+
+/** A rate limit tells how long to wait, where the provider said it. */
+function failed({ error, waitMs }: Failure): AdapterEvent[] {
+  if (error.code !== "rate_limit" || waitMs === null) return [error];
+  return [{ type: "rate_limit", message: error.message, wait_ms: waitMs }, error];
+}
+
+function error(code: string, message: string): ErrorEvent {
+  return { type: "error", code, message, recoverable: false };
+}
+
+function sum(...counts: (number | null)[]): number | null {
+  const known = counts.filter((count) => count !== null);
+  return known.length === 0 ? null : known.reduce((total, count) => total + count, 0);
+}

@@ -1,0 +1,81 @@
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type KitHost, openKitHost } from "../../core/conformance/kit-host.ts";
+import type { ConformanceReport } from "../../core/conformance/report.ts";
+import { rules } from "../../core/conformance/rules/all.ts";
+import { testPlugin } from "../../core/conformance/test-plugin.ts";
+import { ownChildren } from "../host/test-host.ts";
+import { type Defect, defects, sound, writeDefect } from "./defects.ts";
+
+const plugins = fileURLToPath(new URL("../../plugins/", import.meta.url));
+const atOnce = 4;
+
+let root: string;
+let kit: KitHost;
+const reports = new Map<Defect | string, ConformanceReport>();
+
+beforeAll(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-defects-")));
+  kit = await openKitHost();
+  const bundled = [
+    "codex",
+    "gemini-cli",
+    "kiro",
+    "qchat",
+    "openai-compatible",
+    "anthropic-api",
+    "replay",
+    "repo-census",
+  ];
+  const waiting: (Defect | string)[] = [...defects, ...sound, ...bundled];
+  const work = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const folder = typeof next === "string" ? join(plugins, next) : join(root, String(waiting.length));
+      if (typeof next !== "string") await writeDefect(folder, `made-${waiting.length}`, next);
+      reports.set(next, await testPlugin(folder, { kit }));
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+}, 240_000);
+
+afterAll(async () => {
+  await kit[Symbol.asyncDispose]();
+  await rm(root, { recursive: true, force: true });
+  expect(await ownChildren()).toEqual([]);
+});
+
+describe("testPlugin", () => {
+  test.each(defects)("finds by the rule $rule: $name", (defect) => {
+    expect(faultsOf(reports.get(defect)!)).toEqual([
+      [defect.rule, defect.rule === "permission-unused" ? "noted" : "failed", expect.any(Array)],
+    ]);
+  });
+
+  test.each(sound)("passes one that $name", (defect) => {
+    expect(faultsOf(reports.get(defect)!)).toEqual([]);
+  });
+
+  test.each(["codex", "gemini-cli", "kiro", "qchat", "openai-compatible", "anthropic-api", "replay", "repo-census"])(
+    "passes plugins/%s",
+    (id) => {
+      const report = reports.get(id)!;
+      expect(faultsOf(report).filter(([, outcome]) => outcome === "failed")).toEqual([]);
+      expect(report).toMatchObject({ conformance: 1, plugin_id: id, passed: true });
+    },
+  );
+
+  test("has a defect for every rule, and each rule once", () => {
+    const covered = new Set(defects.map(({ rule }) => rule));
+    expect(rules.map(({ id }) => id).filter((id) => !covered.has(id))).toEqual([]);
+    expect(new Set(rules.map(({ id }) => id)).size).toBe(rules.length);
+  });
+});
+
+function faultsOf({ rules }: ConformanceReport): [string, string, unknown[]][] {
+  return rules.filter(({ outcome }) => outcome === "failed" || outcome === "noted").map((
+    { rule, outcome, findings },
+  ) => [rule, outcome, findings]);
+}

@@ -1,0 +1,108 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseHostManifest } from "bulkhead";
+import { expect, test } from "vitest";
+import { adapterCode, completed, errorOf, openHost, ownChildren, until, writePlugin } from "./test-host.ts";
+
+const answers = (text: string) =>
+  adapterCode(`    yield { type: "output", stream: "stdout", data: ${JSON.stringify(text)} };
+    yield ${completed};`);
+const waits = adapterCode(`    yield { type: "progress", message: "running" };
+    await ctx.sleep(300);
+    yield { type: "output", stream: "stdout", data: "still the old one" };
+    yield ${completed};`);
+const readsNote = adapterCode(`    const note = await ctx.fs.readText("note.txt");
+    yield { type: "output", stream: "stdout", data: note };
+    yield ${completed};`);
+
+async function parsed(root: string, plugins: string, more = "") {
+  const text = `bulkhead: 1\n${more}plugins:\n${plugins}`;
+  return await parseHostManifest(text, { file: join(root, "bulkhead.yaml") });
+}
+
+async function openWith(plugins: string, packages: Record<string, { code: string; manifest?: string }>) {
+  const opened = await openHost();
+  for (const [id, plugin] of Object.entries(packages)) {
+    await writePlugin(join(opened.root, "plugins", id), id, plugin);
+  }
+  const manifest = await parsed(opened.root, plugins);
+  return { ...opened, manifest };
+}
+
+test("reload takes plugins in and out, and leaves those alone that did not change", async () => {
+  const { host, root, manifest, run } = await openWith("  alpha: {}\n", {
+    alpha: { code: answers("alpha") },
+    beta: { code: answers("beta") },
+  });
+  expect(await host.reload(manifest)).toEqual({ added: ["alpha"], removed: [], changed: [] });
+  const before = host.registry.get("alpha");
+  expect((await run("alpha")).result.output).toBe("alpha");
+  expect(await host.reload(await parsed(root, "  alpha: {}\n  beta: {}\n"))).toEqual({
+    added: ["beta"],
+    removed: [],
+    changed: [],
+  });
+  expect(host.registry.get("alpha")).toBe(before);
+  expect((await run("beta")).result.output).toBe("beta");
+  expect(await host.reload(await parsed(root, "  beta: {}\n"))).toEqual({ added: [], removed: ["alpha"], changed: [] });
+  expect(await errorOf(run("alpha"))).toMatchObject({ code: "unknown_adapter" });
+  expect((await run("beta")).result.output).toBe("beta");
+});
+
+test("reload grants anew for the sessions to come", async () => {
+  const { host, root, manifest, run, workdir } = await openWith("  reader: {}\n", {
+    reader: { code: readsNote, manifest: "permissions: { read: [workdir] }" },
+  });
+  await writeFile(join(workdir, "note.txt"), "granted");
+  await host.reload(manifest);
+  expect((await run("reader")).result.error).toMatchObject({ code: "permission_denied" });
+  const granted = await parsed(root, "  reader: { grant: { read: [workdir] } }\n");
+  expect(await host.reload(granted)).toEqual({ added: [], removed: [], changed: ["reader"] });
+  expect((await run("reader")).result.output).toBe("granted");
+  await host.reload(manifest);
+  expect((await run("reader")).result.error).toMatchObject({ code: "permission_denied" });
+});
+
+test("reload leaves a running session of a plugin that it takes out to its end, and then ends its workers", async () => {
+  const { host, root, manifest, workdir } = await openWith("  slow: {}\n", { slow: { code: waits } });
+  await host.reload(manifest);
+  const session = await host.runSession({ workdir, prompt: "go", retry: "never" }, {
+    adapter: "slow",
+    artifacts: "none",
+  });
+  let reloaded = false;
+  for await (const { event } of session) {
+    if (event.type !== "progress" || reloaded) continue;
+    reloaded = true;
+    expect(await host.reload(await parsed(root, ""))).toMatchObject({ removed: ["slow"] });
+    expect(await errorOf(host.runSession({ workdir, prompt: "go" }, { adapter: "slow" }))).toMatchObject({
+      code: "unknown_adapter",
+    });
+  }
+  expect(reloaded).toBe(true);
+  expect(await session.result).toMatchObject({ outcome: "completed", output: "still the old one" });
+  await until(async () => !(await ownChildren(0)).some(({ command }) => command.includes("warden")));
+});
+
+test("a manifest with errors leaves the old one in force", async () => {
+  const { host, root, manifest, run } = await openWith("  alpha: {}\n", { alpha: { code: answers("alpha") } });
+  await host.reload(manifest);
+  const missing = await parsed(root, "  alpha: {}\n  nowhere: {}\n");
+  expect(await errorOf(host.reload(missing))).toMatchObject({ code: "invalid_config" });
+  const wrong = join(root, "plugins", "broken");
+  await mkdir(wrong, { recursive: true });
+  await writeFile(join(wrong, "plugin.yaml"), "manifest: 1\nid: broken\n");
+  const broken = await parsed(root, "  broken: {}\n");
+  expect(await errorOf(host.reload(broken))).toMatchObject({ code: "invalid_manifest" });
+  expect(host.registry.list().map(({ id }) => id)).toEqual(["alpha"]);
+  expect((await run("alpha")).result.output).toBe("alpha");
+});
+
+test("reload keeps what was registered at run time, and takes routing and approval from the new manifest", async () => {
+  const { host, root, manifest, run, add } = await openWith("  alpha: {}\n", { alpha: { code: answers("alpha") } });
+  await add("extra", { code: answers("extra") });
+  await host.reload(manifest);
+  expect((await run("extra")).result.output).toBe("extra");
+  await host.reload(await parsed(root, "  alpha: {}\n", "routing: { agent: [extra, alpha] }\n"));
+  expect((await host.route()).candidates.map(({ adapter_id }) => adapter_id)).toEqual(["extra", "alpha"]);
+});

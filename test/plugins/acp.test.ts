@@ -1,0 +1,249 @@
+import type { AnyMessage } from "@agentclientprotocol/sdk";
+import { describe, expect, test } from "vitest";
+import { AllowedTools } from "../../plugins/acp/allowed-tools.ts";
+import { EventQueue } from "../../plugins/acp/event-queue.ts";
+import { failureOf, failureOfStop } from "../../plugins/acp/failures.ts";
+import { MessagePipe } from "../../plugins/acp/message-pipe.ts";
+import { agentOptions } from "../../plugins/acp/options.ts";
+import { PermissionAnswers } from "../../plugins/acp/permission-answers.ts";
+import { commandLine } from "../../plugins/acp/terminals.ts";
+import { ToolCalls, toolOf } from "../../plugins/acp/tool-calls.ts";
+import { UpdateReader } from "../../plugins/acp/update-reader.ts";
+import { usageOf } from "../../plugins/acp/usage.ts";
+import type { AdapterEvent } from "../../plugin-sdk/events.ts";
+import { printed } from "./recorded-lines.ts";
+
+function chunk(text: string, messageId?: string): AdapterEvent[] | null {
+  return reader.read({
+    method: "session/update",
+    params: {
+      sessionId: "s",
+      update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text }, messageId },
+    },
+  });
+}
+
+let reader = new UpdateReader();
+
+function begun(): UpdateReader {
+  reader = new UpdateReader();
+  reader.begin("s");
+  return reader;
+}
+
+test("messages are kept apart by their ids, and the last one is the answer", () => {
+  begun();
+  const events = [chunk("Hel", "a"), chunk("lo", "a"), chunk("there", "b")].flatMap((one) => one ?? []);
+  expect(printed(events)).toBe("Hello\nthere");
+  expect(reader.end()).toMatchObject({ output: "there", files_changed: [], cost: null });
+});
+
+test("what another session says, and what is no update, is not known", () => {
+  begun();
+  const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "x" } };
+  expect(reader.read({ method: "session/update", params: { sessionId: "other", update } })).toBe(null);
+  for (const params of [undefined, null, [], {}, { sessionId: "s" }, { sessionId: "s", update: 7 }]) {
+    expect(reader.read({ method: "session/update", params })).toBe(null);
+  }
+  expect(reader.read({ method: "session/update", params: { sessionId: "s", update: { sessionUpdate: "plan" } } })).toBe(
+    null,
+  );
+  expect(reader.read({ method: "other/thing" })).toBe(null);
+  expect(reader.read({ method: "other/thing", id: 1 })).toEqual([]);
+});
+
+describe("tool calls", () => {
+  test("one is held until it is known what for, and told once", () => {
+    const calls = new ToolCalls();
+    expect(calls.take({ toolCallId: "1", name: "Write", status: "pending", rawInput: {} })).toEqual([]);
+    expect(calls.take({ toolCallId: "1", rawInput: { path: "a" }, content: [] })).toEqual([]);
+    const call = { type: "tool_call", call_id: "1", tool: "Write", kind: "other", input: { path: "a" } };
+    expect(calls.open("1")).toEqual([call]);
+    expect(calls.openAll()).toEqual([]);
+    const content = [{ type: "content", content: { type: "text", text: "x" } }, { type: "terminal", terminalId: "t" }];
+    expect(calls.take({ toolCallId: "1", status: "failed", content })).toEqual([
+      { type: "tool_result", call_id: "1", tool: "Write", output: content, success: false, duration_ms: null },
+    ]);
+    expect(calls.take({ toolCallId: "1", _meta: {} })).toEqual([]);
+    expect(calls.take({ toolCallId: "1", status: "completed" })).toBe(null);
+    expect(calls.take({})).toBe(null);
+  });
+
+  test.each([
+    [{ oldText: null }, "create"],
+    [{ oldText: "" }, "modify"],
+    [{ oldText: "", _meta: { kind: "add" } }, "create"],
+    [{ oldText: "a", _meta: { kind: "delete" } }, "delete"],
+  ])("a difference %j is a claim: %s", (diff, action) => {
+    const content = [{ type: "diff", path: "/a", newText: "", ...diff }];
+    expect(new ToolCalls().take({ toolCallId: "1", status: "completed", content })).toContainEqual({
+      type: "file_change",
+      path: "/a",
+      action,
+    });
+  });
+
+  test.each([
+    [{ name: "Bash" }, "Bash"],
+    [{ _meta: { claudeCode: { toolName: "Write" } } }, "Write"],
+    [{ toolCallId: "run_shell_command__v13ax5wpmb", kind: "execute" }, "run_shell_command"],
+    [{ toolCallId: "mcp__server__tool__abcdef12" }, "mcp__server__tool"],
+    [{ toolCallId: "toolu_123", kind: "execute" }, "execute"],
+    [{ toolCallId: "call__1" }, "other"],
+  ])("the tool of %j is %s", (call, tool) => {
+    expect(toolOf(call)).toBe(tool);
+  });
+});
+
+test.each([
+  [{ usage: { inputTokens: 5, outputTokens: 2, cachedReadTokens: 3, cachedWriteTokens: 1, totalTokens: 11 } }, 9, 2, 3],
+  [{ usage: { inputTokens: 5, outputTokens: 2, cachedReadTokens: 3, totalTokens: 7 } }, 5, 2, 3],
+  [{ usage: { inputTokens: 5, outputTokens: 2, thoughtTokens: 4, totalTokens: 11 } }, 5, 6, null],
+  [{ _meta: { quota: { token_count: { input_tokens: 5, output_tokens: 2 } } } }, 5, 2, null],
+])("the usage of %j", (answer, tokens_in, tokens_out, tokens_cached) => {
+  expect(usageOf(answer, null)).toMatchObject({ scope: "session", tokens_in, tokens_out, tokens_cached, cost: null });
+});
+
+test("an answer without usage has none, and one of a single model names it", () => {
+  expect(usageOf({ stopReason: "end_turn" }, { cost: 1, currency: "USD" })).toBe(null);
+  const quota = { token_count: { input_tokens: 1, output_tokens: 1 }, model_usage: [{ model: "m" }] };
+  expect(usageOf({ _meta: { quota } }, null)).toMatchObject({ model: "m" });
+});
+
+test.each([
+  [{ code: -32603, message: "Internal error", data: { errorKind: "rate_limit" } }, "rate_limit", true],
+  [{ code: -32603, message: "Internal error", data: { errorKind: "server_error" } }, "unavailable", true],
+  [{ code: -32603, message: "Internal error", data: { details: "fetch failed" } }, "unavailable", true],
+  [{ code: -32603, message: "Your request hit a content filter" }, "refused", false],
+  [{ code: -32601, message: "Method not found" }, "fatal", false],
+])("failureOf reads %j as %s", (error, code, recoverable) => {
+  expect(failureOf(error)).toMatchObject({ type: "error", code, recoverable });
+});
+
+test("a turn that ends for a reason that nobody knows has failed", () => {
+  expect(failureOfStop("end_turn", { rejected: true })).toBe(null);
+  expect(failureOfStop("cancelled", { rejected: true })).toMatchObject({ code: "refused" });
+  expect(failureOfStop("max_turn_requests", { rejected: false })).toMatchObject({ code: "turn_limit" });
+  expect(failureOfStop("moon", { rejected: false })).toMatchObject({ code: "fatal" });
+});
+
+test.each([
+  [{ command: "ls -l | wc" }, "ls -l | wc"],
+  [{ command: "echo", args: ["it's", "$HOME"] }, `'echo' 'it'\\''s' '$HOME'`],
+  [{ command: "env", env: [{ name: "A", value: "b c" }] }, "export A='b c'; env"],
+])("the command %j is the line %s", (order, line) => {
+  expect(commandLine(order)).toBe(line);
+});
+
+test("a variable that is no name is refused", () => {
+  expect(() => commandLine({ command: "ls", env: [{ name: "A;rm", value: "" }] })).toThrow("not the name");
+});
+
+test("options name one agent", () => {
+  expect(agentOptions({ agent: "gemini", files: true })).toMatchObject({
+    reach: { command: "gemini", args: ["--acp"] },
+    files: true,
+    terminals: false,
+    missingFileIsEmpty: true,
+  });
+  expect(agentOptions({ command: "mine", args: ["acp"] })).toMatchObject({
+    reach: { command: "mine", args: ["acp"] },
+    missingFileIsEmpty: false,
+  });
+  expect(() => agentOptions({})).toThrow("none of them");
+  expect(() => agentOptions({ agent: "nobody" })).toThrow("nobody");
+});
+
+test("only tools that are allowed, or have asked, may do their work", () => {
+  const used = (call_id: string): AdapterEvent => ({
+    type: "tool_result",
+    call_id,
+    tool: "read",
+    output: null,
+    success: true,
+    duration_ms: null,
+  });
+  const asked: AdapterEvent = {
+    type: "permission_request",
+    request_id: "p",
+    tool: "read",
+    title: "",
+    call_id: "1",
+    options: [],
+  };
+  const allowed = new AllowedTools(["wr*", "*x*y"]);
+  allowed.check(asked);
+  expect(() => allowed.check(used("1"))).not.toThrow();
+  expect(() => allowed.check(used("2"))).toThrow("without asking");
+  expect(() => allowed.check({ ...used("2"), success: false } as AdapterEvent)).not.toThrow();
+  for (const pattern of ["read", "*", "r*d", "re*"]) new AllowedTools([pattern]).check(used("3"));
+  for (const pattern of ["rea", "r*r", "*e", "re*ad*d"]) {
+    expect(() => new AllowedTools([pattern]).check(used("3"))).toThrow();
+  }
+  new AllowedTools(undefined).check(used("4"));
+});
+
+test("answers reach their requests, whichever comes first, and nobody waits when it is over", async () => {
+  const yes = { id: "y", label: "Yes", kind: "allow_once" } as const;
+  const answers = new PermissionAnswers({ permission: (id) => Promise.resolve(id === "a" ? yes : null) });
+  const early = answers.wait("a");
+  answers.ask("a");
+  expect(await early).toEqual(yes);
+  expect(answers.rejected).toBe(false);
+  answers.ask("b");
+  expect(await answers.wait("b")).toBe(null);
+  expect(answers.rejected).toBe(true);
+  const never = answers.wait("c");
+  answers.close();
+  expect(await never).toBe(null);
+  expect(await answers.wait("d")).toBe(null);
+});
+
+test("a queue holds whoever adds until its events were taken, and leaves nobody waiting", async () => {
+  const queue = new EventQueue();
+  const event: AdapterEvent = { type: "progress", message: "x" };
+  const batches = queue.batches();
+  queue.push([event, event]);
+  let drained = false;
+  const waiting = queue.drained().then(() => drained = true);
+  await Promise.resolve();
+  expect(drained).toBe(false);
+  expect((await batches.next()).value).toEqual([event, event]);
+  await waiting;
+  queue.push([event]);
+  const left = queue.drained();
+  await batches.return();
+  await left;
+  queue.push([event]);
+  expect((await batches.next()).done).toBe(true);
+});
+
+test("a queue that ends with a failure gives what came before it", async () => {
+  const queue = new EventQueue();
+  queue.push([{ type: "progress", message: "x" }]);
+  queue.end({ thrown: new Error("over") });
+  const batches = queue.batches();
+  expect((await batches.next()).value).toHaveLength(1);
+  await expect(batches.next()).rejects.toThrow("over");
+});
+
+test("a pipe gives the library what came, in order, and then its end", async () => {
+  const message = (method: string): AnyMessage => ({ jsonrpc: "2.0", method });
+  const sent: AnyMessage[] = [];
+  const pipe = new MessagePipe((one) => Promise.resolve(void sent.push(one)));
+  const reading = pipe.stream.readable.getReader();
+  const first = reading.read();
+  pipe.receive(message("a"));
+  pipe.receive(message("b"));
+  expect(await first).toEqual({ value: message("a"), done: false });
+  expect(await reading.read()).toEqual({ value: message("b"), done: false });
+  const last = reading.read();
+  pipe.end();
+  expect(await last).toEqual({ value: undefined, done: true });
+  pipe.receive(message("c"));
+  expect(await reading.read()).toEqual({ value: undefined, done: true });
+  const writer = pipe.stream.writable.getWriter();
+  await writer.write(message("d"));
+  writer.releaseLock();
+  expect(sent).toEqual([message("d")]);
+});

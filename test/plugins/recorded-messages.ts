@@ -1,0 +1,89 @@
+import { readFile } from "node:fs/promises";
+import { EventChecker } from "../../plugin-sdk/testing/event-checker.ts";
+import type { AdapterEvent } from "../../plugin-sdk/events.ts";
+import { fieldsOf, fieldsOrNone, type JsonFields } from "../../plugin-sdk/json-fields.ts";
+import { type AgentFailure, failureOf, failureOfStop } from "../../plugins/acp/failures.ts";
+import { UpdateReader } from "../../plugins/acp/update-reader.ts";
+import { usageOf } from "../../plugins/acp/usage.ts";
+import type { ReadRecording } from "./recorded-lines.ts";
+
+/** One recorded session: its reader, and what it became. */
+interface Played {
+  reader: UpdateReader;
+  session: string | null;
+  events: AdapterEvent[];
+  /** Ids of requests whose answer ends the session. */
+  waits: Map<unknown, string>;
+}
+
+/**
+ * Reads what an agent sent in a recorded exchange of messages, of which each line has `dir` (`c>a`, `a>c`) and `msg`:
+ * one after the other for each session that was opened in it.
+ */
+export async function playRecording(file: URL): Promise<ReadRecording[]> {
+  const text = (await readFile(file, "utf8")).replaceAll("{{workdir}}", "/work");
+  const sessions: Played[] = [];
+  for (const line of text.split("\n").filter((one) => one !== "")) {
+    const { dir, msg } = JSON.parse(line);
+    const message = fieldsOf(msg);
+    if (!message) throw new Error(`The recording ${file.href} holds a line without a message.`);
+    if (dir === "c>a") asked(sessions, message);
+    else said(sessions, message);
+  }
+  return sessions.map(({ events }) => judge(events));
+}
+
+function asked(sessions: Played[], { id, method, params }: JsonFields): void {
+  const { sessionId } = fieldsOrNone(params);
+  if (method === "session/new" || method === "session/load") {
+    const session = typeof sessionId === "string" ? sessionId : null;
+    sessions.push({ reader: new UpdateReader(), session, events: [], waits: new Map([[id, "session"]]) });
+  }
+  const played = sessionOf(sessions, sessionId);
+  if (method !== "session/prompt" || !played) return;
+  played.waits.set(id, "prompt");
+  played.events.push(...played.reader.begin(String(sessionId)));
+}
+
+/** The last one that was opened under this id. */
+function sessionOf(sessions: Played[], id: unknown): Played | undefined {
+  return sessions.findLast(({ session }) => session === id) ?? sessions.at(-1);
+}
+
+function said(sessions: Played[], message: JsonFields): void {
+  const answers = sessions.find(({ waits }) => waits.has(message["id"]) && !("method" in message));
+  if (answers) return answered(answers, message);
+  const { sessionId } = fieldsOrNone(message["params"]);
+  const events = sessionOf(sessions, sessionId)?.events ?? [];
+  const reader = sessionOf(sessions, sessionId)?.reader;
+  events.push(...reader?.read(message) ?? [{ type: "unparsed", data: message }]);
+}
+
+function answered(played: Played, { id, result, error }: JsonFields): void {
+  const { reader, events, waits } = played;
+  const what = waits.get(id);
+  waits.delete(id);
+  if (what === "session") played.session ??= String(fieldsOrNone(result)["sessionId"]);
+  if (error !== undefined) events.push(...reader.end().events, failureOf(error as AgentFailure));
+  else if (what === "prompt") {
+    const answer = fieldsOrNone(result);
+    const { events: left, output, files_changed, cost } = reader.end();
+    const usage = usageOf(answer, cost);
+    const failure = failureOfStop(answer["stopReason"], { rejected: false });
+    events.push(...left, ...(usage ? [usage] : []));
+    events.push(failure ?? { type: "completed", success: true, output, files_changed, tokens_used: null, cost: null });
+  }
+}
+
+function judge(events: AdapterEvent[]): ReadRecording {
+  const checker = new EventChecker();
+  const counts: Record<string, number> = {};
+  // Notices come after the last word as well; the adapter gives that one last.
+  const isLast = ({ type }: AdapterEvent) => type === "completed" || type === "error";
+  const ordered = [...events.filter((event) => !isLast(event)), ...events.filter(isLast)];
+  for (const event of ordered) {
+    checker.check(event);
+    counts[event.type] = (counts[event.type] ?? 0) + 1;
+  }
+  return { events: ordered, counts, violations: checker.violations };
+}

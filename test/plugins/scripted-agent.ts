@@ -1,0 +1,31 @@
+import { fileURLToPath } from "node:url";
+import type { RegistrySettings } from "bulkhead";
+import { requestedPermissions } from "../../core/registry/requested-permissions.ts";
+import { readManifest } from "../../core/registry/read-manifest.ts";
+import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import { openStandIn, type StandIn } from "./stand-in.ts";
+
+const program = fileURLToPath(new URL("../fixtures/acp/scripted-agent.mjs", import.meta.url));
+const folder = fileURLToPath(new URL("../../plugins/acp", import.meta.url));
+
+/** A host whose `acp` plugin runs the scripted agent as if it were a known one, with the smallest grant for it. */
+export function openScriptedAgent(
+  config: Record<string, unknown> = {},
+  { grant, ...settings }: RegistrySettings = {},
+): Promise<StandIn> {
+  return openStandIn("acp", {
+    binary: "gemini",
+    program,
+    settings: { ...settings, grant: grant ?? { run: [{ binary: "gemini" }] }, config: { agent: "gemini", ...config } },
+  });
+}
+
+/** The same agent under a name that only the operator knows. */
+export function openOwnAgent(config: Record<string, unknown>, grant: Permissions): Promise<StandIn> {
+  return openStandIn("acp", { binary: "my-agent", program, settings: { grant, config } });
+}
+
+/** All that the manifest asks for. */
+export async function allRequested(): Promise<Permissions> {
+  return requestedPermissions(await readManifest(folder));
+}
