@@ -30,3 +30,4 @@ export type { WorktreeDiff } from "./git/worktree-diff.ts";
 export type { Cursor } from "./journal/journal.ts";
 export { type ErrorRow, errorTable } from "./errors/error-table.ts";
 export { hostVersion } from "./config/version.ts";
+export { unixFetch } from "./runtime/unix-fetch.ts";

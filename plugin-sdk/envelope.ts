@@ -18,6 +18,10 @@ export interface SessionStartedEvent {
   candidates: string[];
   /** Adapters that were thought of and cannot run it, with the reason. */
   passed_over: { adapter_id: string; reason: string }[];
+  /** The session whose agent it goes on with, after the host was killed. */
+  resumed_from?: string;
+  /** How many sessions have gone on with that agent's session, this one included. */
+  times_resumed?: number;
 }
 /** The session waits for a slot; `position` 1 is next. */
 export interface QueuedEvent {

@@ -139,6 +139,7 @@ export {
   type MappingRule,
   type OptionSchema,
 } from "./manifest.ts";
+export { mcpConfigFile } from "./mcp-config.ts";
 export { mergeStreams } from "./merge-streams.ts";
 export { type NeutralKind, neutralKind, neutralKind as normalise, neutralKinds } from "./normalise.ts";
 export { compareAccessModes, orderAccessModes } from "./order-access-modes.ts";

@@ -61,6 +61,11 @@ export interface SessionRequest {
   mcp_servers?: string[];
   workspace?: "inplace" | "worktree";
   retry?: "never" | "safe" | "always";
+  /**
+   * Whether another session goes on with the agent's own one when the host was killed or the machine went down while this
+   * one ran: only where the agent has said its session's id and its adapter takes `continue_from`. Default: `never`.
+   */
+  resume?: "never" | "after_restart";
   labels?: Record<string, string>;
   /** Echoed in the result. */
   task_id?: string;
@@ -117,6 +122,7 @@ export const sessionRequestSchema: SchemaOf<SessionRequest> = exactly<SessionReq
     mcp_servers: Type.Optional(names),
     workspace: Type.Optional(Type.Union([Type.Literal("inplace"), Type.Literal("worktree")])),
     retry: Type.Optional(Type.Union([Type.Literal("never"), Type.Literal("safe"), Type.Literal("always")])),
+    resume: Type.Optional(Type.Union([Type.Literal("never"), Type.Literal("after_restart")])),
     labels: Type.Optional(Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.String({ maxLength: 256 }))),
     task_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),

@@ -171,5 +171,9 @@ export interface SessionResult {
   attempts: AttemptReport[];
   /** In their order; empty when the first adapter did it. */
   substitutions: Substitution[];
+  /** The session whose agent this one went on with, after the host was killed. */
+  resumed_from?: string;
+  /** The session that goes on with the agent of this one, whose host was killed. */
+  resumed_as?: string;
   error?: ErrorData;
 }

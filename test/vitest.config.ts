@@ -26,7 +26,7 @@ export default defineConfig({
   resolve: { alias },
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: hostileTests,
+    exclude: [...hostileTests, "test/crash/**"],
     testTimeout: 30_000,
     hookTimeout: 30_000,
     // A process for each file, on both runtimes: a test may spawn, signal and lock down without touching another.

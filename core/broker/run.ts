@@ -11,6 +11,7 @@ import { buildChildEnv, type EnvRefusal } from "./child-env.ts";
 import { containRun } from "./contain-run.ts";
 import { isInside } from "./contain-path.ts";
 import { grantedRoots } from "./granted-roots.ts";
+import { placeMcpConfig } from "./mcp-config.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
 import { resolveBinary, type ResolvedBinary } from "./resolve-binary.ts";
 
@@ -83,7 +84,7 @@ async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Prom
   const { env, granted } = buildChildEnv({ permission, requestEnv, adapterEnv, workdir, tempDir, refuse });
   await mkdir(tempDir, { recursive: true, mode: 0o700 });
   const allArgs = [...prefix, ...args];
-  const plain = { file, args: allArgs, cwd, env };
+  const plain = { file, args: await placeMcpConfig(scope, allArgs), cwd, env };
   const command = await containRun(plain, { permission, options: scope.options, real });
   scope.signal.throwIfAborted();
   return scope.processes.start({

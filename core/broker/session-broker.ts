@@ -38,6 +38,8 @@ export interface SessionBrokerOptions {
   requestEnv: Record<string, string>;
   /** Values of the secrets that the session may use, by name. */
   secrets?: ReadonlyMap<string, string>;
+  /** Text of the file that names the session's MCP servers to its agent; absent or null where it has none. */
+  mcpConfig?: string | null;
   /** Takes those values out of all that leaves the broker; absent or null when there are none. */
   redactor?: Redactor | null;
   /** Where in the host manifest a grant of this kind stands or would stand; null when there is no such file. */

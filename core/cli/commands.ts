@@ -28,6 +28,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./commands/session.ts")).defineSession,
   },
   {
+    name: "journal",
+    summary: "verify, export and compact the log of all sessions",
+    load: async () => (await import("./commands/journal.ts")).defineJournal,
+  },
+  {
     name: "up",
     summary: "run the daemon in this terminal",
     load: async () => (await import("./commands/up.ts")).defineUp,
@@ -86,6 +91,11 @@ export const commands: readonly CommandEntry[] = [
     name: "acp",
     summary: "be an agent for editors that speak the Agent Client Protocol",
     load: async () => (await import("./commands/acp.ts")).defineAcp,
+  },
+  {
+    name: "token",
+    summary: "make, list and revoke tokens for the HTTP API",
+    load: async () => (await import("./commands/token.ts")).defineToken,
   },
   {
     name: "doctor",

@@ -96,6 +96,12 @@ export const requestFlags: readonly RequestFlag[] = [
     description: "whether to try again after a failure",
     choices: ["never", "safe", "always"],
   },
+  {
+    field: "resume",
+    flags: "--resume <when>",
+    description: "whether another session goes on with the agent's own when the host was killed",
+    choices: ["never", "after_restart"],
+  },
   { field: "labels", flags: "-l, --label <key=value>", description: "label of the session; repeat", read: readPair },
   { field: "task_id", flags: "--task-id <id>", description: "echoed in the result" },
   { field: "idempotency_key", flags: "--idempotency-key <key>", description: "same key, same session" },

@@ -4,6 +4,7 @@ import { cliToolSchema } from "../../plugin-sdk/manifest.ts";
 import { defaultKeepMs, type HostManifest } from "./host-manifest.ts";
 import { daemonSection } from "./sections/daemon.ts";
 import { limitsSection, osWallsSection } from "./sections/limits.ts";
+import { mcpServersSection } from "./sections/mcp-servers.ts";
 import { permissionsSection } from "./sections/permissions.ts";
 import { idKey, pluginSection } from "./sections/plugins.ts";
 import { promptSection } from "./sections/prompt.ts";
@@ -53,12 +54,15 @@ function build(): Schemas {
       plugins: z.record(idKey(), pluginSection()).nullable().prefault({}).transform((plugins) => plugins ?? {}),
       tools: z.record(idKey(), tool).nullable().prefault({}).transform((tools) => tools ?? {}),
       secrets: secretsSection().exactOptional(),
+      mcp_servers: mcpServersSection().exactOptional(),
       routing: routingSection().prefault({ agent: "auto" }),
       approval: z.enum(["ask", "reads", "edits", "all", "deny"]).exactOptional(),
       prompt: promptSection().exactOptional(),
       limits: limitsSection().prefault({}),
       os_walls: osWallsSection().exactOptional(),
       state_dir: line().exactOptional(),
+      journal: z.strictObject({ keep_ms: positive().exactOptional(), max_bytes: positive().exactOptional() })
+        .exactOptional(),
       workspaces: z.strictObject({ keep_ms: positive().default(defaultKeepMs) }).exactOptional(),
       daemon: daemonSection().exactOptional(),
     });

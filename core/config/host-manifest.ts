@@ -6,6 +6,7 @@ import type { PromptSettings } from "../prompt/prompt-settings.ts";
 import type { OsWallUses } from "../runtime/os-walls/os-wall.ts";
 import type { DaemonSettings } from "./daemon-settings.ts";
 import type { Limits } from "./limits.ts";
+import type { McpServer } from "./mcp-server.ts";
 
 /** What the operator says about one plugin. */
 export interface PluginSettings {
@@ -60,6 +61,8 @@ export interface HostManifest {
   tools: Record<string, CliTool & { grant: Permissions }>;
   /** Where secrets are: name → `stored` (as are those not named here), `env:NAME` or `file:/absolute/path`. */
   secrets?: Record<string, string>;
+  /** MCP servers for agents, by the names with which requests ask for them. */
+  mcp_servers?: Record<string, McpServer>;
   /** Which agent takes a session that names none. */
   routing: Routing;
   /** How an agent's permission requests are answered where a session does not say; default `ask`. */
@@ -71,6 +74,8 @@ export interface HostManifest {
   /** Mechanisms of the operating system for every plugin. */
   os_walls?: Partial<OsWallUses>;
   state_dir?: string;
+  /** How much of what has ended the journal keeps. */
+  journal?: { keep_ms?: number; max_bytes?: number };
   /** What becomes of sessions' worktrees. */
   workspaces?: { keep_ms: number };
   /** How the daemon is run. */

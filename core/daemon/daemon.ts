@@ -212,6 +212,7 @@ function settingsOf(manifest: HostManifest | undefined, port?: number): DaemonSe
 function hostOptions({ root, bundledDir }: DaemonOptions, manifest: HostManifest | undefined): HostOptions {
   return {
     root,
+    resume: true,
     ...(bundledDir === undefined ? {} : { bundledDir }),
     ...(manifest === undefined ? {} : { manifest }),
   };

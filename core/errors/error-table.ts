@@ -54,9 +54,9 @@ export const errorTable: { readonly [C in ErrorCode]: ErrorRow } = {
   git_missing: row(424, 5, -32044),
   unsupported: row(501, 2, -32045),
   fatal: row(502, 1, -32046),
-  unauthorized: row(401, 4, -32061),
-  forbidden: row(403, 4, -32062),
-  method_not_allowed: row(405, 2, -32063),
+  unauthorized: row(401, 4, -32070),
+  forbidden: row(403, 4, -32071),
+  method_not_allowed: row(405, 2, -32072),
   internal: row(500, 70, -32603),
 };
 

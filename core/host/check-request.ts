@@ -11,13 +11,11 @@ import { realFolder } from "../runtime/real-folder.ts";
 const check = lazyCheck(sessionRequestSchema);
 
 /**
- * A request as it came from outside, checked against its schema. What this version of the host cannot do is refused,
- * never left out in silence.
- * @throws {BulkheadError} `invalid_request`, `unsupported`
+ * A request as it came from outside, checked against its schema.
+ * @throws {BulkheadError} `invalid_request`
  */
 export function checkRequest(request: unknown): SessionRequest {
   if (!check().Check(request)) throw invalid(request);
-  if (request.mcp_servers && request.mcp_servers.length > 0) throw unsupported("mcp_servers");
   return structuredClone(request);
 }
 
@@ -107,8 +105,4 @@ function invalid(request: unknown): BulkheadError {
   return new BulkheadError("invalid_request", `The request is not valid: ${problems.join("; ")}.`, {
     details: { problems },
   });
-}
-
-function unsupported(field: string): BulkheadError {
-  return new BulkheadError("unsupported", `This version of the host cannot do ${field}, which the request asks for.`);
 }

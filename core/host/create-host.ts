@@ -2,6 +2,7 @@ import type { HostManifest } from "../config/host-manifest.ts";
 import { grantPlace } from "../config/host-manifest-places.ts";
 import { defaultLimits } from "../config/limits.ts";
 import type { Redactor } from "../log/redact.ts";
+import { defaultRetention } from "../journal/retention.ts";
 import { openJournal } from "../journal/sqlite-journal.ts";
 import type { ContainerTerms } from "../pool/spare-container.ts";
 import { defaultPromptSettings } from "../prompt/prompt-settings.ts";
@@ -21,6 +22,7 @@ import { openCrashFiles } from "./crash-store.ts";
 import { guardedPlaces } from "./guarded-places.ts";
 import { KeyedSessions } from "./idempotency.ts";
 import type { Host, HostOptions } from "./host.ts";
+import { keepJournal } from "./keep-journal.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import { load, ServedPlugin } from "./served-plugin.ts";
 import { openPins } from "./pin-store.ts";
@@ -28,13 +30,14 @@ import { probe } from "./probe.ts";
 import { recordSession } from "./record.ts";
 import { openRoutes, unknownAdapter } from "./routes.ts";
 import { recover, recoverOthers } from "./recover.ts";
+import { resumer } from "./resume.ts";
 import { runAll } from "./run-all.ts";
 import { runLoop } from "./run-loop.ts";
 import { openSessionHost } from "./open-session-host.ts";
 import { openSecrets, secretPaths, secretPlaces } from "./session-secrets.ts";
 import type { SessionGround } from "./start-session.ts";
 import { Signals } from "./signals.ts";
-import { pinsFolder, stateFolderOf } from "./state-folder.ts";
+import { journalFile, pinsFolder, stateFolderOf } from "./state-folder.ts";
 import { giveBackState, takeState } from "./take-state.ts";
 import { hostWorkspaces } from "./workspaces.ts";
 
@@ -51,14 +54,14 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   const { askGrant, onlyFirst = false, writeLog = () => {} } = options;
   const state = await takeState(stateDir, { spare: options.warm ? defaultTerms(manifest) : null, onlyFirst, writeLog });
   const { claim, reaped, children, spare } = state;
-  const journal = await openJournal(join(claim.folder, "journal.db")).catch(async (error: unknown) => {
+  const onProblem = (message: string) => writeLog({ level: "error", message });
+  const journal = await openJournal(journalFile(claim.folder), { onProblem }).catch(async (error: unknown) => {
     await giveBackState(state);
     throw error;
   });
+  const stopKeeping = keepJournal(journal, { limits: { ...defaultRetention, ...manifest?.journal }, writeLog });
   const signals = new Signals();
   const log = new MergedLog(journal, (stream, event) => signals.see(stream, event));
-  await recover({ reaped, journal, log, writeLog });
-  await recoverOthers(claim.root, writeLog);
   const crashes = openCrashFiles(join(claim.root, "crashes"));
   const pins = openPins(join(claim.root, pinsFolder));
   const manifestFile = manifest?.file === undefined ? null : await realpath(manifest.file).catch(() => null);
@@ -83,6 +86,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       return hidden;
     },
     openSecrets: (permissions) => openSecrets(permissions, places),
+    mcpServers: manifest?.mcp_servers ?? {},
     grantPlace: (pluginId, permission) =>
       manifest === undefined ? null : grantPlace(manifest, { pluginId, permission }),
     writeLog,
@@ -97,6 +101,8 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       return { ...defaultLimits, ...manifest?.limits };
     },
     eventsOf: (sessionId) => log.subscribe({ sessionId, after: 0 }),
+    journal,
+    resultOf: async (sessionId) => await (await host.sessions.open(sessionId)).result(),
   });
   let closing: Promise<void> | null = null;
   const routes = openRoutes({
@@ -119,6 +125,10 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     serviceOf,
   });
 
+  const resume = options.resume === true ? resumer({ journal, registry, sessions, writeLog }) : undefined;
+  await recover({ reaped, journal, log, resume, writeLog });
+  await recoverOthers(claim.root, { writeLog, resume });
+
   const host: Host = {
     registry: {
       list: () => registry.list(),
@@ -127,7 +137,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       remove,
       problems: () => registry.problems,
     },
-    runSession: (request, run = {}) => keyed.run(request, run, () => sessions.start(request, run)),
+    runSession: (request, run = {}) => keyed.run(request, run, (begins) => sessions.start(request, run, { begins })),
     runAll: (request, run = {}) => runAll(host, request, run),
     runLoop: (request, run = {}) => runLoop(host, request, run),
     events: (wanted = {}) => log.subscribe(wanted),
@@ -249,6 +259,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
 
   async function closeJournal(): Promise<void> {
     log.close();
+    await stopKeeping();
     await journal.close();
   }
 

@@ -43,6 +43,11 @@ export interface HostOptions {
   onlyFirst?: boolean;
   /** Folder of the bundled plugins; `null`: none. Default: the package's own. */
   bundledDir?: string | null;
+  /**
+   * This host is here to stay: sessions that a host before left open, and whose request says `resume: after_restart`, are
+   * gone on with when it is made. Default: they only end.
+   */
+  resume?: boolean;
   /** Asks a person for a missing grant. Absent: denied. */
   askGrant?: (missing: MissingGrant) => Promise<boolean>;
   /** Takes the log records of host and adapters. */

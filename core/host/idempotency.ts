@@ -1,6 +1,9 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
+import type { SessionResult } from "../../plugin-sdk/result.ts";
 import type { Limits } from "../config/limits.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { SessionRecord } from "../journal/session-record.ts";
 import { sha256Hex } from "../runtime/hash.ts";
 import type { Subscription } from "../session/subscription.ts";
 import type { RunSessionOptions, Session } from "./host.ts";
@@ -10,8 +13,23 @@ export interface KeyedOptions {
   limits: Pick<Limits, "idempotency_keys" | "idempotency_ms">;
   /** All events of a session, from its first on. */
   eventsOf(sessionId: string): Subscription;
+  /** Where keys outlive this host. */
+  journal: Pick<Journal, "findKey" | "noteKey" | "session">;
+  /** The result of a session that has ended, also under an earlier host. */
+  resultOf(sessionId: string): Promise<SessionResult>;
   /** Milliseconds since some moment. */
   now?(): number;
+}
+
+/** Starts a session; `begins` is called with its id before anything of it is in the journal. */
+export type StartKeyed = (begins: ((sessionId: string) => Promise<void>) | undefined) => Promise<Session>;
+
+const maxKey = 256;
+
+/** The key of one session of several that a keyed request becomes: never longer than a key may be. */
+export function derivedKey(key: string, part: string): string {
+  const whole = `${key}#${part}`;
+  return whole.length <= maxKey ? whole : `${sha256Hex(key)}#${part}`;
 }
 
 interface Keyed {
@@ -23,8 +41,8 @@ interface Keyed {
 
 /**
  * Sessions by their idempotency key: the same request with the same key is the same session for every call of one
- * client, each of which reads its events for itself. Keys are forgotten some time after their session's end, those that
- * ended first when there are too many, and all of them with the host.
+ * client, each of which reads its events for itself; also after a restart of the host, whose journal has the keys as long
+ * as their sessions. Keys are forgotten some time after their session's end, and the oldest when there are too many.
  */
 export class KeyedSessions {
   readonly #options: KeyedOptions;
@@ -46,20 +64,20 @@ export class KeyedSessions {
    * The session of this request's key, started by `start` when there is none.
    * @throws {BulkheadError} `invalid_request` for a key that stands for another request, and what `start` throws
    */
-  async run(request: SessionRequest, options: RunSessionOptions, start: () => Promise<Session>): Promise<Session> {
+  async run(request: SessionRequest, options: RunSessionOptions, start: StartKeyed): Promise<Session> {
     const key = typeof request?.idempotency_key === "string" ? request.idempotency_key : null;
     const digest = key === null ? null : digestOf(request, options);
-    if (key === null || digest === null) return await start();
+    if (key === null || digest === null) return await start(undefined);
     this.#forgetOld();
     const name = JSON.stringify([options.client ?? "", key]);
     const known = this.#known.get(name);
-    if (known === undefined) return await this.#start(name, { digest, start });
+    if (known === undefined) return await this.#start(name, { key, digest, start });
     if (known.digest !== digest) throw taken(key);
     return this.#anotherReader(await known.session);
   }
 
-  #start(name: string, { digest, start }: { digest: string; start: () => Promise<Session> }): Promise<Session> {
-    const keyed: Keyed = { digest, session: start(), endedAt: null };
+  #start(name: string, how: { key: string; digest: string; start: StartKeyed }): Promise<Session> {
+    const keyed: Keyed = { digest: how.digest, session: this.#earlierOrNew(sha256Hex(name), how), endedAt: null };
     this.#known.set(name, keyed);
     const ended = () => {
       keyed.endedAt = this.#now();
@@ -70,6 +88,40 @@ export class KeyedSessions {
     // What could not start may be tried again.
     keyed.session.then(({ result }) => result.then(ended, ended), () => this.#known.delete(name));
     return keyed.session;
+  }
+
+  /** The session that an earlier host started for this key, or a new one. */
+  async #earlierOrNew(
+    name: string,
+    { key, digest, start }: { key: string; digest: string; start: StartKeyed },
+  ): Promise<Session> {
+    const { journal, limits } = this.#options;
+    const found = await journal.findKey(name);
+    const record = found === null ? null : await journal.session(found.session_id);
+    // A key that was written down and whose session never began stands for nothing.
+    if (found !== null && record !== null && record.deleted === null && !this.#isPast(record)) {
+      if (found.digest !== digest) throw taken(key);
+      return this.#earlier(record.session_id);
+    }
+    return await start((session_id) => journal.noteKey({ name, digest, session_id }, limits.idempotency_keys));
+  }
+
+  #isPast({ ended_at }: SessionRecord): boolean {
+    return ended_at !== null && Date.now() - Date.parse(ended_at) >= this.#options.limits.idempotency_ms;
+  }
+
+  #earlier(id: string): Session {
+    const result = this.#options.resultOf(id);
+    const events = this.#options.eventsOf(id);
+    const settle = () => events.settle();
+    result.then(settle, settle);
+    return {
+      id,
+      result,
+      interrupt: () => result,
+      answer: () => false,
+      [Symbol.asyncIterator]: () => events[Symbol.asyncIterator](),
+    };
   }
 
   #anotherReader(session: Session): Session {

@@ -6,6 +6,7 @@ import { defaultLimits, type Limits } from "../config/limits.ts";
 import { randomId } from "../runtime/hash.ts";
 import { join } from "../runtime/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
+import type { Resumed } from "../session/session-setup.ts";
 import { SharedWorkdirs } from "../session/shared-workdirs.ts";
 import type { Workspaces } from "../workspace/workspaces.ts";
 import { checkRequest, checkWorkdir } from "./check-request.ts";
@@ -26,6 +27,14 @@ export interface LiveSessionsOptions {
   readonly manifest: HostManifest | undefined;
   /** @throws {BulkheadError} `unknown_adapter` */
   serviceOf(adapter: string): ServedPlugin;
+}
+
+/** What else a session is started with. */
+export interface StartTerms {
+  /** Called with its id before anything of it is in the journal, which waits for it. */
+  begins?: ((sessionId: string) => Promise<void>) | undefined;
+  /** Which session's agent it goes on with. */
+  resumed?: Resumed | null;
 }
 
 /** One session that has not ended. */
@@ -71,8 +80,8 @@ export class LiveSessions {
    * Starts a session.
    * @throws {BulkheadError} as `Host.runSession`
    */
-  start(request: SessionRequest, options: RunSessionOptions): Promise<Session> {
-    const starting = this.#start(request, options);
+  start(request: SessionRequest, options: RunSessionOptions, terms: StartTerms = {}): Promise<Session> {
+    const starting = this.#start(request, options, terms);
     const over = starting.then(({ result }) => result).finally(() => this.#begun.delete(over));
     over.catch(() => undefined);
     this.#begun.add(over);
@@ -84,7 +93,11 @@ export class LiveSessions {
     await Promise.allSettled([...this.#begun]);
   }
 
-  async #start(request: SessionRequest, options: RunSessionOptions): Promise<Session> {
+  async #start(
+    request: SessionRequest,
+    options: RunSessionOptions,
+    { begins, resumed = null }: StartTerms,
+  ): Promise<Session> {
     const { signal, artifacts = "git", client, ...wanted } = options;
     const { ground, routes } = this.#options;
     this.#refuseIfClosed();
@@ -105,7 +118,7 @@ export class LiveSessions {
     });
     const sessionId = randomId();
     const place = await this.#place(sessionId, { request: checked, workdir, signal });
-    const common = { sessionId, client, request: checked, place, contextFiles, artifacts };
+    const common = { sessionId, client, request: checked, place, contextFiles, artifacts, resumed };
     const events = ground.log.subscribe({ sessionId });
     let session: RunningSession;
     try {
@@ -114,6 +127,7 @@ export class LiveSessions {
       this.#refuseIfClosed();
       if (signal?.aborted) throw new BulkheadError("interrupted", "The session was interrupted before it started.");
       this.#refuseIfFull(service);
+      await begins?.(sessionId);
       session = startSession(ground, {
         ...common,
         candidates,

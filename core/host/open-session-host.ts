@@ -119,7 +119,9 @@ async function subscribe(
   const cursor = await journal.cursorOf(sessionId, after) ??
     (record.state === "running" ? now : record.last_gseq - 1);
   const where = { sessionId, after: cursor, afterSeq: after };
-  return log.subscribe(signal === undefined ? where : { ...where, signal })[Symbol.asyncIterator]();
+  const subscription = log.subscribe(signal === undefined ? where : { ...where, signal });
+  if (record.state === "ended") subscription.finish();
+  return subscription[Symbol.asyncIterator]();
 }
 
 /** The result of a session that has ended, or ends somewhere else, from its last event. */
@@ -129,7 +131,11 @@ async function endOf(ground: Pick<SessionHostGround, "journal" | "log">, session
     if (event.type === "session_ended") return event.result;
     if (event.type === "gap") break;
   }
-  throw deletedError(await recordOf(ground.journal, sessionId));
+  const record = await recordOf(ground.journal, sessionId);
+  if (record.deleted !== null) throw deletedError(record);
+  throw new BulkheadError("journal_error", `The end of session "${sessionId}" is not in the journal any more.`, {
+    hint: "Look with: bulkhead journal verify.",
+  });
 }
 
 async function recordOf(journal: Journal, sessionId: string): Promise<SessionRecord> {

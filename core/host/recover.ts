@@ -6,9 +6,10 @@ import { openJournal } from "../journal/sqlite-journal.ts";
 import { reapChildren, type Reaped } from "../runtime/child-ledger.ts";
 import { rm, stat } from "../runtime/files.ts";
 import { join } from "../runtime/paths.ts";
-import { endInterrupted } from "../session/interrupted-session.ts";
+import { type AfterRestart, endInterrupted, readInterrupted, type Resumable } from "../session/interrupted-session.ts";
 import { MergedLog } from "../session/merged-log.ts";
 import type { LogRecord } from "./host.ts";
+import { journalFile } from "./state-folder.ts";
 import { claimLeftParts } from "./state-claim.ts";
 
 /** What a part's recovery works with. */
@@ -17,6 +18,8 @@ export interface RecoverOptions {
   reaped: Reaped | null;
   journal: Journal;
   log: MergedLog;
+  /** Lets another session go on with one whose request wants it. Absent: none does, and nothing is said of it. */
+  resume?: ((resumable: Resumable) => Promise<AfterRestart>) | undefined;
   writeLog(record: LogRecord): void;
 }
 
@@ -47,11 +50,14 @@ export async function reapFormer(folder: string, writeLog: RecoverOptions["write
  * Ends the sessions that the host before left open in the journal. What cannot be done is logged: it must not keep the
  * next host from starting.
  */
-export async function recover({ reaped, journal, log, writeLog }: RecoverOptions): Promise<void> {
+export async function recover({ reaped, journal, log, resume, writeLog }: RecoverOptions): Promise<void> {
   const former = { runtime: reaped?.head.runtime ?? null, hostVersion: reaped?.head.host_version ?? hostVersion };
   for (const sessionId of await journal.openSessions()) {
     try {
-      await endInterrupted(sessionPages(journal, sessionId), { log, former });
+      const known = await readInterrupted(sessionPages(journal, sessionId));
+      const { resumable } = known;
+      const next = resumable === null || resume === undefined ? null : await resume(resumable);
+      await endInterrupted(known, { log, former, next });
     } catch (error) {
       const message = `Cannot end a session that its host left open: ${toErrorData(error).message}`;
       writeLog({ level: "error", message, session_id: sessionId });
@@ -61,14 +67,19 @@ export async function recover({ reaped, journal, log, writeLog }: RecoverOptions
 }
 
 /** The same for parts that other hosts held which were killed. */
-export async function recoverOthers(stateDir: string, writeLog: RecoverOptions["writeLog"]): Promise<void> {
+export async function recoverOthers(
+  stateDir: string,
+  { writeLog, resume }: Pick<RecoverOptions, "writeLog" | "resume">,
+): Promise<void> {
   const isLeft = (folder: string) => stat(ledgerFile(folder)).then(() => true, () => false);
   for await (const claim of claimLeftParts(stateDir, isLeft)) {
     try {
-      const journal = await openJournal(join(claim.folder, "journal.db"));
+      const journal = await openJournal(journalFile(claim.folder), {
+        onProblem: (message) => writeLog({ level: "error", message }),
+      });
       try {
         const reaped = await reapFormer(claim.folder, writeLog);
-        await recover({ reaped, journal, log: new MergedLog(journal), writeLog });
+        await recover({ reaped, journal, log: new MergedLog(journal), resume, writeLog });
       } finally {
         await journal.close();
       }

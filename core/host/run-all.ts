@@ -4,6 +4,7 @@ import { mergeStreams } from "../../plugin-sdk/merge-streams.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
 import { compareResults, type Comparison } from "./compare-results.ts";
+import { derivedKey } from "./idempotency.ts";
 import type { Host, RunSessionOptions, Session } from "./host.ts";
 import type { PassedOver } from "./start-session.ts";
 
@@ -40,7 +41,7 @@ export async function runAll(
   const own = (id: string): SessionRequest => ({
     ...request,
     workspace: "worktree",
-    ...(request.idempotency_key === undefined ? {} : { idempotency_key: `${request.idempotency_key}#${id}` }),
+    ...(request.idempotency_key === undefined ? {} : { idempotency_key: derivedKey(request.idempotency_key, id) }),
   });
   const started = await Promise.allSettled(ids.map((id) => host.runSession(own(id), { ...options, adapter: id })));
   const sessions = started.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));

@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Budget, SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult, StopReason } from "../../plugin-sdk/result.ts";
+import { derivedKey } from "./idempotency.ts";
 import type { RunSessionOptions, Session } from "./host.ts";
 
 /** What a loop of sessions came to. */
@@ -75,7 +76,7 @@ function nextRequest(
     iteration,
     max_iterations,
     ...(budget === undefined ? {} : { budget: leftOf(budget, report) }),
-    ...(idempotency_key === undefined ? {} : { idempotency_key: `${idempotency_key}#${iteration}` }),
+    ...(idempotency_key === undefined ? {} : { idempotency_key: derivedKey(idempotency_key, String(iteration)) }),
   };
 }
 

@@ -4,6 +4,7 @@ import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { Approval, SessionRequest } from "../../plugin-sdk/request.ts";
 import { createSessionBroker } from "../broker/broker.ts";
 import type { GrantPlace, MissingGrant } from "../broker/session-broker.ts";
+import type { McpServer } from "../config/mcp-server.ts";
 import { hostVersion } from "../config/version.ts";
 import { createRedactor } from "../log/redact.ts";
 import { type ContextFile, enhancePrompt } from "../prompt/enhance-prompt.ts";
@@ -16,10 +17,11 @@ import { join } from "../runtime/paths.ts";
 import { accepts, unenforceableFields } from "../session/enforceable.ts";
 import type { MergedLog } from "../session/merged-log.ts";
 import { RunningSession } from "../session/running-session.ts";
-import type { Candidate } from "../session/session-setup.ts";
+import type { Candidate, Resumed } from "../session/session-setup.ts";
 import { checkEnv, fitToPlugin } from "./check-request.ts";
 import type { GuardedPlaces } from "./guarded-places.ts";
 import type { LogRecord } from "./host.ts";
+import { openMcpServers } from "./mcp-servers.ts";
 import type { PinStore } from "./pin-store.ts";
 import type { SessionSecrets } from "./session-secrets.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
@@ -43,6 +45,8 @@ export interface SessionGround {
   /** Where secrets are. Real absolute paths. */
   secretPaths: readonly string[];
   openSecrets(permissions: Permissions): Promise<SessionSecrets>;
+  /** What the operator registered for agents to use. */
+  mcpServers: Readonly<Record<string, McpServer>>;
   /** Which line of which file would allow it; null without a host manifest. */
   grantPlace(pluginId: string, permission: string): GrantPlace | null;
   askGrant?: (missing: MissingGrant) => Promise<boolean>;
@@ -67,6 +71,8 @@ export interface CheckedRequest {
   request: SessionRequest;
   place: SessionPlace;
   contextFiles: readonly ContextFile[];
+  /** Which session's agent it goes on with; null for one of its own. */
+  resumed: Resumed | null;
 }
 
 /** One session to start. */
@@ -159,6 +165,7 @@ export function startSession(ground: SessionGround, session: NewSession): Runnin
   return new RunningSession({
     sessionId,
     request,
+    resumed: session.resumed,
     workdir: place.workdir,
     workspaceDir: place.workspaceDir ?? null,
     resetWorkdir: place.reset,
@@ -192,7 +199,8 @@ function commonRedactor(candidates: readonly Candidate[]): ReturnType<typeof cre
 /**
  * One way as a candidate.
  * @throws {BulkheadError} `invalid_model`, `invalid_request`, `unenforceable`, `permission_denied` for environment names
- * that are not granted, `invalid_config`, `io_error` for secrets that cannot be read
+ * that are not granted, `env_missing` for a secret of an MCP server, `invalid_config`, `io_error` for secrets that cannot
+ * be read
  */
 async function makeCandidate(
   ground: SessionGround,
@@ -206,6 +214,9 @@ async function makeCandidate(
   if (unenforced.length > 0 && request.best_effort !== true) throw unenforceable(plugin.id, unenforced);
   const { effective, ceiling, secrets } = await allowedIn(ground, { plugin, request: fitted, workdir });
   const grantPlace = (permission: string) => ground.grantPlace(plugin.id, permission);
+  const servers = unenforced.includes("mcp_servers") ? [] : request.mcp_servers ?? [];
+  const { openSecrets, mcpServers: registered } = ground;
+  const mcp = await openMcpServers(servers, { registered, openSecrets });
   const takesSystemPrompt = accepts(plugin.manifest, "system_prompt");
   const prompt = enhancePrompt(fitted, { settings: ground.prompt, workdir, contextFiles, takesSystemPrompt });
   return {
@@ -222,7 +233,8 @@ async function makeCandidate(
       ...(request.allowed_tools === undefined ? {} : { allowed_tools: request.allowed_tools }),
       ...(request.tool_approvals === undefined ? {} : { tool_approvals: request.tool_approvals }),
     },
-    secrets,
+    mcpConfig: mcp.config,
+    secrets: mcp.secrets.size === 0 ? secrets : new Map([...secrets, ...mcp.secrets]),
     grantPlace,
     requestEnv: checkEnv(request.env, effective, { plugin, place: grantPlace("env") }),
     dataDir: dataDirOf(ground.claim, plugin),

@@ -60,6 +60,16 @@ export async function* claimLeftParts(
   }
 }
 
+/** Where the parts of a state folder lie, whether they are there or not. */
+export function stateParts(stateDir: string): { number: number; folder: string }[] {
+  return Array.from({ length: most }, (_, at) => ({ number: at + 1, folder: partOf(stateDir, at + 1) }));
+}
+
+/** Takes one part; null while a living host has it. */
+export function claimPartOf(stateDir: string, number: number): Promise<StateClaim | null> {
+  return claimPart(stateDir, partOf(stateDir, number));
+}
+
 async function heldBy(part: string, stateDir: string): Promise<BulkheadError> {
   const holder = await readLockFile(join(part, "lock"));
   const who = holder === null ? "another process" : `process ${holder.pid}`;

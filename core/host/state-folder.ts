@@ -1,5 +1,5 @@
 import type { HostManifest } from "../config/host-manifest.ts";
-import { resolve } from "../runtime/paths.ts";
+import { join, resolve } from "../runtime/paths.ts";
 import { stateFolders } from "../runtime/state-folders.ts";
 
 /** Where a host keeps its state: as it is told, else as its manifest says, else by the XDG rules. */
@@ -9,6 +9,11 @@ export function stateFolderOf(
 ): string {
   if (typeof stateDir === "string") return stateDir;
   return manifest?.state_dir === undefined ? stateFolders().state : resolve(root, manifest.state_dir);
+}
+
+/** Path of the journal in a host's part of a state folder. */
+export function journalFile(part: string): string {
+  return join(part, "journal.db");
 }
 
 /** Where in a state folder programs are pinned. */

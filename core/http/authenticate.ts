@@ -22,7 +22,7 @@ export async function authenticate(
   const header = request.headers.get("authorization");
   if (header === null && from.kind === "unix") return owner;
   const token = header === null ? null : /^Bearer ([\w-]{1,256})$/i.exec(header)?.[1] ?? null;
-  const caller = token === null ? null : await tokens.check(token);
+  const caller = token === null ? null : await check(tokens, token);
   if (caller !== null) return caller;
   // Only what fails draws on this: nobody can shut out a valid token by guessing.
   meters.countRefusal(from.address ?? from.kind);
@@ -30,4 +30,14 @@ export async function authenticate(
   throw new BulkheadError("unauthorized", `Cannot serve the request: ${why}.`, {
     hint: 'Send "Authorization: Bearer <token>"; "bulkhead token create" makes one.',
   });
+}
+
+/** Whoever has no token yet learns nothing of the file that holds them: that is for the log. */
+async function check(tokens: TokenStore, token: string): Promise<Caller | null> {
+  try {
+    return await tokens.check(token);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`no token can be checked. ${why}`, { cause });
+  }
 }

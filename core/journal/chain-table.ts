@@ -1,5 +1,6 @@
 import type { SqliteFile, SqlStatement } from "../runtime/sqlite.ts";
 import { type ChainBase, chainOrigin, type ChainPlace, type LinkContent, linkOfRow } from "./chain.ts";
+import { asBytes, lenientText } from "./damaged-text.ts";
 import type { JournalRow } from "./journal-row.ts";
 
 /** A link without its batch: that of one which was erased, or of a deletion. */
@@ -36,8 +37,16 @@ export interface ChainTable {
   firstNumber(): number | null;
 }
 
-/** All of a batch that its link vouches for, and its place. */
-export const rowColumns = "last_gseq, first_gseq, session_id, first_seq, last_seq, count, body, number, mac";
+/** All of a batch that its link vouches for, and its place; for {@link readChained}. */
+export const rowColumns: string = `last_gseq, first_gseq, first_seq, last_seq, count, number, ${
+  asBytes("session_id", "body", "mac")
+}`;
+
+/** A row that was read by {@link rowColumns}. What is not UTF-8 is other text then, which its link does not fit. */
+export function readChained(row: unknown): ChainedRow {
+  const { session_id, body, mac, ...numbers } = row as ChainedRow;
+  return { ...numbers, session_id: lenientText(session_id)!, body: lenientText(body)!, mac: lenientText(mac) };
+}
 
 /** Prepares what is said about the chain. */
 export function prepareChainTable(database: SqliteFile): ChainTable {
@@ -64,8 +73,8 @@ export function prepareChainTable(database: SqliteFile): ChainTable {
     bareAfter: (number, limit) => bare.all(number, limit) as BareLink[],
     isDeleted: (sessionId) => deletion.get(sessionId) !== undefined,
     dropUpTo: (number) => void drop.run(number),
-    rowsAfter: (gseq, limit) => rows.all(gseq, limit) as ChainedRow[],
-    rowsOf: (sessionId, limit) => ofSession.all(sessionId, limit) as ChainedRow[],
+    rowsAfter: (gseq, limit) => rows.all(gseq, limit).map(readChained),
+    rowsOf: (sessionId, limit) => ofSession.all(sessionId, limit).map(readChained),
     eraseRow: database.prepare("DELETE FROM batch WHERE last_gseq = ?"),
     firstNumber: () => (first.get() as { number: number | null } | undefined)?.number ?? null,
   };

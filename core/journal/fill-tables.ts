@@ -1,8 +1,9 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SqliteFile } from "../runtime/sqlite.ts";
 import { chainOrigin, linkOfRow, nextPlace } from "./chain.ts";
-import { type ChainedRow, rowColumns } from "./chain-table.ts";
-import { envelopesAfter, type JournalRow } from "./journal-row.ts";
+import { readChained, rowColumns } from "./chain-table.ts";
+import { asBytes, strictText } from "./damaged-text.ts";
+import { envelopesAfter } from "./journal-row.ts";
 import { endingOf, openingOf } from "./session-record.ts";
 import { prepareSessionTable } from "./session-table.ts";
 
@@ -19,10 +20,12 @@ export function fillSessionTable(database: SqliteFile): void {
     `SELECT session_id, min(first_gseq) AS first_gseq, max(last_gseq) AS last_gseq, max(last_seq) AS last_seq
       FROM batch GROUP BY session_id ORDER BY 2`,
   ).all() as FirstAndLast[];
-  const body = database.prepare("SELECT body FROM batch WHERE session_id = ? AND last_gseq >= ? LIMIT 1");
+  const body = database.prepare(
+    `SELECT ${asBytes("body")} FROM batch WHERE session_id = ? AND last_gseq >= ? ORDER BY last_gseq LIMIT 1`,
+  );
   const table = prepareSessionTable(database);
-  const bodyFrom = (sessionId: string, gseq: number): string =>
-    (body.get(sessionId, gseq) as Pick<JournalRow, "body">).body;
+  const bodyFrom = (sessionId: string, gseq: number): unknown =>
+    (body.get(sessionId, gseq) as Record<string, unknown>)["body"];
   for (const { session_id, first_gseq, last_gseq, last_seq } of sessions) {
     const first = readBody(bodyFrom(session_id, first_gseq))[0];
     const last = readBody(bodyFrom(session_id, last_gseq)).at(-1);
@@ -44,9 +47,9 @@ export function fillSessionTable(database: SqliteFile): void {
 }
 
 /** What is damaged is no reason to leave all else as it was: whoever reads the event meets it. */
-function readBody(body: string): Envelope[] {
+function readBody(body: unknown): Envelope[] {
   try {
-    return envelopesAfter(body, 0);
+    return envelopesAfter(strictText(body), 0);
   } catch {
     return [];
   }
@@ -58,8 +61,9 @@ export function chainRows(database: SqliteFile, key: Uint8Array): void {
   const write = database.prepare("UPDATE batch SET number = ?, mac = ? WHERE last_gseq = ?");
   let place = chainOrigin;
   for (let after = 0;;) {
-    const row = next.get(after) as ChainedRow | undefined;
-    if (row === undefined) break;
+    const found = next.get(after);
+    if (found === undefined) break;
+    const row = readChained(found);
     place = nextPlace(key, place, linkOfRow(row));
     write.run(place.number, place.mac, after = row.last_gseq);
   }

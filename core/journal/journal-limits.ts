@@ -12,6 +12,10 @@ export interface JournalLimits {
   checkpoint_interval_ms: number;
   /** How long to wait for another process that holds the file. */
   busy_timeout_ms: number;
+  /** Tombstones that are kept; beyond them the oldest are forgotten, and their sessions were never here. */
+  tombstones: number;
+  /** Bytes of a database file up to which all of it is checked after its host was killed. */
+  check_bytes: number;
   /** Bytes of text that a journal in memory holds; beyond them the oldest batches are dropped. */
   memory_bytes: number;
 }
@@ -24,5 +28,7 @@ export const defaultJournalLimits: JournalLimits = {
   checkpoint_bytes: 16 * 1024 * 1024,
   checkpoint_interval_ms: 1000,
   busy_timeout_ms: 2000,
+  tombstones: 100_000,
+  check_bytes: 256 * 1024 * 1024,
   memory_bytes: 256 * 1024 * 1024,
 };

@@ -77,6 +77,16 @@ const migrations: readonly ((database: SqliteFile, key: Uint8Array) => void)[] =
     fillSessionTable(database);
     chainRows(database, key);
   },
+  (database) =>
+    database.exec(`
+      CREATE TABLE idempotency (
+        number INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        digest TEXT NOT NULL,
+        session_id TEXT NOT NULL
+      ) STRICT;
+      CREATE INDEX idempotency_by_session ON idempotency (session_id);
+    `),
 ];
 
 /** The newest schema's version. */

@@ -1,7 +1,9 @@
 import type { SqliteFile, SqlStatement } from "../runtime/sqlite.ts";
 import { type ChainPlace, linkOfRow, nextPlace } from "./chain.ts";
 import { type ChainTable, prepareChainTable } from "./chain-table.ts";
+import { asBytes, strictText } from "./damaged-text.ts";
 import type { JournalRow } from "./journal-row.ts";
+import { type KeyTable, prepareKeyTable } from "./key-table.ts";
 import type { PageRow } from "./read-page.ts";
 import { prepareSessionTable, type SessionTable } from "./session-table.ts";
 
@@ -15,6 +17,7 @@ export interface JournalStatements {
   rollback: SqlStatement;
   sessions: SessionTable;
   chain: ChainTable;
+  keys: KeyTable;
   /** The first row that ends after a cursor, of one session or of all. */
   findRow(after: number, sessionId: string | undefined): PageRow | undefined;
   /** The `gseq` before a session's first row that ends after a `seq`. */
@@ -23,9 +26,10 @@ export interface JournalStatements {
 
 /** Prepares all statements of a journal. */
 export function prepareStatements(database: SqliteFile): JournalStatements {
-  const next = database.prepare("SELECT last_gseq, body FROM batch WHERE last_gseq > ? ORDER BY last_gseq LIMIT 1");
+  const columns = `last_gseq, ${asBytes("body")}`;
+  const next = database.prepare(`SELECT ${columns} FROM batch WHERE last_gseq > ? ORDER BY last_gseq LIMIT 1`);
   const nextOfSession = database.prepare(
-    "SELECT last_gseq, body FROM batch WHERE session_id = ? AND last_gseq > ? ORDER BY last_gseq LIMIT 1",
+    `SELECT ${columns} FROM batch WHERE session_id = ? AND last_gseq > ? ORDER BY last_gseq LIMIT 1`,
   );
   const nextBySeq = database.prepare(
     "SELECT first_gseq FROM batch WHERE session_id = ? AND last_seq > ? ORDER BY last_gseq LIMIT 1",
@@ -40,10 +44,13 @@ export function prepareStatements(database: SqliteFile): JournalStatements {
     rollback: database.prepare("ROLLBACK"),
     sessions: prepareSessionTable(database),
     chain: prepareChainTable(database),
+    keys: prepareKeyTable(database),
     findRow(after, sessionId) {
       const row = sessionId === undefined ? next.get(after) : nextOfSession.get(sessionId, after);
+      if (row === undefined) return undefined;
       // The table is ours and STRICT.
-      return row as PageRow | undefined;
+      const { last_gseq, body } = row as PageRow;
+      return { last_gseq, body: strictText(body) };
     },
     findCursor(sessionId, seq) {
       const row = nextBySeq.get(sessionId, seq) as { first_gseq: number } | undefined;

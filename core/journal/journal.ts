@@ -1,4 +1,5 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import type { KeyRecord } from "./key-table.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
 /** Where a reader stands: after this `gseq`. 0 is before everything. */
@@ -77,6 +78,31 @@ export interface Journal {
    * @throws {BulkheadError} `journal_error`
    */
   delete(sessionId: string, by: DeletedBy): Promise<boolean>;
+  /**
+   * What an idempotency key stands for; null for one that is not known. A key goes with its session.
+   * @throws {BulkheadError} `journal_error`
+   */
+  findKey(name: string): Promise<KeyRecord | null>;
+  /**
+   * Writes a key down before its session begins, and forgets the oldest beyond a number; resolves once it is durable.
+   * @throws {BulkheadError} `journal_error`
+   */
+  noteKey(record: KeyRecord, most: number): Promise<void>;
+  /**
+   * The session that ended first, of those that were not deleted; null when there is none.
+   * @throws {BulkheadError} `journal_error`
+   */
+  oldestEnded(): Promise<SessionRecord | null>;
+  /**
+   * Bytes that are in use; what was deleted does not count.
+   * @throws {BulkheadError} `journal_error`
+   */
+  usedBytes(): Promise<number>;
+  /**
+   * Goes on with deletions that the end of a process cut short, and forgets the oldest tombstones beyond their number.
+   * @throws {BulkheadError} `journal_error`
+   */
+  sweep(): Promise<void>;
   /** Writes what was appended and closes. What is called afterwards rejects with `journal_error`. */
   close(): Promise<void>;
 }

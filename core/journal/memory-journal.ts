@@ -5,6 +5,7 @@ import { closedError } from "./journal-error.ts";
 import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
 import { type JournalRow, rowOf } from "./journal-row.ts";
 import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
+import type { KeyRecord } from "./key-table.ts";
 import { readPage, type TombstoneRange } from "./read-page.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
@@ -21,6 +22,7 @@ class MemoryJournal implements Journal {
   #bytes = 0;
   #lastGseq = 0;
   #isClosed = false;
+  readonly #keys = new Map<string, KeyRecord>();
   /** In the order in which they began. */
   readonly #sessions = new Map<string, SessionRecord>();
 
@@ -82,10 +84,40 @@ class MemoryJournal implements Journal {
     if (session?.state !== "ended" || session.deleted !== null) return false;
     const deleted = { at: new Date().toISOString(), by };
     Object.assign(session, { deleted, workdir: "", title: "", task_id: null, labels: {} });
+    for (const { name, session_id } of this.#keys.values()) if (session_id === sessionId) this.#keys.delete(name);
     this.#rows = this.#rows.slice(this.#start).filter(({ session_id }) => session_id !== sessionId);
     this.#start = 0;
     this.#bytes = this.#rows.reduce((bytes, { body }) => bytes + body.length, 0);
     return true;
+  }
+
+  async findKey(name: string): Promise<KeyRecord | null> {
+    if (this.#isClosed) throw closedError();
+    return this.#keys.get(name) ?? null;
+  }
+
+  async noteKey(record: KeyRecord, most: number): Promise<void> {
+    if (this.#isClosed) throw closedError();
+    this.#keys.delete(record.name);
+    this.#keys.set(record.name, { ...record });
+    for (const name of this.#keys.keys()) if (this.#keys.size > most) this.#keys.delete(name);
+  }
+
+  async oldestEnded(): Promise<SessionRecord | null> {
+    if (this.#isClosed) throw closedError();
+    const ended = [...this.#sessions.values()].filter(({ state, deleted }) => state === "ended" && deleted === null);
+    return structuredClone(ended.sort((one, other) => one.last_gseq - other.last_gseq)[0] ?? null);
+  }
+
+  async usedBytes(): Promise<number> {
+    if (this.#isClosed) throw closedError();
+    return this.#bytes;
+  }
+
+  async sweep(): Promise<void> {
+    if (this.#isClosed) throw closedError();
+    const buried = [...this.#sessions.values()].filter(({ deleted }) => deleted !== null);
+    for (const { session_id } of buried.slice(0, -this.#limits.tombstones)) this.#sessions.delete(session_id);
   }
 
   async close(): Promise<void> {

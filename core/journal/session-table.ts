@@ -18,6 +18,12 @@ export interface SessionTable {
   list(filter: SessionFilter): SessionRecord[];
   get(sessionId: string): SessionRecord | null;
   findTombstones(range: TombstoneRange): Tombstone[];
+  /** The one that ended first; null where none has. */
+  oldestEnded(): SessionRecord | null;
+  /** A deleted session of which batches are left; null where there is none. */
+  halfErased(): string | null;
+  /** Forgets tombstones beyond this number, the oldest first. */
+  forgetTombstones(beyond: number): void;
   /** False where there is no such session that has ended. */
   bury(sessionId: string, deletion: { at: string; by: DeletedBy }): boolean;
 }
@@ -41,6 +47,26 @@ interface TableRow {
   deleted_at: string | null;
   deleted_by: DeletedBy | null;
 }
+
+/** Columns as they stand in the table. */
+export const sessionColumns: readonly string[] = [
+  "first_gseq",
+  "session_id",
+  "state",
+  "last_gseq",
+  "last_seq",
+  "adapter_id",
+  "workdir",
+  "title",
+  "task_id",
+  "labels",
+  "started_at",
+  "ended_at",
+  "outcome",
+  "stop_reason",
+  "deleted_at",
+  "deleted_by",
+];
 
 /** Of a session that runs the newest `seq` is that of its newest batch: its row is not written for each of them. */
 const columns = `session_id, state, first_gseq, last_gseq, adapter_id, workdir, title, task_id, labels, started_at,
@@ -70,6 +96,17 @@ export function prepareSessionTable(database: SqliteFile): SessionTable {
   const bury = database.prepare(
     `UPDATE session SET state = ${deleted}, deleted_at = ?, deleted_by = ?, workdir = '', title = '', task_id = NULL,
       labels = '{}' WHERE session_id = ? AND state = ${ended}`,
+  );
+  const oldest = database.prepare(
+    `SELECT ${columns} FROM session WHERE state = ${ended} ORDER BY last_gseq LIMIT 1`,
+  );
+  const halfErased = database.prepare(
+    `SELECT session_id FROM session WHERE state = ${deleted}
+      AND EXISTS (SELECT 1 FROM batch WHERE batch.session_id = session.session_id) LIMIT 1`,
+  );
+  const forget = database.prepare(
+    `DELETE FROM session WHERE state = ${deleted} AND last_gseq <= (SELECT last_gseq FROM session
+      WHERE state = ${deleted} ORDER BY last_gseq DESC LIMIT 1 OFFSET ?)`,
   );
   return {
     note({ session_id, first_gseq, last_gseq, last_seq, opening, adapter_id, ending }) {
@@ -110,6 +147,12 @@ export function prepareSessionTable(database: SqliteFile): SessionTable {
       const rows = sessionId === undefined ? tombstones.all(after, upTo, limit) : tombstone.all(sessionId, after, upTo);
       return (rows as TableRow[]).map(recordOf).filter(isTombstone);
     },
+    oldestEnded() {
+      const row = oldest.get() as TableRow | undefined;
+      return row === undefined ? null : recordOf(row);
+    },
+    halfErased: () => (halfErased.get() as { session_id: string } | undefined)?.session_id ?? null,
+    forgetTombstones: (beyond) => void forget.run(beyond),
     bury: (sessionId, { at, by }) => bury.run(at, by, sessionId).changes === 1,
   };
 }

@@ -2,6 +2,7 @@ import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { onNextTurn } from "../runtime/next-turn.ts";
 import { openSqlite, type SqliteFile } from "../runtime/sqlite.ts";
 import { Checkpointer } from "./checkpointer.ts";
+import { checkStructure, damageIn, newestProblem, wasKilled } from "./check-journal.ts";
 import { closedError, journalError } from "./journal-error.ts";
 import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
 import { type JournalRow, rowOf } from "./journal-row.ts";
@@ -11,13 +12,20 @@ import { chainKeyFile, openChainKey } from "./chain-key.ts";
 import { burySession, eraseBatches, foldChain } from "./erase-session.ts";
 import { inTransaction, type JournalStatements, prepareStatements, writeRows } from "./journal-statements.ts";
 import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
+import type { KeyRecord } from "./key-table.ts";
 import { readPage } from "./read-page.ts";
+import { repairJournal, sentenceOf } from "./repair-journal.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
 /** Options of {@link openJournal}. */
 export interface JournalOptions {
   /** Those that differ from `defaultJournalLimits`. */
   limits?: Partial<JournalLimits>;
+  /**
+   * Is told, in a sentence, what is wrong with the file. With it a damaged file is set aside, and what can be read of it
+   * goes into a new one; without it such a file is refused.
+   */
+  onProblem?(message: string): void;
 }
 
 /**
@@ -30,20 +38,55 @@ export interface JournalOptions {
  */
 export async function openJournal(file: string, options: JournalOptions = {}): Promise<Journal> {
   const limits = { ...defaultJournalLimits, ...options.limits };
-  let database: SqliteFile | null = null;
+  const { onProblem } = options;
   try {
     const key = await openChainKey(chainKeyFile(file));
-    database = await openSqlite(file, { busyTimeoutMs: limits.busy_timeout_ms });
+    const opening = { file, limits, key };
+    const database = await openDatabase(opening).catch(async (error: unknown) => {
+      const problem = damageIn(error);
+      if (problem === null || onProblem === undefined) throw error;
+      const report = await repairJournal(file, { key, problem, busyTimeoutMs: limits.busy_timeout_ms });
+      onProblem(sentenceOf(report, file));
+      return await openDatabase(opening);
+    });
+    const problem = newestProblem(database, key);
+    if (problem !== null) {
+      onProblem?.(`The journal "${file}" is not as its host wrote it: ${problem}. Look with: bulkhead journal verify.`);
+    }
+    return new SqliteJournal(database, opening);
+  } catch (error) {
+    throw journalError(`Cannot open the journal "${file}"`, error);
+  }
+}
+
+interface Opening {
+  file: string;
+  limits: JournalLimits;
+  key: Uint8Array;
+}
+
+async function openDatabase({ file, limits, key }: Opening): Promise<SqliteFile> {
+  const isLeft = await wasKilled(file);
+  const database = await openSqlite(file, { busyTimeoutMs: limits.busy_timeout_ms });
+  try {
     database.prepare("PRAGMA journal_mode = WAL").get();
     // NORMAL leaves the wait for the disk to checkpoints, and they run on another thread.
     database.exec("PRAGMA synchronous = NORMAL");
     database.prepare("PRAGMA wal_autocheckpoint = 0").get();
     migrate(database, { file, key });
-    return new SqliteJournal(database, { file, limits, key });
+    if (isLeft && usedBytes(database) <= limits.check_bytes) checkStructure(database);
+    return database;
   } catch (error) {
-    database?.close();
-    throw journalError(`Cannot open the journal "${file}"`, error);
+    database.close();
+    throw error;
   }
+}
+
+/** Bytes of a database's pages but for those that are free. */
+export function usedBytes(database: SqliteFile): number {
+  const pages = readNumber(database, "PRAGMA page_count", "page_count");
+  const free = readNumber(database, "PRAGMA freelist_count", "freelist_count");
+  return (pages - free) * readNumber(database, "PRAGMA page_size", "page_size");
 }
 
 /** Rows that are erased in one transaction. */
@@ -71,7 +114,7 @@ class SqliteJournal implements Journal {
   /** Like `#lastGseq`, with what waits to be written. */
   #lastAccepted: number;
 
-  constructor(database: SqliteFile, options: { file: string; limits: JournalLimits; key: Uint8Array }) {
+  constructor(database: SqliteFile, options: Opening) {
     this.#database = database;
     this.#file = options.file;
     this.#limits = options.limits;
@@ -134,6 +177,32 @@ class SqliteJournal implements Journal {
     this.#head = head;
     await this.#erase(sessionId);
     return true;
+  }
+
+  async findKey(name: string): Promise<KeyRecord | null> {
+    return this.#look(() => this.#statements.keys.find(name));
+  }
+
+  async noteKey(record: KeyRecord, most: number): Promise<void> {
+    this.#change(() => this.#statements.keys.note(record, most));
+  }
+
+  async oldestEnded(): Promise<SessionRecord | null> {
+    return this.#look(() => this.#statements.sessions.oldestEnded());
+  }
+
+  async usedBytes(): Promise<number> {
+    return this.#look(() => usedBytes(this.#database));
+  }
+
+  async sweep(): Promise<void> {
+    for (;;) {
+      const sessionId = this.#look(() => this.#statements.sessions.halfErased());
+      if (sessionId === null) break;
+      await this.#erase(sessionId);
+      if (this.#closing !== null) return;
+    }
+    this.#change(() => this.#statements.sessions.forgetTombstones(this.#limits.tombstones));
   }
 
   /** Erases a session's rows, a few in a turn. */

@@ -2,7 +2,6 @@ import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { stat } from "../runtime/files.ts";
 import { isSameText } from "../runtime/hash.ts";
 import { onNextTurn } from "../runtime/next-turn.ts";
-import { openSqlite, type SqliteFile } from "../runtime/sqlite.ts";
 import { chainKeyFile, readChainKey } from "./chain-key.ts";
 import {
   type ChainBase,
@@ -15,8 +14,7 @@ import {
 } from "./chain.ts";
 import { type BareLink, type ChainedRow, type ChainTable, prepareChainTable } from "./chain-table.ts";
 import { journalError } from "./journal-error.ts";
-import { defaultJournalLimits } from "./journal-limits.ts";
-import { readNumber, schemaVersion } from "./journal-schema.ts";
+import { openToRead } from "./journal-reader.ts";
 
 /** Something in a journal that is not as its host wrote it. */
 export interface ChainProblem {
@@ -74,16 +72,12 @@ const pageRows = 32;
  */
 export async function verifyJournal(file: string, options: VerifyOptions = {}): Promise<ChainReport> {
   const keyFile = chainKeyFile(file);
-  for (const path of [file, keyFile]) {
-    if (await stat(path).then((found) => found.isFile(), () => false)) continue;
-    throw new BulkheadError("not_found", `Cannot verify the journal "${file}": there is no file "${path}".`);
+  if (!(await stat(keyFile).then((found) => found.isFile(), () => false))) {
+    throw new BulkheadError("not_found", `Cannot verify the journal "${file}": its key "${keyFile}" is not there.`);
   }
-  let database: SqliteFile | null = null;
+  const database = await openToRead(file, "verify");
   try {
     const key = await readChainKey(keyFile);
-    database = await openSqlite(file, { busyTimeoutMs: defaultJournalLimits.busy_timeout_ms });
-    const version = readNumber(database, "PRAGMA user_version", "user_version");
-    if (version !== schemaVersion) throw versionError(file, version);
     // One moment's state, whatever is written meanwhile.
     database.exec("BEGIN");
     const report = await new Verification(prepareChainTable(database), key, options).run();
@@ -93,7 +87,7 @@ export async function verifyJournal(file: string, options: VerifyOptions = {}): 
   } catch (error) {
     throw journalError(`Cannot verify the journal "${file}"`, error);
   } finally {
-    database?.close();
+    database.close();
   }
 }
 
@@ -261,17 +255,4 @@ function placeOf(
   { session_id, first_gseq, last_gseq }: ChainedRow,
 ): Pick<ChainProblem, "session_id" | "from_gseq" | "to_gseq"> {
   return { session_id, from_gseq: first_gseq, to_gseq: last_gseq };
-}
-
-function versionError(file: string, version: number): BulkheadError {
-  return new BulkheadError(
-    "journal_error",
-    `Cannot verify the journal "${file}": another version of the host wrote it.`,
-    {
-      hint: version < schemaVersion
-        ? "Start the host once, which brings it up to date."
-        : "Use the version that wrote it.",
-      details: { schema_version: version, known_version: schemaVersion },
-    },
-  );
 }

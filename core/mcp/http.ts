@@ -42,6 +42,9 @@ const maxConnections = 256;
 /** After this much silence a connection ends when the next one begins. */
 const idleMs = 30 * 60_000;
 
+/** When a client that lost its stream should come back. */
+const retryMs = 1000;
+
 interface Connection {
   client: string;
   server: Server;
@@ -109,6 +112,7 @@ class Connections {
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomId,
       eventStore: keepMessages(),
+      retryInterval: retryMs,
       maxRequestBodySize: this.#bodyBytes,
       onsessioninitialized: async (id) => {
         await this.#makeRoom();

@@ -55,12 +55,7 @@ routing:
 export function addGrant(text: string, grant: NewGrant, { file = "bulkhead.yaml" }: { file?: string } = {}): string {
   const { pluginId, permission, target } = grant;
   const before = parseHostManifest(text, { file });
-  if (Object.hasOwn(before.tools, pluginId)) {
-    throw new BulkheadError(
-      "invalid_config",
-      `Cannot grant to "${pluginId}": it is a tool, which has what it asks for.`,
-    );
-  }
+  refuseTool(before.tools, pluginId);
   const granted = before.plugins[pluginId]?.grant ?? {};
   if (holdsAlready(granted, permission, target)) return text;
   const document = openDocument(text, file);
@@ -74,6 +69,41 @@ export function addGrant(text: string, grant: NewGrant, { file = "bulkhead.yaml"
     if (list === undefined || isEmptyScalar(list)) document.setIn(path, document.createNode([target]));
     else document.addIn(path, target);
   }
+  const after = document.toString({ lineWidth: 0 });
+  parseHostManifest(after, { file });
+  return after;
+}
+
+/** All that a plugin is granted; null: nothing. */
+export interface WholeGrant {
+  pluginId: string;
+  grant: Permissions | null;
+}
+
+/**
+ * The host manifest's text with a plugin's grants replaced; comments elsewhere stay.
+ * @throws {BulkheadError} `not_found` for a plugin that is not listed, `invalid_config` when the text was, or would be, no host manifest
+ */
+export function setGrant(
+  text: string,
+  { pluginId, grant }: WholeGrant,
+  { file = "bulkhead.yaml" }: { file?: string } = {},
+): string {
+  const before = parseHostManifest(text, { file });
+  refuseTool(before.tools, pluginId);
+  if (!Object.hasOwn(before.plugins, pluginId)) {
+    if (grant === null) return text;
+    throw new BulkheadError("not_found", `Cannot grant to "${pluginId}": it does not stand under plugins in ${file}.`, {
+      hint: `Write "${pluginId}: {}" there first.`,
+    });
+  }
+  const document = openDocument(text, file);
+  const path = ["plugins", pluginId, "grant"];
+  if (grant === null && !document.hasIn(path)) return text;
+  makeWay(document, path, file);
+  if (isAliasNode(document.getIn(path, true))) throw aliasInTheWay(path, file);
+  if (grant === null) document.deleteIn(path);
+  else document.setIn(path, document.createNode(grant));
   const after = document.toString({ lineWidth: 0 });
   parseHostManifest(after, { file });
   return after;
@@ -94,31 +124,9 @@ export function makeWay(document: ParsedYaml["document"], path: readonly string[
   }
 }
 
-/**
- * The host manifest's text with another grant for a plugin in place of what was granted, or with none; comments beside
- * it stay.
- * @throws {BulkheadError} `not_found` for a plugin that is not listed, `invalid_config` when the text was, or would be,
- * no host manifest
- */
-export function replaceGrant(
-  text: string,
-  { pluginId, grant }: { pluginId: string; grant: Permissions | null },
-  { file = "bulkhead.yaml" }: { file?: string } = {},
-): string {
-  const before = parseHostManifest(text, { file });
-  if (!Object.hasOwn(before.plugins, pluginId)) {
-    throw new BulkheadError("not_found", `Cannot grant to "${pluginId}": it does not stand under plugins in ${file}.`, {
-      hint: `Write "${pluginId}: {}" there first.`,
-    });
-  }
-  const document = openDocument(text, file);
-  const path = ["plugins", pluginId, "grant"];
-  makeWay(document, path, file);
-  if (grant === null) document.deleteIn(path);
-  else document.setIn(path, document.createNode(grant));
-  const after = document.toString({ lineWidth: 0 });
-  parseHostManifest(after, { file });
-  return after;
+function refuseTool(tools: object, pluginId: string): void {
+  if (!Object.hasOwn(tools, pluginId)) return;
+  throw new BulkheadError("invalid_config", `Cannot grant to "${pluginId}": it is a tool, which has what it asks for.`);
 }
 
 function holdsAlready(

@@ -226,6 +226,7 @@ export class Attempt {
       permissions: candidate.effective,
       ceiling: candidate.ceiling,
       secrets: candidate.secrets,
+      mcpConfig: candidate.mcpConfig,
       redactor,
       grantPlace: candidate.grantPlace,
       requestEnv: candidate.requestEnv,

@@ -1,5 +1,7 @@
 import type { AttemptFailedEvent, CapabilityEvent, Envelope, SessionStartedEvent } from "../../plugin-sdk/envelope.ts";
+import type { ErrorData } from "../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
+import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { AttemptReport, PermissionUses, Substitution } from "../../plugin-sdk/result.ts";
 import { EventRules } from "./event-rules.ts";
 import type { Entry, MergedLog, Stream } from "./merged-log.ts";
@@ -14,26 +16,51 @@ export interface FormerHost {
 }
 
 /**
- * Ends a session that its host could not end, from what the journal has of it, so that its stream keeps every rule:
- * each program exits, each tool call has a result, each request is resolved, and `session_ended` says
- * `host_restarted`. What nobody knows any more is null. Its processes must be gone already.
+ * Reads a session that its host could not end, from what the journal has of it.
  * @param pages the session's envelopes from the first on, in order
  */
-export async function endInterrupted(
-  pages: AsyncIterable<readonly Envelope[]>,
-  { log, former }: { log: MergedLog; former: FormerHost },
-): Promise<void> {
-  const known = new KnownSession();
+export async function readInterrupted(pages: AsyncIterable<readonly Envelope[]>): Promise<InterruptedSession> {
+  const known = new InterruptedSession();
   for await (const page of pages) for (const envelope of page) known.take(envelope);
-  const end = known.end(former);
+  return known;
+}
+
+/**
+ * Ends it, so that its stream keeps every rule: each program exits, each tool call has a result, each request is
+ * resolved, and `session_ended` says `host_restarted`. What nobody knows any more is null. Its processes must be gone
+ * already.
+ */
+export async function endInterrupted(
+  known: InterruptedSession,
+  { log, former, next = null }: { log: MergedLog; former: FormerHost; next?: AfterRestart | null },
+): Promise<void> {
+  const end = known.end(former, next);
   if (end !== null) await log.add(end.stream, end.entries);
 }
 
-const restarted = {
-  code: "host_restarted" as const,
-  message: "The host stopped while the session ran.",
-  hint: "Look at what the session had done, and run it again.",
-};
+/** What became of a session that its request wants to be resumed: the one that goes on, or why none does. */
+export type AfterRestart = { resumed_as: string } | { reason: string };
+
+/** What another session needs to go on with the agent of one that was cut off. */
+export interface Resumable {
+  session_id: string;
+  request: SessionRequest;
+  /** The adapter of the last attempt. */
+  adapter_id: string;
+  /** The agent's own id of its session; null where it has not said it. */
+  agent_session_id: string | null;
+  /** How many sessions have gone on with that agent's session already. */
+  times: number;
+}
+
+function restarted(next: AfterRestart | null): ErrorData {
+  const hint = next === null
+    ? "Look at what the session had done, and run it again."
+    : "reason" in next
+    ? `It was not resumed: ${next.reason}. Look at what the session had done, and run it again.`
+    : `Session "${next.resumed_as}" goes on with it.`;
+  return { code: "host_restarted", message: "The host stopped while the session ran.", hint };
+}
 
 interface FirstEvent {
   envelope: Envelope;
@@ -41,13 +68,14 @@ interface FirstEvent {
 }
 
 /** A session as its events tell of it. */
-class KnownSession {
+export class InterruptedSession {
   readonly #rules = new EventRules({ replayed: true });
   readonly #usage = new UsageMeter();
   readonly #processes = new Map<number, { pid: number; at: number }>();
   #first: FirstEvent | null = null;
   #last: Envelope | null = null;
   #toolVersion: string | null = null;
+  #agentSessionId: string | null = null;
   readonly #attempts: AttemptReport[] = [];
   readonly #substitutions: Substitution[] = [];
   /** As the events tell: the same use again is no event. */
@@ -70,11 +98,25 @@ class KnownSession {
     }
   }
 
+  /** What it takes to go on with it; null for a session that did not ask for that, or that is not open. */
+  get resumable(): Resumable | null {
+    if (this.#first === null || this.#last === null || this.#last.event.type === "session_ended") return null;
+    const { envelope, event } = this.#first;
+    if (event.requested.resume !== "after_restart") return null;
+    return {
+      session_id: envelope.session_id,
+      request: event.requested,
+      adapter_id: this.#last.adapter.id,
+      agent_session_id: this.#agentSessionId,
+      times: event.times_resumed ?? 0,
+    };
+  }
+
   /** What is to be added; null for a session of which nothing is there, and for one that has ended. */
-  end(former: FormerHost): { stream: Stream; entries: Entry[] } | null {
+  end(former: FormerHost, next: AfterRestart | null): { stream: Stream; entries: Entry[] } | null {
     if (this.#first === null || this.#last === null || this.#last.event.type === "session_ended") return null;
     const { session_id: sessionId, adapter, attempt, seq: lastSeq } = this.#last;
-    const entries = [...this.#exits(Date.now()), ...this.#rules.finish(), this.#ended(this.#first, former)];
+    const entries = [...this.#exits(Date.now()), ...this.#rules.finish(), this.#ended(this.#first, { former, next })];
     return { stream: { sessionId, adapter, attempt, lastSeq }, entries };
   }
 
@@ -85,11 +127,14 @@ class KnownSession {
     if (event.type === "agent_info") {
       this.#usage.model(event.model);
       this.#toolVersion = event.agent_version ?? this.#toolVersion;
+      this.#agentSessionId = event.agent_session_id ?? this.#agentSessionId;
     }
   }
 
   #attempt({ attempt, ts }: Envelope, adapter_id: string): void {
     this.#rules.restart();
+    // Another attempt is another session of the agent.
+    this.#agentSessionId = null;
     this.#attempts.push({ attempt, adapter_id, started_at: ts, duration_ms: 0 });
   }
 
@@ -119,23 +164,28 @@ class KnownSession {
     }));
   }
 
-  #ended({ envelope, event }: FirstEvent, former: FormerHost): Entry {
+  #ended(
+    { envelope, event }: FirstEvent,
+    { former, next }: { former: FormerHost; next: AfterRestart | null },
+  ): Entry {
+    const error = restarted(next);
     const { requested, effective, workdir } = event;
     const { adapter, ts } = this.#last!;
     const running = this.#attempts.at(-1);
     if (running && running.error === undefined) {
-      Object.assign(running, { error: restarted, duration_ms: since(running.started_at, ts) });
+      Object.assign(running, { error, duration_ms: since(running.started_at, ts) });
     }
     const result = buildResult({
       sessionId: envelope.session_id,
       plugin: { id: adapter.id, manifest: { version: adapter.version } },
       request: requested,
+      resumed: event.resumed_from === undefined ? null : { from: event.resumed_from, times: event.times_resumed ?? 1 },
       workdir,
       effective,
       sentPrompt: null,
       hostVersion: former.hostVersion,
     }, {
-      verdict: { stop_reason: "host_restarted", error: restarted },
+      verdict: { stop_reason: "host_restarted", error },
       rules: this.#rules,
       usage: this.#usage.report(since(envelope.ts, ts)),
       changed: { artifacts: null, reason: "host_restarted", head: null },
@@ -147,6 +197,7 @@ class KnownSession {
       attempts: this.#attempts,
       substitutions: this.#substitutions,
       runtime: former.runtime ?? "unknown",
+      resumedAs: next !== null && "resumed_as" in next ? next.resumed_as : null,
     });
     return { source: "host", synthetic: true, event: { type: "session_ended", result } };
   }

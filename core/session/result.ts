@@ -34,10 +34,13 @@ export interface ResultParts {
   substitutions: Substitution[];
   /** The runtime of the host that ran it; default: this one. */
   runtime?: string;
+  /** The session that goes on with the agent of this one. */
+  resumedAs?: string | null;
 }
 
 /** Whose result it is. */
-export interface ResultSubject extends Pick<SessionSetup, "sessionId" | "request" | "workdir" | "hostVersion"> {
+export interface ResultSubject
+  extends Pick<SessionSetup, "sessionId" | "request" | "resumed" | "workdir" | "hostVersion"> {
   /** The adapter of the last attempt. */
   plugin: { id: string; manifest: { version: string } };
   effective: EffectiveSettings;
@@ -71,6 +74,8 @@ export function buildResult(setup: ResultSubject, parts: ResultParts): SessionRe
     iterations: request.iteration ?? 1,
     attempts: parts.attempts,
     substitutions: parts.substitutions,
+    ...(setup.resumed === null ? {} : { resumed_from: setup.resumed.from }),
+    ...(parts.resumedAs == null ? {} : { resumed_as: parts.resumedAs }),
     ...failed,
   };
 }

@@ -126,7 +126,7 @@ export class RunningSession {
   }
 
   async #run(): Promise<SessionResult> {
-    const { request, workdir, candidates } = this.#setup;
+    const { request, workdir, candidates, resumed } = this.#setup;
     this.#stream.host({
       type: "session_started",
       adapter_id: candidates[0].plugin.id,
@@ -137,6 +137,7 @@ export class RunningSession {
       effective: this.#effective(candidates[0]),
       candidates: [...new Set(candidates.map(({ plugin }) => plugin.id))],
       passed_over: this.#setup.passedOver,
+      ...(resumed === null ? {} : { resumed_from: resumed.from, times_resumed: resumed.times }),
     });
     const failure = await this.#tryAll();
     this.#deadlines.stop();

@@ -27,7 +27,9 @@ export interface Candidate {
   /** The most that a grant given while the session runs could allow. */
   ceiling: Permissions;
   approval: ApprovalRules;
-  /** Values of the secrets that the session may use. */
+  /** Text of the file that names the session's MCP servers to the agent; null where it has none. */
+  mcpConfig: string | null;
+  /** Values of the secrets that the session may use, and of those of its MCP servers. */
   secrets: ReadonlyMap<string, string>;
   grantPlace: NonNullable<SessionBrokerOptions["grantPlace"]>;
   /** Values of the request's `env`, all of granted names. */
@@ -38,11 +40,19 @@ export interface Candidate {
   writeLog: SessionBrokerOptions["writeLog"];
 }
 
+/** The session that another goes on with, and how many have done so, this one included. */
+export interface Resumed {
+  from: string;
+  times: number;
+}
+
 /** All that one session is run with; everything in it is checked. */
 export interface SessionSetup {
   sessionId: string;
   /** As it was asked for. */
   request: SessionRequest;
+  /** Which session's agent it goes on with; null for one of its own. */
+  resumed: Resumed | null;
   /** In the order in which they are tried. */
   candidates: readonly [Candidate, ...Candidate[]];
   /** Adapters that were asked for and cannot run it, with the reason. */

@@ -1,4 +1,4 @@
-import type { CliCommand, SessionRequest } from "bulkhead/plugin-sdk";
+import { type CliCommand, mcpConfigFile, type SessionRequest } from "bulkhead/plugin-sdk";
 import { openingLines } from "./control-requests.ts";
 import { toolsOption } from "./tool-names.ts";
 
@@ -30,7 +30,7 @@ export interface Options {
  * option's argument, so that none can be taken for an option; the prompt goes to standard input.
  */
 export function sessionCommand(request: SessionRequest, options: Options): CliCommand {
-  const { model, allowed_tools, system_prompt, max_turns, continue_from } = request;
+  const { model, allowed_tools, system_prompt, max_turns, continue_from, mcp_servers = [] } = request;
   return {
     binary,
     args: [
@@ -41,6 +41,7 @@ export function sessionCommand(request: SessionRequest, options: Options): CliCo
       `--append-system-prompt=${system_prompt ?? ""}`,
       ...(max_turns === undefined ? [] : [`--max-turns=${max_turns}`]),
       ...(continue_from === undefined ? [] : [`--resume=${continue_from}`]),
+      ...(mcp_servers.length === 0 ? [] : [`--mcp-config=${mcpConfigFile}`]),
     ],
     env: {
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",

@@ -2,6 +2,7 @@ import process from "node:process";
 import { artifacts } from "./artifacts.ts";
 import { coldStart } from "./cold-start.ts";
 import { events } from "./events.ts";
+import { http } from "./http.ts";
 import { journal } from "./journal.ts";
 import { manySessions } from "./many-sessions.ts";
 import type { Figure } from "./measure.ts";
@@ -17,6 +18,7 @@ const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>
   spinning,
   journal,
   artifacts,
+  http,
 };
 
 const words = process.argv.slice(2);

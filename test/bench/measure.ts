@@ -4,7 +4,7 @@ import process from "node:process";
 export interface Figure {
   name: string;
   value: number;
-  unit: "ratio" | "ms" | "per_second" | "mb";
+  unit: "ratio" | "ms" | "per_second" | "mb" | "count";
   /** What is aimed at, such as `<= 2`. */
   aim?: string;
   met?: boolean;

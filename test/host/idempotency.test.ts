@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RunSessionOptions, Session } from "../../core/host/host.ts";
-import { KeyedSessions } from "../../core/host/idempotency.ts";
+import { derivedKey, KeyedSessions } from "../../core/host/idempotency.ts";
 import { createMemoryJournal } from "../../core/journal/memory-journal.ts";
 import { MergedLog } from "../../core/session/merged-log.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
@@ -13,10 +13,13 @@ const day = 86_400_000;
 function makeKeyed({ keys = 3, ms = day } = {}) {
   const clock = { now: 0 };
   const started: { id: string; end(): void; fail(): void }[] = [];
-  const log = new MergedLog(createMemoryJournal());
+  const journal = createMemoryJournal();
+  const log = new MergedLog(journal);
   const keyed = new KeyedSessions({
     limits: { idempotency_keys: keys, idempotency_ms: ms },
     eventsOf: (sessionId) => log.subscribe({ sessionId, after: 0 }),
+    journal,
+    resultOf: () => Promise.resolve(fakeResult()),
     now: () => clock.now,
   });
   const start = (): Promise<Session> => {
@@ -37,7 +40,11 @@ function makeKeyed({ keys = 3, ms = day } = {}) {
   const run = (key: string | undefined, changes: Partial<RunSessionOptions> & { prompt?: string } = {}) => {
     const { prompt = "go", ...options } = changes;
     const request = { workdir: "/w", prompt, ...(key === undefined ? {} : { idempotency_key: key }) };
-    return keyed.run(request, { adapter: "acme", ...options }, start);
+    return keyed.run(request, { adapter: "acme", ...options }, async (begins) => {
+      const session = await start();
+      await begins?.(session.id);
+      return session;
+    });
   };
   const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
   return { keyed, run, started, clock, settle };
@@ -130,4 +137,42 @@ test("two callers with one key each read every event from the first on, during t
   expect((await first.result).session_id).toBe(second.id);
   expect(await errorOf(made.host.runSession({ ...request, prompt: "other" }, { adapter: "works" })))
     .toMatchObject({ code: "invalid_request" });
+});
+
+test("a key is the same session after a restart, until the session is deleted, and of another request refused", async () => {
+  const code = adapterCode(
+    `    yield { type: "output", stream: "stdout", data: request.prompt };\n yield ${completed};`,
+  );
+  const first = await openHost();
+  await first.add("works", { code });
+  const request = { workdir: first.workdir, prompt: "go", idempotency_key: "k" };
+  const options = { adapter: "works", artifacts: "none" } as const;
+  const session = await first.host.runSession(request, options);
+  const result = await session.result;
+  await first.host.close();
+
+  const { host, add } = await openHost({ root: first.root });
+  await add("works", { code });
+  const again = await host.runSession(request, options);
+  expect(again.id).toBe(session.id);
+  expect(await again.result).toEqual(result);
+  const seqs: number[] = [];
+  for await (const { seq } of again) seqs.push(seq);
+  expect(seqs).toEqual(seqs.map((_, index) => index + 1));
+  expect(await errorOf(host.runSession({ ...request, prompt: "other" }, options))).toMatchObject({
+    code: "invalid_request",
+  });
+  await host.close();
+
+  const third = await openHost({ root: first.root });
+  await third.add("works", { code });
+  await third.host.sessions.delete(session.id);
+  expect((await third.host.runSession(request, options)).id).not.toBe(session.id);
+});
+
+test("derivedKey never becomes longer than a key may be", () => {
+  expect(derivedKey("k", "2")).toBe("k#2");
+  const [one, other] = ["a", "b"].map((end) => derivedKey(`${"k".repeat(255)}${end}`, "10"));
+  expect(one).not.toBe(other);
+  expect([one!.length, derivedKey("k".repeat(256), "a".repeat(64)).length]).toEqual([67, 129]);
 });

@@ -29,7 +29,7 @@ async function expectProblem(response: Response, status: number, code: string): 
   expect(problem).toMatchObject({ type: `urn:bulkhead:error:${code}`, status, code });
   expect(response.status).toBe(status);
   expect(response.headers.get("content-type")).toBe("application/problem+json");
-  expect(JSON.stringify(problem)).not.toMatch(/\.ts:\d|\.js:\d|node_modules|    at /);
+  expect(JSON.stringify(problem)).not.toMatch(/\.ts:\d|\.js:\d|node_modules| {4}at /);
   return problem;
 }
 

@@ -35,25 +35,48 @@ function someEnvelopes(): Envelope[][] {
   return [one, other, more, last];
 }
 
+interface Old {
+  version: number;
+  batches: Envelope[][];
+}
+
+/** As versions before the table of sessions and the chain wrote it. */
+async function writeBefore(file: string, { version, batches }: Old): Promise<void> {
+  const database = await openSqlite(file, { busyTimeoutMs: 1000 });
+  migrate(database, { file, key: new Uint8Array(32), to: version });
+  const insert = database.prepare("INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?)");
+  let last = 0;
+  for (const envelopes of batches) {
+    const row = rowOf({ session_id: envelopes[0]!.session_id, envelopes }, last)!;
+    const { last_gseq, first_gseq, session_id, first_seq, last_seq, count, body } = row;
+    insert.run(last_gseq, first_gseq, session_id, first_seq, last_seq, count, body);
+    last = last_gseq;
+  }
+  database.exec(`UPDATE state SET last_gseq = ${last}`);
+  database.close();
+}
+
+/** What each later version made, so that it can be taken away. */
+const added: Readonly<Record<number, string>> = { 4: "DROP TABLE idempotency" };
+
+/** As the newest version writes it, without what came after that version. */
+async function writeSince(file: string, { version, batches }: Old): Promise<void> {
+  const journal = await openJournal(file);
+  for (const envelopes of batches) await journal.append({ session_id: envelopes[0]!.session_id, envelopes });
+  await journal.close();
+  const database = await openSqlite(file, { busyTimeoutMs: 1000 });
+  for (let newer = schemaVersion; newer > version; newer--) database.exec(added[newer]!);
+  database.exec(`PRAGMA user_version = ${version}`);
+  database.close();
+}
+
 describe("migrate", () => {
   it.each(Array.from({ length: schemaVersion - 1 }, (_, at) => at + 1))(
     "brings a journal of version %i to the newest, with all its events and sessions",
     async (version) => {
       const file = join(folder, `version-${version}.db`);
       const batches = someEnvelopes();
-      const database = await openSqlite(file, { busyTimeoutMs: 1000 });
-      migrate(database, { file, key: new Uint8Array(32), to: version });
-      const insert = database.prepare("INSERT INTO batch VALUES (?, ?, ?, ?, ?, ?, ?)");
-      let last = 0;
-      for (const envelopes of batches) {
-        const row = rowOf({ session_id: envelopes[0]!.session_id, envelopes }, last)!;
-        const { last_gseq, first_gseq, session_id, first_seq, last_seq, count, body } = row;
-        insert.run(last_gseq, first_gseq, session_id, first_seq, last_seq, count, body);
-        last = last_gseq;
-      }
-      database.exec(`UPDATE state SET last_gseq = ${last}`);
-      database.close();
-
+      await (version < 3 ? writeBefore : writeSince)(file, { version, batches });
       const journal = await openJournal(file);
       expect(await readAll(journal)).toEqual(batches.flat());
       expect(await journal.openSessions()).toEqual(["open"]);

@@ -34,6 +34,7 @@ const request: Required<SessionRequest> = {
   mcp_servers: ["m"],
   workspace: "worktree",
   retry: "safe",
+  resume: "after_restart",
   labels: { a: "b" },
   task_id: "t",
   idempotency_key: "i",

@@ -5,6 +5,8 @@ import { delimiter, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import type { HostOptions } from "../../core/host/host.ts";
+import { parseHostManifest } from "../../core/config/parse-host-manifest.ts";
 import { readManifest } from "../../core/registry/read-manifest.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
@@ -44,8 +46,8 @@ interface Live {
 }
 
 /** A host whose working directory is a repository, with the plugin under exactly its manifest's permissions. */
-async function open(): Promise<TestHost> {
-  const made = await openHost();
+async function open(options: HostOptions = {}): Promise<TestHost> {
+  const made = await openHost(options);
   const { permissions = {} } = await readManifest(folder);
   await made.host.registry.register(folder, { isolation: "process", grant: permissions });
   await writeFile(join(made.workdir, "a.txt"), "one\nrest\n");
@@ -226,6 +228,16 @@ test("claude-code continues a session, and passes on model, tools, turns and sys
     "--max-turns=4",
     "--resume=id-1",
   ]);
+});
+
+test("claude-code gets the session's MCP servers as a file of the host's", async () => {
+  const text = "bulkhead: 1\nmcp_servers: { files: { command: files-server } }\n";
+  const manifest = parseHostManifest(text, { file: join(bin, "bulkhead.yaml") });
+  const { result, events } = await play(await open({ manifest }), "ok", { mcp_servers: ["files"] });
+  expect(result.outcome).toBe("completed");
+  const spawned = events.find(({ event }) => event.type === "process_spawned")?.event;
+  const argv = spawned?.type === "process_spawned" ? spawned.argv : [];
+  expect(argv.at(-1)).toBe("--mcp-config=bulkhead-mcp-servers.json");
 });
 
 test("claude-code leaves no tools where none are allowed", async () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseHostManifest } from "../../core/config/parse-host-manifest.ts";
 import { readTextFile } from "../../core/config/read-text-file.ts";
-import { addGrant, type NewGrant, starterHostManifest } from "../../core/registry/edit-host-manifest.ts";
+import { addGrant, type NewGrant, setGrant, starterHostManifest } from "../../core/registry/edit-host-manifest.ts";
 import { findHostManifest, loadHostManifest } from "../../core/registry/find-host-manifest.ts";
 import { stateFolders } from "../../core/runtime/state-folders.ts";
 import { newFolder, writePackage } from "./package-folder.ts";
@@ -176,5 +176,44 @@ describe("stateFolders", () => {
         state: "/h/.local/state/bulkhead",
       },
     );
+  });
+});
+
+describe("setGrant", () => {
+  const text = `bulkhead: 1
+# ours
+plugins:
+  demo: # the demo
+    grant:
+      read: [workdir] # to look
+    config: {}
+  other: { grant: &all { kv: true } }
+  third: { grant: *all }
+tools:
+  tr: { binary: tr, command_template: "{binary}" }
+`;
+
+  it("replaces what a plugin is granted, and nothing else", () => {
+    const after = setGrant(text, { pluginId: "demo", grant: { run: [{ binary: "git" }], kv: true } });
+    const before = parseHostManifest(text, { file: "a.yaml" });
+    const parsed = parseHostManifest(after, { file: "a.yaml" });
+    expect(parsed.plugins["demo"]?.grant).toEqual({ run: [{ binary: "git" }], kv: true });
+    expect({ ...parsed.plugins, demo: null }).toEqual({ ...before.plugins, demo: null });
+    for (const comment of ["# ours", "# the demo"]) expect(after).toContain(comment);
+  });
+
+  it("null takes all away, and of a plugin without grants changes nothing", () => {
+    const after = setGrant(text, { pluginId: "demo", grant: null });
+    expect(parseHostManifest(after, { file: "a.yaml" }).plugins["demo"]?.grant).toEqual({});
+    expect(setGrant(after, { pluginId: "demo", grant: null })).toBe(after);
+    expect(setGrant(after, { pluginId: "new", grant: null })).toBe(after);
+  });
+
+  it("refuses tools, aliases and grants that are none", () => {
+    for (const pluginId of ["tr", "third"]) {
+      expect(() => setGrant(text, { pluginId, grant: { kv: false } })).toThrow(/Cannot/);
+    }
+    expect(() => setGrant(text, { pluginId: "demo", grant: { net: ["no port"] } })).toThrow(/net/);
+    expect(() => setGrant(text, { pluginId: "../x", grant: {} })).toThrow();
   });
 });

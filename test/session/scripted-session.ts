@@ -84,6 +84,7 @@ export class ScriptedSession {
     this.session = new RunningSession({
       sessionId: "s",
       request: asked,
+      resumed: null,
       candidates: [first!, ...others],
       passedOver: [],
       workdir: "/w",
@@ -161,6 +162,7 @@ function candidate(adapter: ScriptedAdapter, request: SessionRequest): Candidate
       if (script instanceof BulkheadError) throw script;
       return placeOf(script);
     },
+    mcpConfig: null,
     writeLog: () => {},
   };
 }

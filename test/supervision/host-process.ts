@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import type { RegistrySettings } from "bulkhead";
 import { afterEach } from "vitest";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
 
 /** What a host in another process is told. */
@@ -18,6 +19,8 @@ export interface HostOrders {
   settings: RegistrySettings;
   workdir: string;
   prompt: string;
+  /** Further fields of the request. */
+  request?: Partial<SessionRequest>;
   /** `close`: close the host at the first `progress`. Absent: run until killed or done. */
   end?: "close";
 }

@@ -4,11 +4,11 @@ import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { mkdir, rm } from "../../runtime/files.ts";
 import { dirname } from "../../runtime/paths.ts";
 import { replaceFile } from "../../runtime/replace-file.ts";
-import { serviceOf } from "../service-file.ts";
+import { systemUnitOf } from "../system-unit.ts";
 
 const systems = ["systemd", "launchd"] as const;
 const systemFlag = "--system <name>";
-const systemMeaning = "which service manager; default: launchd on macOS, else systemd";
+const systemMeaning = "who starts it; default: launchd on macOS, else systemd";
 
 /** `bulkhead install`. */
 export const defineInstall: DefineCommand = (command, bind) => {
@@ -35,7 +35,7 @@ export const defineUninstall: DefineCommand = (command, bind) => {
 
 async function install(call: Invocation): Promise<number> {
   const { terminal, json, options } = call;
-  const { file, text, enable } = await serviceOf(call);
+  const { file, text, enable } = await systemUnitOf(call);
   if (options["print"] === true) {
     await terminal.stdout.write(json ? `${JSON.stringify({ file, text })}\n` : text);
     return 0;
@@ -56,7 +56,7 @@ async function install(call: Invocation): Promise<number> {
 
 async function uninstall(call: Invocation): Promise<number> {
   const { terminal, json } = call;
-  const { file, disable } = await serviceOf(call);
+  const { file, disable } = await systemUnitOf(call);
   const removed = await rm(file).then(() => true, (error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return false;
     throw new BulkheadError("io_error", `Cannot remove ${file}.`, { cause: error });

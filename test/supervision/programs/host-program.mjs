@@ -7,10 +7,10 @@ const from = (path) => import(isDeno ? `../../../${path}.ts` : `../../../dist/${
 const { createHost } = await from("core/mod");
 const { openTerminal } = await from("core/runtime/terminal");
 
-const { stateDir, folder, settings, workdir, prompt, end } = JSON.parse(process.argv[2]);
+const { stateDir, folder, settings, workdir, prompt, end, request } = JSON.parse(process.argv[2]);
 const host = await createHost({ stateDir, bundledDir: null, writeLog: (record) => say({ log: record.message }) });
 const plugin = await host.registry.register(folder, settings);
-const session = await host.runSession({ workdir, prompt }, { adapter: plugin.id, artifacts: "none" });
+const session = await host.runSession({ workdir, prompt, ...request }, { adapter: plugin.id, artifacts: "none" });
 const over = session.result.then((result) => say({ result }));
 for await (const envelope of session) {
   say({ envelope });

@@ -7,7 +7,7 @@ import type { Invocation } from "./command.ts";
 import { daemonPlace } from "./daemon-place.ts";
 
 /** What makes the system start the daemon. */
-export interface ServiceFile {
+export interface SystemUnit {
   /** Absolute path. */
   file: string;
   text: string;
@@ -23,10 +23,10 @@ const closingMs = 45_000;
 const keptVariables = ["PATH", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"];
 
 /**
- * The service file for the daemon that a command's flags and host manifest describe.
+ * The unit for the daemon that a command's flags and host manifest describe.
  * @throws {BulkheadError} what is wrong with the host manifest
  */
-export async function serviceOf(call: Invocation): Promise<ServiceFile> {
+export async function systemUnitOf(call: Invocation): Promise<SystemUnit> {
   const { terminal, options } = call;
   const { stateDir, configFile, manifest, problem } = await daemonPlace(call);
   if (problem !== null) throw problem;

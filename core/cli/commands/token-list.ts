@@ -1,0 +1,41 @@
+import type { TokenRecord } from "../../http/tokens.ts";
+import type { Invocation } from "../command.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { createPaint } from "../render/paint.ts";
+import { type Cell, tableLines } from "../render/table.ts";
+import { tableColumns } from "../show-session.ts";
+import { tokensOf } from "../token-arguments.ts";
+
+/** `bulkhead token list`. */
+export async function tokenList(call: Invocation): Promise<number> {
+  const { terminal, json } = call;
+  const records = await (await tokensOf(call)).list();
+  if (json) {
+    for (const { sha256: _, ...shown } of records) await terminal.stdout.write(`${JSON.stringify(shown)}\n`);
+    return 0;
+  }
+  if (records.length === 0) {
+    await terminal.stdout.write('There is no token. To make one: "bulkhead token create ci --scope run".\n');
+    return 0;
+  }
+  const now = Date.now();
+  const lines = tableLines(records.map((record) => row(record, now)), {
+    paint: createPaint(terminal.colours.stdout),
+    columns: tableColumns(terminal),
+    indent: 1,
+    head: ["token", "scopes", "made", "holds until", "id"],
+  });
+  await terminal.stdout.write(`${lines.join("\n")}\n`);
+  return 0;
+}
+
+function row({ id, name, scopes, created_at, expires_at }: TokenRecord, now: number): Cell[] {
+  const expired = expires_at !== null && Date.parse(expires_at) <= now;
+  return [
+    { text: safeLine(name), tone: "bold" },
+    scopes.join(" "),
+    created_at.slice(0, 10),
+    expires_at === null ? "it is revoked" : { text: expires_at, tone: expired ? "red" : "green" },
+    { text: id.slice(0, 8), tone: "dim" },
+  ];
+}

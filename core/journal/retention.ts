@@ -1,0 +1,41 @@
+import type { Journal } from "./journal.ts";
+
+/** How much of what has ended a journal keeps. */
+export interface RetentionLimits {
+  /** A session that ended longer ago is removed. */
+  keep_ms: number;
+  /** Bytes that the journal may fill; beyond them the sessions that ended first are removed. */
+  max_bytes: number;
+}
+
+/** What a host keeps where its manifest does not say: 30 days, 1 GiB. */
+export const defaultRetention: RetentionLimits = { keep_ms: 30 * 24 * 3_600_000, max_bytes: 1024 ** 3 };
+
+/** What {@link applyRetention} does it with. */
+export interface RetentionOptions {
+  limits: RetentionLimits;
+  /** Stops between two sessions. */
+  signal?: AbortSignal;
+  /** Milliseconds since 1970. */
+  now?: number;
+}
+
+/**
+ * Removes whole sessions, those that ended first, until the rest is within age and size; one that runs is never removed.
+ * Works in small steps, between which everybody else has their turn, and goes on with deletions that were cut short.
+ * @returns how many were removed
+ * @throws {BulkheadError} `journal_error`
+ */
+export async function applyRetention(
+  journal: Pick<Journal, "delete" | "oldestEnded" | "sweep" | "usedBytes">,
+  { limits, signal, now = Date.now() }: RetentionOptions,
+): Promise<number> {
+  await journal.sweep();
+  for (let removed = 0;; removed++) {
+    const oldest = signal?.aborted ? null : await journal.oldestEnded();
+    if (oldest === null) return removed;
+    const isPast = now - Date.parse(oldest.ended_at ?? oldest.started_at) > limits.keep_ms;
+    if (!isPast && await journal.usedBytes() <= limits.max_bytes) return removed;
+    if (!(await journal.delete(oldest.session_id, "retention"))) return removed;
+  }
+}

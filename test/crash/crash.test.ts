@@ -1,0 +1,55 @@
+import process from "node:process";
+import { afterAll, expect, test } from "vitest";
+import { closeLane, type Lane, openLane } from "./lane.ts";
+import { moments, playEnd, playRound, type Round } from "./rounds.ts";
+
+/** Rounds of all lanes together. */
+const rounds = Number(process.env["BULKHEAD_CRASH_ROUNDS"] ?? 200);
+const laneCount = 3;
+const seed = Number(process.env["BULKHEAD_CRASH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+
+const lanes: Lane[] = [];
+afterAll(() => Promise.all(lanes.map(closeLane)));
+
+test("a daemon that is killed at any moment loses no event that a client was shown, and leaves no process", async () => {
+  console.log(`crash test: ${rounds} rounds, BULKHEAD_CRASH_SEED=${seed}`);
+  const began = performance.now();
+  const played: Round[] = [];
+  const faults: string[] = [];
+  await Promise.all(Array.from({ length: laneCount }, async (_, number) => {
+    const lane = await openLane(number);
+    lanes.push(lane);
+    const random = randomFrom(seed + number);
+    for (let at = number; at < rounds; at += laneCount) {
+      const moment = moments[Math.floor(at / laneCount) % moments.length]!;
+      const round = await playRound(lane, moment, random);
+      played.push(round);
+      if (process.env["DBG"]) console.error(at, number, moment, round.shown, Math.round(performance.now() - began));
+      faults.push(...round.faults.map((fault) => `round ${at}, killed at ${moment}: ${fault}`));
+      if (faults.length > 0) return;
+    }
+    faults.push(...(await playEnd(lane)).map((fault) => `the end of lane ${number}: ${fault}`));
+  }));
+  expect(faults).toEqual([]);
+  const table = moments.map((moment) => {
+    const of = played.filter((round) => round.moment === moment);
+    const shown = of.reduce((sum, round) => sum + round.shown, 0);
+    return `${moment}: ${of.length} rounds, ${
+      of.filter(({ was_ready }) => was_ready).length
+    } ready, ${shown} events shown`;
+  });
+  console.log(`${table.join("\n")}\nin ${Math.round((performance.now() - began) / 1000)} s`);
+  expect(played).toHaveLength(rounds);
+  for (const moment of moments) expect(played.some((round) => round.moment === moment)).toBe(true);
+  // Else nothing could have been lost.
+  expect(played.filter(({ shown }) => shown > 0).length).toBeGreaterThan(rounds / 3);
+});
+
+/** Numbers from 0 to 1 that a seed determines (a linear congruential generator; Numerical Recipes' constants). */
+function randomFrom(start: number): () => number {
+  let state = start >>> 0;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}

@@ -1,0 +1,103 @@
+import { mkdtemp, readdir, readFile, realpath, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { loadHostManifest } from "bulkhead";
+import { describe, expect, test } from "vitest";
+import { storeSecret } from "../../core/secrets/store.ts";
+import { adapterCode, completed, errorOf, openHost, type TestHost } from "./test-host.ts";
+
+const secret = "the-token-0123456789";
+
+const servers = `
+mcp_servers:
+  files: { command: files-server, args: [--root, .], env: { TOKEN: "Bearer \${secret:FILES_TOKEN}", PLAIN: yes } }
+  web: { url: "https://example.com/mcp", headers: { Authorization: "\${secret:FILES_TOKEN}" } }
+  lost: { command: lost-server, env: { TOKEN: "\${secret:NOBODY_SET_THIS}" } }
+`;
+
+/** A program that says which file it was given and what is in it. */
+const program = `import { readFileSync } from "node:fs";
+const file = process.argv[2].slice("--mcp-config=".length);
+console.log(JSON.stringify({ file, text: readFileSync(file, "utf8") }));`;
+
+const code = adapterCode(`
+    const child = await ctx.run(${JSON.stringify(process.execPath)}, [
+      ${"Deno" in globalThis ? '"run", "-A",' : ""} "agent.mjs", "--mcp-config=bulkhead-mcp-servers.json",
+    ]);
+    let text = "";
+    for await (const piece of child.stdout) text += piece;
+    const names = JSON.stringify(request.mcp_servers);
+    const own = await ctx.temp.read("mcp-servers.json").catch((error) => error.code);
+    const hidden = await ctx.temp.read(".mcp-servers.json").catch((error) => error.code);
+    yield { type: "unparsed", data: { text, names, own, hidden } };
+    yield ${completed};
+`);
+
+async function open(accepts: string): Promise<TestHost> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-host-")));
+  const secretsFile = join(root, "secrets", "secrets.json");
+  await storeSecret(secretsFile, { name: "FILES_TOKEN", value: secret });
+  const file = join(root, "bulkhead.yaml");
+  await writeFile(file, `bulkhead: 1\n${servers}`);
+  const manifest = (await loadHostManifest({ config: file, from: root }))!;
+  const made = await openHost({ root, manifest, secretsFile });
+  await writeFile(join(made.workdir, "agent.mjs"), program);
+  const run = [{ binary: process.execPath, args: ["{...}"] }];
+  await made.add("agent", { code, manifest: `${accepts}\npermissions: ${JSON.stringify({ run })}` }, { grant: { run } });
+  return made;
+}
+
+describe("MCP servers of a session", () => {
+  test("reach the agent by name, with their secrets, and nobody else", async () => {
+    const made = await open("accepts: [mcp_servers]");
+    const { result, events } = await made.run("agent", { mcp_servers: ["files", "web"] });
+    expect(result.error).toBeUndefined();
+    const said = events.flatMap(({ event }) => event.type === "unparsed" ? [event.data as Record<string, string>] : [])[0]!;
+    const { file, text } = JSON.parse(said["text"]!) as { file: string; text: string };
+    expect(JSON.parse(text)).toEqual({
+      mcpServers: {
+        // The secret was there: it is taken out of what the program said.
+        files: {
+          command: "files-server",
+          args: ["--root", "."],
+          env: { TOKEN: expect.stringMatching(/^Bearer (?!\$).*\[/), PLAIN: "yes" },
+        },
+        web: { type: "http", url: "https://example.com/mcp", headers: { Authorization: expect.not.stringContaining("$") } },
+      },
+    });
+    expect(said["names"]).toBe('["files","web"]');
+    expect([said["own"], said["hidden"]]).toEqual(["not_found", "invalid_request"]);
+    const whole = JSON.stringify([events, result, made.logs]);
+    expect(whole).not.toContain(secret);
+    await expect(readFile(file), "the file goes with the session").rejects.toMatchObject({ code: "ENOENT" });
+    const kept = await readdir(dirname(dirname(file))).catch(() => []);
+    expect(kept).toEqual([]);
+  });
+
+  test("are refused where the operator registered no such name, and where a secret has no value", async () => {
+    const made = await open("accepts: [mcp_servers]");
+    expect(await errorOf(made.run("agent", { mcp_servers: ["other"] }))).toMatchObject({
+      code: "invalid_request",
+      hint: expect.stringContaining("files, web, lost"),
+    });
+    expect(await errorOf(made.run("agent", { mcp_servers: ["lost"] }))).toMatchObject({
+      code: "env_missing",
+      hint: "bulkhead secret set NOBODY_SET_THIS",
+    });
+  });
+
+  test("are refused for an agent that cannot use them, unless that is put up with", async () => {
+    const made = await open("");
+    expect(await errorOf(made.run("agent", { mcp_servers: ["files"] }))).toMatchObject({
+      code: "unenforceable",
+      details: { fields: ["mcp_servers"] },
+    });
+    const { result, events } = await made.run("agent", { mcp_servers: ["files"], best_effort: true });
+    expect(result.effective.unenforced).toEqual(["mcp_servers"]);
+    // It is told of none, and its program is given no file.
+    const said = events.flatMap(({ event }) => event.type === "unparsed" ? [event.data] : []);
+    expect(said).toMatchObject([{ text: "" }]);
+    expect(said[0]).not.toHaveProperty("names");
+  });
+});
