@@ -3,6 +3,7 @@ import { artifacts } from "./artifacts.ts";
 import { coldStart } from "./cold-start.ts";
 import { events } from "./events.ts";
 import { http } from "./http.ts";
+import { installing } from "./installing.ts";
 import { journal } from "./journal.ts";
 import { manySessions } from "./many-sessions.ts";
 import type { Figure } from "./measure.ts";
@@ -19,6 +20,7 @@ const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>
   journal,
   artifacts,
   http,
+  install: installing,
 };
 
 const words = process.argv.slice(2);
