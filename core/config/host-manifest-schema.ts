@@ -3,6 +3,7 @@ import * as z from "zod";
 import { cliToolSchema } from "../../plugin-sdk/manifest.ts";
 import { defaultKeepMs, type HostManifest } from "./host-manifest.ts";
 import { daemonSection } from "./sections/daemon.ts";
+import { journalSection } from "./sections/journal.ts";
 import { limitsSection, osWallsSection } from "./sections/limits.ts";
 import { mcpServersSection } from "./sections/mcp-servers.ts";
 import { permissionsSection } from "./sections/permissions.ts";
@@ -61,8 +62,7 @@ function build(): Schemas {
       limits: limitsSection().prefault({}),
       os_walls: osWallsSection().exactOptional(),
       state_dir: line().exactOptional(),
-      journal: z.strictObject({ keep_ms: positive().exactOptional(), max_bytes: positive().exactOptional() })
-        .exactOptional(),
+      journal: journalSection().exactOptional(),
       workspaces: z.strictObject({ keep_ms: positive().default(defaultKeepMs) }).exactOptional(),
       daemon: daemonSection().exactOptional(),
     });

@@ -44,7 +44,9 @@ async function open(accepts: string): Promise<TestHost> {
   const made = await openHost({ root, manifest, secretsFile });
   await writeFile(join(made.workdir, "agent.mjs"), program);
   const run = [{ binary: process.execPath, args: ["{...}"] }];
-  await made.add("agent", { code, manifest: `${accepts}\npermissions: ${JSON.stringify({ run })}` }, { grant: { run } });
+  await made.add("agent", { code, manifest: `${accepts}\npermissions: ${JSON.stringify({ run })}` }, {
+    grant: { run },
+  });
   return made;
 }
 
@@ -53,7 +55,9 @@ describe("MCP servers of a session", () => {
     const made = await open("accepts: [mcp_servers]");
     const { result, events } = await made.run("agent", { mcp_servers: ["files", "web"] });
     expect(result.error).toBeUndefined();
-    const said = events.flatMap(({ event }) => event.type === "unparsed" ? [event.data as Record<string, string>] : [])[0]!;
+    const said = events.flatMap(({ event }) =>
+      event.type === "unparsed" ? [event.data as Record<string, string>] : []
+    )[0]!;
     const { file, text } = JSON.parse(said["text"]!) as { file: string; text: string };
     expect(JSON.parse(text)).toEqual({
       mcpServers: {
@@ -63,7 +67,11 @@ describe("MCP servers of a session", () => {
           args: ["--root", "."],
           env: { TOKEN: expect.stringMatching(/^Bearer (?!\$).*\[/), PLAIN: "yes" },
         },
-        web: { type: "http", url: "https://example.com/mcp", headers: { Authorization: expect.not.stringContaining("$") } },
+        web: {
+          type: "http",
+          url: "https://example.com/mcp",
+          headers: { Authorization: expect.not.stringContaining("$") },
+        },
       },
     });
     expect(said["names"]).toBe('["files","web"]');

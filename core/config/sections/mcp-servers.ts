@@ -2,7 +2,7 @@ import * as z from "zod";
 import { hasOnlyReferences, type McpServer } from "../mcp-server.ts";
 import { line } from "./texts.ts";
 
-/** `mcp_servers`. */
+/** `mcp_servers`: servers that sessions may name, by their names. */
 export function mcpServersSection(): z.ZodType<Record<string, McpServer>> {
   const withSecrets = z.record(
     z.string().min(1).max(256),
@@ -19,5 +19,6 @@ export function mcpServersSection(): z.ZodType<Record<string, McpServer>> {
       headers: withSecrets.exactOptional(),
     }),
   ]);
-  return z.record(z.string().regex(/^[A-Za-z0-9_-]{1,64}$/), server).nullable().transform((servers) => servers ?? {});
+  return z.record(z.string().regex(/^[A-Za-z0-9_-]{1,64}$/), server).nullable()
+    .transform((servers) => servers ?? {});
 }
