@@ -5,6 +5,7 @@ import { doors } from "./doors.ts";
 import { daemonMemory } from "./daemon-memory.ts";
 import { events } from "./events.ts";
 import { http } from "./http.ts";
+import { installing } from "./installing.ts";
 import { journal } from "./journal.ts";
 import { manySessions } from "./many-sessions.ts";
 import type { Figure } from "./measure.ts";
@@ -25,6 +26,7 @@ const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>
   daemon_memory: daemonMemory,
   http,
   doors,
+  install: installing,
 };
 
 const words = process.argv.slice(2);
