@@ -108,6 +108,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./commands/init.ts")).defineInit,
   },
   {
+    name: "config",
+    summary: "check and show what bulkhead.yaml comes to",
+    load: async () => (await import("./commands/config.ts")).defineConfig,
+  },
+  {
     name: "schema",
     summary: "print the JSON Schema of plugin.yaml or bulkhead.yaml",
     load: async () => (await import("./commands/schema.ts")).defineSchema,

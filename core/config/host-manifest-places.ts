@@ -3,10 +3,16 @@ import { type KeyPath, pathText, type Problem } from "./yaml-problems.ts";
 import type { ParsedYaml } from "./yaml.ts";
 
 /** Where host manifests that were read from text had their values; kept beside them, so that they stay plain data. */
-const sources = new WeakMap<HostManifest, ParsedYaml>();
+const sources = new WeakMap<HostManifest, ManifestPlaces>();
+
+/** Where values stand, and what they were made of. */
+interface ManifestPlaces extends ParsedYaml {
+  /** Names of the environment variables that a value was made of, by the path of its key. */
+  references: ReadonlyMap<string, readonly string[]>;
+}
 
 /** Keeps where the values of a host manifest stand in the text it was read from. */
-export function rememberPlaces(manifest: HostManifest, parsed: ParsedYaml): void {
+export function rememberPlaces(manifest: HostManifest, parsed: ManifestPlaces): void {
   sources.set(manifest, parsed);
 }
 
@@ -31,4 +37,30 @@ export function grantPlace(
   const list = Object.hasOwn(manifest.tools, pluginId) ? "tools" : "plugins";
   const { line } = parsed.locate([list, pluginId, "grant", permission], "key");
   return { file: manifest.file ?? parsed.file, line };
+}
+
+/** Where a value comes from. */
+export type ValueOrigin =
+  | { from: "default" }
+  | { from: "file"; file: string; line: number; column: number }
+  | { from: "environment"; names: readonly string[]; file: string; line: number; column: number };
+
+/** Where the value at a path comes from: the text, the environment by a reference in the text, or the defaults. */
+export function originOf(manifest: HostManifest, path: KeyPath): ValueOrigin {
+  const parsed = sources.get(manifest);
+  if (parsed === undefined || !isWritten(parsed.value, path)) return { from: "default" };
+  const place = { file: parsed.file, ...parsed.locate(path) };
+  const key = pathText(path);
+  const names = [...parsed.references].filter(([at]) =>
+    at === key || at.startsWith(`${key}.`) || at.startsWith(`${key}[`)
+  );
+  if (names.length === 0) return { from: "file", ...place };
+  return { from: "environment", names: [...new Set(names.flatMap(([, all]) => all))], ...place };
+}
+
+function isWritten(value: unknown, path: KeyPath): boolean {
+  const [key, ...rest] = path;
+  if (key === undefined) return true;
+  return typeof value === "object" && value !== null && Object.hasOwn(value, key) &&
+    isWritten(Reflect.get(value, key), rest);
 }

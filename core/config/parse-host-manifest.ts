@@ -1,6 +1,8 @@
 import { type CliTool, cliToolSchema } from "../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import { hostEnv } from "../runtime/platform.ts";
 import { schemaProblems } from "./check-against.ts";
+import { fillReferences } from "./environment-references.ts";
 import type { HostManifest } from "./host-manifest.ts";
 import { rememberPlaces } from "./host-manifest-places.ts";
 import { hostManifestJsonSchema, hostManifestSchema } from "./host-manifest-schema.ts";
@@ -11,16 +13,22 @@ import { type ParsedYaml, parseYaml } from "./yaml.ts";
 import { zodProblems } from "./zod-problems.ts";
 
 /**
- * Reads and checks a host manifest and fills in its defaults.
+ * Reads and checks a host manifest and fills in its defaults and what it takes from the environment.
  * @throws {BulkheadError} `invalid_config`, listing every problem with file, line and column
  */
-export function parseHostManifest(text: string, { file }: { file: string }): HostManifest {
-  const parsed = parseYaml(text, {
+export function parseHostManifest(
+  text: string,
+  { file, env = hostEnv }: { file: string; env?: (name: string) => string | undefined },
+): HostManifest {
+  const written = parseYaml(text, {
     file,
     maxBytes: defaultLimits.manifest_bytes,
     maxAliases: defaultLimits.yaml_aliases,
     code: "invalid_config",
   });
+  const { value, problems: unset, references } = fillReferences(written, env);
+  if (unset.length > 0) throw problemsError("invalid_config", unset);
+  const parsed = { ...written, value };
   const checked = hostManifestSchema().safeParse(parsed.value);
   const problems = checked.success ? [] : zodProblems(checked.error.issues, parsed, hostManifestJsonSchema());
   problems.push(...toolProblems(parsed));
@@ -29,7 +37,7 @@ export function parseHostManifest(text: string, { file }: { file: string }): Hos
   if (rest.length > 0) throw problemsError("invalid_config", rest);
   // The tools were checked against their own schema just now.
   const manifest: HostManifest = { ...checked.data, tools: checked.data.tools as HostManifest["tools"] };
-  rememberPlaces(manifest, parsed);
+  rememberPlaces(manifest, { ...parsed, references });
   return manifest;
 }
 

@@ -1,4 +1,3 @@
-import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { Limits } from "../config/limits.ts";
 import type { LogRecord } from "../host/host.ts";
@@ -14,7 +13,7 @@ import { problem } from "./problem.ts";
 import { createRouter } from "./router.ts";
 import { secure } from "./security-headers.ts";
 import type { SessionOwners } from "./session-owners.ts";
-import { Meters } from "./meters.ts";
+import { hostClosed, Meters } from "./meters.ts";
 import type { TokenStore } from "./tokens.ts";
 
 /** Limits of the door. */
@@ -82,9 +81,9 @@ export interface HttpDoor {
 /** Makes the HTTP API of a host. */
 export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
   const { limits, tokens, writeLog = () => {} } = options;
-  const closing = new AbortController();
+  let closed = false;
   const meters = new Meters(limits);
-  const router = createRouter({ ...options, writeLog, meters, closing: closing.signal });
+  const router = createRouter({ ...options, writeLog, meters });
 
   return {
     fetch: async (request, from) => {
@@ -94,12 +93,15 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
         return secure(problem(error, { writeLog, method: request.method, path: new URL(request.url).pathname }));
       }
     },
-    close: () => closing.abort(closed()),
+    close() {
+      closed = true;
+      meters.endStreams();
+    },
   };
 
   async function answer(request: Request, from: RequestSource): Promise<Response> {
     checkOrigin(request, from, options.hosts());
-    if (closing.signal.aborted) throw closed();
+    if (closed) throw hostClosed();
     const open = router.openTo(request);
     if (open) return await router.fetch(request, null);
     const caller = await authenticate(request, { from, tokens, meters });
@@ -109,10 +111,4 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     if (mount === undefined) return await router.fetch(request, caller);
     return await mount.handle(request, { client: caller.id, sessions: callerSessions(caller, options) });
   }
-}
-
-function closed(): BulkheadError {
-  return new BulkheadError("host_closed", "Cannot serve the request: the host is shutting down.", {
-    hint: "Try again when it is up.",
-  });
 }

@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { mkdtemp, rm, tmpdir } from "../runtime/files.ts";
 import { runGit } from "../runtime/git-program.ts";
+import { joinBytes } from "../runtime/join-bytes.ts";
 import { join } from "../runtime/paths.ts";
 import { hostEnvironment } from "../runtime/platform.ts";
 
@@ -101,13 +102,7 @@ async function collect(
     throw new BulkheadError("too_large", `Cannot take ${url}: its files have more than ${maxBytes} bytes.`);
   }
   if (exit_code !== 0) throw unreachable(url, stderr);
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
+  return joinBytes(chunks);
 }
 
 function unreachable(url: string, stderr: string): BulkheadError {

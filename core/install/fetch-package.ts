@@ -69,7 +69,7 @@ export async function fetchPackage(spec: PackageSpec, options: FetchOptions): Pr
       };
     }
     case "remote": {
-      const bytes = await fetchArchive(spec.url, { folder, maxBytes: limits.package_bytes, integrity: wanted });
+      const bytes = await fetchArchive(spec.url, { folder, maxBytes: limits.package_bytes });
       return { ...unsigned, ...await localArchive(bytes, { name: spec.url, limits, wanted }), source: spec };
     }
     case "git": {

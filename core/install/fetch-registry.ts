@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { packageError } from "./package-files.ts";
+import { joinBytes } from "../runtime/join-bytes.ts";
 import { type NpmOptions, npmOptions } from "./npm-options.ts";
 
 /** An archive from a registry, with what the registry vouches for. */
@@ -36,7 +37,7 @@ interface Published {
   name: string;
   version: string;
   deprecated?: unknown;
-  dist?: { tarball?: unknown; attestations?: { provenance?: { predicateType?: unknown } } };
+  dist?: { tarball?: string; attestations?: { provenance?: { predicateType?: unknown } } };
   _integrity?: string;
   _signatures?: { keyid: string }[];
 }
@@ -61,25 +62,13 @@ export async function fetchFromRegistry(wish: RegistryWish): Promise<RegistryArc
     ]);
     const registry = npmFetch.pickRegistry(name, options);
     const keys = await registryKeys(registry, options);
-    const checks = {
-      ...options,
-      ...keys,
-      fullMetadata: true,
-      verifySignatures: keys !== null,
-      verifyAttestations: true,
-    };
-    const { version } = await pacote.manifest(`${name}@${wanted}`, {
-      ...options,
-      fullMetadata: true,
-      packumentCache: new Map(),
-    });
+    const packuments = { packumentCache: new Map(), fullMetadata: true };
+    const checks = { ...options, ...keys, ...packuments, verifySignatures: keys !== null, verifyAttestations: true };
+    const { version } = await pacote.manifest(`${name}@${wanted}`, { ...options, ...packuments });
     const published = await pacote.manifest(`${name}@${version}`, checks) as unknown as Published;
     const integrity = strongIntegrity(published);
     checkHost(published, registry);
-    const bytes = await pacote.tarball.stream(`${name}@${version}`, (stream) => collect(stream, { name, maxBytes }), {
-      ...options,
-      integrity,
-    });
+    const bytes = await download(published.dist?.tarball ?? "", { name, maxBytes, options: { ...options, registry } });
     return {
       bytes,
       name,
@@ -138,25 +127,28 @@ function provenanceOf({ dist }: Published): string | null {
   return typeof kind === "string" ? kind : null;
 }
 
+/** A body as npm's library gives it. */
+interface ArchiveStream {
+  on(event: "data", take: (chunk: Uint8Array) => void): unknown;
+  on(event: "end", done: () => void): unknown;
+  on(event: "error", fail: (error: Error) => void): unknown;
+  destroy(): unknown;
+}
+
 /** Reads a body, no more of it than it may have. */
-async function collect(
-  stream: AsyncIterable<Uint8Array>,
-  { name, maxBytes }: { name: string; maxBytes: number },
-): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of stream) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw tooLarge(name, maxBytes);
-    chunks.push(chunk);
-  }
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
+function collect(stream: ArchiveStream, { name, maxBytes }: { name: string; maxBytes: number }): Promise<Uint8Array> {
+  return new Promise((settle, fail) => {
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    stream.on("error", fail);
+    stream.on("data", (chunk) => {
+      bytes += chunk.length;
+      if (bytes <= maxBytes) return void chunks.push(chunk);
+      fail(tooLarge(name, maxBytes));
+      stream.destroy();
+    });
+    stream.on("end", () => settle(joinBytes(chunks)));
+  });
 }
 
 function tooLarge(name: string, maxBytes: number): BulkheadError {
@@ -165,18 +157,30 @@ function tooLarge(name: string, maxBytes: number): BulkheadError {
   });
 }
 
-/** Fetches an archive from an address. */
+/**
+ * Fetches an archive from an address.
+ * @throws {BulkheadError} `not_found`, `network_error`, `too_large`
+ */
 export async function fetchArchive(
   url: string,
-  { folder, maxBytes, integrity }: { folder: string; maxBytes: number; integrity?: string | undefined },
+  { folder, maxBytes }: { folder: string; maxBytes: number },
 ): Promise<Uint8Array> {
   try {
-    const { default: pacote } = await import("pacote");
-    const options = { ...await npmOptions(folder), ...(integrity === undefined ? {} : { integrity }) };
-    return await pacote.tarball.stream(url, (stream) => collect(stream, { name: url, maxBytes }), options);
+    return await download(url, { name: url, maxBytes, options: await npmOptions(folder) });
   } catch (error) {
     throw fetchError(url, error);
   }
+}
+
+/** The bytes at an address, past the cache: whoever asks compares them with what they should be. */
+async function download(
+  url: string,
+  { name, maxBytes, options }: { name: string; maxBytes: number; options: NpmOptions },
+): Promise<Uint8Array> {
+  const { default: npmFetch } = await import("npm-registry-fetch");
+  const { cache: _, ...rest } = options;
+  const { body } = await npmFetch(url, rest);
+  return await collect(body as unknown as ArchiveStream, { name, maxBytes });
 }
 
 const signatureCodes = ["EINTEGRITYSIGNATURE", "EMISSINGSIGNATUREKEY", "EEXPIREDSIGNATUREKEY"];

@@ -25,7 +25,8 @@ export async function parsePackageSpec(typed: string, cwd: string): Promise<Pack
   }
   const { type, name, fetchSpec } = spec;
   if ((type === "version" || type === "range" || type === "tag") && typeof name === "string") {
-    return { type: "registry", name, wanted: fetchSpec || "latest" };
+    // A name alone is any version to npm's library, and the newest that is meant for use to a person.
+    return { type: "registry", name, wanted: fetchSpec && fetchSpec !== "*" ? fetchSpec : "latest" };
   }
   if (type === "remote" && fetchSpec) return { type, url: fetchSpec };
   if (type === "git") {

@@ -86,6 +86,7 @@ export async function prepareInstall(fetched: FetchedPackage, options: PrepareOp
         // What was granted to a plugin from elsewhere, or to one that cannot be read any more, says nothing of this one.
         granted: current === null || before !== null ? grantedTo(hostManifest, id) : {},
         places: broadPlaces(file),
+        config: Object.hasOwn(hostManifest.plugins, id) ? hostManifest.plugins[id]!.config : {},
       }),
       discard: staged.discard,
       commit: async (grants) => {
@@ -96,8 +97,10 @@ export async function prepareInstall(fetched: FetchedPackage, options: PrepareOp
           await sweepStaging(state.installed);
           await staged.moveTo(versionFolder(state.installed, id, next));
           const elsewhere = before !== null && !isSameSource(before.source, next.source);
-          const cleared = elsewhere ? removePluginEntry(state.text, id, { file }) : state.text;
-          const enabled = before === null || elsewhere ? setEnabled(cleared, id, true, { file }) : cleared;
+          const cleared = elsewhere ? removePluginEntry(state.text, { pluginId: id, file }) : state.text;
+          const enabled = before === null || elsewhere
+            ? setEnabled(cleared, { pluginId: id, enabled: true, file })
+            : cleared;
           const text = grants.reduce((edited, grant) => addGrant(edited, grant, { file }), enabled);
           const lock = { ...state.lock, plugins: { ...state.lock.plugins, [id]: next } };
           // A grant without its plugin, or a plugin that is not enabled, does nothing: whoever is killed between the two

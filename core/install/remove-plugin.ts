@@ -17,7 +17,7 @@ export async function removePlugin(manifestFile: string, id: string): Promise<vo
     }
     const { [id]: _, ...plugins } = lock.plugins;
     // First what it may do, last what it is.
-    await writeText(removePluginEntry(text, id, { file }));
+    await writeText(removePluginEntry(text, { pluginId: id, file }));
     await writeLock({ ...lock, plugins });
     await rm(join(installed, id), { recursive: true, force: true });
   });

@@ -11,7 +11,10 @@ interface EditOptions {
  * The host manifest's text with a plugin enabled or not; comments stay.
  * @throws {BulkheadError} `invalid_config` when the text was, or would be, no host manifest, and for a tool
  */
-export function setEnabled(text: string, pluginId: string, enabled: boolean, { file }: EditOptions): string {
+export function setEnabled(
+  text: string,
+  { pluginId, enabled, file }: EditOptions & { pluginId: string; enabled: boolean },
+): string {
   const before = parseHostManifest(text, { file });
   if (Object.hasOwn(before.tools, pluginId)) {
     throw new BulkheadError("invalid_config", `Cannot change "${pluginId}": it is a tool, which is always enabled.`, {
@@ -29,7 +32,7 @@ export function setEnabled(text: string, pluginId: string, enabled: boolean, { f
 }
 
 /** The host manifest's text without a plugin and all that is said about it. */
-export function removePluginEntry(text: string, pluginId: string, { file }: EditOptions): string {
+export function removePluginEntry(text: string, { pluginId, file }: EditOptions & { pluginId: string }): string {
   const before = parseHostManifest(text, { file });
   if (!Object.hasOwn(before.plugins, pluginId)) return text;
   const document = openDocument(text, file);

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { joinBytes } from "./join-bytes.ts";
 import { hostEnv } from "./platform.ts";
 import { delimiter, isAbsolute } from "./paths.ts";
 
@@ -86,14 +87,4 @@ async function startError(error: Error & { code?: string }, cwd: string): Promis
     return new BulkheadError("git_missing", "Cannot run git: it was not found on the PATH.", { cause: error });
   }
   return new BulkheadError("io_error", `Cannot run git: ${error.message}.`, { cause: error });
-}
-
-function joinBytes(chunks: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(chunks.reduce((total, chunk) => total + chunk.byteLength, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    joined.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return joined;
 }

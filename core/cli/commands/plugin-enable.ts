@@ -21,7 +21,7 @@ async function change(call: Invocation, enabled: boolean): Promise<number> {
   const { file } = await manifestToChange(call);
   const id = call.args[0] ?? "";
   const changed = await changeManifest(file, async ({ text, writeText }) => {
-    const after = setEnabled(text, id, enabled, { file });
+    const after = setEnabled(text, { pluginId: id, enabled, file });
     if (after !== text) await writeText(after);
     return after !== text;
   });
