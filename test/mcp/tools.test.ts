@@ -47,7 +47,7 @@ describe.each(cases)("tools over $wire, $era", ({ era, connect }) => {
       provenance: { adapter_id: "alpha", prompt_sha256: "0".repeat(64) },
     });
     expect(JSON.parse((answer.content[0] as { text: string }).text)).toEqual(answer.structuredContent);
-    expect(progress).toMatchObject([{ message: "Working." }]);
+    expect(progress[0]).toMatchObject({ progress: 3, message: "Working." });
     expect(host.sessions[0]!.options.adapter).toBe("beta");
     expect(host.sessions[0]!.request).toEqual({ ...request, task_id: "t1" });
   });
