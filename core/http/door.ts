@@ -6,6 +6,7 @@ import type { Signal } from "../log/prometheus-text.ts";
 import type { RegistryChanges } from "../registry/registry.ts";
 import type { RequestSource } from "../runtime/http-server.ts";
 import { authenticate } from "./authenticate.ts";
+import { callerSessions } from "./caller-sessions.ts";
 import { checkOrigin } from "./check-origin.ts";
 import type { PluginFacts } from "./plugin-facts.ts";
 import { problem } from "./problem.ts";
@@ -57,7 +58,16 @@ export interface HttpDoorOptions {
   /** What a request over TCP may name as its host, each with the port: the places where the server listens. */
   hosts(): readonly string[];
   limits: HttpLimits;
+  /** Other protocols that are served beside the API, behind the same checks. */
+  mounts?: readonly Mount[];
   writeLog?: (record: LogRecord) => void;
+}
+
+/** Another protocol on a path of its own. */
+export interface Mount {
+  path: string;
+  /** Answers a request of a caller, whose id `client` is, with the sessions that it may see and handle. */
+  handle(request: Request, caller: { client: string; sessions: SessionHost }): Promise<Response>;
 }
 
 /** The HTTP API, for whatever server takes its requests. */
@@ -96,6 +106,9 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     if (open) return await router.fetch(request, null);
     const caller = await authenticate(request, { from, tokens, meters });
     meters.count(caller);
-    return await router.fetch(request, caller);
+    const { pathname } = new URL(request.url);
+    const mount = options.mounts?.find(({ path }) => path === pathname);
+    if (mount === undefined) return await router.fetch(request, caller);
+    return await mount.handle(request, { client: caller.id, sessions: callerSessions(caller, options) });
   }
 }

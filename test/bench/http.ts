@@ -48,12 +48,12 @@ async function firstEvent(rounds: number): Promise<Figure[]> {
   ];
 }
 
-/** Readers of all sessions' events, while so many sessions at a time say twenty things each. */
+/** Readers of all sessions' events, while so many sessions at a time say ten things each. */
 async function subscribers({ readers, sessions }: { readers: number; sessions: number }): Promise<Figure[]> {
   await using daemon = await benchDaemon();
   const client = clientOf(daemon);
   const run = async () => {
-    const wanted = { workdir: daemon.folder, prompt: "single 20", retry: "never" as const };
+    const wanted = { workdir: daemon.folder, prompt: "single 10", retry: "never" as const };
     const session = await client.start(wanted, { adapter: "bench", artifacts: "none" });
     return (await session.result(), await session.summary()).last_seq;
   };
@@ -63,10 +63,8 @@ async function subscribers({ readers, sessions }: { readers: number; sessions: n
   const streams = await Promise.all(Array.from({ length: readers }, (_, index) => reader(daemon, index, seen)));
   const opened = daemon.residentMb();
   const started = performance.now();
-  let events = 0;
-  for (let round = 0; round < 3; round++) {
-    for (const count of await Promise.all(Array.from({ length: sessions }, run))) events += count;
-  }
+  const counts = await Promise.all(Array.from({ length: sessions }, run));
+  const events = counts.reduce((sum, count) => sum + count, 0);
   while (seen.events < events * readers) await new Promise((resolve) => setTimeout(resolve, 5));
   const seconds = (performance.now() - started) / 1000;
   const busy = daemon.residentMb();

@@ -1,9 +1,11 @@
 import process from "node:process";
 import { artifacts } from "./artifacts.ts";
 import { coldStart } from "./cold-start.ts";
+import { doors } from "./doors.ts";
 import { daemonMemory } from "./daemon-memory.ts";
 import { events } from "./events.ts";
 import { http } from "./http.ts";
+import { installing } from "./installing.ts";
 import { journal } from "./journal.ts";
 import { manySessions } from "./many-sessions.ts";
 import type { Figure } from "./measure.ts";
@@ -23,6 +25,8 @@ const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>
   artifacts,
   daemon_memory: daemonMemory,
   http,
+  doors,
+  install: installing,
 };
 
 const words = process.argv.slice(2);
