@@ -1,7 +1,17 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RemoteHost } from "../../core/client/mod.ts";
 import { listAll } from "./processes.ts";
-import { type Lane, napOf, recordedChildren, startDaemon, startProgram, writeManifest } from "./lane.ts";
+import {
+  type Lane,
+  type LaneDaemon,
+  napOf,
+  recordedChildren,
+  startDaemon,
+  startProgram,
+  writeManifest,
+} from "./lane.ts";
 import { putUnderLoad, type Shown } from "./load.ts";
 import { makeOlder } from "./older-journal.ts";
 import { faultsOfNumbers, lookInto, lostEvents } from "./read-journal.ts";
@@ -23,7 +33,7 @@ export interface Round {
 }
 
 /** Longest that a daemon may take to start, on a machine with much else to do. */
-const startMs = 60_000;
+const startMs = 120_000;
 
 /** Starts a daemon, puts it under load, kills it at its moment and looks at what it left. */
 export async function playRound(lane: Lane, moment: Moment, random: () => number): Promise<Round> {
@@ -38,7 +48,7 @@ export async function playRound(lane: Lane, moment: Moment, random: () => number
     wasReady = await daemon.ready !== null;
     await killed;
   } else {
-    const remote = await withDeadline(daemon.ready, daemon.said);
+    const remote = await withDeadline(lane, daemon);
     wasReady = true;
     await work(remote, { lane, moment, random, shown, end: () => daemon.child.kill("SIGTERM") });
     kill();
@@ -117,7 +127,7 @@ async function faultsIn(lane: Lane, shown: Shown): Promise<string[]> {
 export async function playEnd(lane: Lane): Promise<string[]> {
   const before = await recordedChildren(lane);
   const daemon = startDaemon(lane);
-  const remote = await withDeadline(daemon.ready, daemon.said);
+  const remote = await withDeadline(lane, daemon);
   const faults: string[] = [];
   const running = await remote.list({ state: "running", limit: 500 });
   faults.push(...running.map(({ session_id }) => `${session_id} was never ended`));
@@ -134,9 +144,10 @@ export async function playEnd(lane: Lane): Promise<string[]> {
   return faults;
 }
 
-async function withDeadline(ready: Promise<RemoteHost | null>, said: () => string): Promise<RemoteHost> {
+async function withDeadline(lane: Lane, { ready, said }: LaneDaemon): Promise<RemoteHost> {
   const late = sleep(startMs, null, { ref: false });
   const remote = await Promise.race([ready, late]);
-  if (remote === null) throw new Error(`The daemon did not start. It said: ${said()}`);
-  return remote;
+  if (remote !== null) return remote;
+  const log = await readFile(join(lane.stateDir, "daemon.log"), "utf8").catch(() => "");
+  throw new Error(`The daemon did not start. It said: ${said()}\nIts log ends with: ${log.slice(-2000)}`);
 }
