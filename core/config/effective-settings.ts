@@ -21,17 +21,20 @@ const secretName = /token|key|secret|password|passwd|credential|auth|cookie|dsn/
 
 /** Every setting of a host with what is in force and where it comes from. */
 export function effectiveSettings(manifest: HostManifest): EffectiveSetting[] {
-  const { plugins, tools, secrets = {}, routing, approval = "ask", state_dir = null } = manifest;
+  const { plugins, tools, secrets = {}, mcp_servers = {}, journal = {}, routing, approval = "ask", state_dir = null } =
+    manifest;
   const whole = {
     plugins,
     tools,
     secrets,
+    mcp_servers,
     routing,
     approval,
     prompt: { ...defaultPromptSettings, ...manifest.prompt },
     limits: { ...defaultLimits, ...manifest.limits },
     os_walls: { ...defaultOsWallUses, ...manifest.os_walls },
     state_dir,
+    journal,
     workspaces: { keep_ms: manifest.workspaces?.keep_ms ?? defaultKeepMs },
     daemon: { ...defaultDaemonSettings, ...manifest.daemon },
   };

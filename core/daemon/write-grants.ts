@@ -1,13 +1,12 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
+import { changeManifest } from "../install/manifest-transaction.ts";
 import { setGrant } from "../registry/edit-host-manifest.ts";
-import { chmod, readFile, realpath, stat } from "../runtime/files.ts";
-import { replaceFile } from "../runtime/replace-file.ts";
 
 /**
  * Writes a plugin's grants into the file that the host manifest came from; null: none.
- * @throws {BulkheadError} `unsupported` without such a file, `not_found`, `invalid_config`, `io_error`
+ * @throws {BulkheadError} `unsupported` without such a file, `not_found`, `invalid_config`, `busy`, `io_error`
  */
 export async function writeGrants(
   manifest: HostManifest | undefined,
@@ -19,17 +18,13 @@ export async function writeGrants(
       hint: 'Write one with "bulkhead init", then restart the daemon.',
     });
   }
-  const text = await readFile(file, "utf8").catch((cause: unknown) => {
-    throw new BulkheadError("io_error", `Cannot read the host manifest "${file}".`, { cause });
-  });
-  const after = setGrant(text, { pluginId, grant }, { file });
   try {
-    // A link to the file stays one.
-    const real = await realpath(file);
-    const { mode } = await stat(real);
-    await replaceFile(real, after);
-    await chmod(real, mode & 0o777);
+    await changeManifest(file, async ({ text, writeText }) => {
+      const after = setGrant(text, { pluginId, grant }, { file });
+      if (after !== text) await writeText(after);
+    });
   } catch (cause) {
+    if (cause instanceof BulkheadError) throw cause;
     throw new BulkheadError("io_error", `Cannot write the host manifest "${file}".`, { cause });
   }
 }

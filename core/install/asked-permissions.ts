@@ -3,6 +3,7 @@ import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { BroadPlaces } from "../registry/broad-permissions.ts";
 import type { Grantable, NewGrant } from "../registry/edit-host-manifest.ts";
 import { type ExplainedPermission, explainPermissions } from "../registry/explain-permissions.ts";
+import { fillPermissions } from "../registry/option-permissions.ts";
 import { requestedPermissions } from "../registry/requested-permissions.ts";
 
 /** What an installation comes to, in permissions. */
@@ -13,19 +14,29 @@ export interface AskedOptions {
   /** What the host manifest grants it already. */
   granted: Permissions;
   places: BroadPlaces;
+  /** The operator's values for its options. */
+  config: Readonly<Record<string, unknown>>;
 }
 
 /**
  * What a plugin asks for that nobody has decided about yet, the riskiest first. A grant of a program or secret by its
  * name alone covers what the version in use asks for, and nothing that a later one adds.
  */
-export function undecidedPermissions({ manifest, before, granted, places }: AskedOptions): ExplainedPermission[] {
-  const known = before === null ? {} : requestedPermissions(before);
+export function undecidedPermissions(options: AskedOptions): ExplainedPermission[] {
+  const { manifest, before, granted, places, config } = options;
+  const known = before === null ? {} : askedBy(before, config);
   const grant = joined(asGrant(known), before === null ? granted : withoutNamesOf(granted, known));
-  const rows = explainPermissions({ requested: requestedPermissions(manifest), grant, deny: {} }, places);
+  const rows = explainPermissions({ requested: askedBy(manifest, config), grant, deny: {} }, places);
   return rows.filter(({ permission, target, requested, effective }) =>
     requested && permission !== "limits" && !(effective.length === 1 && effective[0] === target)
   );
+}
+
+/** What it asks for, with these values for its options and the defaults of the others. */
+function askedBy(manifest: Manifest, config: Readonly<Record<string, unknown>>): Permissions {
+  const options = Object.entries(manifest.config?.properties ?? {});
+  const defaults = options.flatMap(([name, option]) => (option.default === undefined ? [] : [[name, option.default]]));
+  return fillPermissions(requestedPermissions(manifest), { ...Object.fromEntries(defaults), ...config });
 }
 
 /** The grants that would allow these, each once. */

@@ -86,6 +86,7 @@ export async function prepareInstall(fetched: FetchedPackage, options: PrepareOp
         // What was granted to a plugin from elsewhere, or to one that cannot be read any more, says nothing of this one.
         granted: current === null || before !== null ? grantedTo(hostManifest, id) : {},
         places: broadPlaces(file),
+        config: Object.hasOwn(hostManifest.plugins, id) ? hostManifest.plugins[id]!.config : {},
       }),
       discard: staged.discard,
       commit: async (grants) => {

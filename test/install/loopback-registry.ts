@@ -18,8 +18,8 @@ export interface LoopbackRegistry {
   ways: RegistryWays;
   /** Values of `Authorization` that were sent to it. */
   authorizations: Set<string>;
-  /** Publishes with npm itself. */
-  npmPublish(files: Readonly<Record<string, string | Uint8Array>>): Promise<void>;
+  /** Publishes an archive with npm itself. */
+  npmPublish(file: string): Promise<void>;
   /** Publishes as npm would, and sooner. */
   publish(files: Readonly<Record<string, string | Uint8Array>>): Promise<void>;
   close(): Promise<void>;
@@ -82,7 +82,7 @@ export async function startRegistry(): Promise<LoopbackRegistry> {
     url,
     ways,
     authorizations,
-    npmPublish: (files) => npmPublish(files, { url, folder }),
+    npmPublish: (file) => npmPublish(file, { url, folder }),
     publish: (files) => publish(files, url),
     close: async () => {
       server.closeAllConnections();
@@ -142,12 +142,7 @@ async function publish(files: Readonly<Record<string, string | Uint8Array>>, url
   if (!answer.ok) throw new Error(`Publishing failed: ${await answer.text()}`);
 }
 
-async function npmPublish(
-  files: Readonly<Record<string, string | Uint8Array>>,
-  { url, folder }: { url: string; folder: string },
-): Promise<void> {
-  const file = join(folder, "to-publish.tgz");
-  await writeFile(file, packageOf(files));
+async function npmPublish(file: string, { url, folder }: { url: string; folder: string }): Promise<void> {
   await writeFile(join(folder, ".npmrc"), `//${new URL(url).host}/:_authToken=token\n`);
   const args = [
     "publish",

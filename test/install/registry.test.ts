@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
-import { access, rm } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { access, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { type LoopbackRegistry, startRegistry } from "./loopback-registry.ts";
@@ -25,56 +26,70 @@ async function operatorHere(): Promise<Operator> {
   return operator;
 }
 
-const asks = ["read: [workdir]"];
+it(
+  "goes the whole road: new, test, pack, npm publish, add, grant, run, an update that asks for more, remove",
+  async () => {
+    const operator = await operatorHere();
+    const run = (...args: string[]) => operator.spawned(args, { TOKEN_OF_TEST: "secret-of-test" }).ended;
+    expect(await run("plugin", "new", "roadie", "--yes")).toMatchObject({ code: 0 });
+    await edit(
+      operator,
+      "roadie/plugin.yaml",
+      "# permissions:\n#   read: [workdir]",
+      "permissions:\n  read: [workdir]",
+    );
+    await edit(operator, "roadie/mod.ts", "    ctx.signal.throwIfAborted();", "    await ctx.fs.list(ctx.workdir);");
+    const tried = await run("plugin", "test", "roadie", "--json");
+    expect({ code: tried.code, passed: JSON.parse(tried.out.trim()).passed }).toEqual({ code: 0, passed: true });
+    expect(await run("plugin", "pack", "roadie")).toMatchObject({ code: 0, err: "" });
+    await registry.npmPublish(join(operator.folder, "bulkhead-plugin-roadie-0.1.0.tgz"));
 
-it("goes the whole road: publish, add, grant, run, an update that asks for more, remove", async () => {
-  const operator = await operatorHere();
-  const env = { TOKEN_OF_TEST: "secret-of-test" };
-  const run = (...args: string[]) => operator.spawned(args, env).ended;
-  await registry.npmPublish(greeterFiles({ id: "roadie", permissions: asks }));
+    const name = "bulkhead-plugin-roadie";
+    expect(await run("plugin", "add", name)).toMatchObject({
+      code: 4,
+      err: expect.stringContaining("nobody has granted read:workdir"),
+    });
+    const added = await run("plugin", "add", name, "--grant", "read:workdir");
+    expect(added).toMatchObject({ code: 0, err: "" });
+    expect(added.out).toContain("signed by registry key SHA256:");
+    expect(added.out).toContain("no provenance");
+    expect(registry.authorizations).toContain("Bearer secret-of-test");
+    expect((await operator.lock()).plugins["roadie"]).toMatchObject({
+      source: { type: "registry", name, registry: registry.url },
+      version: "0.1.0",
+      signed_by: expect.stringContaining("SHA256:"),
+    });
+    const session = () => run("run", "roadie", "Road");
+    expect(await session()).toMatchObject({ code: 0, out: expect.stringContaining("You said: Road") });
 
-  const refused = await run("plugin", "add", "bulkhead-roadie");
-  expect(refused).toMatchObject({ code: 4, err: expect.stringContaining("nobody has granted read:workdir") });
-  const added = await run("plugin", "add", "bulkhead-roadie", "--grant", "read:workdir");
-  expect(added).toMatchObject({ code: 0, err: "" });
-  expect(added.out).toContain("signed by registry key SHA256:");
-  expect(added.out).toContain("no provenance");
-  expect(registry.authorizations).toContain("Bearer secret-of-test");
-  expect((await operator.lock()).plugins["roadie"]).toMatchObject({
-    source: { type: "registry", name: "bulkhead-roadie", registry: registry.url },
-    version: "1.0.0",
-    signed_by: expect.stringContaining("SHA256:"),
-  });
-  expect(await run("run", "roadie", "Road")).toMatchObject({ code: 0, out: expect.stringContaining("Hello, Road") });
+    await edit(operator, "roadie/plugin.yaml", "version: 0.1.0", "version: 0.2.0");
+    await edit(operator, "roadie/plugin.yaml", "[workdir]", '[workdir]\n  net: ["api.example.com:443"]');
+    await edit(operator, "roadie/package.json", "0.1.0", "0.2.0");
+    await edit(operator, "roadie/mod.ts", '"0.1.0"', '"0.2.0"');
+    await edit(operator, "roadie/mod.ts", "You said", "You wrote");
+    expect(await run("plugin", "pack", "roadie")).toMatchObject({ code: 0, err: "" });
+    await registry.npmPublish(join(operator.folder, "bulkhead-plugin-roadie-0.2.0.tgz"));
+    const waiting = await run("plugin", "update", "roadie");
+    expect(waiting).toMatchObject({ code: 4, err: expect.stringContaining("Version 0.1.0 stays in use.") });
+    expect(waiting.out).toContain('send anything it knows to "api.example.com:443"');
+    expect(waiting.out).not.toContain("read files");
+    expect(await session()).toMatchObject({ code: 0, out: expect.stringContaining("You said: Road") });
 
-  await registry.npmPublish(
-    greeterFiles({
-      id: "roadie",
-      version: "1.1.0",
-      says: "Goodbye",
-      permissions: [...asks, 'net: ["api.example.com:443"]'],
-    }),
-  );
-  const waiting = await run("plugin", "update", "roadie");
-  expect(waiting).toMatchObject({ code: 4, err: expect.stringContaining("Version 1.0.0 stays in use.") });
-  expect(waiting.out).toContain('send anything it knows to "api.example.com:443"');
-  expect(waiting.out).not.toContain("read files");
-  expect(await run("run", "roadie", "Road")).toMatchObject({ code: 0, out: expect.stringContaining("Hello, Road") });
-
-  expect(await run("plugin", "grant", "roadie", "net:api.example.com:443")).toMatchObject({ code: 0 });
-  expect(await run("plugin", "update", "roadie")).toMatchObject({
-    code: 0,
-    out: expect.stringContaining("roadie is 1.1.0 now"),
-  });
-  expect(await run("run", "roadie", "Road")).toMatchObject({ code: 0, out: expect.stringContaining("Goodbye, Road") });
-  expect(await run("plugin", "add", "bulkhead-roadie@1.0.0")).toMatchObject({
-    code: 2,
-    err: expect.stringContaining("--allow-downgrade"),
-  });
-
-  expect(await run("plugin", "remove", "roadie")).toMatchObject({ code: 0 });
-  expect(await run("run", "roadie", "Road")).toMatchObject({ code: 5 });
-}, 240_000);
+    expect(await run("plugin", "grant", "roadie", "net:api.example.com:443")).toMatchObject({ code: 0 });
+    expect(await run("plugin", "update", "roadie")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("roadie is 0.2.0 now"),
+    });
+    expect(await session()).toMatchObject({ code: 0, out: expect.stringContaining("You wrote: Road") });
+    expect(await run("plugin", "add", `${name}@0.1.0`)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--allow-downgrade"),
+    });
+    expect(await run("plugin", "remove", "roadie")).toMatchObject({ code: 0 });
+    expect(await session()).toMatchObject({ code: 5 });
+  },
+  300_000,
+);
 
 it("I13: refuses bytes that are not those that were published", async () => {
   const operator = await operatorHere();
@@ -148,15 +163,30 @@ it("I13: refuses an archive at another host, and keeps to the registry of the lo
   await rm(join(operator.folder, ".npmrc"));
 });
 
-it("I12: refuses other files under a number that is locked, and shows what its publisher took back", async () => {
+it("I12: refuses other files under a number that is locked", async () => {
   const operator = await operatorHere();
+  registry.ways.signs = "none";
   await registry.publish(greeterFiles({ id: "steady", version: "1.0.1" }));
-  await registry.publish(greeterFiles({ id: "steady-two", version: "1.0.1" }));
   expect(await operator.bulkhead("plugin", "add", "bulkhead-steady")).toMatchObject({ code: 0 });
-  registry.ways.edit = (packument) => {
-    for (const one of Object.values(packument.versions)) one.deprecated = "It leaks.";
+  const other = greeterPackage({ id: "steady", version: "1.0.1", says: "Other" });
+  registry.ways.tarball = other;
+  registry.ways.edit = ({ versions }) => {
+    for (const { dist } of Object.values(versions)) {
+      dist.integrity = `sha512-${createHash("sha512").update(other).digest("base64")}`;
+    }
   };
-  expect(await operator.bulkhead("plugin", "add", "bulkhead-steady-two")).toMatchObject({
+  const refused = { code: 2, err: expect.stringContaining("it has other files than the version of that number") };
+  expect(await operator.bulkhead("plugin", "update")).toMatchObject(refused);
+  expect(await operator.bulkhead("plugin", "add", "bulkhead-steady@1.0.1")).toMatchObject(refused);
+});
+
+it("I12: shows what its publisher says of a version that should not be used", async () => {
+  const operator = await operatorHere();
+  await registry.publish(greeterFiles({ id: "leaking" }));
+  registry.ways.edit = ({ versions }) => {
+    for (const one of Object.values(versions)) one.deprecated = "It leaks.";
+  };
+  expect(await operator.bulkhead("plugin", "add", "bulkhead-leaking")).toMatchObject({
     code: 0,
     out: expect.stringContaining('its publisher says not to use this version: "It leaks."'),
   });
@@ -190,6 +220,12 @@ it("restores what the lock names, byte by byte", async () => {
   expect(await operator.bulkhead("plugin", "add")).toMatchObject({ code: 0, out: "Installed: restored 1.0.0.\n" });
   expect(await operator.bulkhead("plugin", "check", "restored")).toMatchObject({ code: 0 });
 });
+
+async function edit(operator: Operator, path: string, before: string, after: string): Promise<void> {
+  const text = await readFile(join(operator.folder, path), "utf8");
+  expect(text).toContain(before);
+  await operator.write(path, text.replace(before, after));
+}
 
 async function refusedFor(operator: Operator, name: string, words: string): Promise<void> {
   const { code, err } = await operator.bulkhead("plugin", "add", name);

@@ -46,12 +46,12 @@ export function defineInstalling(command: Command, bind: Bind): void {
   command.command("enable")
     .description("enable a plugin in bulkhead.yaml")
     .argument("<id>", "id of a plugin")
-    .addHelpText("after", examples(["bulkhead plugin enable codex", "its grants are another step"]))
+    .addHelpText("after", examples(["bulkhead plugin enable greeter", "its grants are another step"]))
     .action(bind(pluginEnable));
   command.command("disable")
     .description("disable a plugin in bulkhead.yaml; its grants stay")
     .argument("<id>", "id of a plugin")
-    .addHelpText("after", examples(["bulkhead plugin disable codex", "until it is enabled again"]))
+    .addHelpText("after", examples(["bulkhead plugin disable greeter", "until it is enabled again"]))
     .action(bind(pluginDisable));
   command.command("revoke")
     .description("take a grant out of bulkhead.yaml")
