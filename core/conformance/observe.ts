@@ -3,6 +3,7 @@ import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import { isPinned } from "../broker/resolve-binary.ts";
 import { toErrorData } from "../errors/to-error-data.ts";
 import type { LogRecord } from "../host/host.ts";
+import type { Isolation } from "../registry/plugin.ts";
 import { requestedPermissions } from "../registry/requested-permissions.ts";
 import { readdir, readFile, rm } from "../runtime/files.ts";
 import { sha256Hex } from "../runtime/hash.ts";
@@ -23,6 +24,8 @@ export interface Subject {
   folder: string;
   manifest: Manifest;
   script: ConformanceScript;
+  /** What contains it. A thread is for code that the caller trusts. */
+  isolation: Isolation;
 }
 
 /** Fields of a request that can be followed from the request to the agent, each with a value that nothing else has. */
@@ -115,7 +118,7 @@ class Trial {
   /** Both packages in service: the plugin itself, and the kit's own that looks at it from inside. */
   async #prepare(): Promise<void> {
     const { host, pins } = this.#kit;
-    const { folder, manifest, script } = this.#subject;
+    const { folder, manifest, script, isolation } = this.#subject;
     const { permissions } = this.#seen;
     const unscripted = this.#seen.unscripted.map((binary) => ({ binary, answers: [{ session: "" }] }));
     this.#programs = await writeStandIns([...script.programs, ...unscripted], {
@@ -128,7 +131,8 @@ class Trial {
       await this.#programs.pin(pins.of(id));
       this.#silence.push(this.#kit.onLog(id, (record) => this.#note(record)));
     }
-    const settings = { grant: permissions, limits: trialLimits, config: script.config };
+    const held = { isolation, trusted: isolation === "thread" };
+    const settings = { ...held, grant: permissions, limits: trialLimits, config: script.config };
     const trust_tools = manifest.defaults?.trust_tools === true;
     await host.registry.register(folder, { ...settings, trust_tools });
     await host.load(manifest.id);

@@ -15,6 +15,8 @@ import type { Seen } from "./seen.ts";
 export interface TestPluginOptions {
   /** A host that serves several trials; default: one for this trial alone. */
   kit?: KitHost;
+  /** What contains the plugin. A thread starts sooner and is for your own code alone. Default `process`. */
+  isolation?: "process" | "thread";
 }
 
 /**
@@ -24,9 +26,13 @@ export interface TestPluginOptions {
  * @param folder path, or file URL, of the plugin's folder
  * @throws {BulkheadError} `io_error` where the kit itself cannot work
  */
-export async function testPlugin(folder: string | URL, { kit }: TestPluginOptions = {}): Promise<ConformanceReport> {
+export async function testPlugin(
+  folder: string | URL,
+  { kit, isolation = "process" }: TestPluginOptions = {},
+): Promise<ConformanceReport> {
   const started = performance.now();
-  const read = await readSubject(typeof folder === "string" ? folder : fileURLToPath(folder));
+  const path = typeof folder === "string" ? folder : fileURLToPath(folder);
+  const read = await readSubject(path);
   const report = (id: string | null, version: string | null, found: RuleReport[]): ConformanceReport => ({
     conformance: 1,
     plugin_id: id,
@@ -38,7 +44,7 @@ export async function testPlugin(folder: string | URL, { kit }: TestPluginOption
     rules: found,
   });
   if ("error" in read) return report(null, null, rules.map((rule) => unread(rule, read.error)));
-  const seen = await observed(read, kit);
+  const seen = await observed({ ...read, isolation }, kit);
   const { id, version } = read.manifest;
   return report(id, version, rules.map((rule) => judge(rule, seen)));
 }
@@ -49,7 +55,9 @@ async function observed(subject: Subject, given: KitHost | undefined): Promise<S
   return await observe(own, subject);
 }
 
-async function readSubject(path: string): Promise<Subject | { folder: string; error: BulkheadError }> {
+async function readSubject(
+  path: string,
+): Promise<Omit<Subject, "isolation"> | { folder: string; error: BulkheadError }> {
   const folder = await realpath(path).catch(() => path);
   try {
     return { folder, manifest: await readManifest(folder), script: await readScript(folder) };
