@@ -46,7 +46,7 @@ async function filesOf(wanted: NewPlugin, id: string): Promise<Map<string, strin
   const words = wordsOf(wanted, id);
   if (wanted.template !== "acp") return await fillTemplate(wanted.template, words);
   const { acpFiles } = await import("./acp-files.ts");
-  const [binary = id, ...args] = parseArguments(wanted.command ?? `${id} --acp`);
+  const [binary = id, ...args] = wordsIn(wanted.command ?? `${id} --acp`);
   const facts = { version: "0.1.0", description: `Runs ${words["name"]}.`, license: "MIT", install: "" };
   return await acpFiles({ binary, args, env: {}, ...facts }, words);
 }
@@ -66,7 +66,7 @@ export function idOf(name: string): string {
 /** What fills a template in, but for what only some of them ask. */
 export function wordsOf({ name, template, command }: NewPlugin, id: string): Record<string, string> {
   const plain = name.replaceAll(/[^\w .,+()/-]/g, "").trim() || id;
-  const [binary = id, ...args] = command === undefined ? [id] : parseArguments(command);
+  const [binary = id, ...args] = command === undefined ? [id] : wordsIn(command);
   const line = ["{binary}", ...args.map(templateWord), "< {prompt_file}"].join(" ");
   return {
     id,
@@ -85,6 +85,11 @@ export function wordsOf({ name, template, command }: NewPlugin, id: string): Rec
     grant: template === "wrap" ? '{ grant: { net: ["localhost:8080"] } }' : "{}",
     files: JSON.stringify(template === "wrap" || template === "cli" ? ["recordings"] : []),
   };
+}
+
+/** A command line split at its blanks; quotes group, and braces have no meaning yet. */
+function wordsIn(command: string): string[] {
+  return parseArguments(command.replace(/[{}]/g, "\\$&"));
 }
 
 /** An argument as a command template writes it. */

@@ -4,7 +4,9 @@ import { type CliTool, cliToolSchema, idPattern } from "../../plugin-sdk/manifes
 import { closed, type SchemaOf } from "../../plugin-sdk/schema.ts";
 import { checkAgainst } from "../config/check-against.ts";
 import { defaultLimits } from "../config/limits.ts";
+import { reservedIds } from "../config/reserved-ids.ts";
 import { parseYaml } from "../config/yaml.ts";
+import { describeFound, pathText, problemsError } from "../config/yaml-problems.ts";
 import { cliBinary } from "../registry/requested-permissions.ts";
 
 /** A map of tools, as other programs keep it: `tools: <name>: {binary, command_template, models, env_vars}`. */
@@ -13,7 +15,7 @@ interface ToolMap {
 }
 
 const mapSchema: SchemaOf<ToolMap> = Type.Object({
-  tools: Type.Record(Type.String({ pattern: idPattern, maxLength: 64 }), cliToolSchema),
+  tools: Type.Record(Type.String({ minLength: 1, maxLength: 256 }), cliToolSchema),
 }, closed) as unknown as SchemaOf<ToolMap>;
 
 /**
@@ -23,7 +25,19 @@ const mapSchema: SchemaOf<ToolMap> = Type.Object({
 export function readToolMap(text: string, file: string): Map<string, CliTool> {
   const { manifest_bytes: maxBytes, yaml_aliases: maxAliases } = defaultLimits;
   const parsed = parseYaml(text, { file, maxBytes, maxAliases, code: "invalid_config" });
-  return new Map(Object.entries(checkAgainst(mapSchema, parsed, { code: "invalid_config" }).tools));
+  const tools = Object.entries(checkAgainst(mapSchema, parsed, { code: "invalid_config" }).tools);
+  // A name becomes a folder's: what is no id must not lead elsewhere.
+  const wrong = tools.filter(([id]) => !isId(id)).map(([id]) => {
+    const path = ["tools", id];
+    const words = { expected: "a name of lowercase letters, digits and hyphens", found: describeFound(id) };
+    return { file, ...parsed.locate(path, "key"), path: pathText(path), ...words };
+  });
+  if (wrong.length > 0) throw problemsError("invalid_config", wrong);
+  return new Map(tools);
+}
+
+function isId(name: string): boolean {
+  return name.length <= 64 && new RegExp(idPattern).test(name) && !reservedIds.includes(name);
 }
 
 /** `plugin.yaml` of a tool. */

@@ -31,6 +31,11 @@ export class Questions {
     return terminal.stdin.isTty && terminal.stderr.isTty;
   }
 
+  /** Whether a question waits for its answer. */
+  get isAsking(): boolean {
+    return this.#asking > 0;
+  }
+
   /** Writes to standard output, after the question if there is one. */
   async write(text: string): Promise<void> {
     if (this.#asking > 0) this.#held += text;

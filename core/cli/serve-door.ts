@@ -2,6 +2,7 @@ import type { ByteWire } from "../channel/json-wire.ts";
 import type { SessionHost } from "../host/session-host.ts";
 import type { Invocation } from "./command.ts";
 import { watchInterrupts } from "./interrupts.ts";
+import type { OpenedSessions } from "./open-sessions.ts";
 import { lazySessions } from "./lazy-sessions.ts";
 
 /** What a door on standard input and output is served with. */
@@ -24,9 +25,9 @@ export async function serveDoor(
     );
   }
   using interrupts = watchInterrupts(terminal);
-  const openings: Promise<{ sessions: SessionHost } & AsyncDisposable>[] = [];
+  const openings: ReturnType<typeof open>[] = [];
   const sessions = lazySessions(async () => {
-    const opening = openSessions(call);
+    const opening = open(call);
     openings.push(opening);
     return (await opening).sessions;
   });
@@ -42,9 +43,8 @@ export async function serveDoor(
   return 0;
 }
 
-async function openSessions(call: Invocation): Promise<{ sessions: SessionHost } & AsyncDisposable> {
+async function open(call: Invocation): Promise<Pick<OpenedSessions, "sessions"> & AsyncDisposable> {
   // It brings the host along, which a client does not wait for.
-  const { openHost } = await import("./open-host.ts");
-  const opened = await openHost(call);
-  return { sessions: opened.host.sessions, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
+  const { openSessions } = await import("./open-sessions.ts");
+  return await openSessions(call);
 }

@@ -7,6 +7,7 @@ import type { Questions } from "./questions.ts";
 import { safeText } from "./render/agent-text.ts";
 import { LiveView } from "./render/live-view.ts";
 import { createPaint } from "./render/paint.ts";
+import { ProgressLine } from "./render/progress-line.ts";
 import { resultLines } from "./render/result-lines.ts";
 import { errorText } from "./report-error.ts";
 
@@ -27,13 +28,15 @@ export type ShownSession = Pick<SessionHandle, "id" | "events" | "result" | "ans
 /** Shows a session's events as they come, then its result. */
 export async function showSession(session: ShownSession, options: ShowSessionOptions): Promise<SessionResult> {
   const { terminal, mode, questions } = options;
-  const view = createView(options);
+  const progress = createProgress(options);
+  const view = createView(options, progress);
   const asked = questions === undefined ? null : new AgentQuestions(session, questions);
   const missing = new Set<string>();
   let events = 0;
   try {
     for await (const envelope of session.events()) {
       events += 1;
+      progress?.count();
       noteMissingGrant(envelope, missing);
       asked?.see(envelope.event);
       if (mode === "json") await terminal.stdout.write(`${JSON.stringify(envelope)}\n`);
@@ -42,6 +45,7 @@ export async function showSession(session: ShownSession, options: ShowSessionOpt
   } finally {
     asked?.close();
     await view.finish();
+    progress?.close();
   }
   const result = await session.result();
   if (mode === "live") await showResult(result, { ...options, events });
@@ -60,9 +64,26 @@ export function drawingColumns(terminal: Terminal): number {
   return Math.min(160, Math.max(60, terminal.stdout.columns || 100));
 }
 
-function createView({ terminal, adapter, questions, verbose }: ShowSessionOptions): LiveView {
+/** Where a person watches: null elsewhere. */
+function createProgress({ terminal, mode, questions }: ShowSessionOptions): ProgressLine | null {
+  const { stdout, stderr, colours } = terminal;
+  if (mode === "json" || !stdout.isTty || !stderr.isTty || terminal.env("TERM") === "dumb") return null;
+  return new ProgressLine({
+    write: (text) => stderr.write(text),
+    paint: createPaint(colours.stderr),
+    isAsking: () => questions?.isAsking ?? false,
+  });
+}
+
+function createView(
+  { terminal, adapter, questions, verbose }: ShowSessionOptions,
+  progress: ProgressLine | null,
+): LiveView {
   return new LiveView({
-    write: (text) => questions?.write(text) ?? terminal.stdout.write(text),
+    write: (text) => {
+      progress?.giveWay({ ends: text.endsWith("\n") ? "line" : "middle" });
+      return questions?.write(text) ?? terminal.stdout.write(text);
+    },
     paint: createPaint(terminal.colours.stdout),
     columns: drawingColumns(terminal),
     adapters: [adapter],

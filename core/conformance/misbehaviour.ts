@@ -19,8 +19,9 @@ export const longMarker = "long-line-marker";
 /** One line of 300,000 characters. */
 export const longLine: string = `${"y".repeat(300_000)} ${longMarker}`;
 
-/** What a tool says whose provider limits requests, and for how long, in milliseconds. */
+/** What a tool says whose provider limits requests. */
 export const rateLimitText = "Error: 429 Too Many Requests. Please wait 30 seconds.";
+/** How long that asks to wait, in milliseconds. */
 export const rateLimitWaitMs = 30_000;
 
 /** Texts that any detector must tell apart. */

@@ -10,10 +10,8 @@ export function schemaFaults(schema: TSchema, value: unknown): string[] {
 
 /** What is wrong with what a member gave when it was called. */
 export function callFaults(
-  { calls }: Members,
   member: string,
-  schema: TSchema,
-  { nullable = false }: { nullable?: boolean } = {},
+  { calls, schema, nullable = false }: { calls: Members["calls"]; schema: TSchema; nullable?: boolean },
 ): Finding[] {
   const returned = calls[member];
   if (returned?.thrown) {

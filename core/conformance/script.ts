@@ -171,20 +171,25 @@ const schema: SchemaOf<Partial<ConformanceScript> & { conformance: 1 }> = Type.O
  * @throws {BulkheadError} `io_error`; `invalid_manifest` with file, line and column of every problem
  */
 export async function readScript(folder: string): Promise<ConformanceScript> {
-  const read = await readIfThere(join(folder, scriptName));
-  const { sessions, programs = [], servers = [], rate_limits = [], config = {} } = read ?? {};
+  const file = join(folder, scriptName);
+  try {
+    return parseScript(await readTextFile(file, { maxBytes, code: "invalid_manifest", name: scriptName }));
+  } catch (error) {
+    if (error instanceof BulkheadError && error.code === "not_found") return parseScript("conformance: 1\n");
+    throw error;
+  }
+}
+
+const maxBytes = 4 * defaultLimits.manifest_bytes;
+
+/**
+ * What the text of a `conformance.yaml` says, defaults filled in.
+ * @throws {BulkheadError} `invalid_manifest` with file, line and column of every problem
+ */
+export function parseScript(text: string): ConformanceScript {
+  const parsed = parseYaml(text, { file: scriptName, maxBytes, maxAliases: defaultLimits.yaml_aliases });
+  const { sessions, programs = [], servers = [], rate_limits = [], config = {} } = checkAgainst(schema, parsed);
   const fallback = [{ name: "default", prompt: "Say hello." }];
   for (const { args } of programs.flatMap(({ answers }) => answers)) parseArgumentPattern(args ?? "{...}");
   return { conformance: 1, sessions: sessions ?? fallback, programs, servers, rate_limits, config };
-}
-
-async function readIfThere(file: string): Promise<Partial<ConformanceScript> | null> {
-  const { manifest_bytes: maxBytes, yaml_aliases: maxAliases } = defaultLimits;
-  try {
-    const source = await readTextFile(file, { maxBytes: 4 * maxBytes, code: "invalid_manifest", name: scriptName });
-    return checkAgainst(schema, parseYaml(source, { file: scriptName, maxBytes: 4 * maxBytes, maxAliases }));
-  } catch (error) {
-    if (error instanceof BulkheadError && error.code === "not_found") return null;
-    throw error;
-  }
 }

@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { readManifest } from "../registry/read-manifest.ts";
 import { realpath } from "../runtime/files.ts";
+import { fileURLToPath } from "../runtime/paths.ts";
 import { runtimeVersion } from "../runtime/platform.ts";
 import { type KitHost, openKitHost } from "./kit-host.ts";
 import { observe, type Subject } from "./observe.ts";
@@ -20,11 +21,12 @@ export interface TestPluginOptions {
  * Tries a plugin on a real host, behind a process wall, with exactly the permissions that its manifest asks for, and
  * says for each rule of the contract whether it holds. Its tools are those that `conformance.yaml` scripts: no program
  * of this machine is started and no server is asked.
+ * @param folder path, or file URL, of the plugin's folder
  * @throws {BulkheadError} `io_error` where the kit itself cannot work
  */
-export async function testPlugin(folder: string, { kit }: TestPluginOptions = {}): Promise<ConformanceReport> {
+export async function testPlugin(folder: string | URL, { kit }: TestPluginOptions = {}): Promise<ConformanceReport> {
   const started = performance.now();
-  const read = await readSubject(folder);
+  const read = await readSubject(typeof folder === "string" ? folder : fileURLToPath(folder));
   const report = (id: string | null, version: string | null, found: RuleReport[]): ConformanceReport => ({
     conformance: 1,
     plugin_id: id,

@@ -1,12 +1,13 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { type DaemonSettings, defaultDaemonSettings } from "../config/daemon-settings.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
-import { defaultLimits } from "../config/limits.ts";
+import { defaultLimits, type Limits } from "../config/limits.ts";
 import { hostVersion } from "../config/version.ts";
+import type { McpHttp } from "../mcp/http.ts";
 import { toErrorData } from "../errors/to-error-data.ts";
 import type { Host, HostOptions } from "../host/host.ts";
 import { stateFolderOf } from "../host/state-folder.ts";
-import { createHttpDoor, type HttpDoor, type ReloadChanges } from "../http/door.ts";
+import { createHttpDoor, type HttpDoor, type Mount, type ReloadChanges } from "../http/door.ts";
 import { pluginFacts } from "../http/plugin-facts.ts";
 import { problem } from "../http/problem.ts";
 import { openSessionOwners } from "../http/session-owners.ts";
@@ -153,8 +154,11 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
   const reload = () => inTurn(reloadNow);
   const tokens = openTokens(stateDir);
   const { file: tokenFile } = await tokens.first();
+  const limits = { ...defaultLimits, ...manifest?.limits };
+  const mcp = mountMcp(limits);
   const door = createHttpDoor({
     sessions: gate.sessions,
+    mounts: [mcp],
     facts: {
       plugins: pluginFacts(host, manifest?.file),
       setGrants: (pluginId, grant) =>
@@ -169,14 +173,25 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
     tokens,
     owners: await openSessionOwners(stateDir),
     hosts: () => listening.hosts,
-    limits: { ...defaultLimits, ...manifest?.limits },
+    limits,
     writeLog: (record) => log.write(record),
   });
   const shut = () => {
     isShut = true;
     gate.shut();
   };
-  return { door, host, tokenFile, reload, shut };
+  return { door: { ...door, close: () => (door.close(), mcp.close()) }, host, tokenFile, reload, shut };
+}
+
+/** The endpoint of the Model Context Protocol. Its library is loaded by the first request. */
+function mountMcp({ message_bytes }: Pick<Limits, "message_bytes">): Mount & { close(): void } {
+  let opening: Promise<McpHttp> | null = null;
+  const open = async () => (await import("../mcp/http.ts")).createMcpHttp({ message_bytes });
+  return {
+    path: "/mcp",
+    handle: async (request, caller) => await (await (opening ??= open())).handle(request, caller),
+    close: () => void opening?.then((mcp) => mcp.close()).catch(() => {}),
+  };
 }
 
 /** What ends the daemon, once whoever asks for it. */

@@ -33,6 +33,7 @@ import { recover, recoverOthers } from "./recover.ts";
 import { resumer } from "./resume.ts";
 import { runAll } from "./run-all.ts";
 import { runLoop } from "./run-loop.ts";
+import { OtherJournals } from "./other-journals.ts";
 import { openSessionHost } from "./open-session-host.ts";
 import { openSecrets, secretPaths, secretPlaces } from "./session-secrets.ts";
 import type { SessionGround } from "./start-session.ts";
@@ -161,6 +162,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     workspaces: hostWorkspaces(workspaces, () => manifest),
     sessions: openSessionHost({
       journal,
+      others: new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }),
       log,
       find: (id) => sessions.find(id),
       runSession: (request, run) => host.runSession(request, run),

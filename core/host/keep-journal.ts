@@ -42,7 +42,12 @@ export function keepJournal(journal: Journal, options: KeepJournalOptions): () =
   async function work(): Promise<void> {
     try {
       const removed = await applyRetention(journal, { limits, signal: stopping.signal });
-      if (removed > 0) writeLog({ level: "info", message: `Removed ${removed} sessions past their age or size.` });
+      if (removed > 0) {
+        writeLog({
+          level: "info",
+          message: `Removed ${removed} session${removed === 1 ? "" : "s"} past their age or size.`,
+        });
+      }
     } catch (error) {
       writeLog({ level: "error", message: `Cannot remove old sessions: ${toErrorData(error).message}` });
     }

@@ -4,16 +4,19 @@ import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
 import type { SessionSummary } from "../../plugin-sdk/session-summary.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { SessionRecord } from "../journal/session-record.ts";
+import type { SessionFilter, SessionRecord } from "../journal/session-record.ts";
 import type { MergedLog } from "../session/merged-log.ts";
 import type { RunSessionOptions, Session } from "./host.ts";
 import type { LiveSession } from "./live-sessions.ts";
+import type { ElsewhereSession, OtherJournals } from "./other-journals.ts";
 import type { AgentsOptions, Routes } from "./routes.ts";
 import type { EventQuery, SessionHandle, SessionHost } from "./session-host.ts";
 
 /** What a {@link SessionHost} in this process works with. */
 export interface SessionHostGround {
   journal: Journal;
+  /** Of other hosts of the same state folder. */
+  others: OtherJournals;
   log: MergedLog;
   /** A session that has not ended. */
   find(sessionId: string): LiveSession | undefined;
@@ -26,7 +29,7 @@ const maxLimit = 500;
 
 /** All sessions of this process's host, live ones from itself and others from its journal. */
 export function openSessionHost(ground: SessionHostGround): SessionHost {
-  const { journal, log, find } = ground;
+  const { journal, others, log, find } = ground;
   return {
     async start(request, options) {
       const session = await ground.runSession(request, options);
@@ -36,33 +39,78 @@ export function openSessionHost(ground: SessionHostGround): SessionHost {
     },
     async list({ before, limit = defaultLimit, ...filter } = {}) {
       await log.written();
-      const first = before === undefined ? undefined : await recordOf(journal, before);
-      const records = await journal.sessions({
-        ...filter,
-        ...(first === undefined ? {} : { before: first.first_gseq }),
-        limit: checkLimit(limit),
-      });
-      return records.map((record) => summaryOf(record, find(record.session_id)));
+      const first = before === undefined ? null : await findSession(ground, before);
+      const own = { ...filter, ...beforeThat(first), limit: checkLimit(limit) };
+      const elsewhere = { ...filter, ...(first === null ? {} : { begun_before: first.record.started_at }), limit };
+      const records = [...await journal.sessions(own), ...await others.list(elsewhere)];
+      // Each journal's are in order; times tell which of two comes first.
+      records.sort((one, other) => compareTexts(other.started_at, one.started_at));
+      return records.slice(0, limit).map((record) => summaryOf(record, find(record.session_id)));
     },
     async get(sessionId) {
       await log.written();
-      const record = await recordOf(journal, sessionId);
+      const { record } = await findSession(ground, sessionId);
       if (record.deleted !== null) throw deletedError(record);
       return summaryOf(record, find(sessionId));
     },
     async open(sessionId) {
       await log.written();
-      await recordOf(journal, sessionId);
-      return handleOf(ground, sessionId);
+      const found = await findSession(ground, sessionId);
+      return found.journal === null ? handleOf(ground, sessionId) : elsewhereHandle(ground, found);
     },
     async delete(sessionId) {
       await log.written();
-      const record = await recordOf(journal, sessionId);
+      const found = await findSession(ground, sessionId);
+      const { record } = found;
       if (record.deleted !== null) throw deletedError(record);
-      if (record.state === "running" || !(await journal.delete(sessionId, "client"))) throw busyError(sessionId);
+      if (record.state === "running") throw busyError(sessionId);
+      if (found.journal !== null) await others.delete(found);
+      else if (!(await journal.delete(sessionId, "client"))) throw busyError(sessionId);
     },
     agents: (options) => ground.agents(options),
     events: (query = {}) => log.subscribe(query),
+  };
+}
+
+type OwnSession = { record: SessionRecord; journal: null };
+
+/** Where a session's record is: in this host's journal, which comes first, or in another one. */
+async function findSession(
+  { journal, others }: Pick<SessionHostGround, "journal" | "others">,
+  sessionId: string,
+): Promise<OwnSession | ElsewhereSession> {
+  const record = await journal.session(sessionId);
+  return record !== null ? { record, journal: null } : await others.find(sessionId) ?? unknownSession(sessionId);
+}
+
+function beforeThat(first: OwnSession | ElsewhereSession | null): Pick<SessionFilter, "before" | "begun_before"> {
+  if (first === null) return {};
+  return first.journal === null ? { before: first.record.first_gseq } : { begun_before: first.record.started_at };
+}
+
+function compareTexts(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+/** A session of another host: it can be read, and its own host alone can stop or answer it. */
+function elsewhereHandle({ others }: Pick<SessionHostGround, "others">, found: ElsewhereSession): SessionHandle {
+  const { session_id: id, state } = found.record;
+  const result = async (): Promise<SessionResult> => {
+    for await (const { event } of others.events(found, {})) if (event.type === "session_ended") return event.result;
+    throw deletedError((await others.find(id))?.record ?? found.record);
+  };
+  return {
+    id,
+    events: (query = {}) => others.events(found, query),
+    result,
+    async interrupt() {
+      if (state === "ended") return await result();
+      throw new BulkheadError("busy", `Cannot interrupt session "${id}": another host runs it.`, {
+        hint: "Interrupt it where it was started.",
+        details: { session_id: id },
+      });
+    },
+    answer: () => Promise.resolve(false),
   };
 }
 
@@ -140,7 +188,10 @@ async function endOf(ground: Pick<SessionHostGround, "journal" | "log">, session
 
 async function recordOf(journal: Journal, sessionId: string): Promise<SessionRecord> {
   const record = await journal.session(sessionId);
-  if (record !== null) return record;
+  return record ?? unknownSession(sessionId);
+}
+
+function unknownSession(sessionId: string): never {
   throw new BulkheadError("not_found", `There is no session "${sessionId}".`, {
     hint: "List those there are: bulkhead session list.",
     details: { session_id: sessionId },

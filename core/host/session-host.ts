@@ -37,7 +37,10 @@ export interface SessionHandle {
    * @throws {BulkheadError} `not_found` for a session that was deleted
    */
   result(): Promise<SessionResult>;
-  /** Stops it gracefully; of one that has ended, the result. */
+  /**
+   * Stops it gracefully; of one that has ended, the result.
+   * @throws {BulkheadError} `busy` for a session that another host of the state folder runs
+   */
   interrupt(): Promise<SessionResult>;
   /** Answers a permission request or question; false when it is unknown, answered already, or does not offer the choice. */
   answer(requestId: string, choice: string): Promise<boolean>;

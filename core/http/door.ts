@@ -1,4 +1,3 @@
-import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { Limits } from "../config/limits.ts";
 import type { LogRecord } from "../host/host.ts";
@@ -7,13 +6,14 @@ import type { Signal } from "../log/prometheus-text.ts";
 import type { RegistryChanges } from "../registry/registry.ts";
 import type { RequestSource } from "../runtime/http-server.ts";
 import { authenticate } from "./authenticate.ts";
+import { callerSessions } from "./caller-sessions.ts";
 import { checkOrigin } from "./check-origin.ts";
 import type { PluginFacts } from "./plugin-facts.ts";
 import { problem } from "./problem.ts";
 import { createRouter } from "./router.ts";
 import { secure } from "./security-headers.ts";
 import type { SessionOwners } from "./session-owners.ts";
-import { Meters } from "./meters.ts";
+import { hostClosed, Meters } from "./meters.ts";
 import type { TokenStore } from "./tokens.ts";
 
 /** Limits of the door. */
@@ -58,7 +58,16 @@ export interface HttpDoorOptions {
   /** What a request over TCP may name as its host, each with the port: the places where the server listens. */
   hosts(): readonly string[];
   limits: HttpLimits;
+  /** Other protocols that are served beside the API, behind the same checks. */
+  mounts?: readonly Mount[];
   writeLog?: (record: LogRecord) => void;
+}
+
+/** Another protocol on a path of its own. */
+export interface Mount {
+  path: string;
+  /** Answers a request of a caller, whose id `client` is, with the sessions that it may see and handle. */
+  handle(request: Request, caller: { client: string; sessions: SessionHost }): Promise<Response>;
 }
 
 /** The HTTP API, for whatever server takes its requests. */
@@ -72,9 +81,9 @@ export interface HttpDoor {
 /** Makes the HTTP API of a host. */
 export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
   const { limits, tokens, writeLog = () => {} } = options;
-  const closing = new AbortController();
+  let closed = false;
   const meters = new Meters(limits);
-  const router = createRouter({ ...options, writeLog, meters, closing: closing.signal });
+  const router = createRouter({ ...options, writeLog, meters });
 
   return {
     fetch: async (request, from) => {
@@ -84,22 +93,22 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
         return secure(problem(error, { writeLog, method: request.method, path: new URL(request.url).pathname }));
       }
     },
-    close: () => closing.abort(closed()),
+    close() {
+      closed = true;
+      meters.endStreams();
+    },
   };
 
   async function answer(request: Request, from: RequestSource): Promise<Response> {
     checkOrigin(request, from, options.hosts());
-    if (closing.signal.aborted) throw closed();
+    if (closed) throw hostClosed();
     const open = router.openTo(request);
     if (open) return await router.fetch(request, null);
     const caller = await authenticate(request, { from, tokens, meters });
     meters.count(caller);
-    return await router.fetch(request, caller);
+    const { pathname } = new URL(request.url);
+    const mount = options.mounts?.find(({ path }) => path === pathname);
+    if (mount === undefined) return await router.fetch(request, caller);
+    return await mount.handle(request, { client: caller.id, sessions: callerSessions(caller, options) });
   }
-}
-
-function closed(): BulkheadError {
-  return new BulkheadError("host_closed", "Cannot serve the request: the host is shutting down.", {
-    hint: "Try again when it is up.",
-  });
 }

@@ -6,8 +6,10 @@ export interface EventStreamOptions {
   events: AsyncIterable<Envelope>;
   /** The text of an envelope; null for one that is left out. */
   frame(envelope: Envelope): string | null;
-  /** What is sent when there was nothing to tell; null ends the stream. */
-  idle(): Promise<string | null>;
+  /** What is sent when there was nothing to tell. */
+  idle(): string;
+  /** Whether the stream may go on; asked about as often as the heart beats, however much there is to tell. */
+  mayGoOn(): Promise<boolean>;
   heartbeatMs: number;
   /** Called once when the stream is over, however that came. */
   done(): void;
@@ -23,11 +25,12 @@ const inOneTurn = 256;
  * piece; a client that is slow makes it wait.
  */
 export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Array> {
-  const { events, frame, idle, heartbeatMs, done } = options;
+  const { events, frame, idle, mayGoOn, heartbeatMs, done } = options;
   const iterator = events[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
   let held = "";
   let over = false;
+  let askedAt = performance.now();
   let failure: unknown = null;
   let wakeReader: (() => void) | null = null;
   let wakeWriter: (() => void) | null = null;
@@ -67,6 +70,13 @@ export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Ar
       if (held === "" && !over) await somethingOr(heartbeatMs);
       // What else comes in this turn goes along.
       if (held !== "" && !over) await new Promise<void>(onNextTurn);
+      if (!over && performance.now() - askedAt >= heartbeatMs) {
+        askedAt = performance.now();
+        if (!(await mayGoOn())) {
+          held = "";
+          end();
+        }
+      }
       if (held !== "") {
         controller.enqueue(encoder.encode(held));
         held = "";
@@ -74,14 +84,7 @@ export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Ar
       } else if (over) {
         if (failure === null) controller.close();
         else controller.error(failure);
-      } else {
-        const text = await idle();
-        if (text !== null) controller.enqueue(encoder.encode(text));
-        else {
-          end();
-          controller.close();
-        }
-      }
+      } else controller.enqueue(encoder.encode(idle()));
     },
     cancel: end,
   }, { highWaterMark: 0 });

@@ -12,7 +12,8 @@ export class Meters {
   readonly #requests: Buckets;
   readonly #refusals: Buckets;
   readonly #streams = new Map<string, number>();
-  #open = 0;
+  readonly #ends = new Set<() => void>();
+  #closed = false;
 
   constructor(limits: HttpLimits) {
     this.#limits = limits;
@@ -22,7 +23,7 @@ export class Meters {
 
   /** Streams that are open. */
   get open(): number {
-    return this.#open;
+    return this.#ends.size;
   }
 
   /** @throws {BulkheadError} `limit_exceeded` */
@@ -37,25 +38,30 @@ export class Meters {
     if (waitMs > 0) throw tooMany("Too many requests came without a valid token.", "http_refusals_per_second", waitMs);
   }
 
+  /** Ends all streams; there will be no more. */
+  endStreams(): void {
+    this.#closed = true;
+    for (const end of this.#ends) end();
+  }
+
   /**
    * Counts a stream of events from now on.
-   * @returns ends that
-   * @throws {BulkheadError} `limit_exceeded`
+   * @param end ends the stream
+   * @returns takes it out of the count
+   * @throws {BulkheadError} `limit_exceeded`, `host_closed`
    */
-  openStream({ id }: Caller): () => void {
+  openStream({ id }: Caller, end: () => void): () => void {
+    if (this.#closed) throw hostClosed();
     const { http_streams, http_streams_per_token } = this.#limits;
     const own = this.#streams.get(id) ?? 0;
     if (id !== owner.id && own >= http_streams_per_token) {
       throw tooMany("This token has too many streams of events open.", "http_streams_per_token", 5000);
     }
-    if (this.#open >= http_streams) throw tooMany("Too many streams of events are open.", "http_streams", 5000);
+    if (this.open >= http_streams) throw tooMany("Too many streams of events are open.", "http_streams", 5000);
     this.#streams.set(id, own + 1);
-    this.#open += 1;
-    let ended = false;
+    this.#ends.add(end);
     return () => {
-      if (ended) return;
-      ended = true;
-      this.#open -= 1;
+      if (!this.#ends.delete(end)) return;
       const left = (this.#streams.get(id) ?? 1) - 1;
       if (left > 0) this.#streams.set(id, left);
       else this.#streams.delete(id);
@@ -86,6 +92,13 @@ class Buckets {
     known.closedUntil = waitMs === 0 ? 0 : now + waitMs;
     return waitMs;
   }
+}
+
+/** The error for whatever comes after the end. */
+export function hostClosed(): BulkheadError {
+  return new BulkheadError("host_closed", "Cannot serve the request: the host is shutting down.", {
+    hint: "Try again when it is up.",
+  });
 }
 
 function tooMany(what: string, limit: string, waitMs: number): BulkheadError {

@@ -10,8 +10,6 @@ import type { Caller, Scope } from "./scopes.ts";
 export interface RouteGround extends HttpDoorOptions {
   writeLog(record: LogRecord): void;
   meters: Meters;
-  /** Aborts when the door closes. */
-  closing: AbortSignal;
 }
 
 /** One request to a route, checked. */

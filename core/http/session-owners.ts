@@ -8,6 +8,8 @@ import type { Caller } from "./scopes.ts";
 export interface SessionOwners {
   note(sessionId: string, caller: Caller): Promise<void>;
   ownerOf(sessionId: string): string | undefined;
+  /** Sessions that a caller started, the newest first. */
+  ownedBy(caller: Caller): string[];
 }
 
 /** Sessions that are remembered, the newest. */
@@ -23,6 +25,7 @@ export async function openSessionOwners(stateDir: string): Promise<SessionOwners
   let writing = Promise.resolve();
   return {
     ownerOf: (sessionId) => owners.get(sessionId),
+    ownedBy: ({ id }) => [...owners].filter(([, owner]) => owner === id).map(([session]) => session).reverse(),
     note: (sessionId, { id }) => {
       if (owners.get(sessionId) === id) return writing;
       owners.set(sessionId, id);

@@ -173,8 +173,9 @@ class MemoryJournal implements Journal {
 }
 
 function fits(session: SessionRecord, filter: SessionFilter): boolean {
-  const { state, outcome, adapter, labels = {}, task_id, before = Infinity } = filter;
+  const { state, outcome, adapter, labels = {}, task_id, before = Infinity, begun_before } = filter;
   return session.deleted === null && session.first_gseq < before &&
+    (begun_before === undefined || session.started_at < begun_before) &&
     (state === undefined || session.state === state) && (outcome === undefined || session.outcome === outcome) &&
     (adapter === undefined || session.adapter_id === adapter) &&
     (task_id === undefined || session.task_id === task_id) &&

@@ -24,6 +24,8 @@ export interface SessionFilter {
   task_id?: string;
   /** Only those whose first event came before this `gseq`. */
   before?: number;
+  /** Only those that began before this time. RFC 3339, UTC. */
+  begun_before?: string;
   limit: number;
 }
 

@@ -158,7 +158,7 @@ export function prepareSessionTable(database: SqliteFile): SessionTable {
 }
 
 function listQuery(filter: SessionFilter): { sql: string; values: SqlValue[] } {
-  const { state, outcome, adapter, labels = {}, task_id, before, limit } = filter;
+  const { state, outcome, adapter, labels = {}, task_id, before, begun_before, limit } = filter;
   const wanted: [condition: string, ...values: SqlValue[]][] = [
     state === undefined ? [`state < ${deleted}`] : ["state = ?", state === "running" ? running : ended],
     ...Object.entries(labels).map(([name, value]): [string, ...SqlValue[]] => [
@@ -171,6 +171,7 @@ function listQuery(filter: SessionFilter): { sql: string; values: SqlValue[] } {
   if (adapter !== undefined) wanted.push(["adapter_id = ?", adapter]);
   if (task_id !== undefined) wanted.push(["task_id = ?", task_id]);
   if (before !== undefined) wanted.push(["first_gseq < ?", before]);
+  if (begun_before !== undefined) wanted.push(["started_at < ?", begun_before]);
   const conditions = wanted.map(([condition]) => condition).join(" AND ");
   return {
     sql: `SELECT ${columns} FROM session WHERE ${conditions} ORDER BY first_gseq DESC LIMIT ?`,

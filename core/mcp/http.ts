@@ -15,9 +15,8 @@ import { createServer, type McpSurface } from "./surface.ts";
 
 /** What the HTTP endpoint of this protocol is made from. */
 export interface McpHttpOptions {
-  sessions: SessionHost;
-  /** What a client is offered; default: all that Bulkhead offers. */
-  surface?: (client: string) => McpSurface;
+  /** What a caller is offered; default: all that Bulkhead offers. */
+  surface?: (caller: McpCaller) => McpSurface;
   /** Names by which requests may call this server; absent: whoever mounts it has checked that. */
   hostnames?: string[];
   /** Bytes of one request's body. */
@@ -28,6 +27,8 @@ export interface McpHttpOptions {
 export interface McpCaller {
   /** A name of the caller's own: connections belong to it, and where sessions wait, clients take turns. */
   client: string;
+  /** What it may see and handle. */
+  sessions: SessionHost;
 }
 
 /** The endpoint: it takes requests of the web's standard kind. */
@@ -56,23 +57,25 @@ interface Connection {
  * Streamable HTTP. A request of the newer protocol stands for itself; those of the older one belong to a connection
  * that `initialize` opened.
  */
-export function createMcpHttp(options: McpHttpOptions): McpHttp {
-  const { sessions, hostnames, message_bytes = defaultLimits.message_bytes } = options;
-  const surface = options.surface ?? ((client: string) => bulkheadSurface(sessions, client));
-  const modern = createMcpHandler(({ authInfo }) => createServer(surface(authInfo?.clientId ?? "mcp")), {
+export function createMcpHttp(options: McpHttpOptions = {}): McpHttp {
+  const { hostnames, message_bytes = defaultLimits.message_bytes } = options;
+  const { surface = ({ sessions, client }: McpCaller) => bulkheadSurface(sessions, client) } = options;
+  // The library passes on what it is told of the caller, as it was told.
+  const modern = createMcpHandler(({ authInfo }) => createServer(surface(authInfo?.extra?.["caller"] as McpCaller)), {
     legacy: "reject",
     maxRequestBodySize: message_bytes,
   });
   const connections = new Connections(surface, message_bytes);
   return {
-    async handle(request, { client }) {
+    async handle(request, caller) {
       const refused = hostnames && (hostHeaderValidationResponse(request, hostnames) ??
         originValidationResponse(request, hostnames));
       if (refused) return refused;
       if (await isLegacyRequest(request, undefined, { maxRequestBodySize: message_bytes })) {
-        return await connections.handle(request, client);
+        return await connections.handle(request, caller);
       }
-      return await modern.fetch(request, { authInfo: { token: "", clientId: client, scopes: [] } });
+      const authInfo = { token: "", clientId: caller.client, scopes: [], extra: { caller } };
+      return await modern.fetch(request, { authInfo });
     },
     async close() {
       await Promise.all([modern.close(), connections.close()]);
@@ -81,21 +84,21 @@ export function createMcpHttp(options: McpHttpOptions): McpHttp {
 }
 
 class Connections {
-  readonly #surface: (client: string) => McpSurface;
+  readonly #surface: (caller: McpCaller) => McpSurface;
   readonly #bodyBytes: number;
   readonly #open = new Map<string, Connection>();
 
-  constructor(surface: (client: string) => McpSurface, bodyBytes: number) {
+  constructor(surface: (caller: McpCaller) => McpSurface, bodyBytes: number) {
     this.#surface = surface;
     this.#bodyBytes = bodyBytes;
   }
 
-  async handle(request: Request, client: string): Promise<Response> {
+  async handle(request: Request, caller: McpCaller): Promise<Response> {
     const id = request.headers.get("mcp-session-id");
-    if (id === null) return await this.#begin(request, client);
+    if (id === null) return await this.#begin(request, caller);
     const connection = this.#open.get(id);
     // Another caller's connection is as good as none.
-    if (connection === undefined || connection.client !== client) return unknownConnection();
+    if (connection === undefined || connection.client !== caller.client) return unknownConnection();
     connection.usedAt = performance.now();
     this.#open.delete(id);
     this.#open.set(id, connection);
@@ -107,8 +110,8 @@ class Connections {
   }
 
   /** A new connection, kept once `initialize` has opened it. */
-  async #begin(request: Request, client: string): Promise<Response> {
-    const server = createServer(this.#surface(client));
+  async #begin(request: Request, caller: McpCaller): Promise<Response> {
+    const server = createServer(this.#surface(caller));
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomId,
       eventStore: keepMessages(),
@@ -116,7 +119,7 @@ class Connections {
       maxRequestBodySize: this.#bodyBytes,
       onsessioninitialized: async (id) => {
         await this.#makeRoom();
-        this.#open.set(id, { client, server, transport, usedAt: performance.now() });
+        this.#open.set(id, { client: caller.client, server, transport, usedAt: performance.now() });
       },
       onsessionclosed: (id) => void this.#open.delete(id),
     });

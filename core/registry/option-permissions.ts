@@ -22,6 +22,30 @@ export function fillPermissions(permissions: Permissions, values: Values): Permi
   };
 }
 
+/**
+ * The same before the operator has chosen, as it can be shown: a program to be named keeps its option's name, with any
+ * arguments, and is no program that a grant could name; other choices ask for nothing yet.
+ */
+export function unfilledPermissions(permissions: Permissions): Permissions {
+  const { run, net, env, secrets } = permissions;
+  const told = (item: string) => optionNamed(item) === null;
+  return {
+    ...permissions,
+    ...(run
+      ? {
+        run: run.map((entry) => ({
+          ...entry,
+          ...(entry.args ? { args: entry.args.map((line) => (told(line) ? line : "{...}")) } : {}),
+          ...(entry.env ? { env: entry.env.filter(told) } : {}),
+        })),
+      }
+      : {}),
+    ...(net ? { net: net.filter(told) } : {}),
+    ...(env ? { env: env.filter(told) } : {}),
+    ...(secrets ? { secrets: secrets.filter(({ name }) => told(name)) } : {}),
+  };
+}
+
 function fillRun(entry: RunPermission, values: Values): RunPermission[] {
   const { args, env } = entry;
   return fill(entry.binary, values, binariesOf).map((binary) => ({

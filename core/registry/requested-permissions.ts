@@ -4,13 +4,14 @@ import { envReferences, secretReferences } from "../../plugin-sdk/env-template.t
 import type { CliTool, Manifest } from "../../plugin-sdk/manifest.ts";
 import type { Permissions, RunPermission, SecretPermission } from "../../plugin-sdk/permissions.ts";
 import { platform } from "../runtime/platform.ts";
+import { unfilledPermissions } from "./option-permissions.ts";
 
 /**
  * All a manifest asks for: its `permissions`, and for a `cli` the program with the arguments its template and
  * probes can become, and the environment names it uses.
  */
 export function requestedPermissions(manifest: Manifest): Permissions {
-  const asked = manifest.permissions ?? {};
+  const asked = unfilledPermissions(manifest.permissions ?? {});
   const { cli } = manifest;
   if (!cli) return asked;
   const program = programOf(cli);

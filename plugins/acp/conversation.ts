@@ -3,6 +3,7 @@ import {
   type AdapterContext,
   type AdapterEvent,
   BulkheadError,
+  errorDataOf,
   fieldsOf,
   fieldsOrNone,
   type JsonFields,
@@ -11,8 +12,8 @@ import {
   textOf,
 } from "bulkhead/plugin-sdk";
 import { AllowedTools } from "./allowed-tools.ts";
+import { BatchQueue } from "./batch-queue.ts";
 import { offerFiles } from "./client-files.ts";
-import { EventQueue } from "./event-queue.ts";
 import { failureOf, failureOfStop } from "./failures.ts";
 import { MessagePipe } from "./message-pipe.ts";
 import type { AgentOptions } from "./options.ts";
@@ -46,7 +47,7 @@ export class Conversation {
   readonly #ctx: AdapterContext;
   readonly #options: AgentOptions;
   readonly #transport: Transport;
-  readonly #queue = new EventQueue();
+  readonly #queue = new BatchQueue<AdapterEvent>();
   readonly #reader = new UpdateReader();
   readonly #answers: PermissionAnswers;
   readonly #pipe: MessagePipe;
@@ -127,9 +128,9 @@ export class Conversation {
     try {
       this.#queue.push(await this.#takeTurn(request));
     } catch (thrown) {
-      if (thrown instanceof BulkheadError) return this.#queue.end({ thrown });
-      // Closed: the agent has left, and how it left says the rest.
       if (thrown instanceof RequestError) this.#queue.push([...this.#reader.end().events, failureOf(thrown)]);
+      else if (errorDataOf(thrown)) this.#queue.end({ thrown });
+      // Else it is closed: the agent has left, and how it left says the rest.
     } finally {
       this.#answers.close();
       await this.#transport.close().catch(() => {});

@@ -3,12 +3,14 @@ import {
   type AccessMode,
   type AdapterContext,
   type AdapterEvent,
+  type AdapterEvents,
   type AgentCapabilities,
   type AgentConfig,
   type AuthStatus,
   BulkheadError,
   CliAdapter,
   type CliCommand,
+  errorDataOf,
   type ExitMeaning,
   mergeStreams,
   RateLimitDetector,
@@ -17,10 +19,12 @@ import {
   splitLines,
   startCommand,
 } from "bulkhead/plugin-sdk";
-import { Conversation } from "./conversation.ts";
+import { Conversation, type Transport } from "./conversation.ts";
 import { failureOf } from "./failures.ts";
-import { type AgentOptions, agentOptions } from "./options.ts";
+import { HttpTransport } from "./http-transport.ts";
+import { type AgentOptions, agentOptions, type Program } from "./options.ts";
 import { processTransport } from "./process-transport.ts";
+import { runRemote } from "./remote-session.ts";
 
 /** How long the agent may take to end its turn when it is asked to; the host gives a second in all. */
 const politeMs = 700;
@@ -51,26 +55,20 @@ export default class AcpAgent extends CliAdapter {
   }
 
   findBinary(): string {
-    return this.#options().reach.command;
+    const { reach } = this.#options();
+    return "url" in reach ? reach.url : reach.command;
   }
 
   /** Greets the agent and opens a session with it; a missing login shows in that, and is kept for {@link checkAuth}. */
   async getVersion(ctx: AdapterContext): Promise<string | null> {
     const options = this.#options();
-    const child = await startCommand(this.#command(options), ctx);
+    const { reach } = options;
+    if ("url" in reach) return await this.#greet(new HttpTransport(reach, ctx), { ctx, options, said: () => "" });
+    const child = await startCommand(commandOf(reach), ctx);
     const said = tailOf(child.stderr);
     try {
-      const { version } = await new Conversation(processTransport(child), { ctx, options }).probe();
-      return version ?? null;
-    } catch (thrown) {
-      if (thrown instanceof BulkheadError) throw thrown;
-      if (!(thrown instanceof RequestError)) throw silent(options, said());
-      const { code, message, recoverable } = failureOf(thrown);
-      if (code !== "unavailable" || recoverable) throw new BulkheadError("unavailable", message);
-      this.#login = { authenticated: false, reason: message, next_step: options.nextStep };
-      return null;
+      return await this.#greet(processTransport(child), { ctx, options, said });
     } finally {
-      await child.stdin.close().catch(() => {});
       await child.kill().catch(() => {});
     }
   }
@@ -81,7 +79,16 @@ export default class AcpAgent extends CliAdapter {
 
   buildCommand(request: SessionRequest): CliCommand {
     this.#request = request;
-    return this.#command(this.#options(request.params));
+    const { reach } = this.#options(request.params);
+    if ("url" in reach) throw new BulkheadError("internal", "An agent elsewhere has no command.");
+    return commandOf(reach);
+  }
+
+  override async *runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents {
+    const options = this.#options(request.params);
+    const { reach } = options;
+    if (!("url" in reach)) return yield* super.runSession(request, ctx);
+    yield* runRemote(request, { agent: reach, options, ctx, detector: this.getRateLimitDetector() });
   }
 
   /** Lines go through {@link streamProcess}, as messages. */
@@ -130,15 +137,34 @@ export default class AcpAgent extends CliAdapter {
     return agentOptions({ ...this.config.custom, ...params });
   }
 
-  #command({ reach }: AgentOptions): CliCommand {
-    return { binary: reach.command, args: reach.args, env: { ...reach.set }, stdin: "", keep_stdin_open: true };
+  async #greet(
+    transport: Transport,
+    { ctx, options, said }: { ctx: AdapterContext; options: AgentOptions; said: () => string },
+  ): Promise<string | null> {
+    try {
+      const { version } = await new Conversation(transport, { ctx, options }).probe();
+      return version ?? null;
+    } catch (thrown) {
+      if (errorDataOf(thrown)) throw thrown;
+      if (!(thrown instanceof RequestError)) throw silent(options, said());
+      const { code, message, recoverable } = failureOf(thrown);
+      if (code !== "unavailable" || recoverable) throw new BulkheadError("unavailable", message);
+      this.#login = { authenticated: false, reason: message, next_step: options.nextStep };
+      return null;
+    } finally {
+      await transport.close().catch(() => {});
+    }
   }
 }
 
+function commandOf({ command, args, set }: Program): CliCommand {
+  return { binary: command, args, env: { ...set }, stdin: "", keep_stdin_open: true };
+}
+
 function silent({ reach }: AgentOptions, said: string): BulkheadError {
-  const command = [reach.command, ...reach.args].join(" ");
+  const name = "url" in reach ? reach.url : [reach.command, ...reach.args].join(" ");
   const why = said === "" ? "" : `: ${said}`;
-  return new BulkheadError("unavailable", `"${command}" ended without an answer in the Agent Client Protocol${why}.`);
+  return new BulkheadError("unavailable", `"${name}" ended without an answer in the Agent Client Protocol${why}.`);
 }
 
 async function* errorOutput(

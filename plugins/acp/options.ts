@@ -1,10 +1,17 @@
 import { BulkheadError } from "bulkhead/plugin-sdk";
 import { type KnownAgent, knownAgents } from "./agents.ts";
+import type { RemoteAgent } from "./http-transport.ts";
+
+/** The program to start, and variables that it is given beside those of the host. */
+export interface Program {
+  command: string;
+  args: readonly string[];
+  set: Readonly<Record<string, string>>;
+}
 
 /** How this plugin's agent is reached and driven. */
 export interface AgentOptions {
-  /** The program to start, and variables that it is given beside those of the host. */
-  reach: { command: string; args: readonly string[]; set: Readonly<Record<string, string>> };
+  reach: Program | RemoteAgent;
   /** Whether the agent may read and write files through the host. */
   files: boolean;
   /** Whether it may run commands through the host. */
@@ -21,19 +28,21 @@ export interface AgentOptions {
  * @throws {BulkheadError} `invalid_config` where they name no agent, or two
  */
 export function agentOptions(values: Readonly<Record<string, unknown>>): AgentOptions {
-  const [agent, command] = [text(values["agent"]), text(values["command"])];
+  const [agent, command, url] = [text(values["agent"]), text(values["command"]), text(values["url"])];
   const known = agent === undefined ? undefined : knownAgents.get(agent);
-  const named = [agent, command].filter((one) => one !== undefined);
+  const named = [agent, command, url].filter((one) => one !== undefined);
   if (named.length !== 1 || (agent !== undefined && !known)) {
     const found = named.length === 0 ? "none of them" : named.join(", ");
     throw new BulkheadError("invalid_config", `Cannot find the agent: the options name ${found}.`, {
-      hint: `Set one of agent (${[...knownAgents.keys()].join(", ")}) and command under config.`,
+      hint: `Set one of agent (${[...knownAgents.keys()].join(", ")}), command and url under config.`,
     });
   }
   const started: Pick<KnownAgent, "command" | "args" | "set"> = known ??
     { command: command ?? "", args: texts(values["args"]) };
   return {
-    reach: { command: started.command, args: started.args, set: started.set ?? {} },
+    reach: url === undefined
+      ? { command: started.command, args: started.args, set: started.set ?? {} }
+      : { url, secret: text(values["secret"]) },
     files: values["files"] === true,
     terminals: values["terminals"] === true,
     mode: text(values["mode"]),

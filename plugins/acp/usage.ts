@@ -35,12 +35,16 @@ export function usageOf(answer: JsonFields, cost: Cost | null): AdapterEvent | n
   };
 }
 
-/** What the session has cost, as a `usage_update` says; null where it does not. */
+/**
+ * What the session has cost, as a `usage_update` says; null where it does not. Agents say 0 of models whose price they do
+ * not know, so that says nothing.
+ */
 export function costOf({ cost }: JsonFields): Cost | null {
   const { amount, currency } = fieldsOrNone(cost);
   const spent = numberOf(amount);
-  if (spent === null || typeof currency !== "string" || currency.length !== 3) return null;
-  return { cost: spent, currency };
+  if (!spent || typeof currency !== "string" || currency.length !== 3) return null;
+  // To a thousandth of a millionth: sums show how floating point adds.
+  return { cost: Math.round(spent * 1e9) / 1e9, currency };
 }
 
 /** A `usage_update` as an event: what the session has cost, or how full its context is; null where it says neither. */

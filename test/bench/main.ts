@@ -1,6 +1,8 @@
 import process from "node:process";
 import { artifacts } from "./artifacts.ts";
 import { coldStart } from "./cold-start.ts";
+import { doors } from "./doors.ts";
+import { daemonMemory } from "./daemon-memory.ts";
 import { events } from "./events.ts";
 import { http } from "./http.ts";
 import { installing } from "./installing.ts";
@@ -9,6 +11,7 @@ import { manySessions } from "./many-sessions.ts";
 import type { Figure } from "./measure.ts";
 import { roundTrip } from "./round-trip.ts";
 import { spinning } from "./spinning.ts";
+import { startUp } from "./start-up.ts";
 
 /** Every benchmark, by the word that chooses it on the command line. To add one: a file and a line here. */
 const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>> = {
@@ -18,8 +21,11 @@ const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>
   cold: coldStart,
   spinning,
   journal,
+  start_up: startUp,
   artifacts,
+  daemon_memory: daemonMemory,
   http,
+  doors,
   install: installing,
 };
 

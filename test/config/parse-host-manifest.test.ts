@@ -85,6 +85,7 @@ routing: {agent: [a, shout]}
 limits: {workers: 1}
 state_dir: /var/lib/bulkhead
 workspaces: {keep_ms: 5000}
+journal: {keep_ms: 60000, max_bytes: 1000000}
 `;
     const manifest = parseHostManifest(text, { file: "b" });
     expect(manifest.plugins["a"]).toMatchObject({
@@ -96,6 +97,7 @@ workspaces: {keep_ms: 5000}
     expect(manifest.tools["shout"]).toMatchObject({ output: { format: "text" }, grant: { run: [{ binary: "git" }] } });
     expect(manifest.routing.agent).toEqual(["a", "shout"]);
     expect(manifest.workspaces).toEqual({ keep_ms: 5000 });
+    expect(manifest.journal).toEqual({ keep_ms: 60_000, max_bytes: 1_000_000 });
   });
 
   it("says where a value stood, afterwards too, and does without for one that a program made", () => {

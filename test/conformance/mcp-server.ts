@@ -12,13 +12,15 @@ export interface ConformanceServer extends AsyncDisposable {
 
 /** Serves the endpoint with what the suite asks for. */
 export async function startServer(): Promise<ConformanceServer> {
+  const sessions = new ScriptedHost(async () => {});
   const door = createMcpHttp({
-    sessions: new ScriptedHost(async () => {}),
     surface: conformanceSurface,
     hostnames: ["localhost", "127.0.0.1", "[::1]"],
   });
   const server = createServer((incoming, outgoing) => {
-    void door.handle(requestOf(incoming), { client: "conformance" }).then((response) => answer(response, outgoing));
+    void door.handle(requestOf(incoming), { client: "conformance", sessions }).then((response) =>
+      answer(response, outgoing)
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

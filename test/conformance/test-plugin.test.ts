@@ -1,7 +1,6 @@
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type KitHost, openKitHost } from "../../core/conformance/kit-host.ts";
 import type { ConformanceReport } from "../../core/conformance/report.ts";
@@ -10,36 +9,25 @@ import { testPlugin } from "../../core/conformance/test-plugin.ts";
 import { ownChildren } from "../host/test-host.ts";
 import { type Defect, defects, sound, writeDefect } from "./defects.ts";
 
-const plugins = fileURLToPath(new URL("../../plugins/", import.meta.url));
 const atOnce = 4;
 
 let root: string;
 let kit: KitHost;
-const reports = new Map<Defect | string, ConformanceReport>();
+const reports = new Map<Defect, ConformanceReport>();
 
 beforeAll(async () => {
   root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-defects-")));
   kit = await openKitHost();
-  const bundled = [
-    "codex",
-    "gemini-cli",
-    "kiro",
-    "qchat",
-    "openai-compatible",
-    "anthropic-api",
-    "replay",
-    "repo-census",
-  ];
-  const waiting: (Defect | string)[] = [...defects, ...sound, ...bundled];
+  const waiting: Defect[] = [...defects, ...sound];
   const work = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const folder = typeof next === "string" ? join(plugins, next) : join(root, String(waiting.length));
-      if (typeof next !== "string") await writeDefect(folder, `made-${waiting.length}`, next);
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const folder = join(root, String(waiting.length));
+      await writeDefect(folder, `made-${waiting.length}`, next);
       reports.set(next, await testPlugin(folder, { kit }));
     }
   };
   await Promise.all(Array.from({ length: atOnce }, work));
-}, 240_000);
+}, 600_000);
 
 afterAll(async () => {
   await kit[Symbol.asyncDispose]();
@@ -57,15 +45,6 @@ describe("testPlugin", () => {
   test.each(sound)("passes one that $name", (defect) => {
     expect(faultsOf(reports.get(defect)!)).toEqual([]);
   });
-
-  test.each(["codex", "gemini-cli", "kiro", "qchat", "openai-compatible", "anthropic-api", "replay", "repo-census"])(
-    "passes plugins/%s",
-    (id) => {
-      const report = reports.get(id)!;
-      expect(faultsOf(report).filter(([, outcome]) => outcome === "failed")).toEqual([]);
-      expect(report).toMatchObject({ conformance: 1, plugin_id: id, passed: true });
-    },
-  );
 
   test("has a defect for every rule, and each rule once", () => {
     const covered = new Set(defects.map(({ rule }) => rule));

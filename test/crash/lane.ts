@@ -80,6 +80,12 @@ export async function openLane(number: number): Promise<Lane> {
     const manifest = id === "spawner" ? 'permissions: { run: [{ binary: /bin/sleep, args: ["{}"] }] }' : "";
     await writePlugin(join(folder, "plugins", id), id, { code, manifest });
   }
+  await writeManifest(lane);
+  return lane;
+}
+
+/** Writes the lane's host manifest; one that compacts keeps nothing of what has ended. */
+export async function writeManifest({ folder }: Lane, { compacts = false } = {}): Promise<void> {
   await writeFile(
     join(folder, "bulkhead.yaml"),
     [
@@ -90,10 +96,10 @@ export async function openLane(number: number): Promise<Lane> {
       "  spawner: { grant: { run: [/bin/sleep] } }",
       "daemon: { port: 0, drain_ms: 200 }",
       "limits: { agent_grace_ms: 300, warden_grace_ms: 200, teardown_timeout_ms: 200 }",
+      ...(compacts ? ["journal: { keep_ms: 1, max_bytes: 1 }"] : []),
       "",
     ].join("\n"),
   );
-  return lane;
 }
 
 /** Ends what still runs on a lane, and removes its folder. */
@@ -104,8 +110,13 @@ export async function closeLane({ folder, daemons }: Lane): Promise<void> {
 
 /** Starts a daemon on a lane. */
 export function startDaemon(lane: Lane): LaneDaemon {
+  return startProgram(lane, ["up", "--json"]);
+}
+
+/** Starts the command line on a lane, with its state folder. */
+export function startProgram(lane: Lane, args: readonly string[]): LaneDaemon {
   const { PATH = "", HOME = "", DENO_DIR } = process.env;
-  const child = spawn(process.execPath, [...program, "up", "--json", "--state-dir", lane.stateDir], {
+  const child = spawn(process.execPath, [...program, ...args, "--state-dir", lane.stateDir], {
     cwd: lane.folder,
     env: { PATH, HOME, XDG_CONFIG_HOME: lane.folder, XDG_DATA_HOME: lane.folder, ...(DENO_DIR ? { DENO_DIR } : {}) },
     stdio: ["ignore", "pipe", "pipe"],

@@ -13,9 +13,14 @@ export async function makeOlder(file: string): Promise<boolean> {
   const database = await openSqlite(older, { busyTimeoutMs: 10_000 });
   migrate(database, { file: older, key: new Uint8Array(32), to: 1 });
   const columns = "last_gseq, first_gseq, session_id, first_seq, last_seq, count, body";
+  database.exec(`ATTACH DATABASE '${file.replaceAll("'", "''")}' AS newer`);
+  // The first version knows of no deletion, which may be half done.
+  const knows = database.prepare("SELECT 1 FROM newer.sqlite_schema WHERE type = 'table' AND name = 'session'").get();
+  const kept = knows === undefined
+    ? ""
+    : "WHERE session_id NOT IN (SELECT session_id FROM newer.session WHERE deleted_at IS NOT NULL)";
   database.exec(`
-    ATTACH DATABASE '${file.replaceAll("'", "''")}' AS newer;
-    INSERT INTO batch (${columns}) SELECT ${columns} FROM newer.batch;
+    INSERT INTO batch (${columns}) SELECT ${columns} FROM newer.batch ${kept};
     UPDATE state SET last_gseq = (SELECT last_gseq FROM newer.state);
     DETACH DATABASE newer;
     PRAGMA journal_mode = DELETE;

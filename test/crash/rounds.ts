@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RemoteHost } from "../../core/client/mod.ts";
 import { listAll } from "./processes.ts";
-import { type Lane, napOf, recordedChildren, startDaemon } from "./lane.ts";
+import { type Lane, napOf, recordedChildren, startDaemon, startProgram, writeManifest } from "./lane.ts";
 import { putUnderLoad, type Shown } from "./load.ts";
 import { makeOlder } from "./older-journal.ts";
 import { faultsOfNumbers, lookInto, lostEvents } from "./read-journal.ts";
@@ -28,6 +28,7 @@ const startMs = 60_000;
 /** Starts a daemon, puts it under load, kills it at its moment and looks at what it left. */
 export async function playRound(lane: Lane, moment: Moment, random: () => number): Promise<Round> {
   const shown: Shown = new Map();
+  await writeManifest(lane, { compacts: moment === "compaction" });
   if (moment === "migration") await makeOlder(lane.journal);
   const daemon = startDaemon(lane);
   const kill = () => daemon.child.kill("SIGKILL");
@@ -43,8 +44,16 @@ export async function playRound(lane: Lane, moment: Moment, random: () => number
     kill();
   }
   await daemon.exited;
+  if (moment === "compaction") await killCompaction(lane, random);
   const faults = await faultsIn(lane, shown);
   return { moment, shown: [...shown.values()].flat().length, was_ready: wasReady, faults };
+}
+
+/** Kills the command that compacts a journal without a daemon, or lets it end when it is quick. */
+async function killCompaction(lane: Lane, random: () => number): Promise<void> {
+  const compaction = startProgram(lane, ["journal", "compact"]);
+  const killed = sleep(random() * lane.startedInMs).then(() => compaction.child.kill("SIGKILL"));
+  await Promise.all([compaction.exited, killed]);
 }
 
 /** The daemon is killed when this resolves. */
@@ -70,14 +79,15 @@ async function work(
     end();
     return void await sleep(random() * 900);
   }
-  // What is forgotten is not looked for afterwards.
+  // What is forgotten, by request or because nothing is kept, is not looked for afterwards.
   const brief = sessions.slice(0, 3);
   await Promise.allSettled(brief.map((session) => session.result()));
   for (const { id } of brief) {
     shown.delete(id);
     void remote.delete(id).catch(() => undefined);
   }
-  await sleep(random() * 60);
+  // A host looks after a second for what it need not keep.
+  await sleep(random() * 1300);
   for (const { id } of brief) shown.delete(id);
 }
 

@@ -138,4 +138,27 @@ describe("openSessionHost", () => {
     expect((await handle.result()).output).toBe("red");
     expect((await host.sessions.get(id)).waiting).toEqual([]);
   });
+
+  test("sessions of another host of the state folder are listed and read, and deleted when that host is gone", async () => {
+    const one = await made();
+    const first = (await one.run("says", { prompt: "first" })).result.session_id;
+    const two = await openHost({ root: one.root });
+    await two.add("says", { code: says });
+    const { result, events } = await two.run("says", { prompt: "second one" });
+    const id = result.session_id;
+    const { sessions } = one.host;
+    expect((await sessions.list()).map(({ session_id }) => session_id)).toEqual([id, first]);
+    expect((await sessions.list({ before: id })).map(({ session_id }) => session_id)).toEqual([first]);
+    expect(await sessions.list({ before: first })).toEqual([]);
+    expect(await sessions.get(id)).toEqual(await two.host.sessions.get(id));
+    const handle = await sessions.open(id);
+    expect(await readAll(handle.events({ after: 2 }))).toEqual(events.slice(2));
+    expect(await handle.interrupt()).toEqual(result);
+    expect(await errorOf(sessions.delete(id))).toMatchObject({ code: "busy" });
+    await two.host.close();
+    await sessions.delete(id);
+    expect(await errorOf(sessions.get(id))).toMatchObject({ code: "not_found", details: { deleted_by: "client" } });
+    expect((await readAll(handle.events())).map(({ event }) => event.type)).toEqual(["gap"]);
+    expect((await sessions.list()).map(({ session_id }) => session_id)).toEqual([first]);
+  });
 });

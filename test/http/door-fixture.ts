@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach } from "vitest";
 import { connectHost, type RemoteHost } from "../../core/client/mod.ts";
 import { defaultLimits, type Limits } from "../../core/config/limits.ts";
-import { createHttpDoor, type HttpDoor } from "../../core/http/door.ts";
+import { createHttpDoor, type HttpDoor, type Mount } from "../../core/http/door.ts";
 import type { Scope } from "../../core/http/scopes.ts";
 import { openSessionOwners } from "../../core/http/session-owners.ts";
 import { openTokens, type TokenStore } from "../../core/http/tokens.ts";
@@ -44,7 +44,7 @@ afterEach(closeDoors);
 
 /** Opens a door for sessions that a test makes up. */
 export async function openDoor(
-  options: { limits?: Partial<Limits>; sessions?: SessionHost } = {},
+  options: { limits?: Partial<Limits>; sessions?: SessionHost; mounts?: Mount[] } = {},
 ): Promise<OpenDoor> {
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-http-"));
   const limits = { ...defaultLimits, ...options.limits };
@@ -60,6 +60,7 @@ export async function openDoor(
     owners: await openSessionOwners(folder),
     hosts: () => [`127.0.0.1:${port}`, `localhost:${port}`],
     limits,
+    ...(options.mounts === undefined ? {} : { mounts: options.mounts }),
     writeLog: (record) => void logs.push(record),
   });
   const serverLimits = {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { connectHost } from "../../core/client/mod.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { adapterCode, completed, openHost } from "../host/test-host.ts";
 import { openDoor } from "./door-fixture.ts";
@@ -103,24 +104,31 @@ describe("a real host behind its door", () => {
     expect(await client.list()).toHaveLength(1);
   });
 
-  test("pages of a list lead from one to the next", async () => {
-    const { client, door, request } = await made();
-    for (const label of ["a", "b", "a"]) {
-      await client.start({ ...request, labels: { label } }, { adapter: "waits", artifacts: "none" });
-    }
-    const token = await door.token("read");
-    const page = async (query: string) => {
-      const headers = { authorization: `Bearer ${token}` };
-      return await (await fetch(`${door.url}/v1/sessions?${query}`, { headers })).json() as {
-        sessions: { session_id: string }[];
-        next: string | null;
+  test.each(["read", "run"] as const)(
+    "pages of a list lead from one to the next, for a token that may %s",
+    async (scope) => {
+      const { door, request } = await made();
+      const token = await door.token(scope, "run");
+      const client = connectHost({ url: door.url, token });
+      await (await door.client()).start(request, { adapter: "waits", artifacts: "none" });
+      for (const label of ["a", "b", "a"]) {
+        await client.start({ ...request, labels: { label } }, { adapter: "waits", artifacts: "none" });
+      }
+      const others = scope === "read" ? 1 : 0;
+      const page = async (query: string) => {
+        const headers = { authorization: `Bearer ${token}` };
+        return await (await fetch(`${door.url}/v1/sessions?${query}`, { headers })).json() as {
+          sessions: { session_id: string }[];
+          next: string | null;
+        };
       };
-    };
-    const one = await page("limit=2");
-    const two = await page(`limit=2&before=${one.next}`);
-    expect([one.sessions.length, two.sessions.length, two.next]).toEqual([2, 1, null]);
-    expect(new Set([...one.sessions, ...two.sessions].map(({ session_id }) => session_id)).size).toBe(3);
-    expect((await page("label=label%3Da")).sessions).toHaveLength(2);
-    expect((await page("state=ended")).sessions).toHaveLength(0);
-  });
+      const one = await page("limit=2");
+      const two = await page(`limit=2&before=${one.next}`);
+      expect([one.sessions.length, two.sessions.length]).toEqual([2, 1 + others]);
+      expect(new Set([...one.sessions, ...two.sessions].map(({ session_id }) => session_id)).size).toBe(3 + others);
+      expect((await page("limit=4")).next === null).toBe(scope === "run");
+      expect((await page("label=label%3Da")).sessions).toHaveLength(2);
+      expect((await page("state=ended")).sessions).toHaveLength(0);
+    },
+  );
 });

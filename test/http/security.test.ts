@@ -73,12 +73,22 @@ describe("J1 no auth", () => {
     await expectProblem(await fetch(`${url}/v1/agents`, { headers: bearer(late.token) }), 401, "unauthorized");
   });
 
-  test("a stream ends when its token is revoked", async () => {
-    const { url, tokens } = await openDoor({ limits: { http_heartbeat_ms: 50 } });
-    const { token, record } = await tokens.create({ name: "brief", scopes: ["read"] });
-    const response = await fetch(`${url}/v1/events`, { headers: bearer(token) });
-    await tokens.revoke(record.id);
-    expect(await response.text()).toMatch(/^(: still here\n\n)*$/);
+  test.each(["quiet", "busy"])("a %s stream ends when its token is revoked", async (kind) => {
+    const door = await openDoor({ limits: { http_heartbeat_ms: 50 } });
+    const { token, record } = await door.tokens.create({ name: "brief", scopes: ["read"] });
+    const { id } = await (await door.client()).start(request);
+    const response = await fetch(`${door.url}/v1/events`, { headers: bearer(token) });
+    let ended = false;
+    const talk = (async () => {
+      while (!ended) {
+        if (kind === "busy") await door.sessions.say(id, "on and on");
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+    })();
+    await door.tokens.revoke(record.id);
+    await response.text();
+    ended = true;
+    await talk;
   });
 });
 

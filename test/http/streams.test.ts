@@ -172,6 +172,17 @@ describe("a client that is cut off", () => {
   });
 });
 
+test("a door that closes ends its streams, and says to whoever comes later that it is closed", async () => {
+  const door = await openDoor();
+  const send = unixFetch(door.socket);
+  const stream = await send("http://localhost/v1/events");
+  door.door.close();
+  expect(await stream.text()).toBe("");
+  const late = await send("http://localhost/v1/events");
+  expect([late.status, late.headers.get("retry-after")]).toEqual([503, "1"]);
+  expect(await late.json()).toMatchObject({ code: "host_closed" });
+});
+
 describe("eventStream", () => {
   test("reads a bounded number of envelopes ahead of a client that takes none", async () => {
     let pulled = 0;
@@ -185,7 +196,8 @@ describe("eventStream", () => {
     const stream = eventStream({
       events: endless(),
       frame: () => "x".repeat(1024),
-      idle: async () => "",
+      idle: () => "",
+      mayGoOn: async () => true,
       heartbeatMs: 10_000,
       done: () => void (ended += 1),
     });
@@ -211,7 +223,8 @@ describe("eventStream", () => {
     const reader = eventStream({
       events: failing(),
       frame: () => "one",
-      idle: async () => null,
+      idle: () => "",
+      mayGoOn: async () => true,
       heartbeatMs: 1000,
       done: () => {},
     }).getReader();

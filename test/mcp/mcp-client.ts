@@ -1,6 +1,7 @@
 import { Client, StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client";
 import { createMcpHttp, type McpHttp, type McpHttpOptions } from "../../core/mcp/http.ts";
 import { serveMcp, type ServeMcpOptions } from "../../core/mcp/serve-mcp.ts";
+import type { SessionHost } from "../../core/host/session-host.ts";
 import { chunksOf } from "../acp/acp-client.ts";
 
 /** Both protocol eras: 2025 with its handshake, and 2026 without. */
@@ -37,11 +38,12 @@ export function connectOverPipes(
 
 /** Connects to the HTTP endpoint, without a server between. */
 export async function connectOverHttp(
-  options: McpHttpOptions,
+  { sessions, ...options }: McpHttpOptions & { sessions: SessionHost },
   { caller = "tester", ...clientOptions }: TestClientOptions & { caller?: string } = {},
 ): Promise<TestMcpClient & { http: McpHttp }> {
   const http = createMcpHttp(options);
-  const fetch = (url: string | URL, init?: RequestInit) => http.handle(new Request(url, init), { client: caller });
+  const fetch = (url: string | URL, init?: RequestInit) =>
+    http.handle(new Request(url, init), { client: caller, sessions });
   const transport = new StreamableHTTPClientTransport(new URL("http://localhost/mcp"), { fetch });
   return { ...await connect(transport, clientOptions, () => http.close()), http };
 }

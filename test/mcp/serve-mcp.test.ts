@@ -79,7 +79,10 @@ test("createMcpHttp keeps a connection to the caller that opened it", async () =
   };
   const ping = (client: string) => {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 5, method: "ping" });
-    return tester.http.handle(new Request("http://localhost/mcp", { method: "POST", headers, body }), { client });
+    return tester.http.handle(new Request("http://localhost/mcp", { method: "POST", headers, body }), {
+      client,
+      sessions: host,
+    });
   };
   expect((await ping("one")).status).toBe(200);
   expect((await ping("two")).status).toBe(404);
@@ -95,8 +98,8 @@ test("createMcpHttp names the caller to the host", async () => {
 });
 
 test("createMcpHttp refuses what is malformed, too large, out of order or for another host", async () => {
+  const sessions = new ScriptedHost(async () => {});
   const http = createMcpHttp({
-    sessions: new ScriptedHost(async () => {}),
     hostnames: ["localhost"],
     message_bytes: 2000,
   });
@@ -111,7 +114,7 @@ test("createMcpHttp refuses what is malformed, too large, out of order or for an
       },
       ...(method === "POST" ? { body: typeof body === "string" ? body : JSON.stringify(body) } : {}),
     });
-    const response = await http.handle(request, { client: "one" });
+    const response = await http.handle(request, { client: "one", sessions });
     await response.body?.cancel();
     return response.status;
   };

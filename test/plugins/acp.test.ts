@@ -1,7 +1,7 @@
 import type { AnyMessage } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { AllowedTools } from "../../plugins/acp/allowed-tools.ts";
-import { EventQueue } from "../../plugins/acp/event-queue.ts";
+import { BatchQueue } from "../../plugins/acp/batch-queue.ts";
 import { failureOf, failureOfStop } from "../../plugins/acp/failures.ts";
 import { MessagePipe } from "../../plugins/acp/message-pipe.ts";
 import { agentOptions } from "../../plugins/acp/options.ts";
@@ -200,7 +200,7 @@ test("answers reach their requests, whichever comes first, and nobody waits when
 });
 
 test("a queue holds whoever adds until its events were taken, and leaves nobody waiting", async () => {
-  const queue = new EventQueue();
+  const queue = new BatchQueue<AdapterEvent>();
   const event: AdapterEvent = { type: "progress", message: "x" };
   const batches = queue.batches();
   queue.push([event, event]);
@@ -219,7 +219,7 @@ test("a queue holds whoever adds until its events were taken, and leaves nobody 
 });
 
 test("a queue that ends with a failure gives what came before it", async () => {
-  const queue = new EventQueue();
+  const queue = new BatchQueue<AdapterEvent>();
   queue.push([{ type: "progress", message: "x" }]);
   queue.end({ thrown: new Error("over") });
   const batches = queue.batches();

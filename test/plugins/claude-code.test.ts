@@ -234,7 +234,7 @@ test("claude-code gets the session's MCP servers as a file of the host's", async
   const text = "bulkhead: 1\nmcp_servers: { files: { command: files-server } }\n";
   const manifest = parseHostManifest(text, { file: join(bin, "bulkhead.yaml") });
   const { result, events } = await play(await open({ manifest }), "ok", { mcp_servers: ["files"] });
-  expect(result.outcome).toBe("completed");
+  expect(result.error).toBeUndefined();
   const spawned = events.find(({ event }) => event.type === "process_spawned")?.event;
   const argv = spawned?.type === "process_spawned" ? spawned.argv : [];
   expect(argv.at(-1)).toBe("--mcp-config=bulkhead-mcp-servers.json");

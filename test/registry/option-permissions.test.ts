@@ -3,9 +3,25 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { matchesArguments, parseArgumentPattern } from "../../plugin-sdk/argument-pattern.ts";
+import type { Manifest } from "../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import { explainPermissions } from "../../core/registry/explain-permissions.ts";
 import { fillPermissions } from "../../core/registry/option-permissions.ts";
+import { requestedPermissions } from "../../core/registry/requested-permissions.ts";
 import { readManifest } from "../../core/registry/read-manifest.ts";
+
+const bare: Manifest = {
+  manifest: 1,
+  id: "options",
+  name: "Options",
+  version: "1.0.0",
+  description: "Names options.",
+  license: "MIT",
+  host: "^1.0.0",
+  adapter_type: "cli",
+  entry: "./mod.js",
+  capabilities: {},
+};
 
 const asked: Permissions = {
   run: [
@@ -49,6 +65,25 @@ test("an option that is not set, or holds what cannot stand there, asks for noth
   const wrong = { command: "../up", args: 7, env: ["not a name"], url: "file:///etc", secret: "=" };
   expect(fillPermissions(asked, wrong)).toEqual({ ...nothing, secrets: [] });
   expect(fillPermissions({ run: [{ binary: "{config.toString}" }] }, {})).toEqual({ run: [] });
+});
+
+test("before an operator has chosen, what would be asked for can be shown and compared", () => {
+  const manifest = { ...bare, permissions: asked };
+  const requested = requestedPermissions(manifest);
+  expect(requested).toEqual({
+    run: [
+      { binary: "git", args: ["status"] },
+      { binary: "{config.command}", args: ["{...}"], env: ["HOME_OF_IT"] },
+    ],
+    net: ["example.com:443"],
+    env: [],
+    secrets: [],
+    read: ["workdir"],
+  });
+  const rows = explainPermissions({ requested, grant: { run: [{ binary: "anything" }] }, deny: {} });
+  expect(rows).toContainEqual(
+    expect.objectContaining({ permission: "run", target: "{config.command} {...}", granted: false, effective: [] }),
+  );
 });
 
 test("a program without arguments is asked for without arguments", () => {

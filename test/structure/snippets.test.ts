@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { commands } from "../../core/cli/commands.ts";
 import { parseHostManifest } from "../../core/config/parse-host-manifest.ts";
+import { parseScript } from "../../core/conformance/script.ts";
 import { manifestSchema } from "../../plugin-sdk/manifest.ts";
 import { callsIn, documents, type Snippet, snippetsOf, yamlKind } from "./snippets.ts";
 import { root } from "./source.ts";
@@ -38,7 +39,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 test("README.md shows TypeScript that runs, a plugin.yaml, a bulkhead.yaml and the command line", () => {
   const inReadme = (list: readonly { place: string }[]) => list.filter(({ place }) => place.startsWith("README.md"));
   expect(inReadme(runnable).length).toBeGreaterThan(0);
-  expect(new Set((inReadme(yaml) as Snippet[]).map(yamlKind))).toEqual(new Set(["plugin.yaml", "bulkhead.yaml"]));
+  expect(new Set((inReadme(yaml) as Snippet[]).map(yamlKind))).toEqual(
+    new Set(["plugin.yaml", "bulkhead.yaml", "conformance.yaml"]),
+  );
   expect(inReadme(calls).length).toBeGreaterThan(0);
 });
 
@@ -56,6 +59,7 @@ describe("TypeScript snippets", () => {
         "bulkhead": [join(root, "core/mod.ts")],
         "bulkhead/plugin-sdk": [join(root, "plugin-sdk/mod.ts")],
         "bulkhead/plugin-sdk/testing": [join(root, "plugin-sdk/testing.ts")],
+        "bulkhead/conformance": [join(root, "core/conformance/mod.ts")],
         "bulkhead/client": [join(root, "core/client/mod.ts")],
       },
     };
@@ -87,6 +91,8 @@ describe("YAML snippets", () => {
         }
         case "bulkhead.yaml":
           return expect(parseHostManifest(snippet.text, { file: snippet.place })).toMatchObject({ bulkhead: 1 });
+        case "conformance.yaml":
+          return expect(parseScript(snippet.text)).toMatchObject({ conformance: 1 });
         default:
           // Outside formats, such as a CI file, need no comment, but the README shows ours alone.
           expect(snippet.place).not.toContain("README.md");

@@ -36,10 +36,13 @@ function unindent(text: string, indent: string): string {
   return text.split("\n").map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line)).join("\n");
 }
 
-/** What a `yaml` snippet is of, as its first line says: `# plugin.yaml` or `# bulkhead.yaml`; null without one. */
-export function yamlKind({ text }: Snippet): "plugin.yaml" | "bulkhead.yaml" | null {
-  const [, kind] = /^#.*?\b(plugin\.yaml|bulkhead\.yaml)\b/.exec(text) ?? [];
-  return (kind as "plugin.yaml" | "bulkhead.yaml" | undefined) ?? null;
+/** Our own files that a `yaml` snippet can be of. */
+export type YamlKind = "plugin.yaml" | "bulkhead.yaml" | "conformance.yaml";
+
+/** What a `yaml` snippet is of, as its first line says: `# plugin.yaml`, for example; null without one. */
+export function yamlKind({ text }: Snippet): YamlKind | null {
+  const [, kind] = /^#.*?\b((?:plugin|bulkhead|conformance)\.yaml)\b/.exec(text) ?? [];
+  return (kind as YamlKind | undefined) ?? null;
 }
 
 /** One call of our command line in a shell snippet. */

@@ -60,7 +60,7 @@ async function endOf({ host }: TestHost, id: string): Promise<{ events: Envelope
   return { events, result: await handle.result() };
 }
 
-describe("a session whose host was killed", () => {
+describe("a session whose host was killed", { timeout: 120_000 }, () => {
   test("is gone on with by another one, and each result names the other", async () => {
     const { setting, id, events } = await killedHost();
     const next = await nextHost(setting);

@@ -8,6 +8,6 @@ export const accessModeStatusRule: Rule = {
   title: "getAccessMode() gives a status that fits its schema, or null.",
   check({ members }) {
     if (members === null) return skipped("The adapter could not be looked at.");
-    return callFaults(members, "getAccessMode", accessModeStatusSchema, { nullable: true });
+    return callFaults("getAccessMode", { calls: members.calls, schema: accessModeStatusSchema, nullable: true });
   },
 };

@@ -8,6 +8,6 @@ export const availabilityRule: Rule = {
   title: "isAvailable() gives a report that fits its schema.",
   check({ members }) {
     if (members === null) return skipped("The adapter could not be looked at.");
-    return callFaults(members, "isAvailable", availabilityReportSchema);
+    return callFaults("isAvailable", { calls: members.calls, schema: availabilityReportSchema });
   },
 };

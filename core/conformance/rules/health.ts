@@ -8,6 +8,6 @@ export const healthRule: Rule = {
   title: "healthCheck() gives a health status that fits its schema.",
   check({ members }) {
     if (members === null) return skipped("The adapter could not be looked at.");
-    return callFaults(members, "healthCheck", healthStatusSchema);
+    return callFaults("healthCheck", { calls: members.calls, schema: healthStatusSchema });
   },
 };

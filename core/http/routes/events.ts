@@ -111,13 +111,12 @@ interface Source {
 
 function stream(call: Call<EventsQuery>, ground: RouteGround, { open, idOf }: Source): Response {
   const { caller, query, headers, signal } = call;
-  const { meters, closing, tokens, owners, limits } = ground;
+  const { meters, tokens, owners, limits } = ground;
   const lines = wantsLines(headers.get("accept"));
-  const closeStream = meters.openStream(caller);
   const over = new AbortController();
   const end = () => over.abort();
+  const closeStream = meters.openStream(caller, end);
   signal.addEventListener("abort", end, { once: true });
-  closing.addEventListener("abort", end, { once: true });
   let passed = 0;
   let told = 0;
   const frame = (envelope: Envelope): string | null => {
@@ -132,15 +131,14 @@ function stream(call: Call<EventsQuery>, ground: RouteGround, { open, idOf }: So
     events: open(over.signal),
     frame,
     heartbeatMs: limits.http_heartbeat_ms,
-    async idle() {
-      if (!(await tokens.holds(caller))) return null;
+    mayGoOn: () => tokens.holds(caller),
+    idle() {
       if (lines) return "\n";
       // What was left out need not be looked through again: an id alone moves on what a client will resume after.
       return passed > told ? `id: ${told = passed}\n\n` : ": still here\n\n";
     },
     done() {
       signal.removeEventListener("abort", end);
-      closing.removeEventListener("abort", end);
       end();
       closeStream();
     },

@@ -5,11 +5,11 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
-import type { SessionQuery } from "../../host/session-host.ts";
+import { listOwn } from "../list-own.ts";
 import { json, type Route, route, type RouteGround } from "../route.ts";
 import { oneOf, sessionSchema, sessionSummarySchema } from "../schemas.ts";
 import { type Caller, hasScope } from "../scopes.ts";
-import { demandControl, demandSight, sees, unknownSession } from "../visible-sessions.ts";
+import { demandControl, demandSight } from "../visible-sessions.ts";
 
 /** The body of a start: the request of `run_session`, and who shall run it. */
 export interface StartBody extends SessionRequest {
@@ -192,32 +192,15 @@ function withKey(request: SessionRequest, header: string | null): SessionRequest
   return { ...request, idempotency_key: header };
 }
 
-/** Pages that are looked through for a token that sees only its own sessions. */
-const pagesLooked = 10;
-
 async function listPage(
   caller: Caller,
   { label = [], limit = 50, ...query }: ListQuery,
-  { sessions, owners }: RouteGround,
+  ground: RouteGround,
 ): Promise<{ sessions: SessionSummary[]; next: string | null }> {
-  const wanted: SessionQuery = { ...query, ...(label.length === 0 ? {} : { labels: labelsOf(label) }) };
-  if (wanted.before !== undefined && !sees(caller, wanted.before, owners)) throw unknownSession(wanted.before);
-  if (hasScope(caller, "read")) {
-    const page = await sessions.list({ ...wanted, limit });
-    return { sessions: page, next: page.length < limit ? null : page.at(-1)!.session_id };
-  }
-  const own: SessionSummary[] = [];
-  for (let looked = 0; looked < pagesLooked; looked++) {
-    const page = await sessions.list({ ...wanted, limit: 500 });
-    for (const summary of page) {
-      if (sees(caller, summary.session_id, owners)) own.push(summary);
-      if (own.length === limit) return { sessions: own, next: summary.session_id };
-    }
-    const last = page.at(-1);
-    if (page.length < 500 || last === undefined) break;
-    wanted.before = last.session_id;
-  }
-  return { sessions: own, next: null };
+  const wanted = { ...query, limit, ...(label.length === 0 ? {} : { labels: labelsOf(label) }) };
+  if (!hasScope(caller, "read")) return await listOwn(caller, wanted, ground);
+  const page = await ground.sessions.list(wanted);
+  return { sessions: page, next: page.length < limit ? null : page.at(-1)!.session_id };
 }
 
 function labelsOf(texts: readonly string[]): Record<string, string> {

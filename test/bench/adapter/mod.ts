@@ -1,6 +1,6 @@
 import { type AdapterContext, type AdapterEvents, defineAdapter, type SessionRequest } from "bulkhead/plugin-sdk";
 
-/** What a prompt may ask for: `single 200000`, `arrays 200000` or `spin`. */
+/** What a prompt may ask for: `single 200000`, `arrays 200000`, `spin`, `wait` or `steady`. */
 export default defineAdapter({
   id: "bench",
   name: "Bench",
@@ -20,6 +20,14 @@ async function* runSession(request: SessionRequest, ctx: AdapterContext): Adapte
     yield { type: "progress", message: String(spinsAt) };
     await ctx.sleep(spinsAt - Date.now());
     for (;;);
+  }
+  if (kind === "wait") {
+    yield { type: "progress", message: "waiting" };
+    await ctx.sleep(1e9);
+  }
+  for (let n = 0; kind === "steady"; n++) {
+    yield line(n);
+    await ctx.sleep(20);
   }
   // The last of the events counted is `completed`.
   if (kind === "single") { for (let n = 1; n < events; n++) yield line(n); }

@@ -1,20 +1,18 @@
-import type { AdapterEvent } from "bulkhead/plugin-sdk";
-
-/** Events on their way to the host. Whoever adds can wait until they were taken, so that nothing piles up. */
-export class EventQueue {
-  #events: AdapterEvent[] = [];
+/** Things on their way to whoever takes them. Whoever adds can wait until they were taken, so that nothing piles up. */
+export class BatchQueue<T> {
+  #items: T[] = [];
   #ended = false;
   #failure: { thrown: unknown } | null = null;
   #wake: (() => void) | null = null;
   #taken: (() => void)[] = [];
 
-  push(events: readonly AdapterEvent[]): void {
-    if (this.#ended || events.length === 0) return;
-    this.#events.push(...events);
+  push(items: readonly T[]): void {
+    if (this.#ended || items.length === 0) return;
+    for (const item of items) this.#items.push(item);
     this.#signal();
   }
 
-  /** No more events will come; with `thrown` the one who reads gets that after the last one. */
+  /** Nothing more will come; with `thrown` the one who reads gets that after the last one. */
   end(failure: { thrown: unknown } | null = null): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -22,16 +20,16 @@ export class EventQueue {
     this.#signal();
   }
 
-  /** Resolves once the host has taken all there is, or wants no more. */
+  /** Resolves once all there is was taken, or nobody wants more. */
   async drained(): Promise<void> {
-    if (this.#events.length > 0 && !this.#ended) await new Promise<void>((resolve) => this.#taken.push(resolve));
+    if (this.#items.length > 0 && !this.#ended) await new Promise<void>((resolve) => this.#taken.push(resolve));
   }
 
   /** What was added since it was last asked; to be read once. */
-  async *batches(): AsyncGenerator<AdapterEvent[], void, void> {
+  async *batches(): AsyncGenerator<T[], void, void> {
     try {
       while (true) {
-        if (this.#events.length > 0) yield this.#take();
+        if (this.#items.length > 0) yield this.#take();
         else if (this.#ended) break;
         else await new Promise<void>((resolve) => this.#wake = resolve);
       }
@@ -42,11 +40,11 @@ export class EventQueue {
     }
   }
 
-  #take(): AdapterEvent[] {
-    const events = this.#events;
-    this.#events = [];
+  #take(): T[] {
+    const items = this.#items;
+    this.#items = [];
     this.#release();
-    return events;
+    return items;
   }
 
   #release(): void {

@@ -1,0 +1,56 @@
+import {
+  type AdapterContext,
+  type AdapterEvent,
+  errorDataOf,
+  type RateLimitDetector,
+  type SessionRequest,
+} from "bulkhead/plugin-sdk";
+import { Conversation } from "./conversation.ts";
+import { HttpTransport, type RemoteAgent } from "./http-transport.ts";
+import type { AgentOptions } from "./options.ts";
+
+/** What a session with an agent elsewhere is made from. */
+export interface RemoteSession {
+  agent: RemoteAgent;
+  options: AgentOptions;
+  ctx: AdapterContext;
+  detector: RateLimitDetector;
+}
+
+/** One session with an agent that runs elsewhere; its last word comes last, and there is always one. */
+export async function* runRemote(
+  request: SessionRequest,
+  { agent, options, ctx, detector }: RemoteSession,
+): AsyncGenerator<AdapterEvent[], void, void> {
+  const transport = new HttpTransport(agent, ctx);
+  const conversation = new Conversation(transport, { ctx, options });
+  const cancel = (): void => void conversation.cancel().catch(() => {});
+  ctx.signal.addEventListener("abort", cancel, { once: true });
+  try {
+    for await (const events of conversation.run(request)) {
+      const last = events.find(({ type }) => type === "completed" || type === "error");
+      yield events.filter((event) => event !== last);
+      if (last) return yield lastWords(last, { ctx, detector });
+    }
+    const message = "The agent's connection ended in the middle of its turn.";
+    yield lastWords({ type: "error", code: "unavailable", message, recoverable: true }, { ctx, detector });
+  } finally {
+    ctx.signal.removeEventListener("abort", cancel);
+    await transport.close();
+  }
+}
+
+/** Once the session is stopped from outside, why it was is its last word; a rate limit says how long to wait. */
+function lastWords(
+  last: AdapterEvent,
+  { ctx, detector }: Pick<RemoteSession, "ctx" | "detector">,
+): AdapterEvent[] {
+  if (ctx.signal.aborted) {
+    const { code, message } = errorDataOf(ctx.signal.reason) ?? { code: "interrupted", message: "It was interrupted." };
+    return [{ type: "error", code, message, recoverable: false }];
+  }
+  if (last.type !== "error" || last.code !== "rate_limit") return [last];
+  const seconds = detector.extractWaitTime(last.message);
+  const wait_ms = seconds === null ? null : seconds * 1000;
+  return [{ type: "rate_limit", message: last.message.slice(0, 4096), wait_ms }, last];
+}
