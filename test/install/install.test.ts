@@ -1,10 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { access, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { guardedPlaces } from "../../core/host/guarded-places.ts";
 import { greeterFiles, greeterPackage, newOperator, type Operator } from "./operator.ts";
 import { packageOf } from "./tar-archive.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
 
 const asks = ["read: [workdir]", 'net: ["api.example.com:443"]'];
 

@@ -14,7 +14,7 @@ it("I19: whoever is killed at any moment of an update leaves the old version or 
   await operator.bulkhead("plugin", "add", "./one.tgz", "--yes");
   let version = "1.0.0";
   let longest = 400;
-  for (let round = 1; round <= 12; round++) {
+  for (let round = 1; round <= 8; round++) {
     const next = `1.${round}.0`;
     // Each asks for one thing more, so that both files change.
     const permissions = [`read: [workdir, ${Array.from({ length: round }, (_, index) => `/x${index}`).join(", ")}]`];
@@ -48,7 +48,7 @@ it("I19: whoever is killed at any moment of an update leaves the old version or 
   const [own = ""] = await readdir(join(operator.data, "installed"));
   expect(await readdir(join(operator.data, "installed", own, ".staging"))).toEqual([]);
   expect((await readdir(join(operator.data, "installed", own, "greeter"))).length).toBeLessThanOrEqual(4);
-}, 120_000);
+}, 400_000);
 
 it("I19: two that install at once both do, and none loses what the other wrote", async () => {
   const operator = await newOperator();
@@ -60,7 +60,7 @@ it("I19: two that install at once both do, and none loses what the other wrote",
   const text = await operator.manifest();
   for (const id of ids) expect(text).toContain(`  ${id}:\n    grant:\n      read:\n        - workdir\n`);
   expect(await operator.bulkhead("plugin", "check")).toMatchObject({ code: 0 });
-}, 120_000);
+}, 400_000);
 
 it("I19: two that install the same at once leave it whole", async () => {
   const operator = await newOperator();
@@ -68,7 +68,7 @@ it("I19: two that install the same at once leave it whole", async () => {
   const all = await Promise.all([1, 2, 3].map(() => operator.spawned(["plugin", "add", "./a.tgz"]).ended));
   expect(all.map(({ code, err }) => ({ code, err }))).toEqual([1, 2, 3].map(() => ({ code: 0, err: "" })));
   expect(await operator.bulkhead("plugin", "check", "greeter")).toMatchObject({ code: 0 });
-}, 120_000);
+}, 400_000);
 
 it("goes on after one that was killed while it held the lock", async () => {
   const operator = await newOperator();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { type LoopbackRegistry, startRegistry } from "./loopback-registry.ts";
 import { greeterFiles, greeterPackage, newOperator, type Operator } from "./operator.ts";
 
-vi.setConfig({ testTimeout: 120_000 });
+vi.setConfig({ testTimeout: 240_000 });
 
 let registry: LoopbackRegistry;
 beforeAll(async () => {
