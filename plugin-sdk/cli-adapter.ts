@@ -62,11 +62,20 @@ export abstract class CliAdapter extends AgentAdapter {
    */
   async *streamProcess(child: RunningProcess, ctx: AdapterContext): AsyncGenerator<AdapterEvent[], void, void> {
     const detector = this.getRateLimitDetector();
+    // One failure is many lines of error output: each wait is told once until the program goes on.
+    let told: (number | null)[] = [];
     yield* mergeStreams(
-      mapLists(splitLines(child.stdout), (line) => this.#parse(line, ctx)),
+      mapLists(splitLines(child.stdout), (line) => {
+        told = [];
+        return this.#parse(line, ctx);
+      }),
       mapLists(splitLines(child.stderr), (line) => {
         const output: AdapterEvent = { type: "output", stream: "stderr", data: `${line}\n` };
-        return detector.detect(line) ? [output, rateLimitEvent(line, detector)] : [output];
+        if (!detector.detect(line)) return [output];
+        const limit = rateLimitEvent(line, detector);
+        if (told.includes(limit.wait_ms)) return [output];
+        told.push(limit.wait_ms);
+        return [output, limit];
       }),
     );
   }

@@ -21,12 +21,15 @@ export const hostileTests = [
   "test/hostile/one-liners*.test.ts",
 ];
 
+/** Tests of `npm run test:agents`: they run the agents' own programs. */
+export const agentTests = ["test/agents/proving-ground/*.test.ts"];
+
 export default defineConfig({
   root,
   resolve: { alias },
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: [...hostileTests, "test/crash/**"],
+    exclude: [...hostileTests, ...agentTests, "test/crash/**"],
     testTimeout: 30_000,
     hookTimeout: 30_000,
     // A process for each file, on both runtimes: a test may spawn, signal and lock down without touching another.

@@ -137,10 +137,16 @@ async function demandRun(
   return findRun(permissions, { binary, args }) ?? { binary };
 }
 
-/** Of several that allow it, the one that shuts it in most. */
+/** Of several that allow it, the one that shuts it in most, with the variables of all that shut it in as much. */
 function findRun(permissions: Permissions, { binary, args }: { binary: string; args: readonly string[] }) {
   const allowing = permissions.run?.filter((entry) => entry.binary === binary && allows(entry, args)) ?? [];
-  return allowing.find((entry) => entry.contain_net) ?? allowing.find((entry) => entry.contain) ?? allowing[0];
+  const strictest = allowing.find((entry) => entry.contain_net) ?? allowing.find((entry) => entry.contain) ??
+    allowing[0];
+  if (strictest === undefined) return undefined;
+  const alike = allowing.filter(({ contain, contain_net }) =>
+    contain === strictest.contain && contain_net === strictest.contain_net
+  );
+  return { ...strictest, env: [...new Set(alike.flatMap(({ env = [] }) => env))] };
 }
 
 /** Without patterns only the empty argument list is allowed. */

@@ -23,7 +23,7 @@ export async function makeScript(order: BundleOrder): Promise<Bundled> {
   const { pluginId } = order;
   const notes = new InputNotes();
   for (const file of ownFiles) notes.file(file);
-  const { bundled, sourceMap } = await runBundler(order, notes);
+  const { bundled, sourceMap } = await whileBundling(() => runBundler(order, notes));
   const { edits, faults } = mendForCompartment(bundled);
   const text = edits.length > 0 ? applyEdits(bundled, edits) : bundled;
   const fault = faults[0];
@@ -40,20 +40,42 @@ export async function makeScript(order: BundleOrder): Promise<Bundled> {
  * @throws {BulkheadError} `bundle_failed` with the author's file, line and column; `too_large`
  */
 export async function makeModule(order: BundleOrder): Promise<string> {
-  const { bundled } = await runBundler(order, new InputNotes(), {
-    format: "esm",
-    minifyWhitespace: true,
-    sourcemap: false,
+  const code = await whileBundling(async () => {
+    const { bundled } = await runBundler(order, new InputNotes(), {
+      format: "esm",
+      minifyWhitespace: true,
+      sourcemap: false,
+    });
+    // Printed anew, so that nothing is left of how the contract was written in this build.
+    return (await transform(bundled, { charset: "utf8", target: "es2022", legalComments: "none" })).code;
   });
-  // Printed anew, so that nothing is left of how the contract was written in this build.
-  const { code } = await transform(bundled, { charset: "utf8", target: "es2022", legalComments: "none" });
   checkSize(order, code);
   return code;
 }
 
-/** Ends the bundler's own process; the next bundle starts it again. */
+/** Bundles under way, of all hosts of this process, and whether the last of them ends the bundler. */
+const work = { bundles: 0, endAfter: false };
+
+/**
+ * Ends the bundler's own process; the next bundle starts it again. A bundle that another host waits for is made first:
+ * without its process it would never come.
+ */
 export async function endBundler(): Promise<void> {
-  await stop();
+  if (work.bundles > 0) work.endAfter = true;
+  else await stop();
+}
+
+async function whileBundling<T>(bundle: () => Promise<T>): Promise<T> {
+  work.bundles++;
+  try {
+    return await bundle();
+  } finally {
+    work.bundles--;
+    if (work.bundles === 0 && work.endAfter) {
+      work.endAfter = false;
+      await stop();
+    }
+  }
 }
 
 function checkSize({ pluginId, maxBytes }: BundleOrder, text: string): void {

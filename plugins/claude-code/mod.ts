@@ -128,7 +128,7 @@ export default class ClaudeCode extends CliAdapter {
 function optionsOf({ custom = {} }: AgentConfig, { params = {} }: SessionRequest): Options {
   const { setting_sources, max_retries } = { ...custom, ...params };
   return {
-    setting_sources: typeof setting_sources === "string" ? setting_sources : "user,project,local",
+    setting_sources: typeof setting_sources === "string" ? setting_sources : "user",
     max_retries: typeof max_retries === "number" ? max_retries : 2,
   };
 }

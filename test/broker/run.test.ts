@@ -217,6 +217,13 @@ describe("run makes the environment", () => {
     }
   });
 
+  test("of every permission that allows these arguments", async () => {
+    const run = [{ ...anyShell, env: ["BROKER_TEST_A"] }, { ...anyShell, args: ["-c env"], env: ["BROKER_TEST_B"] }];
+    const requestEnv = { BROKER_TEST_A: "a", BROKER_TEST_B: "b" };
+    const { broker } = await makeBroker({ permissions: { run }, requestEnv });
+    expect(await environment(broker)).toMatchObject(requestEnv);
+  });
+
   test("with the request before the adapter before the host", async () => {
     process.env["BROKER_TEST_A"] = "host";
     try {

@@ -234,6 +234,14 @@ describe("CliAdapter.runSession", () => {
 });
 
 describe("CliAdapter and rate limits", () => {
+  test("is told once for each wait that lines of error output name, until the program goes on", async () => {
+    const stderr = "429\n  at send (429)\n429: wait 30 seconds\n429: wait 30 seconds\n";
+    const { events } = await run({ stderr, exit_code: 1 });
+    const waits = events.flatMap((event) => (event.type === "rate_limit" ? [event.wait_ms] : []));
+    expect(waits.slice(0, 2)).toEqual([null, 30_000]);
+    expect(waits.length).toBeLessThanOrEqual(3);
+  });
+
   test("sees one in error output, reports it and fails by it", async () => {
     const { events } = await run({ stderr: "429: wait 30 seconds\n", exit_code: 1 });
     expect(events.slice(1)).toEqual([

@@ -221,7 +221,7 @@ test("claude-code continues a session, and passes on model, tools, turns and sys
   const spawned = events.find(({ event }) => event.type === "process_spawned")?.event;
   const argv = spawned?.type === "process_spawned" ? spawned.argv : [];
   expect(argv.slice(argv.indexOf("stdio") + 1)).toEqual([
-    "--setting-sources=user,project,local",
+    "--setting-sources=user",
     "--model=opus",
     "--tools=Read,Glob",
     "--append-system-prompt=--be brief",

@@ -46,6 +46,18 @@ describe("bundlePlugin", () => {
     expect(script.sha256).toBe(sha256Hex(script.text));
   });
 
+  it("makes a script that one host waits for when another one ends the bundler", async () => {
+    const waiting = [1, 2, 3].map((n) => bundle({ "mod.ts": `export default ${n} as number;` }));
+    const ended = new AbortController();
+    const done = Promise.all(waiting).finally(() => ended.abort());
+    while (!ended.signal.aborted) {
+      await stopBundler();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    const values = (await done).map(({ text }) => namespaceOf(text)["default"]);
+    expect(values).toEqual([1, 2, 3]);
+  });
+
   it("gives the same text wherever the package lies", async () => {
     const files = {
       "mod.js": 'const a = require("./b.cjs"); export default a.x;',

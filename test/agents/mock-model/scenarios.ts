@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { chooseCall, type Wish } from "./choose-tool.ts";
+import type { Answer, Asked, Failure } from "./exchange.ts";
+
+/** What the model does, by name. */
+export type Scenario = (asked: Asked, place: Place) => Answer | Failure;
+
+/** Where the agent works. */
+export interface Place {
+  workdir: string;
+  /** Aborts when whoever asked is gone. */
+  signal: AbortSignal;
+}
+
+/** Thrown by a text that breaks off: what follows on the wire is no frame of the protocol. */
+export class Garbled extends Error {}
+
+/** Length of the answer of `long`, in bytes. */
+export const longBytes = 204_800;
+/** What `thinking` thinks. */
+export const thought = "The request is short, so a short answer will do.";
+/** What the tools' scenarios write. */
+export const written = { name: "hello.txt", content: "hi from the model" };
+/** A command that does not end within any test. */
+export const sleeper = "tail -f /dev/null";
+
+/** All scenarios. */
+export const scenarios = {
+  text: speak(),
+  thinking: speak({ thinking: ["The request is short, ", "so a short answer will do."] }),
+  write: callThenSpeak(({ workdir }) => ({ write: `${workdir}/${written.name}`, content: written.content })),
+  command: callThenSpeak(({ workdir }) => ({
+    run: `printf '%s' '${written.content}' > '${workdir}/${written.name}'`,
+  })),
+  command_endless: callThenSpeak(() => ({ run: sleeper })),
+  unauthorised: () => "unauthorised",
+  forbidden: () => "forbidden",
+  rate_limit: () => "rate_limit",
+  rate_limit_wait: () => "rate_limit_wait",
+  plan_limit: () => "plan_limit",
+  server_error: () => "server_error",
+  context_overflow: () => "context_overflow",
+  long: speak({ text: longText }),
+  endless: speak({ text: endlessText }),
+  malformed: speak({ text: garbledText }),
+} satisfies Record<string, Scenario>;
+
+/** Name of a scenario. */
+export type ScenarioName = keyof typeof scenarios;
+
+interface Spoken {
+  thinking?: string[];
+  text?: (signal: AbortSignal) => AsyncIterable<string>;
+}
+
+function speak({ thinking = [], text = shortText }: Spoken = {}): Scenario {
+  return (_asked, { signal }) => ({ thinking, text: text(signal), calls: [] });
+}
+
+function callThenSpeak(wishOf: (place: Place) => Wish): Scenario {
+  return (asked, place) => {
+    const call = asked.answered ? null : chooseCall(wishOf(place), asked.tools);
+    if (call === null) return speak()(asked, place);
+    return { thinking: [], text: pieces("I will ", "do it."), calls: [call] };
+  };
+}
+
+function shortText(): AsyncIterable<string> {
+  return pieces("It is ", "done.");
+}
+
+async function* pieces(...texts: string[]): AsyncGenerator<string> {
+  yield* texts;
+}
+
+/** The answer of `long`: numbered lines, none like another: one agent ends an answer that repeats itself. */
+export async function* longText(): AsyncGenerator<string> {
+  const width = 512;
+  let state = 1;
+  const letter = () => String.fromCharCode(97 + (state = (state * 48_271) % 2_147_483_647) % 26);
+  for (let line = 0; line < longBytes / width; line++) {
+    yield `${`line ${line} ${Array.from({ length: width }, letter).join("")}`.slice(0, width - 1)}\n`;
+  }
+}
+
+async function* endlessText(signal: AbortSignal): AsyncGenerator<string> {
+  for (let tick = 0; !signal.aborted; tick++) {
+    yield `tick ${tick} `;
+    await sleep(100);
+  }
+}
+
+async function* garbledText(): AsyncGenerator<string> {
+  yield "It is ";
+  throw new Garbled();
+}

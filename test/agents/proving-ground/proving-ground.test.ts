@@ -1,0 +1,159 @@
+import { createHash } from "node:crypto";
+import process from "node:process";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readManifest } from "../../../core/registry/read-manifest.ts";
+import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import { outcomeOf } from "../../../plugin-sdk/result.ts";
+import { type MockModel, startMockModel } from "../mock-model/mock-model.ts";
+import { longText, thought, written } from "../mock-model/scenarios.ts";
+import { type Agent, agents as allAgents } from "./agents.ts";
+import { type CaseName, caseNames, cases } from "./cases.ts";
+import { differences } from "./differences.ts";
+import { type Home, leftBehind, openHome } from "./place.ts";
+import { probe } from "./probe.ts";
+import { type AgentRuns, type CaseRun, readReport, reportFile } from "./report.ts";
+import { firstPrompt, type Ran, runCase } from "./run-case.ts";
+import { expectedStory, kindsOf, printed } from "./story.ts";
+
+/** `AGENTS=codex,opencode` and `CASES=text` run a part, of which no report is kept. */
+const wanted = (name: string) => process.env[name]?.split(",").filter((one) => one !== "");
+const agents = allAgents.filter(({ id }) => wanted("AGENTS")?.includes(id) ?? true);
+const manifests = new Map<string, Manifest>();
+for (const { id, folder } of agents) manifests.set(id, await readManifest(folder));
+
+const runs: Record<string, AgentRuns> = {};
+let home: Home;
+let models: MockModel;
+
+beforeAll(async () => {
+  home = await openHome();
+  models = await startMockModel();
+  for (const agent of agents) await agent.settle(home.path);
+}, 60_000);
+
+afterAll(async () => {
+  await models.close();
+  const left = await leftBehind({ root: home.path });
+  await home.remove();
+  expect(left).toEqual([]);
+}, 60_000);
+
+describe.each(agents)("$id", (agent) => {
+  test("is found, and where nobody is logged in that is said", { timeout: 120_000 }, async () => {
+    const { availability, version = null } = await probe(agent, models, true);
+    const { availability: logged_out } = await probe(agent, models, false);
+    runs[agent.id] = { detected: { availability, version }, logged_out, cases: {} };
+    expect(availability).toBe("available");
+  });
+
+  test.concurrent.for(casesOf(agent))("%s", { timeout: 180_000 }, async (name, { expect }) => {
+    const ran = await runCase(agent, name, models);
+    runs[agent.id]!.cases[name] = summary(ran);
+    const { result, story, events } = ran;
+    expect.soft(story, said(ran)).toEqual(expectedStory(agent.id, name));
+    expect.soft(result.outcome).toBe(outcomeOf(result.stop_reason));
+    expect.soft(ran.faults).toEqual([]);
+    expect.soft(ran.left, "processes left behind").toEqual([]);
+    expect.soft(events.filter(({ type }) => type === "unparsed")).toEqual(
+      unparsedOf(agent, name) ? [expect.anything()] : [],
+    );
+    checkFiles(name, ran, expect);
+    await checkText(agent, name, ran, expect);
+    if (name === "resume") expect.soft(ran.requests.at(-1)).toContain(firstPrompt);
+  });
+});
+
+describe("all of them", () => {
+  test("every difference is of an agent and case that there are, and is one", () => {
+    for (const { agent, cases: names, story, because } of differences) {
+      expect.soft(because, agent).toMatch(/\w.*\.$/);
+      for (const name of names) {
+        const { stop_reason, kinds } = cases[name].expected;
+        expect.soft({ stop_reason, kinds, ...story }, `${agent} ${name}`).not.toEqual(cases[name].expected);
+        const known = allAgents.find(({ id }) => id === agent);
+        expect.soft(known && casesOf(known), `${agent} ${name}`).toContain(name);
+      }
+    }
+  });
+
+  test("the report that is kept is that of these runs", async () => {
+    if (wanted("CASES")) return;
+    const kept = await readReport().catch(() => ({}));
+    const order = allAgents.map(({ id }) => id);
+    const merged = Object.fromEntries(order.flatMap((id) => {
+      const of = runs[id] ?? Reflect.get(kept, id);
+      return of ? [[id, inOrder(of)]] : [];
+    }));
+    await expect(`${JSON.stringify(merged, null, 2)}\n`).toMatchFileSnapshot(reportFile.pathname);
+  });
+});
+
+/** Cases that an agent can be put through: what its manifest does not offer is refused, as other tests show. */
+function casesOf({ id, tools, without }: Agent): CaseName[] {
+  const { accepts = [], reports = [] } = manifests.get(id) ?? {};
+  return caseNames.filter((name) => {
+    if (name in without) return false;
+    if (!(wanted("CASES")?.includes(name) ?? true)) return false;
+    if (name === "resume") return accepts.includes("continue_from");
+    if (name === "denied") return tools && reports.includes("permissions");
+    return tools || !("tools" in cases[name]);
+  });
+}
+
+/** For whoever looks at a failed test. */
+function said({ result, events }: Ran): string {
+  return `${result.error?.message ?? "no error"} ${JSON.stringify(events).slice(0, 2000)}`;
+}
+
+function summary({ result, story, events }: Ran): CaseRun {
+  const { usage } = result;
+  const pieces = events.filter((event) => event.type === "output" && event.stream === "stdout").length;
+  return {
+    ...story,
+    pieces: pieces === 0 ? "none" : pieces === 1 ? "one" : "many",
+    artifacts: (result.artifacts ?? []).map(({ path, change }) => `${change} ${path}`),
+    tokens: usage.tokens_in !== null,
+    cost: usage.cost === null ? null : usage.basis === "reported" ? "reported" : "estimated",
+    wait: events.some((event) => event.type === "rate_limit" && event.wait_ms !== null),
+  };
+}
+
+function checkFiles(name: CaseName, { result, file }: Ran, { soft }: typeof expect): void {
+  const writes = name === "write" || name === "command";
+  const sha256 = createHash("sha256").update(file ?? "").digest("hex");
+  soft(file?.trimEnd() ?? null).toBe(writes ? written.content : null);
+  soft(result.artifacts).toEqual(writes ? [expect.objectContaining({ path: written.name, sha256 })] : []);
+  soft(result.claimed_only).toEqual([]);
+}
+
+/** No text twice, and none lost: what came is what the model said. */
+async function checkText({ id }: Agent, name: CaseName, { events }: Ran, { soft }: typeof expect): Promise<void> {
+  const said = printed(events).trimEnd();
+  const calls = cases[name].scenario === "write" || cases[name].scenario.startsWith("command");
+  if (name === "endless") return soft(said).toMatch(/^(tick 0 (tick \d+ ?)*)?$/);
+  if (name === "thinking" && kindsOf(events).includes("thinking")) {
+    const thoughts = events.map((event) => (event.type === "thinking" ? event.content : ""));
+    soft(thoughts.join("").replaceAll("*", "").trim()).toBe(thought);
+  }
+  if (expectedStory(id, name).stop_reason !== "end_turn") return;
+  if (name === "long") return soft(said === (await collect(longText())).trimEnd()).toBe(true);
+  soft(said.replaceAll("\n", "")).toBe(calls ? "I will do it.It is done." : "It is done.");
+}
+
+async function collect(pieces: AsyncIterable<string>): Promise<string> {
+  let text = "";
+  for await (const piece of pieces) text += piece;
+  return text;
+}
+
+/** An endpoint's garbled stream is shown as it came. */
+function unparsedOf({ tools }: Agent, name: CaseName): boolean {
+  return name === "malformed" && !tools;
+}
+
+function inOrder(of: AgentRuns): AgentRuns {
+  return {
+    ...of,
+    cases: Object.fromEntries(caseNames.flatMap((name) => of.cases[name] ? [[name, of.cases[name]]] : [])),
+  };
+}

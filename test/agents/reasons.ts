@@ -1,0 +1,29 @@
+import type { Reasons } from "./conformance-table.ts";
+
+const asksNobody = "Without a terminal it asks for nothing: what it may do is settled before it starts.";
+const noTools = "It is an endpoint: the model answers once and has no tools.";
+const noProbe = "It has no command that says whether it is logged in.";
+
+const byRules = "Rules without code cannot give it.";
+
+/** Why an agent lacks what it lacks. */
+export const reasons: Reasons = {
+  "claude-code": {},
+  "codex": { stream: "It prints a message once it is whole.", approval: asksNobody },
+  "gemini-cli": { "auth probe": noProbe, thinking: "Its stream of events has no thinking.", approval: asksNobody },
+  "openai-compatible": {
+    tools: noTools,
+    files: noTools,
+    cost: "The price of a model is for the operator to say.",
+    resume: noTools,
+    approval: noTools,
+  },
+  "anthropic-api": { tools: noTools, files: noTools, resume: noTools, approval: noTools },
+  "pi": {
+    "auth probe": noProbe,
+    files: byRules,
+    cost: "It says 0 of models whose price it does not know, so its cost is left out.",
+    resume: byRules,
+    approval: asksNobody,
+  },
+};
