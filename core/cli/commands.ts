@@ -19,7 +19,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "plugin",
-    summary: "install, update, check, explain and grant plugins; write, try and pack your own",
+    summary: "install, update, check, explain and grant plugins; write and pack your own",
     load: async () => (await import("./commands/plugin.ts")).definePlugin,
   },
   {

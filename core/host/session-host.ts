@@ -42,7 +42,10 @@ export interface SessionHandle {
    * @throws {BulkheadError} `busy` for a session that another host of the state folder runs
    */
   interrupt(): Promise<SessionResult>;
-  /** Answers a permission request or question; false when it is unknown, answered already, or does not offer the choice. */
+  /**
+   * Answers a permission request by one of its choices, or a question by any text; false when it is unknown, answered
+   * already, or does not offer the choice.
+   */
   answer(requestId: string, choice: string): Promise<boolean>;
 }
 

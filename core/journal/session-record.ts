@@ -1,5 +1,6 @@
-import type { Envelope, SessionStartedEvent } from "../../plugin-sdk/envelope.ts";
-import type { Outcome, StopReason } from "../../plugin-sdk/result.ts";
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { fieldsOrNone, stringOf } from "../../plugin-sdk/json-fields.ts";
+import { type Outcome, type StopReason, stopReasons } from "../../plugin-sdk/result.ts";
 import type { SessionState, SessionSummary } from "../../plugin-sdk/session-summary.ts";
 
 /** Who took a session's events away: a client, or the journal's age and size. */
@@ -46,18 +47,35 @@ export interface SessionEnding {
   adapter_id: string;
 }
 
-/** What a session's first envelope says of it. */
+/** What a session's first envelope says of it; what a damaged one does not say is empty. */
 export function openingOf({ event, ts }: Envelope): SessionOpening {
-  if (event.type !== "session_started") return { workdir: "", title: "", task_id: null, labels: {}, started_at: ts };
-  const { workdir, task_id, labels, requested }: SessionStartedEvent = event;
-  return { workdir, title: titleOf(requested.prompt), task_id, labels, started_at: ts };
+  const { workdir, task_id, labels, requested } = fieldsOrNone(event.type === "session_started" ? event : null);
+  const texts = Object.entries(fieldsOrNone(labels)).filter((label): label is [string, string] =>
+    typeof label[1] === "string"
+  );
+  return {
+    workdir: stringOf(workdir) ?? "",
+    title: titleOf(stringOf(fieldsOrNone(requested)["prompt"]) ?? ""),
+    task_id: stringOf(task_id),
+    labels: Object.fromEntries(texts),
+    started_at: ts,
+  };
 }
 
-/** What a session's last envelope says of it; null for any other envelope. */
+/** What a session's last envelope says of it; null for any other envelope, and for one that does not say how it ended. */
 export function endingOf({ event, ts, adapter }: Envelope): SessionEnding | null {
   if (event.type !== "session_ended") return null;
-  const { outcome, stop_reason } = event.result;
+  const { outcome, stop_reason } = fieldsOrNone(event.result);
+  if (!isOutcome(outcome) || !isStopReason(stop_reason, outcome)) return null;
   return { outcome, stop_reason, ended_at: ts, adapter_id: adapter.id };
+}
+
+function isOutcome(value: unknown): value is Outcome {
+  return typeof value === "string" && Object.hasOwn(stopReasons, value);
+}
+
+function isStopReason(value: unknown, outcome: Outcome): value is StopReason {
+  return (stopReasons[outcome] as readonly unknown[]).includes(value);
 }
 
 const titleLength = 100;

@@ -93,6 +93,6 @@ test("what Codex cannot hold is refused", async () => {
 
 test("the host finds Codex available where it is logged in", async () => {
   const agent = await openStandIn("codex", { binary });
-  const [report] = await agent.made.host.agents();
+  const report = (await agent.made.host.agents()).find((one) => one.id === "codex");
   expect(report).toMatchObject({ id: "codex", availability: "available", agent_version: "0.169.0" });
 });

@@ -99,6 +99,6 @@ test("what Gemini CLI cannot hold is refused", async () => {
 
 test("the host finds Gemini CLI where it is installed", async () => {
   const agent = await openStandIn(id, { binary });
-  const [report] = await agent.made.host.agents();
+  const report = (await agent.made.host.agents()).find((one) => one.id === id);
   expect(report).toMatchObject({ id, availability: "available", agent_version: "0.61.0" });
 });

@@ -91,6 +91,6 @@ test("what OpenCode cannot hold is refused, and a budget of tokens is held", asy
 
 test("the host finds OpenCode available where it offers a model", async () => {
   const agent = await openStandIn("opencode", { binary });
-  const [report] = await agent.made.host.agents();
+  const report = (await agent.made.host.agents()).find((one) => one.id === "opencode");
   expect(report).toMatchObject({ id: "opencode", availability: "available", agent_version: "1.18.33" });
 });
