@@ -24,12 +24,15 @@ export const hostileTests = [
 /** Tests of `npm run test:agents`: they run the agents' own programs. */
 export const agentTests = ["test/agents/proving-ground/*.test.ts"];
 
+/** Tests that start programs of both runtimes themselves: once is enough. */
+const ofBothRuntimes = onDeno ? ["test/author/host-package.test.ts"] : [];
+
 export default defineConfig({
   root,
   resolve: { alias },
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: [...hostileTests, ...agentTests, "test/crash/**"],
+    exclude: [...hostileTests, ...agentTests, "test/crash/**", ...ofBothRuntimes],
     testTimeout: 30_000,
     hookTimeout: 30_000,
     // A process for each file, on both runtimes: a test may spawn, signal and lock down without touching another.
