@@ -44,16 +44,19 @@ beforeEach(async () => {
   await mkdir(workdir);
   const manifest = "reports: [permissions, tool_calls]\naccepts: [continue_from]";
   await writePlugin(join(home, "talker"), "talker", { code, manifest });
-  await writeFile(join(home, "bulkhead.yaml"), "bulkhead: 1\nplugins:\n  talker: { source: ./talker }\n");
+  await writeFile(
+    join(home, "bulkhead.yaml"),
+    "bulkhead: 1\nplugins:\n  talker: { source: ./talker }\ndaemon: { port: 0 }\n",
+  );
 });
 afterEach(() => rm(home, { recursive: true, force: true, maxRetries: 3 }));
 
-/** What starts a door of the program, in folders of the test's own. */
-function command(door: string) {
+/** What starts a command of the program, in folders of the test's own. */
+function command(...words: string[]) {
   const { PATH = "", HOME = "", DENO_DIR } = process.env;
-  const own = ["--embedded", "--config", join(home, "bulkhead.yaml"), "--state-dir", join(home, "state")];
+  const own = ["--config", join(home, "bulkhead.yaml"), "--state-dir", join(home, "state")];
   const env = { PATH, HOME, XDG_DATA_HOME: home, ...(DENO_DIR === undefined ? {} : { DENO_DIR }) };
-  return { command: process.execPath, args: [...program, door, ...own], env, cwd: workdir };
+  return { command: process.execPath, args: [...program, ...words, ...own], env, cwd: workdir };
 }
 
 test("a real MCP client runs a session of bulkhead mcp, is asked for permission, and reads the log", async () => {
@@ -63,7 +66,7 @@ test("a real MCP client runs a session of bulkhead mcp, is asked for permission,
     asked.push(params.message);
     return { action: "accept", content: { answer: "yes" } };
   });
-  await tester.connect(new StdioClientTransport({ ...command("mcp"), stderr: "inherit" }));
+  await tester.connect(new StdioClientTransport({ ...command("mcp", "--embedded"), stderr: "inherit" }));
   try {
     const answer = await tester.callTool(
       { name: "run_session", arguments: { workdir, prompt: "over stdio", adapter: "talker", approval: "ask" } },
@@ -87,7 +90,7 @@ test("a real MCP client runs a session of bulkhead mcp, is asked for permission,
 test("a real ACP client drives bulkhead acp, is asked, cancels, and reloads in a new process", async () => {
   let id = "";
   {
-    await using editor = connectEditor();
+    await using editor = connectEditor("--embedded");
     await editor.initialize();
     const made = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
     expect(made.modes).toMatchObject({
@@ -103,7 +106,7 @@ test("a real ACP client drives bulkhead acp, is asked, cancels, and reloads in a
     };
     expect((await editor.prompt(id, "three")).stopReason).toBe("cancelled");
   }
-  await using editor = connectEditor();
+  await using editor = connectEditor("--embedded");
   await editor.initialize();
   const { sessions } = await editor.agent.request("session/list", { cwd: workdir });
   expect(sessions).toMatchObject([{ sessionId: id }]);
@@ -116,7 +119,7 @@ test("a real ACP client drives bulkhead acp, is asked, cancels, and reloads in a
 }, deadline);
 
 test("Bulkhead drives Bulkhead: its acp adapter runs bulkhead acp as its agent", async () => {
-  const inner = command("acp");
+  const inner = command("acp", "--embedded");
   const wrapper = join(home, "inner-bulkhead");
   const quoted = [inner.command, ...inner.args].map((word) => `'${word}'`).join(" ");
   const exports = Object.entries(inner.env).map(([name, value]) => `export ${name}='${value}'\n`).join("");
@@ -134,6 +137,47 @@ test("Bulkhead drives Bulkhead: its acp adapter runs bulkhead acp as its agent",
   );
 }, deadline);
 
+test("with a daemon up, both doors run their sessions in it, and it goes on when they have gone", async () => {
+  const { stderr, status } = await tell("start");
+  expect({ stderr, status }).toEqual({ stderr: "", status: 0 });
+  try {
+    const tester = new Client({ name: "tester", version: "1.0.0" });
+    await tester.connect(new StdioClientTransport({ ...command("mcp"), stderr: "inherit" }));
+    const answer = await tester.callTool(
+      { name: "run_session", arguments: { workdir, prompt: "by one", adapter: "talker", approval: "all" } },
+      { timeout: deadline },
+    );
+    await tester.close();
+    expect(answer.structuredContent).toMatchObject({ success: true, data: { output: "by one: yes" }, confidence: 0.5 });
+    {
+      await using editor = connectEditor();
+      await editor.initialize();
+      const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+      expect((await editor.prompt(sessionId, "by two")).stopReason).toBe("end_turn");
+      expect(editor.said()).toBe("by two: yes");
+    }
+    const lines = (await tell("session", "list", "--json")).stdout.trim().split("\n");
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { title: "by two", state: "ended", outcome: "completed" },
+      { title: "by one", state: "ended", outcome: "completed" },
+    ]);
+    expect(JSON.parse((await tell("status", "--json")).stdout)).toMatchObject({ state: "running", sessions: 0 });
+  } finally {
+    await tell("stop", "--now");
+  }
+}, deadline);
+
+/** Runs a command of the program to its end. */
+async function tell(...words: string[]): Promise<{ status: number | null; stdout: string; stderr: string }> {
+  const { command: file, args, env, cwd } = command(...words);
+  const child = spawn(file, args, { env, cwd, stdio: ["ignore", "pipe", "pipe"] });
+  const texts = { stdout: "", stderr: "" };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (texts.stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (texts.stderr += text));
+  const status = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { status, ...texts };
+}
+
 type PermissionAnswer = { outcome: { outcome: "cancelled" } | { outcome: "selected"; optionId: string } };
 
 /** An editor that starts the program, made from the protocol's own library and nothing else. */
@@ -146,8 +190,8 @@ interface Editor extends AsyncDisposable {
   prompt(sessionId: string, text: string): Promise<PromptResponse>;
 }
 
-function connectEditor(): Editor {
-  const { command: file, args, env, cwd } = command("acp");
+function connectEditor(...flags: string[]): Editor {
+  const { command: file, args, env, cwd } = command("acp", ...flags);
   const child = spawn(file, args, { env, cwd, stdio: ["pipe", "pipe", "inherit"] });
   const exited = new Promise((resolve) => child.once("close", resolve));
   const updates: SessionNotification[] = [];
