@@ -64,7 +64,7 @@ export const starvationCases: readonly AttackCase[] = [
     permissions: { read: ["workdir"] },
     limits: { calls_in_flight: 8 },
     tries: [{
-      act: "await Promise.all(Array.from({ length: 500 }, () => ctx.fs.list('.')))",
+      act: "await Promise.all(Array.from({ length: 200 }, () => ctx.fs.list('.')))",
       codes: ["limit_exceeded", "busy"],
     }],
   }),
