@@ -31,6 +31,7 @@ export class HttpTransport implements Transport {
   #connection: string | null = null;
   #session: string | null = null;
   #closed = false;
+  #closing: Promise<void> | null = null;
 
   constructor(agent: RemoteAgent, ctx: AdapterContext) {
     this.#agent = agent;
@@ -53,8 +54,12 @@ export class HttpTransport implements Transport {
     await leave(response);
   }
 
-  async close(): Promise<void> {
-    if (this.#closed) return;
+  /** Whoever closes it waits for the same end: a session that went on would take the last word's request with it. */
+  close(): Promise<void> {
+    return this.#closing ??= this.#leave();
+  }
+
+  async #leave(): Promise<void> {
     this.#closed = true;
     this.#queue.end();
     if (this.#connection !== null) await this.#fetch("DELETE", {}).then(leave).catch(() => {});
