@@ -183,5 +183,6 @@ export {
   stringOf,
   textOf,
 } from "./json-fields.ts";
+export { jsonLineEvents } from "./json-line-events.ts";
 export { type ToolKind, toolKinds } from "./tool-kinds.ts";
 export { SseReader } from "./sse-reader.ts";

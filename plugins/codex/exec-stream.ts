@@ -3,6 +3,7 @@ import {
   countOf,
   fieldsOf,
   type JsonFields,
+  jsonLineEvents,
   listOf,
   type PlanEntry,
   stringOf,
@@ -36,17 +37,7 @@ export class ExecStream {
 
   /** The events of one line; a line that is not JSON is what some program printed. */
   read(line: string): AdapterEvent[] {
-    if (line.trim() === "") return [];
-    let data: unknown;
-    try {
-      data = JSON.parse(line);
-    } catch {
-      // A cut line of the protocol is no text of the agent's.
-      if (line.startsWith("{")) return [{ type: "unparsed", data: line }];
-      return [{ type: "output", stream: "stdout", data: `${line}\n` }];
-    }
-    const fields = fieldsOf(data);
-    return (fields && this.#event(fields)) ?? [{ type: "unparsed", data }];
+    return jsonLineEvents(line, (fields) => this.#event(fields));
   }
 
   /** What is left to say when the program has ended: a failure that no failed turn followed. */

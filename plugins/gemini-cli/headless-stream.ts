@@ -1,4 +1,4 @@
-import { type AdapterEvent, countOf, fieldsOf, type JsonFields, stringOf } from "bulkhead/plugin-sdk";
+import { type AdapterEvent, countOf, fieldsOf, type JsonFields, jsonLineEvents, stringOf } from "bulkhead/plugin-sdk";
 import { failureOf } from "./failures.ts";
 import { effectsOf, kindOf } from "./tools.ts";
 
@@ -19,17 +19,7 @@ export class HeadlessStream {
 
   /** The events of one line; a line that is not JSON is what some program printed. */
   read(line: string): AdapterEvent[] {
-    if (line.trim() === "") return [];
-    let data: unknown;
-    try {
-      data = JSON.parse(line);
-    } catch {
-      // A cut line of the protocol is no text of the agent's.
-      if (line.startsWith("{")) return [{ type: "unparsed", data: line }];
-      return [{ type: "output", stream: "stdout", data: `${line}\n` }];
-    }
-    const fields = fieldsOf(data);
-    return (fields && this.#event(fields)) ?? [{ type: "unparsed", data }];
+    return jsonLineEvents(line, (fields) => this.#event(fields));
   }
 
   /** What is left to say when the program has ended: an error that no result followed. */

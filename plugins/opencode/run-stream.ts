@@ -5,7 +5,7 @@ import {
   fieldsOf,
   fieldsOrNone,
   type JsonFields,
-  parseJson,
+  jsonLineEvents,
   stringOf,
 } from "bulkhead/plugin-sdk";
 import { type Failure, failureOf } from "./failures.ts";
@@ -31,16 +31,10 @@ export class RunStream {
 
   /** The events of one line; a line that is not JSON is what some program printed. */
   read(line: string): AdapterEvent[] {
-    if (line.trim() === "") return [];
-    const data = parseJson(line);
-    if (data === undefined) {
-      // A cut line of the protocol is no text of the agent's.
-      if (line.startsWith("{")) return [{ type: "unparsed", data: line }];
-      return [{ type: "output", stream: "stdout", data: `${line}\n` }];
-    }
-    const fields = fieldsOf(data);
-    const events = fields && this.#event(fields);
-    return [...this.#begun(fields), ...(events ?? [{ type: "unparsed" as const, data }])];
+    return jsonLineEvents(line, (fields) => {
+      const events = this.#event(fields) ?? [{ type: "unparsed", data: fields }];
+      return [...this.#begun(fields), ...events];
+    });
   }
 
   /** The last word, once the program has ended: its lines say how each step ended, and not that no other one follows. */
@@ -55,8 +49,8 @@ export class RunStream {
   }
 
   /** Every line names the session; the first one that does tells it. */
-  #begun(line: JsonFields | null): AdapterEvent[] {
-    const session = line && stringOf(line["sessionID"]);
+  #begun(line: JsonFields): AdapterEvent[] {
+    const session = stringOf(line["sessionID"]);
     if (session === null || this.#session !== null) return [];
     this.#session = session;
     const model = this.#model === undefined ? {} : { model: this.#model };
