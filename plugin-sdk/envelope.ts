@@ -1,6 +1,7 @@
 import type { AccessMode } from "./access-modes.ts";
 import type { ErrorData } from "./errors.ts";
 import type { AdapterEvent } from "./events.ts";
+import type { Permissions } from "./permissions.ts";
 import type { SessionRequest } from "./request.ts";
 import type { Artifact, SessionResult } from "./result.ts";
 
@@ -37,6 +38,8 @@ export interface AttemptStartedEvent {
   adapter_id: string;
   /** How it reaches its agent; absent where the adapter lists no access modes. */
   access_mode?: AccessMode["type"];
+  /** What it may do, where it is another adapter than the one that the session started with. */
+  permissions?: Permissions;
 }
 /** A try failed. */
 export interface AttemptFailedEvent {
@@ -59,6 +62,8 @@ export interface ProcessSpawnedEvent {
   type: "process_spawned";
   process_id: number;
   pid: number;
+  /** Tells it apart from any other process of this pid; absent where the system does not. */
+  identity?: string;
   /** The real path and the arguments, secrets redacted. */
   argv: string[];
 }
@@ -87,6 +92,8 @@ export interface CapabilityEvent {
   decision: "allowed" | "denied";
   /** For a denial: the exact command that would grant it. */
   grant_command?: string;
+  /** For a denial: that alone would not do, since the plugin does not ask for it or something else takes it away. */
+  grantable?: false;
   /** For a denial: the file that would allow it, and the line at which the grant stands or would stand. */
   grant_file?: string;
   grant_line?: number;

@@ -10,6 +10,7 @@ export const errorCodes = {
   invalid_model: "The adapter does not offer this model.",
   unknown_adapter: "No enabled adapter has this id.",
   duplicate_plugin: "Two plugins have the same id.",
+  blocked_plugin: "The operator has blocked this plugin, or this version of it, in bulkhead.yaml.",
   grant_needed: "A plugin asks for permissions that the operator has to grant by name.",
   workdir_missing: "The working directory does not exist or is not a folder.",
   too_large: "Something is larger than its limit.",

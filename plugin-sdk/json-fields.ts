@@ -3,9 +3,11 @@ export type JsonFields = Readonly<Record<string, unknown>>;
 
 /** The object, or null for any other value. */
 export function fieldsOf(value: unknown): JsonFields | null {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value))
-    : null;
+  return isFields(value) ? value : null;
+}
+
+function isFields(value: unknown): value is JsonFields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The object, or one without fields for any other value. */

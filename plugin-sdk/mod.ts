@@ -139,7 +139,7 @@ export {
   type MappingRule,
   type OptionSchema,
 } from "./manifest.ts";
-export { mcpConfigFile } from "./mcp-config.ts";
+export { mcpConfigFile, mcpServerList } from "./mcp-config.ts";
 export { mergeStreams } from "./merge-streams.ts";
 export { type NeutralKind, neutralKind, neutralKind as normalise, neutralKinds } from "./normalise.ts";
 export { compareAccessModes, orderAccessModes } from "./order-access-modes.ts";
@@ -169,6 +169,8 @@ export {
   stopReasons,
   type UsageReport,
 } from "./result.ts";
+export type { GrantsInForce, RecordedAttempt, RecordedChild, SessionHistory } from "./session-history.ts";
+export type { AppliedWorkspace, PruneReport, Workspace, WorkspaceState, WorktreeDiff } from "./workspace.ts";
 export type { SessionState, SessionSummary, WaitingRequest } from "./session-summary.ts";
 export type { SchemaOf } from "./schema.ts";
 export {

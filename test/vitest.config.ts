@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { notSharing, sharingFolders } from "./shared-processes.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const onDeno = "Deno" in globalThis;
@@ -27,16 +28,29 @@ export const agentTests = ["test/agents/proving-ground/*.test.ts"];
 /** Tests that start programs of both runtimes themselves: once is enough. */
 const ofBothRuntimes = onDeno ? ["test/author/host-package.test.ts"] : [];
 
-export default defineConfig({
+const sharing = sharingFolders.map((folder) => `${folder}/**/*.test.ts`);
+const elsewhere = [...hostileTests, ...agentTests, "test/crash/**", ...ofBothRuntimes];
+
+/** What all runs have in common. Three at once keep two cores busy: much of the time a test waits for a process. */
+export const common = {
   root,
   resolve: { alias },
+  test: { testTimeout: 30_000, hookTimeout: 30_000, pool: "forks" as const, maxWorkers: 3 },
+};
+
+export default defineConfig({
+  ...common,
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: [...hostileTests, ...agentTests, "test/crash/**", ...ofBothRuntimes],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
-    // A process for each file, on both runtimes: a test may spawn, signal and lock down without touching another.
-    pool: "forks",
-    maxWorkers: 2,
+    ...common.test,
+    projects: [
+      project("sharing", { include: sharing, exclude: [...elsewhere, ...notSharing], isolate: false }),
+      // A process for each file, on both runtimes: a test may spawn, signal and lock down without touching another.
+      project("alone", { include: ["test/**/*.test.ts"], exclude: [...elsewhere, ...sharing] }),
+      project("alone, in folders that share", { include: [...notSharing] }),
+    ],
   },
 });
+
+function project(name: string, test: { include: string[]; exclude?: string[]; isolate?: boolean }) {
+  return { extends: true as const, test: { name, ...test } };
+}

@@ -1,6 +1,7 @@
 import type { AgentContext, RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { PermissionRequestEvent, QuestionEvent } from "../../plugin-sdk/events.ts";
 import type { AskedRequest } from "../host/asked-requests.ts";
+import { cleanLines, oneLine } from "../host/event-sentence.ts";
 import { questionText, toolCallId } from "./updates.ts";
 
 /** Who is asked, and about which session. */
@@ -17,7 +18,9 @@ export interface AskGround {
 /** The answer of the person at the client; `null`: none; `"prompt"`: only a prompt can give it. */
 export type ClientAnswer = { choice: string } | "prompt" | null;
 
-/** Puts an agent's request to the person at the client. Never rejects. */
+/**
+ * Puts an agent's request to the person at the client, in words that cannot pass for anything else. Never rejects.
+ */
 export async function askClient(request: AskedRequest, ground: AskGround, signal: AbortSignal): Promise<ClientAnswer> {
   try {
     if (request.type === "permission_request") return await askPermission(request, ground, signal);
@@ -38,13 +41,13 @@ async function askPermission(
     sessionId: acpSessionId,
     toolCall: {
       toolCallId: toolCallId(sessionId, request.call_id ?? request.request_id),
-      title: request.title,
-      name: request.tool,
+      title: oneLine(request.title),
+      name: oneLine(request.tool),
       ...(request.kind === undefined ? {} : { kind: request.kind }),
       status: "pending",
       ...(request.input === undefined ? {} : { rawInput: request.input }),
     },
-    options: request.options.map(({ id, label, kind }) => ({ optionId: id, name: label, kind })),
+    options: request.options.map(({ id, label, kind }) => ({ optionId: id, name: oneLine(label), kind })),
   }, signal);
   return outcome.outcome === "selected" ? { choice: outcome.optionId } : null;
 }
@@ -70,11 +73,11 @@ async function askChoice(
     sessionId: acpSessionId,
     toolCall: {
       toolCallId: toolCallId(sessionId, request.request_id),
-      title: request.question,
+      title: oneLine(request.question),
       kind: "other",
       status: "pending",
     },
-    options: options.map((option, index) => ({ optionId: String(index), name: option, kind: "allow_once" })),
+    options: options.map((option, index) => ({ optionId: String(index), name: oneLine(option), kind: "allow_once" })),
   }, signal);
   const choice = outcome.outcome === "selected" ? options[Number(outcome.optionId)] : undefined;
   return choice === undefined ? null : { choice };
@@ -89,7 +92,7 @@ async function askForm(
   const answer = await client.request("elicitation/create", {
     mode: "form",
     sessionId: acpSessionId,
-    message: questionText(request),
+    message: cleanLines(questionText(request)),
     requestedSchema: {
       type: "object",
       properties: {

@@ -3,7 +3,7 @@ import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
 import { toBulkheadError } from "../errors/to-error-data.ts";
-import type { SessionHandle, SessionHost } from "../host/session-host.ts";
+import type { conversationLabelNames, SessionHandle, SessionHost } from "../host/session-host.ts";
 import { askClient } from "./ask-client.ts";
 import { acpStopReason, resultMeta } from "./stop-reason.ts";
 import { type LastSession, Turn, type TurnStop } from "./turn.ts";
@@ -29,7 +29,7 @@ export interface ConversationOptions {
 }
 
 /** Labels of the Bulkhead sessions of one conversation: by them it is found again. */
-export function conversationLabels(id: string): Record<string, string> {
+export function conversationLabels(id: string): Record<(typeof conversationLabelNames)[number], string> {
   return { door: "acp", acp_session: id };
 }
 

@@ -1,3 +1,4 @@
+import type { CapabilityEvent } from "../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { PermissionUses } from "../../plugin-sdk/result.ts";
@@ -80,9 +81,10 @@ export class Authority {
     const subject = demand.subject ?? target;
     const grant_command = grantCommand(pluginId, permission, { target });
     const place = this.#placeOf(permission);
-    this.#report(permission, subject, { decision: "denied", grant_command, ...place });
     const { ceiling } = this.#options;
     const outside = ceiling !== undefined && demand.because === undefined && !demand.grantedBy(ceiling);
+    const beyond = outside ? { grantable: false as const } : {};
+    this.#report(permission, subject, { decision: "denied", grant_command, ...beyond, ...place });
     const because = demand.because ?? (outside ? outOfReach : "it is not granted");
     const message = `Plugin "${pluginId}" may not use ${permission} "${
       cleanLine(subject, maxShownLength)
@@ -175,7 +177,7 @@ export class Authority {
   #report(
     permission: Demand["permission"],
     subject: string,
-    decided: { decision: "allowed" | "denied"; grant_command?: string; grant_file?: string; grant_line?: number },
+    decided: Pick<CapabilityEvent, "decision" | "grant_command" | "grantable" | "grant_file" | "grant_line">,
   ): void {
     const uses = this.uses.by[permission] ??= { allowed: 0, denied: 0 };
     uses[decided.decision] += 1;

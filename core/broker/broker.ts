@@ -5,7 +5,7 @@ import type { PermissionUses } from "../../plugin-sdk/result.ts";
 import type { OperationName } from "../channel/operations.ts";
 import { toBulkheadError } from "../errors/to-error-data.ts";
 import { cleanLine } from "../log/terminal-text.ts";
-import { rm } from "../runtime/files.ts";
+import { removeTree } from "../runtime/remove-tree.ts";
 import { answerOperations } from "./answers.ts";
 import { Authority } from "./authority.ts";
 import { envOperations } from "./env.ts";
@@ -155,7 +155,7 @@ class Broker implements SessionBroker {
       () => log.flush(),
       () => streams.closeAll(),
       () => processes.sweep(),
-      () => rm(options.tempDir, { recursive: true, force: true, maxRetries: 3 }),
+      () => removeTree(options.tempDir),
     ];
     for (const step of steps) {
       try {

@@ -23,7 +23,7 @@ export interface ForbiddenOptions {
  * granted root that programs act on by themselves (a root that the operator spelled out is meant).
  */
 export function forbiddenBecause(path: string, options: ForbiddenOptions): string | null {
-  if (pseudoRoots.some((root) => isInside(root, path))) return "it is in a pseudo file system";
+  if (isPseudoFile(path)) return "it is in a pseudo file system";
   if (isKvFile(path, options.dataDir)) return "it is the key-value store's own file";
   const isProtected = options.protectedPaths.some((root) => isInside(root, path));
   const { dataDir, workspaceDir } = options;
@@ -37,6 +37,11 @@ export function forbiddenBecause(path: string, options: ForbiddenOptions): strin
     if (found !== undefined) return `programs act on "${found}" by themselves`;
   }
   return null;
+}
+
+/** True for what the kernel says of itself, of programs and of devices: no real path in there is a file of anybody's work. */
+export function isPseudoFile(path: string): boolean {
+  return pseudoRoots.some((root) => isInside(root, path));
 }
 
 /** Where a plugin's key-value store is. */

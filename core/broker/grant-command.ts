@@ -13,3 +13,11 @@ export function grantCommand(pluginId: string, permission: string, { target }: {
 export function quoteWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
+
+/** What such a command line would grant; null for any other text. */
+export function readGrantCommand(command: string): { pluginId: string; word: string } | null {
+  const [, pluginId, word] = /^bulkhead plugin grant ([a-z0-9-]+) (\S+|'[^]*')$/.exec(command) ?? [];
+  if (pluginId === undefined || word === undefined) return null;
+  if (!word.startsWith("'")) return { pluginId, word };
+  return { pluginId, word: word.slice(1, -1).replaceAll(`'\\''`, "'") };
+}

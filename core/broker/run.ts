@@ -12,6 +12,7 @@ import { containRun } from "./contain-run.ts";
 import { isInside } from "./contain-path.ts";
 import { grantedRoots } from "./granted-roots.ts";
 import { placeMcpConfig } from "./mcp-config.ts";
+import { placeMcpServers } from "./mcp-server-list.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
 import { resolveBinary, type ResolvedBinary } from "./resolve-binary.ts";
 
@@ -44,8 +45,8 @@ export const runOperations: readonly Operation[] = [
       Type.Object({ process_id: Type.Integer({ minimum: 1 }), text: Type.String() }, closed),
     ),
     waits: true,
-    async perform({ processes }, { process_id, text }) {
-      await processes.get(process_id).writeStdin(text);
+    async perform(scope, { process_id, text }) {
+      await scope.processes.get(process_id).writeStdin(placeMcpServers(scope, text));
       return null;
     },
   }),

@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { type ChildProcess, type ExitStatus, spawnChild } from "../runtime/child-process.ts";
 import { randomId } from "../runtime/hash.ts";
+import { processIdentity } from "../runtime/process-identity.ts";
 import { killTrees, type TreeRoot } from "../runtime/process-tree.ts";
 import { watchProcesses } from "../runtime/process-watch.ts";
 import type { Authority } from "./authority.ts";
@@ -177,7 +178,8 @@ export class SessionProcesses {
     const { children, sessionId } = this.#options;
     const { pid, startTime: start } = child;
     const forget = children?.add({ pid, start, role: "agent", session_id: sessionId });
-    this.#options.emit({ type: "process_spawned", process_id, pid: child.pid, argv });
+    const identity = processIdentity(pid, start);
+    this.#options.emit({ type: "process_spawned", process_id, pid, ...(identity === null ? {} : { identity }), argv });
     entry.exit = child.exited.then((exit) => {
       this.#alive -= 1;
       forget?.();

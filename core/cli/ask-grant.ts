@@ -1,5 +1,4 @@
 import type { MissingGrant } from "../broker/session-broker.ts";
-import { readFile, writeFile } from "../runtime/files.ts";
 import type { Questions } from "./questions.ts";
 
 /** Where an answer for always is written. */
@@ -47,7 +46,11 @@ async function ask(
 }
 
 async function writeGrant(missing: MissingGrant, manifestFile: string): Promise<void> {
-  const { addGrant } = await import("../registry/edit-host-manifest.ts");
-  const text = await readFile(manifestFile, "utf8");
-  await writeFile(manifestFile, addGrant(text, { pluginId: missing.plugin_id, ...missing }, { file: manifestFile }));
+  const [{ addGrant }, { changeManifest }] = await Promise.all([
+    import("../registry/edit-host-manifest.ts"),
+    import("../install/manifest-transaction.ts"),
+  ]);
+  await changeManifest(manifestFile, async ({ text, writeText }) => {
+    await writeText(addGrant(text, { pluginId: missing.plugin_id, ...missing }, { file: manifestFile }));
+  });
 }

@@ -1,6 +1,5 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
-import { quoteWord } from "../broker/grant-command.ts";
-import { grantsFor, isSameGrant } from "../install/asked-permissions.ts";
+import { grantFlags, grantsFor, grantWord, isSameGrant } from "../install/asked-permissions.ts";
 import type { PreparedInstall } from "../install/prepare-install.ts";
 import type { NewGrant } from "../registry/edit-host-manifest.ts";
 import type { Invocation } from "./command.ts";
@@ -12,11 +11,22 @@ export type Decision = NewGrant[] | null;
 
 /**
  * Decides which grants an installation gets: those named with `--grant`, with `--yes` all that is asked for but what
- * amounts to more than it seems, else by asking at the terminal.
+ * amounts to more than it seems, else by asking at the terminal. An update that is not to be had so is kept as waiting.
  * @param command what was called, for the hint
  * @throws {BulkheadError} `grant_needed` where nobody can be asked; `invalid_config` for a grant that is not asked for
  */
 export async function decideGrants(call: Invocation, install: PreparedInstall, command: string): Promise<Decision> {
+  try {
+    const decision = await decide(call, install, command);
+    if (decision === null) await install.wait(command);
+    return decision;
+  } catch (error) {
+    if (error instanceof BulkheadError && error.code === "grant_needed") await install.wait(command);
+    throw error;
+  }
+}
+
+async function decide(call: Invocation, install: PreparedInstall, command: string): Promise<Decision> {
   const { options, terminal } = call;
   const wanted = grantsFor(install.id, install.undecided);
   const named = ((options["grant"] ?? []) as string[]).map((typed) => ({ pluginId: install.id, ...parseGrant(typed) }));
@@ -26,7 +36,7 @@ export async function decideGrants(call: Invocation, install: PreparedInstall, c
   if (left.length === 0) return named;
   const broad = left.filter((grant) => isBroad(install, grant));
   if (options["yes"] === true) {
-    if (broad.length > 0) throw needed(install, { left: broad, wanted, command });
+    if (broad.length > 0) throw needed(install, { left: broad, wanted, command, yes: true });
     return wanted;
   }
   // A new plugin may do without; an update would take what an old grant covers by name alone.
@@ -59,16 +69,16 @@ function isBroad({ id, undecided }: PreparedInstall, grant: NewGrant): boolean {
 
 function needed(
   { id, manifest, current }: PreparedInstall,
-  { left, wanted, command }: { left: NewGrant[]; wanted: NewGrant[]; command: string },
+  { left, wanted, command, yes = false }: { left: NewGrant[]; wanted: NewGrant[]; command: string; yes?: boolean },
 ): BulkheadError {
-  const flags = wanted.map((grant) => `--grant ${quoteWord(grantWord(grant))}`).join(" ");
+  const flags = grantFlags(wanted).join(" ");
   const words = left.map(grantWord).join(", ");
   const what = current === null
     ? `Cannot install plugin "${id}" ${manifest.version}: nobody has granted ${words}.`
     : `Cannot update plugin "${id}" to ${manifest.version}: it asks for more, and nobody has granted ${words}. ` +
       `Version ${current.version} stays in use.`;
   return new BulkheadError("grant_needed", what, {
-    hint: `To grant it: ${command} ${flags}`,
+    hint: `${yes ? "--yes grants nothing that is more than it seems. " : ""}To grant it: ${command} ${flags}`,
     details: {
       plugin_id: id,
       version: manifest.version,
@@ -87,9 +97,4 @@ function notAsked({ id }: PreparedInstall, stray: NewGrant, wanted: readonly New
       hint: `It asks for: ${wanted.map(grantWord).join(", ") || "nothing that is not granted"}.`,
     },
   );
-}
-
-/** A grant as it is typed. */
-export function grantWord({ permission, target }: Pick<NewGrant, "permission" | "target">): string {
-  return permission === "kv" ? "kv" : `${permission}:${target}`;
 }

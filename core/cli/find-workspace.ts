@@ -1,13 +1,13 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
-import type { Host } from "../host/host.ts";
-import type { Workspace } from "../workspace/workspaces.ts";
+import type { HostWorkspaces } from "../host/workspaces.ts";
+import type { Workspace } from "../../plugin-sdk/workspace.ts";
 
 /**
  * The workspace that a person names: by its session's id, or by as many of its first characters as tell it apart.
  * @throws {BulkheadError} `not_found`, `invalid_request` for a beginning that several have
  */
-export async function findWorkspace(host: Host, typed: string): Promise<Workspace> {
-  const all = await host.workspaces.list();
+export async function findWorkspace(workspaces: Pick<HostWorkspaces, "list">, typed: string): Promise<Workspace> {
+  const all = await workspaces.list();
   const whole = all.find(({ session_id }) => session_id === typed);
   if (whole !== undefined) return whole;
   const found = typed === "" ? [] : all.filter(({ session_id }) => session_id.startsWith(typed));
@@ -20,6 +20,6 @@ export async function findWorkspace(host: Host, typed: string): Promise<Workspac
     });
   }
   throw new BulkheadError("not_found", `No session "${typed}" has a workspace.`, {
-    hint: '"bulkhead session list" shows those that have.',
+    hint: '"bulkhead session list --worktrees" shows those that have.',
   });
 }

@@ -11,7 +11,7 @@ import { type Allowances, isSameSource } from "../install/source-policy.ts";
 import type { NewGrant } from "../registry/edit-host-manifest.ts";
 import { dirname, resolve } from "../runtime/paths.ts";
 import type { Invocation } from "./command.ts";
-import { grantWord } from "./decide-grants.ts";
+import { grantWord } from "../install/asked-permissions.ts";
 import { loadManifest } from "./open-host.ts";
 import { pinGranted } from "./pin-granted.ts";
 import { whileWaiting } from "./while-waiting.ts";
@@ -25,7 +25,8 @@ export type FileManifest = HostManifest & { file: string };
  */
 export async function manifestToChange(call: Invocation): Promise<FileManifest> {
   const manifest = await loadManifest(call);
-  if (manifest?.file !== undefined) return { ...manifest, file: manifest.file };
+  // The same object: the places of its values in the file are kept by it.
+  if (manifest?.file !== undefined) return manifest as FileManifest;
   throw new BulkheadError("not_found", "There is no bulkhead.yaml here or above.", {
     hint: 'Write one with "bulkhead init".',
   });

@@ -14,6 +14,7 @@ export function lazySessions(open: () => Promise<SessionHost>): SessionHost {
     start: async (request, options) => await (await opened()).start(request, options),
     list: async (query) => await (await opened()).list(query),
     get: async (sessionId) => await (await opened()).get(sessionId),
+    history: async (sessionId) => await (await opened()).history(sessionId),
     open: async (sessionId) => await (await opened()).open(sessionId),
     delete: async (sessionId) => await (await opened()).delete(sessionId),
     agents: async (options) => await (await opened()).agents(options),

@@ -1,17 +1,20 @@
-import { type ErrorData, errorFromData } from "../../plugin-sdk/errors.ts";
+import { type ErrorData, errorFromData, isErrorCode } from "../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { ClientError } from "../client/client-error.ts";
 import { connectHost, type RemoteHost } from "../client/connect-host.ts";
 import type { RemoteSession } from "../client/remote-session.ts";
 import type { DaemonRecord } from "../daemon/daemon-record.ts";
 import type { SessionHandle, SessionHost } from "../host/session-host.ts";
-import { readFile } from "../runtime/files.ts";
+import { readFile, stat } from "../runtime/files.ts";
+import type { HostWorkspaces } from "../host/workspaces.ts";
 import { mayOpenSockets } from "../runtime/own-command.ts";
 import { unixFetch } from "../runtime/unix-fetch.ts";
 
 /** A daemon as this terminal reaches it: over its socket, else over TCP with the first token. */
 export async function connectDaemon({ socket, address, token_file }: DaemonRecord): Promise<RemoteHost> {
-  if (socket !== null && mayOpenSockets()) return connectHost({ fetch: unixFetch(socket) });
+  // A runtime folder is cleared at the end of a login, which a daemon may outlive.
+  const isThere = socket !== null && (await stat(socket).then(() => true, () => false));
+  if (isThere && mayOpenSockets()) return connectHost({ fetch: unixFetch(socket) });
   const token = await readFile(token_file, "utf8").catch(() => "");
   return connectHost({ url: address, token: token.trim() });
 }
@@ -30,10 +33,22 @@ export function remoteSessions(remote: RemoteHost): SessionHost {
       ),
     list: (query) => ours(remote.list(query)),
     get: (sessionId) => ours(remote.get(sessionId)),
+    history: (sessionId) => ours(remote.history(sessionId)),
     open: (sessionId) => ours(remote.open(sessionId).then(handleOf)),
     delete: (sessionId) => ours(remote.delete(sessionId)),
     agents: (options) => ours(remote.agents(options)),
     events: (query) => oursIn(remote.events(query)),
+  };
+}
+
+/** The worktrees of a daemon's sessions, likewise. */
+export function ourWorkspaces({ workspaces }: Pick<RemoteHost, "workspaces">): HostWorkspaces {
+  return {
+    list: () => ours(workspaces.list()),
+    diff: (sessionId) => ours(workspaces.diff(sessionId)),
+    apply: (sessionId) => ours(workspaces.apply(sessionId)),
+    discard: (sessionId) => ours(workspaces.discard(sessionId)),
+    prune: (options) => ours(workspaces.prune(options)),
   };
 }
 
@@ -67,9 +82,13 @@ async function* oursIn(events: AsyncIterable<Envelope>): AsyncGenerator<Envelope
 function ourError(error: unknown): unknown {
   if (!(error instanceof ClientError)) return error;
   const { code, message, hint, details } = error;
+  // A daemon of another version may know others.
+  const known = isErrorCode(code);
   const data: ErrorData = {
-    code,
-    message,
+    code: known ? code : "protocol_violation",
+    message: known
+      ? message
+      : `The daemon reports an error of a kind that is not known here (${String(code)}): ${message}`,
     ...(hint === undefined ? {} : { hint }),
     ...(details === undefined ? {} : { details }),
   };

@@ -9,7 +9,7 @@ import { findAdapters } from "./find-adapters.ts";
 import { watchInterrupts } from "./interrupts.ts";
 import type { Host, RunSessionOptions } from "../host/host.ts";
 import type { SessionHost } from "../host/session-host.ts";
-import { openSessions } from "./open-sessions.ts";
+import { type OpenedSessions, openSessions } from "./open-sessions.ts";
 import { readPrompt } from "./prompt.ts";
 import { Questions } from "./questions.ts";
 import { requestFlags } from "./request-flags.ts";
@@ -22,6 +22,8 @@ export interface SessionCommand extends AsyncDisposable {
   sessions: SessionHost;
   /** The host in this process; null where the daemon has it. */
   host: Host | null;
+  /** Grants something in the daemon; null where the host in this process asks by itself. */
+  grant: OpenedSessions["grant"];
   adapter: string | string[];
   request: SessionRequest;
   /** How each is started; its signal aborts at the first Ctrl-C. */
@@ -76,7 +78,7 @@ export async function prepareSessions(call: Invocation): Promise<SessionCommand>
     interrupts[Symbol.dispose]();
   };
   try {
-    const { sessions, host, manifest } = opened;
+    const { sessions, host, manifest, grant } = opened;
     const plugins = await opened.plugins();
     const { adapter: given, prompt } = await readPrompt({
       args: call.args,
@@ -116,7 +118,7 @@ export async function prepareSessions(call: Invocation): Promise<SessionCommand>
     const require = options["require"] as AgentCapabilities | undefined;
     // Whoever found the adapters here has looked at what they can do.
     const how = { adapter, signal, ...(host === null && require !== undefined ? { require } : {}) };
-    return { sessions, host, adapter, request, how, show, [Symbol.asyncDispose]: dispose };
+    return { sessions, host, grant, adapter, request, how, show, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();
     throw error;

@@ -20,6 +20,8 @@ export interface ShowSessionOptions {
   /** `live` for people, `json` one envelope a line, `quiet` only the final output. */
   mode: "live" | "json" | "quiet";
   verbose: boolean;
+  /** Takes the command lines that would grant what was denied, for whoever can have it granted and try again. */
+  missing?: Set<string>;
 }
 
 /** A session that is shown, from its first event on. */
@@ -37,7 +39,7 @@ export async function showSession(session: ShownSession, options: ShowSessionOpt
     for await (const envelope of session.events()) {
       events += 1;
       progress?.count();
-      noteMissingGrant(envelope, missing);
+      noteMissingGrant(envelope, { missing, askable: options.missing });
       asked?.see(envelope.event);
       if (mode === "json") await terminal.stdout.write(`${JSON.stringify(envelope)}\n`);
       else if (mode === "live") await view.show(envelope);
@@ -50,7 +52,8 @@ export async function showSession(session: ShownSession, options: ShowSessionOpt
   const result = await session.result();
   if (mode === "live") await showResult(result, { ...options, events });
   if (mode === "quiet") await showOutput(result, terminal);
-  if (mode !== "json") await showMissing(missing, { result, terminal });
+  const isAsked = questions !== undefined && (options.missing?.size ?? 0) > 0;
+  if (mode !== "json" && !isAsked) await showMissing(missing, { result, terminal });
   return result;
 }
 
@@ -105,9 +108,13 @@ async function showOutput(result: SessionResult, terminal: Terminal): Promise<vo
   if (result.error !== undefined) await terminal.stderr.write(errorText(result.error, terminal.colours.stderr));
 }
 
-function noteMissingGrant({ event }: Envelope, missing: Set<string>): void {
+function noteMissingGrant(
+  { event }: Envelope,
+  { missing, askable }: { missing: Set<string>; askable: Set<string> | undefined },
+): void {
   if (event.type !== "capability" || event.decision !== "denied" || event.grant_command === undefined) return;
   missing.add(event.grant_command);
+  if (event.grantable !== false) askable?.add(event.grant_command);
 }
 
 async function showMissing(

@@ -3,6 +3,7 @@ import { stateFolderOf } from "../host/state-folder.ts";
 import { type Scope, scopes } from "../http/scopes.ts";
 import { openTokens, type TokenStore } from "../http/tokens.ts";
 import { resolve } from "../runtime/paths.ts";
+import { realFolder } from "../runtime/real-folder.ts";
 import type { Invocation } from "./command.ts";
 import { loadManifest } from "./open-host.ts";
 
@@ -38,6 +39,21 @@ export function tokenScopes(typed: unknown): Scope[] {
       hint: `Scopes are ${scopes.join(", ")}.`,
     });
   });
+}
+
+/**
+ * Real paths of the folders that were typed; undefined where none was.
+ * @throws {BulkheadError} `workdir_missing`
+ */
+export async function tokenWorkdirs(typed: unknown, cwd: string): Promise<string[] | undefined> {
+  if (!Array.isArray(typed) || typed.length === 0) return undefined;
+  return await Promise.all(typed.map(async (text) => {
+    const folder = await realFolder(resolve(cwd, String(text)));
+    if (folder !== null) return folder;
+    throw new BulkheadError("workdir_missing", `There is no folder "${String(text)}".`, {
+      hint: "A token's folders must be there when it is made.",
+    });
+  }));
 }
 
 const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };

@@ -10,10 +10,11 @@ export interface Api {
   url: string;
   fetch: FetchLike;
   token: string | undefined;
-  /** Resolves once the server may be shown the token. */
+  /**
+   * Resolves once the server may be shown the token. Before each request: by the next one another program may have the
+   * port, and no connection says so.
+   */
   prove(signal: AbortSignal | undefined): Promise<void>;
-  /** The connection failed: what answers next may be another server. */
-  doubt(): void;
 }
 
 /** One request. */
@@ -60,7 +61,7 @@ export async function callJson<T>(api: Api, path: string, options: CallOptions =
 
 /** Sends a request as it is. */
 export async function send(
-  api: Pick<Api, "url" | "fetch" | "doubt">,
+  api: Pick<Api, "url" | "fetch">,
   path: string,
   init: RequestInit,
 ): Promise<Response> {
@@ -68,7 +69,6 @@ export async function send(
     return await api.fetch(`${api.url}${path}`, init);
   } catch (error) {
     if (init.signal?.aborted) throw init.signal.reason;
-    api.doubt();
     throw unreachable(api, error);
   }
 }

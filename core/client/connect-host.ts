@@ -1,8 +1,10 @@
 import type { AgentReport } from "../../plugin-sdk/agent-report.ts";
 import type { AgentCapabilities } from "../../plugin-sdk/capabilities.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import type { ErrorData } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
+import type { SessionHistory } from "../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../plugin-sdk/session-summary.ts";
 import { type Api, call, callJson, type FetchLike } from "./call-api.ts";
 import { ClientError } from "./client-error.ts";
@@ -10,6 +12,7 @@ import { followEvents } from "./follow-events.ts";
 import { proveServer } from "./prove-server.ts";
 import { queryText, type RemoteEventQuery, type RemoteSessionQuery, type StartOptions } from "./queries.ts";
 import { type RemoteSession, remoteSession } from "./remote-session.ts";
+import { type RemoteWorkspaces, remoteWorkspaces } from "./remote-workspaces.ts";
 import { retried } from "./retried.ts";
 
 /** How to reach a host. */
@@ -36,13 +39,30 @@ export interface RemotePlugin {
   enabled: boolean;
   trusted: boolean;
   isolation: string;
+  /** Which line of the host manifest blocks it; null: none does. */
+  blocked: string | null;
   quarantine: object | null;
+  /** An update that waits, with the grants that it asks for and the command that takes it; null: none does. */
+  waiting_update: { version: string; found_at: string; asks: string[]; command: string } | null;
+}
+
+/** A plugin that the host has found and cannot use. */
+export interface RemotePluginProblem {
+  id: string;
+  folder: string;
+  enabled: false;
+  error: ErrorData;
 }
 
 /** A plugin with what it asks for and what came of each, and the options that it declares. */
 export interface ExplainedRemotePlugin extends RemotePlugin {
+  manifest: Record<string, unknown>;
+  /** Where its programs are pinned. */
+  pins: Record<string, unknown>[];
   permissions: Record<string, unknown>[];
   config: Record<string, unknown> | null;
+  /** What the update that waits asks for and nobody has decided about. */
+  waiting_permissions: Record<string, unknown>[];
 }
 
 /** What a reload changed: ids of plugins in use, and settings that wait for a restart. */
@@ -59,18 +79,26 @@ export interface RemoteHost {
   start(request: SessionRequest, options?: StartOptions): Promise<RemoteSession>;
   list(query?: RemoteSessionQuery): Promise<SessionSummary[]>;
   get(sessionId: string): Promise<SessionSummary>;
+  /** What a session was granted, its attempts and the programs that were started for it. */
+  history(sessionId: string): Promise<SessionHistory>;
   open(sessionId: string): Promise<RemoteSession>;
   /** Forgets the events of a session that has ended. */
   delete(sessionId: string): Promise<void>;
   agents(options?: { refresh?: boolean; require?: AgentCapabilities }): Promise<AgentReport[]>;
   /** All sessions' events merged; resumes by itself when the connection breaks. */
   events(query?: RemoteEventQuery): AsyncIterable<Envelope>;
+  /** The worktrees that sessions work in. */
+  readonly workspaces: RemoteWorkspaces;
   plugins(): Promise<RemotePlugin[]>;
+  /** Those that were found and cannot be used. */
+  pluginProblems(): Promise<RemotePluginProblem[]>;
   /** A plugin with what it asks for and what came of each. */
   explain(pluginId: string): Promise<ExplainedRemotePlugin>;
   grants(pluginId: string): Promise<{ plugin_id: string; grant: Permissions; deny: Permissions }>;
   /** Grants a plugin this in place of what it was granted; null: nothing. */
   setGrants(pluginId: string, grant: Permissions | null): Promise<void>;
+  /** Grants a plugin one thing more, such as `{ permission: "run", target: "git" }`. */
+  addGrant(pluginId: string, grant: { permission: string; target: string }): Promise<void>;
   /** Puts the host manifest that is there now into force, for the sessions to come. */
   reload(): Promise<RemoteReload>;
   /** Whether the host takes sessions. */
@@ -112,6 +140,7 @@ export function connectHost(options: ConnectOptions = {}): RemoteHost {
       return sessions;
     },
     get,
+    history: (sessionId) => sessionOf(sessionId).history(),
     async open(sessionId) {
       await get(sessionId).catch((error: unknown) => {
         // Who comes back to one that was deleted learns from its events what was missed.
@@ -133,13 +162,17 @@ export function connectHost(options: ConnectOptions = {}): RemoteHost {
         isLast: () => false,
         patienceMs,
       }),
+    workspaces: remoteWorkspaces(api),
     plugins: async () => (await callJson<{ plugins: RemotePlugin[] }>(api, "/v1/plugins")).plugins,
+    pluginProblems: async () => (await callJson<{ problems: RemotePluginProblem[] }>(api, "/v1/plugins")).problems,
     explain: (pluginId) => callJson(api, pluginPath(pluginId)),
     grants: (pluginId) => callJson(api, `${pluginPath(pluginId)}/grants`),
     async setGrants(pluginId, grant) {
       const path = `${pluginPath(pluginId)}/grants`;
       await call(api, path, grant === null ? { method: "DELETE" } : { method: "PUT", body: grant });
     },
+    addGrant: async (pluginId, grant) =>
+      void await call(api, `${pluginPath(pluginId)}/grants`, { method: "POST", body: grant }),
     reload: () => callJson(api, "/v1/reload", { method: "POST" }),
     ready: () => call(api, "/ready").then(() => true, () => false),
   };
@@ -151,19 +184,14 @@ function apiOf({ url = "http://localhost", token, fetch: given }: ConnectOptions
     fetch: given ?? ((place: string, init: RequestInit) => fetch(place, init)),
     token,
   };
-  let proof: Promise<void> | null = null;
-  const doubt = () => void (proof = null);
   // Whatever reaches a place of its own needs no proof: nobody else can stand there.
   const needsProof = token !== undefined && given === undefined;
-  const prove = async (signal: AbortSignal | undefined): Promise<void> => {
-    if (!needsProof) return;
-    proof ??= proveServer({ ...ground, doubt }, token, signal).catch((error: unknown) => {
-      doubt();
-      throw error;
-    });
-    await proof;
+  return {
+    ...ground,
+    prove: async (signal) => {
+      if (needsProof) await proveServer(ground, token, signal);
+    },
   };
-  return { ...ground, prove, doubt };
 }
 
 function interruptWith(signal: AbortSignal, session: RemoteSession): void {

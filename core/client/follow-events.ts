@@ -103,7 +103,6 @@ async function* alive(
       }
     }
   } catch (error) {
-    api.doubt();
     throw unreachable(api, error);
   } finally {
     await reader.cancel().catch(() => {});

@@ -11,15 +11,19 @@ export {
   type ExplainedRemotePlugin,
   type RemoteHost,
   type RemotePlugin,
+  type RemotePluginProblem,
   type RemoteReload,
 } from "./connect-host.ts";
 export type { FetchLike } from "./call-api.ts";
 export type { EventFilter, RemoteEventQuery, RemoteSessionQuery, StartOptions } from "./queries.ts";
 export type { RemoteSession } from "./remote-session.ts";
+export type { RemoteWorkspaces } from "./remote-workspaces.ts";
+export type { AppliedWorkspace, PruneReport, Workspace, WorktreeDiff } from "../../plugin-sdk/workspace.ts";
 export type { AgentReport } from "../../plugin-sdk/agent-report.ts";
 export type { Envelope } from "../../plugin-sdk/envelope.ts";
 export type { ErrorData } from "../../plugin-sdk/errors.ts";
 export type { Permissions } from "../../plugin-sdk/permissions.ts";
+export type { SessionHistory } from "../../plugin-sdk/session-history.ts";
 export type { SessionRequest } from "../../plugin-sdk/request.ts";
 export type { SessionResult } from "../../plugin-sdk/result.ts";
 export type { SessionSummary } from "../../plugin-sdk/session-summary.ts";

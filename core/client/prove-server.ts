@@ -7,7 +7,7 @@ import { ClientError } from "./client-error.ts";
  * @throws {ClientError} `forbidden` for a server that does not, `network_error`
  */
 export async function proveServer(
-  api: Pick<Api, "url" | "fetch" | "doubt">,
+  api: Pick<Api, "url" | "fetch">,
   token: string,
   signal: AbortSignal | undefined,
 ): Promise<void> {

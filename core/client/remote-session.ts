@@ -1,5 +1,6 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
+import type { SessionHistory } from "../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../plugin-sdk/session-summary.ts";
 import { type Api, call, callJson } from "./call-api.ts";
 import { ClientError } from "./client-error.ts";
@@ -19,10 +20,12 @@ export interface RemoteSession {
   answer(requestId: string, choice: string): Promise<boolean>;
   /** What is known of it now. */
   summary(): Promise<SessionSummary>;
+  /** What it was granted, its attempts and the programs that were started for it. */
+  history(): Promise<SessionHistory>;
 }
 
 /** A session as `GET /v1/sessions/{id}` shows it. */
-type ShownSession = SessionSummary & { result: SessionResult | null };
+type ShownSession = SessionSummary & SessionHistory & { result: SessionResult | null };
 
 /** A session of a host, by its id; asks nothing yet. */
 export function remoteSession(api: Api, id: string, patienceMs: number): RemoteSession {
@@ -70,8 +73,12 @@ export function remoteSession(api: Api, id: string, patienceMs: number): RemoteS
       }
     },
     async summary() {
-      const { result: _, ...summary } = await callJson<ShownSession>(api, path);
+      const { result: _, grants: _g, attempts: _a, children: _c, ...summary } = await callJson<ShownSession>(api, path);
       return summary;
+    },
+    async history() {
+      const { grants, attempts, children } = await callJson<ShownSession>(api, path);
+      return { grants, attempts, children };
     },
   };
 }

@@ -1,6 +1,7 @@
 import { defaultPromptSettings } from "../prompt/prompt-settings.ts";
 import { defaultOsWallUses } from "../runtime/os-walls/os-wall.ts";
 import { defaultDaemonSettings } from "./daemon-settings.ts";
+import { isSecretName } from "./hidden-values.ts";
 import { defaultKeepMs, type HostManifest } from "./host-manifest.ts";
 import { originOf, type ValueOrigin } from "./host-manifest-places.ts";
 import { defaultLimits } from "./limits.ts";
@@ -16,16 +17,23 @@ export interface EffectiveSetting {
   origin: ValueOrigin;
 }
 
-/** What comes out of the environment, and options with such names, may be secrets. */
-const secretName = /token|key|secret|password|passwd|credential|auth|cookie|dsn/i;
-
 /** Every setting of a host with what is in force and where it comes from. */
 export function effectiveSettings(manifest: HostManifest): EffectiveSetting[] {
-  const { plugins, tools, secrets = {}, mcp_servers = {}, journal = {}, routing, approval = "ask", state_dir = null } =
-    manifest;
+  const {
+    plugins,
+    tools,
+    blocked = [],
+    secrets = {},
+    mcp_servers = {},
+    journal = {},
+    routing,
+    approval = "ask",
+    state_dir = null,
+  } = manifest;
   const whole = {
     plugins,
     tools,
+    blocked,
     secrets,
     mcp_servers,
     routing,
@@ -43,10 +51,10 @@ export function effectiveSettings(manifest: HostManifest): EffectiveSetting[] {
 
 function settingOf(manifest: HostManifest, path: KeyPath, value: unknown): EffectiveSetting {
   const origin = originOf(manifest, path);
+  const key = pathText(path);
   const isOption = path[0] === "plugins" && path[2] === "config";
-  const hidden = isOption &&
-    (origin.from === "environment" || path.slice(3).some((part) => secretName.test(String(part))));
-  return { key: pathText(path), value: hidden ? "hidden" : value, hidden, origin };
+  const hidden = isOption && (origin.from === "environment" || isSecretName(path.slice(3).join(".")));
+  return { key, value: hidden ? "hidden" : value, hidden, origin };
 }
 
 function* leaves(value: unknown, path: KeyPath): Generator<{ path: KeyPath; value: unknown }> {

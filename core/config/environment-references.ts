@@ -34,7 +34,7 @@ export function fillReferences(parsed: ParsedYaml, env: (name: string) => string
   const text = (value: string, path: KeyPath): string => {
     if (isPermission(path)) {
       if (/\$\{/.test(value) && !isPattern(path)) {
-        const hint = "what a plugin may do never depends on the environment";
+        const hint = "nothing is granted by the environment";
         fault(path, { expected: "a permission written out", found: describeFound(value), hint });
       }
       return value;

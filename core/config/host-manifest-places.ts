@@ -1,3 +1,4 @@
+import { isHiddenPlace } from "./hidden-values.ts";
 import type { HostManifest } from "./host-manifest.ts";
 import { type KeyPath, pathText, type Problem } from "./yaml-problems.ts";
 import type { ParsedYaml } from "./yaml.ts";
@@ -25,6 +26,11 @@ export function hostManifestProblem(
   const parsed = sources.get(manifest);
   const place = parsed?.locate(path, of) ?? { line: 1, column: 1 };
   return { file: parsed?.file ?? manifest.file ?? "host manifest", ...place, path: pathText(path), ...words };
+}
+
+/** Whether nobody is shown the value at a path: it is or may be a secret, or came out of the environment. */
+export function isHiddenValue(manifest: HostManifest, path: KeyPath): boolean {
+  return isHiddenPlace(pathText(path), sources.get(manifest)?.references ?? new Map());
 }
 
 /** Where a grant of this kind stands, or else what it would be added to; null for a manifest that a program made. */

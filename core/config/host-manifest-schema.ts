@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { cliToolSchema } from "../../plugin-sdk/manifest.ts";
 import { defaultKeepMs, type HostManifest } from "./host-manifest.ts";
+import { blockedSection } from "./sections/blocked.ts";
 import { daemonSection } from "./sections/daemon.ts";
 import { journalSection } from "./sections/journal.ts";
 import { limitsSection, osWallsSection } from "./sections/limits.ts";
@@ -54,6 +55,7 @@ function build(): Schemas {
       // Nothing after the colon is what is left when all below it is commented out.
       plugins: z.record(idKey(), pluginSection()).nullable().prefault({}).transform((plugins) => plugins ?? {}),
       tools: z.record(idKey(), tool).nullable().prefault({}).transform((tools) => tools ?? {}),
+      blocked: blockedSection().exactOptional(),
       secrets: secretsSection().exactOptional(),
       mcp_servers: mcpServersSection().exactOptional(),
       routing: routingSection().prefault({ agent: "auto" }),

@@ -25,6 +25,16 @@ export interface PluginSettings {
   config: Record<string, unknown>;
 }
 
+/** Plugins that are never used: those of an id, of an npm package, or with both those that are both. */
+export interface BlockedPlugin {
+  plugin?: string;
+  package?: string;
+  /** A semver range; absent: every version. */
+  versions?: string;
+  /** What a person is told. */
+  because?: string;
+}
+
 /** How long the worktree of a session that has ended is kept: 30 days. */
 export const defaultKeepMs: number = 30 * 24 * 3_600_000;
 
@@ -59,6 +69,8 @@ export interface HostManifest {
   plugins: Record<string, PluginSettings>;
   /** Tools added without a plugin package; each becomes a plugin of that id. */
   tools: Record<string, CliTool & { grant: Permissions }>;
+  /** What is not installed and not loaded, whatever else is said of it. */
+  blocked?: BlockedPlugin[];
   /** Where secrets are: name → `stored` (as are those not named here), `env:NAME` or `file:/absolute/path`. */
   secrets?: Record<string, string>;
   /** MCP servers for agents, by the names with which requests ask for them. */

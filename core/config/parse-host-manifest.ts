@@ -3,6 +3,7 @@ import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { hostEnv } from "../runtime/platform.ts";
 import { schemaProblems } from "./check-against.ts";
 import { fillReferences } from "./environment-references.ts";
+import { isHiddenPlace } from "./hidden-values.ts";
 import type { HostManifest } from "./host-manifest.ts";
 import { rememberPlaces } from "./host-manifest-places.ts";
 import { hostManifestJsonSchema, hostManifestSchema } from "./host-manifest-schema.ts";
@@ -29,12 +30,14 @@ export function parseHostManifest(
   const { value, problems: unset, references } = fillReferences(written, env);
   if (unset.length > 0) throw problemsError("invalid_config", unset);
   const parsed = { ...written, value };
+  const hidden = (problem: Problem): Problem =>
+    isHiddenPlace(problem.path, references) ? { ...problem, found: hiddenFound } : problem;
   const checked = hostManifestSchema().safeParse(parsed.value);
   const problems = checked.success ? [] : zodProblems(checked.error.issues, parsed, hostManifestJsonSchema());
   problems.push(...toolProblems(parsed));
-  if (!checked.success || problems.length > 0) throw problemsError("invalid_config", problems.map(withoutSecret));
+  if (!checked.success || problems.length > 0) throw problemsError("invalid_config", problems.map(hidden));
   const rest = detailProblems(checked.data, parsed);
-  if (rest.length > 0) throw problemsError("invalid_config", rest);
+  if (rest.length > 0) throw problemsError("invalid_config", rest.map(hidden));
   // The tools were checked against their own schema just now.
   const manifest: HostManifest = { ...checked.data, tools: checked.data.tools as HostManifest["tools"] };
   rememberPlaces(manifest, { ...parsed, references });
@@ -42,9 +45,7 @@ export function parseHostManifest(
 }
 
 /** What stands where a reference to a secret should may be the secret itself. */
-function withoutSecret(problem: Problem): Problem {
-  return problem.path.startsWith("secrets") ? { ...problem, found: "something else" } : problem;
-}
+const hiddenFound = "something else";
 
 function toolProblems(parsed: ParsedYaml): Problem[] {
   return entriesOf(parsed.value, "tools").flatMap(([id, tool]) => {

@@ -4,7 +4,7 @@ import { isPinned } from "../broker/resolve-binary.ts";
 import { toErrorData } from "../errors/to-error-data.ts";
 import type { LogRecord } from "../host/host.ts";
 import type { Isolation } from "../registry/plugin.ts";
-import { requestedPermissions } from "../registry/requested-permissions.ts";
+import { requestedWith } from "../registry/requested-permissions.ts";
 import { readdir, readFile, rm } from "../runtime/files.ts";
 import { sha256Hex } from "../runtime/hash.ts";
 import { join } from "../runtime/paths.ts";
@@ -63,7 +63,7 @@ class Trial {
     const key = sha256Hex(`${manifest.id}:${folder}`).slice(0, 12);
     this.#home = join(kit.root, "trials", key);
     this.#watchedId = `watched-${key}`;
-    const permissions = requestedPermissions(manifest);
+    const permissions = requestedWith(manifest, script.config);
     const binaries = [...new Set((permissions.run ?? []).map(({ binary }) => binary))].filter(isPinned);
     this.#seen = {
       folder,
@@ -136,7 +136,12 @@ class Trial {
     const trust_tools = manifest.defaults?.trust_tools === true;
     await host.registry.register(folder, { ...settings, trust_tools });
     await host.load(manifest.id);
-    const watched = await writeWatched(join(this.#home, "watched"), { id: this.#watchedId, folder, manifest });
+    const watched = await writeWatched(join(this.#home, "watched"), {
+      id: this.#watchedId,
+      folder,
+      manifest,
+      permissions,
+    });
     await host.registry.register(watched, settings);
     this.#servers = await withBodies(folder, script.servers);
   }

@@ -31,6 +31,8 @@ export interface ConformanceReport {
   folder: string;
   /** Such as `node 20.19.0`. */
   runtime: string;
+  /** What contained it: a process of its own, as in use, unless whoever called the kit chose a thread. */
+  isolation: "process" | "thread";
   /** Whether no rule failed. */
   passed: boolean;
   duration_ms: number;

@@ -25,7 +25,9 @@ export interface ScriptedSession {
 export interface DialogStep {
   /** Lines it reads first. Default 1. */
   reads?: number;
-  stdout: string;
+  stdout?: string;
+  /** A file of the package to print. */
+  stdout_file?: string;
 }
 
 /** What a scripted program does when it is started with arguments that fit. The first answer that fits counts. */
@@ -128,7 +130,11 @@ const schema: SchemaOf<Partial<ConformanceScript> & { conformance: 1 }> = Type.O
           stdout: optional(text),
           stdout_file: optional(name),
           dialog: optional(Type.Array(
-            Type.Object({ reads: optional(Type.Integer({ minimum: 0, maximum: 100 })), stdout: text }, closed),
+            Type.Object({
+              reads: optional(Type.Integer({ minimum: 0, maximum: 100 })),
+              stdout: optional(text),
+              stdout_file: optional(name),
+            }, closed),
             { maxItems: 100 },
           )),
           stderr: optional(text),

@@ -79,13 +79,16 @@ async function answerText(answer: ProgramAnswer, place: StandInPlace & { name: s
   const output = (await outputOf(answer, place)).replaceAll("{{workdir}}", place.workdir);
   const out = join(place.home, `${place.name}.out`);
   await writeFile(out, output);
+  for (const [index, step] of dialog.entries()) {
+    await writeFile(`${out}-${index}`, (await outputOf(step, place)).replaceAll("{{workdir}}", place.workdir));
+  }
   const half = new TextEncoder().encode(output).length - Math.ceil((output.length - lastLineStart(output)) / 2);
   const lines = [
     ...(stdin === "read" ? ["cat > /dev/null"] : []),
     ...(probe ? [] : misbehaviours({ out, half: Math.max(0, half), exit: exit_code })),
-    ...dialog.flatMap(({ reads = 1, stdout }) => [
+    ...dialog.flatMap(({ reads = 1 }, index) => [
       ...Array.from({ length: reads }, () => "read -r _line || exit 0"),
-      `printf '%s' ${quote(stdout.replaceAll("{{workdir}}", place.workdir))}`,
+      `cat ${quote(`${out}-${index}`)}`,
     ]),
     ...Object.entries(files).flatMap(([path, text]) => [
       `mkdir -p ${quote(dirname(path))} && printf '%s' ${quote(text)} > ${quote(path)}`,
@@ -112,7 +115,10 @@ function misbehaviours({ out, half, exit }: { out: string; half: number; exit: n
   ];
 }
 
-async function outputOf({ stdout, stdout_file }: ProgramAnswer, { folder }: StandInPlace): Promise<string> {
+async function outputOf(
+  { stdout, stdout_file }: Pick<ProgramAnswer, "stdout" | "stdout_file">,
+  { folder }: StandInPlace,
+): Promise<string> {
   return stdout_file === undefined ? stdout ?? "" : await readFile(join(folder, stdout_file), "utf8");
 }
 

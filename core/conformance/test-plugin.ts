@@ -39,6 +39,7 @@ export async function testPlugin(
     version,
     folder: read.folder,
     runtime: runtimeVersion,
+    isolation,
     passed: found.every(({ outcome }) => outcome !== "failed"),
     duration_ms: Math.round(performance.now() - started),
     rules: found,

@@ -4,7 +4,7 @@ import type { Limits } from "../config/limits.ts";
 export const trialLimits: Partial<Limits> & Pick<Limits, "teardown_timeout_ms"> = {
   heap_mb: 96,
   timeout_ms: 20_000,
-  teardown_timeout_ms: 2000,
+  teardown_timeout_ms: 4000,
   agent_grace_ms: 500,
   warden_grace_ms: 500,
   load_timeout_ms: 20_000,

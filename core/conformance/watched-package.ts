@@ -1,8 +1,8 @@
 import type { Manifest } from "../../plugin-sdk/manifest.ts";
+import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { makeModule } from "../registry/bundle.ts";
 import { bundleOrder } from "../registry/bundle-order.ts";
-import { requestedPermissions } from "../registry/requested-permissions.ts";
 import { mkdir, writeFile } from "../runtime/files.ts";
 import { join } from "../runtime/paths.ts";
 import { accepts } from "../session/enforceable.ts";
@@ -11,7 +11,7 @@ import { watchedSource } from "./watched-source.ts";
 /** Writes a package whose adapter looks at that of another one, with the same permissions and options; gives its folder. */
 export async function writeWatched(
   to: string,
-  { id, folder, manifest }: { id: string; folder: string; manifest: Manifest },
+  { id, folder, manifest, permissions }: { id: string; folder: string; manifest: Manifest; permissions: Permissions },
 ): Promise<string> {
   await mkdir(to, { recursive: true });
   const path = manifest.entry ?? manifest.normaliser;
@@ -25,7 +25,7 @@ export async function writeWatched(
     ...rest,
     id,
     entry: "./watched.js",
-    permissions: requestedPermissions(manifest),
+    permissions,
     accepts: [...new Set([...manifest.accepts ?? [], ...(accepts(manifest, "model") ? ["model" as const] : [])])],
   };
   // JSON is YAML, so nothing has to be escaped by hand.

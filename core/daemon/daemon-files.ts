@@ -10,8 +10,8 @@ export interface DaemonFiles {
   /** What it says of itself: see `DaemonRecord`. */
   record: string;
   log: string;
-  /** The unix socket; null where every place for it has too long a path, or this process may not open one. */
-  socket: string | null;
+  /** Where the unix socket may stand, the best place first; none where this process may not open one. */
+  sockets: string[];
 }
 
 /** A socket's address holds 104 bytes on macOS and 108 on Linux, the last of them empty. */
@@ -19,7 +19,7 @@ const socketPathBytes = 103;
 
 /**
  * The files of the daemon of a state folder. The socket stands in the folder that the system clears at the end of a
- * login (`XDG_RUNTIME_DIR`) where there is one, else beside the state.
+ * login (`XDG_RUNTIME_DIR`) where there is one, else beside the state; nowhere where its path would be too long.
  * @param stateDir real absolute path
  */
 export function daemonFiles(
@@ -30,7 +30,7 @@ export function daemonFiles(
     lock: join(stateDir, "daemon.lock"),
     record: join(stateDir, "daemon.json"),
     log: join(stateDir, "daemon.log"),
-    socket: mayOpenSockets() ? socketPlaces(stateDir, env).find(isShortEnough) ?? null : null,
+    sockets: mayOpenSockets() ? socketPlaces(stateDir, env).filter(isShortEnough) : [],
   };
 }
 

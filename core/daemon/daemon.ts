@@ -6,7 +6,7 @@ import { hostVersion } from "../config/version.ts";
 import type { McpHttp } from "../mcp/http.ts";
 import { toErrorData } from "../errors/to-error-data.ts";
 import type { Host, HostOptions } from "../host/host.ts";
-import { stateFolderOf } from "../host/state-folder.ts";
+import { demandOwnState, stateFolderOf } from "../host/state-folder.ts";
 import { createHttpDoor, type HttpDoor, type Mount, type ReloadChanges } from "../http/door.ts";
 import { pluginFacts } from "../http/plugin-facts.ts";
 import { problem } from "../http/problem.ts";
@@ -23,7 +23,7 @@ import { type DaemonRecord, removeDaemonRecord, writeDaemonRecord } from "./daem
 import { gateSessions } from "./gated-sessions.ts";
 import { listen, type Listening } from "./listen.ts";
 import { reloadManifest } from "./reload.ts";
-import { writeGrants } from "./write-grants.ts";
+import { writeGrant, writeGrants } from "./write-grants.ts";
 
 /** What a daemon is made from. */
 export interface DaemonOptions extends Pick<HostOptions, "stateDir" | "bundledDir"> {
@@ -65,6 +65,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const manifest = await options.readManifest();
   const settings = settingsOf(manifest, options.port);
   const stateDir = await makeFolder(stateFolderOf(manifestIn(options, manifest), options.root));
+  await demandOwnState(stateDir);
   const files = daemonFiles(stateDir);
   const undo: (() => unknown)[] = [];
   try {
@@ -75,7 +76,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     let door: HttpDoor | null = null;
     const listening = await listen({
       port: settings.port,
-      socket: files.socket,
+      sockets: files.sockets,
       limits: { ...defaultLimits, ...manifest?.limits },
       answer: async (request, from) => await door?.fetch(request, from) ?? notYet(request),
     });
@@ -126,7 +127,8 @@ interface OpenedDaemon {
 /** The door of the host, and what it may do to the daemon. */
 async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
   const { options, host, listening, log, stateDir } = opened;
-  let { manifest } = opened;
+  const started = opened.manifest;
+  let manifest = started;
   const gate = gateSessions(host.sessions);
   let isShut = false;
   let turn: Promise<unknown> = Promise.resolve();
@@ -140,7 +142,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
     try {
       const after = await options.readManifest();
       if (after === undefined) throw noManifest();
-      const report = await reloadManifest(host, { before: manifest, after });
+      const report = await reloadManifest(host, { started, after });
       manifest = after;
       log.setLevel(settingsOf(after).log_level);
       log.write({ level: "info", message: "The host manifest was reloaded.", fields: report });
@@ -161,9 +163,15 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
     mounts: [mcp],
     facts: {
       plugins: pluginFacts(host, manifest?.file),
+      workspaces: host.workspaces,
       setGrants: (pluginId, grant) =>
         inTurn(async () => {
           await writeGrants(manifest, { pluginId, grant });
+          await reloadNow();
+        }),
+      addGrant: (grant) =>
+        inTurn(async () => {
+          await writeGrant(manifest, grant);
           await reloadNow();
         }),
       reload,
@@ -171,7 +179,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
       readiness: () => isShut ? { ready: false, reason: "The daemon is shutting down." } : { ready: true },
     },
     tokens,
-    owners: await openSessionOwners(stateDir),
+    owners: await openSessionOwners(stateDir, { onProblem: (message) => log.write({ level: "error", message }) }),
     hosts: () => listening.hosts,
     limits,
     writeLog: (record) => log.write(record),

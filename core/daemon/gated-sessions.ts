@@ -19,6 +19,7 @@ export function gateSessions(host: SessionHost): GatedSessions {
       },
       list: (query) => host.list(query),
       get: (id) => host.get(id),
+      history: (id) => host.history(id),
       open: (id) => host.open(id),
       delete: (id) => host.delete(id),
       agents: (options) => host.agents(options),

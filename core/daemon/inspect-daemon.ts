@@ -1,4 +1,6 @@
+import { demandOwnState } from "../host/state-folder.ts";
 import { isAlive, readLockFile } from "../runtime/lock-file.ts";
+import { processStart } from "../runtime/process-rows.ts";
 import { daemonFiles } from "./daemon-files.ts";
 import { type DaemonRecord, readDaemonRecord } from "./daemon-record.ts";
 import { realpath } from "../runtime/files.ts";
@@ -20,15 +22,24 @@ export interface DaemonView {
   reason: string;
   /** Of the process that is or was it. */
   pid: number | null;
+  /** Whether that process is known to be the very one; where its start cannot be told, another may have its pid by now. */
+  certain: boolean;
   record: DaemonRecord | null;
 }
 
-/** What the files of a state folder say about its daemon. Changes nothing. */
+/**
+ * What the files of a state folder say about its daemon. Changes nothing.
+ * @throws {BulkheadError} `io_error` where others could have written them
+ */
 export async function inspectDaemon(stateDir: string): Promise<DaemonView> {
+  await demandOwnState(stateDir);
   const files = daemonFiles(await realpath(stateDir).catch(() => stateDir));
   const [holder, found] = await Promise.all([readLockFile(files.lock), readDaemonRecord(files.record)]);
   const record = found === "broken" ? null : found;
-  if (holder !== null && isAlive(holder)) return living(holder.pid, record);
+  if (holder !== null && isAlive(holder)) {
+    const certain = holder.start !== null && holder.start === processStart(holder.pid);
+    return { ...living(holder.pid, record), certain };
+  }
   const left = record ?? holder;
   if (left !== null) {
     const reused = isAlive({ pid: left.pid, start: null });
@@ -36,15 +47,21 @@ export async function inspectDaemon(stateDir: string): Promise<DaemonView> {
     const reason = reused
       ? `The state file is stale: process ${left.pid} is another program now.`
       : `Process ${left.pid} is gone without having stopped the daemon: it was killed.`;
-    return { state, reason, pid: left.pid, record };
+    return { state, reason, pid: left.pid, certain: false, record };
   }
   if (found === "broken") {
-    return { state: "stale", reason: `The state file ${files.record} cannot be read.`, pid: null, record };
+    return {
+      state: "stale",
+      reason: `The state file ${files.record} cannot be read.`,
+      pid: null,
+      certain: false,
+      record,
+    };
   }
-  return { state: "stopped", reason: "No daemon runs on this state folder.", pid: null, record };
+  return { state: "stopped", reason: "No daemon runs on this state folder.", pid: null, certain: false, record };
 }
 
-function living(pid: number, record: DaemonRecord | null): DaemonView {
+function living(pid: number, record: DaemonRecord | null): Omit<DaemonView, "certain"> {
   if (record?.pid === pid) {
     return { state: "running", reason: `Process ${pid} is the daemon, at ${record.address}.`, pid, record };
   }

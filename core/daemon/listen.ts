@@ -1,7 +1,13 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Limits } from "../config/limits.ts";
 import { mkdir } from "../runtime/files.ts";
-import { type HttpServer, type RequestSource, startHttpServer } from "../runtime/http-server.ts";
+import {
+  type HttpServer,
+  type HttpServerOptions,
+  type RequestSource,
+  startHttpServer,
+} from "../runtime/http-server.ts";
+import { whoElseMayChange } from "../runtime/own-folder.ts";
 import { dirname } from "../runtime/paths.ts";
 
 /** Where a daemon is reached. */
@@ -18,7 +24,8 @@ export interface Listening {
 /** Options of {@link listen}. */
 export interface ListenOptions {
   port: number;
-  socket: string | null;
+  /** Places for the unix socket, the best first. */
+  sockets: readonly string[];
   limits: Limits;
   answer(request: Request, from: RequestSource): Promise<Response>;
 }
@@ -27,7 +34,7 @@ export interface ListenOptions {
  * Listens on 127.0.0.1 and on the unix socket, whose folder is made where it is missing.
  * @throws {BulkheadError} `busy` for a port that another program has, `io_error`
  */
-export async function listen({ port, socket, limits, answer }: ListenOptions): Promise<Listening> {
+export async function listen({ port, sockets, limits, answer }: ListenOptions): Promise<Listening> {
   const common = { answer, limits: serverLimits(limits) };
   const servers: HttpServer[] = [];
   const close = async (options?: { graceMs?: number }) => {
@@ -38,14 +45,12 @@ export async function listen({ port, socket, limits, answer }: ListenOptions): P
       portError(port),
     );
     servers.push(tcp);
-    if (socket !== null) {
-      await mkdir(dirname(socket), { recursive: true, mode: 0o700 });
-      servers.push(await startHttpServer({ ...common, at: { kind: "unix", path: socket } }));
-    }
+    const unix = await listenAtFirst(sockets, common);
+    if (unix !== null) servers.push(unix.server);
     const got = tcp.at.kind === "tcp" ? tcp.at.port : port;
     return {
       address: `http://127.0.0.1:${got}`,
-      socket,
+      socket: unix?.socket ?? null,
       hosts: [`127.0.0.1:${got}`, `localhost:${got}`],
       close,
     };
@@ -53,6 +58,29 @@ export async function listen({ port, socket, limits, answer }: ListenOptions): P
     await close();
     throw error;
   }
+}
+
+/**
+ * Listens at the first place that can be had: `XDG_RUNTIME_DIR` may be another user's, as after `su`, or be gone. Null
+ * where there is none; then TCP has to do.
+ */
+async function listenAtFirst(
+  sockets: readonly string[],
+  common: Pick<HttpServerOptions, "answer" | "limits">,
+): Promise<{ socket: string; server: HttpServer } | null> {
+  for (const socket of sockets) {
+    const folder = dirname(socket);
+    const isThere = await mkdir(folder, { recursive: true, mode: 0o700 }).then(() => true, () => false);
+    if (!isThere || (await whoElseMayChange(folder)) !== null) continue;
+    const server = await startHttpServer({ ...common, at: { kind: "unix", path: socket } }).catch(nullWhereUnfit);
+    if (server !== null) return { socket, server };
+  }
+  return null;
+}
+
+function nullWhereUnfit(error: unknown): null {
+  if (error instanceof BulkheadError && error.code === "io_error") return null;
+  throw error;
 }
 
 function serverLimits(limits: Limits): Parameters<typeof startHttpServer>[0]["limits"] {

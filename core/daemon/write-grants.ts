@@ -2,7 +2,15 @@ import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
 import { changeManifest } from "../install/manifest-transaction.ts";
-import { setGrant } from "../registry/edit-host-manifest.ts";
+import { addGrant, type NewGrant, setGrant } from "../registry/edit-host-manifest.ts";
+
+/**
+ * Writes one grant more of a plugin.
+ * @throws {BulkheadError} as {@link writeGrants}
+ */
+export async function writeGrant(manifest: HostManifest | undefined, grant: NewGrant): Promise<void> {
+  await edit(manifest, (text, file) => addGrant(text, grant, { file }));
+}
 
 /**
  * Writes a plugin's grants into the file that the host manifest came from; null: none.
@@ -12,6 +20,13 @@ export async function writeGrants(
   manifest: HostManifest | undefined,
   { pluginId, grant }: { pluginId: string; grant: Permissions | null },
 ): Promise<void> {
+  await edit(manifest, (text, file) => setGrant(text, { pluginId, grant }, { file }));
+}
+
+async function edit(
+  manifest: HostManifest | undefined,
+  change: (text: string, file: string) => string,
+): Promise<void> {
   const file = manifest?.file;
   if (file === undefined) {
     throw new BulkheadError("unsupported", "Cannot write grants: the daemon was started without a host manifest.", {
@@ -20,7 +35,7 @@ export async function writeGrants(
   }
   try {
     await changeManifest(file, async ({ text, writeText }) => {
-      const after = setGrant(text, { pluginId, grant }, { file });
+      const after = change(text, file);
       if (after !== text) await writeText(after);
     });
   } catch (cause) {

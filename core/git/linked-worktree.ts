@@ -1,8 +1,9 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { copyWithTime } from "../runtime/copy-with-time.ts";
-import { rm, stat } from "../runtime/files.ts";
+import { stat } from "../runtime/files.ts";
 import { runGit } from "../runtime/git-program.ts";
 import { join } from "../runtime/paths.ts";
+import { removeTree } from "../runtime/remove-tree.ts";
 import { findRepository, readHead, readingEnv } from "./find-repository.ts";
 import { git, gitError } from "./git-call.ts";
 import { gitInShadow } from "./shadow-repository.ts";
@@ -45,7 +46,7 @@ export async function addWorktree(base: WorktreeBase, place: WorktreePlace): Pro
  */
 export async function removeWorktree({ folder, sourceTop, signal }: WorktreePlace): Promise<void> {
   // First, because git refuses a folder whose `.git` the agent has changed, and takes one that is gone.
-  await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  await removeTree(folder);
   const args = ["worktree", "remove", "--force", "--force", folder];
   // The repository itself may be gone, and with it every registration.
   if (!(await stat(sourceTop).then((found) => found.isDirectory(), () => false))) return;

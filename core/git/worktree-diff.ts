@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
-import type { Artifact } from "../../plugin-sdk/result.ts";
+import type { WorktreeDiff } from "../../plugin-sdk/workspace.ts";
 import { copyWithTime } from "../runtime/copy-with-time.ts";
 import { rm } from "../runtime/files.ts";
 import { runGit } from "../runtime/git-program.ts";
@@ -10,14 +10,6 @@ import { gitError } from "./git-call.ts";
 import { shadowRun } from "./shadow-repository.ts";
 import { baseIndex, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
-
-/** What was changed in a worktree since its base. */
-export interface WorktreeDiff {
-  /** For `git apply`: unified text, binary files encoded. Bytes, because a file's text need not be UTF-8. */
-  patch: Uint8Array;
-  /** The same as a list. Paths are relative to the top of the repository. */
-  artifacts: Artifact[];
-}
 
 /** Bytes of a patch that is handed out. */
 const patchBytes = 64 * 1024 * 1024;

@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { readContained } from "../broker/contained-file.ts";
+import { isPseudoFile } from "../broker/forbidden-paths.ts";
 import type { Limits } from "../config/limits.ts";
 import type { ContextFile } from "../prompt/enhance-prompt.ts";
 import { realpath } from "../runtime/files.ts";
@@ -41,6 +42,9 @@ async function readOne(path: string, { workdir, protectedPaths, limits }: Contex
   if (real === null) throw new BulkheadError("not_found", `The context file "${path}" does not exist.`);
   if (!isWithin(real, workdir) || real === workdir) {
     throw new BulkheadError("invalid_request", `The context file "${path}" is not in the working directory.`);
+  }
+  if (isPseudoFile(real)) {
+    throw new BulkheadError("invalid_request", `The context file "${path}" is in a pseudo file system.`);
   }
   if (protectedPaths.some((place) => isWithin(real, place))) {
     throw new BulkheadError("invalid_request", `The context file "${path}" is one of the host's own.`);

@@ -2,19 +2,22 @@ import type { HostManifest } from "../config/host-manifest.ts";
 import { grantPlace } from "../config/host-manifest-places.ts";
 import { defaultLimits } from "../config/limits.ts";
 import type { Redactor } from "../log/redact.ts";
+import type { Journal } from "../journal/journal.ts";
 import { defaultRetention } from "../journal/retention.ts";
 import { openJournal } from "../journal/sqlite-journal.ts";
 import type { ContainerTerms } from "../pool/spare-container.ts";
 import { defaultPromptSettings } from "../prompt/prompt-settings.ts";
+import { openKnownManifests } from "../registry/known-manifests.ts";
 import { realInstalledFolder } from "../registry/plugin-lock.ts";
 import { stopBundler } from "../registry/plugin-script.ts";
-import { createRegistry, type RegistryChanges } from "../registry/registry.ts";
+import { createRegistry, type Registry, type RegistryChanges } from "../registry/registry.ts";
 import { requestedPermissions } from "../registry/requested-permissions.ts";
 import { mkdtemp, realpath, rm, tmpdir } from "../runtime/files.ts";
 import { liveThreads } from "../runtime/live-threads.ts";
 import { defaultOsWallUses } from "../runtime/os-walls/os-wall.ts";
 import { dirname, join, resolve } from "../runtime/paths.ts";
 import { workingDirectory } from "../runtime/platform.ts";
+import { removeTree } from "../runtime/remove-tree.ts";
 import { MergedLog } from "../session/merged-log.ts";
 import { openWorkspaces } from "../workspace/workspaces.ts";
 import { closeInSteps } from "./close-steps.ts";
@@ -49,17 +52,23 @@ import { hostWorkspaces } from "./workspaces.ts";
 export async function createHost(options: HostOptions = {}): Promise<Host> {
   let { manifest } = options;
   const root = resolve(options.root ?? (manifest?.file ? dirname(manifest.file) : workingDirectory()));
-  const registry = await createRegistry({ manifest, root, bundledDir: options.bundledDir });
   const temporary = options.stateDir === null ? await mkdtemp(join(tmpdir(), "bulkhead-state-")) : null;
   const stateDir = temporary ?? stateFolderOf(options, root);
   const { askGrant, onlyFirst = false, writeLog = () => {} } = options;
+  // First of all: its spare warden boots while the plugins are read.
   const state = await takeState(stateDir, { spare: options.warm ? defaultTerms(manifest) : null, onlyFirst, writeLog });
   const { claim, reaped, children, spare } = state;
   const onProblem = (message: string) => writeLog({ level: "error", message });
-  const journal = await openJournal(journalFile(claim.folder), { onProblem }).catch(async (error: unknown) => {
+  const known = await openKnownManifests(join(claim.root, "manifests.json"));
+  const { registry, journal } = await opened({
+    registry: createRegistry({ manifest, root, bundledDir: options.bundledDir, known }),
+    journal: openJournal(journalFile(claim.folder), { onProblem }),
+  }).catch(async (error: unknown) => {
     await giveBackState(state);
+    if (temporary !== null) await rm(temporary, { recursive: true, force: true });
     throw error;
   });
+  await known.keep();
   const stopKeeping = keepJournal(journal, { limits: { ...defaultRetention, ...manifest?.journal }, writeLog });
   const signals = new Signals();
   const log = new MergedLog(journal, (stream, event) => signals.see(stream, event));
@@ -249,7 +258,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
 
   /** Each session removes its own; what was written after its end, by an operation under way, goes here. */
   function clearScratch(): Promise<void> {
-    return rm(join(claim.folder, "scratch"), { recursive: true, force: true });
+    return removeTree(join(claim.folder, "scratch"));
   }
 
   async function closePools(): Promise<void> {
@@ -269,7 +278,20 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     if (temporary === null) return;
     // Else the registrations in people's repositories would outlive their worktrees.
     await workspaces.prune({ olderThanMs: -Infinity });
-    await rm(temporary, { recursive: true, force: true });
+    await removeTree(temporary);
+  }
+}
+
+/** Both, or neither. */
+async function opened(
+  { registry, journal }: { registry: Promise<Registry>; journal: Promise<Journal> },
+): Promise<{ registry: Registry; journal: Journal }> {
+  journal.catch(() => {});
+  try {
+    return { registry: await registry, journal: await journal };
+  } catch (error) {
+    await journal.then((open) => open.close(), () => {});
+    throw error;
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { cleanText } from "../log/terminal-text.ts";
 
 /** How much a person should care. */
 export type Weight = "debug" | "info" | "warning" | "error";
@@ -6,7 +7,7 @@ export type Weight = "debug" | "info" | "warning" | "error";
 /** An event in a few words. */
 export interface EventSentence {
   weight: Weight;
-  /** One short line, without the agent's text where that is long. */
+  /** One short line, without the agent's text where that is long, and without characters that a terminal acts on. */
   text: string;
 }
 
@@ -117,6 +118,19 @@ function info(text: string): EventSentence {
 }
 
 function say(weight: Weight, text: string): EventSentence {
-  const line = text.replace(/\s+/g, " ").trim();
-  return { weight, text: line.length <= textLength ? line : `${line.slice(0, textLength - 1)}…` };
+  // What comes after is cut anyway.
+  const line = oneLine(text.slice(0, 10 * textLength));
+  // A character of two units is not cut in half.
+  const cut = line.slice(0, textLength - 1).replace(/[\ud800-\udbff]$/, "");
+  return { weight, text: line.length <= textLength ? line : `${cut}…` };
+}
+
+/** An agent's text on one line that neither moves a terminal nor passes for another text. */
+export function oneLine(text: string): string {
+  return cleanText(text.replace(/\s+/g, " ").trim());
+}
+
+/** The same with its lines. */
+export function cleanLines(text: string): string {
+  return cleanText(text, { keepLines: true });
 }

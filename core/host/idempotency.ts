@@ -143,9 +143,10 @@ export class KeyedSessions {
 }
 
 /** Null for what is no request at all; it is refused when it is checked. */
-function digestOf(request: SessionRequest, { adapter, artifacts = "git" }: RunSessionOptions): string | null {
+function digestOf(request: SessionRequest, options: RunSessionOptions): string | null {
+  const { adapter, artifacts = "git", require } = options;
   try {
-    return sha256Hex(JSON.stringify([adapter, artifacts, request], sortKeys));
+    return sha256Hex(JSON.stringify([adapter, artifacts, request, ...(require ? [require] : [])], sortKeys));
   } catch {
     return null;
   }

@@ -4,7 +4,7 @@ import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
 import type { SessionSummary } from "../../plugin-sdk/session-summary.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { SessionFilter, SessionRecord } from "../journal/session-record.ts";
+import { compareByAge, type SessionRecord } from "../journal/session-record.ts";
 import type { MergedLog } from "../session/merged-log.ts";
 import type { RunSessionOptions, Session } from "./host.ts";
 import type { LiveSession } from "./live-sessions.ts";
@@ -40,11 +40,8 @@ export function openSessionHost(ground: SessionHostGround): SessionHost {
     async list({ before, limit = defaultLimit, ...filter } = {}) {
       await log.written();
       const first = before === undefined ? null : await findSession(ground, before);
-      const own = { ...filter, ...beforeThat(first), limit: checkLimit(limit) };
-      const elsewhere = { ...filter, ...(first === null ? {} : { begun_before: first.record.started_at }), limit };
-      const records = [...await journal.sessions(own), ...await others.list(elsewhere)];
-      // Each journal's are in order; times tell which of two comes first.
-      records.sort((one, other) => compareTexts(other.started_at, one.started_at));
+      const wanted = { ...filter, ...(first === null ? {} : { before: first.record }), limit: checkLimit(limit) };
+      const records = [...await journal.sessions(wanted), ...await others.list(wanted)].sort(compareByAge);
       return records.slice(0, limit).map((record) => summaryOf(record, find(record.session_id)));
     },
     async get(sessionId) {
@@ -52,6 +49,12 @@ export function openSessionHost(ground: SessionHostGround): SessionHost {
       const { record } = await findSession(ground, sessionId);
       if (record.deleted !== null) throw deletedError(record);
       return summaryOf(record, find(sessionId));
+    },
+    async history(sessionId) {
+      await log.written();
+      const found = await findSession(ground, sessionId);
+      if (found.record.deleted !== null) throw deletedError(found.record);
+      return found.journal === null ? await journal.history(sessionId) : await others.history(found);
     },
     async open(sessionId) {
       await log.written();
@@ -68,7 +71,11 @@ export function openSessionHost(ground: SessionHostGround): SessionHost {
       else if (!(await journal.delete(sessionId, "client"))) throw busyError(sessionId);
     },
     agents: (options) => ground.agents(options),
-    events: (query = {}) => log.subscribe(query),
+    events(query = {}) {
+      const { after = 0 } = query;
+      if (after > log.newest) throw beyond(after, log.newest);
+      return log.subscribe(query);
+    },
   };
 }
 
@@ -81,15 +88,6 @@ async function findSession(
 ): Promise<OwnSession | ElsewhereSession> {
   const record = await journal.session(sessionId);
   return record !== null ? { record, journal: null } : await others.find(sessionId) ?? unknownSession(sessionId);
-}
-
-function beforeThat(first: OwnSession | ElsewhereSession | null): Pick<SessionFilter, "before" | "begun_before"> {
-  if (first === null) return {};
-  return first.journal === null ? { before: first.record.first_gseq } : { begun_before: first.record.started_at };
-}
-
-function compareTexts(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
 }
 
 /** A session of another host: it can be read, and its own host alone can stop or answer it. */
@@ -219,5 +217,13 @@ function busyError(sessionId: string): BulkheadError {
   return new BulkheadError("busy", `Cannot delete session "${sessionId}": it is still running.`, {
     hint: `Interrupt it first: bulkhead session interrupt ${sessionId}.`,
     details: { session_id: sessionId },
+  });
+}
+
+/** Nothing would come for long, and then not all. */
+function beyond(after: number, newest: number): BulkheadError {
+  return new BulkheadError("invalid_request", `Cannot go on after event ${after}: the newest is ${newest}.`, {
+    hint: "The number is another journal's. Begin with 0 for all that is held, or without a number for what comes.",
+    details: { after, newest },
   });
 }

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { SessionHistory } from "../../plugin-sdk/session-history.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { type JournalReader, openJournalReader } from "../journal/journal-reader.ts";
 import type { SessionFilter, SessionRecord } from "../journal/session-record.ts";
@@ -38,6 +39,16 @@ export class OtherJournals {
     const found = await this.#each((reader) => reader.session(sessionId));
     for (const { value: record, journal } of found) if (record !== null) return { record, journal };
     return null;
+  }
+
+  /** What it was granted, its attempts and its programs. */
+  async history({ record: { session_id }, journal: { file } }: ElsewhereSession): Promise<SessionHistory> {
+    const reader = await openJournalReader(file);
+    try {
+      return await reader.history(session_id);
+    } finally {
+      reader.close();
+    }
   }
 
   /** Its events after a `seq`, as they come to be there; ends as a session's events do. */

@@ -5,7 +5,11 @@ import type { Journal } from "../journal/journal.ts";
 import { openJournal } from "../journal/sqlite-journal.ts";
 import { reapChildren, type Reaped } from "../runtime/child-ledger.ts";
 import { rm, stat } from "../runtime/files.ts";
+import { randomId } from "../runtime/hash.ts";
 import { join } from "../runtime/paths.ts";
+import { removeTree } from "../runtime/remove-tree.ts";
+import { startOfIdentity } from "../runtime/process-identity.ts";
+import { killTrees } from "../runtime/process-tree.ts";
 import { type AfterRestart, endInterrupted, readInterrupted, type Resumable } from "../session/interrupted-session.ts";
 import { MergedLog } from "../session/merged-log.ts";
 import type { LogRecord } from "./host.ts";
@@ -42,7 +46,7 @@ export async function reapFormer(folder: string, writeLog: RecoverOptions["write
     const message = `Ended a process of a host that was killed: ${role} ${pid}.`;
     writeLog({ level: "warn", message, ...(session_id === undefined ? {} : { session_id }) });
   }
-  await rm(join(folder, "scratch"), { recursive: true, force: true }).catch(() => {});
+  await removeTree(join(folder, "scratch")).catch(() => {});
   return reaped;
 }
 
@@ -51,6 +55,7 @@ export async function reapFormer(folder: string, writeLog: RecoverOptions["write
  * next host from starting.
  */
 export async function recover({ reaped, journal, log, resume, writeLog }: RecoverOptions): Promise<void> {
+  await reapRecorded(journal, { mark: reaped?.head.mark ?? randomId(), writeLog });
   const former = { runtime: reaped?.head.runtime ?? null, hostVersion: reaped?.head.host_version ?? hostVersion };
   for (const sessionId of await journal.openSessions()) {
     try {
@@ -64,6 +69,23 @@ export async function recover({ reaped, journal, log, resume, writeLog }: Recove
     }
   }
   await log.settled();
+}
+
+/** Ends programs that the journal knows of, and that the ledger did not: it may be damaged, or gone. */
+async function reapRecorded(
+  journal: Pick<Journal, "leftChildren">,
+  { mark, writeLog }: { mark: string } & Pick<RecoverOptions, "writeLog">,
+): Promise<void> {
+  const left = await journal.leftChildren();
+  const roots = left.flatMap(({ pid, identity, session_id }) => {
+    const startTime = identity === null ? null : startOfIdentity(pid, identity);
+    return startTime === null ? [] : [{ pid, startTime, session_id }];
+  });
+  if (roots.length === 0) return;
+  await killTrees({ roots, mark, graceMs: orphanGraceMs });
+  for (const { pid, session_id } of roots) {
+    writeLog({ level: "warn", message: `Ended a process of a host that was killed: agent ${pid}.`, session_id });
+  }
 }
 
 /** The same for parts that other hosts held which were killed. */

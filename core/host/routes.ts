@@ -6,6 +6,7 @@ import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { UsageReport } from "../../plugin-sdk/result.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
 import { type CrashRecord, quarantineError } from "../pool/plugin-health.ts";
+import { blockedError } from "../registry/blocked-plugins.ts";
 import type { Plugin } from "../registry/plugin.ts";
 import { AccessModeCounters } from "../routing/access-mode-counters.ts";
 import { type AgentFacts, describeAgent, type RoutableAgent } from "../routing/agent-report.ts";
@@ -201,13 +202,20 @@ const ownDoing: ReadonlySet<ErrorCode> = new Set(["interrupted", "limit_exceeded
 
 const unasked: AgentFacts["found"] = { stopped: { availability: "available", reason: "It was not asked." } };
 
-/** The error for an id that no enabled adapter has. */
+/** The error for an id that no enabled adapter has, or one that is blocked. */
 export function unknownAdapter(adapter: string, plugins: readonly Plugin[]): BulkheadError {
+  const known = plugins.find(({ id }) => id === adapter);
+  if (known?.blocked !== undefined) return blockedError(adapter, known.blocked);
   const enabled = plugins.filter((plugin) => plugin.enabled).map(({ id }) => id);
   return new BulkheadError("unknown_adapter", `No enabled adapter has the id "${adapter}".`, {
-    hint: enabled.length > 0 ? `Enabled are: ${enabled.join(", ")}.` : "Enable one under plugins in bulkhead.yaml.",
+    hint: hintFor(),
     details: { enabled },
   });
+
+  function hintFor(): string {
+    if (plugins.some(({ id }) => id === adapter)) return `bulkhead plugin enable ${adapter}`;
+    return enabled.length > 0 ? `Enabled are: ${enabled.join(", ")}.` : "Enable one: bulkhead plugin enable <id>.";
+  }
 }
 
 /** Plugins in the order of the host manifest, then the others by id. */
@@ -217,11 +225,12 @@ function listed({ plugins, manifest }: RouteGround): Plugin[] {
   return plugins().toSorted((a, b) => placeOf(a) - placeOf(b));
 }
 
-function notEnabled({ id }: Plugin): AvailabilityReport {
+function notEnabled({ id, blocked }: Plugin): AvailabilityReport {
+  if (blocked !== undefined) return { availability: "disabled", reason: `${blocked}.` };
   return {
     availability: "disabled",
     reason: "It is not enabled.",
-    next_step: `Write "${id}: {}" under plugins in bulkhead.yaml.`,
+    next_step: `Run: bulkhead plugin enable ${id}`,
   };
 }
 

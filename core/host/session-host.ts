@@ -2,9 +2,13 @@ import type { AgentReport } from "../../plugin-sdk/agent-report.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { Outcome, SessionResult } from "../../plugin-sdk/result.ts";
+import type { SessionHistory } from "../../plugin-sdk/session-history.ts";
 import type { SessionState, SessionSummary } from "../../plugin-sdk/session-summary.ts";
 import type { AgentsOptions } from "./routes.ts";
 import type { RunSessionOptions } from "./host.ts";
+
+/** Labels by which a door to a person finds the sessions of a conversation again: who speaks in it, and which it is. */
+export const conversationLabelNames = ["door", "acp_session"] as const;
 
 /** Which sessions a list holds, the newest first. */
 export interface SessionQuery {
@@ -60,6 +64,11 @@ export interface SessionHost {
   /** @throws {BulkheadError} `not_found`, with `details.deleted_at` and `deleted_by` for a session that was deleted */
   get(sessionId: string): Promise<SessionSummary>;
   /**
+   * What it was granted, its attempts and the programs that were started for it.
+   * @throws {BulkheadError} as {@link SessionHost.get}
+   */
+  history(sessionId: string): Promise<SessionHistory>;
+  /**
    * The handle of a session, also of one that was deleted: a reader that comes back learns what it has missed.
    * @throws {BulkheadError} `not_found` for a session that was never here
    */
@@ -70,6 +79,9 @@ export interface SessionHost {
    */
   delete(sessionId: string): Promise<void>;
   agents(options?: AgentsOptions): Promise<AgentReport[]>;
-  /** All sessions' events merged. */
+  /**
+   * All sessions' events merged.
+   * @throws {BulkheadError} `invalid_request` for a number that no event has yet: it is another journal's
+   */
   events(query?: EventQuery): AsyncIterable<Envelope>;
 }

@@ -2,6 +2,7 @@ import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { mkdir, realpath } from "../runtime/files.ts";
 import { readLockFile, takeLockFile } from "../runtime/lock-file.ts";
 import { join } from "../runtime/paths.ts";
+import { demandOwnState } from "./state-folder.ts";
 
 /** A folder of state that is this host's alone while it runs. */
 export interface StateClaim {
@@ -19,12 +20,14 @@ const most = 64;
  * next host takes up the first again, so that its numbers go on rising.
  * @param onlyFirst takes that first part or none: whoever serves clients for long must not leave their sessions in
  * another
- * @throws {BulkheadError} `busy` when all parts are taken, `io_error` when the folder cannot be written
+ * @throws {BulkheadError} `busy` when all parts are taken, `io_error` when the folder cannot be written, or others may
+ * write to it
  */
 export async function claimState(
   stateDir: string,
   { onlyFirst = false }: { onlyFirst?: boolean } = {},
 ): Promise<StateClaim> {
+  await demandOwnState(stateDir);
   for (let number = 1; number <= (onlyFirst ? 1 : most); number++) {
     const part = partOf(stateDir, number);
     try {

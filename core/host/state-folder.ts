@@ -1,4 +1,6 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
+import { whoElseMayChange } from "../runtime/own-folder.ts";
 import { join, resolve } from "../runtime/paths.ts";
 import { stateFolders } from "../runtime/state-folders.ts";
 
@@ -9,6 +11,18 @@ export function stateFolderOf(
 ): string {
   if (typeof stateDir === "string") return stateDir;
   return manifest?.state_dir === undefined ? stateFolders().state : resolve(root, manifest.state_dir);
+}
+
+/**
+ * Refuses a state folder into which others could put what a host believes: tokens, pins, where the daemon is.
+ * @throws {BulkheadError} `io_error`
+ */
+export async function demandOwnState(stateDir: string): Promise<void> {
+  const why = await whoElseMayChange(stateDir);
+  if (why === null) return;
+  throw new BulkheadError("io_error", `Cannot use the state folder "${stateDir}": ${why}.`, {
+    hint: "Name another one with --state-dir, or make this one yours alone with chown and chmod.",
+  });
 }
 
 /** Path of the journal in a host's part of a state folder. */

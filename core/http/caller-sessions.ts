@@ -1,12 +1,11 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { SessionSummary } from "../../plugin-sdk/session-summary.ts";
 import type { SessionHandle, SessionHost, SessionQuery } from "../host/session-host.ts";
+import { admitSession } from "./admit-session.ts";
 import type { HttpDoorOptions } from "./door.ts";
+import { listOwn } from "./list-own.ts";
 import { type Caller, hasScope } from "./scopes.ts";
 import { demandControl, demandSight, sees } from "./visible-sessions.ts";
-
-/** Pages that are looked through for a caller that sees only its own sessions. */
-const pagesLooked = 10;
 
 /** A host's sessions as one caller may see and handle them: the same rules as the routes of the API have. */
 export function callerSessions(
@@ -16,7 +15,7 @@ export function callerSessions(
   return {
     async start(request, options = {}) {
       demandScope(caller);
-      const session = await sessions.start(request, { ...options, client: caller.id });
+      const session = await sessions.start(await admitSession(caller, request), { ...options, client: caller.id });
       await owners.note(session.id, caller);
       return held(session);
     },
@@ -24,6 +23,10 @@ export function callerSessions(
     async get(sessionId) {
       demandSight(caller, sessionId, owners);
       return await sessions.get(sessionId);
+    },
+    async history(sessionId) {
+      demandSight(caller, sessionId, owners);
+      return await sessions.history(sessionId);
     },
     async open(sessionId) {
       demandSight(caller, sessionId, owners);
@@ -56,15 +59,8 @@ export function callerSessions(
   }
 
   async function listSeen({ limit = 50, ...query }: SessionQuery = {}): Promise<SessionSummary[]> {
-    const seen: SessionSummary[] = [];
-    let before = query.before;
-    for (let looked = 0; looked < pagesLooked && seen.length < limit; looked++) {
-      const page = await sessions.list({ ...query, limit, ...(before === undefined ? {} : { before }) });
-      seen.push(...page.filter(({ session_id }) => sees(caller, session_id, owners)));
-      before = page.at(-1)?.session_id;
-      if (page.length < limit || before === undefined) break;
-    }
-    return seen.slice(0, limit);
+    if (hasScope(caller, "read")) return await sessions.list({ ...query, limit });
+    return (await listOwn(caller, { ...query, limit }, { sessions, owners })).sessions;
   }
 }
 

@@ -1,13 +1,16 @@
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { Limits } from "../config/limits.ts";
 import type { LogRecord } from "../host/host.ts";
+import type { HostWorkspaces } from "../host/workspaces.ts";
 import type { SessionHost } from "../host/session-host.ts";
 import type { Signal } from "../log/prometheus-text.ts";
+import type { NewGrant } from "../registry/edit-host-manifest.ts";
 import type { RegistryChanges } from "../registry/registry.ts";
 import type { RequestSource } from "../runtime/http-server.ts";
 import { authenticate } from "./authenticate.ts";
 import { callerSessions } from "./caller-sessions.ts";
 import { checkOrigin } from "./check-origin.ts";
+import { mountedStream } from "./mounted-stream.ts";
 import type { PluginFacts } from "./plugin-facts.ts";
 import { problem } from "./problem.ts";
 import { createRouter } from "./router.ts";
@@ -35,11 +38,17 @@ export interface ReloadChanges extends RegistryChanges {
 /** What the door asks of the host besides its sessions. */
 export interface HostFacts {
   plugins: PluginFacts;
+  workspaces: HostWorkspaces;
   /**
    * Writes what the operator grants a plugin, in place of what was granted, and puts it into effect; null: nothing.
    * @throws {BulkheadError} `not_found`, `invalid_config`, `unsupported` where there is no host manifest
    */
   setGrants(pluginId: string, grant: Permissions | null): Promise<void>;
+  /**
+   * Writes one grant more, and puts it into effect.
+   * @throws {BulkheadError} as {@link HostFacts.setGrants}
+   */
+  addGrant(grant: NewGrant): Promise<void>;
   /**
    * Puts the host manifest that is there now into force, and tells what changed.
    * @throws {BulkheadError} what is wrong with it; then the old one stays in force. `not_found` where there is none
@@ -109,6 +118,8 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
     const { pathname } = new URL(request.url);
     const mount = options.mounts?.find(({ path }) => path === pathname);
     if (mount === undefined) return await router.fetch(request, caller);
-    return await mount.handle(request, { client: caller.id, sessions: callerSessions(caller, options) });
+    const answer = await mount.handle(request, { client: caller.id, sessions: callerSessions(caller, options) });
+    const everyMs = limits.http_heartbeat_ms;
+    return mountedStream(answer, { caller, meters, tokens, everyMs, counts: request.method === "GET" });
   }
 }

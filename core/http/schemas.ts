@@ -1,7 +1,9 @@
 import { type TSchema, Type } from "@sinclair/typebox";
+import { permissionsSchema } from "../../plugin-sdk/permissions.ts";
+import type { SessionHistory } from "../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../plugin-sdk/session-summary.ts";
 import { outcomeOf, type StopReason, stopReasons } from "../../plugin-sdk/result.ts";
-import { errorCodes } from "../../plugin-sdk/errors.ts";
+import { type ErrorCode, errorCodes } from "../../plugin-sdk/errors.ts";
 import { exactly, type SchemaOf } from "../../plugin-sdk/schema.ts";
 
 /** One of some texts. */
@@ -35,9 +37,35 @@ export const sessionSummarySchema: SchemaOf<SessionSummary> = exactly<SessionSum
   })),
 }));
 
-/** A session as one request shows it: its summary, and what it came to once it has ended. */
+const time = Type.Union([text, Type.Null()]);
+
+/** {@link SessionHistory}. */
+const historySchema: SchemaOf<SessionHistory> = exactly<SessionHistory>()(Type.Object({
+  grants: Type.Array(Type.Object({ attempt: Type.Integer(), adapter_id: text, permissions: permissionsSchema })),
+  attempts: Type.Array(Type.Object({
+    attempt: Type.Integer(),
+    adapter_id: text,
+    started_at: text,
+    ended_at: time,
+    error_code: Type.Union([oneOf(Object.keys(errorCodes) as ErrorCode[]), Type.Null()]),
+  })),
+  children: Type.Array(Type.Object({
+    process_id: Type.Integer(),
+    attempt: Type.Integer(),
+    pid: Type.Integer(),
+    identity: Type.Union([text, Type.Null()]),
+    program: text,
+    started_at: text,
+    ended_at: time,
+    exit_code: Type.Union([Type.Integer(), Type.Null()]),
+    signal: Type.Union([text, Type.Null()]),
+  })),
+}));
+
+/** A session as one request shows it: its summary, its history, and what it came to once it has ended. */
 export const sessionSchema: TSchema = Type.Composite([
   Type.Object((sessionSummarySchema as unknown as ReturnType<typeof Type.Object>).properties),
+  Type.Object((historySchema as unknown as ReturnType<typeof Type.Object>).properties),
   Type.Object({ result: maybe(Type.Object({}, { description: "SessionResult, without its events" })) }),
 ]);
 

@@ -11,6 +11,8 @@ export interface Caller {
   /** The token's id; `owner` for whoever may open the unix socket and sends no token. */
   id: string;
   scopes: readonly Scope[];
+  /** Real absolute folders; its sessions work in these and below. Absent: anywhere. */
+  workdirs?: readonly string[];
 }
 
 /** Whoever can open the unix socket could also read the file of the first token. */

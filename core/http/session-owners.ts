@@ -6,6 +6,7 @@ import type { Caller } from "./scopes.ts";
 
 /** Which token started which session, durably: a token that may not read all sees only its own. */
 export interface SessionOwners {
+  /** Never rejects: the session has begun. What cannot be written down holds until this host ends. */
   note(sessionId: string, caller: Caller): Promise<void>;
   ownerOf(sessionId: string): string | undefined;
   /** Sessions that a caller started, the newest first. */
@@ -17,7 +18,10 @@ const mostNoted = 50_000;
 const maxFileBytes = 32 * 1024 * 1024;
 
 /** The notes of a state folder, a line for each session; what a crash cut off is left out. */
-export async function openSessionOwners(stateDir: string): Promise<SessionOwners> {
+export async function openSessionOwners(
+  stateDir: string,
+  { onProblem = () => {} }: { onProblem?: (message: string) => void } = {},
+): Promise<SessionOwners> {
   const file = join(stateDir, "http", "session-owners");
   const owners = new Map<string, string>(await readLines(file));
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
@@ -31,7 +35,9 @@ export async function openSessionOwners(stateDir: string): Promise<SessionOwners
       owners.set(sessionId, id);
       const oldest = owners.size > mostNoted ? owners.keys().next().value : undefined;
       if (oldest !== undefined) owners.delete(oldest);
-      return writing = writing.catch(() => {}).then(() => appendFile(file, `${sessionId} ${id}\n`, { mode: 0o600 }));
+      return writing = writing.then(() => appendFile(file, `${sessionId} ${id}\n`, { mode: 0o600 })).catch((error) =>
+        onProblem(`After a restart a token that only runs will not find its session ${sessionId}: ${String(error)}`)
+      );
     },
   };
 }

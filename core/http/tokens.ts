@@ -15,6 +15,8 @@ export interface TokenRecord {
   id: string;
   name: string;
   scopes: Scope[];
+  /** As in {@link Caller}. */
+  workdirs?: string[];
   /** RFC 3339, UTC. */
   created_at: string;
   /** Null: it holds until it is revoked. */
@@ -27,6 +29,8 @@ export interface TokenRecord {
 export interface NewToken {
   name: string;
   scopes: readonly Scope[];
+  /** As in {@link Caller}. */
+  workdirs?: readonly string[];
   /** RFC 3339; null: never. */
   expires_at?: string | null;
 }
@@ -45,7 +49,7 @@ export interface TokenStore {
    * @throws {BulkheadError} `already_exists` for a name that is taken, `limit_exceeded`
    */
   create(wanted: NewToken): Promise<{ token: string; record: TokenRecord }>;
-  /** Revokes the token of this id or name; null when there is none. */
+  /** Revokes the token of this id or name, with any of that name that expired before it; null when there is none. */
   revoke(idOrName: string): Promise<TokenRecord | null>;
   /** The file that holds the first token, with all scopes; makes both where they are not there. */
   first(): Promise<{ file: string; token: string }>;
@@ -55,6 +59,7 @@ const record = exactly<TokenRecord>()(Type.Object({
   id: Type.String({ pattern: "^[0-9a-f]{32}$" }),
   name: Type.String({ minLength: 1, maxLength: 64 }),
   scopes: Type.Array(Type.Union([Type.Literal("read"), Type.Literal("run"), Type.Literal("admin")]), { minItems: 1 }),
+  workdirs: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
   created_at: Type.String(),
   expires_at: Type.Union([Type.String(), Type.Null()]),
   sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }),
@@ -90,13 +95,14 @@ export function openTokens(stateDir: string): TokenStore {
     });
   };
 
-  const create = async ({ name, scopes: wanted, expires_at = null }: NewToken) => {
+  const create = async ({ name, scopes: wanted, workdirs, expires_at = null }: NewToken) => {
     const id = randomId();
     const token = `bh_${id}_${randomSecret()}`;
     const made: TokenRecord = {
       id,
       name,
       scopes: scopes.filter((scope) => wanted.includes(scope)),
+      ...(workdirs === undefined ? {} : { workdirs: [...workdirs] }),
       created_at: new Date().toISOString(),
       expires_at,
       sha256: sha256Hex(token),
@@ -114,7 +120,7 @@ export function openTokens(stateDir: string): TokenStore {
       const id = /^bh_([0-9a-f]{32})_/.exec(token)?.[1] ?? "";
       const found = (await current()).get(id);
       const same = isSameText(sha256Hex(token), found?.sha256 ?? "");
-      return found !== undefined && same && isCurrent(found) ? { id: found.id, scopes: found.scopes } : null;
+      return found !== undefined && same && isCurrent(found) ? callerOf(found) : null;
     },
     async holds({ id }) {
       if (id === "owner") return true;
@@ -129,8 +135,9 @@ export function openTokens(stateDir: string): TokenStore {
     create,
     revoke: (idOrName) =>
       change((records) => {
-        const at = records.findIndex(({ id, name }) => id === idOrName || name === idOrName);
-        return at === -1 ? null : records.splice(at, 1)[0]!;
+        const found = records.filter(({ id, name }) => id === idOrName || name === idOrName);
+        for (const one of found) records.splice(records.indexOf(one), 1);
+        return found.at(-1) ?? null;
       }),
     async first() {
       const kept = await readFile(firstFile, "utf8").then((text) => text.trim(), () => null);
@@ -144,6 +151,10 @@ export function openTokens(stateDir: string): TokenStore {
       return { file: firstFile, token };
     },
   };
+}
+
+function callerOf({ id, scopes: given, workdirs }: TokenRecord): Caller {
+  return { id, scopes: given, ...(workdirs === undefined ? {} : { workdirs }) };
 }
 
 function isCurrent({ expires_at }: TokenRecord): boolean {

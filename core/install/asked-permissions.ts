@@ -1,10 +1,11 @@
 import type { Manifest } from "../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import { quoteWord } from "../broker/grant-command.ts";
 import type { BroadPlaces } from "../registry/broad-permissions.ts";
 import type { Grantable, NewGrant } from "../registry/edit-host-manifest.ts";
 import { type ExplainedPermission, explainPermissions } from "../registry/explain-permissions.ts";
-import { fillPermissions } from "../registry/option-permissions.ts";
-import { requestedPermissions } from "../registry/requested-permissions.ts";
+import { hideArguments } from "../registry/shown-permissions.ts";
+import { requestedWith } from "../registry/requested-permissions.ts";
 
 /** What an installation comes to, in permissions. */
 export interface AskedOptions {
@@ -16,6 +17,8 @@ export interface AskedOptions {
   places: BroadPlaces;
   /** The operator's values for its options. */
   config: Readonly<Record<string, unknown>>;
+  /** What stands in them and nobody is shown. */
+  hidden: readonly string[];
 }
 
 /**
@@ -23,20 +26,14 @@ export interface AskedOptions {
  * name alone covers what the version in use asks for, and nothing that a later one adds.
  */
 export function undecidedPermissions(options: AskedOptions): ExplainedPermission[] {
-  const { manifest, before, granted, places, config } = options;
-  const known = before === null ? {} : askedBy(before, config);
+  const { manifest, before, granted, places, config, hidden } = options;
+  const known = before === null ? {} : requestedWith(before, config);
   const grant = joined(asGrant(known), before === null ? granted : withoutNamesOf(granted, known));
-  const rows = explainPermissions({ requested: askedBy(manifest, config), grant, deny: {} }, places);
-  return rows.filter(({ permission, target, requested, effective }) =>
+  const rows = explainPermissions({ requested: requestedWith(manifest, config), grant, deny: {} }, places);
+  const undecided = rows.filter(({ permission, target, requested, effective }) =>
     requested && permission !== "limits" && !(effective.length === 1 && effective[0] === target)
   );
-}
-
-/** What it asks for, with these values for its options and the defaults of the others. */
-function askedBy(manifest: Manifest, config: Readonly<Record<string, unknown>>): Permissions {
-  const options = Object.entries(manifest.config?.properties ?? {});
-  const defaults = options.flatMap(([name, option]) => (option.default === undefined ? [] : [[name, option.default]]));
-  return fillPermissions(requestedPermissions(manifest), { ...Object.fromEntries(defaults), ...config });
+  return hideArguments(undecided, hidden);
 }
 
 /** The grants that would allow these, each once. */
@@ -54,6 +51,16 @@ export function grantsFor(pluginId: string, rows: readonly ExplainedPermission[]
 /** Whether two grants are one. */
 export function isSameGrant(a: NewGrant, b: NewGrant): boolean {
   return a.permission === b.permission && (a.permission === "kv" || a.target === b.target);
+}
+
+/** Flags that give these grants, as they are typed. */
+export function grantFlags(grants: readonly NewGrant[]): string[] {
+  return grants.map((grant) => `--grant ${quoteWord(grantWord(grant))}`);
+}
+
+/** A grant as it is typed. */
+export function grantWord({ permission, target }: Pick<NewGrant, "permission" | "target">): string {
+  return permission === "kv" ? "kv" : `${permission}:${target}`;
 }
 
 /** What a manifest asks for, as a grant of just that: in a grant what is left out would mean all. */

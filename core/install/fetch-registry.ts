@@ -1,7 +1,9 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { packageError } from "./package-files.ts";
+import { takeDefaultDigest } from "../runtime/default-digest.ts";
 import { joinBytes } from "../runtime/join-bytes.ts";
 import { type NpmOptions, npmOptions } from "./npm-options.ts";
+import { builtBy } from "./provenance.ts";
 
 /** An archive from a registry, with what the registry vouches for. */
 export interface RegistryArchive {
@@ -14,7 +16,7 @@ export interface RegistryArchive {
   integrity: string;
   /** Key of the registry that signed it; null: not signed. */
   signed_by: string | null;
-  /** Where it was built, as its provenance says; null: it has none. */
+  /** Who built it, as the certificate of its provenance says; null: it has none. */
   provenance: string | null;
   /** What the publisher says about this version when it should no longer be used. */
   deprecated: string | null;
@@ -40,6 +42,8 @@ interface Published {
   dist?: { tarball?: string; attestations?: { provenance?: { predicateType?: unknown } } };
   _integrity?: string;
   _signatures?: { keyid: string }[];
+  /** Those that were verified. */
+  _attestationBundles?: unknown;
 }
 
 /**
@@ -60,6 +64,7 @@ export async function fetchFromRegistry(wish: RegistryWish): Promise<RegistryArc
       import("pacote"),
       import("npm-registry-fetch"),
     ]);
+    takeDefaultDigest();
     const registry = npmFetch.pickRegistry(name, options);
     const keys = await registryKeys(registry, options);
     const packuments = { packumentCache: new Map(), fullMetadata: true };
@@ -122,9 +127,10 @@ function checkHost({ name, version, dist }: Published, registry: string): void {
   );
 }
 
-function provenanceOf({ dist }: Published): string | null {
-  const kind = dist?.attestations?.provenance?.predicateType;
-  return typeof kind === "string" ? kind : null;
+function provenanceOf({ name, version, dist, _attestationBundles }: Published): string | null {
+  const builder = builtBy(_attestationBundles);
+  if (builder !== null || dist?.attestations?.provenance === undefined) return builder;
+  throw packageError(`${name}@${version}`, "its provenance does not hold (the registry speaks of it and gives none)");
 }
 
 /** A body as npm's library gives it. */

@@ -1,6 +1,7 @@
 import type { Manifest } from "../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
+import { type Blockable, blockedError, blockOf } from "../registry/blocked-plugins.ts";
 import { broadPlaces } from "../registry/broad-permissions.ts";
 import { addGrant, type NewGrant } from "../registry/edit-host-manifest.ts";
 import { removePluginEntry, setEnabled } from "../registry/edit-plugin-entry.ts";
@@ -14,7 +15,9 @@ import {
   readLock,
   versionFolder,
 } from "../registry/plugin-lock.ts";
+import { type OptionChoice, optionChoices } from "../registry/option-choices.ts";
 import { readManifest } from "../registry/read-manifest.ts";
+import { hiddenTexts } from "../registry/shown-permissions.ts";
 import { readdir, rm } from "../runtime/files.ts";
 import { dirname, join } from "../runtime/paths.ts";
 import compare from "semver/functions/compare.js";
@@ -25,6 +28,7 @@ import { checkNewId, type KnownId } from "./id-policy.ts";
 import { changeManifest } from "./manifest-transaction.ts";
 import { type Allowances, checkAgainstLock, isSameSource } from "./source-policy.ts";
 import { stagePackage, sweepStaging } from "./staging.ts";
+import { keepWaiting } from "./waiting-update.ts";
 
 /** A package that lies ready, with what the operator has to know and decide. */
 export interface PreparedInstall {
@@ -38,11 +42,15 @@ export interface PreparedInstall {
   deprecated: string | null;
   /** What nobody has decided about yet, the riskiest first. */
   undecided: ExplainedPermission[];
+  /** What depends on options that the operator may set, and what they hold now. */
+  choices: OptionChoice[];
   /**
    * Takes it into use with these grants more. The rules are checked again, against what is in use by then.
    * @throws {BulkheadError} as {@link prepareInstall}, `busy`, `invalid_config`
    */
   commit(grants: readonly NewGrant[]): Promise<void>;
+  /** Keeps that it waits for a grant, where it is an update: lists tell of it from then on. */
+  wait(command: string): Promise<void>;
   /** Forgets it; what is in use stays. */
   discard(): Promise<void>;
 }
@@ -56,7 +64,8 @@ export interface PrepareOptions {
 
 /**
  * Stages a fetched package and holds it against the rules: its id, its source, its version.
- * @throws {BulkheadError} `invalid_package`, `invalid_manifest`, `bundle_failed`, `duplicate_plugin`
+ * @throws {BulkheadError} `invalid_package`, `invalid_manifest`, `bundle_failed`, `duplicate_plugin`,
+ * `blocked_plugin`
  */
 export async function prepareInstall(fetched: FetchedPackage, options: PrepareOptions): Promise<PreparedInstall> {
   const { hostManifest, allow } = options;
@@ -66,12 +75,14 @@ export async function prepareInstall(fetched: FetchedPackage, options: PrepareOp
   try {
     const { manifest } = staged;
     const { id, version } = manifest;
+    checkBlocked(hostManifest, { id, version, packageName: staged.packageName });
     const { plugins } = await readLock(file);
     const current = Object.hasOwn(plugins, id) ? plugins[id]! : null;
     const next = lockEntry(fetched, { version, files: staged.files, current });
     checkRules(id, { current, next, allow, known: await knownIds(hostManifest, plugins) });
     const bound = current !== null && isSameSource(current.source, next.source);
     const before = bound ? await manifestInUse(installed, id, current) : null;
+    const config = Object.hasOwn(hostManifest.plugins, id) ? hostManifest.plugins[id]!.config : {};
     const unchanged = bound && current.files === next.files;
     return {
       id,
@@ -86,9 +97,15 @@ export async function prepareInstall(fetched: FetchedPackage, options: PrepareOp
         // What was granted to a plugin from elsewhere, or to one that cannot be read any more, says nothing of this one.
         granted: current === null || before !== null ? grantedTo(hostManifest, id) : {},
         places: broadPlaces(file),
-        config: Object.hasOwn(hostManifest.plugins, id) ? hostManifest.plugins[id]!.config : {},
+        config,
+        hidden: hiddenTexts(hostManifest, id, config),
       }),
+      choices: optionChoices(manifest, hostManifest),
       discard: staged.discard,
+      wait: async (command) => {
+        if (!bound) return;
+        await changeManifest(file, (state) => keepWaiting(state, { beside: current, manifest, command }));
+      },
       commit: async (grants) => {
         await changeManifest(file, async (state) => {
           const known = await knownIds(hostManifest, state.lock.plugins);
@@ -120,6 +137,11 @@ export async function prepareInstall(fetched: FetchedPackage, options: PrepareOp
     await staged.discard();
     throw error;
   }
+}
+
+function checkBlocked(hostManifest: HostManifest, subject: Blockable): void {
+  const why = blockOf(hostManifest, subject);
+  if (why !== null) throw blockedError(subject.id, why);
 }
 
 interface Rules {
@@ -179,7 +201,10 @@ async function manifestInUse(installed: string, id: string, locked: LockedPlugin
   }
 }
 
-/** The version before stays: a host that runs may not have read all of it. */
+/**
+ * The version before stays: a host that runs may not have read all of it. An update that waited goes: it was this one, or is
+ * looked for anew.
+ */
 async function removeOthers(folder: string, kept: readonly LockedPlugin[]): Promise<void> {
   const names = kept.map((locked) => versionFolder("", "", locked));
   const stay = new Set(names.flatMap((name) => [name, listFileOf(name)]));

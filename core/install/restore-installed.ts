@@ -1,5 +1,8 @@
+import type { HostManifest } from "../config/host-manifest.ts";
+import { blockedError, blockOf } from "../registry/blocked-plugins.ts";
 import { checkInstalled } from "../registry/installed-files.ts";
 import { installedFolder, type LockedPlugin, readLock, versionFolder } from "../registry/plugin-lock.ts";
+import { resolve } from "../runtime/paths.ts";
 import { fetchPackage, lockedSpec } from "./fetch-package.ts";
 import { changeManifest } from "./manifest-transaction.ts";
 import { packageError, type PackageLimits } from "./package-files.ts";
@@ -14,13 +17,21 @@ export interface Restored {
 
 /**
  * Installs what a lock names and is not there, or not as it was: those files and no others.
- * @throws {BulkheadError} `invalid_package` when its source has other files by now; as {@link fetchPackage}
+ * @throws {BulkheadError} `invalid_package` when its source has other files by now, `blocked_plugin`; as
+ * {@link fetchPackage}
  */
-export async function restoreInstalled(manifestFile: string, limits: PackageLimits): Promise<Restored[]> {
+export async function restoreInstalled(
+  hostManifest: HostManifest & { file: string },
+  limits: PackageLimits,
+): Promise<Restored[]> {
+  const manifestFile = resolve(hostManifest.file);
   const { plugins } = await readLock(manifestFile);
   const installed = await installedFolder(manifestFile);
   const all: Restored[] = [];
   for (const [id, locked] of Object.entries(plugins)) {
+    const packageName = locked.source.type === "registry" ? locked.source.name : null;
+    const why = blockOf(hostManifest, { id, version: locked.version, packageName });
+    if (why !== null) throw blockedError(id, why);
     const whole = await checkInstalled(versionFolder(installed, id, locked), id, locked).then(() => true, () => false);
     if (!whole) await restore(id, locked, { manifestFile, limits, installed });
     all.push({ id, version: locked.version, restored: !whole });

@@ -1,6 +1,7 @@
 import compare from "semver/functions/compare.js";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { LockedPlugin, PackageSource } from "../registry/plugin-lock.ts";
+import { repositoryOf } from "./provenance.ts";
 
 /** What an operator allows beyond the rules. */
 export interface Allowances {
@@ -35,7 +36,17 @@ export function isSameSource(a: PackageSource, b: PackageSource): boolean {
   if (a.type === "git" && b.type === "git") return a.url === b.url;
   // Each version of a tarball has a name of its own; whoever can name a path is the operator.
   if (isLocal(a) && isLocal(b)) return true;
-  return a.type === "remote" && b.type === "remote" && new URL(a.url).host === new URL(b.url).host;
+  return a.type === "remote" && b.type === "remote" && publisherOf(a.url) === publisherOf(b.url);
+}
+
+/**
+ * Whose an address is: many publishers share a host, each with a first folder of their own; what comes after it has the
+ * version in it.
+ */
+function publisherOf(url: string): string {
+  const { origin, pathname } = new URL(url);
+  const [first = "", ...rest] = pathname.split("/").slice(1);
+  return rest.length === 0 ? origin : `${origin}/${first}`;
 }
 
 function isLocal({ type }: PackageSource): boolean {
@@ -47,7 +58,8 @@ function trimmed(url: string): string {
 }
 
 /**
- * Holds an installed plugin to where it came from: the same source, signed if it was, and no older than before.
+ * Holds an installed plugin to where it came from: the same source, signed if it was, built where it was, and no older
+ * than before.
  * @throws {BulkheadError} `duplicate_plugin`, `invalid_package`
  */
 export function checkAgainstLock(
@@ -73,6 +85,19 @@ export function checkAgainstLock(
       `Cannot install plugin "${id}" ${next.version}: it is not signed, and ${locked.version} was.`,
       { hint: "If that is meant, say --replace-source.", details: { plugin_id: id, signed_by: locked.signed_by } },
     );
+  }
+  if (locked.provenance !== null && !allow.replaceSource) {
+    const repository = next.provenance === null ? null : repositoryOf(next.provenance);
+    if (repository !== repositoryOf(locked.provenance)) {
+      const now = repository === null ? "nothing says who built it" : `it was built by ${repository}`;
+      throw new BulkheadError(
+        "invalid_package",
+        `Cannot install plugin "${id}" ${next.version}: ${now}, and ${locked.version} was built by ${
+          repositoryOf(locked.provenance)
+        }.`,
+        { hint: "If that is meant, say --replace-source.", details: { plugin_id: id, provenance: locked.provenance } },
+      );
+    }
   }
   if (compare(next.version, locked.highest) < 0 && !allow.downgrade) {
     throw new BulkheadError(

@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import type { Manifest } from "../../plugin-sdk/manifest.ts";
 import { defaultLimits } from "../config/limits.ts";
+import { packageNameOf } from "../registry/blocked-plugins.ts";
 import { type FileHashes, fileList, filesDigest, listFileOf } from "../registry/installed-files.ts";
 import { bundlePlugin } from "../registry/plugin-script.ts";
 import { readManifest } from "../registry/read-manifest.ts";
@@ -16,6 +17,8 @@ import { packageError, type PackageFiles } from "./package-files.ts";
 /** A package on the disk that was read whole and is not in use yet. */
 export interface StagedPackage {
   manifest: Manifest;
+  /** As its `package.json` says; null: it has none. */
+  packageName: string | null;
   /** Hex SHA-256 of the list of its files. */
   files: string;
   /** Puts it where it is used from, unless it is there already. */
@@ -41,7 +44,9 @@ export async function stagePackage(fetched: FetchedPackage, installed: string): 
     await bundlePlugin({ folder, manifest, limits: defaultLimits, origin: "installed", hashes });
     await makeExecutable(folder, manifest);
     const list = fileList(hashes);
-    return { manifest, files: sha256Hex(list), discard, moveTo: (place) => move(folder, { place, list }) };
+    const described = fetched.files.get("package.json");
+    const packageName = described === undefined ? null : packageNameOf(described);
+    return { manifest, packageName, files: sha256Hex(list), discard, moveTo: (place) => move(folder, { place, list }) };
   } catch (error) {
     await discard();
     throw error;
@@ -56,14 +61,15 @@ export async function sweepStaging(installed: string): Promise<void> {
 }
 
 async function writeFiles(files: PackageFiles, folder: string): Promise<FileHashes> {
-  const hashes: Record<string, string> = {};
+  // Any name may be a file's, "__proto__" too, which an assignment would lose.
+  const hashes: [path: string, hash: string][] = [];
   const folders = new Set([...files.keys()].map((path) => dirname(join(folder, path))));
   for (const path of folders) await mkdir(path, { recursive: true, mode: 0o755 });
   for (const [path, bytes] of files) {
     await writeFile(join(folder, path), bytes, { flag: "wx", mode: 0o644 });
-    hashes[path] = sha256Hex(bytes);
+    hashes.push([path, sha256Hex(bytes)]);
   }
-  return hashes;
+  return Object.fromEntries(hashes);
 }
 
 const integritySchema = z.strictObject({

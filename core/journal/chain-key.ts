@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
-import { open, readFile } from "../runtime/files.ts";
+import { readFile } from "../runtime/files.ts";
 import { randomKey } from "../runtime/hash.ts";
+import { writeNewFile } from "../runtime/write-new-file.ts";
 
 /** Where the key of a journal's chain lies: beside it. */
 export function chainKeyFile(journalFile: string): string {
@@ -8,24 +9,29 @@ export function chainKeyFile(journalFile: string): string {
 }
 
 /**
- * The key of a journal's chain; made, for its owner alone, when there is none.
+ * The key of a journal's chain; made, for its owner alone, when there is none. Whoever is killed meanwhile leaves none:
+ * half a key would keep every later host from opening the journal.
  * @throws {BulkheadError} `journal_error` for a file that holds no key; else the file system's errors
  */
 export async function openChainKey(file: string): Promise<Uint8Array> {
+  try {
+    return await readChainKey(file);
+  } catch (error) {
+    if (!isCode(error, "ENOENT")) throw error;
+  }
   const key = randomKey();
   try {
-    const handle = await open(file, "wx", 0o600);
-    try {
-      await handle.writeFile(`${toHex(key)}\n`);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
+    await writeNewFile(file, { pieces: lineOf(key), replace: false });
     return key;
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    // Somebody else made one in this moment.
+    if (isCode(error, "EEXIST")) return await readChainKey(file);
+    throw error;
   }
-  return await readChainKey(file);
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
 }
 
 /**
@@ -42,6 +48,6 @@ export async function readChainKey(file: string): Promise<Uint8Array> {
   return Uint8Array.from(text.match(/../g) ?? [], (byte) => parseInt(byte, 16));
 }
 
-function toHex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+async function* lineOf(key: Uint8Array): AsyncGenerator<string, void, void> {
+  yield `${Array.from(key, (byte) => byte.toString(16).padStart(2, "0")).join("")}\n`;
 }

@@ -1,5 +1,6 @@
 import { chainOrigin, type ChainPlace, linkOfDeletion, nextPlace, sealBase } from "./chain.ts";
 import { bareLinkOf, type ChainTable } from "./chain-table.ts";
+import type { HistoryTable } from "./history-table.ts";
 import type { KeyTable } from "./key-table.ts";
 import type { DeletedBy } from "./session-record.ts";
 import type { SessionTable } from "./session-table.ts";
@@ -9,6 +10,7 @@ export interface ErasingTables {
   sessions: SessionTable;
   chain: ChainTable;
   keys: KeyTable;
+  history: HistoryTable;
 }
 
 /** Links that are folded in one transaction. */
@@ -19,11 +21,12 @@ const foldedInOneGo = 100;
  * @returns the chain's new head, or null where there is no such session that has ended
  */
 export function burySession(
-  { sessions, chain, keys }: ErasingTables,
+  { sessions, chain, keys, history }: ErasingTables,
   { sessionId, by, key }: { sessionId: string; by: DeletedBy; key: Uint8Array },
 ): ChainPlace | null {
   if (!sessions.bury(sessionId, { at: new Date().toISOString(), by })) return null;
   keys.forget(sessionId);
+  history.forget(sessionId);
   const head = chain.head();
   const content = linkOfDeletion({ session_id: sessionId, gseq: sessions.get(sessionId)?.last_gseq ?? 0 });
   const place = nextPlace(key, head, content);

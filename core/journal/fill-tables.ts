@@ -2,7 +2,9 @@ import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SqliteFile } from "../runtime/sqlite.ts";
 import { chainOrigin, linkOfRow, nextPlace } from "./chain.ts";
 import { readChained, rowColumns } from "./chain-table.ts";
-import { asBytes, strictText } from "./damaged-text.ts";
+import { asBytes, lenientText, strictText } from "./damaged-text.ts";
+import { factOf, mayHoldFacts } from "./history-fact.ts";
+import { prepareHistoryTable } from "./history-table.ts";
 import { envelopesAfter } from "./journal-row.ts";
 import { endingOf, openingOf } from "./session-record.ts";
 import { prepareSessionTable } from "./session-table.ts";
@@ -41,9 +43,35 @@ export function fillSessionTable(database: SqliteFile): void {
         : openingOf(first),
       adapter_id: last?.adapter.id ?? null,
       ending: last === undefined ? null : endingOf(last),
+      facts: [],
       body: "",
     });
   }
+}
+
+/** Fills the tables of attempts, programs and grants from the events, for a journal of before there were any. */
+export function fillHistoryTables(database: SqliteFile): void {
+  const table = prepareHistoryTable(database);
+  const next = database.prepare(
+    `SELECT last_gseq, ${asBytes("session_id", "body")} FROM batch WHERE last_gseq > ?
+      AND session_id NOT IN (SELECT session_id FROM session WHERE deleted_at IS NOT NULL) ORDER BY last_gseq LIMIT 1`,
+  );
+  for (let after = 0;;) {
+    const row = next.get(after) as Record<"last_gseq" | "session_id" | "body", unknown> | undefined;
+    if (row === undefined) break;
+    after = row.last_gseq as number;
+    const sessionId = lenientText(row.session_id)!;
+    if (!mayHoldFacts(lenientText(row.body)!)) continue;
+    for (const envelope of readBody(row.body)) {
+      const fact = factOf(envelope);
+      if (fact !== null) table.note(sessionId, fact);
+    }
+  }
+  // Before there was a table of attempts, that of sessions had the adapter of the last event.
+  database.exec(
+    `UPDATE session SET adapter_id = (SELECT attempt.adapter_id FROM attempt WHERE attempt.session = first_gseq
+      ORDER BY attempt DESC LIMIT 1) WHERE state = 0`,
+  );
 }
 
 /** What is damaged is no reason to leave all else as it was: whoever reads the event meets it. */

@@ -2,6 +2,7 @@ import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { stat } from "../runtime/files.ts";
 import { openSqlite, type SqliteFile } from "../runtime/sqlite.ts";
+import type { SessionHistory } from "../../plugin-sdk/session-history.ts";
 import { closedError, journalError } from "./journal-error.ts";
 import { defaultJournalLimits } from "./journal-limits.ts";
 import { readNumber, schemaVersion } from "./journal-schema.ts";
@@ -11,7 +12,7 @@ import { readPage } from "./read-page.ts";
 import type { SessionFilter, SessionRecord } from "./session-record.ts";
 
 /** A journal that is only read, and may be another host's which is writing to it. */
-export type JournalReader = Pick<Journal, "read" | "session" | "sessions" | "cursorOf"> & { close(): void };
+export type JournalReader = Pick<Journal, "read" | "session" | "sessions" | "history" | "cursorOf"> & { close(): void };
 
 /**
  * Opens a journal without changing anything about it.
@@ -72,6 +73,10 @@ class Reader implements JournalReader {
 
   async sessions(filter: SessionFilter): Promise<SessionRecord[]> {
     return this.#look(() => this.#statements.sessions.list(filter));
+  }
+
+  async history(sessionId: string): Promise<SessionHistory> {
+    return this.#look(() => this.#statements.history.get(sessionId));
   }
 
   async cursorOf(sessionId: string, seq: number): Promise<Cursor | null> {

@@ -1,5 +1,6 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { factOf, type HistoryFact } from "./history-fact.ts";
 import type { Cursor, JournalBatch } from "./journal.ts";
 import { endingOf, openingOf, type SessionEnding, type SessionOpening } from "./session-record.ts";
 
@@ -17,6 +18,8 @@ export interface JournalRow {
   adapter_id: string | null;
   /** What the session's last event says; null where it is not in it. */
   ending: SessionEnding | null;
+  /** What its events say beside that. */
+  facts: readonly HistoryFact[];
   /** The envelopes as JSON: a list of runs, see {@link rowOf}. */
   body: string;
 }
@@ -43,6 +46,7 @@ export function rowOf({ session_id, envelopes, texts = [] }: JournalBatch, after
   let previous = after;
   let known = 0;
   let adapter_id: string | null = null;
+  const facts: HistoryFact[] = [];
   for (let at = 0; at < envelopes.length;) {
     const envelope = envelopes[at]!;
     const given = texts[known]?.at === at ? texts[known++]! : null;
@@ -52,7 +56,9 @@ export function rowOf({ session_id, envelopes, texts = [] }: JournalBatch, after
       previous = one.gseq;
     }
     // What comes with its text was said by an agent.
-    if (given === null && envelope.event.type === "attempt_started") adapter_id = envelope.event.adapter_id;
+    const fact = given === null ? factOf(envelope) : null;
+    if (fact !== null) facts.push(fact);
+    if (fact?.what === "attempt") adapter_id = fact.row.adapter_id;
     if (run === null || !continues(run, envelope)) runs.push(run = beginRun(envelope));
     run.parts.push(given ? given.text.slice(1, -1) : JSON.stringify(envelope.event));
     run.count += count;
@@ -68,6 +74,7 @@ export function rowOf({ session_id, envelopes, texts = [] }: JournalBatch, after
     opening: first.seq === 1 ? openingOf(first) : null,
     adapter_id,
     ending: endingOf(last),
+    facts,
     body: `[${runs.map(textOf).join(",")}]`,
   };
 }

@@ -1,7 +1,8 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { SqliteFile } from "../runtime/sqlite.ts";
 import { chainOrigin } from "./chain.ts";
-import { chainRows, fillSessionTable } from "./fill-tables.ts";
+import { chainRows, fillHistoryTables, fillSessionTable } from "./fill-tables.ts";
+import { historySchema } from "./history-table.ts";
 
 /** Marks the file as ours; "BLKH" in ASCII. */
 const applicationId = 0x424c4b48;
@@ -87,6 +88,11 @@ const migrations: readonly ((database: SqliteFile, key: Uint8Array) => void)[] =
       ) STRICT;
       CREATE INDEX idempotency_by_session ON idempotency (session_id);
     `),
+  (database) => {
+    database.exec(historySchema);
+    database.exec("CREATE INDEX session_by_start ON session (started_at)");
+    fillHistoryTables(database);
+  },
 ];
 
 /** The newest schema's version. */

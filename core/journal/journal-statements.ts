@@ -2,6 +2,7 @@ import type { SqliteFile, SqlStatement } from "../runtime/sqlite.ts";
 import { type ChainPlace, linkOfRow, nextPlace } from "./chain.ts";
 import { type ChainTable, prepareChainTable } from "./chain-table.ts";
 import { asBytes, strictText } from "./damaged-text.ts";
+import { type HistoryTable, prepareHistoryTable } from "./history-table.ts";
 import type { JournalRow } from "./journal-row.ts";
 import { type KeyTable, prepareKeyTable } from "./key-table.ts";
 import type { PageRow } from "./read-page.ts";
@@ -18,6 +19,7 @@ export interface JournalStatements {
   sessions: SessionTable;
   chain: ChainTable;
   keys: KeyTable;
+  history: HistoryTable;
   /** The first row that ends after a cursor, of one session or of all. */
   findRow(after: number, sessionId: string | undefined): PageRow | undefined;
   /** The `gseq` before a session's first row that ends after a `seq`. */
@@ -45,6 +47,7 @@ export function prepareStatements(database: SqliteFile): JournalStatements {
     sessions: prepareSessionTable(database),
     chain: prepareChainTable(database),
     keys: prepareKeyTable(database),
+    history: prepareHistoryTable(database),
     findRow(after, sessionId) {
       const row = sessionId === undefined ? next.get(after) : nextOfSession.get(sessionId, after);
       if (row === undefined) return undefined;
@@ -70,7 +73,7 @@ export function writeRows(
   rows: readonly JournalRow[],
   chain: { key: Uint8Array; head: ChainPlace },
 ): ChainPlace {
-  const { insert, sessions } = statements;
+  const { insert, sessions, history } = statements;
   let places = placesOf(rows, chain);
   inTransaction(statements, () => {
     if (!moveOn(statements, rows, { from: chain.head, places })) {
@@ -84,6 +87,7 @@ export function writeRows(
       const { last_gseq, first_gseq, session_id, first_seq, last_seq, count, body } = row;
       const { number, mac } = places[at]!;
       sessions.note(row);
+      for (const fact of row.facts) history.note(session_id, fact);
       insert.run(last_gseq, first_gseq, session_id, first_seq, last_seq, count, body, number, mac);
     }
   });

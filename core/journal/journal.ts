@@ -1,4 +1,6 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import type { SessionHistory } from "../../plugin-sdk/session-history.ts";
+import type { LeftChild } from "./history-table.ts";
 import type { KeyRecord } from "./key-table.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
@@ -39,7 +41,7 @@ export interface Journal {
   readonly lastGseq: number;
   /**
    * Appends and resolves once it is durable. Calls made in the same turn share one transaction. Appended envelopes
-   * are copied at once. Every `gseq` must be higher than all before it, in the batch and in the journal: a reader
+   * are copied at once. Where one cannot be written, those that wait behind it are not either. Every `gseq` must be higher than all before it, in the batch and in the journal: a reader
    * that has passed a cursor does not look back.
    * @throws {BulkheadError} `journal_error`
    */
@@ -66,6 +68,17 @@ export interface Journal {
    * @throws {BulkheadError} `journal_error`
    */
   session(sessionId: string): Promise<SessionRecord | null>;
+  /**
+   * What a session was granted, its attempts, and the programs that were started for it; all empty for one that is not
+   * known or was deleted.
+   * @throws {BulkheadError} `journal_error`
+   */
+  history(sessionId: string): Promise<SessionHistory>;
+  /**
+   * Programs that were started and have not been seen to end.
+   * @throws {BulkheadError} `journal_error`
+   */
+  leftChildren(): Promise<LeftChild[]>;
   /**
    * A cursor after which a session's envelopes beyond this `seq` lie, with no more than one batch of others of it;
    * null when there are none yet.

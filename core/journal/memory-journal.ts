@@ -5,9 +5,12 @@ import { closedError } from "./journal-error.ts";
 import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
 import { type JournalRow, rowOf } from "./journal-row.ts";
 import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
+import type { SessionHistory } from "../../plugin-sdk/session-history.ts";
+import { addFact, emptyHistory, settledHistory } from "./history-fact.ts";
+import type { LeftChild } from "./history-table.ts";
 import type { KeyRecord } from "./key-table.ts";
 import { readPage, type TombstoneRange } from "./read-page.ts";
-import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
+import { compareByAge, type DeletedBy, type SessionFilter, type SessionRecord } from "./session-record.ts";
 
 /** A journal that ends with its process, for hosts without a state folder. Beyond its limit the oldest is dropped. */
 export function createMemoryJournal(options: { limits?: Partial<JournalLimits> } = {}): Journal {
@@ -23,6 +26,7 @@ class MemoryJournal implements Journal {
   #lastGseq = 0;
   #isClosed = false;
   readonly #keys = new Map<string, KeyRecord>();
+  readonly #histories = new Map<string, SessionHistory>();
   /** In the order in which they began. */
   readonly #sessions = new Map<string, SessionRecord>();
 
@@ -63,13 +67,31 @@ class MemoryJournal implements Journal {
 
   async sessions(filter: SessionFilter): Promise<SessionRecord[]> {
     if (this.#isClosed) throw closedError();
-    const found = [...this.#sessions.values()].reverse().filter((session) => fits(session, filter));
+    const found = [...this.#sessions.values()].filter((session) => fits(session, filter)).sort(compareByAge);
     return structuredClone(found.slice(0, filter.limit));
   }
 
   async session(sessionId: string): Promise<SessionRecord | null> {
     if (this.#isClosed) throw closedError();
     return structuredClone(this.#sessions.get(sessionId) ?? null);
+  }
+
+  async history(sessionId: string): Promise<SessionHistory> {
+    if (this.#isClosed) throw closedError();
+    const known = this.#histories.get(sessionId) ?? emptyHistory();
+    return structuredClone(settledHistory(known, this.#sessions.get(sessionId)?.ended_at ?? null));
+  }
+
+  async leftChildren(): Promise<LeftChild[]> {
+    if (this.#isClosed) throw closedError();
+    return [...this.#histories].flatMap(([session_id, { children }]) =>
+      children.filter(({ ended_at }) => ended_at === null).map(({ pid, identity, program }) => ({
+        session_id,
+        pid,
+        identity,
+        program,
+      }))
+    );
   }
 
   async cursorOf(sessionId: string, seq: number): Promise<Cursor | null> {
@@ -85,6 +107,7 @@ class MemoryJournal implements Journal {
     const deleted = { at: new Date().toISOString(), by };
     Object.assign(session, { deleted, workdir: "", title: "", task_id: null, labels: {} });
     for (const { name, session_id } of this.#keys.values()) if (session_id === sessionId) this.#keys.delete(name);
+    this.#histories.delete(sessionId);
     this.#rows = this.#rows.slice(this.#start).filter(({ session_id }) => session_id !== sessionId);
     this.#start = 0;
     this.#bytes = this.#rows.reduce((bytes, { body }) => bytes + body.length, 0);
@@ -125,7 +148,10 @@ class MemoryJournal implements Journal {
     this.#rows = [];
   }
 
-  #note({ session_id, first_gseq, last_gseq, last_seq, opening, adapter_id, ending }: JournalRow): void {
+  #note({ session_id, first_gseq, last_gseq, last_seq, opening, adapter_id, ending, facts }: JournalRow): void {
+    const history = this.#histories.get(session_id) ?? emptyHistory();
+    if (facts.length > 0) this.#histories.set(session_id, history);
+    for (const fact of facts) addFact(history, fact);
     if (opening !== null && !this.#sessions.has(session_id)) {
       const ended = { ended_at: null, outcome: null, stop_reason: null, deleted: null };
       const numbers = { first_gseq, last_gseq: first_gseq, last_seq };
@@ -173,9 +199,8 @@ class MemoryJournal implements Journal {
 }
 
 function fits(session: SessionRecord, filter: SessionFilter): boolean {
-  const { state, outcome, adapter, labels = {}, task_id, before = Infinity, begun_before } = filter;
-  return session.deleted === null && session.first_gseq < before &&
-    (begun_before === undefined || session.started_at < begun_before) &&
+  const { state, outcome, adapter, labels = {}, task_id, before } = filter;
+  return session.deleted === null && (before === undefined || compareByAge(session, before) > 0) &&
     (state === undefined || session.state === state) && (outcome === undefined || session.outcome === outcome) &&
     (adapter === undefined || session.adapter_id === adapter) &&
     (task_id === undefined || session.task_id === task_id) &&

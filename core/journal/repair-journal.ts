@@ -1,7 +1,9 @@
-import { rename } from "../runtime/files.ts";
+import { rename, rm, stat } from "../runtime/files.ts";
 import { openSqlite, type SqliteFile } from "../runtime/sqlite.ts";
 import { type BareLink, type ChainedRow, prepareChainTable, readChained, rowColumns } from "./chain-table.ts";
 import type { ChainBase } from "./chain.ts";
+import { factOf } from "./history-fact.ts";
+import { prepareHistoryTable } from "./history-table.ts";
 import { envelopesAfter } from "./journal-row.ts";
 import { asBytes, lenientText } from "./damaged-text.ts";
 import { type KeyRecord, prepareKeyTable } from "./key-table.ts";
@@ -22,30 +24,53 @@ export interface RepairReport {
 }
 
 /**
- * Sets a damaged journal aside and writes a new one in its place with all that can be read of it. Nobody else may have it
- * open. The chain goes along as it was, so that what is missing shows when it is verified.
+ * Sets a damaged journal aside and puts a new one in its place with all that can be read of it. Nobody else may have it
+ * open. The chain goes along as it was, so that what is missing shows when it is verified. The new one takes the place
+ * only once it is whole: half of one would give numbers out again.
  * @throws {Error} of the file system, or of SQLite for the new file
  */
 export async function repairJournal(
   file: string,
   { key, problem, busyTimeoutMs }: { key: Uint8Array; problem: string; busyTimeoutMs: number },
 ): Promise<RepairReport> {
-  const aside = `${file}.damaged-${new Date().toISOString().replace(/[:.]/g, "-")}`;
-  for (const end of ["-wal", "-shm", ""]) {
-    await rename(`${file}${end}`, `${aside}${end}`).catch((error: unknown) => {
-      if (end === "") throw error;
-    });
-  }
-  const database = await openSqlite(file, { busyTimeoutMs });
+  const draft = `${file}.repairing`;
+  for (const end of ["", "-journal", "-wal", "-shm"]) await rm(`${draft}${end}`, { force: true });
+  const database = await openSqlite(draft, { busyTimeoutMs });
+  let copied: Pick<RepairReport, "events" | "incomplete">;
   try {
     migrate(database, { file, key });
-    const damaged = await openSqlite(aside, { busyTimeoutMs }).catch(() => null);
-    const copied = damaged === null ? { events: 0, incomplete: true } : copyAll(damaged, database);
+    const damaged = await openSqlite(file, { busyTimeoutMs }).catch(() => null);
+    copied = damaged === null ? { events: 0, incomplete: true } : copyAll(damaged, database);
     damaged?.close();
-    return { aside, problem, ...copied };
   } finally {
     database.close();
   }
+  await rename(draft, repairedFile(file));
+  return { aside: await moveIn(file), problem, ...copied };
+}
+
+/**
+ * Ends a repair whose host was killed between the last of its writing and its end.
+ * @returns where the damaged journal lies now; null when there was no such repair
+ */
+export async function finishRepair(file: string): Promise<string | null> {
+  const isLeft = await stat(repairedFile(file)).then(() => true, () => false);
+  return isLeft ? await moveIn(file) : null;
+}
+
+function repairedFile(file: string): string {
+  return `${file}.repaired`;
+}
+
+async function moveIn(file: string): Promise<string> {
+  const aside = `${file}.damaged-${new Date().toISOString().replace(/[:.]/g, "-")}`;
+  for (const end of ["-wal", "-shm", ""]) {
+    await rename(`${file}${end}`, `${aside}${end}`).catch((error: unknown) => {
+      if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
+    });
+  }
+  await rename(repairedFile(file), file);
+  return aside;
 }
 
 /** What an operator is told of it. */
@@ -59,6 +84,7 @@ function copyAll(from: SqliteFile, to: SqliteFile): Pick<RepairReport, "events" 
   to.exec("BEGIN IMMEDIATE");
   const batches = copyBatches(from, to);
   const others = copyOthers(from, to);
+  noteHistory(to, batches.read);
   const state = attempt(() => prepareChainTable(from).head());
   const newest = attempt(() =>
     to.prepare("SELECT last_gseq, number, mac FROM batch ORDER BY last_gseq DESC LIMIT 1").get()
@@ -80,7 +106,10 @@ const columnsBefore: string = `last_gseq, first_gseq, first_seq, last_seq, count
 type Copied = Parameters<SessionTable["note"]>[0];
 
 /** From the beginning up to what cannot be read, and from the end down to it. */
-function copyBatches(from: SqliteFile, to: SqliteFile): Pick<RepairReport, "events" | "incomplete"> {
+function copyBatches(
+  from: SqliteFile,
+  to: SqliteFile,
+): Pick<RepairReport, "events" | "incomplete"> & { read: Copied[] } {
   const insert = to.prepare("INSERT OR IGNORE INTO batch VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
   const sessions = prepareSessionTable(to);
   let events = 0;
@@ -98,14 +127,30 @@ function copyBatches(from: SqliteFile, to: SqliteFile): Pick<RepairReport, "even
     events += count;
     const opening = first?.seq === 1 ? attempt(() => openingOf(first)) : null;
     const ending = attempt(() => endingOf(last));
-    read.push({ ...row, body: "", opening, adapter_id: last.adapter.id, ending });
+    const facts = envelopes.flatMap((envelope) => attempt(() => factOf(envelope)) ?? []);
+    read.push({ ...row, body: "", opening, adapter_id: adapterIn(facts), ending, facts });
   };
   const upward = walk(from, { sql: "last_gseq > ? ORDER BY last_gseq", start: -1, copy });
   const downward = upward.failed &&
     walk(from, { sql: "last_gseq < ? ORDER BY last_gseq DESC", start: Number.MAX_SAFE_INTEGER, copy, until: upward.at })
       .failed;
-  for (const row of read.sort((one, other) => one.last_gseq - other.last_gseq)) sessions.note(row);
-  return { events, incomplete: upward.failed || downward || isUnread };
+  read.sort((one, other) => one.last_gseq - other.last_gseq);
+  for (const row of read) sessions.note(row);
+  return { events, incomplete: upward.failed || downward || isUnread, read };
+}
+
+/** Of a session that was deleted batches may be left, and nothing else. */
+function noteHistory(to: SqliteFile, read: readonly Copied[]): void {
+  const history = prepareHistoryTable(to);
+  const deleted = to.prepare("SELECT 1 FROM session WHERE session_id = ? AND deleted_at IS NOT NULL");
+  for (const { session_id, facts } of read) {
+    if (facts.length > 0 && deleted.get(session_id) !== undefined) continue;
+    for (const fact of facts) history.note(session_id, fact);
+  }
+}
+
+function adapterIn(facts: Copied["facts"]): string | null {
+  return facts.findLast((fact) => fact.what === "attempt")?.row.adapter_id ?? null;
 }
 
 function walk(

@@ -15,6 +15,19 @@ export interface SessionRecord extends Omit<SessionSummary, "waiting"> {
   deleted: { at: string; by: DeletedBy } | null;
 }
 
+/** By what the sessions of all journals stand in one order. */
+export type SessionAge = Pick<SessionRecord, "started_at" | "first_gseq" | "session_id">;
+
+/** Orders sessions, of one journal or of several, the newest first; no two are the same. */
+export function compareByAge(one: SessionAge, other: SessionAge): number {
+  return compare(other.started_at, one.started_at) || other.first_gseq - one.first_gseq ||
+    compare(other.session_id, one.session_id);
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
 /** Which sessions a journal lists, the newest first; tombstones are not among them. */
 export interface SessionFilter {
   state?: SessionState;
@@ -23,10 +36,8 @@ export interface SessionFilter {
   /** All of these must be on the session. */
   labels?: Readonly<Record<string, string>>;
   task_id?: string;
-  /** Only those whose first event came before this `gseq`. */
-  before?: number;
-  /** Only those that began before this time. RFC 3339, UTC. */
-  begun_before?: string;
+  /** Only those that come after this one in the order of {@link compareByAge}, whichever journal it is in. */
+  before?: SessionAge;
   limit: number;
 }
 

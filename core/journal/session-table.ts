@@ -158,7 +158,7 @@ export function prepareSessionTable(database: SqliteFile): SessionTable {
 }
 
 function listQuery(filter: SessionFilter): { sql: string; values: SqlValue[] } {
-  const { state, outcome, adapter, labels = {}, task_id, before, begun_before, limit } = filter;
+  const { state, outcome, adapter, labels = {}, task_id, before, limit } = filter;
   const wanted: [condition: string, ...values: SqlValue[]][] = [
     state === undefined ? [`state < ${deleted}`] : ["state = ?", state === "running" ? running : ended],
     ...Object.entries(labels).map(([name, value]): [string, ...SqlValue[]] => [
@@ -170,11 +170,14 @@ function listQuery(filter: SessionFilter): { sql: string; values: SqlValue[] } {
   if (outcome !== undefined) wanted.push(["outcome = ?", outcome]);
   if (adapter !== undefined) wanted.push(["adapter_id = ?", adapter]);
   if (task_id !== undefined) wanted.push(["task_id = ?", task_id]);
-  if (before !== undefined) wanted.push(["first_gseq < ?", before]);
-  if (begun_before !== undefined) wanted.push(["started_at < ?", begun_before]);
+  if (before !== undefined) {
+    const { started_at, first_gseq, session_id } = before;
+    wanted.push(["(started_at, first_gseq) <= (?, ?)", started_at, first_gseq]);
+    wanted.push(["(started_at, first_gseq, session_id) < (?, ?, ?)", started_at, first_gseq, session_id]);
+  }
   const conditions = wanted.map(([condition]) => condition).join(" AND ");
   return {
-    sql: `SELECT ${columns} FROM session WHERE ${conditions} ORDER BY first_gseq DESC LIMIT ?`,
+    sql: `SELECT ${columns} FROM session WHERE ${conditions} ORDER BY started_at DESC, first_gseq DESC LIMIT ?`,
     values: [...wanted.flatMap(([, ...values]) => values), limit],
   };
 }

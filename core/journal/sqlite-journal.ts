@@ -12,9 +12,11 @@ import { chainKeyFile, openChainKey } from "./chain-key.ts";
 import { burySession, eraseBatches, foldChain } from "./erase-session.ts";
 import { inTransaction, type JournalStatements, prepareStatements, writeRows } from "./journal-statements.ts";
 import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
+import type { SessionHistory } from "../../plugin-sdk/session-history.ts";
+import type { LeftChild } from "./history-table.ts";
 import type { KeyRecord } from "./key-table.ts";
 import { readPage } from "./read-page.ts";
-import { repairJournal, sentenceOf } from "./repair-journal.ts";
+import { finishRepair, repairJournal, sentenceOf } from "./repair-journal.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
 /** Options of {@link openJournal}. */
@@ -41,6 +43,10 @@ export async function openJournal(file: string, options: JournalOptions = {}): P
   const { onProblem } = options;
   try {
     const key = await openChainKey(chainKeyFile(file));
+    const aside = await finishRepair(file);
+    if (aside !== null) {
+      onProblem?.(`The journal "${file}" was damaged, and its repair is finished now. It was set aside as "${aside}".`);
+    }
     const opening = { file, limits, key };
     const database = await openDatabase(opening).catch(async (error: unknown) => {
       const problem = damageIn(error);
@@ -167,6 +173,14 @@ class SqliteJournal implements Journal {
     return this.#look(() => this.#statements.sessions.get(sessionId));
   }
 
+  async history(sessionId: string): Promise<SessionHistory> {
+    return this.#look(() => this.#statements.history.get(sessionId));
+  }
+
+  async leftChildren(): Promise<LeftChild[]> {
+    return this.#look(() => this.#statements.history.left());
+  }
+
   async cursorOf(sessionId: string, seq: number): Promise<Cursor | null> {
     return this.#look(() => this.#statements.findCursor(sessionId, seq));
   }
@@ -267,7 +281,8 @@ class SqliteJournal implements Journal {
       this.#lastGseq = rows.at(-1)?.last_gseq ?? this.#lastGseq;
     } catch (error) {
       const failure = journalError(`Cannot write the journal "${this.#file}"`, error);
-      for (const { reject } of chunk) reject(failure);
+      // What waits behind it must not be there without it.
+      for (const { reject } of [...chunk, ...this.#waiting.splice(0)]) reject(failure);
       return;
     }
     for (const { resolve } of chunk) resolve();

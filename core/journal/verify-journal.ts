@@ -13,6 +13,7 @@ import {
   sealBase,
 } from "./chain.ts";
 import { type BareLink, type ChainedRow, type ChainTable, prepareChainTable } from "./chain-table.ts";
+import { checkTables, type Misstated, type TableCheck } from "./check-tables.ts";
 import { journalError } from "./journal-error.ts";
 import { openToRead } from "./journal-reader.ts";
 
@@ -21,9 +22,10 @@ export interface ChainProblem {
   /**
    * `changed`: a batch is not what its link vouches for. `missing`: a link, with its batch, is not there. `unordered`: a
    * batch stands where another should. `unchained`: a batch has no link. `erased`: a batch is gone and its session was
-   * never deleted. `truncated`: the chain ends before its head. `rewritten`: the kept head was never there.
+   * never deleted. `truncated`: the chain ends before its head. `rewritten`: the kept head was never there. `misstated`: what is
+   * listed of a session, its attempts, programs or grants is not what its events say.
    */
-  problem: "changed" | "missing" | "unordered" | "unchained" | "erased" | "truncated" | "rewritten";
+  problem: "changed" | "missing" | "unordered" | "unchained" | "erased" | "truncated" | "rewritten" | "misstated";
   /** Number of the link; of those that are missing, of the first. */
   link: number;
   /** How many there are of it, one after the other. */
@@ -66,7 +68,8 @@ const maxProblems = 100;
 const pageRows = 32;
 
 /**
- * Checks every batch of a journal against its link, and every link against the one before. It may be in use.
+ * Checks every batch of a journal against its link, every link against the one before, and what is listed of sessions
+ * against their events. It may be in use.
  * @param file path of the journal, with its key beside it
  * @throws {BulkheadError} `not_found` for a journal or key that is not there, `journal_error` for one that cannot be read
  */
@@ -80,7 +83,9 @@ export async function verifyJournal(file: string, options: VerifyOptions = {}): 
     const key = await readChainKey(keyFile);
     // One moment's state, whatever is written meanwhile.
     database.exec("BEGIN");
-    const report = await new Verification(prepareChainTable(database), key, options).run();
+    const chain = prepareChainTable(database);
+    const tables = checkTables(database, (sessionId) => chain.isDeleted(sessionId));
+    const report = await new Verification(chain, key, { ...options, tables }).run();
     // Closing alone leaves the moment held for a while.
     database.exec("ROLLBACK");
     return report;
@@ -96,6 +101,7 @@ class Verification {
   readonly #table: ChainTable;
   readonly #key: Uint8Array;
   readonly #options: VerifyOptions;
+  readonly #tables: TableCheck;
   readonly #head: ReturnType<ChainTable["head"]>;
   readonly #report: ChainReport;
   #place: ChainPlace;
@@ -106,9 +112,10 @@ class Verification {
   /** Sessions of which batches were erased, with the first such link, whose deletion was not met yet. */
   readonly #erased = new Map<string, { link: number; gseq: number }>();
 
-  constructor(table: ChainTable, key: Uint8Array, options: VerifyOptions) {
+  constructor(table: ChainTable, key: Uint8Array, { tables, ...options }: VerifyOptions & { tables: TableCheck }) {
     this.#table = table;
     this.#key = key;
+    this.#tables = tables;
     this.#options = options;
     this.#head = table.head();
     const base = table.base();
@@ -170,6 +177,11 @@ class Verification {
       this.#report.events += row.count;
     } else this.#problem("changed", { link: this.#place.number, ...placeOf(row) });
     this.#gseq = this.#lastGseq = Math.max(this.#lastGseq, row.last_gseq);
+    this.#misstated(this.#tables.take(row, fits));
+  }
+
+  #misstated(found: Misstated | null): void {
+    if (found !== null) this.#problem("misstated", found);
   }
 
   #bare(link: BareLink): void {
@@ -211,6 +223,12 @@ class Verification {
   }
 
   #finish(): void {
+    this.#finishChain();
+    const whole = this.#report.problems.every(({ problem }) => problem === "misstated");
+    for (const found of this.#tables.finish({ whole })) this.#misstated(found);
+  }
+
+  #finishChain(): void {
     const { head } = this.#options;
     const nowhere = { session_id: null, from_gseq: this.#lastGseq, to_gseq: null };
     for (const [session_id, { link, gseq }] of this.#erased) {

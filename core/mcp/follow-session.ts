@@ -4,7 +4,7 @@ import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
 import type { WaitingRequest } from "../../plugin-sdk/session-summary.ts";
 import { type AskedRequest, AskedRequests } from "../host/asked-requests.ts";
-import { eventSentence, type Weight } from "../host/event-sentence.ts";
+import { cleanLines, eventSentence, oneLine, type Weight } from "../host/event-sentence.ts";
 import type { SessionHandle, SessionHost } from "../host/session-host.ts";
 import type { McpAnswer, McpCall } from "./surface.ts";
 import { endedAnswer, waitingAnswer } from "./session-data.ts";
@@ -140,9 +140,9 @@ function teller({ mcpReq }: ServerContext): (envelope: Envelope) => Promise<void
 function elicitation(request: AskedRequest): Parameters<typeof inputRequired.elicit>[0] {
   const { text, choices } = waitingOf(request);
   const titles = request.type === "permission_request" ? request.options.map(({ label }) => label) : choices;
-  const closed = choices.length > 0 ? { enum: choices, enumNames: titles } : {};
+  const closed = choices.length > 0 ? { enum: choices, enumNames: titles.map(oneLine) } : {};
   return {
-    message: text,
+    message: cleanLines(text),
     requestedSchema: {
       type: "object",
       properties: { answer: { type: "string", title: "Answer", ...closed } },
@@ -155,5 +155,10 @@ function waitingOf(request: AskedRequest): WaitingRequest {
   const { request_id, type } = request;
   if (type === "question") return { request_id, type, text: request.question, choices: request.options ?? [] };
   const choices = request.options.map(({ id }) => id);
-  return { request_id, type, text: `The agent asks to use ${request.tool}: ${request.title}`, choices };
+  return {
+    request_id,
+    type,
+    text: `The agent asks to use ${oneLine(request.tool)}: ${oneLine(request.title)}`,
+    choices,
+  };
 }

@@ -11,7 +11,7 @@ import type { SessionHost } from "../host/session-host.ts";
 import { randomId } from "../runtime/hash.ts";
 import { bulkheadSurface } from "./bulkhead-surface.ts";
 import { keepMessages } from "./message-memory.ts";
-import { createServer, type McpSurface } from "./surface.ts";
+import { createServer, type McpSurface, type McpTool } from "./surface.ts";
 
 /** What the HTTP endpoint of this protocol is made from. */
 export interface McpHttpOptions {
@@ -38,9 +38,11 @@ export interface McpHttp {
   close(): Promise<void>;
 }
 
-/** Connections of the older protocol at once; beyond them the one that was silent longest ends. */
+/** Connections of the older protocol at once; beyond them a new one is refused. */
 const maxConnections = 256;
-/** After this much silence a connection ends when the next one begins. */
+/** Those of one caller; beyond them its own that was silent longest ends. */
+const maxOfOne = 32;
+/** After this much silence, with no call under way, a connection ends when the next one begins. */
 const idleMs = 30 * 60_000;
 
 /** When a client that lost its stream should come back. */
@@ -50,7 +52,15 @@ interface Connection {
   client: string;
   server: Server;
   transport: WebStandardStreamableHTTPServerTransport;
-  usedAt: number;
+  use: Use;
+}
+
+/** What a connection does. */
+interface Use {
+  /** When it was asked or answered last. */
+  at: number;
+  /** Calls under way. */
+  calls: number;
 }
 
 /**
@@ -99,7 +109,7 @@ class Connections {
     const connection = this.#open.get(id);
     // Another caller's connection is as good as none.
     if (connection === undefined || connection.client !== caller.client) return unknownConnection();
-    connection.usedAt = performance.now();
+    connection.use.at = performance.now();
     this.#open.delete(id);
     this.#open.set(id, connection);
     return await connection.transport.handleRequest(request);
@@ -111,15 +121,18 @@ class Connections {
 
   /** A new connection, kept once `initialize` has opened it. */
   async #begin(request: Request, caller: McpCaller): Promise<Response> {
-    const server = createServer(this.#surface(caller));
+    await this.#endIdle();
+    if (this.#open.size >= maxConnections) return tooManyConnections();
+    const use: Use = { at: performance.now(), calls: 0 };
+    const server = createServer(counted(this.#surface(caller), use));
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomId,
       eventStore: keepMessages(),
       retryInterval: retryMs,
       maxRequestBodySize: this.#bodyBytes,
       onsessioninitialized: async (id) => {
-        await this.#makeRoom();
-        this.#open.set(id, { client: caller.client, server, transport, usedAt: performance.now() });
+        await this.#makeRoom(caller.client);
+        this.#open.set(id, { client: caller.client, server, transport, use });
       },
       onsessionclosed: (id) => void this.#open.delete(id),
     });
@@ -129,12 +142,19 @@ class Connections {
     return response;
   }
 
-  async #makeRoom(): Promise<void> {
+  async #endIdle(): Promise<void> {
     const now = performance.now();
-    for (const [id, { usedAt }] of this.#open) {
-      if (this.#open.size < maxConnections && now - usedAt < idleMs) break;
-      await this.#end(id);
+    for (const [id, { use }] of this.#open) {
+      if (use.calls === 0 && now - use.at >= idleMs) await this.#end(id);
     }
+  }
+
+  /** Whoever opens many ends its own: what ends, interrupts its sessions. */
+  async #makeRoom(client: string): Promise<void> {
+    const own = [...this.#open].filter(([, one]) => one.client === client);
+    if (own.length < maxOfOne) return;
+    const [id] = own.find(([, { use }]) => use.calls === 0) ?? own[0]!;
+    await this.#end(id);
   }
 
   async #end(id: string): Promise<void> {
@@ -142,6 +162,28 @@ class Connections {
     this.#open.delete(id);
     await connection?.server.close();
   }
+}
+
+/** The same surface, which says how many of its calls are under way. */
+function counted(surface: McpSurface, use: Use): McpSurface {
+  const tools = surface.tools.map((tool): McpTool => ({
+    ...tool,
+    async call(args, call) {
+      use.calls += 1;
+      try {
+        return await tool.call(args, call);
+      } finally {
+        use.calls -= 1;
+        use.at = performance.now();
+      }
+    },
+  }));
+  return { ...surface, tools };
+}
+
+function tooManyConnections(): Response {
+  const error = { code: -32000, message: "Too many connections are open: end one, or try again later." };
+  return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 503, headers: { "retry-after": "5" } });
 }
 
 function unknownConnection(): Response {

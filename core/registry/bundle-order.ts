@@ -4,6 +4,7 @@ import type { Limits } from "../config/limits.ts";
 import { realpath, stat } from "../runtime/files.ts";
 import { dirname, join } from "../runtime/paths.ts";
 import type { FileHashes } from "./installed-files.ts";
+import { ownPluginsDir } from "./find-plugins.ts";
 import type { Plugin } from "./plugin.ts";
 import { sdkFile, sdkName } from "./sdk-files.ts";
 
@@ -50,10 +51,15 @@ export async function bundleOrder(source: BundleSource, nodeModules?: readonly s
     pluginId: manifest.id,
     folder,
     entry: manifest.entry === undefined ? { source: toolSource(manifest) } : { path: manifest.entry },
-    nodeModules: nodeModules ?? (source.origin === "bundled" ? await hostNodeModules() : []),
+    nodeModules: nodeModules ?? (isOurs(source, folder) ? await hostNodeModules() : []),
     maxBytes: limits.script_bytes,
     ...(source.hashes === undefined ? {} : { hashes: source.hashes }),
   };
+}
+
+/** One that comes with the host is that in the conformance kit as well, whose own host knows of no plugin. */
+function isOurs({ origin }: BundleSource, folder: string): boolean {
+  return origin === "bundled" || dirname(folder) === ownPluginsDir;
 }
 
 /** The entry of a plugin without code. */

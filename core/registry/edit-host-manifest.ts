@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
+import type { HostManifest } from "../config/host-manifest.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { parseHostManifest } from "../config/parse-host-manifest.ts";
 import { type ParsedYaml, parseYaml } from "../config/yaml.ts";
@@ -69,9 +70,7 @@ export function addGrant(text: string, grant: NewGrant, { file = "bulkhead.yaml"
     if (list === undefined || isEmptyScalar(list)) document.setIn(path, document.createNode([target]));
     else document.addIn(path, target);
   }
-  const after = document.toString({ lineWidth: 0 });
-  parseHostManifest(after, { file });
-  return after;
+  return editedText(document, { before, pluginId, file });
 }
 
 /** All that a plugin is granted; null: nothing. */
@@ -104,9 +103,39 @@ export function setGrant(
   if (isAliasNode(document.getIn(path, true))) throw aliasInTheWay(path, file);
   if (grant === null) document.deleteIn(path);
   else document.setIn(path, document.createNode(grant));
-  const after = document.toString({ lineWidth: 0 });
-  parseHostManifest(after, { file });
-  return after;
+  return editedText(document, { before, pluginId, file });
+}
+
+/**
+ * The text of a tree in which what is said of one plugin was changed.
+ * @throws {BulkheadError} `invalid_config` when that would be no host manifest, or would say something else of others
+ */
+export function editedText(
+  document: ParsedYaml["document"],
+  { before, pluginId, file }: { before: HostManifest; pluginId: string; file: string },
+): string {
+  let text: string;
+  try {
+    text = document.toString({ lineWidth: 0 });
+  } catch (cause) {
+    // The anchor of an alias elsewhere is no longer there.
+    throw shared(pluginId, { file, cause });
+  }
+  const after = parseHostManifest(text, { file });
+  if (othersIn(after, pluginId) !== othersIn(before, pluginId)) throw shared(pluginId, { file });
+  return text;
+}
+
+function othersIn({ plugins, tools }: HostManifest, pluginId: string): string {
+  return JSON.stringify([Object.entries(plugins).filter(([id]) => id !== pluginId), tools]);
+}
+
+function shared(pluginId: string, { file, cause }: { file: string; cause?: unknown }): BulkheadError {
+  const message = `Cannot edit ${file}: what it says of "${pluginId}" stands for others as well.`;
+  return new BulkheadError("invalid_config", message, {
+    hint: "Write out what they share by an anchor (&name) and aliases (*name), then try again.",
+    cause,
+  });
 }
 
 /** The tree of a host manifest's text, with its comments. */

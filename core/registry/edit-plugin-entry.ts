@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { parseHostManifest } from "../config/parse-host-manifest.ts";
-import { makeWay, type NewGrant, openDocument } from "./edit-host-manifest.ts";
+import { editedText, makeWay, type NewGrant, openDocument } from "./edit-host-manifest.ts";
 
 /** Names the file in errors. */
 interface EditOptions {
@@ -28,7 +28,7 @@ export function setEnabled(
   // To be listed is to be enabled.
   if (enabled) document.deleteIn(path);
   else document.setIn(path, false);
-  return checked(document.toString({ lineWidth: 0 }), file);
+  return editedText(document, { before, pluginId, file });
 }
 
 /** The host manifest's text without a plugin and all that is said about it. */
@@ -37,33 +37,31 @@ export function removePluginEntry(text: string, { pluginId, file }: EditOptions 
   if (!Object.hasOwn(before.plugins, pluginId)) return text;
   const document = openDocument(text, file);
   document.deleteIn(["plugins", pluginId]);
-  return checked(document.toString({ lineWidth: 0 }), file);
+  return editedText(document, { before, pluginId, file });
 }
 
 /** The host manifest's text with one grant less; a program or secret goes with all that stands beside its name. */
 export function removeGrant(text: string, { pluginId, permission, target }: NewGrant, { file }: EditOptions): string {
-  const granted = parseHostManifest(text, { file }).plugins[pluginId]?.grant ?? {};
+  const before = parseHostManifest(text, { file });
+  const granted = before.plugins[pluginId]?.grant ?? {};
   const document = openDocument(text, file);
   const path = ["plugins", pluginId, "grant", permission];
   if (permission === "kv") {
     if (granted.kv !== true) return text;
+    makeWay(document, path, file);
     document.deleteIn(path);
-    return checked(document.toString({ lineWidth: 0 }), file);
+    return editedText(document, { before, pluginId, file });
   }
   const kept = (granted[permission] ?? []).map((item) => nameOf(item) !== target);
   if (kept.every(Boolean)) return text;
+  makeWay(document, [...path, "0"], file);
   // From the end, so that the places before stay where they are.
   for (let index = kept.length - 1; index >= 0; index--) if (!kept[index]) document.deleteIn([...path, index]);
   if (!kept.some(Boolean)) document.deleteIn(path);
-  return checked(document.toString({ lineWidth: 0 }), file);
+  return editedText(document, { before, pluginId, file });
 }
 
 function nameOf(item: string | { binary: string } | { name: string }): string {
   if (typeof item === "string") return item;
   return "binary" in item ? item.binary : item.name;
-}
-
-function checked(text: string, file: string): string {
-  parseHostManifest(text, { file });
-  return text;
 }

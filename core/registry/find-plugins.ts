@@ -6,6 +6,7 @@ import { readdir, readFile, realpath, stat } from "../runtime/files.ts";
 import { basename, fileURLToPath, join } from "../runtime/paths.ts";
 import { stateFolders } from "../runtime/state-folders.ts";
 import type { FileHashes } from "./installed-files.ts";
+import type { KnownManifests } from "./known-manifests.ts";
 import type { Plugin } from "./plugin.ts";
 import { manifestName, readManifest } from "./read-manifest.ts";
 
@@ -18,6 +19,8 @@ export interface FoundPlugin {
   origin: Plugin["origin"];
   manifest: Manifest | null;
   error: BulkheadError | null;
+  /** What its `package.json` says, where somebody asked for it. */
+  packageName?: string | null;
   /** Of an installed one the hashes of its files, as they are locked. */
   hashes?: FileHashes;
 }
@@ -30,6 +33,8 @@ export interface PluginPlaces {
   bundledDir?: string | null | undefined;
   /** The environment, for the XDG folders; default: the host's own. */
   env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Manifests that need not be parsed again. */
+  known?: KnownManifests | undefined;
 }
 
 /** Limits of a plugin's manifest. */
@@ -45,33 +50,42 @@ export const ownPluginsDir: string = fileURLToPath(
  * data folder. A folder that is reached twice is told once. Never throws for what is in a folder.
  */
 export async function findPlugins(
-  { root, bundledDir = ownPluginsDir, env }: PluginPlaces,
+  { root, bundledDir = ownPluginsDir, env, known }: PluginPlaces,
   limits: ManifestLimits = defaultLimits,
 ): Promise<FoundPlugin[]> {
-  const places: { origin: Plugin["origin"]; folders: string[] }[] = [
-    { origin: "bundled", folders: bundledDir === null ? [] : await packagesIn(bundledDir) },
-    { origin: "folder", folders: await packagesIn(join(root, "plugins")) },
-    { origin: "installed", folders: await installedIn(join(root, "node_modules")) },
-    { origin: "installed", folders: await packagesIn(join(stateFolders(env).data, "plugins")) },
-  ];
-  const found = new Map<string, FoundPlugin>();
-  for (const { origin, folders } of places) {
-    for (const folder of folders) {
-      const real = await realpath(folder);
-      if (!found.has(real)) found.set(real, await readPlugin(real, { origin, limits }));
-    }
-  }
-  return [...found.values()];
+  const places = await Promise.all([
+    foldersOf("bundled", bundledDir === null ? [] : packagesIn(bundledDir)),
+    foldersOf("folder", packagesIn(join(root, "plugins"))),
+    foldersOf("installed", installedIn(join(root, "node_modules"))),
+    foldersOf("installed", packagesIn(join(stateFolders(env).data, "plugins"))),
+  ]);
+  const origins = new Map<string, Plugin["origin"]>();
+  for (const { folder, origin } of places.flat()) if (!origins.has(folder)) origins.set(folder, origin);
+  return await Promise.all(
+    [...origins].map(([folder, origin]) => readPlugin(folder, { origin, limits, known })),
+  );
+}
+
+/** Real paths. */
+async function foldersOf(
+  origin: Plugin["origin"],
+  folders: readonly string[] | Promise<readonly string[]>,
+): Promise<{ folder: string; origin: Plugin["origin"] }[]> {
+  return await Promise.all((await folders).map(async (folder) => ({ folder: await realpath(folder), origin })));
 }
 
 /** Reads one folder. Never throws for what is in it. */
 export async function readPlugin(
   folder: string,
-  { origin, limits = defaultLimits }: { origin: Plugin["origin"]; limits?: ManifestLimits },
+  { origin, limits = defaultLimits, known }: {
+    origin: Plugin["origin"];
+    limits?: ManifestLimits;
+    known?: KnownManifests | undefined;
+  },
 ): Promise<FoundPlugin> {
   try {
     const real = await realpath(folder);
-    const manifest = await readManifest(real, { limits });
+    const manifest = await readManifest(real, { limits, known });
     return { id: manifest.id, folder: real, origin, manifest, error: null };
   } catch (thrown) {
     return { id: await guessId(folder), folder, origin, manifest: null, error: readError(folder, thrown) };

@@ -4,6 +4,7 @@ import { defaultLimits } from "../config/limits.ts";
 import { hostManifestProblem } from "../config/host-manifest-places.ts";
 import { problemsError } from "../config/yaml-problems.ts";
 import { defaultOsWallUses } from "../runtime/os-walls/os-wall.ts";
+import { blockOf } from "./blocked-plugins.ts";
 import type { Plugin } from "./plugin.ts";
 import { requestedPermissions } from "./requested-permissions.ts";
 import { toolFaults } from "./tool-faults.ts";
@@ -32,12 +33,14 @@ export function inlineTool(manifest: HostManifest, id: string, root: string): Pl
     return hostManifestProblem(manifest, { ...fault, path: ["tools", id, ...path.slice(1)] });
   });
   if (faults.length > 0) throw problemsError("invalid_config", faults);
+  const blocked = blockOf(manifest, { id, version: own.version, packageName: null });
   return {
     id,
     manifest: own,
     folder: root,
     origin: "inline",
-    enabled: true,
+    enabled: blocked === null,
+    ...(blocked === null ? {} : { blocked }),
     trusted: false,
     trust_tools: false,
     isolation: "process",

@@ -56,7 +56,7 @@ export async function filesDigest(folder: string): Promise<string | null> {
 
 /** Null when there is no such folder. Anything in it that is no plain file makes the hashes those of no package. */
 async function hashFolder(folder: string): Promise<Record<string, string> | null> {
-  const hashes: Record<string, string> = {};
+  const hashes: [path: string, hash: string][] = [];
   const visit = async (path: string): Promise<void> => {
     const names = await readdir(join(folder, path));
     await Promise.all(names.map(async (name) => {
@@ -64,12 +64,12 @@ async function hashFolder(folder: string): Promise<Record<string, string> | null
       const found = await lstat(join(folder, own));
       if (found.isDirectory()) return await visit(own);
       const bytes = found.isFile() ? await readPlainFile(join(folder, own), found.size) : null;
-      hashes[own] = bytes === null ? "other" : sha256Hex(bytes);
+      hashes.push([own, bytes === null ? "other" : sha256Hex(bytes)]);
     }));
   };
   try {
     await visit("");
-    return hashes;
+    return Object.fromEntries(hashes);
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
     throw error;

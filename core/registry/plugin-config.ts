@@ -1,5 +1,6 @@
 import { BulkheadError, type ErrorCode } from "../../plugin-sdk/errors.ts";
 import type { ConfigSchema, OptionSchema } from "../../plugin-sdk/manifest.ts";
+import { isSecretName } from "../config/hidden-values.ts";
 import { describeFound, didYouMean } from "../config/yaml-problems.ts";
 
 /** One thing wrong with a plugin's options. `option` is empty for the whole. */
@@ -17,7 +18,11 @@ export interface CheckConfigOptions {
   code?: ErrorCode;
   /** Says where a fault is, such as `bulkhead.yaml:7:5 plugins.demo.config.depth`; default: the option's name. */
   where?: (fault: OptionFault) => string;
+  /** Whether an option's value is not to be shown; those whose names speak of secrets never are. */
+  hides?: (option: string) => boolean;
 }
+
+const nothing = "nothing";
 
 /**
  * Values for a plugin's own options, checked against its manifest's `config`, with defaults filled in.
@@ -27,7 +32,7 @@ export interface CheckConfigOptions {
 export function checkPluginConfig(
   schema: ConfigSchema | undefined,
   values: Readonly<Record<string, unknown>>,
-  { code = "invalid_config", where = ({ option }) => `option ${option}` }: CheckConfigOptions = {},
+  { code = "invalid_config", where = ({ option }) => `option ${option}`, hides = () => false }: CheckConfigOptions = {},
 ): Record<string, unknown> {
   const properties = schema?.properties ?? {};
   const faults = [
@@ -37,12 +42,15 @@ export function checkPluginConfig(
     ...Object.entries(properties).flatMap(([key, option]) => {
       if (Object.hasOwn(values, key)) return optionFault(key, option, values[key]);
       const missing = schema?.required?.includes(key) === true && option.default === undefined;
-      return missing ? [{ option: key, of: "value" as const, expected: describeOption(option), found: "nothing" }] : [];
+      return missing ? [{ option: key, of: "value" as const, expected: describeOption(option), found: nothing }] : [];
     }),
   ];
   if (faults.length > 0) {
     const text = faults.map((fault) => {
-      return `${where(fault)}: expected ${fault.expected}, found ${fault.found}${fault.hint ? `; ${fault.hint}` : ""}`;
+      const hidden = fault.of === "value" && fault.found !== nothing &&
+        (isSecretName(fault.option) || hides(fault.option));
+      const found = hidden ? "something else" : fault.found;
+      return `${where(fault)}: expected ${fault.expected}, found ${found}${fault.hint ? `; ${fault.hint}` : ""}`;
     });
     throw new BulkheadError(code, text.join("\n"), { details: { options: faults.map(({ option }) => option) } });
   }

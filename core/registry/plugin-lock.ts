@@ -25,7 +25,7 @@ export interface LockedPlugin {
   highest: string;
   /** Key of the registry that signed it; null: not signed. */
   signed_by: string | null;
-  /** Where it was built, as its provenance says and the signature authority confirms; null: it has none. */
+  /** Who built it, as the certificate of its provenance says; null: it has none. */
   provenance: string | null;
   installed_at: string;
 }

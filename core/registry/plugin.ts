@@ -15,6 +15,8 @@ export interface Plugin {
   folder: string;
   origin: "bundled" | "folder" | "installed" | "inline" | "registered";
   enabled: boolean;
+  /** Why it is not enabled although the host manifest lists it: a line there blocks it. */
+  blocked?: string;
   trusted: boolean;
   /** Its agent's tool use is approved without asking: its manifest asks for that, and the operator granted it. */
   trust_tools: boolean;
@@ -24,6 +26,8 @@ export interface Plugin {
   deny: Permissions;
   /** Values for the manifest's `config`, checked, defaults filled in. */
   config: Record<string, unknown>;
+  /** What stands in those options and nobody is shown. */
+  hidden_texts?: readonly string[];
   limits: Limits;
   /** What the operator wants of each mechanism of the operating system. */
   os_walls: OsWallUses;

@@ -13,6 +13,7 @@ import { type ParsedYaml, parseYaml } from "../config/yaml.ts";
 import { realpath, stat } from "../runtime/files.ts";
 import { sha256Hex } from "../runtime/hash.ts";
 import { basename, extname, isAbsolute, join, relative, resolve, sep } from "../runtime/paths.ts";
+import type { KnownManifests } from "./known-manifests.ts";
 import { configSchemaFaults } from "./plugin-config.ts";
 import { type ManifestFault, toolFaults } from "./tool-faults.ts";
 
@@ -25,12 +26,16 @@ export const codeExtensions: readonly string[] = [".ts", ".mts", ".cts", ".js", 
 /**
  * Reads and checks `plugin.yaml` of a package folder.
  * @param sha256 what its bytes must hash to, of an installed one
+ * @param known those that need not be parsed again
  * @throws {BulkheadError} `not_found`, `io_error`, `invalid_package`; `invalid_manifest` with file, line and column of every problem
  */
 export async function readManifest(
   folder: string,
-  { limits = defaultLimits, sha256 }: { limits?: Pick<Limits, "manifest_bytes" | "yaml_aliases">; sha256?: string } =
-    {},
+  { limits = defaultLimits, sha256, known }: {
+    limits?: Pick<Limits, "manifest_bytes" | "yaml_aliases">;
+    sha256?: string | undefined;
+    known?: KnownManifests | undefined;
+  } = {},
 ): Promise<Manifest> {
   const file = join(folder, manifestName);
   const name = `${basename(folder)}/${manifestName}`;
@@ -38,6 +43,10 @@ export async function readManifest(
   if (sha256 !== undefined && sha256Hex(text) !== sha256) {
     throw new BulkheadError("invalid_package", `Cannot read ${file}: it is not the file that was installed.`);
   }
+  const terms = limits.yaml_aliases;
+  const before = known?.find(text, terms);
+  // What its text says is not looked at again; the files that it names may have changed.
+  if (before !== undefined && (await fileFaults(before, folder)).length === 0) return before;
   const parsed = parseYaml(text, { file: name, maxBytes: limits.manifest_bytes, maxAliases: limits.yaml_aliases });
   const manifest = checkAgainst(manifestSchema, parsed);
   const faults = [...manifestFaults(manifest), ...toolFaults(manifest), ...await fileFaults(manifest, folder)];
@@ -50,6 +59,7 @@ export async function readManifest(
     }),
   ];
   if (problems.length > 0) throw problemsError("invalid_manifest", problems);
+  known?.note(text, terms, manifest);
   return manifest;
 }
 

@@ -6,6 +6,7 @@ import { hostManifestProblem } from "../config/host-manifest-places.ts";
 import { didYouMean, problemsError } from "../config/yaml-problems.ts";
 import { realpath } from "../runtime/files.ts";
 import { resolve } from "../runtime/paths.ts";
+import { blockedError, blockOf, blocksPackages, packageNameIn } from "./blocked-plugins.ts";
 import { findPlugins, type FoundPlugin, type PluginPlaces, readPlugin } from "./find-plugins.ts";
 import { findInstalled } from "./find-installed.ts";
 import { inlineTool } from "./inline-tool.ts";
@@ -33,7 +34,7 @@ export interface Registry {
   /**
    * Adds the plugin of a folder, relative to the root, enabled, with the same checks as at the start. What the host
    * manifest says about its id holds unless `settings` says otherwise; what is denied there stays denied.
-   * @throws {BulkheadError} `duplicate_plugin`, `invalid_manifest`, `invalid_config`, `not_found`
+   * @throws {BulkheadError} `duplicate_plugin`, `invalid_manifest`, `invalid_config`, `not_found`, `blocked_plugin`
    */
   register(folder: string, settings?: RegistrySettings): Promise<Plugin>;
   /** Forgets a plugin until the next start; false when there is none of that id. */
@@ -74,7 +75,10 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       const read = await readAll(next, options);
       for (const [id, plugin] of plugins) {
         const known = read.plugins.get(id);
-        if (plugin.origin === "registered" && !known?.enabled) read.plugins.set(id, plugin);
+        const packageName = blocksPackages(next) ? await packageNameIn(plugin.folder) : null;
+        const stays = plugin.origin === "registered" && !known?.enabled &&
+          blockOf(next, { id, version: plugin.manifest.version, packageName }) === null;
+        if (stays) read.plugins.set(id, plugin);
         else if (known && JSON.stringify(known) === JSON.stringify(plugin)) read.plugins.set(id, plugin);
       }
       const changes = changesOf(plugins, read.plugins);
@@ -83,18 +87,18 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       return changes;
     },
     async register(folder, settings = {}) {
-      const found = await readPlugin(resolve(options.root, folder), {
-        origin: "registered",
-        limits: limitsOf(manifest),
-      });
-      if (!found.manifest) throw found.error ?? new BulkheadError("internal", `Plugin "${found.id}" was not read.`);
+      const place = { origin: "registered" as const, limits: limitsOf(manifest), known: options.known };
+      const found = await named(manifest, await readPlugin(resolve(options.root, folder), place));
+      const own = found.manifest;
+      if (!own) throw found.error ?? new BulkheadError("internal", `Plugin "${found.id}" was not read.`);
       const known = plugins.get(found.id);
       // One that was found already stays what it is: a bundled one uses the host's packages.
       const origin = known?.folder === found.folder ? known.origin : found.origin;
-      const plugin = settlePlugin({ ...found, origin }, found.manifest, {
+      const plugin = settlePlugin({ ...found, origin }, own, {
         manifest,
         settings: registeredSettings(manifest, found.id, settings),
       });
+      if (plugin.blocked !== undefined) throw blockedError(plugin.id, plugin.blocked);
       // One that was found already and is not in use may be taken into use.
       if (known && (known.enabled || known.folder !== plugin.folder)) throw duplicate(plugin.id, [known, plugin]);
       plugins.set(plugin.id, plugin);
@@ -147,20 +151,27 @@ interface Failure {
  * over, and so are others than the installed one.
  */
 async function allCandidates(manifest: HostManifest, options: RegistryOptions): Promise<FoundPlugin[]> {
+  const { env, known } = options;
   const limits = limitsOf(manifest);
   const found = await findPlugins(options, limits);
-  const installed = manifest.file === undefined ? [] : await findInstalled(manifest.file, { env: options.env, limits });
+  const installed = manifest.file === undefined ? [] : await findInstalled(manifest.file, { env, known, limits });
   const picked = new Map<string, FoundPlugin>(installed.map((one) => [one.id, one]));
   for (const [id, { source }] of Object.entries(manifest.plugins)) {
     if (source === undefined) continue;
     const path = resolve(options.root, source);
     const folder = await realpath(path).catch(() => path);
     const one = found.find((candidate) => candidate.folder === folder) ??
-      await readPlugin(folder, { origin: "folder", limits });
+      await readPlugin(folder, { origin: "folder", limits, known });
     const wrong = one.manifest !== null && one.id !== id;
     picked.set(id, wrong ? { ...one, id, manifest: null, error: wrongSource(manifest, id, one.id) } : { ...one, id });
   }
-  return [...found.filter(({ id }) => !picked.has(id)), ...picked.values()];
+  const all = [...found.filter(({ id }) => !picked.has(id)), ...picked.values()];
+  return await Promise.all(all.map((one) => named(manifest, one)));
+}
+
+/** With the name of its package, where the host manifest blocks some by name. */
+async function named(manifest: HostManifest, found: FoundPlugin): Promise<FoundPlugin> {
+  return blocksPackages(manifest) ? { ...found, packageName: await packageNameIn(found.folder) } : found;
 }
 
 function sortOut(

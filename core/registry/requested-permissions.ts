@@ -4,7 +4,7 @@ import { envReferences, secretReferences } from "../../plugin-sdk/env-template.t
 import type { CliTool, Manifest } from "../../plugin-sdk/manifest.ts";
 import type { Permissions, RunPermission, SecretPermission } from "../../plugin-sdk/permissions.ts";
 import { platform } from "../runtime/platform.ts";
-import { unfilledPermissions } from "./option-permissions.ts";
+import { fillPermissions, unfilledPermissions } from "./option-permissions.ts";
 
 /**
  * All a manifest asks for: its `permissions`, and for a `cli` the program with the arguments its template and
@@ -24,6 +24,16 @@ export function requestedPermissions(manifest: Manifest): Permissions {
     ...(env.length > 0 ? { env } : {}),
     ...(secrets.length > 0 ? { secrets: [...(asked.secrets ?? []), ...secrets] } : {}),
   };
+}
+
+/** The same with these values for the manifest's options, and the defaults of the others. */
+export function requestedWith(manifest: Manifest, config: Readonly<Record<string, unknown>>): Permissions {
+  const { permissions } = manifest;
+  if (permissions === undefined) return requestedPermissions(manifest);
+  const options = Object.entries(manifest.config?.properties ?? {});
+  const defaults = options.flatMap(([name, option]) => (option.default === undefined ? [] : [[name, option.default]]));
+  const values = { ...Object.fromEntries(defaults), ...config };
+  return requestedPermissions({ ...manifest, permissions: fillPermissions(permissions, values) });
 }
 
 /** The program's name on this system; null when the tool names none for it. */

@@ -4,11 +4,13 @@ import type { HostManifest, PluginSettings } from "../config/host-manifest.ts";
 import { unsaid } from "../config/host-manifest.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { defaultOsWallUses } from "../runtime/os-walls/os-wall.ts";
-import { hostManifestProblem } from "../config/host-manifest-places.ts";
+import { hostManifestProblem, isHiddenValue } from "../config/host-manifest-places.ts";
+import { blockOf } from "./blocked-plugins.ts";
 import type { FoundPlugin } from "./find-plugins.ts";
 import { fillPermissions } from "./option-permissions.ts";
 import type { Plugin } from "./plugin.ts";
 import { checkPluginConfig, type OptionFault } from "./plugin-config.ts";
+import { hiddenTexts } from "./shown-permissions.ts";
 
 /** What the operator decides about a plugin that is registered at run time. */
 export type RegistrySettings = Partial<
@@ -20,11 +22,13 @@ export type RegistrySettings = Partial<
  * @throws {BulkheadError} `invalid_config` for options its manifest does not allow, and for a thread without trust
  */
 export function settlePlugin(
-  { id, folder, origin, hashes }: FoundPlugin,
+  { id, folder, origin, hashes, packageName = null }: FoundPlugin,
   own: Plugin["manifest"],
   { manifest, settings }: { manifest: HostManifest; settings: PluginSettings },
 ): Plugin {
-  const { enabled, trusted, isolation, grant, deny } = settings;
+  const { trusted, isolation, grant, deny } = settings;
+  const blocked = blockOf(manifest, { id, version: own.version, packageName });
+  const enabled = settings.enabled && blocked === null;
   if (isolation === "thread" && !trusted) {
     throw new BulkheadError("invalid_config", `Cannot run plugin "${id}" in a thread: it is not trusted.`, {
       hint: "Say trusted: true as well, or leave isolation at process.",
@@ -32,23 +36,29 @@ export function settlePlugin(
   }
   // A plugin that is not enabled may still lack options that it requires.
   const config = enabled
-    ? checkPluginConfig(own.config, settings.config, { where: (fault) => optionPlace(manifest, id, fault) })
+    ? checkPluginConfig(own.config, settings.config, {
+      where: (fault) => optionPlace(manifest, id, fault),
+      hides: (option) => isHiddenValue(manifest, ["plugins", id, "config", option]),
+    })
     : settings.config;
   const limits = { ...defaultLimits, ...manifest.limits, ...settings.limits };
   const os_walls = { ...defaultOsWallUses, ...manifest.os_walls, ...settings.os_walls };
   const trust_tools = settings.trust_tools === true && own.defaults?.trust_tools === true;
+  const hidden_texts = hiddenTexts(manifest, id, config);
   return {
     id,
     manifest: own.permissions ? { ...own, permissions: fillPermissions(own.permissions, config) } : own,
     folder,
     origin,
     enabled,
+    ...(blocked === null ? {} : { blocked }),
     trusted,
     trust_tools,
     isolation,
     grant,
     deny,
     config,
+    ...(hidden_texts.length === 0 ? {} : { hidden_texts }),
     limits,
     os_walls,
     ...(hashes === undefined ? {} : { hashes }),

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { type ErrorCode, errorCodes } from "../../plugin-sdk/errors.ts";
 
 /** Options of {@link toRequest}. */
 export interface ToRequestOptions {
@@ -51,9 +52,9 @@ function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
   }, { highWaterMark: 0 });
 }
 
-function refusal(status: number, code: string, why: string): Response {
+function refusal(status: number, code: ErrorCode, why: string): Response {
   const detail = `The request cannot be served. ${why}`;
-  const text = JSON.stringify({ type: `urn:bulkhead:error:${code}`, title: detail, status, code, detail });
+  const text = JSON.stringify({ type: `urn:bulkhead:error:${code}`, title: errorCodes[code], status, code, detail });
   return new Response(text, {
     status,
     headers: {

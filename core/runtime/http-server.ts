@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { chmod, lstat, mkdtemp, rename, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
-import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { BulkheadError, errorCodes } from "../../plugin-sdk/errors.ts";
 import { toRequest } from "./http-request.ts";
 import { sendResponse } from "./http-response.ts";
 
@@ -68,7 +68,13 @@ export async function startHttpServer({ at, limits, answer }: HttpServerOptions)
   });
   server.maxHeadersCount = maxHeaders;
   server.maxConnections = limits.connections;
-  server.on("clientError", refuseBroken);
+  /** Answers that a connection waits for. */
+  const awaited = new WeakMap<Socket, Set<ServerResponse>>();
+  server.on("clientError", (error, socket: Socket) => {
+    // In the midst of an answer another one would pass for a part of it.
+    if ([...awaited.get(socket) ?? []].some(({ headersSent }) => headersSent)) socket.destroy();
+    else refuseBroken(error, socket);
+  });
   const place = at.kind === "tcp" ? await listenTcp(server, at) : await listenUnix(server, at.path);
   let closing: Promise<void> | null = null;
   return {
@@ -80,7 +86,11 @@ export async function startHttpServer({ at, limits, answer }: HttpServerOptions)
 
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     outgoing.on("error", () => {});
-    const { remoteAddress } = incoming.socket;
+    const { socket } = incoming;
+    const answers = awaited.get(socket) ?? new Set();
+    awaited.set(socket, answers.add(outgoing));
+    outgoing.once("close", () => answers.delete(outgoing));
+    const { remoteAddress } = socket;
     const from: RequestSource = at.kind === "unix" || remoteAddress === undefined
       ? { kind: at.kind }
       : { kind: at.kind, address: remoteAddress };
@@ -98,12 +108,12 @@ function refuseBroken(error: Error & { code?: string }, socket: Socket): void {
     socket.destroy();
     return;
   }
-  const [status, reason, code, title] = error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-    ? [408, "Request Timeout", "timeout", "The request took too long to arrive."]
+  const [status, reason, code, detail] = error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+    ? [408, "Request Timeout", "timeout", "The request took too long to arrive."] as const
     : error.code === "HPE_HEADER_OVERFLOW"
-    ? [431, "Request Header Fields Too Large", "too_large", "The request's headers are too large."]
-    : [400, "Bad Request", "invalid_request", "The request is no HTTP/1.1."];
-  const body = JSON.stringify({ type: `urn:bulkhead:error:${code}`, title, status, code, detail: title });
+    ? [431, "Request Header Fields Too Large", "too_large", "The request's headers are too large."] as const
+    : [400, "Bad Request", "invalid_request", "The request is no HTTP/1.1."] as const;
+  const body = JSON.stringify({ type: `urn:bulkhead:error:${code}`, title: errorCodes[code], status, code, detail });
   const head = [
     `HTTP/1.1 ${status} ${reason}`,
     "Connection: close",

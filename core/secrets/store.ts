@@ -2,10 +2,11 @@ import { Type } from "@sinclair/typebox";
 import { Check } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { closed } from "../../plugin-sdk/schema.ts";
-import { chmod, constants, mkdir, open, rename, rm, stat } from "../runtime/files.ts";
-import { randomId } from "../runtime/hash.ts";
+import { chmod, constants, mkdir, open } from "../runtime/files.ts";
+import { withLockFile } from "../runtime/lock-file.ts";
 import { dirname, join } from "../runtime/paths.ts";
 import { platform } from "../runtime/platform.ts";
+import { replaceFile } from "../runtime/replace-file.ts";
 import { stateFolders } from "../runtime/state-folders.ts";
 import { checkSecretValue } from "./check-value.ts";
 
@@ -56,10 +57,8 @@ const fileSchema = Type.Object({
 
 const maxFileBytes = 4 * 1024 * 1024;
 
-/** How often, and how many milliseconds apart, a lock is tried; one that is older is left from a crash. */
-const lockTries = 40;
-const lockPauseMs = 50;
-const lockLifeMs = 10_000;
+/** How long another program is waited for that changes them. Milliseconds. */
+const longestWaitMs = 2000;
 
 async function change(file: string, act: (secrets: Map<string, string>) => void): Promise<void> {
   const folder = dirname(file);
@@ -67,48 +66,14 @@ async function change(file: string, act: (secrets: Map<string, string>) => void)
     throw new BulkheadError("io_error", `Cannot make the folder "${folder}" for secrets.`, { cause });
   });
   await chmod(folder, 0o700);
-  const lock = await takeLock(file);
-  try {
+  await withLockFile(`${file}.lock`, { what: "the secrets", waitMs: longestWaitMs }, async () => {
     const secrets = new Map(await readSecrets(file));
     act(secrets);
-    await replace(file, JSON.stringify({ secrets: 1, entries: [...secrets].sort(([a], [b]) => (a < b ? -1 : 1)) }));
-  } finally {
-    await rm(lock, { force: true });
-  }
-}
-
-/** Whoever reads sees the old file or the new one, whole, also after a crash. */
-async function replace(file: string, text: string): Promise<void> {
-  const next = `${file}.${randomId()}`;
-  try {
-    const handle = await open(next, "wx", 0o600);
-    try {
-      await handle.writeFile(text);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(next, file);
-  } catch (cause) {
-    await rm(next, { force: true });
-    throw new BulkheadError("io_error", `Cannot write the secrets to "${file}".`, { cause });
-  }
-}
-
-async function takeLock(file: string): Promise<string> {
-  const lock = `${file}.lock`;
-  for (let tries = 0; tries < lockTries; tries++) {
-    const handle = await open(lock, "wx", 0o600).catch(() => null);
-    if (handle !== null) {
-      await handle.close();
-      return lock;
-    }
-    const info = await stat(lock).catch(() => null);
-    if (info !== null && Date.now() - info.mtimeMs > lockLifeMs) await rm(lock, { force: true });
-    else await new Promise((resolve) => setTimeout(resolve, lockPauseMs));
-  }
-  throw new BulkheadError("busy", "Cannot change the secrets: another program is changing them.", {
-    hint: `If none is, remove "${lock}".`,
+    const entries = [...secrets].sort(([a], [b]) => (a < b ? -1 : 1));
+    // Whoever reads sees the old file or the new one, whole, also after a crash.
+    await replaceFile(file, JSON.stringify({ secrets: 1, entries })).catch((cause: unknown) => {
+      throw new BulkheadError("io_error", `Cannot write the secrets to "${file}".`, { cause });
+    });
   });
 }
 

@@ -161,13 +161,15 @@ export class Attempt {
 
   async #enter(place: Place): Promise<Awaited<LaneEntry["ended"]>> {
     const { setup, stream, deadlines, requests, signal } = this.#ground;
-    const { plugin, request, accessMode } = this.candidate;
+    const { plugin, request, accessMode, effective } = this.candidate;
     signal.throwIfAborted();
     stream.host({
       type: "attempt_started",
       attempt: this.number,
       adapter_id: plugin.id,
       ...(accessMode === null ? {} : { access_mode: accessMode.type }),
+      // Of the adapter that the session started with, its first event says it.
+      ...(plugin.id === setup.candidates[0].plugin.id ? {} : { permissions: effective }),
     });
     deadlines.begin({
       // A request may only make the operator's deadline shorter.

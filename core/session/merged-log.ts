@@ -24,6 +24,7 @@ export interface Entry {
 export type LogJournal = Pick<Journal, "lastGseq" | "append" | "read">;
 
 interface Pending {
+  stream: Stream;
   session_id: string;
   envelopes: Envelope[];
   texts: EventsText[];
@@ -44,6 +45,8 @@ export class MergedLog {
   #gseq: number;
   #pending: Pending[] = [];
   #flushing: Promise<void> | null = null;
+  /** Streams whose beginning could not be written: nothing more of them is. */
+  readonly #lost = new WeakMap<Stream, unknown>();
   /** Settles with what was added last. */
   #newest: Promise<unknown> = Promise.resolve();
   /** Something is pending that may not wait. */
@@ -63,9 +66,10 @@ export class MergedLog {
    */
   add(stream: Stream, entries: readonly Entry[], text?: string): Promise<void> {
     if (entries.length === 0) return Promise.resolve();
+    if (this.#lost.has(stream)) return Promise.reject(this.#lost.get(stream));
     const ts = new Date().toISOString();
     const { sessionId: session_id, attempt, adapter } = stream;
-    const { envelopes, texts, written } = this.#pendingOf(session_id);
+    const { envelopes, texts, written } = this.#pendingOf(stream);
     if (!entries.every(isOpening)) this.#hurry();
     if (text !== undefined) texts.push({ at: envelopes.length, count: entries.length, text });
     for (const { source, synthetic, event } of entries) {
@@ -82,26 +86,31 @@ export class MergedLog {
   }
 
   /** What one session adds in one turn, with nothing of another between, is one batch: a batch costs more than an event. */
-  #pendingOf(session_id: string): Pending {
+  #pendingOf(stream: Stream): Pending {
     const last = this.#pending.at(-1);
-    if (last?.session_id === session_id) return last;
+    if (last?.stream === stream) return last;
     let done!: () => void;
     let failed!: (error: unknown) => void;
     const written = new Promise<void>((resolve, reject) => {
       done = resolve;
       failed = reject;
     });
-    const pending = { session_id, envelopes: [], texts: [], written, done, failed };
+    const pending = { stream, session_id: stream.sessionId, envelopes: [], texts: [], written, done, failed };
     this.#pending.push(pending);
     this.#newest = written.catch(() => {});
     this.#flushing ??= this.#flush();
     return pending;
   }
 
+  /** Number of the last event that was added. */
+  get newest(): Cursor {
+    return this.#gseq;
+  }
+
   /** Events after a cursor, then live ones. Default: from now on. */
   subscribe(options: SubscriptionOptions = {}): Subscription {
     const after: Cursor = options.after ?? this.#gseq;
-    const subscription = new Subscription({ ...options, after }, {
+    const subscription = new Subscription({ ...options, after, isLive: after >= this.#gseq }, {
       read: (page) => this.#journal.read(page),
       closed: () => this.#subscriptions.delete(subscription),
     });
@@ -134,20 +143,37 @@ export class MergedLog {
       const batch = this.#pending;
       this.#pending = [];
       this.#urgent = false;
-      try {
-        await Promise.all(
-          batch.map(({ session_id, envelopes, texts }) => this.#journal.append({ session_id, envelopes, texts })),
-        );
-      } catch (error) {
-        for (const { failed } of batch) failed(error);
-        continue;
-      }
-      for (const { envelopes, done } of batch) {
+      const written = await Promise.allSettled(
+        batch.map(({ session_id, envelopes, texts }) => this.#journal.append({ session_id, envelopes, texts })),
+      );
+      for (const [at, { envelopes, done }] of batch.entries()) {
+        if (written[at]!.status === "rejected") continue;
         for (const subscription of this.#subscriptions) subscription.offer(envelopes);
         done();
       }
+      const failures = written.flatMap((outcome, at) =>
+        outcome.status === "rejected" ? [[batch[at]!, outcome.reason] as const] : []
+      );
+      if (failures.length > 0) this.#fail(failures);
     }
     this.#flushing = null;
+  }
+
+  /** What was not written has no numbers: what comes after it in its session takes them, so that there is no hole. */
+  #fail(failures: readonly (readonly [Pending, unknown])[]): void {
+    const cut = new Set<Stream>();
+    for (const [{ stream, envelopes, failed }, error] of failures) {
+      failed(error);
+      if (cut.has(stream)) continue;
+      cut.add(stream);
+      stream.lastSeq = envelopes[0]!.seq - 1;
+      if (stream.lastSeq === 0) this.#lost.set(stream, error);
+    }
+    this.#pending = this.#pending.filter(({ stream, envelopes, failed }) => {
+      if (this.#lost.has(stream)) return void failed(this.#lost.get(stream));
+      for (const envelope of cut.has(stream) ? envelopes : []) envelope.seq = ++stream.lastSeq;
+      return true;
+    });
   }
 
   #hurry(): void {

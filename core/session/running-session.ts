@@ -12,8 +12,9 @@ import type { WaitingRequest } from "../../plugin-sdk/session-summary.ts";
 import { type ArtifactList, listArtifacts } from "../git/artifacts.ts";
 import { releaseSnapshot, type Snapshot, takeSnapshot } from "../git/snapshot.ts";
 import { saysComplete } from "../prompt/loop-signal.ts";
-import { mkdir, rm } from "../runtime/files.ts";
+import { mkdir } from "../runtime/files.ts";
 import { join } from "../runtime/paths.ts";
+import { removeTree } from "../runtime/remove-tree.ts";
 import { wait } from "../runtime/wait.ts";
 import { addUses } from "./add-uses.ts";
 import { Attempt, type AttemptGround } from "./attempt.ts";
@@ -142,7 +143,7 @@ export class RunningSession {
     const failure = await this.#tryAll();
     this.#deadlines.stop();
     const result = await this.#finish(failure);
-    if (this.#usesScratch) await rm(this.#ground.scratch, { recursive: true, force: true }).catch(() => {});
+    if (this.#usesScratch) await removeTree(this.#ground.scratch).catch(() => {});
     return result;
   }
 

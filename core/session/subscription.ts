@@ -9,7 +9,10 @@ export interface SubscriptionOptions {
   /** Leaves out envelopes up to this `seq`; with `sessionId` alone. */
   afterSeq?: number;
   signal?: AbortSignal;
-  /** Envelopes held for a slow reader; beyond them it is served from the journal. Default 4096. */
+  /**
+   * Envelopes held for a slow reader; beyond them it is served from the journal. Default 8192: twice what one session
+   * can send on credit, so that a reader that only waits for its turn is not sent to the journal.
+   */
   held?: number;
 }
 
@@ -18,7 +21,9 @@ interface Source {
   closed(): void;
 }
 
-const pageSize = 1000;
+const pageSize = 4096;
+/** Envelopes held for a reader that has not begun to read, and may never do. */
+const heldUnread = 256;
 
 /**
  * One reader of the merged log. It never holds more than a bounded number of envelopes: a reader that is slower than
@@ -27,7 +32,8 @@ const pageSize = 1000;
 export class Subscription implements AsyncIterable<Envelope> {
   readonly #source: Source;
   readonly #sessionId: string | undefined;
-  readonly #limit: number;
+  readonly #mayHold: number;
+  #isRead = false;
   readonly #signal: AbortSignal | undefined;
   /** `seq` of what was read last of the one session. */
   #seq: number;
@@ -38,14 +44,15 @@ export class Subscription implements AsyncIterable<Envelope> {
   #finished = false;
   #wake: (() => void) | null = null;
 
-  constructor(options: SubscriptionOptions & { after: Cursor }, source: Source) {
+  /** @param options `isLive`: nothing after the cursor has been added yet, so all of it will be offered */
+  constructor(options: SubscriptionOptions & { after: Cursor; isLive: boolean }, source: Source) {
     this.#source = source;
     this.#sessionId = options.sessionId;
-    this.#limit = options.held ?? 4096;
+    this.#mayHold = options.held ?? 8192;
     this.#signal = options.signal;
     this.#cursor = options.after;
     this.#seq = options.afterSeq ?? 0;
-    this.#behind = true;
+    this.#behind = !options.isLive;
     options.signal?.addEventListener("abort", this.#stop, { once: true });
   }
 
@@ -53,7 +60,8 @@ export class Subscription implements AsyncIterable<Envelope> {
   offer(envelopes: readonly Envelope[]): void {
     const wanted = this.#sessionId === undefined || envelopes[0]?.session_id === this.#sessionId;
     if (!wanted || this.#finished) return;
-    if (this.#held.length + envelopes.length > this.#limit) {
+    const most = this.#isRead ? this.#mayHold : Math.min(this.#mayHold, heldUnread);
+    if (this.#held.length + envelopes.length > most) {
       this.#held = [];
       this.#behind = true;
     } else if (!this.#behind) {
@@ -82,6 +90,7 @@ export class Subscription implements AsyncIterable<Envelope> {
    * promises for each event where one does.
    */
   [Symbol.asyncIterator](): AsyncIterator<Envelope, void> {
+    this.#isRead = true;
     let page: readonly Envelope[] = [];
     let at = 0;
     let over = false;

@@ -3,8 +3,9 @@ import { withDeadline } from "../git/deadline.ts";
 import { addWorktree, removeWorktree } from "../git/linked-worktree.ts";
 import { takeBase } from "../git/worktree-start.ts";
 import { findWorktreeSource } from "../git/worktree-source.ts";
-import { mkdir, realpath, rm } from "../runtime/files.ts";
+import { mkdir, realpath } from "../runtime/files.ts";
 import { basename, isAbsolute, join, relative, sep } from "../runtime/paths.ts";
+import { removeTree } from "../runtime/remove-tree.ts";
 import { thisProcess } from "./holder.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
@@ -83,7 +84,7 @@ export async function removeAll(files: WorkspaceFiles, record: WorkspaceRecord):
 export async function removeFiles(files: WorkspaceFiles, record: WorkspaceRecord): Promise<void> {
   const { folder, repository: sourceTop, session_id } = record;
   await withDeadline({ timeoutMs: workspaceTimeoutMs }, (signal) => removeWorktree({ folder, sourceTop, signal }));
-  await rm(homeOf(files, session_id), { recursive: true, force: true, maxRetries: 3 });
+  await removeTree(homeOf(files, session_id));
 }
 
 /** Folder that holds all files of a workspace. */

@@ -1,18 +1,10 @@
-import type { ErrorData } from "../../plugin-sdk/errors.ts";
+import type { PruneReport } from "../../plugin-sdk/workspace.ts";
 import { toErrorData } from "../errors/to-error-data.ts";
 import { stat } from "../runtime/files.ts";
 import { isAlive } from "./holder.ts";
 import { homeOf, removeAll, removeFiles } from "./open-workspace.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
-
-/** What pruning did. */
-export interface PruneReport {
-  /** Sessions whose workspaces are gone. */
-  removed: string[];
-  /** Those that could not be removed; the others were all the same. */
-  failed: { session_id: string; error: ErrorData }[];
-}
 
 /**
  * Removes workspaces whose session ended, or whose host was killed, longer ago than that, whatever is in them; before

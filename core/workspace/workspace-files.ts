@@ -1,9 +1,9 @@
 import { Value } from "@sinclair/typebox/value";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { mkdir, readdir, readFile, rm } from "../runtime/files.ts";
+import { takeLockFile } from "../runtime/lock-file.ts";
 import { join } from "../runtime/paths.ts";
 import { replaceFile } from "../runtime/replace-file.ts";
-import { takeLock } from "./holder.ts";
 import { type WorkspaceRecord, workspaceRecordSchema } from "./workspace-record.ts";
 
 /** The records of all workspaces, a file each, in a folder that all hosts of one state folder share. */
@@ -59,11 +59,12 @@ export function openWorkspaceFiles(folder: string): WorkspaceFiles {
     under.add(sessionId);
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      if (!(await takeLock(lock))) throw busy(sessionId);
+      const release = await takeLockFile(lock);
+      if (release === null) throw busy(sessionId);
       try {
         return await act();
       } finally {
-        await rm(lock, { force: true });
+        await release();
       }
     } finally {
       under.delete(sessionId);

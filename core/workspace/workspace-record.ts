@@ -1,33 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { closed, exactly, type SchemaOf } from "../../plugin-sdk/schema.ts";
+import type { Workspace } from "../../plugin-sdk/workspace.ts";
 
-/**
- * What became of a workspace: it is being made, its changes wait for a decision, they are being written into the
- * source, they are there, or they are gone.
- */
-export type WorkspaceState = "opening" | "open" | "applying" | "applied" | "discarded";
-
-/** One session's worktree, as it is written down. Paths are real and absolute. */
-export interface WorkspaceRecord {
-  session_id: string;
-  state: WorkspaceState;
-  /** The working directory that the session was asked for. */
-  workdir: string;
-  /** Top of the repository's work tree that holds it: the source. */
-  repository: string;
-  /** Top of the session's worktree. */
-  folder: string;
-  /** Commit that HEAD of the source named. */
-  base_commit: string;
-  /** Tree of what the session started from; empty while it is being made. */
-  base_tree: string;
+/** One session's worktree, as it is written down. */
+export interface WorkspaceRecord extends Omit<Workspace, "running"> {
   /** Git folder that holds what the source had not committed; empty while it is being made. */
   store: string;
-  created_at: string;
-  /** When the session ended; null while it runs. */
-  ended_at: string | null;
-  /** Commit that the ref keeps; null when the session made none or nothing was applied. */
-  kept_commit: string | null;
   /** Trees of the source before and after a writing that was begun and not finished. */
   unfinished: { ours: string; merged: string } | null;
   /** The process in which the session runs; null when it has ended. */

@@ -1,10 +1,16 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
-import type { Artifact } from "../../plugin-sdk/result.ts";
+import type {
+  AppliedWorkspace,
+  PruneReport,
+  Workspace,
+  WorkspaceState,
+  WorktreeDiff,
+} from "../../plugin-sdk/workspace.ts";
 import { applyWorktree, undoApply } from "../git/apply-worktree.ts";
 import { withDeadline } from "../git/deadline.ts";
 import { addWorktree, keepCommits, removeWorktree } from "../git/linked-worktree.ts";
 import type { WorktreeBase } from "../git/worktree-start.ts";
-import { type WorktreeDiff, worktreeDiff } from "../git/worktree-diff.ts";
+import { worktreeDiff } from "../git/worktree-diff.ts";
 import { mkdir } from "../runtime/files.ts";
 import { join, relative } from "../runtime/paths.ts";
 import { isAlive } from "./holder.ts";
@@ -15,37 +21,9 @@ import {
   removeFiles,
   workspaceTimeoutMs,
 } from "./open-workspace.ts";
-import { type PruneReport, pruneWorkspaces } from "./prune-workspaces.ts";
+import { pruneWorkspaces } from "./prune-workspaces.ts";
 import { openWorkspaceFiles } from "./workspace-files.ts";
-import type { WorkspaceRecord, WorkspaceState } from "./workspace-record.ts";
-
-/** A session's worktree, as a person or a program sees it. Paths are absolute. */
-export interface Workspace extends
-  Pick<
-    WorkspaceRecord,
-    | "session_id"
-    | "state"
-    | "workdir"
-    | "repository"
-    | "folder"
-    | "base_commit"
-    | "base_tree"
-    | "created_at"
-    | "ended_at"
-    | "kept_commit"
-  > {
-  /** Its session still runs: nothing can be applied or discarded. */
-  running: boolean;
-}
-
-/** What {@link Workspaces.apply} did. */
-export interface AppliedWorkspace {
-  session_id: string;
-  /** What was changed in the source, paths relative to the top of its repository. */
-  artifacts: Artifact[];
-  /** The session's last commit, which `refs/bulkhead/<session id>` keeps; null when it made none. */
-  kept_commit: string | null;
-}
+import type { WorkspaceRecord } from "./workspace-record.ts";
 
 /** The worktrees that sessions of one state folder work in, durable. */
 export interface Workspaces {
@@ -114,21 +92,26 @@ export function openWorkspaces(folder: string): Workspaces {
       const record = await settled(sessionId);
       refuseUnless(record, ["open"]);
       const { folder, repository: sourceTop, base_commit: baseCommit } = record;
+      const keep = () =>
+        within((signal) => keepCommits(`refs/bulkhead/${sessionId}`, { folder, sourceTop, baseCommit, signal }));
+      let kept_commit: string | null | undefined;
       const artifacts = await within((signal) =>
         applyWorktree(baseOf(record), {
           folder,
           sourceTop,
           signal,
-          onWrite: (unfinished) => files.write({ ...record, state: "applying", unfinished }),
+          async onWrite(unfinished) {
+            // First: the agent may have left refs beside which none can be made.
+            kept_commit = await keep();
+            await files.write({ ...record, state: "applying", unfinished });
+          },
         })
       ).catch(async (error: unknown) => {
         // What was half written has been put back, or else the record says what there is to put back.
         if (!isHalfWritten(error)) await files.write(record);
         throw error;
       });
-      const kept_commit = await within((signal) =>
-        keepCommits(`refs/bulkhead/${sessionId}`, { folder, sourceTop, baseCommit, signal })
-      );
+      kept_commit = kept_commit === undefined ? await keep() : kept_commit;
       const applied: WorkspaceRecord = { ...record, state: "applied", kept_commit };
       await files.write(applied);
       await removeFiles(files, applied);

@@ -7,6 +7,7 @@ import {
   fieldsOf,
   fieldsOrNone,
   type JsonFields,
+  mcpServerList,
   parseJson,
   type SessionRequest,
   textOf,
@@ -61,7 +62,13 @@ export class Conversation {
     this.#options = options;
     this.#transport = transport;
     this.#answers = new PermissionAnswers(ctx);
-    this.#pipe = new MessagePipe((message) => transport.send(JSON.stringify(message)));
+    this.#pipe = new MessagePipe((message) =>
+      transport.send(JSON.stringify(message)).catch((thrown) => {
+        // The library would wait for an answer to what was never sent.
+        this.#queue.end({ thrown });
+        throw thrown;
+      })
+    );
     this.#connection = this.#client();
   }
 
@@ -90,6 +97,8 @@ export class Conversation {
 
   /** What the agent is, and that a session with it can begin; nothing is asked of its model. */
   async probe(): Promise<Greeting> {
+    // Nobody takes events here, and what the agent says beside its answers must not hold those up.
+    this.#queue.end();
     void this.#pump();
     const greeting = await this.#greet();
     const { sessionId } = fieldsOrNone(await this.#newSession());
@@ -194,19 +203,21 @@ export class Conversation {
   }
 
   /** The session to talk in: a new one, or an earlier one, by the way to it that the agent has. */
-  async #openSession({ continue_from }: SessionRequest, capabilities: JsonFields): Promise<JsonFields> {
-    if (continue_from === undefined) return await this.#newSession();
+  async #openSession(request: SessionRequest, capabilities: JsonFields): Promise<JsonFields> {
+    const { continue_from } = request;
+    const mcpServers = serversOf(request, capabilities);
+    if (continue_from === undefined) return await this.#newSession(mcpServers);
     const { resume } = fieldsOrNone(capabilities["sessionCapabilities"]);
     const way = capabilities["loadSession"] === true ? "load" : fieldsOf(resume) ? "resume" : null;
     if (way === null) {
       throw new BulkheadError("unsupported", "Cannot continue the session: the agent does not keep its sessions.");
     }
-    const where = { sessionId: continue_from, cwd: this.#ctx.workdir, mcpServers: [] };
+    const where = { sessionId: continue_from, cwd: this.#ctx.workdir, mcpServers };
     return fieldsOrNone(await this.#agent.request<unknown>(`session/${way}`, where));
   }
 
-  async #newSession(): Promise<JsonFields> {
-    const session = await this.#agent.request<unknown>("session/new", { cwd: this.#ctx.workdir, mcpServers: [] });
+  async #newSession(mcpServers: string[] = []): Promise<JsonFields> {
+    const session = await this.#agent.request<unknown>("session/new", { cwd: this.#ctx.workdir, mcpServers });
     return fieldsOrNone(session);
   }
 
@@ -246,4 +257,11 @@ export class Conversation {
     // Notifications are all read here; the library would only complain about those that it does not know.
     if ("id" in message || message["method"] === "$/cancel_request") this.#pipe.receive(message as never);
   }
+}
+
+/** Stands for the session's MCP servers: the host alone knows them, and puts them in when the agent is told. */
+function serversOf({ mcp_servers = [] }: SessionRequest, { mcpCapabilities }: JsonFields): string[] {
+  if (mcp_servers.length === 0) return [];
+  const takesHttp = fieldsOrNone(mcpCapabilities)["http"] === true;
+  return [mcpServerList, "command", ...(takesHttp ? ["http"] : [])];
 }

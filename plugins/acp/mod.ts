@@ -171,10 +171,13 @@ async function* errorOutput(
   child: RunningProcess,
   detector: RateLimitDetector,
 ): AsyncGenerator<AdapterEvent[], void, void> {
+  let limited = false;
   for await (const lines of splitLines(child.stderr)) {
     yield lines.flatMap((line): AdapterEvent[] => {
       const output: AdapterEvent = { type: "output", stream: "stderr", data: `${line}\n` };
-      if (!detector.detect(line)) return [output];
+      // Agents print the whole of an error, and a limit stands in many of its lines.
+      if (limited || !detector.detect(line)) return [output];
+      limited = true;
       const seconds = detector.extractWaitTime(line);
       const wait_ms = seconds === null ? null : seconds * 1000;
       return [output, { type: "rate_limit", message: line.slice(0, 4096), wait_ms }];

@@ -1,11 +1,25 @@
-import { feedStdin, type RunningProcess, splitLines } from "bulkhead/plugin-sdk";
+import { errorDataOf, feedStdin, mcpServerList, type RunningProcess, splitLines } from "bulkhead/plugin-sdk";
 import type { Transport } from "./conversation.ts";
 
 /** Messages as lines on the standard input and output of a program. */
 export function processTransport(child: RunningProcess): Transport {
   return {
     messages: splitLines(child.stdout),
-    send: (text) => feedStdin(child, `${text}\n`, { keep_stdin_open: true }),
+    send: (text) => text.includes(mcpServerList) ? sendWhole(child, text) : sendText(child, text),
     close: () => child.stdin.close(),
   };
+}
+
+function sendText(child: RunningProcess, text: string): Promise<void> {
+  return feedStdin(child, `${text}\n`, { keep_stdin_open: true });
+}
+
+/** The host fills in a message that it gets whole, and says if it cannot. */
+async function sendWhole(child: RunningProcess, text: string): Promise<void> {
+  try {
+    await child.stdin.write(`${text}\n`);
+  } catch (thrown) {
+    // Any other failure: the program is gone, and how it went says the rest.
+    if (errorDataOf(thrown)?.code === "unsupported") throw thrown;
+  }
 }

@@ -1,6 +1,7 @@
 import {
   type AdapterContext,
   type AdapterEvent,
+  BulkheadError,
   errorDataOf,
   type RateLimitDetector,
   type SessionRequest,
@@ -17,11 +18,23 @@ export interface RemoteSession {
   detector: RateLimitDetector;
 }
 
-/** One session with an agent that runs elsewhere; its last word comes last, and there is always one. */
+/**
+ * One session with an agent that runs elsewhere; its last word comes last, and there is always one.
+ * @throws {BulkheadError} `unsupported` for a request with MCP servers
+ */
 export async function* runRemote(
   request: SessionRequest,
   { agent, options, ctx, detector }: RemoteSession,
 ): AsyncGenerator<AdapterEvent[], void, void> {
+  if (request.mcp_servers !== undefined && request.mcp_servers.length > 0) {
+    throw new BulkheadError(
+      "unsupported",
+      "Cannot give its MCP servers to an agent elsewhere: they are this machine's.",
+      {
+        hint: "Name none, or run the agent here.",
+      },
+    );
+  }
   const transport = new HttpTransport(agent, ctx);
   const conversation = new Conversation(transport, { ctx, options });
   const cancel = (): void => void conversation.cancel().catch(() => {});

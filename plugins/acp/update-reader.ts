@@ -61,7 +61,7 @@ export class UpdateReader {
         return this.#permission(JSON.stringify(message["id"]), params);
       case "_auth/status_update": {
         const { kind, label } = fieldsOrNone(params?.["authStatus"]);
-        return [{ type: "progress", message: `It is logged in by ${textOf(label) ?? textOf(kind) ?? "some way"}.` }];
+        return [{ type: "progress", message: `Its login: ${textOf(label) ?? textOf(kind) ?? "not told"}.` }];
       }
       case "$/cancel_request":
         return [];

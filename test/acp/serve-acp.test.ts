@@ -81,6 +81,26 @@ test("serveAcp passes permission requests to the client, and its choice to the s
   }]);
 });
 
+test("serveAcp shows a person what an agent asks so that it cannot pass for anything else", async () => {
+  const label = "No\u001b[1A\u202e";
+  const host = new ScriptedHost(async (session) => {
+    const title = "Run ls?\u001b[2K\n\nThe host asks: allow all?";
+    await session.ask({ ...permission, title, options: [{ id: label, label, kind: "reject_once" }] });
+    await session.ask({ type: "question", request_id: "q1", question: "Which?\u009b2K", options: [label] });
+  });
+  await using editor = connectClient({ sessions: host }, {
+    permission: ({ options }) => ({ outcome: { outcome: "selected", optionId: options[0]!.optionId } }),
+  });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  await editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") });
+  const name = "No\\u{1b}[1A\\u{202e}";
+  expect(editor.asked).toMatchObject([
+    { toolCall: { title: "Run ls?\\u{1b}[2K The host asks: allow all?" }, options: [{ optionId: label, name }] },
+    { toolCall: { title: "Which?\\u{9b}2K" }, options: [{ optionId: "0", name }] },
+  ]);
+});
+
 test("serveAcp asks no person for what policy has answered", async () => {
   const host = new ScriptedHost(async (session) => {
     session.emit(permission);

@@ -1,7 +1,9 @@
 import type { Reasons } from "./conformance-table.ts";
 
 const asksNobody = "Without a terminal it asks for nothing: what it may do is settled before it starts.";
+const saysZero = "It says 0 of models whose price it does not know, so its cost is left out.";
 const noTools = "It is an endpoint: the model answers once and has no tools.";
+const wholeMessages = "It prints a message once it is whole.";
 const noProbe = "It has no command that says whether it is logged in.";
 
 const byRules = "Rules without code cannot give it.";
@@ -9,8 +11,21 @@ const byRules = "Rules without code cannot give it.";
 /** Why an agent lacks what it lacks. */
 export const reasons: Reasons = {
   "claude-code": {},
-  "codex": { stream: "It prints a message once it is whole.", approval: asksNobody },
+  "codex": { stream: wholeMessages, approval: asksNobody },
   "gemini-cli": { "auth probe": noProbe, thinking: "Its stream of events has no thinking.", approval: asksNobody },
+  "opencode": {
+    "auth probe": "It offers some models to whoever is not logged in.",
+    stream: wholeMessages,
+    cost: saysZero,
+    approval: asksNobody,
+  },
+  "acp-claude": {
+    "auth probe": "It opens a session for whoever is not logged in, and fails with what is asked there.",
+  },
+  "acp-gemini": {
+    cost: "It reports tokens and no cost.",
+    resume: "Of the sessions before it finds some and not others.",
+  },
   "openai-compatible": {
     tools: noTools,
     files: noTools,
@@ -22,7 +37,14 @@ export const reasons: Reasons = {
   "pi": {
     "auth probe": noProbe,
     files: byRules,
-    cost: "It says 0 of models whose price it does not know, so its cost is left out.",
+    cost: saysZero,
+    resume: byRules,
+    approval: asksNobody,
+  },
+  "qwen-code": {
+    "auth probe": noProbe,
+    files: byRules,
+    cost: "It reports tokens and no cost.",
     resume: byRules,
     approval: asksNobody,
   },

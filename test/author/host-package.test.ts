@@ -1,5 +1,17 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readdir, realpath, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import {
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -8,6 +20,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { packPlugin } from "../../core/author/pack-plugin.ts";
 import { newPlugin } from "../../core/author/new-plugin.ts";
+import { templateNames } from "../../core/author/templates.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const run = promisify(execFile);
@@ -42,42 +55,64 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-describe.each(runtimes)("the host's own package, installed in an empty folder, on %s", (runtime, file, args) => {
-  const bulkhead = async (...words: string[]) => {
-    const env = { ...process.env, HOME: folder, XDG_STATE_HOME: join(folder, "state"), NO_COLOR: "1" };
-    const { stdout } = await run(file, [...args, cli, ...words], { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 });
-    return stdout;
-  };
+/** Runs a command of the installed package. */
+async function bulkhead([, file, args]: (typeof runtimes)[number], words: string[], home = folder): Promise<string> {
+  const env = { ...process.env, HOME: home, XDG_STATE_HOME: join(home, "state"), NO_COLOR: "1" };
+  const options = { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 };
+  // What it printed says more than that it failed.
+  return await run(file, [...args, cli, ...words], options).then(({ stdout }) => stdout, (error) => {
+    throw new Error(`${words.join(" ")}: ${error.stdout}${error.stderr}`);
+  });
+}
 
-  test("passes the demo", async () => {
-    const last = (await bulkhead("demo", "--json")).trim().split("\n").at(-1) ?? "";
-    expect(JSON.parse(last)).toMatchObject({ demo: { passed: true } });
-  }, 120_000);
+describe("the host's own package, installed in an empty folder", () => {
+  describe.each(runtimes)("on %s", (...runtime) => {
+    test("passes the demo", async () => {
+      const last = (await bulkhead(runtime, ["demo", "--json"], join(folder, "demo", runtime[0]))).trim().split("\n")
+        .at(-1);
+      expect(JSON.parse(last ?? "")).toMatchObject({ demo: { passed: true } });
+    }, 240_000);
 
-  test("writes a plugin that keeps the contract without an install", async () => {
-    await bulkhead("plugin", "new", `Made on ${runtime}`, "--yes");
-    const report = JSON.parse(await bulkhead("plugin", "test", `made-on-${runtime}`, "--json"));
-    expect(report).toMatchObject({ plugin_id: `made-on-${runtime}`, passed: true });
-    expect(report.runtime).toContain(runtime);
-  }, 120_000);
-});
+    test("writes a plugin that keeps the contract without an install", async () => {
+      const home = join(folder, "new", runtime[0]);
+      await bulkhead(runtime, ["plugin", "new", `Made on ${runtime[0]}`, "--yes"], home);
+      const report = JSON.parse(await bulkhead(runtime, ["plugin", "test", `made-on-${runtime[0]}`, "--json"], home));
+      expect(report).toMatchObject({ plugin_id: `made-on-${runtime[0]}`, passed: true, isolation: "process" });
+      expect(report.runtime).toContain(runtime[0]);
+    }, 240_000);
+  });
 
-test.each(["code", "cli"] as const)(
-  "one packed plugin of template %s passes the kit on both runtimes",
-  async (kind) => {
-    const plugin = join(folder, "authors", kind);
-    await newPlugin({ folder: plugin, template: kind, name: `Packed ${kind}` });
-    const { fileName, tarball } = await packPlugin(plugin);
-    const to = join(folder, "unpacked", kind);
-    await mkdir(to, { recursive: true });
-    await writeFile(join(to, fileName), tarball);
-    await run("tar", ["xzf", fileName], { cwd: to });
-    for (const [name, file, args] of runtimes) {
-      const { stdout } = await run(file, [...args, cli, "plugin", "test", join(to, "package"), "--json"], {
-        cwd: folder,
-      });
-      expect(JSON.parse(stdout), name).toMatchObject({ plugin_id: `packed-${kind}`, passed: true });
+  test.each(["code", "cli"] as const)(
+    "one packed plugin of template %s passes the kit on both runtimes",
+    async (kind) => {
+      const plugin = join(folder, "authors", `packed-${kind}`);
+      await newPlugin({ folder: plugin, template: kind, name: `Packed ${kind}` });
+      const { fileName, tarball, sha256 } = await packPlugin(plugin);
+      await Promise.all(runtimes.map(async (runtime) => {
+        const to = join(folder, "unpacked", `${kind}-on-${runtime[0]}`);
+        await mkdir(to, { recursive: true });
+        await writeFile(join(to, fileName), tarball);
+        expect(createHash("sha256").update(await readFile(join(to, fileName))).digest("hex")).toBe(sha256);
+        await run("tar", ["xzf", fileName], { cwd: to });
+        const report = JSON.parse(await bulkhead(runtime, ["plugin", "test", join(to, "package"), "--json"]));
+        expect(report, runtime[0]).toMatchObject({ plugin_id: `packed-${kind}`, passed: true });
+        expect(report.runtime).toContain(runtime[0]);
+      }));
+    },
+    240_000,
+  );
+
+  test("what a template writes passes its own type check and its own tests", async () => {
+    const cwd = join(folder, "written");
+    for (const template of templateNames) {
+      await newPlugin({ folder: join(cwd, template), template, name: `Mine ${template}` });
     }
-  },
-  120_000,
-);
+    const own = join(root, "node_modules");
+    const env = { PATH: process.env["PATH"], HOME: folder, NO_COLOR: "1" };
+    // One run for all of them: their settings are the same.
+    await copyFile(join(cwd, "code/tsconfig.json"), join(cwd, "tsconfig.json"));
+    await run("node", [join(own, "typescript/bin/tsc"), "-p", "."], { cwd, env });
+    const { stdout } = await run("node", [join(own, "vitest/vitest.mjs"), "run", "adapter.test"], { cwd, env });
+    expect(stdout).toMatch(/Tests +2 passed/);
+  }, 240_000);
+});

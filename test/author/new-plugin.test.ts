@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newPlugin } from "../../core/author/new-plugin.ts";
 import { type TemplateName, templateNames } from "../../core/author/templates.ts";
 import { type KitHost, openKitHost } from "../../core/conformance/kit-host.ts";
@@ -10,11 +10,11 @@ import { errorOf } from "../host/test-host.ts";
 
 let folder: string;
 let kit: KitHost;
-beforeEach(async () => {
+beforeAll(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-new-")));
   kit = await openKitHost();
 });
-afterEach(async () => {
+afterAll(async () => {
   await kit[Symbol.asyncDispose]();
   await rm(folder, { recursive: true, force: true });
 });
@@ -22,8 +22,9 @@ afterEach(async () => {
 describe("newPlugin", () => {
   const commands: Partial<Record<TemplateName, string>> = { cli: `my-tool --say "a {b}" -`, acp: "my-agent --acp" };
 
-  test.each(templateNames)("writes from template %s a plugin that keeps the contract", async (template) => {
-    const to = join(folder, "made");
+  // At once: most of a trial is waiting for tools that hang.
+  test.concurrent.each(templateNames)("writes from template %s a plugin that keeps the contract", async (template) => {
+    const to = join(folder, template);
     const name = `It's "my" ${template}: agent`;
     const { id, files } = await newPlugin({ folder: to, template, name, command: commands[template] });
     expect(id).toBe(`it-s-my-${template}-agent`);
@@ -34,13 +35,15 @@ describe("newPlugin", () => {
     const { rules, passed } = await testPlugin(to, { kit });
     expect(rules.filter(({ outcome }) => outcome === "failed" || outcome === "noted")).toEqual([]);
     expect(passed).toBe(true);
-  }, 60_000);
+  }, 120_000);
 
   test("writes nothing over what is there, and says what a name lacks", async () => {
-    await writeFile(join(folder, "mine.txt"), "mine");
-    const refused = newPlugin({ folder, template: "code", name: "Mine" });
+    const mine = join(folder, "mine");
+    await mkdir(mine);
+    await writeFile(join(mine, "mine.txt"), "mine");
+    const refused = newPlugin({ folder: mine, template: "code", name: "Mine" });
     expect(await errorOf(refused)).toMatchObject({ code: "already_exists" });
-    expect(await readdir(folder)).toEqual(["mine.txt"]);
+    expect(await readdir(mine)).toEqual(["mine.txt"]);
     const nameless = newPlugin({ folder: join(folder, "x"), template: "code", name: "---" });
     expect(await errorOf(nameless)).toMatchObject({ code: "invalid_config" });
   });

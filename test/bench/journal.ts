@@ -1,9 +1,20 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { benchHost } from "./bench-host.ts";
 import { type Figure, quantile, timed } from "./measure.ts";
 
-/** Events written to the journal with nobody reading, and read back from it by a late reader. */
+/**
+ * Events written to the journal with nobody reading, and read back from it by a late reader; then the host's log over
+ * the journal side by side with the same log over one that keeps nothing.
+ */
 export async function journal({ quick }: { quick: boolean }): Promise<Figure[]> {
   const count = quick ? 50_000 : 200_000;
+  return [...await writtenAndRead(count), ...await beside(count, quick ? 5 : 9)];
+}
+
+async function writtenAndRead(count: number): Promise<Figure[]> {
   await using bench = await benchHost("thread");
   const written: number[] = [];
   const read: number[] = [];
@@ -24,4 +35,88 @@ export async function journal({ quick }: { quick: boolean }): Promise<Figure[]> 
     { name: "journal.written", value: quantile(written, 0.5), unit: "per_second" },
     { name: "journal.read", value: quantile(read, 0.5), unit: "per_second" },
   ];
+}
+
+/** What a bench needs of the host's log; its module has no public name, so it is loaded where it lies. */
+interface Log {
+  add(stream: object, entries: readonly object[], text: string): Promise<void>;
+  subscribe(): AsyncIterable<object>;
+  close(): void;
+}
+
+interface LogModules {
+  MergedLog: new (journal: object) => Log;
+  openJournal(file: string): Promise<{ close(): Promise<void> }>;
+}
+
+async function loadLog(): Promise<LogModules> {
+  const from = (name: string) =>
+    pathToFileURL(resolve("Deno" in globalThis ? `core/${name}.ts` : `dist/core/${name}.js`)).href;
+  const [log, sqlite] = await Promise.all([import(from("session/merged-log")), import(from("journal/sqlite-journal"))]);
+  return { ...log, ...sqlite } as LogModules;
+}
+
+/** Takes all and keeps nothing: what is left of the cost is the log's own. */
+function nothingKept(): { lastGseq: number; append(): Promise<void>; read(): Promise<object[]> } {
+  return { lastGseq: 0, append: () => Promise.resolve(), read: () => Promise.resolve([]) };
+}
+
+const batch = 128;
+
+/** Round by round in turn, with one live reader each, so that whatever else the machine does hits both alike. */
+async function beside(count: number, rounds: number): Promise<Figure[]> {
+  const { MergedLog, openJournal } = await loadLog();
+  const folder = await mkdtemp(join(tmpdir(), "bulkhead-bench-"));
+  const kept = await openJournal(join(folder, "journal.db"));
+  const ways = [
+    { name: "journaled", log: new MergedLog(kept), rates: [] as number[] },
+    { name: "unjournaled", log: new MergedLog(nothingKept()), rates: [] as number[] },
+  ];
+  try {
+    for (let round = -1; round < rounds; round++) {
+      for (const { log, rates } of ways) {
+        const ms = await timed(() => flood(log, { count, session: `s${round}` }));
+        if (round >= 0) rates.push(count / (ms / 1000));
+      }
+    }
+  } finally {
+    for (const { log } of ways) log.close();
+    await kept.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+  const [journaled, unjournaled] = ways.map(({ rates }) => quantile(rates, 0.5));
+  return [
+    ...ways.map(({ name, rates }): Figure => ({
+      name: `journal.log.${name}`,
+      value: quantile(rates, 0.5),
+      unit: "per_second",
+    })),
+    { name: "journal.log.ratio", value: journaled! / unjournaled!, unit: "ratio" },
+  ];
+}
+
+/** As a worker's batches come: parsed from one text, several of them under way. */
+async function flood(log: Log, { count, session }: { count: number; session: string }): Promise<void> {
+  const stream = { sessionId: session, adapter: { id: "bench", version: "1.0.0" }, attempt: 1, lastSeq: 0 };
+  const events = Array.from({ length: batch }, (_, at) => ({
+    type: "output",
+    stream: "stdout",
+    data: `line ${at} of what an agent says while it works`,
+  }));
+  const text = JSON.stringify(events);
+  const reading = (async () => {
+    let seen = 0;
+    for await (const _ of log.subscribe()) if (++seen === count) break;
+  })();
+  for (let sent = 0; sent < count;) {
+    const adding: Promise<void>[] = [];
+    for (let at = 0; at < 8 && sent < count; at++) {
+      const parsed = (JSON.parse(text) as object[]).slice(0, count - sent);
+      const source = parsed.length === batch ? text : JSON.stringify(parsed);
+      adding.push(log.add(stream, parsed.map((event) => ({ source: "agent", event })), source));
+      sent += parsed.length;
+    }
+    await Promise.all(adding);
+  }
+  await reading;
 }

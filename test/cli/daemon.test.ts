@@ -112,7 +112,7 @@ test("start, status, logs, reload, restart and stop lead a daemon through its li
   expect((await cli("logs", "-n", "1")).stdout).toMatch(/info {2}The daemon has stopped\.\n$/);
 }, 120_000);
 
-test("SIGHUP reloads the host manifest, and SIGTERM stops a daemon in the foreground in order", async () => {
+test("SIGHUP reloads the host manifest, and Ctrl-C stops a daemon in the foreground in order", async () => {
   const up = start(["up", "--json"]);
   const over = ended(up);
   await until(async () => (await json("status"))["ready"] === true);
@@ -120,12 +120,35 @@ test("SIGHUP reloads the host manifest, and SIGTERM stops a daemon in the foregr
   // Not through the child: on Deno one that was sent a signal counts as ended by it.
   process.kill(up.pid!, "SIGHUP");
   await until(async () => (await cli("logs")).stdout.includes("The host manifest was reloaded."));
-  process.kill(up.pid!, "SIGTERM");
+  process.kill(up.pid!, "SIGINT");
   const { code, stdout } = await over;
   expect(code).toBe(0);
   expect(JSON.parse(stdout.split("\n")[0] ?? "")).toMatchObject({ daemon: { pid: up.pid } });
   expect(await json("status")).toMatchObject({ state: "stopped" });
 }, 90_000);
+
+test("a daemon that drains is waited for: who stops it again does not cut its sessions off", async () => {
+  await writeManifest("port: 0, drain_ms: 100000");
+  await cli("start");
+  const run = cli("run", "asks", "go", "--answer-timeout", "60s", "--quiet");
+  let asking: string | undefined;
+  await until(async () => {
+    const { stdout } = await cli("session", "list", "--json");
+    const [session] = stdout.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+    if (session?.waiting.length > 0) asking = session.session_id;
+    return asking !== undefined;
+  });
+  const first = cli("stop", "--json");
+  await until(async () => (await json("status"))["ready"] === false);
+  expect((await cli("start")).stderr).toContain("is shutting down");
+  const again = start(["stop", "--json"]);
+  const second = ended(again);
+  await new Promise((resolve) => again.stderr?.once("data", resolve));
+  await cli("session", "answer", asking!, "left");
+  for (const stopping of [first, second]) expect(JSON.parse((await stopping).stdout)).toMatchObject({ stopped: true });
+  expect((await second).stderr).toBe("The daemon is shutting down already.\n");
+  expect(await run).toMatchObject({ code: 0, stdout: "it is left\n" });
+}, 120_000);
 
 test("a daemon that was killed, one in the way and a port in the way are told apart", async () => {
   const { daemon } = await json("start") as { daemon: { pid: number } };

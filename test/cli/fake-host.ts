@@ -176,7 +176,8 @@ export interface FakeHost {
 }
 
 const none = (): Promise<never> => Promise.reject(new BulkheadError("not_found", "There is none."));
-const noWorkspaces: Host["workspaces"] = {
+/** Of a host where no session worked in a worktree. */
+export const noWorkspaces: Host["workspaces"] = {
   list: () => Promise.resolve([]),
   diff: none,
   apply: none,
@@ -242,6 +243,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
         },
         list: () => Promise.resolve([]),
         get: none,
+        history: none,
         open: none,
         delete: none,
         agents: (options) => host.agents(options),

@@ -76,6 +76,16 @@ describe("bulkhead journal verify", () => {
     expect(out).toContain("CHANGED: events 4 to 6 of session bb (link 2) is not what was written.");
   });
 
+  it("names a session of which something else is listed than its events say", async () => {
+    const { cli, file } = await fixture();
+    await sql(file, "UPDATE session SET title = 'nothing of the kind' WHERE session_id = 'bb'");
+    const { code, out } = await cli("verify");
+    expect(code).toBe(errorTable.journal_error.exit_code);
+    expect(out).toContain("MISSTATED: what is listed of session bb is not what its events 4 to 6 say.");
+    await sql(file, "INSERT INTO granted VALUES (99, 1, 'a', '{}')");
+    expect((await cli("verify")).out).toContain("MISSTATED: the lists name something, of which there are no events.");
+  });
+
   it("finds by the kept head that the end was cut off", async () => {
     const { cli, file } = await fixture();
     const { head } = JSON.parse((await cli("verify", "--json")).out) as { head: string };

@@ -46,10 +46,17 @@ describe("plugin test", () => {
     const people = await plugin(["test", "mine"]);
     expect(people.code).toBe(1);
     expect(people.out()).toContain("FAIL  identity");
+    expect(people.out()).toContain("behind a process wall, on ");
     expect(people.out()).toContain(`DRIFT: the manifest's version is "0.1.0", the adapter's "0.2.0".`);
     const { code, out } = await plugin(["test", "mine", "--json"]);
     expect(code).toBe(1);
-    expect(JSON.parse(out())).toMatchObject({ conformance: 1, plugin_id: "mine", version: "0.1.0", passed: false });
+    expect(JSON.parse(out())).toMatchObject({
+      conformance: 1,
+      plugin_id: "mine",
+      version: "0.1.0",
+      passed: false,
+      isolation: "process",
+    });
   }, 120_000);
 
   test("reports a manifest that cannot be read as a broken rule", async () => {

@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { expect, test } from "vitest";
 import { createAskGrant } from "../../core/cli/ask-grant.ts";
 import { Questions } from "../../core/cli/questions.ts";
@@ -62,16 +63,23 @@ test("createAskGrant takes no for an answer when it is interrupted", async () =>
   );
 });
 
-test("createAskGrant writes an answer for always to the host manifest", async () => {
+test("createAskGrant writes each answer for always to the host manifest, as one of several that change it", async () => {
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-grant-"));
+  const before = process.env["XDG_DATA_HOME"];
+  process.env["XDG_DATA_HOME"] = join(folder, "data");
   try {
     const manifestFile = join(folder, "bulkhead.yaml");
     await writeFile(manifestFile, "bulkhead: 1 # mine\n");
-    const terminal = fakeTerminal({ tty: true, stdin: "always" });
-    expect(await createAskGrant(new Questions(terminal), { manifestFile })(missing)).toBe(true);
+    const terminal = fakeTerminal({ tty: true, stdin: "always\nalways\nalways\n" });
+    const ask = createAskGrant(new Questions(terminal), { manifestFile });
+    const targets = ["one.example.com:443", "two.example.com:443", "three.example.com:443"];
+    expect(await Promise.all(targets.map((target) => ask({ ...missing, target })))).toEqual([true, true, true]);
     const text = await readFile(manifestFile, "utf8");
-    expect(text).toMatch(/# mine[\s\S]*alpha:[\s\S]*grant:[\s\S]*example\.com:443/);
+    expect(text).toMatch(/# mine[\s\S]*alpha:[\s\S]*grant:/);
+    for (const target of targets) expect(text).toContain(target);
   } finally {
+    if (before === undefined) delete process.env["XDG_DATA_HOME"];
+    else process.env["XDG_DATA_HOME"] = before;
     await rm(folder, { recursive: true });
   }
 });

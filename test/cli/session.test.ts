@@ -94,10 +94,10 @@ describe("findWorkspace", () => {
     const host = await fakeHost({ workspaces: { ...f.workspaces, prune: () => Promise.reject(new Error()) } }).create(
       {},
     );
-    expect((await findWorkspace(host, first)).session_id).toBe(first);
-    expect((await findWorkspace(host, "aa2")).session_id).toBe(second);
-    expect((await errorOf(findWorkspace(host, "aa"))).code).toBe("invalid_request");
-    expect((await errorOf(findWorkspace(host, "bb"))).code).toBe("not_found");
-    expect((await errorOf(findWorkspace(host, ""))).code).toBe("not_found");
+    expect((await findWorkspace(host.workspaces, first)).session_id).toBe(first);
+    expect((await findWorkspace(host.workspaces, "aa2")).session_id).toBe(second);
+    expect((await errorOf(findWorkspace(host.workspaces, "aa"))).code).toBe("invalid_request");
+    expect((await errorOf(findWorkspace(host.workspaces, "bb"))).code).toBe("not_found");
+    expect((await errorOf(findWorkspace(host.workspaces, ""))).code).toBe("not_found");
   });
 });

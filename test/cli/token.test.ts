@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, realpath, rm, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, realpath, rm, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -18,6 +18,9 @@ async function cli(...args: string[]) {
   return { code, out: terminal.out(), err: terminal.err() };
 }
 
+/** What follows the token's id, and may hold what parts them. */
+const secretOf = (token: string) => token.trim().slice("bh_".length + 32 + "_".length);
+
 const store = () => openTokens(join(cwd, "state"));
 
 describe("bulkhead token", () => {
@@ -27,7 +30,7 @@ describe("bulkhead token", () => {
     expect(err).toMatch(/^Token ci \(run\) holds until \d{4}-/);
     expect(await store().check(out.trim())).toMatchObject({ scopes: ["run"] });
     const file = join(cwd, "state", "http", "tokens.json");
-    expect(await readFile(file, "utf8")).not.toContain(out.trim().split("_")[2]);
+    expect(await readFile(file, "utf8")).not.toContain(secretOf(out));
     expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
@@ -41,6 +44,18 @@ describe("bulkhead token", () => {
       expires_at: null,
       token: expect.stringMatching(/^bh_/),
     });
+  });
+
+  test("create --workdir makes one whose sessions work in those folders alone", async () => {
+    await mkdir(join(cwd, "checkout"));
+    await symlink("checkout", join(cwd, "link"));
+    const { out, err } = await cli("token", "create", "ci", "--workdir", "link", ".");
+    const workdirs = [join(cwd, "checkout"), cwd];
+    expect(err).toContain(`in ${workdirs.join(", ")}, holds`);
+    expect(await store().check(out.trim())).toMatchObject({ workdirs });
+    expect((await cli("token", "list")).out).toContain(workdirs.join(" "));
+    expect((await cli("token", "create", "other", "--workdir", "none")).code).not.toBe(0);
+    expect(await store().list()).toHaveLength(1);
   });
 
   test.each([
@@ -62,7 +77,7 @@ describe("bulkhead token", () => {
     expect(list.out).toContain("ci");
     const [line] = (await cli("token", "list", "--json")).out.trim().split("\n");
     expect(Object.keys(JSON.parse(line!))).toEqual(["id", "name", "scopes", "created_at", "expires_at"]);
-    expect(list.out + line).not.toContain(token.trim().split("_")[2]);
+    expect(list.out + line).not.toContain(secretOf(token));
     expect(await cli("token", "revoke", "ci")).toMatchObject({ code: 0, out: "Revoked: ci.\n" });
     expect(await store().check(token.trim())).toBeNull();
     expect((await cli("token", "revoke", "ci")).code).toBe(5);

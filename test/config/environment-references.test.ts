@@ -37,7 +37,7 @@ describe("parseHostManifest with references to the environment", () => {
   it("never fills them in for permissions, and says where they stand", () => {
     expect(problemOf('bulkhead: 1\nplugins:\n  a:\n    grant:\n      net: ["${HOST}:443"]\n')).toBe(
       'b.yaml:5:13 plugins.a.grant.net[0]: expected a permission written out, found string "${HOST}:443"; ' +
-        "what a plugin may do never depends on the environment",
+        "nothing is granted by the environment",
     );
     for (
       const grant of [
@@ -73,5 +73,23 @@ describe("parseHostManifest with references to the environment", () => {
   it("reads nothing out of what a variable holds", () => {
     const manifest = parseHostManifest('bulkhead: 1\nstate_dir: "${A}"\n', { file: "b.yaml", env: () => "${B}: [x" });
     expect(manifest.state_dir).toBe("${B}: [x");
+  });
+
+  it("never shows what came out of the environment, or may be a secret, in an error", () => {
+    const texts = [
+      'daemon: { port: "${KEY}", log_level: "${KEY}" }',
+      'state_dir: { a: "${KEY}" }',
+      'plugins: { a: { source: ["${KEY}"] } }',
+      'plugins: { a: { source: "${KEY}", config: ["${KEY}"] } }',
+      "mcp_servers: { a: { command: b, env: { PASSWORD: [k-123] } } }",
+      "mcp_servers: { a: { command: b, env: [k-123] } }",
+      "tools: { a: { binary: b, command_template: '{binary}', env_vars: { C: [k-123] } } }",
+      "tools: { a: { binary: b, command_template: '{binary}', env_vars: k-123 } }",
+    ];
+    for (const text of texts) {
+      const problem = problemOf(`bulkhead: 1\n${text}\n`);
+      expect(problem).toContain("b.yaml:2:");
+      expect(problem).not.toContain("k-123");
+    }
   });
 });

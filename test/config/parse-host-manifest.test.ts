@@ -36,6 +36,19 @@ plugins:
     expect(() => parseHostManifest(loose, { file: "b" })).toThrow(/b:2:/);
   });
 
+  it("takes what is blocked, and says where an entry names nothing or no range", () => {
+    const { blocked } = parseHostManifest(
+      "bulkhead: 1\nblocked:\n  - { plugin: a, versions: '<2', because: It leaks. }\n  - package: '@b/c'\n",
+      { file: "b" },
+    );
+    expect(blocked).toEqual([{ plugin: "a", versions: "<2", because: "It leaks." }, { package: "@b/c" }]);
+    const { message } = refusal("bulkhead: 1\nblocked:\n  - { versions: '*' }\n  - { plugin: a, versions: new }\n");
+    expect(message.split("\n")).toEqual([
+      expect.stringContaining("bulkhead.yaml:3:5 blocked[0]: expected plugin, an id, or package"),
+      expect.stringContaining("bulkhead.yaml:4:28 blocked[1].versions: expected a semver range such as <1.2.3"),
+    ]);
+  });
+
   it("fills in the defaults", () => {
     expect(parseHostManifest("bulkhead: 1\n", { file: "b" })).toEqual({
       bulkhead: 1,

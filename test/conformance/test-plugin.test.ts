@@ -6,7 +6,7 @@ import { type KitHost, openKitHost } from "../../core/conformance/kit-host.ts";
 import type { ConformanceReport } from "../../core/conformance/report.ts";
 import { rules } from "../../core/conformance/rules/all.ts";
 import { testPlugin } from "../../core/conformance/test-plugin.ts";
-import { ownChildren } from "../host/test-host.ts";
+import { childrenLeft } from "../host/test-host.ts";
 import { type Defect, defects, sound, writeDefect } from "./defects.ts";
 
 const atOnce = 4;
@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await kit[Symbol.asyncDispose]();
   await rm(root, { recursive: true, force: true });
-  expect(await ownChildren()).toEqual([]);
+  expect(await childrenLeft()).toEqual([]);
 });
 
 describe("testPlugin", () => {

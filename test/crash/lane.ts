@@ -6,6 +6,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { connectHost, type RemoteHost } from "../../core/client/mod.ts";
 import { type DaemonRecord, readDaemonRecord } from "../../core/daemon/daemon-record.ts";
+import { readLockFile } from "../../core/runtime/lock-file.ts";
 import { unixFetch } from "../../core/runtime/unix-fetch.ts";
 import { adapterCode, writePlugin } from "../host/test-host.ts";
 
@@ -22,8 +23,12 @@ export interface Lane {
   workdir: string;
   /** Path of its journal. */
   journal: string;
-  /** How long its last daemon took to take requests. Milliseconds. */
-  startedInMs: number;
+  /** How long its last daemon took from its own start to the lock, and from there to readiness. Milliseconds. */
+  bootMs: number;
+  openMs: number;
+  /** How late a start, after its lock, and a migration are killed at most; goes after what they take. Milliseconds. */
+  startMs: number;
+  migrationMs: number;
   /** Its daemons that have not ended. */
   daemons: Set<ChildProcess>;
 }
@@ -32,6 +37,8 @@ export interface Lane {
 export interface LaneDaemon {
   child: ChildProcess;
   exited: Promise<void>;
+  /** Resolves when it holds the lock of the state folder, or has ended before that. */
+  locked: Promise<void>;
   /** Resolves when it takes requests; null when it ended before that. */
   ready: Promise<RemoteHost | null>;
   /** What it said, for whoever wonders why it ended. */
@@ -72,7 +79,10 @@ export async function openLane(number: number): Promise<Lane> {
     stateDir: join(folder, "state"),
     workdir: join(folder, "work"),
     journal: join(folder, "state", "host-1", "journal.db"),
-    startedInMs: 800,
+    bootMs: 500,
+    openMs: 300,
+    startMs: 150,
+    migrationMs: 150,
     daemons: new Set(),
   };
   await mkdir(lane.workdir);
@@ -130,15 +140,35 @@ export function startProgram(lane: Lane, args: readonly string[]): LaneDaemon {
     hasEnded = true;
     lane.daemons.delete(child);
   });
-  return { child, exited, ready: untilReady(lane, child, () => hasEnded), said: () => said };
+  const locked = untilLocked(lane, child, () => hasEnded);
+  return {
+    child,
+    exited,
+    locked,
+    ready: untilReady(lane, { child, locked, hasEnded: () => hasEnded }),
+    said: () => said,
+  };
 }
 
-async function untilReady(lane: Lane, { pid }: ChildProcess, hasEnded: () => boolean): Promise<RemoteHost | null> {
+async function untilLocked(lane: Lane, { pid }: ChildProcess, hasEnded: () => boolean): Promise<void> {
+  const began = performance.now();
+  while (!hasEnded()) {
+    const holder = await readLockFile(join(lane.stateDir, "daemon.lock")).catch(() => null);
+    if (holder?.pid === pid) return void (lane.bootMs = performance.now() - began);
+    await new Promise((resolve) => setTimeout(resolve, 3));
+  }
+}
+
+async function untilReady(
+  lane: Lane,
+  { child: { pid }, locked, hasEnded }: { child: ChildProcess; locked: Promise<void>; hasEnded(): boolean },
+): Promise<RemoteHost | null> {
+  await locked;
   const began = performance.now();
   while (!hasEnded()) {
     const record: DaemonRecord | "broken" | null = await readDaemonRecord(join(lane.stateDir, "daemon.json"));
     if (record !== null && record !== "broken" && record.pid === pid && record.socket !== null) {
-      lane.startedInMs = performance.now() - began;
+      lane.openMs = performance.now() - began;
       return connectHost({ fetch: unixFetch(record.socket), patienceMs: 1 });
     }
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -1,7 +1,9 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RemoteHost } from "../../core/client/mod.ts";
+import { readNumber } from "../../core/journal/journal-schema.ts";
+import { verifyJournal } from "../../core/journal/verify-journal.ts";
 import { listAll } from "./processes.ts";
 import {
   type Lane,
@@ -27,8 +29,8 @@ export interface Round {
   moment: Moment;
   /** Events that clients were shown. */
   shown: number;
-  /** The daemon took requests before it was killed. */
-  was_ready: boolean;
+  /** Whether it was killed while its start, or the migration, was under way; true for all other moments. */
+  within: boolean;
   faults: string[];
 }
 
@@ -39,30 +41,74 @@ const startMs = 120_000;
 export async function playRound(lane: Lane, moment: Moment, random: () => number): Promise<Round> {
   const shown: Shown = new Map();
   await writeManifest(lane, { compacts: moment === "compaction" });
-  if (moment === "migration") await makeOlder(lane.journal);
+  const migrates = moment === "migration" && await makeOlder(lane.journal);
   const daemon = startDaemon(lane);
   const kill = () => daemon.child.kill("SIGKILL");
-  let wasReady = false;
+  let within = true;
   if (moment === "start" || moment === "migration") {
-    const killed = sleep(random() * 1.3 * lane.startedInMs).then(kill);
-    wasReady = await daemon.ready !== null;
-    await killed;
+    within = await killWhileItOpens(lane, daemon, { migrates, random });
   } else {
     const remote = await withDeadline(lane, daemon);
-    wasReady = true;
     await work(remote, { lane, moment, random, shown, end: () => daemon.child.kill("SIGTERM") });
     kill();
   }
   await daemon.exited;
   if (moment === "compaction") await killCompaction(lane, random);
   const faults = await faultsIn(lane, shown);
-  return { moment, shown: [...shown.values()].flat().length, was_ready: wasReady, faults };
+  return { moment, shown: [...shown.values()].flat().length, within, faults };
+}
+
+/** What the longest delay of a kill is multiplied with, so that three of four are met in the middle on any machine. */
+const after = { within: 1.1, beyond: 0.75 };
+
+/**
+ * Kills a daemon at any moment between the lock of its state folder and readiness, or while it migrates its journal; now
+ * and then before either. True where that was under way.
+ */
+async function killWhileItOpens(
+  lane: Lane,
+  daemon: LaneDaemon,
+  { migrates, random }: { migrates: boolean; random(): number },
+): Promise<boolean> {
+  const kill = () => daemon.child.kill("SIGKILL");
+  if (random() < 0.1) {
+    await sleep(random() * lane.bootMs);
+    kill();
+    await daemon.exited;
+    return false;
+  }
+  await daemon.locked;
+  if (!migrates) {
+    const killed = sleep(random() * lane.startMs).then(kill);
+    const within = await daemon.ready === null;
+    await killed;
+    lane.startMs *= within ? after.within : after.beyond;
+    return within;
+  }
+  await untilOpened(lane, daemon);
+  await sleep(random() * lane.migrationMs);
+  kill();
+  await daemon.exited;
+  const version = await lookInto(
+    lane.journal,
+    (database) => readNumber(database, "PRAGMA user_version", "user_version"),
+  );
+  const within = version === 1;
+  lane.migrationMs *= within ? after.within : after.beyond;
+  return within;
+}
+
+/** The journal that waits for its migration has no write-ahead log before its host opens it. */
+async function untilOpened({ journal }: Lane, { exited }: LaneDaemon): Promise<void> {
+  let hasEnded = false;
+  void exited.then(() => (hasEnded = true));
+  while (!hasEnded && !(await stat(`${journal}-wal`).then(() => true, () => false))) await sleep(1);
 }
 
 /** Kills the command that compacts a journal without a daemon, or lets it end when it is quick. */
 async function killCompaction(lane: Lane, random: () => number): Promise<void> {
   const compaction = startProgram(lane, ["journal", "compact"]);
-  const killed = sleep(random() * lane.startedInMs).then(() => compaction.child.kill("SIGKILL"));
+  const killed = sleep(random() * (lane.bootMs + lane.openMs)).then(() => compaction.child.kill("SIGKILL"));
   await Promise.all([compaction.exited, killed]);
 }
 
@@ -137,6 +183,8 @@ export async function playEnd(lane: Lane): Promise<string[]> {
   }
   daemon.child.kill("SIGTERM");
   await daemon.exited;
+  const { problems } = await verifyJournal(lane.journal);
+  faults.push(...problems.map((problem) => `the journal does not verify: ${JSON.stringify(problem)}`));
   const left = (await listAll()).filter(({ pid, start, command }) =>
     command.includes(napOf(lane.number)) || before.some((one) => one.pid === pid && one.start === start)
   );

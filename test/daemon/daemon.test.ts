@@ -1,10 +1,11 @@
-import { mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { createHost, loadHostManifest } from "bulkhead";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { connectDaemon } from "../../core/cli/remote-sessions.ts";
 import { connectHost, type RemoteHost } from "../../core/client/mod.ts";
 import { type Daemon, startDaemon } from "../../core/daemon/daemon.ts";
 import { daemonFiles } from "../../core/daemon/daemon-files.ts";
@@ -35,8 +36,8 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-async function writeManifest(text: string, daemon = "port: 0"): Promise<void> {
-  const limits = "limits: { teardown_timeout_ms: 200, warden_grace_ms: 200 }";
+async function writeManifest(text: string, daemon = "port: 0", limit = ""): Promise<void> {
+  const limits = `limits: { teardown_timeout_ms: 200, warden_grace_ms: 200, ${limit} }`;
   await writeFile(join(root, "bulkhead.yaml"), `bulkhead: 1\n${text}\n${limits}\ndaemon: { ${daemon} }\n`);
 }
 
@@ -73,6 +74,9 @@ test("a daemon takes sessions over its socket and over TCP with the first token,
     expect(await session.result()).toMatchObject({ outcome: "completed" });
   }
   expect(await inspectDaemon(stateDir)).toMatchObject({ state: "running", record: daemon.record });
+  // As the system does when its user logs out.
+  await rm(daemon.record.socket!);
+  expect(await (await connectDaemon(daemon.record)).list()).toHaveLength(2);
   await daemon.stop();
   expect(await inspectDaemon(stateDir)).toMatchObject({ state: "stopped" });
   expect((await readdir(stateDir)).filter((name) => /lock|sock|daemon\.json/.test(name))).toEqual([]);
@@ -87,6 +91,15 @@ test("a second daemon is told who the first is, and harms it not", async () => {
   await first.stop();
   const next = await start();
   expect(await owner(next).ready()).toBe(true);
+});
+
+test("a daemon takes no state folder into which others could have put tokens", async () => {
+  await mkdir(stateDir);
+  await chmod(stateDir, 0o777);
+  expect(await errorOf(start())).toMatchObject({ code: "io_error", hint: expect.stringContaining("--state-dir") });
+  expect(await readdir(stateDir)).toEqual([]);
+  await chmod(stateDir, 0o700);
+  expect(await owner(await start()).ready()).toBe(true);
 });
 
 test("a daemon waits for no host in another process: it is told who has the state folder", async () => {
@@ -151,13 +164,15 @@ test("sessions that run longer than the drain are interrupted, and their clients
 test("reload over the API adds and removes plugins and says what waits for a restart", async () => {
   const daemon = await start();
   const client = owner(daemon);
-  await writeManifest("plugins: { brief: {} }", "port: 0, drain_ms: 5000");
-  expect(await client.reload()).toEqual({
-    added: [],
-    removed: ["slow"],
-    changed: [],
-    restart_needed: ["daemon.drain_ms"],
-  });
+  await writeManifest(
+    "plugins: { brief: {} }\njournal: { keep_ms: 86400000 }",
+    "port: 0, drain_ms: 5000",
+    "http_streams: 3",
+  );
+  const restart_needed = ["daemon.drain_ms", "limits.http_streams", "journal.keep_ms"];
+  expect(await client.reload()).toEqual({ added: [], removed: ["slow"], changed: ["brief"], restart_needed });
+  // It still runs as it was started.
+  expect(await client.reload()).toEqual({ added: [], removed: [], changed: [], restart_needed });
   expect(await errorOf(client.start({ workdir, prompt: "1" }, { adapter: "slow" }))).toMatchObject({
     code: "unknown_adapter",
   });

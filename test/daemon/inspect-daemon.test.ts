@@ -1,13 +1,18 @@
-import { mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, mkdtemp, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { defaultLimits } from "../../core/config/limits.ts";
 import { daemonFiles } from "../../core/daemon/daemon-files.ts";
 import { takeDaemonLock } from "../../core/daemon/daemon-lock.ts";
 import { type DaemonRecord, readDaemonRecord, writeDaemonRecord } from "../../core/daemon/daemon-record.ts";
 import { inspectDaemon } from "../../core/daemon/inspect-daemon.ts";
+import { listen } from "../../core/daemon/listen.ts";
+import { whoElseMayChange } from "../../core/runtime/own-folder.ts";
 import { processStart } from "../../core/runtime/process-rows.ts";
+import { unixFetch } from "../../core/runtime/unix-fetch.ts";
+import { claimState } from "../../core/host/state-claim.ts";
 import { errorOf } from "../host/test-host.ts";
 
 let stateDir = "";
@@ -57,6 +62,21 @@ test("inspectDaemon calls a record stale whose pid another program has, or that 
   expect(await readDaemonRecord(files.record)).toBe("broken");
 });
 
+test("what others could have written is believed neither by a command nor by a daemon nor by a host", async () => {
+  const { uid } = await stat(stateDir);
+  expect(await whoElseMayChange(stateDir, uid)).toBeNull();
+  expect(await whoElseMayChange(join(stateDir, "none"), uid)).toBeNull();
+  // What is the administrator's is nobody else's.
+  if (uid === 0) await chown(stateDir, 1, 1);
+  expect(await whoElseMayChange(stateDir, uid === 0 ? 0 : uid + 1)).toBe("it belongs to another user");
+  if (uid === 0) await chown(stateDir, 0, 0);
+  await chmod(stateDir, 0o777);
+  const refused = { code: "io_error", message: expect.stringContaining("everybody may write to it") };
+  expect(await errorOf(inspectDaemon(stateDir))).toMatchObject(refused);
+  expect(await errorOf(claimState(stateDir))).toMatchObject(refused);
+  await chmod(stateDir, 0o700);
+});
+
 test("a second daemon is told who the first is and where it listens", async () => {
   const files = daemonFiles(stateDir);
   const release = await takeDaemonLock(files);
@@ -77,11 +97,30 @@ test("the lock of a daemon that was killed is taken over, also one that was cut 
   }
 });
 
-test("daemonFiles puts the socket where its path is short enough, or nowhere", () => {
+test("daemonFiles names the places for the socket whose path is short enough, the best first", () => {
   const runtimeDir = (name: string) => name === "XDG_RUNTIME_DIR" ? "/run/user/1000" : undefined;
-  expect(daemonFiles("/state", runtimeDir).socket).toMatch(/^\/run\/user\/1000\/bulkhead\/[0-9a-f]{16}\.sock$/);
-  expect(daemonFiles("/state", runtimeDir).socket).not.toBe(daemonFiles("/other", runtimeDir).socket);
-  expect(daemonFiles("/state", () => undefined).socket).toBe("/state/daemon.sock");
-  expect(daemonFiles("/state", () => "relative").socket).toBe("/state/daemon.sock");
-  expect(daemonFiles(`/${"s".repeat(120)}`, () => undefined).socket).toBeNull();
+  const [first, second] = daemonFiles("/state", runtimeDir).sockets;
+  expect(first).toMatch(/^\/run\/user\/1000\/bulkhead\/[0-9a-f]{16}\.sock$/);
+  expect(second).toBe("/state/daemon.sock");
+  expect(daemonFiles("/other", runtimeDir).sockets[0]).not.toBe(first);
+  expect(daemonFiles("/state", () => undefined).sockets).toEqual(["/state/daemon.sock"]);
+  expect(daemonFiles("/state", () => "relative").sockets).toEqual(["/state/daemon.sock"]);
+  expect(daemonFiles(`/${"s".repeat(120)}`, () => undefined).sockets).toEqual([]);
+});
+
+test("listen takes the first place for its socket that is this user's alone, and does without where there is none", async () => {
+  const file = join(stateDir, "file");
+  await writeFile(file, "");
+  await mkdir(join(stateDir, "open"));
+  await chmod(join(stateDir, "open"), 0o777);
+  const unfit = [join(file, "bulkhead", "s.sock"), join(stateDir, "open", "s.sock"), file];
+  const options = { port: 0, limits: defaultLimits, answer: async () => new Response("here") };
+  for (
+    const [sockets, taken] of [[[...unfit, join(stateDir, "s.sock")], join(stateDir, "s.sock")], [unfit, null]] as const
+  ) {
+    const listening = await listen({ ...options, sockets });
+    expect(listening.socket).toBe(taken);
+    if (taken !== null) expect(await (await unixFetch(taken)("http://localhost/")).text()).toBe("here");
+    await listening.close();
+  }
 });

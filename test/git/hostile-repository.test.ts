@@ -1,7 +1,20 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { takeSnapshot } from "../../core/git/snapshot.ts";
 import { changesOf, type Fixture, fixtureAt, inShort, makeFixture, walk } from "./git-fixture.ts";
 
 let f: Fixture;
@@ -176,4 +189,23 @@ describe("takeSnapshot and listArtifacts", () => {
     execFileSync("mkfifo", [join(f.work, "pipe")]);
     expect(inShort(await changesOf(f, () => f.write("a.txt", "b")))).toEqual(["untracked a.txt"]);
   });
+
+  it.each(["index", "info/exclude", "info/attributes"])(
+    "do not wait for a pipe in the place of .git/%s, which no deadline could end",
+    async (name) => {
+      f.write("a.txt", "a");
+      f.commitAll();
+      rmSync(join(f.work, ".git", name), { force: true });
+      mkdirSync(join(f.work, ".git/info"), { recursive: true });
+      const pipe = join(f.work, ".git", name);
+      execFileSync("mkfifo", [pipe]);
+      // Whoever waits for the pipe all the same gets its end, and too late.
+      const late = setTimeout(() => closeSync(openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK)), 3000);
+      const began = Date.now();
+      const snapshot = await takeSnapshot(f.work, { scratchDir: f.scratch });
+      clearTimeout(late);
+      expect(Date.now() - began).toBeLessThan(3000);
+      expect(snapshot).toMatchObject({ held: null, reason: `Cannot copy "${pipe}": it is no plain file.` });
+    },
+  );
 });

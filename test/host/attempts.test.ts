@@ -180,7 +180,7 @@ describe("kill -9 in the middle of a session", () => {
     await made.add("alpha", { code }, { isolation: "process" });
     const { result } = await run(made, "alpha", {}, async ({ event }) => {
       if (event.type !== "progress" || event.message !== "attempt 1") return;
-      const wardens = (await ownChildren(0)).filter(({ command }) => /warden/.test(command));
+      const wardens = (await ownChildren()).filter(({ command }) => /warden/.test(command));
       expect(wardens.length).toBeGreaterThan(0);
       for (const { pid } of wardens) process.kill(pid, "SIGKILL");
     });

@@ -4,11 +4,11 @@ import { describe, expect, test } from "vitest";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import {
   adapterCode,
+  childrenLeft,
   completed,
   errorOf,
   isolations,
   openHost,
-  ownChildren,
   type TestHost,
   writePlugin,
 } from "./test-host.ts";
@@ -31,7 +31,7 @@ async function scratch(stateDir: string): Promise<string[]> {
 }
 
 async function wardens(): Promise<string[]> {
-  return (await ownChildren()).map(({ command }) => command).filter((command) => command.includes("warden"));
+  return (await childrenLeft()).map(({ command }) => command).filter((command) => command.includes("warden"));
 }
 
 /** One sentence or more, each of which ends, and no stack; the author's own line of source may follow. */

@@ -57,3 +57,12 @@ test("what is missing, too large or no text is refused", async () => {
   for (const name of ["binary", "nul"]) expect((await errorOf(read(name))).code).toBe("invalid_request");
   expect((await errorOf(read("sub"))).code).toMatch(/io_error|permission_denied|invalid_request/);
 });
+
+test("what a kernel says of the host's own process is no context file, wherever a client says that it works", async () => {
+  const [workdir, code] = await realpath("/proc/self").then(
+    (path) => [path, "invalid_request"],
+    () => [root, "not_found"],
+  );
+  const places = { workdir: workdir!, protectedPaths: [], limits: { context_file_bytes: 1e6, context_bytes: 1e6 } };
+  expect(await errorOf(readContextFiles(["status"], places))).toMatchObject({ code });
+});

@@ -61,7 +61,8 @@ describe("KeyedSessions", () => {
   test("a key that was used for another request is refused, whatever is other about it", async () => {
     const { run } = makeKeyed();
     await run("k");
-    for (const changes of [{ prompt: "other" }, { adapter: "other" }, { artifacts: "none" as const }]) {
+    const require = { code_review: true };
+    for (const changes of [{ prompt: "other" }, { adapter: "other" }, { artifacts: "none" as const }, { require }]) {
       expect(await errorOf(run("k", changes))).toMatchObject({
         code: "invalid_request",
         message: 'The idempotency key "k" was used for another request.',

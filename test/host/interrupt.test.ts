@@ -7,6 +7,7 @@ import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import { checkSession } from "../session/session-rules.ts";
 import {
   adapterCode,
+  childrenLeft,
   completed,
   errorOf,
   isolations,
@@ -261,7 +262,7 @@ describe("a worker that is stuck", () => {
     await made.host.close();
     expect(performance.now() - started).toBeLessThan(15_000);
     expect((await live.session.result).stop_reason).toBe("interrupted");
-    expect(await ownChildren()).toEqual([]);
+    expect(await childrenLeft()).toEqual([]);
   });
 
   test("costs a session that comes right after it nothing", async () => {

@@ -34,6 +34,23 @@ const code = adapterCode(`
     yield ${completed};
 `);
 
+/** A program that says what it was told. */
+const echo = `process.stdin.pipe(process.stdout);`;
+
+const node = `${JSON.stringify(process.execPath)}, [${"Deno" in globalThis ? '"run", "-A",' : ""} "echo.mjs"]`;
+const telling = adapterCode(`
+    const child = await ctx.run(${node}, { stdin: "open" });
+    let text = "";
+    const reading = (async () => { for await (const piece of child.stdout) text += piece; })();
+    for (const part of JSON.parse(request.prompt.split("\\n").find((line) => line.startsWith("[")))) {
+      await child.stdin.write(part);
+    }
+    await child.stdin.close();
+    await reading;
+    yield { type: "unparsed", data: { text } };
+    yield ${completed};
+`);
+
 async function open(accepts: string): Promise<TestHost> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-host-")));
   const secretsFile = join(root, "secrets", "secrets.json");
@@ -43,11 +60,24 @@ async function open(accepts: string): Promise<TestHost> {
   const manifest = (await loadHostManifest({ config: file, from: root }))!;
   const made = await openHost({ root, manifest, secretsFile });
   await writeFile(join(made.workdir, "agent.mjs"), program);
+  await writeFile(join(made.workdir, "echo.mjs"), echo);
   const run = [{ binary: process.execPath, args: ["{...}"] }];
   await made.add("agent", { code, manifest: `${accepts}\npermissions: ${JSON.stringify({ run })}` }, {
     grant: { run },
   });
+  await made.add("telling", { code: telling, manifest: `${accepts}\npermissions: ${JSON.stringify({ run })}` }, {
+    grant: { run },
+  });
   return made;
+}
+
+/** What the program was told when these texts were written to it. */
+async function told(made: TestHost, texts: string[], mcp_servers: string[]): Promise<string> {
+  const { result, events } = await made.run("telling", { prompt: JSON.stringify(texts), mcp_servers });
+  expect(result.error).toBeUndefined();
+  return events.flatMap(({ event }) => event.type === "unparsed" ? [(event.data as { text: string }).text] : []).join(
+    "",
+  );
 }
 
 describe("MCP servers of a session", () => {
@@ -107,5 +137,44 @@ describe("MCP servers of a session", () => {
     const said = events.flatMap(({ event }) => event.type === "unparsed" ? [event.data] : []);
     expect(said).toMatchObject([{ text: "" }]);
     expect(said[0]).not.toHaveProperty("names");
+  });
+
+  test("stand in a message to the agent's program where it names their list", async () => {
+    const made = await open("accepts: [mcp_servers]");
+    const message = (...ways: string[]) =>
+      `${JSON.stringify({ params: { mcpServers: ["bulkhead-mcp-server-list", ...ways] } })}\n`;
+    const text = await told(made, [message("command", "http")], ["files", "web"]);
+    expect(text).not.toContain(secret);
+    expect(text.endsWith("\n")).toBe(true);
+    expect(JSON.parse(text)).toEqual({
+      params: {
+        mcpServers: [
+          {
+            name: "files",
+            command: "files-server",
+            args: ["--root", "."],
+            env: [{ name: "TOKEN", value: expect.stringMatching(/^Bearer (?!\$).*\[/) }, {
+              name: "PLAIN",
+              value: "yes",
+            }],
+          },
+          {
+            type: "http",
+            name: "web",
+            url: "https://example.com/mcp",
+            headers: [{ name: "Authorization", value: expect.not.stringContaining("$") }],
+          },
+        ],
+      },
+    });
+    const { result } = await made.run("telling", {
+      prompt: JSON.stringify([message("command")]),
+      mcp_servers: ["web"],
+    });
+    expect(result.error).toMatchObject({ code: "unsupported", message: expect.stringContaining('"web"') });
+    // Elsewhere it is a text like any other.
+    const prose = 'Say ["bulkhead-mcp-server-list","command"].\n';
+    expect(await told(made, [prose, message("command")], ["files"])).toContain(prose);
+    expect(await told(made, [message("command")], [])).toBe(message("command"));
   });
 });

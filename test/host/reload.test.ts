@@ -63,6 +63,22 @@ test("reload grants anew for the sessions to come", async () => {
   expect((await run("reader")).result.error).toMatchObject({ code: "permission_denied" });
 });
 
+test("reload takes out what the host manifest blocks by then, and says so", async () => {
+  const { host, root, manifest, run } = await openWith("  alpha: {}\n", { alpha: { code: answers("alpha") } });
+  await host.reload(manifest);
+  const late = join(root, "late");
+  await writePlugin(late, "late", { code: answers("late") });
+  await host.registry.register(late);
+  expect((await run("late")).result.output).toBe("late");
+  const blocking = await parsed(root, "  alpha: {}\nblocked: [{ plugin: alpha }, { plugin: late, versions: '*' }]\n");
+  expect(await host.reload(blocking)).toEqual({ added: [], removed: ["alpha", "late"], changed: [] });
+  expect(await errorOf(run("alpha"))).toMatchObject({
+    code: "blocked_plugin",
+    message: expect.stringContaining('bulkhead.yaml:4 blocks every version of plugin "alpha".'),
+  });
+  expect(await errorOf(host.registry.register(late))).toMatchObject({ code: "blocked_plugin" });
+});
+
 test("reload leaves a running session of a plugin that it takes out to its end, and then ends its workers", async () => {
   const { host, root, manifest, workdir } = await openWith("  slow: {}\n", { slow: { code: waits } });
   await host.reload(manifest);
@@ -81,7 +97,7 @@ test("reload leaves a running session of a plugin that it takes out to its end, 
   }
   expect(reloaded).toBe(true);
   expect(await session.result).toMatchObject({ outcome: "completed", output: "still the old one" });
-  await until(async () => !(await ownChildren(0)).some(({ command }) => command.includes("warden")));
+  await until(async () => !(await ownChildren()).some(({ command }) => command.includes("warden")));
 });
 
 test("a manifest with errors leaves the old one in force", async () => {

@@ -1,6 +1,7 @@
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseHostManifest } from "bulkhead";
-import { adapterCode, closeHosts, completed, errorOf, openHost, type TestHost } from "./test-host.ts";
+import { adapterCode, closeHosts, completed, errorOf, openHost, type TestHost, writePlugin } from "./test-host.ts";
 
 /** An entry whose agent is in this state, and whose sessions say which adapter and access modes they have. */
 function entry(availability = "available", { body = "", members = "" } = {}): string {
@@ -192,6 +193,21 @@ describe("Host.runSession without one adapter", () => {
     expect(asked(made)).toBe(0);
     const error = await errorOf(made.host.runSession({ workdir: made.workdir, prompt: "go" }, { adapter: "nobody" }));
     expect(error).toMatchObject({ code: "unknown_adapter", hint: "Enabled are: a." });
+  });
+
+  test("one that is there and not enabled is an error with the command that enables it", async () => {
+    const { root } = await open();
+    await writePlugin(join(root, "plugins", "idle"), "idle", { code: entry("available") });
+    const { host, workdir } = await openHost({ root });
+    expect(await errorOf(host.runSession({ workdir, prompt: "go" }, { adapter: "idle" }))).toMatchObject({
+      code: "unknown_adapter",
+      hint: "bulkhead plugin enable idle",
+    });
+    expect(await host.agents()).toMatchObject([{
+      id: "idle",
+      availability: "disabled",
+      next_step: "Run: bulkhead plugin enable idle",
+    }]);
   });
 
   test("a request that fits no schema is refused before anyone is asked", async () => {

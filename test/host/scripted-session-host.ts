@@ -7,6 +7,8 @@ import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import { outcomeOf, type SessionResult, type StopReason } from "../../plugin-sdk/result.ts";
+import { emptyHistory } from "../../core/journal/history-fact.ts";
+import type { SessionHistory } from "../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../plugin-sdk/session-summary.ts";
 import { fakeAgent, fakeResult, fakeSettings } from "../cli/fake-host.ts";
 
@@ -182,6 +184,10 @@ export class ScriptedHost implements SessionHost {
 
   async get(sessionId: string): Promise<SessionSummary> {
     return summaryOf(this.#find(sessionId));
+  }
+
+  async history(sessionId: string): Promise<SessionHistory> {
+    return this.#find(sessionId) && emptyHistory();
   }
 
   async open(sessionId: string): Promise<ScriptedSession> {

@@ -2,7 +2,15 @@ import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import { createHost, type Host, type HostOptions, type LogRecord, type RegistrySettings } from "bulkhead";
+import {
+  createHost,
+  type Host,
+  type HostManifest,
+  type HostOptions,
+  loadHostManifest,
+  type LogRecord,
+  type RegistrySettings,
+} from "bulkhead";
 import { afterEach } from "vitest";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
@@ -131,18 +139,8 @@ export async function leftovers(stateDir: string): Promise<string[]> {
   return all.filter((name) => /scratch.|lock$/.test(name)).sort();
 }
 
-/** Processes whose parent this process is, and that live on for seconds. Empty where `/proc` is not there. */
-export async function ownChildren(waitMs = 5000): Promise<{ pid: number; command: string }[]> {
-  // One that was just killed is in the table for a moment more.
-  const end = performance.now() + waitMs;
-  for (;;) {
-    const children = await listChildren();
-    if (children.length === 0 || performance.now() > end) return children;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
-async function listChildren(): Promise<{ pid: number; command: string }[]> {
+/** The processes that this one has started and that have not ended by now. */
+export async function ownChildren(): Promise<{ pid: number; command: string }[]> {
   const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
   const rows = await Promise.all(pids.map(async (pid) => {
     const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
@@ -152,6 +150,15 @@ async function listChildren(): Promise<{ pid: number; command: string }[]> {
     return { pid: Number(pid), command };
   }));
   return rows.filter((row) => row !== null);
+}
+
+/** Those that are left when there has been time for all to go: one that was just killed is there for a moment more. */
+export async function childrenLeft(): Promise<{ pid: number; command: string }[]> {
+  for (const end = performance.now() + 5000;;) {
+    const children = await ownChildren();
+    if (children.length === 0 || performance.now() > end) return children;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }
 
 /** What a promise rejects with; fails when it does not reject. */
@@ -176,5 +183,18 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   while (!(await condition())) {
     if (performance.now() > end) throw new Error("The condition did not come true.");
     await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** The host manifest of these lines, as an option of the host; nothing for none. */
+export async function hostManifest(lines: string): Promise<{ manifest?: HostManifest }> {
+  if (lines === "") return {};
+  const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-manifest-")));
+  try {
+    await writeFile(join(root, "bulkhead.yaml"), `bulkhead: 1\n${lines}`);
+    const manifest = await loadHostManifest({ config: join(root, "bulkhead.yaml"), from: root });
+    return manifest === null ? {} : { manifest };
+  } finally {
+    await rm(root, { recursive: true });
   }
 }

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import process from "node:process";
 import { afterEach, expect, test } from "vitest";
-import { adapterCode, completed, openHost, ownChildren, until } from "../host/test-host.ts";
+import { adapterCode, childrenLeft, completed, openHost, until } from "../host/test-host.ts";
 import { endHostileGuests, hostileGuest, hostileWarden } from "./hostile-guest.ts";
 
 const onDeno = "Deno" in globalThis;
@@ -30,7 +30,7 @@ test("C4 a process that aborts, as native code does when an assertion fails, is 
   const end = await lane.ended;
   expect(end.message).toMatch(/SIG(ABRT|TRAP|ILL)/);
   await container.ended;
-  expect(await ownChildren()).toEqual([]);
+  expect(await childrenLeft()).toEqual([]);
 });
 
 test("C10 an end without an error is a crash all the same, and what was printed last is kept", async () => {

@@ -7,11 +7,11 @@ import { attackCases } from "../../core/attack/cases/all.ts";
 import { runAttacks } from "../../core/attack/run-attacks.ts";
 import {
   adapterCode,
+  childrenLeft,
   closeHosts,
   completed,
   errorOf,
   openHost,
-  ownChildren,
   until,
   writePlugin,
 } from "../host/test-host.ts";
@@ -38,7 +38,7 @@ test("a host that was attacked holds no file, pipe, port, timer or process when 
     (await held()).filter((one, at, all) => count(all.slice(0, at + 1), one) > count(before, one));
   // What is closed is gone a moment later, on a busy machine.
   await until(async () => (await more()).length === 0).catch(async () => expect(await more()).toEqual([]));
-  expect(await ownChildren()).toEqual([]);
+  expect(await childrenLeft()).toEqual([]);
 }, 90_000);
 
 test("a plugin that is not trusted is refused in a thread", async () => {

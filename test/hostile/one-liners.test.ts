@@ -6,7 +6,7 @@ import { afterAll, expect, test } from "vitest";
 import { errorCodes } from "../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
 import { bySession, checkSession, type Seen } from "../session/session-rules.ts";
-import { closeHosts, openHost, ownChildren, type TestHost, until } from "../host/test-host.ts";
+import { childrenLeft, closeHosts, openHost, type TestHost, until } from "../host/test-host.ts";
 import { generatorEntry, oneLinerEntry } from "./attack-plugin.ts";
 import { type Attack, type Expected, generators, oneLiners } from "./attacks.ts";
 import { canaryCounts, canaryEntry } from "./canary.ts";
@@ -83,7 +83,7 @@ test(
 
     expect(sights.flatMap(faultsOf)).toEqual([]);
     expectWhole(merged, canary.id);
-    expect(await ownChildren()).toEqual([]);
+    expect(await childrenLeft()).toEqual([]);
     if (!onDeno) expect(rssAfter - rssBefore).toBeLessThan(64);
   },
   240_000,

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { probeOsWalls } from "../../core/runtime/os-walls/probe.ts";
 import type { Session } from "../../core/host/host.ts";
-import { adapterCode, completed, errorOf, openHost, ownChildren, until } from "../host/test-host.ts";
+import { adapterCode, childrenLeft, completed, errorOf, openHost, ownChildren, until } from "../host/test-host.ts";
 
 const quick = {
   heartbeat_interval_ms: 100,
@@ -11,7 +11,6 @@ const quick = {
   warden_grace_ms: 300,
 };
 const patient = adapterCode("while (!ctx.signal.aborted) await ctx.sleep(50).catch(() => {});");
-const spinning = adapterCode("for (;;);");
 const plain = adapterCode(`yield { type: "progress", message: "here" }; yield ${completed};`);
 
 test("H1 a plugin has one process however many sessions it runs, and it is the last in line for a core", async () => {
@@ -86,25 +85,29 @@ test("H11 sessions that never end fill their own plugin's places and line, and n
 test("H13 a host closes within its deadline while adapters spin, never settle and swallow every signal", async () => {
   const { host, add, workdir } = await openHost();
   const codes = {
-    spinning,
-    silent: adapterCode("await new Promise(() => {});"),
-    clinging: adapterCode("try { await ctx.sleep(1e8); } finally { for (;;) await null; }"),
-    microtasks: adapterCode("for (;;) await null;"),
+    spinning: "for (;;);",
+    silent: "await new Promise(() => {});",
+    clinging: "try { await ctx.sleep(1e8); } finally { for (;;) await null; }",
+    microtasks: "for (;;) await null;",
   };
-  for (const [id, code] of Object.entries(codes)) {
+  const begin = async ([id, then]: [string, string]) => {
+    const code = adapterCode(`yield { type: "progress", message: "on" }; await ctx.sleep(20); ${then}`);
     await add(id, { code }, { limits: { ...quick, heartbeat_timeout_ms: 60_000 } });
-  }
-  const sessions = await Promise.all(
-    Object.keys(codes).map((id) =>
-      host.runSession({ workdir, prompt: "go", retry: "never" }, { adapter: id, artifacts: "none" })
-    ),
-  );
-  await until(async () => (await wardens()).length === Object.keys(codes).length);
+    const session = await host.runSession({ workdir, prompt: "go", retry: "never" }, {
+      adapter: id,
+      artifacts: "none",
+    });
+    for await (const { event } of session) if (event.type === "progress") break;
+    return session;
+  };
+  const sessions = await Promise.all(Object.entries(codes).map(begin));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(await wardens()).toHaveLength(sessions.length);
   const started = performance.now();
   await host.close();
   expect(performance.now() - started).toBeLessThan(25_000);
   for (const session of sessions) expect((await session.result).outcome).toBe("error");
-  expect(await ownChildren()).toEqual([]);
+  expect(await childrenLeft()).toEqual([]);
   expect((await errorOf(host.runSession({ workdir, prompt: "go", retry: "never" }, { adapter: "silent" }))).code).toBe(
     "host_closed",
   );

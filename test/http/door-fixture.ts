@@ -10,6 +10,7 @@ import { openSessionOwners } from "../../core/http/session-owners.ts";
 import { openTokens, type TokenStore } from "../../core/http/tokens.ts";
 import type { LogRecord } from "../../core/host/host.ts";
 import type { SessionHost } from "../../core/host/session-host.ts";
+import type { HostWorkspaces } from "../../core/host/workspaces.ts";
 import { type HttpServer, type ListenAt, startHttpServer } from "../../core/runtime/http-server.ts";
 import { unixFetch } from "../../core/runtime/unix-fetch.ts";
 import { memoryFacts, MemoryHost } from "./memory-host.ts";
@@ -44,12 +45,18 @@ afterEach(closeDoors);
 
 /** Opens a door for sessions that a test makes up. */
 export async function openDoor(
-  options: { limits?: Partial<Limits>; sessions?: SessionHost; mounts?: Mount[] } = {},
+  options: {
+    limits?: Partial<Limits>;
+    sessions?: SessionHost;
+    workspaces?: HostWorkspaces;
+    mounts?: Mount[];
+  } = {},
 ): Promise<OpenDoor> {
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-http-"));
   const limits = { ...defaultLimits, ...options.limits };
   const sessions = new MemoryHost();
   const facts = memoryFacts();
+  facts.workspaces = options.workspaces ?? facts.workspaces;
   const tokens = openTokens(folder);
   const logs: LogRecord[] = [];
   let port = 0;

@@ -4,11 +4,14 @@ import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
+import type { SessionHistory } from "../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../plugin-sdk/session-summary.ts";
 import type { RunSessionOptions } from "../../core/host/host.ts";
 import type { EventQuery, SessionHandle, SessionHost, SessionQuery } from "../../core/host/session-host.ts";
 import type { HostFacts, Readiness } from "../../core/http/door.ts";
+import { emptyHistory } from "../../core/journal/history-fact.ts";
 import { createMemoryJournal } from "../../core/journal/memory-journal.ts";
+import { fakePlugin, noWorkspaces } from "../cli/fake-host.ts";
 import { randomId } from "../../core/runtime/hash.ts";
 import { MergedLog, type Stream } from "../../core/session/merged-log.ts";
 
@@ -122,6 +125,10 @@ export class MemoryHost implements SessionHost {
     return this.#summary(id);
   }
 
+  async history(id: string): Promise<SessionHistory> {
+    return this.#of(id) && emptyHistory();
+  }
+
   async open(id: string): Promise<SessionHandle> {
     const { summary, result } = this.#of(id);
     return {
@@ -186,7 +193,9 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
     enabled: true,
     trusted: false,
     isolation: "process",
+    blocked: null,
     quarantine: null,
+    waiting_update: null,
   };
   const demand = (id: string) => {
     if (id !== "memory") throw new BulkheadError("not_found", `There is no plugin with the id "${id}".`);
@@ -194,17 +203,29 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
   const facts: HostFacts & { state: Readiness; grant: Permissions } = {
     state: { ready: true },
     grant: {},
+    workspaces: noWorkspaces,
     reload: async () => ({ added: [], removed: [], changed: [], restart_needed: [] }),
     plugins: {
       list: async () => [report],
+      problems: async () => [],
       async explain(id) {
         demand(id);
-        return { ...report, permissions: [], config: null };
+        return {
+          ...report,
+          manifest: fakePlugin(id).manifest,
+          pins: [],
+          permissions: [],
+          config: null,
+          waiting_permissions: [],
+        };
       },
       grants(id) {
         demand(id);
         return { plugin_id: id, grant: facts.grant, deny: {} };
       },
+    },
+    async addGrant({ permission, target }) {
+      facts.grant = { ...facts.grant, [permission]: permission === "kv" ? true : [target] };
     },
     async setGrants(_, grant) {
       facts.grant = grant ?? {};

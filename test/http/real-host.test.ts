@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { connectHost } from "../../core/client/mod.ts";
+import { unixFetch } from "../../core/runtime/unix-fetch.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { adapterCode, completed, openHost } from "../host/test-host.ts";
 import { openDoor } from "./door-fixture.ts";
@@ -41,6 +42,17 @@ describe("a real host behind its door", () => {
     expect(await session.answer("q", "blue")).toBe(true);
     expect(await session.answer("q", "red")).toBe(false);
     expect(await session.result()).toMatchObject({ outcome: "completed" });
+    expect(await client.history(session.id)).toEqual({
+      grants: [{ attempt: 1, adapter_id: "asks", permissions: expect.any(Object) }],
+      attempts: [{
+        attempt: 1,
+        adapter_id: "asks",
+        started_at: expect.any(String),
+        ended_at: (await session.summary()).ended_at,
+        error_code: null,
+      }],
+      children: [],
+    });
     const events = await collect(session.events());
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1));
     expect(JSON.stringify(events)).toContain('"data":"blue"');
@@ -64,12 +76,25 @@ describe("a real host behind its door", () => {
     await session.interrupt();
     const { last_seq } = await session.summary();
     await client.delete(session.id);
-    await expect(client.get(session.id)).rejects.toMatchObject({ code: "not_found" });
+    // What was deleted is not there (404), and its tombstone says since when and by whom.
+    await expect(client.get(session.id)).rejects.toMatchObject({
+      code: "not_found",
+      details: { deleted_at: expect.any(String), deleted_by: "client" },
+    });
+    await expect(client.delete(session.id)).rejects.toMatchObject({ code: "not_found" });
     const again = await (await client.open(session.id)).events({ after: 1 });
     expect((await collect(again)).map(({ event }) => event)).toEqual([
       { type: "gap", from_seq: 2, to_seq: last_seq },
     ]);
     expect(door.logs).toEqual([]);
+  });
+
+  test("a number of another journal is refused, instead of silence until this one has come so far", async () => {
+    const { client, door } = await made();
+    const events = client.events({ after: 5000 })[Symbol.asyncIterator]();
+    await expect(events.next()).rejects.toMatchObject({ code: "invalid_request", details: { after: 5000, newest: 0 } });
+    const metrics = await (await unixFetch(door.socket)("http://localhost/metrics")).text();
+    expect(metrics).toContain("bulkhead_http_streams 0");
   });
 
   test("what cannot start is refused with the host's own code, sentence and hint", async () => {

@@ -44,6 +44,17 @@ describe("openTokens", () => {
     expect(await openTokens(folder).check(next.token)).toMatchObject({ scopes: ["read", "run", "admin"] });
   });
 
+  test("revoking a name ends the token that holds, also where one of that name has expired before", async () => {
+    const store = openTokens(folder);
+    const expired = new Date(Date.now() - 1000).toISOString();
+    await store.create({ name: "ci", scopes: ["admin"], expires_at: expired });
+    const { token, record } = await store.create({ name: "ci", scopes: ["admin"] });
+    expect(await store.check(token)).toMatchObject({ id: record.id });
+    expect(await store.revoke("ci")).toMatchObject({ id: record.id });
+    expect([await store.check(token), await store.list()]).toEqual([null, []]);
+    expect(await store.revoke("ci")).toBeNull();
+  });
+
   test.each(["", "{", "[]", '{"tokens":2,"entries":[]}', '{"tokens":1,"entries":[{"id":"x"}]}'])(
     "a damaged file (%j) opens nothing and says so",
     async (text) => {
@@ -63,5 +74,18 @@ describe("openSessionOwners", () => {
     await writeFile(join(folder, "http", "session-owners"), `s3 ${id.slice(5)}`, { flag: "a" });
     const again = await openSessionOwners(folder);
     expect(["s1", "s2", "s3"].map((session) => again.ownerOf(session))).toEqual([id, "owner", undefined]);
+  });
+
+  test("knows until the host ends what cannot be written down, as on a full disk, and says so", async () => {
+    const problems: string[] = [];
+    const owners = await openSessionOwners(folder, { onProblem: (message) => void problems.push(message) });
+    const file = join(folder, "http", "session-owners");
+    await rm(file);
+    await mkdir(file);
+    await owners.note("s1", { id: "owner", scopes: [] });
+    expect([owners.ownerOf("s1"), problems]).toEqual(["owner", [expect.stringContaining("session s1")]]);
+    await rm(file, { recursive: true });
+    await owners.note("s2", { id: "owner", scopes: [] });
+    expect((await openSessionOwners(folder)).ownerOf("s2")).toBe("owner");
   });
 });

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { access, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { guardedPlaces } from "../../core/host/guarded-places.ts";
@@ -192,6 +193,42 @@ describe("plugin add", () => {
     expect(await operator.bulkhead("plugin", "add", file, "--yes", "--grant", "run:sh", "--grant", "write:/"))
       .toMatchObject({ code: 0 });
     expect(await operator.manifest()).toContain("- sh");
+  });
+
+  it("shows what its options decide, with what they hold, and asks for no more than that", async () => {
+    const options = "{ type: object, properties: { command: { type: string }, args: { type: array }, " +
+      'url: { type: string, default: "https://api.example.com/v1" }, key: { type: string } } }';
+    const permissions = [
+      'run: [{ binary: "{config.command}", args: ["{config.args}"], env: ["{config.key}"] }]',
+      'net: ["{config.url}"]',
+    ];
+    const operator = await newOperator();
+    const file = await operator.write("a.tgz", greeterPackage({ lines: { config: options }, permissions }));
+    const { out } = await operator.bulkhead("plugin", "add", file, "--yes");
+    expect(out).toContain('  send anything it knows to "api.example.com:443"\nIt asks for what these options say');
+    expect(out).toContain(
+      "\n    command (now not set): which program it starts\n    args (now not set): with which arguments\n",
+    );
+    expect(out).toContain('\n    url (now "https://api.example.com/v1"): where it sends what it knows\n');
+    const settings = '\n    config: { command: git, args: [log, "${HOME}/x"], key: SECRET_NAME }\n';
+    await operator.write("bulkhead.yaml", `${(await operator.manifest()).trimEnd()}${settings}`);
+    const info = (await operator.bulkhead("plugin", "info", "greeter")).out;
+    expect(info).toContain('start the program "git" with (hidden) (hidden)\n');
+    for (const command of ["info", "explain"]) {
+      for (const flags of [[], ["--json"]]) {
+        const shown = await operator.bulkhead("plugin", command, "greeter", ...flags);
+        expect(shown.out).not.toContain(`${homedir()}/x`);
+      }
+    }
+    expect(info).toContain('\n    command (now "git"): which program it starts\n');
+    expect(info).toContain("\n    key (now hidden): which variables it sets for a program\n");
+    // Another address by default is more than was granted.
+    const lines = { config: options.replace("api.example", "elsewhere.example") };
+    const next = await operator.write("b.tgz", greeterPackage({ version: "1.1.0", lines, permissions }));
+    expect(await operator.bulkhead("plugin", "add", next)).toMatchObject({
+      code: 4,
+      err: expect.stringContaining("nobody has granted net:elsewhere.example.com:443"),
+    });
   });
 
   it("grants only what is named, and nothing that is not asked for", async () => {
@@ -441,6 +478,61 @@ describe("ids, sources and versions", () => {
     expect((await operator.lock()).plugins["greeter"]).toMatchObject({ version: "1.0.0", highest: "2.0.0" });
   });
 
+  it("I12: a blocked version is refused when it is added, as an update, when it is restored and at every load", async () => {
+    const block = (versions: string) =>
+      `blocked:\n  - { plugin: greeter, versions: "${versions}", because: It leaks. }\n`;
+    const operator = await newOperator(`bulkhead: 1\n${block("<1.2.0")}plugins: { replay: {} }\n`);
+    const [one, two, three, four] = await Promise.all(
+      ["1.0.0", "1.2.0-beta.1", "1.2.0", "2.0.0"].map((version) =>
+        operator.write(`${version}.tgz`, greeterPackage({ version }))
+      ),
+    );
+    const refused = (versions: string, version: string) => ({
+      code: 4,
+      err: expect.stringContaining(
+        `Cannot use plugin "greeter": ${operator.folder}/bulkhead.yaml:3 blocks versions ${versions} of plugin "greeter", ` +
+          `and this is ${version} (It leaks).`,
+      ),
+    });
+    expect(await operator.bulkhead("plugin", "add", one!)).toMatchObject(refused("<1.2.0", "1.0.0"));
+    expect(await operator.bulkhead("plugin", "add", two!)).toMatchObject(refused("<1.2.0", "1.2.0-beta.1"));
+    expect(await isThere(join(operator.folder, "bulkhead.lock"))).toBe(false);
+    expect(await operator.bulkhead("plugin", "add", three!)).toMatchObject({ code: 0 });
+
+    await operator.write("bulkhead.yaml", (await operator.manifest()).replace("<1.2.0", "<1.9.0"));
+    const atLoad = refused("<1.9.0", "1.2.0");
+    expect(await operator.bulkhead("run", "greeter", "Good day")).toMatchObject(atLoad);
+    expect(await operator.bulkhead("plugin", "enable", "greeter")).toMatchObject(atLoad);
+    expect(await operator.bulkhead("plugin", "check", "greeter")).toMatchObject({ code: 4 });
+    expect(await operator.bulkhead("plugin", "add")).toMatchObject(atLoad);
+    expect((await operator.bulkhead("config", "check")).out).toContain('1 plugin enabled: replay.\nNot "greeter": ');
+    // One that is blocked keeps nobody else from work.
+    const listed = (await operator.bulkhead("plugin", "list", "--json")).out.trim().split("\n")
+      .map((line) => JSON.parse(line));
+    expect(listed.find(({ id }) => id === "greeter")).toMatchObject({
+      enabled: false,
+      blocked: expect.stringContaining("bulkhead.yaml:3 blocks"),
+    });
+    expect(listed.find(({ id }) => id === "replay")).toMatchObject({ enabled: true, blocked: null });
+    expect(await operator.bulkhead("plugin", "add", four!)).toMatchObject({ code: 0 });
+    expect(await operator.bulkhead("plugin", "check")).toMatchObject({ code: 0 });
+  });
+
+  it("I12: a blocked package is refused under whatever id it comes", async () => {
+    const operator = await newOperator("bulkhead: 1\nblocked:\n  - package: bulkhead-greeter\n");
+    const packageJson = { name: "bulkhead-greeter", version: "1.0.0", type: "module" };
+    const file = await operator.write("a.tgz", greeterPackage({ id: "welcomer", packageJson }));
+    expect(await operator.bulkhead("plugin", "add", file)).toMatchObject({
+      code: 4,
+      err: expect.stringContaining("bulkhead.yaml:3 blocks every version of package bulkhead-greeter."),
+    });
+    await operator.write("bulkhead.yaml", "bulkhead: 1\n");
+    expect(await operator.bulkhead("plugin", "add", file)).toMatchObject({ code: 0 });
+    await operator.write("bulkhead.yaml", `${await operator.manifest()}blocked: [{ package: bulkhead-greeter }]\n`);
+    expect((await operator.bulkhead("plugin", "info", "welcomer")).out).toContain("blocks every version of package");
+    expect(await operator.bulkhead("run", "welcomer", "Good day")).toMatchObject({ code: 4 });
+  });
+
   it("I9: an update that asks for more waits, and the version in use stays", async () => {
     const operator = await newOperator();
     const run = 'run: [{ binary: git, args: ["log"] }]';
@@ -459,7 +551,20 @@ describe("ids, sources and versions", () => {
     expect(refused.out).not.toContain("with log");
     expect([await operator.manifest(), JSON.stringify(await operator.lock())]).toEqual(before);
     expect(await operator.bulkhead("plugin", "check", "greeter")).toMatchObject({ code: 0 });
+    const waits = `greeter 1.1.0 waits; it asks for more: run:git. To take it:`;
+    expect((await operator.bulkhead("plugin", "list")).out).toContain(
+      `${waits}\n   bulkhead plugin add ${two} --grant run:git\n`,
+    );
+    const info = (await operator.bulkhead("plugin", "info", "greeter")).out;
+    expect(info).toContain(waits);
+    expect(info).toContain('start the program "git" with status');
+    const waiting = async () => {
+      const lines = (await operator.bulkhead("plugin", "list", "--json")).out.trim().split("\n");
+      return lines.map((line) => JSON.parse(line)).find(({ id }) => id === "greeter").waiting_update;
+    };
+    expect(await waiting()).toMatchObject({ version: "1.1.0", asks: ["run:git"] });
     expect(await operator.bulkhead("plugin", "add", two, "--grant", "run:git")).toMatchObject({ code: 0 });
+    expect(await waiting()).toBe(null);
     expect((await operator.lock()).plugins["greeter"]).toMatchObject({ version: "1.1.0", highest: "1.1.0" });
   });
 

@@ -29,6 +29,8 @@ export interface Operator {
   /** Folder of all that is installed. */
   data: string;
   state: string;
+  /** Folder of all that could be fetched again. */
+  cache: string;
   /** Runs a command in this process. */
   bulkhead(...args: string[]): Promise<Ended>;
   /** Runs a command at a terminal, with these lines typed. */
@@ -75,6 +77,7 @@ export async function newOperator(manifest = "# mine\nbulkhead: 1 # one\n"): Pro
     folder,
     data: join(home, "data/bulkhead"),
     state: join(home, "state/bulkhead"),
+    cache: join(home, "cache/bulkhead"),
     bulkhead: (...args) => here(null, args),
     typing: (lines, ...args) => here(lines, args),
     spawned: (args, env = {}) => start(args, { cwd: folder, env: { ...own, ...env } }),

@@ -5,14 +5,16 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { type LoopbackRegistry, startRegistry } from "./loopback-registry.ts";
 import { greeterFiles, greeterPackage, newOperator, type Operator } from "./operator.ts";
+import { type ProvenanceAuthority, startAuthority, workflow } from "./provenance-authority.ts";
 
 vi.setConfig({ testTimeout: 240_000 });
 
 let registry: LoopbackRegistry;
+let authority: ProvenanceAuthority;
 beforeAll(async () => {
-  registry = await startRegistry();
+  [registry, authority] = await Promise.all([startRegistry(), startAuthority()]);
 }, 120_000);
-afterAll(() => registry.close());
+afterAll(() => Promise.all([registry.close(), authority.close()]));
 beforeEach(() => {
   for (const way of ["tarball", "tarballHost", "attestations", "edit"] as const) delete registry.ways[way];
   registry.ways.signs = "right";
@@ -30,7 +32,9 @@ it(
   "goes the whole road: new, test, pack, npm publish, add, grant, run, an update that asks for more, remove",
   async () => {
     const operator = await operatorHere();
-    const run = (...args: string[]) => operator.spawned(args, { TOKEN_OF_TEST: "secret-of-test" }).ended;
+    const run = operator.bulkhead;
+    // As a person's own shell has it; it is in a process of its own, like the host there.
+    const inShell = (...args: string[]) => operator.spawned(args, { TOKEN_OF_TEST: "secret-of-test" }).ended;
     expect(await run("plugin", "new", "roadie", "--yes")).toMatchObject({ code: 0 });
     await edit(
       operator,
@@ -49,7 +53,7 @@ it(
       code: 4,
       err: expect.stringContaining("nobody has granted read:workdir"),
     });
-    const added = await run("plugin", "add", name, "--grant", "read:workdir");
+    const added = await inShell("plugin", "add", name, "--grant", "read:workdir");
     expect(added).toMatchObject({ code: 0, err: "" });
     expect(added.out).toContain("signed by registry key SHA256:");
     expect(added.out).toContain("no provenance");
@@ -60,7 +64,10 @@ it(
       signed_by: expect.stringContaining("SHA256:"),
     });
     const session = () => run("run", "roadie", "Road");
-    expect(await session()).toMatchObject({ code: 0, out: expect.stringContaining("You said: Road") });
+    expect(await inShell("run", "roadie", "Road")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("You said: Road"),
+    });
 
     await edit(operator, "roadie/plugin.yaml", "version: 0.1.0", "version: 0.2.0");
     await edit(operator, "roadie/plugin.yaml", "[workdir]", '[workdir]\n  net: ["api.example.com:443"]');
@@ -75,7 +82,13 @@ it(
     expect(waiting.out).not.toContain("read files");
     expect(await session()).toMatchObject({ code: 0, out: expect.stringContaining("You said: Road") });
 
+    const update = "bulkhead plugin update roadie";
+    const list = async () => (await operator.bulkhead("plugin", "list")).out;
+    expect(await list()).toContain(
+      `roadie 0.2.0 waits; it asks for more: net:api.example.com:443. To take it:\n   ${update}`,
+    );
     expect(await run("plugin", "grant", "roadie", "net:api.example.com:443")).toMatchObject({ code: 0 });
+    expect(await list()).toContain(`roadie 0.2.0 waits; what it asks for is granted. To take it:\n   ${update}\n`);
     expect(await run("plugin", "update", "roadie")).toMatchObject({
       code: 0,
       out: expect.stringContaining("roadie is 0.2.0 now"),
@@ -131,6 +144,7 @@ it("says so where a registry signs nothing", async () => {
 
 it("refuses provenance of another package, of other bytes, and one that nobody signed", async () => {
   const operator = await operatorHere();
+  await authority.trustIn(join(operator.cache, "tuf"));
   await registry.publish(greeterFiles({ id: "provenant" }));
   const { integrity } = await published("bulkhead-provenant");
   const sha512 = Buffer.from(integrity.slice(7), "base64").toString("hex");
@@ -143,6 +157,54 @@ it("refuses provenance of another package, of other bytes, and one that nobody s
   ) {
     registry.ways.attestations = [statementOf(subject)];
     await refusedFor(operator, "bulkhead-provenant", "its provenance does not hold");
+  }
+});
+
+it("shows who built a package where its provenance holds, and keeps to that", async () => {
+  const other = await startAuthority();
+  try {
+    const operator = await operatorHere();
+    const add = (name: string) => operator.bulkhead("plugin", "add", name);
+    const attested = async (version: string, from = authority, builder = workflow) => {
+      await registry.publish(greeterFiles({ id: "built", version }));
+      const { integrity } = await published("bulkhead-built", version);
+      const digest = { sha512: Buffer.from(integrity.slice(7), "base64").toString("hex") };
+      registry.ways.attestations = [
+        await from.attest({ name: `pkg:npm/bulkhead-built@${version}`, digest }, { builder }),
+      ];
+    };
+    await attested("1.0.0", other);
+    await authority.trustIn(join(operator.cache, "tuf"));
+    await refusedFor(operator, "bulkhead-built", "Failed to verify certificate chain");
+    await attested("1.0.1");
+    expect(await add("bulkhead-built")).toMatchObject({
+      code: 0,
+      err: "",
+      out: expect.stringContaining(`provenance verified: built by ${workflow}`),
+    });
+    expect((await operator.lock()).plugins["built"]).toMatchObject({ version: "1.0.1", provenance: workflow });
+    await attested("1.0.2", authority, workflow.replace("v1.0.0", "v1.0.2"));
+    expect(await add("bulkhead-built")).toMatchObject({ code: 0, err: "" });
+
+    await attested("1.0.3", authority, workflow.replace("someone", "somebody"));
+    const kept = "and 1.0.2 was built by https://github.com/someone/greeter.";
+    expect(await add("bulkhead-built")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(`it was built by https://github.com/somebody/greeter, ${kept}`),
+    });
+    registry.ways.attestations = [];
+    expect(await add("bulkhead-built")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("speaks of it and gives"),
+    });
+    delete registry.ways.attestations;
+    expect(await add("bulkhead-built")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(`nothing says who built it, ${kept}`),
+    });
+    expect((await operator.lock()).plugins["built"]).toMatchObject({ version: "1.0.2" });
+  } finally {
+    await other.close();
   }
 });
 
@@ -233,11 +295,11 @@ async function refusedFor(operator: Operator, name: string, words: string): Prom
   expect(await access(join(operator.folder, "bulkhead.lock")).then(() => true, () => false)).toBe(false);
 }
 
-async function published(name: string): Promise<{ integrity: string }> {
+async function published(name: string, version = "1.0.0"): Promise<{ integrity: string }> {
   const packument = await (await fetch(`${registry.url}${name}`)).json() as {
     versions: Record<string, { dist: { integrity: string } }>;
   };
-  return packument.versions["1.0.0"]!.dist;
+  return packument.versions[version]!.dist;
 }
 
 /** Where something was built, as a registry gives it, signed by nobody that is known. */

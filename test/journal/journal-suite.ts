@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Journal } from "../../core/journal/journal.ts";
 import type { JournalLimits } from "../../core/journal/journal-limits.ts";
+import { compareByAge, type SessionRecord } from "../../core/journal/session-record.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { anyEnvelope } from "./any-envelope.ts";
 import { ended, EnvelopeSource, readAll } from "./journal-fixture.ts";
@@ -235,7 +236,7 @@ export function testJournal(openEmpty: OpenEmpty): void {
     await append("a", [ended]);
     await append("b", [said]);
     expect([await list({ state: "ended" }), await list({ state: "running" })]).toEqual([["a"], ["b"]]);
-    expect([await list({ before: 3 }), await list({ limit: 1 })]).toEqual([["a"], ["b"]]);
+    expect([await list({ before: await journal.session("b") }), await list({ limit: 1 })]).toEqual([["a"], ["b"]]);
     expect(await journal.cursorOf("a", 3)).toBe(4);
     expect(await journal.cursorOf("a", 5)).toBeNull();
 
@@ -251,6 +252,92 @@ export function testJournal(openEmpty: OpenEmpty): void {
       expect(await readAll(journal, { limit })).toMatchObject([{ gseq: 3 }, { gseq: 4 }, gap, { gseq: 8 }]);
       expect(await readAll(journal, { limit, after: 6 })).toMatchObject([gap, { gseq: 8 }]);
     }
+    await journal.close();
+  });
+
+  it("pages through sessions of one moment, of this journal and another one, without passing over any", async () => {
+    const journals = [await openEmpty(), await openEmpty()];
+    const ids: string[] = [];
+    for (const [which, journal] of journals.entries()) {
+      const source = new EnvelopeSource();
+      for (let at = 0; at < 5; at++) {
+        const id = `${"dbace"[at]}${which}`;
+        ids.push(id);
+        await journal.append({ session_id: id, envelopes: source.batch(id, 1) });
+      }
+    }
+    const seen: SessionRecord[] = [];
+    for (let before = {}; seen.length < 20;) {
+      const pages = await Promise.all(journals.map((journal) => journal.sessions({ limit: 3, ...before })));
+      const page = pages.flat().sort(compareByAge).slice(0, 3);
+      seen.push(...page);
+      if (page.length < 3) break;
+      before = { before: page.at(-1) };
+    }
+    expect(seen.map(({ session_id }) => session_id).sort()).toEqual(ids.sort());
+    expect(seen).toEqual(seen.toSorted(compareByAge));
+    for (const journal of journals) await journal.close();
+  });
+
+  it("knows a session's grants, attempts and programs, and forgets them with it", async () => {
+    const journal = await openEmpty();
+    const source = new EnvelopeSource();
+    const told = [
+      { type: "session_started", adapter_id: "one", effective: { permissions: { run: ["git"] } } },
+      { type: "attempt_started", attempt: 1, adapter_id: "one" },
+      { type: "process_spawned", process_id: 1, pid: 7, identity: "i7", argv: ["/bin/git", "log"] },
+      { type: "process_exited", process_id: 1, pid: 7, exit_code: 1, signal: null, duration_ms: 1 },
+      { type: "attempt_failed", attempt: 1, adapter_id: "one", error: { code: "crash", message: "" } },
+      { type: "attempt_started", attempt: 2, adapter_id: "two", permissions: { kv: true } },
+      { type: "process_spawned", process_id: 2, pid: 8, argv: ["/bin/sh"] },
+    ] as unknown as Envelope["event"][];
+    for (const [at, event] of told.entries()) {
+      const attempt = at < 5 ? 1 : 2;
+      await journal.append({ session_id: "a", envelopes: [{ ...source.next("a"), attempt, event, source: "host" }] });
+    }
+    const ts = "2025-01-01T00:00:00.000Z";
+    const times = { started_at: ts, ended_at: ts };
+    const known = {
+      grants: [
+        { attempt: 1, adapter_id: "one", permissions: { run: ["git"] } },
+        { attempt: 2, adapter_id: "two", permissions: { kv: true } },
+      ],
+      attempts: [
+        { attempt: 1, adapter_id: "one", ...times, error_code: "crash" },
+        { attempt: 2, adapter_id: "two", started_at: ts, ended_at: null, error_code: null },
+      ],
+      children: [
+        {
+          process_id: 1,
+          attempt: 1,
+          pid: 7,
+          identity: "i7",
+          program: "/bin/git",
+          ...times,
+          exit_code: 1,
+          signal: null,
+        },
+        {
+          process_id: 2,
+          attempt: 2,
+          pid: 8,
+          identity: null,
+          program: "/bin/sh",
+          started_at: ts,
+          ended_at: null,
+          exit_code: null,
+          signal: null,
+        },
+      ],
+    };
+    expect(await journal.history("a")).toEqual(known);
+    expect(await journal.leftChildren()).toEqual([{ session_id: "a", pid: 8, identity: null, program: "/bin/sh" }]);
+    await journal.append({ session_id: "a", envelopes: [{ ...source.next("a"), event: ended }] });
+    expect((await journal.history("a")).attempts[1]).toEqual({ ...known.attempts[1], ended_at: ts });
+    expect(await journal.delete("a", "client")).toBe(true);
+    const nothing = { grants: [], attempts: [], children: [] };
+    expect([await journal.history("a"), await journal.history("b")]).toEqual([nothing, nothing]);
+    expect(await journal.leftChildren()).toEqual([]);
     await journal.close();
   });
 

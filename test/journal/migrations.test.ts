@@ -7,6 +7,7 @@ import { migrate, schemaVersion } from "../../core/journal/journal-schema.ts";
 import { openJournal } from "../../core/journal/sqlite-journal.ts";
 import { openSqlite } from "../../core/runtime/sqlite.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { verifyJournal } from "../../core/journal/verify-journal.ts";
 import { ended, EnvelopeSource, readAll } from "./journal-fixture.ts";
 
 let folder: string;
@@ -22,6 +23,7 @@ const started = {
   task_id: "t",
   labels: { team: "a" },
   requested: { workdir: "/w", prompt: "Say\n it" },
+  effective: { permissions: { kv: true } },
 } as unknown as Envelope["event"];
 
 /** Two sessions whose envelopes lie between one another, of which one has ended. */
@@ -31,6 +33,10 @@ function someEnvelopes(): Envelope[][] {
     from.batch(at % 2 === 0 ? "ended" : "open", 3)
   ) as [Envelope[], Envelope[], Envelope[], Envelope[]];
   one[0]!.event = started;
+  one[1]!.event = { type: "attempt_started", attempt: 1, adapter_id: "echo" };
+  one[2]!.event = { type: "process_spawned", process_id: 1, pid: 7, identity: "i", argv: ["/bin/sleep", "9"] };
+  more[0]!.event = { type: "process_exited", process_id: 1, pid: 7, exit_code: 0, signal: null, duration_ms: 1 };
+  other[1]!.event = { type: "process_spawned", process_id: 1, pid: 8, argv: ["/bin/cat"] };
   more[2]!.event = ended;
   return [one, other, more, last];
 }
@@ -57,7 +63,10 @@ async function writeBefore(file: string, { version, batches }: Old): Promise<voi
 }
 
 /** What each later version made, so that it can be taken away. */
-const added: Readonly<Record<number, string>> = { 4: "DROP TABLE idempotency" };
+const added: Readonly<Record<number, string>> = {
+  4: "DROP TABLE idempotency",
+  5: "DROP TABLE attempt; DROP TABLE child; DROP TABLE granted; DROP INDEX session_by_start",
+};
 
 /** As the newest version writes it, without what came after that version. */
 async function writeSince(file: string, { version, batches }: Old): Promise<void> {
@@ -95,6 +104,26 @@ describe("migrate", () => {
         stop_reason: "end_turn",
         ...numbers,
       });
+      const at = batches[0]![0]!.ts;
+      expect(await journal.history("ended")).toEqual({
+        grants: [{ attempt: 1, adapter_id: "echo", permissions: { kv: true } }],
+        attempts: [{ attempt: 1, adapter_id: "echo", started_at: at, ended_at: at, error_code: null }],
+        children: [{
+          process_id: 1,
+          attempt: 1,
+          pid: 7,
+          identity: "i",
+          program: "/bin/sleep",
+          started_at: at,
+          ended_at: at,
+          exit_code: 0,
+          signal: null,
+        }],
+      });
+      expect(await journal.leftChildren()).toEqual([
+        { session_id: "open", pid: 8, identity: null, program: "/bin/cat" },
+      ]);
+      expect(await verifyJournal(file)).toMatchObject({ ok: true, problems: [] });
       expect(await journal.session("open")).toMatchObject({ state: "running", first_gseq: 4, last_seq: 6 });
       await journal.append({ session_id: "open", envelopes: [{ ...batches[3]![2]!, seq: 7, gseq: 13, event: ended }] });
       expect(await journal.openSessions()).toEqual([]);

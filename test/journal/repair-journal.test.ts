@@ -1,9 +1,11 @@
+import { spawnSync } from "node:child_process";
 import {
   closeSync,
   mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -11,11 +13,13 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import process from "node:process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openJournal } from "../../core/journal/sqlite-journal.ts";
 import { verifyJournal } from "../../core/journal/verify-journal.ts";
 import { openSqlite } from "../../core/runtime/sqlite.ts";
 import { ended, EnvelopeSource, readAll } from "./journal-fixture.ts";
+import { runnable } from "./runnable.ts";
 
 let folder: string;
 let files = 0;
@@ -32,6 +36,7 @@ async function someJournal(): Promise<string> {
   for (let at = 0; at < 200; at++) {
     const session_id = `s${at % 4}`;
     const envelopes = source.batch(session_id, 2, "x".repeat(2000));
+    if (at < 4) envelopes[0]!.event = { type: "attempt_started", attempt: 1, adapter_id: "echo" };
     if (at >= 196) envelopes[1]!.event = ended;
     await journal.append({ session_id, envelopes });
   }
@@ -51,6 +56,33 @@ function markKilled(file: string): void {
 }
 
 describe("openJournal with onProblem", () => {
+  it("loses nothing when its host is killed while it copies, or before the copy is in its place", async () => {
+    const file = await someJournal();
+    const middle = Math.floor(statSync(file).size / 2 / 4096) * 4096;
+    overwrite(file, middle, middle + 4 * 4096);
+    markKilled(file);
+    const { args, env } = await runnable("repair.ts", folder);
+    // Where a file may not grow so far, the copying ends in the middle.
+    const limited = ["-c", 'ulimit -f 800; exec "$@"', "sh", process.execPath, ...args, file];
+    const { status } = spawnSync("sh", limited, { env });
+    expect(status).not.toBe(0);
+    const told: string[] = [];
+    const journal = await openJournal(file, { onProblem: (message) => told.push(message) });
+    const left = (await readAll(journal)).length;
+    expect(left).toBeGreaterThan(100);
+    expect(journal.lastGseq).toBeGreaterThanOrEqual(400);
+    await journal.close();
+    expect(told).toHaveLength(1);
+    for (const moved of [false, true]) {
+      renameSync(file, `${file}.repaired`);
+      if (!moved) writeFileSync(file, "what was damaged");
+      const again = await openJournal(file, { onProblem: (message) => told.push(message) });
+      expect(await readAll(again)).toHaveLength(left);
+      await again.close();
+    }
+    expect(told.slice(1)).toEqual([1, 2].map(() => expect.stringContaining("its repair is finished now") as string));
+  });
+
   it("sets a damaged file aside, keeps what can be read, and says so", async () => {
     const file = await someJournal();
     const { size } = statSync(file);
@@ -67,6 +99,7 @@ describe("openJournal with onProblem", () => {
     expect(left.length).toBeGreaterThan(100);
     expect(left.length).toBeLessThan(400);
     expect(journal.lastGseq).toBeGreaterThanOrEqual(400);
+    expect((await journal.history("s0")).attempts).toMatchObject([{ attempt: 1, adapter_id: "echo" }]);
     const next = new EnvelopeSource(journal.lastGseq).batch("new", 1);
     await journal.append({ session_id: "new", envelopes: next });
     expect((await readAll(journal)).at(-1)).toEqual(next[0]);

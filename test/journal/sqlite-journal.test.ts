@@ -1,17 +1,17 @@
-import { build } from "esbuild";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { chainKeyFile } from "../../core/journal/chain-key.ts";
 import { openJournal } from "../../core/journal/sqlite-journal.ts";
+import { verifyJournal } from "../../core/journal/verify-journal.ts";
 import { openSqlite } from "../../core/runtime/sqlite.ts";
 import { EnvelopeSource, readAll } from "./journal-fixture.ts";
 import { testJournal } from "./journal-suite.ts";
+import { type Runnable, runnable } from "./runnable.ts";
 
 let folder: string;
 let files = 0;
@@ -107,7 +107,7 @@ describe("openJournal", () => {
     const file = newFile();
     const journal = await openJournal(file);
     await journal.append({ session_id: "a", envelopes: new EnvelopeSource().batch("a", 1) });
-    for (const name of [file, `${file}-wal`]) expect(statSync(name).mode & 0o777).toBe(0o600);
+    for (const name of [file, `${file}-wal`, chainKeyFile(file)]) expect(statSync(name).mode & 0o777).toBe(0o600);
     await journal.close();
   });
 
@@ -197,7 +197,7 @@ describe("openJournal refuses", () => {
     await expect(openJournal(file)).rejects.toMatchObject({
       ...notOurs,
       message: `Cannot open the journal "${file}": a newer version of the host made it.`,
-      details: { schema_version: 99, known_version: 4 },
+      details: { schema_version: 99, known_version: 5 },
     });
   });
 
@@ -224,10 +224,31 @@ describe("openJournal refuses", () => {
   });
 });
 
+describe("append to a file that cannot be written for a moment", () => {
+  it("writes nothing that waits behind what was not written", async () => {
+    const file = newFile();
+    const journal = await openJournal(file, { limits: { busy_timeout_ms: 0, commit_bytes: 1 } });
+    const source = new EnvelopeSource();
+    await journal.append({ session_id: "a", envelopes: source.batch("a", 1) });
+    const other = await openSqlite(file, { busyTimeoutMs: 0 });
+    other.exec("BEGIN IMMEDIATE");
+    const first = journal.append({ session_id: "a", envelopes: source.batch("a", 2) }).finally(() =>
+      other.exec("ROLLBACK")
+    );
+    const second = journal.append({ session_id: "a", envelopes: source.batch("a", 1) });
+    expect((await Promise.allSettled([first, second])).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    await journal.append({ session_id: "b", envelopes: source.batch("b", 1) });
+    expect((await readAll(journal)).map(({ gseq }) => gseq)).toEqual([1, 5]);
+    other.close();
+    await journal.close();
+    expect((await verifyJournal(file)).ok).toBe(true);
+  });
+});
+
 describe("openJournal after SIGKILL", () => {
   it("has all that was acknowledged, and nothing twice", async () => {
     const file = newFile();
-    const script = await runnable(fileURLToPath(new URL("append-until-killed.ts", import.meta.url)));
+    const script = await runnable("append-until-killed.ts", folder);
     for (const lines of [1, 40, 150, 400]) {
       const acknowledged = await appendAndKill(script, { file, lines });
       const journal = await openJournal(file);
@@ -239,31 +260,9 @@ describe("openJournal after SIGKILL", () => {
   }, 60_000);
 });
 
-const onDeno = "Deno" in globalThis;
-
-/** Node 20 runs no TypeScript. */
-async function runnable(entry: string): Promise<string> {
-  if (onDeno) return entry;
-  const outfile = join(folder, "append-until-killed.mjs");
-  await build({
-    entryPoints: [entry],
-    outfile,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    packages: "external",
-    logLevel: "silent",
-  });
-  return outfile;
-}
-
 /** Gives the last number that the child said was acknowledged. */
-async function appendAndKill(script: string, options: { file: string; lines: number }): Promise<number> {
-  const packages = join(createRequire(import.meta.url).resolve("libsql"), "../..");
-  const child = spawn(process.execPath, [...(onDeno ? ["run", "-A"] : []), script, options.file], {
-    stdio: ["ignore", "pipe", "inherit"],
-    env: { ...process.env, NODE_PATH: packages },
-  });
+async function appendAndKill({ args, env }: Runnable, options: { file: string; lines: number }): Promise<number> {
+  const child = spawn(process.execPath, [...args, options.file], { stdio: ["ignore", "pipe", "inherit"], env });
   const exited = once(child, "exit");
   let acknowledged = 0;
   let lines = 0;

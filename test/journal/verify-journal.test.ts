@@ -7,6 +7,7 @@ import { chainKeyFile } from "../../core/journal/chain-key.ts";
 import { openJournal } from "../../core/journal/sqlite-journal.ts";
 import { type ChainReport, verifyJournal } from "../../core/journal/verify-journal.ts";
 import { openSqlite, type SqliteFile } from "../../core/runtime/sqlite.ts";
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { ended, EnvelopeSource } from "./journal-fixture.ts";
 
 let folder: string;
@@ -29,6 +30,26 @@ async function someJournal(deleted: string[] = []): Promise<string> {
     }
   }
   for (const session_id of deleted) await journal.delete(session_id, "client");
+  await journal.close();
+  return file;
+}
+
+/** A session of all that the lists tell of, and one that runs. */
+async function toldJournal(): Promise<string> {
+  const file = join(folder, `${++files}.db`);
+  const journal = await openJournal(file);
+  const source = new EnvelopeSource();
+  const events = [
+    { type: "session_started", effective: { permissions: { kv: true } }, requested: { prompt: "Do it" } },
+    { type: "attempt_started", attempt: 1, adapter_id: "echo" },
+    { type: "process_spawned", process_id: 1, pid: 7, argv: ["/bin/cat"] },
+    { type: "process_exited", process_id: 1, pid: 7, exit_code: null, signal: "SIGKILL", duration_ms: 1 },
+    ended,
+  ] as Envelope["event"][];
+  const envelopes = events.map((event): Envelope => ({ ...source.next("a"), event }));
+  await journal.append({ session_id: "a", envelopes: envelopes.slice(0, 2) });
+  await journal.append({ session_id: "a", envelopes: envelopes.slice(2) });
+  await journal.append({ session_id: "runs", envelopes: source.batch("runs", 1) });
   await journal.close();
   return file;
 }
@@ -134,6 +155,13 @@ describe("verifyJournal", () => {
       `DELETE FROM batch WHERE last_gseq > 8; UPDATE state SET last_gseq = 8, head_number = 4,
         head_mac = (SELECT mac FROM batch WHERE number = 4)`,
     );
+    // What is listed still says that they have ended, until that is undone as well.
+    expect(problemsOf(await verifyJournal(file))).toEqual(["misstated b 3-4", "misstated c 5-6"]);
+    await sql(
+      file,
+      `UPDATE session SET state = 0, last_gseq = first_gseq, last_seq = NULL, adapter_id = NULL, ended_at = NULL,
+        outcome = NULL, stop_reason = NULL WHERE session_id IN ('b', 'c')`,
+    );
     expect(problemsOf(await verifyJournal(file))).toEqual([]);
     const report = await verifyJournal(file, { head });
     expect(report).toMatchObject({ ok: false, kept_head: "missing" });
@@ -187,6 +215,42 @@ describe("verifyJournal", () => {
     await expect(verifyJournal(file)).rejects.toMatchObject({ code: "not_found" });
     await (await openJournal(file)).close();
     expect((await verifyJournal(file)).problems).toHaveLength(9);
+  });
+
+  it.each([
+    ["a session's outcome", "UPDATE session SET outcome = 'error', stop_reason = 'fatal' WHERE session_id = 'a'"],
+    ["its prompt", "UPDATE session SET title = 'Something else' WHERE session_id = 'a'"],
+    ["a text that is none", "UPDATE session SET title = CAST(x'ff' AS TEXT) WHERE session_id = 'a'"],
+    ["the number of its last event", "UPDATE session SET last_seq = 3 WHERE session_id = 'a'"],
+    ["the adapter of an attempt", "UPDATE attempt SET adapter_id = 'other' WHERE session = 1"],
+    ["a program", "DELETE FROM child WHERE session = 1"],
+    ["a grant", "UPDATE granted SET permissions = '{}' WHERE session = 1"],
+    ["a row for it", "DELETE FROM session WHERE session_id = 'a'"],
+    [
+      "that it is there",
+      "UPDATE session SET state = 2, deleted_at = 'x', deleted_by = 'client' WHERE session_id = 'a'",
+    ],
+  ])("finds what is listed and is not what the events say: %s", async (_, text) => {
+    const file = await toldJournal();
+    expect(problemsOf(await verifyJournal(file))).toEqual([]);
+    await sql(file, text);
+    expect(problemsOf(await verifyJournal(file))).toEqual(["misstated a 1-5"]);
+  });
+
+  it("finds a session that is listed and has no events, and one that runs with another's numbers", async () => {
+    const file = await toldJournal();
+    await sql(
+      file,
+      `INSERT INTO session (first_gseq, session_id, state, last_gseq, workdir, title, labels, started_at)
+        VALUES (900, 'ghost', 0, 900, '', '', '{}', '');
+       INSERT INTO attempt (session, attempt, adapter_id, started_at) VALUES (950, 1, 'a', '');
+       UPDATE session SET started_at = 'long ago' WHERE session_id = 'runs'`,
+    );
+    expect(problemsOf(await verifyJournal(file))).toEqual([
+      "misstated runs 6-6",
+      "misstated ghost 900-null",
+      "misstated null 950-null",
+    ]);
   });
 
   it("asks for a journal that is there", async () => {

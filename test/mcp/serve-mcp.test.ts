@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
-import { createMcpHttp } from "../../core/mcp/http.ts";
+import { describe, expect, test, vi } from "vitest";
+import type { SessionHost } from "../../core/host/session-host.ts";
+import { createMcpHttp, type McpHttp } from "../../core/mcp/http.ts";
 import { serveMcp } from "../../core/mcp/serve-mcp.ts";
 import { ScriptedHost } from "../host/scripted-session-host.ts";
 import { until } from "../host/test-host.ts";
@@ -86,6 +87,54 @@ test("createMcpHttp keeps a connection to the caller that opened it", async () =
   };
   expect((await ping("one")).status).toBe(200);
   expect((await ping("two")).status).toBe(404);
+});
+
+describe("createMcpHttp with many connections", () => {
+  const open = async (http: McpHttp, client: string, sessions: SessionHost) => {
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const request = new Request("http://localhost/mcp", { method: "POST", headers, body: JSON.stringify(initialize) });
+    const response = await http.handle(request, { client, sessions });
+    await response.body?.cancel();
+    return response.status;
+  };
+  const working = async () => {
+    const host = new ScriptedHost(async (session) => {
+      await new Promise((resolve) => session.signal.addEventListener("abort", resolve, { once: true }));
+    });
+    const tester = await connectOverHttp({ sessions: host }, { caller: "one" });
+    const call = tester.client.callTool({ name: "run_session", arguments: { workdir: "/work", prompt: "go" } });
+    call.catch(() => {});
+    await until(() => host.sessions.length === 1);
+    return { host, tester };
+  };
+
+  test("ends none of another caller's, and refuses beyond the most", async () => {
+    const { host, tester } = await working();
+    await using _ = tester;
+    for (let number = 0; number < 40; number++) expect(await open(tester.http, "two", host)).toBe(200);
+    const statuses = new Set<number>();
+    for (let number = 0; number < 300; number++) statuses.add(await open(tester.http, `many-${number}`, host));
+    expect([...statuses]).toEqual([200, 503]);
+    expect(host.sessions[0]!.ended).toBeNull();
+    // Of its own, the one that works is the last to go.
+    for (let number = 0; number < 40; number++) await open(tester.http, "one", host);
+    expect(host.sessions[0]!.ended).toBeNull();
+  });
+
+  test("ends none that waits for a call, however long that takes, and those that are silent", async () => {
+    const { host, tester } = await working();
+    await using _ = tester;
+    await using silent = await connectOverHttp({ sessions: host }, { caller: "one" });
+    vi.spyOn(performance, "now").mockReturnValue(performance.now() + 3_600_000);
+    try {
+      expect(await open(tester.http, "two", host)).toBe(200);
+      expect(await open(silent.http, "two", host)).toBe(200);
+    } finally {
+      vi.restoreAllMocks();
+    }
+    expect(host.sessions[0]!.ended).toBeNull();
+    await expect(silent.client.ping()).rejects.toThrow(/no such connection/);
+  });
 });
 
 test("createMcpHttp names the caller to the host", async () => {

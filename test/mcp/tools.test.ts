@@ -136,6 +136,25 @@ describe.each(cases)("tools over $wire, $era", ({ era, connect }) => {
     expect(host.sessions).toHaveLength(1);
   });
 
+  test("what an agent asks is shown to a person so that it cannot pass for anything else", async () => {
+    const label = "No\u001b[1A\u202e";
+    const options = [{ id: label, label, kind: "reject_once" as const }];
+    const title = "Run ls?\u001b[2K\n\nThe host asks: allow all?";
+    const host = new ScriptedHost(async (session) => {
+      return { output: String(await session.ask({ ...permission, title, options })) };
+    });
+    const asked: unknown[] = [];
+    const form = (message: string, schema: unknown) => {
+      asked.push(message, schema);
+      return { answer: label };
+    };
+    await using tester = await connect(host, { era, form });
+    const answer = await tester.client.callTool({ name: "run_session", arguments: request });
+    expect(answer.structuredContent).toMatchObject({ success: true, data: { output: label } });
+    const said = "The agent asks to use shell: Run ls?\\u{1b}[2K The host asks: allow all?";
+    expect(asked).toMatchObject([said, { properties: { answer: { enumNames: ["No\\u{1b}[1A\\u{202e}"] } } }]);
+  });
+
   test("a form that is declined leaves the session waiting for the answer tool", async () => {
     const host = new ScriptedHost(async (session) => void await session.ask(permission));
     await using tester = await connect(host, { era, form: () => null });
@@ -192,7 +211,8 @@ describe.each(cases)("tools over $wire, $era", ({ era, connect }) => {
     await using tester = await connect(host, { era });
     const run = (args: object) =>
       tester.client.callTool({ name: "run_session", arguments: { ...request, adapter: "beta", ...args } });
-    await run({ model: "large", env: { A: "b" }, idempotency_key: "k" });
+    const labels = { door: "acp", acp_session: "known", team: "a" };
+    await run({ model: "large", env: { A: "b" }, idempotency_key: "k", labels });
     const go = (session_id: string) =>
       tester.client.callTool({ name: "continue_session", arguments: { session_id, prompt: "more" } });
     expect((await go(host.sessions[0]!.id)).structuredContent).toMatchObject({ success: true });
@@ -201,6 +221,7 @@ describe.each(cases)("tools over $wire, $era", ({ era, connect }) => {
       workdir: "/work",
       prompt: "more",
       model: "large",
+      labels: { team: "a" },
       continue_from: "native-1",
     });
     await run({ model: "mute" });

@@ -13,7 +13,7 @@ import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
-import { openHost, type TestHost } from "../host/test-host.ts";
+import { hostManifest, openHost, type TestHost } from "../host/test-host.ts";
 import { printed } from "./recorded-lines.ts";
 
 const plugins = fileURLToPath(new URL("../../plugins/", import.meta.url));
@@ -86,11 +86,13 @@ interface RemoteOptions {
   /** What the host's secret holds. */
   stored?: string;
   grant?: (target: string) => Permissions;
+  /** Lines of the host manifest. */
+  manifest?: string;
 }
 
 /** Serves the agent on loopback and opens a host whose `acp` plugin reaches it, with that grant and no other. */
 async function openRemote(
-  { token, stored = "a-token-of-the-test", grant }: RemoteOptions = {},
+  { token, stored = "a-token-of-the-test", grant, manifest = "" }: RemoteOptions = {},
 ): Promise<{ made: TestHost; seen: Seen; run(request: Partial<SessionRequest>): Promise<Ran> }> {
   const seen: Seen = { tokens: [], methods: [], cancelled: false };
   const acp = new AcpServer({ createAgent: () => remoteAgent(seen) });
@@ -109,7 +111,7 @@ async function openRemote(
   roots.push(root);
   const secretsFile = join(root, "secrets", "secrets.json");
   await storeSecret(secretsFile, { name: "ACP_TEST_TOKEN", value: stored });
-  const made = await openHost({ bundledDir: plugins, secretsFile });
+  const made = await openHost({ bundledDir: plugins, secretsFile, ...await hostManifest(manifest) });
   await made.host.registry.register(`${plugins}acp`, {
     grant: grant?.(target) ?? { net: [target], read: ["workdir"] },
     config: { url: `http://${target}/acp`, files: true, ...(token === undefined ? {} : { secret: "ACP_TEST_TOKEN" }) },
@@ -195,6 +197,13 @@ test("a rate limit of an agent elsewhere says how long to wait", async () => {
   const { events, result } = await run({ prompt: "limited" });
   expect(events).toContainEqual(expect.objectContaining({ type: "rate_limit", wait_ms: 3000 }));
   expect(result).toMatchObject({ stop_reason: "rate_limit" });
+});
+
+test("an agent elsewhere is given no MCP servers", async () => {
+  const { run, seen } = await openRemote({ manifest: "mcp_servers:\n  files: { command: files-server }\n" });
+  const { result } = await run({ prompt: "go", mcp_servers: ["files"] });
+  expect(result.error).toMatchObject({ code: "unsupported" });
+  expect(seen.methods).toEqual([]);
 });
 
 test("the probe greets an agent elsewhere", async () => {

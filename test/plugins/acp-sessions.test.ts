@@ -252,6 +252,15 @@ describe("what goes wrong", () => {
     expect(result).toMatchObject({ outcome: "error", error: { code: "unsupported" } });
   });
 
+  test("a limit on standard error is told once, however many lines it takes, and no line is lost", async () => {
+    const agent = await openScriptedAgent();
+    const { events, result } = await agent.run({ prompt: "[[scn:limited]]" });
+    expect(result).toMatchObject({ outcome: "completed" });
+    expect(events.filter(({ type }) => type === "rate_limit")).toMatchObject([{ message: "429 Too Many Requests" }]);
+    const said = events.map((event) => (event.type === "output" && event.stream === "stderr" ? event.data : ""));
+    expect(said.join("")).toContain("429 Too Many Requests\n  status: 429,\n");
+  });
+
   test("lines that are no messages: text is output, the rest is kept, and the turn goes on", async () => {
     const agent = await openScriptedAgent();
     const { events, result } = await agent.run({ prompt: "[[scn:malformed]]" });
@@ -302,6 +311,24 @@ test("a flood of 20,000 updates arrives whole and in order, and so does a long l
   expect(printed(long.events)).toBe("é".repeat(200_000));
 });
 
+test("MCP servers that the operator registered reach the agent, in the ways that it has", async () => {
+  const manifest = `mcp_servers:
+  files: { command: files-server, args: [--root], env: { LEVEL: high } }
+  web: { url: "https://example.com/mcp" }
+`;
+  const agent = await openScriptedAgent({}, { manifest });
+  const { result } = await agent.run({ prompt: "[[scn:ok]]", mcp_servers: ["files"] });
+  expect(result).toMatchObject({ stop_reason: "end_turn" });
+  const env = [{ name: "LEVEL", value: "high" }];
+  const mcpServers = [{ name: "files", command: "files-server", args: ["--root"], env }];
+  expect(await agent.calls()).toContainEqual({ new: { cwd: agent.made.workdir, mcpServers } });
+  const continued = await agent.run({ prompt: "[[scn:ok]]", mcp_servers: ["files"], continue_from: "session-1" });
+  expect(continued.result).toMatchObject({ stop_reason: "end_turn" });
+  expect(await agent.calls()).toContainEqual({ load: { sessionId: "session-1", cwd: agent.made.workdir, mcpServers } });
+  const refused = await agent.run({ prompt: "[[scn:ok]]", mcp_servers: ["files", "web"] });
+  expect(refused.result.error).toMatchObject({ code: "unsupported", message: expect.stringContaining('"web"') });
+});
+
 describe("an agent of the operator's own", () => {
   test("runs with the arguments and variables of the options, once they are granted", async () => {
     const config = { command: "my-agent", args: ["serve", "--for me"], env: ["MY_KEY"], auth_method: "by-key" };
@@ -345,7 +372,8 @@ describe("the probe", () => {
     ["--no-auth", { availability: "unauthenticated", reason: expect.stringMatching(/authentication/i) }],
     ["--no-acp", { availability: "unrunnable", reason: expect.stringContaining("unknown option --acp") }],
     ["--future", { availability: "incompatible" }],
-  ])("says what is wrong with one that is started with %s", async (argument, report) => {
+    ["--chatty", { availability: "available" }],
+  ])("says how it is with one that is started with %s", async (argument, report) => {
     const agent = await openOwnAgent({ command: "my-agent", args: [argument] }, { run: [{ binary: "my-agent" }] });
     const reports = await agent.made.host.agents();
     expect(reports.find(({ id }) => id === "acp")).toMatchObject(report);

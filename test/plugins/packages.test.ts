@@ -71,3 +71,25 @@ test.each(ours)("without plugins/%s every other plugin is found as before", asyn
     await rm(root, { recursive: true, force: true });
   }
 });
+
+test("a plugin's folder is reached for by tests of that plugin alone, so without it the others pass", async () => {
+  const top = fileURLToPath(new URL("../../", import.meta.url));
+  const sources = await Promise.all(["core", "plugin-sdk", "test"].map(async (folder) => {
+    const names = await readdir(join(top, folder), { recursive: true });
+    return names.filter((name) => /\.(ts|mjs)$/.test(name) && !name.includes("node_modules")).map((name) =>
+      `${folder}/${name}`
+    );
+  }));
+  const reached = await Promise.all(
+    sources.flat().map(async (path) => {
+      const text = await readFile(join(top, path), "utf8");
+      const found = new Set([...text.matchAll(/["'`/]plugins\/([a-z-]+)[/"'`]/g)].map(([, id]) => id!));
+      return { path, ids: [...found].filter((id) => ours.includes(id)) };
+    }),
+  );
+  // Several at a time: the one that looks first whether they are there.
+  const many = reached.filter(({ ids }) => ids.length > 1).map(({ path }) => path);
+  expect(many).toEqual(["test/plugins/every-recording.ts"]);
+  const others = reached.filter(({ path, ids }) => ids.length > 0 && !path.startsWith("test/plugins/"));
+  expect(others).toEqual([{ path: "test/host/record.test.ts", ids: ["replay"] }]);
+});

@@ -17,13 +17,25 @@ export async function recordingsIn(folder: URL): Promise<string[]> {
   return names.filter((name) => name.endsWith(".jsonl")).map((name) => name.replace(/\.jsonl$/, "")).sort();
 }
 
+/** The text of a recording, which may lie in several files. */
+export async function recordedText(...files: readonly URL[]): Promise<string> {
+  const texts = await Promise.all(files.map((file) => readFile(file, "utf8")));
+  return texts.join("").replaceAll("{{workdir}}", "/work");
+}
+
 /** Reads a recording's lines by a parser that is made afresh. */
 export async function readRecording(
-  file: URL,
+  file: URL | readonly URL[],
   read: (line: string) => AdapterEvent[],
+  end: () => AdapterEvent[] = () => [],
 ): Promise<ReadRecording> {
-  const text = await readFile(file, "utf8");
-  const events = text.split("\n").flatMap((line) => (line === "" ? [] : read(line.replaceAll("{{workdir}}", "/work"))));
+  const text = await recordedText(...[file].flat() as URL[]);
+  const events = text.split("\n").flatMap((line) => (line === "" ? [] : read(line)));
+  return judgeEvents([...events, ...end()]);
+}
+
+/** Holds events to the contract, and counts them. */
+export function judgeEvents(events: AdapterEvent[]): ReadRecording {
   const checker = new EventChecker();
   const counts: Record<string, number> = {};
   for (const event of events) {

@@ -11,11 +11,12 @@ const folder = fileURLToPath(new URL("../../plugins/acp", import.meta.url));
 /** A host whose `acp` plugin runs the scripted agent as if it were a known one, with the smallest grant for it. */
 export function openScriptedAgent(
   config: Record<string, unknown> = {},
-  { grant, ...settings }: RegistrySettings = {},
+  { grant, manifest = "", ...settings }: RegistrySettings & { manifest?: string } = {},
 ): Promise<StandIn> {
   return openStandIn("acp", {
     binary: "gemini",
     program,
+    manifest,
     settings: { ...settings, grant: grant ?? { run: [{ binary: "gemini" }] }, config: { agent: "gemini", ...config } },
   });
 }

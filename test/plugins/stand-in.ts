@@ -15,7 +15,7 @@ import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
-import { openHost, type TestHost, until } from "../host/test-host.ts";
+import { hostManifest, openHost, type TestHost, until } from "../host/test-host.ts";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const plugins = fileURLToPath(new URL("../../plugins/", import.meta.url));
@@ -44,6 +44,8 @@ export interface StandInOptions {
   /** Name of the agent's program. */
   binary: string;
   settings?: RegistrySettings;
+  /** Lines of a host manifest. */
+  manifest?: string;
   /** Script that is run in its place, with a folder to note calls in and the plugin's fixtures in front of the arguments. */
   program?: string;
 }
@@ -72,9 +74,9 @@ afterEach(async () => {
 /** Puts a program of that name before all others on the PATH and opens the host; the working directory is a repository. */
 export async function openStandIn(
   id: string,
-  { binary, settings = {}, program = join(here, "stand-in-program.mjs") }: StandInOptions,
+  { binary, settings = {}, manifest = "", program = join(here, "stand-in-program.mjs") }: StandInOptions,
 ): Promise<StandIn> {
-  const made = await openHost({ bundledDir: plugins });
+  const made = await openHost({ bundledDir: plugins, ...await hostManifest(manifest) });
   hosts.push(made);
   if (scripts !== null) await cp(scripts, join(made.stateDir, "scripts"), { recursive: true });
   // Not where sessions and probes work: no program is started from there.

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { parseHostManifest } from "../../core/config/parse-host-manifest.ts";
 import { readTextFile } from "../../core/config/read-text-file.ts";
 import { addGrant, type NewGrant, setGrant, starterHostManifest } from "../../core/registry/edit-host-manifest.ts";
+import { removeGrant, removePluginEntry, setEnabled } from "../../core/registry/edit-plugin-entry.ts";
 import { findHostManifest, loadHostManifest } from "../../core/registry/find-host-manifest.ts";
 import { stateFolders } from "../../core/runtime/state-folders.ts";
 import { newFolder, writePackage } from "./package-folder.ts";
@@ -155,9 +156,39 @@ describe("addGrant", () => {
     expect(() => addGrant("bulkhead: 1\nplugins: {a: {grant: &g {run: [ls]}}, demo: {grant: *g}}\n", run)).toThrow(
       "plugins.demo.grant is an alias",
     );
+    expect(() => addGrant("bulkhead: 1\nplugins: {demo: {grant: {run: &g [ls]}}, b: {grant: {run: *g}}}\n", run))
+      .toThrow(
+        'what it says of "demo" stands for others as well',
+      );
     expect(() => addGrant("bulkhead: 1\ntools: {demo: {binary: x, command_template: '{binary}'}}\n", run)).toThrow(
       /it is a tool/,
     );
+  });
+});
+
+describe("what two plugins share by an anchor", () => {
+  const file = "bulkhead.yaml";
+  const others = /^Cannot edit bulkhead.yaml: what it says of "a" stands for others as well/;
+  const text = "bulkhead: 1\nplugins: {a: &p {enabled: false, grant: {run: [git], kv: true}}, b: *p}\n";
+
+  it("is not changed for both by an edit that names one", () => {
+    const grant = { pluginId: "a", permission: "run" as const, target: "git" };
+    expect(() => setEnabled(text, { pluginId: "a", enabled: true, file })).toThrow(others);
+    expect(() => setGrant(text, { pluginId: "a", grant: { run: [{ binary: "node" }] } }, { file })).toThrow(others);
+    expect(() => removeGrant(text, grant, { file })).toThrow(others);
+    expect(() => removePluginEntry(text, { pluginId: "a", file })).toThrow(others);
+  });
+
+  it("is not changed through the alias, and one that is named by nobody is", () => {
+    for (const permission of ["run", "kv"] as const) {
+      expect(() => removeGrant(text, { pluginId: "b", permission, target: "git" }, { file })).toThrow(
+        "Cannot edit bulkhead.yaml: plugins.b is an alias.",
+      );
+    }
+    const alone = removePluginEntry(text, { pluginId: "b", file });
+    const after = removeGrant(alone, { pluginId: "a", permission: "run", target: "git" }, { file });
+    expect(parseHostManifest(after, { file }).plugins).toMatchObject({ a: { grant: { kv: true } } });
+    expect(after).not.toContain("git");
   });
 });
 

@@ -22,6 +22,18 @@ describe("checkPluginConfig", () => {
     expect(values["tags"]).not.toBe(schema.properties["tags"]?.default);
   });
 
+  it("shows no value that may be a secret", () => {
+    const keyed: ConfigSchema = {
+      type: "object",
+      properties: { api_key: { type: "string" }, url: { type: "integer" } },
+    };
+    const check = (values: Record<string, unknown>, hides?: (option: string) => boolean) =>
+      expect(() => checkPluginConfig(keyed, values, hides === undefined ? {} : { hides }));
+    check({ api_key: 12345 }).toThrow("option api_key: expected string, found something else");
+    check({ url: "a:b@c" }).toThrow('found string "a:b@c"');
+    check({ url: "a:b@c" }, (option) => option === "url").toThrow("option url: expected integer, found something else");
+  });
+
   it.each([
     [{}, "option text: expected string of 2 to 4 characters, found nothing"],
     [{ text: "a" }, 'option text: expected string of 2 to 4 characters, found string "a"'],

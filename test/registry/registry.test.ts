@@ -95,6 +95,14 @@ describe("createRegistry", () => {
     );
   });
 
+  it("does not show what an option in the host manifest took from the environment", async () => {
+    const files = plugin("plugins/demo", { config: "\n  type: object\n  properties:\n    depth: {type: integer}" });
+    const made = registry(files, { text: 'plugins:\n  demo:\n    config: {depth: "${PATH}"}\n' });
+    await expect(made).rejects.toThrow(
+      /bulkhead.yaml:4:21 plugins.demo.config.depth: expected integer, found something else$/,
+    );
+  });
+
   it("goes on with a broken plugin that is not enabled, and lists it", async () => {
     const { list, problems } = await registry({
       ...plugin("plugins/good", { id: "good" }),

@@ -1,6 +1,7 @@
+import { spawn, spawnSync } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readSecrets, removeSecret, secretsFile, storeSecret } from "../../core/secrets/store.ts";
 import { errorOf } from "../broker/broker-fixture.ts";
@@ -73,6 +74,28 @@ describe("the store of secrets", () => {
     await utimes(`${file}.lock`, past, past);
     await storeSecret(file, { name: "A", value: "second-value" });
     expect((await readSecrets(file)).get("A")).toBe("second-value");
+  });
+
+  test("does not wait for a program that was killed while it changed them", async () => {
+    await mkdir(dirname(file), { recursive: true });
+    const killed = spawnSync("true").pid;
+    await writeFile(`${file}.lock`, JSON.stringify({ pid: killed, start: "1" }));
+    await storeSecret(file, { name: "A", value: "first-value" });
+    expect((await readSecrets(file)).get("A")).toBe("first-value");
+  });
+
+  test("is not changed while another program changes it, however long that takes", async () => {
+    await mkdir(dirname(file), { recursive: true });
+    const other = spawn("sleep", ["60"]);
+    try {
+      const lock = `${file}.lock`;
+      await writeFile(lock, JSON.stringify({ pid: other.pid, start: null }));
+      const past = new Date(Date.now() - 60_000);
+      await utimes(lock, past, past);
+      expect(await errorOf(storeSecret(file, { name: "A", value: "first-value" }))).toMatchObject({ code: "busy" });
+    } finally {
+      other.kill("SIGKILL");
+    }
   });
 
   test.each([

@@ -38,6 +38,58 @@ describe("MergedLog", () => {
     expect((await take(later.subscribe({ after: 2 }), 1))[0]).toMatchObject({ session_id: "two", seq: 1, gseq: 3 });
   });
 
+  describe("when the journal cannot be written for a while", () => {
+    /** A journal that cannot write what `refuses` says. */
+    function faulty(refuses: (batch: JournalBatch) => boolean): { log: MergedLog; journal: LogJournal } {
+      const journal = createMemoryJournal();
+      const append = (batch: JournalBatch) =>
+        refuses(batch) ? Promise.reject(new Error("The disk is full.")) : journal.append(batch);
+      const log = new MergedLog({ lastGseq: 0, read: (options) => journal.read(options), append });
+      return { log, journal };
+    }
+
+    test("hands on what was written beside what was not", async () => {
+      const { log } = faulty(({ session_id }) => session_id === "two");
+      const live = take(log.subscribe(), 2);
+      const added = [log.add(newStream("one"), [said]), log.add(newStream("two"), [said])];
+      expect((await Promise.allSettled(added)).map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+      await log.add(newStream("three"), [said]);
+      expect((await live).map(({ session_id }) => session_id)).toEqual(["one", "three"]);
+    });
+
+    test("leaves no hole in a session, also where more of it waits already", async () => {
+      let isFull = false;
+      const { log, journal } = faulty(() => isFull);
+      const stream = newStream("one");
+      await log.add(stream, [said, said]);
+      isFull = true;
+      const lost = log.add(stream, [said, said]).catch(() => {
+        isFull = false;
+        return "lost";
+      });
+      const first = log.add(newStream("two"), [said]).catch(() => "lost");
+      // Comes in while the journal is at it.
+      const behind = new Promise<void>((resolve) => void setImmediate(resolve)).then(() => log.add(stream, [said]));
+      expect(await Promise.all([lost, first, behind])).toEqual(["lost", "lost", undefined]);
+      await log.add(stream, [said]);
+      const written = await journal.read({ after: 0 });
+      expect(written.map(({ session_id, seq }) => [session_id, seq])).toEqual(
+        [1, 2, 3, 4].map((seq) => ["one", seq]),
+      );
+    });
+
+    test("writes nothing of a session whose beginning is not there", async () => {
+      let isFull = true;
+      const { log, journal } = faulty(() => isFull);
+      const stream = newStream("one");
+      await expect(log.add(stream, [said])).rejects.toThrow("The disk is full.");
+      isFull = false;
+      await expect(log.add(stream, [said])).rejects.toThrow("The disk is full.");
+      await log.add(newStream("two"), [said]);
+      expect((await journal.read({ after: 0 })).map(({ session_id }) => session_id)).toEqual(["two"]);
+    });
+  });
+
   describe("when a session opens", () => {
     const opened: Entry = { source: "host", event: { type: "attempt_started", attempt: 1, adapter_id: "a" } };
     const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
@@ -127,11 +179,10 @@ describe("MergedLog", () => {
       append: (batch) => (broken ? Promise.reject(new Error("No disk.")) : inner.append(batch)),
     };
     const log = new MergedLog(journal);
-    const stream = newStream("one");
     const reading = take(log.subscribe(), 1);
-    await expect(log.add(stream, [said])).rejects.toThrow("No disk.");
+    await expect(log.add(newStream("one"), [said])).rejects.toThrow("No disk.");
     broken = false;
-    await log.add(stream, [said]);
+    await log.add(newStream("two"), [said]);
     await log.settled();
     expect((await reading)[0]).toMatchObject({ gseq: 2 });
   });

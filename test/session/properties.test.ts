@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { outcomeOf } from "../../plugin-sdk/result.ts";
-import { closeHosts, openHost, ownChildren, type TestHost } from "../host/test-host.ts";
+import { childrenLeft, closeHosts, openHost, type TestHost } from "../host/test-host.ts";
 import { type Plan, plans, scriptedEntry, scriptedManifest } from "./scripted-adapter.ts";
 import { bySession, checkSession } from "./session-rules.ts";
 
@@ -43,7 +43,7 @@ test.each(["process", "thread"] as const)(
     await expectReplay(later, merged);
     await later.host.close();
     expect(await readdir(join(root, "state", "host-1", "scratch")).catch(() => [])).toEqual([]);
-    expect(await ownChildren()).toEqual([]);
+    expect(await childrenLeft()).toEqual([]);
     await closeHosts();
   },
   240_000,

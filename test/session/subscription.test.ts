@@ -16,6 +16,19 @@ function newLog(limits: { page_bytes?: number; page_events?: number } = {}): Mer
   return new MergedLog(journal);
 }
 
+/** A log that counts how often its journal is read. */
+function countedLog(): { log: MergedLog; reads: () => number } {
+  const journal = createMemoryJournal();
+  open.push(journal);
+  let reads = 0;
+  const log = new MergedLog({
+    lastGseq: journal.lastGseq,
+    append: (batch) => journal.append(batch),
+    read: (page) => (reads++, journal.read(page)),
+  });
+  return { log, reads: () => reads };
+}
+
 function newStream(sessionId: string): Stream {
   return { sessionId, adapter: { id: "a", version: "1.0.0" }, attempt: 1, lastSeq: 0 };
 }
@@ -55,6 +68,30 @@ describe("Subscription", () => {
     for (let batch = 0; batch < 50; batch++) await log.add(stream, [progress("a"), progress("b"), progress("c")]);
     await log.add(stream, [ending()]);
     expect(await reading).toEqual(upTo(151));
+  });
+
+  test("a reader that is there from the start and keeps up never reads the journal", async () => {
+    const { log, reads } = countedLog();
+    const stream = newStream("s");
+    const events = log.subscribe({ sessionId: "s" });
+    await log.add(stream, [progress("before it reads")]);
+    const reading = readAll(events);
+    for (let batch = 0; batch < 5; batch++) await log.add(stream, Array.from({ length: 4096 }, () => progress("a")));
+    await log.add(stream, [ending()]);
+    expect(await reading).toEqual(upTo(1 + 5 * 4096 + 1));
+    expect(reads()).toBe(0);
+  });
+
+  test("what nobody has begun to read is left to the journal, but for a short session's length", async () => {
+    const { log, reads } = countedLog();
+    const [short, long] = [newStream("short"), newStream("long")];
+    const unread = [short, long].map(({ sessionId }) => log.subscribe({ sessionId }));
+    await log.add(short, [...Array.from({ length: 100 }, () => progress("a")), ending()]);
+    await log.add(long, [...Array.from({ length: 300 }, () => progress("a")), ending()]);
+    expect(await readAll(unread[0]!)).toEqual(upTo(101));
+    expect(reads()).toBe(0);
+    expect(await readAll(unread[1]!)).toEqual(upTo(402).slice(101));
+    expect(reads()).toBeGreaterThan(0);
   });
 
   test("pages of the journal that end at a number of bytes are not taken for its end", async () => {

@@ -1,8 +1,9 @@
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { createHost } from "bulkhead";
 import { describe, expect, test } from "vitest";
+import { openSqlite } from "../../core/runtime/sqlite.ts";
 import { readRow } from "../../core/runtime/process-rows.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { adapterCode, completed, openHost, type TestHost, until, writePlugin } from "../host/test-host.ts";
@@ -134,12 +135,37 @@ describe("a host that was killed", () => {
     );
     const before = await readFile(ledger, "utf8");
     await writeFile(ledger, forged);
+    const journal = await openSqlite(join(setting.stateDir, "host-1", "journal.db"), { busyTimeoutMs: 1000 });
+    journal.exec("UPDATE child SET identity = 'another process'");
+    journal.close();
     const next = await nextHost(setting);
     expect(pids.filter((pid) => pid !== 0 && alive(pid)).length).toBeGreaterThan(0);
     await next.host.close();
     await writeFile(ledger, before);
     await nextHost(setting);
     await until(() => pids.filter(alive).length === 0);
+  });
+
+  test("is cleaned up after by what its journal knows where the ledger of its children is gone", async () => {
+    const setting = await openHost();
+    await setting.host.close();
+    const folder = await writePlugin(join(setting.root, "packages", "busy"), "busy", { code: busy, manifest });
+    const { stateDir, workdir } = setting;
+    const host = startHost({ stateDir, workdir, folder, settings, prompt: "echo pid $$; exec sleep 300" });
+    const { envelope } = await host.seen((line) => line.envelope?.event.type === "process_spawned");
+    const pid = envelope?.event.type === "process_spawned" ? envelope.event.pid : 0;
+    await host.seen((line) => line.envelope?.event.type === "output");
+    await host.kill();
+    expect(alive(pid)).toBe(true);
+    await rm(join(stateDir, "host-1", "children.jsonl"));
+    const next = await nextHost(setting);
+    expect(alive(pid)).toBe(false);
+    const { children, grants } = await next.host.sessions.history(envelope!.session_id);
+    expect(children).toMatchObject([{ pid, program: expect.stringContaining("sh"), ended_at: expect.any(String) }]);
+    expect(grants).toMatchObject([{ attempt: 1, adapter_id: "busy", permissions: settings.grant }]);
+    expect(next.logs.map(({ message }) => message)).toContain(
+      `Ended a process of a host that was killed: agent ${pid}.`,
+    );
   });
 
   test("has nothing to be cleaned up after an orderly end", async () => {

@@ -10,8 +10,8 @@ import { recordedWardens, startHost } from "./host-process.ts";
 const limits = { agent_grace_ms: 300, teardown_timeout_ms: 200, warden_grace_ms: 300, heartbeat_timeout_ms: 60_000 };
 
 /** Starts a session and waits until its adapter runs. */
-async function begin({ host, workdir }: TestHost, prompt = "go") {
-  const session = await host.runSession({ workdir, prompt, retry: "never" }, { adapter: "stuck", artifacts: "none" });
+async function begin({ host, workdir }: TestHost, { prompt = "go", adapter = "stuck" } = {}) {
+  const session = await host.runSession({ workdir, prompt, retry: "never" }, { adapter, artifacts: "none" });
   const events = [];
   for await (const envelope of session) {
     events.push(envelope);
@@ -21,23 +21,25 @@ async function begin({ host, workdir }: TestHost, prompt = "go") {
 }
 
 describe("Host.close", () => {
-  test.each([
-    ["spins", "for (;;);"],
-    ["is deaf to its signal and its end", "try { for (;;) await new Promise(() => {}); } finally { for (;;); }"],
-    ["searches for ever", "[].indexOf.call({ length: 2 ** 53 - 1 }, 1);"],
-  ])("ends in time when an adapter %s", async (_, code) => {
+  test("ends in time when adapters spin, are deaf to their signal and their end, and search for ever", async () => {
     const setting = await openHost();
-    await setting.add("stuck", {
-      code: adapterCode(`    yield { type: "progress", message: "on" };
-    await ctx.sleep(20);
-    ${code}`),
-    }, { limits });
-    const session = await begin(setting);
+    const codes = {
+      spins: "for (;;);",
+      deaf: "try { for (;;) await new Promise(() => {}); } finally { for (;;); }",
+      searches: "[].indexOf.call({ length: 2 ** 53 - 1 }, 1);",
+    };
+    const sessions = await Promise.all(
+      Object.entries(codes).map(async ([id, code]) => {
+        const on = adapterCode(`    yield { type: "progress", message: "on" };\n    await ctx.sleep(20);\n    ${code}`);
+        await setting.add(id, { code: on }, { limits });
+        return await begin(setting, { adapter: id });
+      }),
+    );
     await new Promise((resolve) => setTimeout(resolve, 100));
     const began = performance.now();
     await setting.host.close();
     expect(performance.now() - began).toBeLessThan(30_000);
-    expect((await session.result).stop_reason).toBe("interrupted");
+    for (const { result } of sessions) expect((await result).stop_reason).toBe("interrupted");
     await until(async () => (await ownChildren()).every(({ command }) => !command.includes("warden.js")));
   });
 
@@ -66,7 +68,7 @@ describe("Host.close", () => {
       code: adapterCode(`    const child = await ctx.run("/bin/sh", ["-c", request.prompt]);
     for await (const data of child.stdout) yield { type: "progress", message: data };`),
     }, { grant: { run: [{ binary: "/bin/sh" }] }, limits: { ...limits, agent_grace_ms: 3_600_000 } });
-    const session = await begin(setting, `trap "" TERM; echo on; while :; do sleep 0.1; done`);
+    const session = await begin(setting, { prompt: `trap "" TERM; echo on; while :; do sleep 0.1; done` });
     const began = performance.now();
     await setting.host.close();
     expect(performance.now() - began).toBeLessThan(35_000);

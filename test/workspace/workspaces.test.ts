@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
@@ -111,6 +112,35 @@ describe("apply", () => {
     const merged = lines("a").replace("a 0\n", "first, by the person\n").replace("a 19", "last, by the agent");
     expect(text(f.read("a.txt"))).toBe(merged);
     expect(f.git("status", "--porcelain")).toBe(" M a.txt\n");
+  });
+
+  it("writes nothing where the agent's commits cannot be kept", async () => {
+    const f = workspaceFixture();
+    await f.changed((at) => {
+      at.write("a.txt", "by the agent\n");
+      at.commitAll();
+      at.git("update-ref", "refs/bulkhead", "HEAD");
+    });
+    const error = await errorOf(f.workspaces.apply("s1"));
+    expect(error).toMatchObject({ code: "io_error", message: expect.stringContaining("refs/bulkhead") as string });
+    expect(f.git("status", "--porcelain")).toBe("");
+    expect((await f.workspaces.list())[0]?.state).toBe("open");
+    f.git("update-ref", "-d", "refs/bulkhead");
+    const head = (await f.workspaces.apply("s1")).kept_commit;
+    expect(f.git("rev-parse", "refs/bulkhead/s1").trim()).toBe(head);
+    expect(f.git("status", "--porcelain")).toBe(" M a.txt\n");
+  });
+
+  it("removes a worktree in which the agent made folders deeper than a path may be long", async () => {
+    const f = workspaceFixture();
+    const opened = await f.changed((at) => {
+      const chain = 'for i in $(seq 40); do mkdir "$1" && cd -P "$1" || exit 1; done';
+      execFileSync("sh", ["-c", chain, "sh", "d".repeat(200)], { cwd: at.work });
+      at.write("a.txt", "by the agent\n");
+    });
+    expect((await f.workspaces.apply("s1")).artifacts).toMatchObject([{ path: "a.txt" }]);
+    expect(existsSync(opened.folder)).toBe(false);
+    expect(existsSync(join(f.state, "s1"))).toBe(false);
   });
 
   it("refuses a conflict with the paths, and leaves the source and the worktree as they were", async () => {

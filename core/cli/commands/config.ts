@@ -41,13 +41,16 @@ async function check(call: Invocation): Promise<number> {
   const manifest = await written(call);
   const registry = await createRegistry({ manifest, root: dirname(manifest.file) });
   const enabled = registry.list().filter((plugin) => plugin.enabled).map(({ id }) => id);
+  const blocked = registry.list().flatMap(({ id, blocked: why }) =>
+    why !== undefined && Object.hasOwn(manifest.plugins, id) ? [{ id, why }] : []
+  );
   const { terminal, json } = call;
   await terminal.stdout.write(
     json
-      ? `${JSON.stringify({ file: manifest.file, valid: true, enabled })}\n`
+      ? `${JSON.stringify({ file: manifest.file, valid: true, enabled, blocked: blocked.map(({ id }) => id) })}\n`
       : `${manifest.file} is right. ${plural(enabled.length, "plugin")} enabled${
         enabled.length === 0 ? "" : `: ${enabled.join(", ")}`
-      }.\n`,
+      }.\n${blocked.map(({ id, why }) => `Not "${id}": ${safeLine(why)}.\n`).join("")}`,
   );
   return 0;
 }

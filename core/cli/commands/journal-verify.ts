@@ -71,5 +71,9 @@ function sentence({ problem, link, links, session_id, from_gseq, to_gseq }: Chai
       return `TRUNCATED: the chain ends at event ${from_gseq}, and should go on (${numbers}).`;
     case "rewritten":
       return `REWRITTEN: ${numbers} is not the one that was kept: what is here was written anew.`;
+    case "misstated":
+      return to_gseq === null
+        ? `MISSTATED: the lists name something${of}, of which there are no events.`
+        : `MISSTATED: what is listed${of} is not what its ${events} say.`;
   }
 }

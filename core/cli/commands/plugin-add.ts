@@ -1,7 +1,7 @@
 import { parsePackageSpec } from "../../install/package-spec.ts";
-import { prepareInstall } from "../../install/prepare-install.ts";
+import { type PreparedInstall, prepareInstall } from "../../install/prepare-install.ts";
 import { restoreInstalled } from "../../install/restore-installed.ts";
-import { join, resolve } from "../../runtime/paths.ts";
+import { join } from "../../runtime/paths.ts";
 import type { Invocation } from "../command.ts";
 import { decideGrants } from "../decide-grants.ts";
 import {
@@ -42,11 +42,10 @@ export async function pluginAdd(call: Invocation): Promise<number> {
       return 0;
     }
     await commitInstall(call, install, { grants, manifest });
-    const { id, next } = install;
     await terminal.stdout.write(
       json
         ? `${JSON.stringify(installReport(install, { grants, manifest }))}\n`
-        : `Installed: ${id} ${next.version}, with ${plural(grants.length, "grant")} more (${manifest.file}).\n`,
+        : installedText(install, { grants: grants.length, file: manifest.file }),
     );
     return 0;
   } finally {
@@ -54,10 +53,19 @@ export async function pluginAdd(call: Invocation): Promise<number> {
   }
 }
 
+function installedText(
+  { id, next, current }: PreparedInstall,
+  { grants, file }: { grants: number; file: string },
+): string {
+  const granted = grants === 0 ? "" : `, with ${plural(grants, "new grant")}`;
+  const first = current === null ? `To run it: bulkhead run ${id} "Say hello."\n` : "";
+  return `Installed: ${id} ${next.version}${granted} (${file}).\n${first}`;
+}
+
 /** Installs what the lock names and is not there. */
 async function restore(call: Invocation): Promise<number> {
   const manifest = await manifestToChange(call);
-  const all = await restoreInstalled(resolve(manifest.file), packageLimits(manifest));
+  const all = await restoreInstalled(manifest, packageLimits(manifest));
   const { terminal, json } = call;
   for (const { id, version, restored } of all) {
     await terminal.stdout.write(

@@ -1,4 +1,5 @@
 import { changeManifest } from "../../install/manifest-transaction.ts";
+import { blockedError } from "../../registry/blocked-plugins.ts";
 import { setEnabled } from "../../registry/edit-plugin-entry.ts";
 import type { Invocation } from "../command.ts";
 import { manifestToChange } from "../installing.ts";
@@ -8,7 +9,8 @@ import { pluginOf } from "./plugin-explain.ts";
 /** `bulkhead plugin enable <id>`. */
 export async function pluginEnable(call: Invocation): Promise<number> {
   await using opened = await openHost(call);
-  pluginOf(opened.host, call.args[0] ?? "");
+  const { id, blocked } = pluginOf(opened.host, call.args[0] ?? "");
+  if (blocked !== undefined) throw blockedError(id, blocked);
   return await change(call, true);
 }
 

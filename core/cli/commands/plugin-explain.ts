@@ -3,12 +3,10 @@ import { grantCommand } from "../../broker/grant-command.ts";
 import type { Host } from "../../host/host.ts";
 import { grantable } from "../../registry/edit-host-manifest.ts";
 import { quarantineError } from "../../pool/plugin-health.ts";
-import { broadPlaces } from "../../registry/broad-permissions.ts";
-import { type ExplainedPermission, explainPermissions } from "../../registry/explain-permissions.ts";
+import type { ExplainedPermission } from "../../registry/explain-permissions.ts";
 import type { Plugin } from "../../registry/plugin.ts";
-import { requestedPermissions } from "../../registry/requested-permissions.ts";
 import type { Invocation } from "../command.ts";
-import { openHost } from "../open-host.ts";
+import { openPlugins } from "../open-plugins.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint } from "../render/paint.ts";
 import { broadLines } from "../render/broad-lines.ts";
@@ -18,14 +16,10 @@ import { tableColumns } from "../show-session.ts";
 
 /** `bulkhead plugin explain <id>`. */
 export async function pluginExplain(call: Invocation): Promise<number> {
-  await using opened = await openHost(call);
-  const plugin = pluginOf(opened.host, call.args[0] ?? "");
-  const rows = explainPermissions({
-    requested: requestedPermissions(plugin.manifest),
-    grant: plugin.grant,
-    deny: plugin.deny,
-  }, broadPlaces(opened.manifest?.file));
-  const pins = await lookAtPins(await opened.host.pinned(plugin.id));
+  await using opened = await openPlugins(call);
+  const plugin = await opened.facts.explain(call.args[0] ?? "");
+  const { permissions: rows, quarantine: record } = plugin;
+  const pins = await lookAtPins(plugin.pins);
   const { terminal } = call;
   if (call.json) {
     for (const explained of rows) {
@@ -36,14 +30,16 @@ export async function pluginExplain(call: Invocation): Promise<number> {
   }
   const paint = createPaint(terminal.colours.stdout);
   const { name, version, description } = plugin.manifest;
-  const record = (await opened.host.quarantined()).find(({ plugin_id }) => plugin_id === plugin.id);
   const state = record
     ? paint("red", "quarantined")
+    : plugin.blocked !== null
+    ? paint("red", "blocked")
     : plugin.enabled
     ? paint("green", "enabled")
     : paint("yellow", "disabled");
   await terminal.stdout.write(`${paint("bold", plugin.id)} ${safeLine(version)} · ${state} · ${safeLine(name)}\n`);
   await terminal.stdout.write(`${paint("dim", safeLine(description))}\n\n`);
+  if (plugin.blocked !== null) await terminal.stdout.write(`${safeLine(plugin.blocked)}\n\n`);
   if (record) {
     const { message, hint } = quarantineError(record);
     await terminal.stdout.write(`${safeLine(message)}\nTo let it run again:\n  ${safeLine(hint ?? "")}\n\n`);
@@ -97,7 +93,7 @@ function mark(yes: boolean, tone: "plain" | "green" | "red"): Cell {
   return yes ? { text: "yes", tone } : { text: "-", tone: "dim" };
 }
 
-function missingGrants(plugin: Plugin, rows: readonly ExplainedPermission[]): string {
+function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermission[]): string {
   const commands = rows.flatMap(({ permission, target, requested, granted }) => {
     // A program is granted with the arguments and names that its manifest asks for, a secret with its places.
     const word = permission === "run" || permission === "secrets" ? target.split(" ")[0] ?? target : target;

@@ -6,6 +6,7 @@ import { pluginInfo } from "./plugin-info.ts";
 import { pluginRemove } from "./plugin-remove.ts";
 import { pluginRevoke } from "./plugin-revoke.ts";
 import { pluginUpdate } from "./plugin-update.ts";
+import { reloading } from "../reloading.ts";
 
 /** The sub-commands of `bulkhead plugin` for what is installed. */
 export function defineInstalling(command: Command, bind: Bind): void {
@@ -23,7 +24,7 @@ export function defineInstalling(command: Command, bind: Bind): void {
         ["bulkhead plugin add", "installs what bulkhead.lock names, on another machine"],
       ),
     )
-    .action(bind(pluginAdd));
+    .action(bind(reloading(pluginAdd)));
   const update = command.command("update")
     .description("take the newest version into use; one that asks for more waits for its grant")
     .argument("[id]", "id of an installed plugin, or id@version; default: each")
@@ -31,13 +32,13 @@ export function defineInstalling(command: Command, bind: Bind): void {
       "after",
       examples(["bulkhead plugin update greeter --grant net:api.example.com:443", "grants the new"]),
     )
-    .action(bind(pluginUpdate));
+    .action(bind(reloading(pluginUpdate)));
   for (const one of [add, update]) installFlags(one);
   command.command("remove")
     .description("remove an installed plugin, its grants and what it has stored")
     .argument("<id>", "id of an installed plugin")
     .addHelpText("after", examples(["bulkhead plugin remove greeter", "nothing of it is left"]))
-    .action(bind(pluginRemove));
+    .action(bind(reloading(pluginRemove)));
   command.command("info")
     .description("show where a plugin came from, who signed it, and what it asks for in plain words")
     .argument("<id>", "id of a plugin")
@@ -47,18 +48,18 @@ export function defineInstalling(command: Command, bind: Bind): void {
     .description("enable a plugin in bulkhead.yaml")
     .argument("<id>", "id of a plugin")
     .addHelpText("after", examples(["bulkhead plugin enable greeter", "its grants are another step"]))
-    .action(bind(pluginEnable));
+    .action(bind(reloading(pluginEnable)));
   command.command("disable")
     .description("disable a plugin in bulkhead.yaml; its grants stay")
     .argument("<id>", "id of a plugin")
     .addHelpText("after", examples(["bulkhead plugin disable greeter", "until it is enabled again"]))
-    .action(bind(pluginDisable));
+    .action(bind(reloading(pluginDisable)));
   command.command("revoke")
     .description("take a grant out of bulkhead.yaml")
     .argument("<id>", "id of a plugin")
     .argument("<permission:target>", "as it was granted")
     .addHelpText("after", examples(["bulkhead plugin revoke greeter write:workdir", "for sessions from now on"]))
-    .action(bind(pluginRevoke));
+    .action(bind(reloading(pluginRevoke)));
 }
 
 function installFlags(command: Command): void {

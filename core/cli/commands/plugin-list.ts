@@ -1,27 +1,19 @@
-import type { CrashRecord } from "../../pool/plugin-health.ts";
-import type { Plugin } from "../../registry/plugin.ts";
-import type { RegistryProblem } from "../../registry/registry.ts";
+import type { PluginProblem, PluginReport } from "../../http/plugin-facts.ts";
 import type { Invocation } from "../command.ts";
-import { openHost } from "../open-host.ts";
+import { openPlugins } from "../open-plugins.ts";
 import { safeLine, safeText } from "../render/agent-text.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { type Cell, tableLines } from "../render/table.ts";
+import { waitingLines } from "../render/waiting-lines.ts";
 import { tableColumns } from "../show-session.ts";
 
 /** `bulkhead plugin list`. */
 export async function pluginList(call: Invocation): Promise<number> {
-  await using opened = await openHost(call);
-  const plugins = opened.host.registry.list().toSorted((a, b) => a.id.localeCompare(b.id));
+  await using opened = await openPlugins(call);
   const { terminal } = call;
-  const problems = opened.host.registry.problems();
-  const quarantined = new Map((await opened.host.quarantined()).map((record) => [record.plugin_id, record]));
+  const [plugins, problems] = [await opened.facts.list(), await opened.facts.problems()];
   if (call.json) {
-    for (const plugin of plugins) {
-      await terminal.stdout.write(`${JSON.stringify(listed(plugin, quarantined.get(plugin.id)))}\n`);
-    }
-    for (const { id, folder, error } of problems) {
-      await terminal.stdout.write(`${JSON.stringify({ id, folder, enabled: false, error: error.toJSON() })}\n`);
-    }
+    for (const one of [...plugins, ...problems]) await terminal.stdout.write(`${JSON.stringify(one)}\n`);
     return 0;
   }
   if (plugins.length === 0 && problems.length === 0) {
@@ -29,17 +21,20 @@ export async function pluginList(call: Invocation): Promise<number> {
     return 0;
   }
   const paint = createPaint(terminal.colours.stdout);
-  const lines = tableLines(plugins.map((plugin) => row(plugin, quarantined.has(plugin.id))), {
+  const lines = tableLines(plugins.map(row), {
     paint,
     columns: tableColumns(terminal),
     indent: 1,
     head: ["plugin", "version", "state", "from", "walls", "what it does"],
   });
-  await terminal.stdout.write(`${[...lines, ...problemLines(problems, paint)].join("\n")}\n`);
+  const updates = plugins.flatMap(({ id, waiting_update: waiting }) =>
+    waiting === null ? [] : ["", ...waitingLines(id, waiting).map((line) => ` ${line}`)]
+  );
+  await terminal.stdout.write(`${[...lines, ...updates, ...problemLines(problems, paint)].join("\n")}\n`);
   return 0;
 }
 
-function problemLines(problems: readonly RegistryProblem[], paint: Paint): string[] {
+function problemLines(problems: readonly PluginProblem[], paint: Paint): string[] {
   return problems.flatMap(({ id, folder, error }) => [
     "",
     ` ${paint("red", `✘ ${safeLine(id)}`)} cannot be used (${safeLine(folder)})`,
@@ -47,38 +42,20 @@ function problemLines(problems: readonly RegistryProblem[], paint: Paint): strin
   ]);
 }
 
-function listed(
-  { id, manifest, folder, origin, enabled, trusted, isolation }: Plugin,
-  quarantine: CrashRecord | undefined,
-): Record<string, unknown> {
-  const { name, version, description, adapter_type } = manifest;
-  return {
-    id,
-    name,
-    version,
-    description,
-    adapter_type,
-    folder,
-    origin,
-    enabled,
-    trusted,
-    isolation,
-    quarantine: quarantine ?? null,
-  };
-}
-
-function stateOf({ enabled }: Plugin, quarantined: boolean): Cell {
-  if (quarantined) return { text: "quarantined", tone: "red" };
+function stateOf({ enabled, blocked, quarantine }: PluginReport): Cell {
+  if (blocked !== null) return { text: "blocked", tone: "red" };
+  if (quarantine !== null) return { text: "quarantined", tone: "red" };
   return enabled ? { text: "enabled", tone: "green" } : { text: "disabled", tone: "dim" };
 }
 
-function row(plugin: Plugin, quarantined: boolean): Cell[] {
+function row(plugin: PluginReport): Cell[] {
+  const { id, version, origin, isolation, description } = plugin;
   return [
-    { text: plugin.id, tone: "bold" },
-    safeLine(plugin.manifest.version),
-    stateOf(plugin, quarantined),
-    plugin.origin,
-    plugin.isolation,
-    { text: safeLine(plugin.manifest.description), tone: "dim" },
+    { text: id, tone: "bold" },
+    safeLine(version),
+    stateOf(plugin),
+    origin,
+    isolation,
+    { text: safeLine(description), tone: "dim" },
   ];
 }

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { quoteWord } from "../../broker/grant-command.ts";
 import { idOf, newPlugin } from "../../author/new-plugin.ts";
 import { type TemplateName, templateNames, templateUses } from "../../author/templates.ts";
 import { join, resolve } from "../../runtime/paths.ts";
@@ -20,13 +21,22 @@ export async function pluginNew(call: Invocation): Promise<number> {
   const lines = [
     `Wrote the plugin ${written.id} to ${written.folder}`,
     ...written.files.map((file) => `  ${file}`),
-    `Next: "bulkhead plugin test ${given ?? id}" tries it, and "bulkhead plugin dev ${
-      given ?? id
-    } "Say hello."" runs it while you write.`,
+    "Next:",
+    `  bulkhead plugin test ${quoteWord(String(given ?? id))}                # every rule of the contract, offline`,
+    `  bulkhead plugin dev ${quoteWord(String(given ?? id))} "Say hello."    # a session, and again after each change`,
+    ...needs[template],
   ];
   await terminal.stdout.write(json ? `${JSON.stringify({ template, ...written })}\n` : `${lines.join("\n")}\n`);
   return 0;
 }
+
+/** What a first session needs that is not there yet; the test scripts all of it. */
+const needs: { readonly [N in TemplateName]: readonly string[] } = {
+  code: [],
+  wrap: ["It asks a service at http://localhost:8080 for now: put yours into service.ts and plugin.yaml."],
+  cli: ["A session starts the program itself, so that has to be installed; the test does without."],
+  acp: ["A session starts the agent itself, so that has to be installed; the test does without."],
+};
 
 async function templateOf(given: unknown, questions: Questions | null): Promise<TemplateName> {
   const named = templateNames.find((name) => name === given);

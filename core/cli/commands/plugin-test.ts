@@ -16,7 +16,7 @@ export async function pluginTest({ terminal, args, options, json }: Invocation):
 }
 
 function reportLines(report: ConformanceReport, { paint, all }: { paint: Paint; all: boolean }): string[] {
-  const { plugin_id, version, folder, rules, passed, duration_ms, runtime } = report;
+  const { plugin_id, version, folder, rules, passed, duration_ms, runtime, isolation } = report;
   const count = (outcome: RuleReport["outcome"]) => rules.filter((rule) => rule.outcome === outcome).length;
   const shown = rules.filter(({ outcome }) => all || outcome === "failed" || outcome === "noted");
   const verdict = passed ? paint("green", "✔ It keeps the contract") : paint("red", "✘ It breaks the contract");
@@ -26,7 +26,9 @@ function reportLines(report: ConformanceReport, { paint, all }: { paint: Paint; 
   return [
     `${paint("bold", safeLine(plugin_id ?? "plugin"))} ${safeLine(version ?? "")} ${paint("dim", safeLine(folder))}`,
     ...shown.flatMap((rule) => ruleLines(rule, paint)),
-    ` ${verdict}: ${sums}, on ${runtime} in ${formatDuration(duration_ms)}.`,
+    ` ${verdict}: ${sums}, behind ${
+      isolation === "process" ? "a process wall" : "a thread's wall alone"
+    }, on ${runtime} in ${formatDuration(duration_ms)}.`,
   ];
 }
 

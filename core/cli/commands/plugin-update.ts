@@ -68,7 +68,11 @@ async function update(call: Invocation, { id, wanted, locked, manifest }: Update
     }
     const lines = installLines(install, createPaint(terminal.colours.stdout));
     if (!json) await terminal.stdout.write(`${lines.join("\n")}\n`);
-    const grants = await decideGrants(call, install, `bulkhead plugin update ${id}`);
+    const grants = await decideGrants(
+      call,
+      install,
+      `bulkhead plugin update ${wanted === undefined ? id : `${id}@${wanted}`}`,
+    );
     if (grants === null) {
       await terminal.stdout.write(`Version ${locked.version} of ${id} stays in use.\n`);
       return 0;

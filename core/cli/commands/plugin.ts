@@ -12,6 +12,7 @@ import { pluginNew } from "./plugin-new.ts";
 import { pluginPack } from "./plugin-pack.ts";
 import { pluginRelease } from "./plugin-release.ts";
 import { pluginTest } from "./plugin-test.ts";
+import { reloading, reloadNote } from "../reloading.ts";
 
 /** `bulkhead plugin …`: what operators and authors do with plugins. */
 export const definePlugin: DefineCommand = (command, bind) => {
@@ -93,7 +94,7 @@ export const definePlugin: DefineCommand = (command, bind) => {
       "after",
       examples(["bulkhead plugin grant replay write:workdir", "lets it write in the working directory"]),
     )
-    .action(bind(pluginGrant));
+    .action(bind(reloading(pluginGrant)));
   command.command("release")
     .description("lift a plugin's quarantine and forget its crashes")
     .argument("<id>", "id of a plugin")
@@ -102,4 +103,8 @@ export const definePlugin: DefineCommand = (command, bind) => {
       examples(["bulkhead plugin release my-agent", "lets it run again after it crashed too often"]),
     )
     .action(bind(pluginRelease));
+  for (const one of command.commands) if (changing.has(one.name())) one.addHelpText("after", reloadNote);
 };
+
+/** Those that change the host manifest. */
+const changing: ReadonlySet<string> = new Set(["add", "update", "remove", "enable", "disable", "grant", "revoke"]);

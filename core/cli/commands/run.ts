@@ -1,6 +1,7 @@
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { exitCodeOf } from "../exit-code.ts";
 import { record, recordingOf } from "../record-session.ts";
+import { runGranted } from "../run-granted.ts";
 import { addSessionFlags, prepareSessions } from "../session-command.ts";
 import { showAll } from "../show-all.ts";
 import { showSession } from "../show-session.ts";
@@ -33,9 +34,10 @@ async function run(call: Invocation): Promise<number> {
   await using prepared = await prepareSessions({ ...call, embedded });
   const { sessions, host, request, how, show } = prepared;
   if (all && host !== null) return await showAll(prepared, host);
+  if (host === null) return exitCodeOf(await runGranted(prepared));
   const recording = await recordingOf(call);
   const session = await sessions.start(request, how);
   const result = await showSession(session, show);
-  if (recording !== null && host !== null) await record(host, { session, recording, call });
+  if (recording !== null) await record(host, { session, recording, call });
   return exitCodeOf(result);
 }

@@ -1,16 +1,16 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Invocation } from "../command.ts";
 import { findWorkspace } from "../find-workspace.ts";
-import { openHost } from "../open-host.ts";
+import { openSessions } from "../open-sessions.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { artifactLine } from "./session-diff.ts";
 
 /** `bulkhead session apply <id>`. */
 export async function sessionApply(call: Invocation): Promise<number> {
-  await using opened = await openHost(call);
+  await using opened = await openSessions(call);
   const { terminal, json, args } = call;
-  const { session_id, repository } = await findWorkspace(opened.host, args[0] ?? "");
-  const applied = await opened.host.workspaces.apply(session_id).catch(async (error: unknown) => {
+  const { session_id, repository } = await findWorkspace(opened.workspaces, args[0] ?? "");
+  const applied = await opened.workspaces.apply(session_id).catch(async (error: unknown) => {
     if (!json) await terminal.stderr.write(conflictLines(error));
     throw error;
   });

@@ -2,15 +2,15 @@ import type { Artifact } from "../../../plugin-sdk/result.ts";
 import { textOrBase64 } from "../../runtime/text-or-base64.ts";
 import type { Invocation } from "../command.ts";
 import { findWorkspace } from "../find-workspace.ts";
-import { openHost } from "../open-host.ts";
+import { openSessions } from "../open-sessions.ts";
 import { safeLine, safeText } from "../render/agent-text.ts";
 
 /** `bulkhead session diff <id>`. */
 export async function sessionDiff(call: Invocation): Promise<number> {
-  await using opened = await openHost(call);
+  await using opened = await openSessions(call);
   const { terminal, json, args, options } = call;
-  const { session_id } = await findWorkspace(opened.host, args[0] ?? "");
-  const { patch, artifacts } = await opened.host.workspaces.diff(session_id);
+  const { session_id } = await findWorkspace(opened.workspaces, args[0] ?? "");
+  const { patch, artifacts } = await opened.workspaces.diff(session_id);
   const isStat = options["stat"] === true;
   if (json) {
     const held = textOrBase64(patch);

@@ -1,15 +1,15 @@
 import { errorTable } from "../../errors/error-table.ts";
 import type { Invocation } from "../command.ts";
-import { openHost } from "../open-host.ts";
+import { openSessions } from "../open-sessions.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { plural } from "../render/quantities.ts";
 
 /** `bulkhead session prune`. */
 export async function sessionPrune(call: Invocation): Promise<number> {
-  await using opened = await openHost(call);
+  await using opened = await openSessions(call);
   const { terminal, json, options } = call;
   const { olderThan } = options;
-  const report = await opened.host.workspaces.prune(typeof olderThan === "number" ? { olderThanMs: olderThan } : {});
+  const report = await opened.workspaces.prune(typeof olderThan === "number" ? { olderThanMs: olderThan } : {});
   if (json) await terminal.stdout.write(`${JSON.stringify(report)}\n`);
   else {
     const { removed, failed } = report;

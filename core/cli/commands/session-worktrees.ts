@@ -1,6 +1,6 @@
-import type { Workspace } from "../../workspace/workspaces.ts";
+import type { Workspace } from "../../../plugin-sdk/workspace.ts";
 import type { Invocation } from "../command.ts";
-import { openHost } from "../open-host.ts";
+import { openSessions } from "../open-sessions.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Tone } from "../render/paint.ts";
 import { formatDuration } from "../render/quantities.ts";
@@ -9,9 +9,9 @@ import { tableColumns } from "../show-session.ts";
 
 /** `bulkhead session list --worktrees`. */
 export async function sessionWorktrees(call: Invocation): Promise<number> {
-  await using opened = await openHost(call);
+  await using opened = await openSessions(call);
   const { terminal } = call;
-  const workspaces = await opened.host.workspaces.list();
+  const workspaces = await opened.workspaces.list();
   if (call.json) {
     for (const workspace of workspaces) await terminal.stdout.write(`${JSON.stringify(workspace)}\n`);
     return 0;

@@ -6,6 +6,7 @@ import { mkdir, readFile, rm } from "../../runtime/files.ts";
 import { ownCommand } from "../../runtime/own-command.ts";
 import { join } from "../../runtime/paths.ts";
 import { sleep } from "../../runtime/wait.ts";
+import { askDaemon } from "../ask-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { whileWaiting } from "../while-waiting.ts";
@@ -34,6 +35,11 @@ async function start(call: Invocation): Promise<number> {
   const { stateDir, problem } = await daemonPlace(call);
   const view = await inspectDaemon(stateDir);
   if (view.state === "running" && view.record !== null) {
+    if ((await askDaemon(view))?.ready === false) {
+      throw new BulkheadError("busy", `Cannot start the daemon: process ${view.pid} is shutting down.`, {
+        hint: '"bulkhead restart" waits for its end and starts another one.',
+      });
+    }
     await tell(call, { record: view.record, already: true });
     return 0;
   }

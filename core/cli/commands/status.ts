@@ -2,6 +2,7 @@ import { defaultDaemonSettings } from "../../config/daemon-settings.ts";
 import { type DaemonView, inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { errorTable } from "../../errors/error-table.ts";
 import { portIsFree } from "../../runtime/port-is-free.ts";
+import { askDaemon } from "../ask-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { safeLine } from "../render/agent-text.ts";
@@ -51,7 +52,7 @@ async function reportOf(call: Invocation): Promise<StatusReport> {
   const { stateDir, configFile, manifest } = await daemonPlace(call);
   const view = await inspectDaemon(stateDir);
   const running = view.state === "running" && view.record !== null;
-  const asked = running ? await ask(view) : null;
+  const asked = running ? await askDaemon(view) : null;
   const wanted = manifest?.daemon?.port ?? defaultDaemonSettings.port;
   const port = running || wanted === 0 ? null : { number: wanted, free: await portIsFree(wanted) };
   const record = running ? view.record : null;
@@ -70,20 +71,6 @@ async function reportOf(call: Invocation): Promise<StatusReport> {
     config_file: record === null ? configFile ?? null : record.config_file,
     log_file: view.record?.log_file ?? null,
   };
-}
-
-/** What the daemon itself says, if it answers soon. */
-async function ask({ record }: DaemonView): Promise<{ ready: boolean; sessions: number } | null> {
-  if (record === null) return null;
-  const { connectDaemon } = await import("../remote-sessions.ts");
-  const remote = await connectDaemon(record);
-  const answered = Promise.all([remote.ready(), remote.list({ state: "running", limit: 500 })])
-    .then(([ready, { length }]) => ({ ready, sessions: length }), () => null);
-  const late = new Promise<null>((resolve) => {
-    const timer = setTimeout(() => resolve(null), 5000);
-    void answered.finally(() => clearTimeout(timer));
-  });
-  return await Promise.race([answered, late]);
 }
 
 const looks: Readonly<Record<StatusReport["state"], Tone>> = {

@@ -5,6 +5,7 @@ import { isAlive } from "../../runtime/lock-file.ts";
 import { processStart } from "../../runtime/process-rows.ts";
 import { sendSignal } from "../../runtime/send-signal.ts";
 import { sleep } from "../../runtime/wait.ts";
+import { askDaemon } from "../ask-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { whileWaiting } from "../while-waiting.ts";
@@ -43,15 +44,20 @@ async function stop(call: Invocation): Promise<number> {
 /**
  * Stops the daemon of a command's state folder and waits for its end.
  * @returns its pid; null where none ran
- * @throws {BulkheadError} `timeout` when it does not end
+ * @throws {BulkheadError} `timeout` when it does not end, `unavailable` when nobody can tell whether it is the daemon
  */
 export async function stopDaemon(call: Invocation): Promise<number | null> {
   const { stateDir, manifest } = await daemonPlace(call);
-  const { state, pid } = await inspectDaemon(stateDir);
+  const view = await inspectDaemon(stateDir);
+  const { state, pid } = view;
   if (pid === null || (state !== "running" && state !== "starting")) return null;
   const holder = { pid, start: processStart(pid) };
   const now = call.options["now"] === true;
-  sendSignal(pid, now ? "SIGKILL" : "SIGTERM");
+  const answer = now && view.certain ? null : await askDaemon(view);
+  if (answer === null && !view.certain) throw uncertain(pid);
+  // A second SIGTERM would end it at once, with the sessions that still have their time.
+  if (!now && answer?.ready === false) await call.terminal.stderr.write("The daemon is shutting down already.\n");
+  else sendSignal(pid, now ? "SIGKILL" : "SIGTERM");
   const patience = (manifest?.daemon?.drain_ms ?? defaultDaemonSettings.drain_ms) + closingMs;
   const ended = async (): Promise<boolean> => {
     for (const end = Date.now() + patience; Date.now() < end; await sleep(lookEveryMs)) {
@@ -64,4 +70,13 @@ export async function stopDaemon(call: Invocation): Promise<number | null> {
   throw new BulkheadError("timeout", `The daemon, process ${pid}, has not ended after ${patience} ms.`, {
     hint: 'Kill it with "bulkhead stop --now".',
   });
+}
+
+/** The lock may be one that a killed daemon left, and its pid another program's by now. */
+function uncertain(pid: number): BulkheadError {
+  return new BulkheadError(
+    "unavailable",
+    `Cannot stop the daemon: process ${pid} does not answer, and nothing tells whether it is the daemon.`,
+    { hint: `Look with "ps -p ${pid}"; if it is, end it with "kill ${pid}".`, details: { pid } },
+  );
 }

@@ -23,17 +23,18 @@ export async function tokenList(call: Invocation): Promise<number> {
     paint: createPaint(terminal.colours.stdout),
     columns: tableColumns(terminal),
     indent: 1,
-    head: ["token", "scopes", "made", "holds until", "id"],
+    head: ["token", "scopes", "works in", "made", "holds until", "id"],
   });
   await terminal.stdout.write(`${lines.join("\n")}\n`);
   return 0;
 }
 
-function row({ id, name, scopes, created_at, expires_at }: TokenRecord, now: number): Cell[] {
+function row({ id, name, scopes, workdirs, created_at, expires_at }: TokenRecord, now: number): Cell[] {
   const expired = expires_at !== null && Date.parse(expires_at) <= now;
   return [
     { text: safeLine(name), tone: "bold" },
     scopes.join(" "),
+    workdirs === undefined ? "any folder" : safeLine(workdirs.join(" ")),
     created_at.slice(0, 10),
     expires_at === null ? "it is revoked" : { text: expires_at, tone: expired ? "red" : "green" },
     { text: id.slice(0, 8), tone: "dim" },

@@ -2,7 +2,9 @@ import { InvalidArgumentError } from "commander";
 import type { DaemonRecord } from "../../daemon/daemon-record.ts";
 import { hostVersion } from "../../config/version.ts";
 import type { Daemon } from "../../daemon/daemon.ts";
+import { errorTable } from "../../errors/error-table.ts";
 import { readHostManifest } from "../../registry/find-host-manifest.ts";
+import type { Terminal } from "../../runtime/terminal.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { demoManifest } from "../demo/demo-sessions.ts";
 import { daemonPlace } from "../daemon-place.ts";
@@ -32,17 +34,45 @@ export const defineUp: DefineCommand = (command, bind) => {
 };
 
 async function up(call: Invocation): Promise<number> {
-  const daemon = await openDaemon(call);
-  const { terminal, json } = call;
-  await terminal.stdout.write(
-    json ? `${JSON.stringify({ daemon: daemon.record })}\n` : daemonText(daemon.record, call),
-  );
-  if (call.options["demo"] !== true) {
-    await untilToldToEnd(daemon, call);
+  const { terminal, json, options } = call;
+  const early = watchStart(terminal);
+  try {
+    const daemon = await openDaemon(call);
+    await terminal.stdout.write(
+      json ? `${JSON.stringify({ daemon: daemon.record })}\n` : daemonText(daemon.record, call),
+    );
+    const demo = options["demo"] === true ? await import("../demo/serve-demo.ts") : null;
+    if (early.reload) void daemon.reload().catch(() => undefined);
+    // Whoever takes over listens from this turn on.
+    early.stop();
+    if (demo !== null && !early.signal.aborted) return await demo.serveDemo(daemon, call);
+    await untilToldToEnd(daemon, call, { signal: early.signal });
     return 0;
+  } finally {
+    early.stop();
   }
-  const { serveDemo } = await import("../demo/serve-demo.ts");
-  return await serveDemo(daemon, call);
+}
+
+/**
+ * Keeps what a daemon is told while it starts, which would end it in the midst of that: it ends in order when it is up,
+ * and takes up the host manifest once more. A second signal to end does so at once.
+ */
+function watchStart(terminal: Terminal): { readonly signal: AbortSignal; readonly reload: boolean; stop(): void } {
+  const ending = new AbortController();
+  let reload = false;
+  const stop = terminal.onSignals({
+    end: () => ending.signal.aborted ? terminal.exit(errorTable.interrupted.exit_code) : ending.abort(),
+    reload: () => {
+      reload = true;
+    },
+  });
+  return {
+    signal: ending.signal,
+    get reload() {
+      return reload;
+    },
+    stop,
+  };
 }
 
 /**

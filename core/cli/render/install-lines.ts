@@ -3,11 +3,11 @@ import { sourceText } from "../../install/source-policy.ts";
 import type { LockedPlugin } from "../../registry/plugin-lock.ts";
 import { safeLine } from "./agent-text.ts";
 import type { Paint } from "./paint.ts";
-import { askedLines } from "./permission-words.ts";
+import { askedLines, choiceLines } from "./permission-words.ts";
 
 /** What an operator should know before a package is taken into use. */
 export function installLines(
-  { manifest, next, current, deprecated, undecided }: PreparedInstall,
+  { manifest, next, current, deprecated, undecided, choices }: PreparedInstall,
   paint: Paint,
 ): string[] {
   const { id, name, version, description } = manifest;
@@ -22,6 +22,7 @@ export function installLines(
     ...(undecided.length === 0
       ? [current === null ? "It asks for nothing that is not granted." : "It asks for nothing more."]
       : [current === null ? "It asks to" : "It asks for more than before, to", ...askedLines(undecided, paint)]),
+    ...choiceLines(id, choices),
   ];
 }
 
@@ -30,7 +31,7 @@ export function originLines({ source, integrity, files, signed_by, provenance }:
   return [
     `  from    ${safeLine(sourceText(source))}`,
     `  signed  ${signed_by === null ? "not signed" : `signed by registry key ${safeLine(signed_by)}`}`,
-    `  built   ${provenance === null ? "no provenance" : `provenance verified: ${safeLine(provenance)}`}`,
+    `  built   ${provenance === null ? "no provenance" : `provenance verified: built by ${safeLine(provenance)}`}`,
     `  bytes   ${integrity ?? `sha256 of its files ${files}`}`,
   ];
 }

@@ -1,4 +1,5 @@
 import type { ExplainedPermission } from "../../registry/explain-permissions.ts";
+import type { OptionChoice } from "../../registry/option-choices.ts";
 import { safeLine } from "./agent-text.ts";
 import type { Paint } from "./paint.ts";
 
@@ -42,6 +43,19 @@ export function askedLines(rows: readonly Asked[], paint: Paint): string[] {
       : paint("yellow", "more than it seems");
     return [`  ${paint("red", "!")} ${words}: ${weight}. ${paint("dim", safeLine(row.broad_because ?? ""))}`];
   });
+}
+
+/** What depends on options of the operator's, a line for each option; none where nothing does. */
+export function choiceLines(id: string, choices: readonly OptionChoice[]): string[] {
+  if (choices.length === 0) return [];
+  const lines = choices.map(({ option, decides, value, hidden }) => {
+    const now = value === null ? "not set" : hidden ? "hidden" : safeLine(JSON.stringify(value));
+    return `    ${safeLine(option)} (now ${now}): ${decides.join(", ")}`;
+  });
+  return [
+    `It asks for what these options say, under plugins.${id}.config in bulkhead.yaml; nothing where one is not set:`,
+    ...lines,
+  ];
 }
 
 function place(target: string): string {

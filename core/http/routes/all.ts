@@ -6,8 +6,17 @@ import { hostRoutes } from "./host.ts";
 import { pluginRoutes } from "./plugins.ts";
 import { reloadRoute } from "./reload.ts";
 import { sessionRoutes } from "./sessions.ts";
+import { workspaceRoutes } from "./workspaces.ts";
 
-const served = [...sessionRoutes, ...eventRoutes, ...agentRoutes, ...pluginRoutes, ...hostRoutes, reloadRoute];
+const served = [
+  ...sessionRoutes,
+  ...workspaceRoutes,
+  ...eventRoutes,
+  ...agentRoutes,
+  ...pluginRoutes,
+  ...hostRoutes,
+  reloadRoute,
+];
 
 /** Every route. To add one: a list in a file of this folder, and that list here. */
 export const routes: readonly Route[] = [...served, openApiRoute(served)];

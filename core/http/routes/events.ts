@@ -7,6 +7,8 @@ import type { SessionHost } from "../../host/session-host.ts";
 import { envelopeText } from "../envelope-text.ts";
 import { isWanted } from "../event-filter.ts";
 import { eventStream } from "../event-stream.ts";
+import type { Meters } from "../meters.ts";
+import type { Caller } from "../scopes.ts";
 import { labelled } from "../labelled-events.ts";
 import { type Call, type Route, route, type RouteAnswer, type RouteGround } from "../route.ts";
 import { envelopeSchema, oneOf } from "../schemas.ts";
@@ -115,7 +117,8 @@ function stream(call: Call<EventsQuery>, ground: RouteGround, { open, idOf }: So
   const lines = wantsLines(headers.get("accept"));
   const over = new AbortController();
   const end = () => over.abort();
-  const closeStream = meters.openStream(caller, end);
+  const events = open(over.signal);
+  const closeStream = countStream(meters, caller, end);
   signal.addEventListener("abort", end, { once: true });
   let passed = 0;
   let told = 0;
@@ -128,7 +131,7 @@ function stream(call: Call<EventsQuery>, ground: RouteGround, { open, idOf }: So
     return lines ? `${text}\n` : `id: ${passed}\ndata: ${text}\n\n`;
   };
   const body = eventStream({
-    events: open(over.signal),
+    events,
     frame,
     heartbeatMs: limits.http_heartbeat_ms,
     mayGoOn: () => tokens.holds(caller),
@@ -146,6 +149,16 @@ function stream(call: Call<EventsQuery>, ground: RouteGround, { open, idOf }: So
   return new Response(body, {
     headers: { "content-type": lines ? "application/x-ndjson" : "text/event-stream", "x-accel-buffering": "no" },
   });
+}
+
+/** @throws {BulkheadError} `limit_exceeded`, `host_closed`; then what was opened for the stream is closed */
+function countStream(meters: Meters, caller: Caller, end: () => void): () => void {
+  try {
+    return meters.openStream(caller, end);
+  } catch (error) {
+    end();
+    throw error;
+  }
 }
 
 /** @throws {BulkheadError} `invalid_request` */

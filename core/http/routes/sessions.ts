@@ -5,6 +5,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+import { admitSession } from "../admit-session.ts";
 import { listOwn } from "../list-own.ts";
 import { json, type Route, route, type RouteGround } from "../route.ts";
 import { oneOf, sessionSchema, sessionSummarySchema } from "../schemas.ts";
@@ -73,7 +74,7 @@ export const sessionRoutes: readonly Route[] = [
     },
     async handle({ caller, body, headers }, { sessions, owners }) {
       const { adapter, require, artifacts, ...request } = body;
-      const keyed = withKey(request, headers.get("idempotency-key"));
+      const keyed = withKey(await admitSession(caller, request), headers.get("idempotency-key"));
       const session = await sessions.start(keyed, {
         ...(adapter === undefined ? {} : { adapter }),
         ...(require === undefined ? {} : { require }),
@@ -114,7 +115,7 @@ export const sessionRoutes: readonly Route[] = [
     async handle({ caller, params }, { sessions, owners }) {
       const id = params["id"] ?? "";
       demandSight(caller, id, owners);
-      const summary = await sessions.get(id);
+      const summary = { ...await sessions.get(id), ...await sessions.history(id) };
       if (summary.state === "running") return json({ ...summary, result: null });
       const { events: _, ...result } = await (await sessions.open(id)).result();
       return json({ ...summary, result });

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { closed } from "../../../plugin-sdk/schema.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { SessionHandle, SessionHost } from "../../host/session-host.ts";
+import { conversationLabelNames, type SessionHandle, type SessionHost } from "../../host/session-host.ts";
 import { makeTool } from "../answers.ts";
 import { followSession, resumeCall } from "../follow-session.ts";
 import { runningAnswer, sessionDataSchema } from "../session-data.ts";
@@ -83,9 +83,12 @@ function nextRequest(
   { prompt, timeout_ms }: { prompt: string; timeout_ms: number | undefined },
 ): SessionRequest {
   // Values of the environment are not recorded, a key stands for the request it came with, and context was given.
-  const { env: _env, idempotency_key: _key, context_files: _files, iteration: _n, ...same } = requested;
+  const { env: _env, idempotency_key: _key, context_files: _files, iteration: _n, labels, ...same } = requested;
+  const isKept = ([name]: [string, string]) => conversationLabelNames.every((one) => one !== name);
   return {
     ...same,
+    // What is said here is no part of an editor's conversation.
+    ...(labels === undefined ? {} : { labels: Object.fromEntries(Object.entries(labels).filter(isKept)) }),
     prompt,
     continue_from: agent_session_id,
     ...(timeout_ms === undefined ? {} : { timeout_ms }),

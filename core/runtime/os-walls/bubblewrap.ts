@@ -36,9 +36,10 @@ export async function findBubblewrap(): Promise<FoundBubblewrap> {
 }
 
 async function probe(): Promise<ProbedWall> {
-  const [found, runtime] = await Promise.all([findBubblewrap(), runtimeFiles()]);
+  const found = await findBubblewrap();
   if ("reason" in found) return { active: false, ...found };
   const { file } = found;
+  const runtime = await runtimeFiles();
   const trial = await tryProgram(file, [...viewArguments([...runtime]), execPathForOthers, "--version"]);
   if (!trial.works) {
     return { active: false, reason: `bwrap was found but failed: ${trial.why}.`, remedy };

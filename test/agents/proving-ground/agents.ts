@@ -1,14 +1,15 @@
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { readManifest } from "../../../core/registry/read-manifest.ts";
+import { requestedPermissions } from "../../../core/registry/requested-permissions.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { ModelRun } from "../mock-model/mock-model.ts";
 import type { CaseName } from "./cases.ts";
 import { type Place, writeInto } from "./place.ts";
 
-/** Folder of the bundled plugins. */
-export const plugins: string = fileURLToPath(new URL("../../../plugins/", import.meta.url));
+const plugins: string = fileURLToPath(new URL("../../../plugins/", import.meta.url));
 const key = "sk-test-0123456789abcdefghij";
 
 /** An agent of the proving ground: a plugin, and how its program is pointed at the mock model. */
@@ -20,8 +21,10 @@ export interface Agent {
   tools: boolean;
   /** Cases that it is not put through, each with the reason. */
   without: Partial<Record<CaseName, string>>;
-  /** Variables of the host while its adapter is asked whether the agent is there and logged in. */
-  probeEnv: Record<string, string>;
+  /** Variables of the host by which somebody is logged in, while its adapter is asked for that. */
+  loginEnv: Record<string, string>;
+  /** Other variables of the host meanwhile, so that nothing is asked of the agent's own servers. */
+  probeEnv?: (model: ModelRun) => Record<string, string>;
   /** Settings of the program in the home that all cases share. */
   settle(home: string): Promise<void>;
   prepare(setting: Setting): Promise<Prepared>;
@@ -45,14 +48,22 @@ export interface Prepared {
   secrets?: Record<string, string>;
 }
 
+/** The folder of bundled plugins that a host needs for this one; a copy has its id, which is there only once. */
+export function bundledFor({ folder }: Prepared): string | null {
+  return folder.startsWith(plugins) ? plugins : null;
+}
+
 const nothing = (): Promise<void> => Promise.resolve();
+/** What keeps OpenCode from asking its own servers. */
+const opencodeQuiet = { OPENCODE_DISABLE_AUTOUPDATE: "1", OPENCODE_DISABLE_MODELS_FETCH: "1" };
 
 const claudeCode: Agent = {
   id: "claude-code",
   folder: join(plugins, "claude-code"),
   tools: true,
   without: {},
-  probeEnv: { ANTHROPIC_API_KEY: key },
+  loginEnv: { ANTHROPIC_API_KEY: key },
+  probeEnv: ({ url }) => ({ ANTHROPIC_BASE_URL: url, CLAUDE_CODE_MAX_RETRIES: "0" }),
   settle: nothing,
   async prepare({ name, model }) {
     return {
@@ -75,7 +86,7 @@ const codex: Agent = {
   folder: join(plugins, "codex"),
   tools: true,
   without: {},
-  probeEnv: {},
+  loginEnv: {},
   async settle(home) {
     await writeInto(join(home, ".codex", "auth.json"), { OPENAI_API_KEY: key });
   },
@@ -103,7 +114,7 @@ const geminiCli: Agent = {
   folder: join(plugins, "gemini-cli"),
   tools: true,
   without: {},
-  probeEnv: { GEMINI_API_KEY: key },
+  loginEnv: { GEMINI_API_KEY: key },
   async settle(home) {
     await writeInto(join(home, ".gemini", "settings.json"), {
       security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },
@@ -118,6 +129,96 @@ const geminiCli: Agent = {
   },
 };
 
+const opencode: Agent = {
+  id: "opencode",
+  folder: join(plugins, "opencode"),
+  tools: true,
+  without: {},
+  loginEnv: {},
+  probeEnv: () => opencodeQuiet,
+  settle: nothing,
+  async prepare(setting) {
+    return { folder: this.folder, request: { model: "mock/mock", env: await opencodeEnv(setting) } };
+  },
+};
+
+async function opencodeEnv({ model, place }: Setting): Promise<Record<string, string>> {
+  const file = join(place.root, "opencode.json");
+  const options = { baseURL: `${model.url}/v1`, apiKey: key };
+  const models = { mock: { name: "Mock", limit: { context: 200_000, output: 200_000 } } };
+  await writeInto(file, {
+    autoupdate: false,
+    share: "disabled",
+    // Else it makes a conversation shorter that is too long, and asks again, for as long as it is.
+    compaction: { auto: false },
+    provider: { mock: { npm: "@ai-sdk/openai-compatible", name: "Mock", options, models } },
+    permission: { "*": "allow" },
+  });
+  return { ...opencodeQuiet, OPENCODE_CONFIG: file };
+}
+
+/** One entry of those that the plugin for the Agent Client Protocol has ready. */
+function acp(
+  name: string,
+  { binary, like, without = {}, request }: {
+    binary: string;
+    without?: Agent["without"];
+    /** The agent that is logged in to in the same way. */
+    like: Agent;
+    request(setting: Setting): Partial<SessionRequest>;
+  },
+): Agent {
+  return {
+    ...like,
+    id: `acp-${name}`,
+    folder: join(plugins, "acp"),
+    without,
+    async prepare(setting) {
+      const { run = [] } = requestedPermissions(await readManifest(this.folder));
+      const grant = { run: run.filter((one) => one.binary === binary) };
+      return { folder: this.folder, config: { agent: name }, grant, request: request(setting) };
+    },
+  };
+}
+
+const acpClaude = acp("claude", {
+  binary: "claude-agent-acp",
+  like: claudeCode,
+  request: ({ name, model }) => ({ env: { ...claudeEnv(name, model), CLAUDE_CODE_MAX_RETRIES: "0" } }),
+});
+
+const acpGemini = acp("gemini", {
+  binary: "gemini",
+  like: geminiCli,
+  without: { resume: "Of the sessions before it finds some and not others, whichever way they ended." },
+  request: ({ model }) => ({
+    model: "gemini-2.5-pro",
+    env: { GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: model.url },
+  }),
+});
+
+const qwenCode: Agent = {
+  id: "qwen-code",
+  folder: join(plugins, "qwen-code"),
+  tools: true,
+  without: {},
+  loginEnv: { OPENAI_API_KEY: key },
+  async settle(home) {
+    await writeInto(join(home, ".qwen", "settings.json"), {
+      security: { auth: { selectedType: "openai" }, folderTrust: { enabled: false } },
+      telemetry: { enabled: false },
+      privacy: { usageStatisticsEnabled: false },
+      general: { disableAutoUpdate: true, enableAutoUpdate: false },
+      // Its tries again after a limit, each of them a minute later; the seven that it makes of any failing request stay.
+      model: { generationConfig: { maxRetries: 0 } },
+    });
+  },
+  async prepare({ model }) {
+    const env = { OPENAI_API_KEY: key, OPENAI_BASE_URL: `${model.url}/v1`, OPENAI_MODEL: "mock" };
+    return { folder: this.folder, request: { env } };
+  },
+};
+
 /** A model's adapter: its manifest's endpoint is the mock model. */
 function modelApi(
   id: string,
@@ -128,7 +229,7 @@ function modelApi(
     folder: join(plugins, id),
     tools: false,
     without: {},
-    probeEnv: {},
+    loginEnv: {},
     settle: nothing,
     async prepare({ model, place }) {
       const folder = join(place.root, "packages", id);
@@ -152,7 +253,7 @@ const pi: Agent = {
   folder: join(plugins, "pi"),
   tools: true,
   without: {},
-  probeEnv: {},
+  loginEnv: {},
   settle: nothing,
   async prepare({ model, place }) {
     const home = join(place.root, "pi-home");
@@ -192,6 +293,9 @@ export const agents: readonly Agent[] = [
   claudeCode,
   codex,
   geminiCli,
+  opencode,
+  acpClaude,
+  acpGemini,
   modelApi("openai-compatible", { endpoint: "api.openai.com", secret: "OPENAI_API_KEY", config: { mode: "api" } }),
   modelApi("anthropic-api", {
     endpoint: "api.anthropic.com",
@@ -199,5 +303,6 @@ export const agents: readonly Agent[] = [
     config: { thinking_tokens: 1024 },
   }),
   pi,
+  qwenCode,
   claudeCodeYaml,
 ];

@@ -8,30 +8,31 @@ import { requestedPermissions } from "../../../core/registry/requested-permissio
 import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
 import type { MockModel } from "../mock-model/mock-model.ts";
 import { storeSecret } from "../../../core/secrets/store.ts";
-import { type Agent, plugins } from "./agents.ts";
+import { type Agent, bundledFor } from "./agents.ts";
 import { openPlace } from "./place.ts";
 
 /** Asks an adapter whether its agent is there, where somebody is logged in or where nobody is. */
 export async function probe(agent: Agent, models: MockModel, loggedIn: boolean): Promise<AvailabilityReport> {
   const place = await openPlace();
   const model = models.open("text", { workdir: place.workdir, offersTools: agent.tools });
-  const { folder, config = {}, secrets = {}, grant } = await agent.prepare({ name: "text", model, place });
+  const prepared = await agent.prepare({ name: "text", model, place });
+  const { folder, config = {}, secrets = {}, grant } = prepared;
   const secretsFile = join(place.root, "secrets", "secrets.json");
   for (const [name, value] of Object.entries(loggedIn ? secrets : {})) await storeSecret(secretsFile, { name, value });
   const emptyHome = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-agents-nobody-")));
-  const env = loggedIn ? agent.probeEnv : { HOME: emptyHome };
+  const env = { ...agent.probeEnv?.(model), ...(loggedIn ? agent.loginEnv : { HOME: emptyHome }) };
   const before = new Map(Object.keys(env).map((name) => [name, process.env[name]]));
   Object.assign(process.env, env);
   const host = await createHost({
-    root: place.root,
+    root: place.workdir,
     stateDir: join(place.root, "state"),
-    bundledDir: plugins,
+    bundledDir: bundledFor(prepared),
     secretsFile,
     writeLog: () => {},
   });
   try {
     const asked = requestedPermissions(await readManifest(folder));
-    const { id } = await host.registry.register(folder, { grant: grant ?? asked, config });
+    const { id } = await host.registry.register(folder, { isolation: "process", grant: grant ?? asked, config });
     return await host.probe(id);
   } finally {
     await host.close();

@@ -19,7 +19,7 @@ import { expectedStory, kindsOf, printed } from "./story.ts";
 const wanted = (name: string) => process.env[name]?.split(",").filter((one) => one !== "");
 const agents = allAgents.filter(({ id }) => wanted("AGENTS")?.includes(id) ?? true);
 const manifests = new Map<string, Manifest>();
-for (const { id, folder } of agents) manifests.set(id, await readManifest(folder));
+for (const { id, folder } of allAgents) manifests.set(id, await readManifest(folder));
 
 const runs: Record<string, AgentRuns> = {};
 let home: Home;
@@ -134,7 +134,7 @@ async function checkText({ id }: Agent, name: CaseName, { events }: Ran, { soft 
   if (name === "endless") return soft(said).toMatch(/^(tick 0 (tick \d+ ?)*)?$/);
   if (name === "thinking" && kindsOf(events).includes("thinking")) {
     const thoughts = events.map((event) => (event.type === "thinking" ? event.content : ""));
-    soft(thoughts.join("").replaceAll("*", "").trim()).toBe(thought);
+    soft(thoughts.join("").replaceAll("*", "").replace(/\s+/g, " ").trim()).toBe(thought);
   }
   if (expectedStory(id, name).stop_reason !== "end_turn") return;
   if (name === "long") return soft(said === (await collect(longText())).trimEnd()).toBe(true);

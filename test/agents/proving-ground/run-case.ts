@@ -13,7 +13,7 @@ import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { checkSession } from "../../session/session-rules.ts";
 import type { MockModel, ModelRun } from "../mock-model/mock-model.ts";
 import { sleeper, written } from "../mock-model/scenarios.ts";
-import { type Agent, plugins, type Prepared } from "./agents.ts";
+import { type Agent, bundledFor, type Prepared } from "./agents.ts";
 import { type Case, type CaseName, cases, type Story } from "./cases.ts";
 import { kindsOf } from "./story.ts";
 import { leftBehind, openPlace, type Place, processesOf } from "./place.ts";
@@ -49,6 +49,18 @@ const timeoutMs = 150_000;
  */
 export async function runCase(agent: Agent, name: CaseName, models: MockModel): Promise<Ran> {
   const place = await openPlace();
+  try {
+    return await runIn(place, { agent, name, models });
+  } finally {
+    for (const { pid } of await processesOf(place)) killQuietly(pid);
+    await rm(place.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  }
+}
+
+async function runIn(
+  place: Place,
+  { agent, name, models }: { agent: Agent; name: CaseName; models: MockModel },
+): Promise<Ran> {
   const one: Case = cases[name];
   const model = models.open(one.scenario, { workdir: place.workdir, offersTools: agent.tools });
   const prepared = await agent.prepare({ name, model, place });
@@ -84,8 +96,6 @@ export async function runCase(agent: Agent, name: CaseName, models: MockModel): 
     };
   } finally {
     await host.close();
-    for (const { pid } of await processesOf(place)) killQuietly(pid);
-    await rm(place.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
 }
 
@@ -108,19 +118,25 @@ async function firstOf(run: (more: Partial<SessionRequest>) => Promise<Whole>): 
   return {};
 }
 
-async function openHost({ folder, config = {}, secrets = {}, grant }: Prepared, place: Place) {
+async function openHost(prepared: Prepared, place: Place) {
+  const { folder, config = {}, secrets = {}, grant } = prepared;
   const secretsFile = join(place.root, "secrets", "secrets.json");
   for (const [name, value] of Object.entries(secrets)) await storeSecret(secretsFile, { name, value });
   const host = await createHost({
     root: place.root,
     stateDir: join(place.root, "state"),
-    bundledDir: plugins,
+    bundledDir: bundledFor(prepared),
     secretsFile,
     writeLog: () => {},
   });
   const asked = requestedPermissions(await readManifest(folder));
-  const plugin = await host.registry.register(folder, { isolation: "process", grant: grant ?? asked, config });
-  return { host, plugin };
+  try {
+    const plugin = await host.registry.register(folder, { isolation: "process", grant: grant ?? asked, config });
+    return { host, plugin };
+  } catch (error) {
+    await host.close();
+    throw error;
+  }
 }
 
 function agentEvents(envelopes: readonly Envelope[]): AdapterEvent[] {
@@ -149,7 +165,8 @@ async function runSession({ host, adapter, place, model, interrupt, request }: R
   const ended = new AbortController();
   const envelopes: Envelope[] = [];
   let seen = Infinity;
-  const interrupted = interrupt && moments[interrupt]({ place, model, signal: ended.signal }).then(() => {
+  const waiting = { place, model, envelopes, signal: ended.signal };
+  const interrupted = interrupt && moments[interrupt](waiting).then(() => {
     seen = interrupt === "while_running" ? afterLastCall(envelopes) : envelopes.length;
     return session.interrupt();
   });
@@ -165,6 +182,8 @@ function afterLastCall(envelopes: readonly Envelope[]): number {
 }
 
 interface Waiting extends Pick<Run, "place" | "model"> {
+  /** What has come of the session by now. */
+  envelopes: readonly Envelope[];
   /** Aborts when the session has ended without it. */
   signal: AbortSignal;
 }
@@ -176,8 +195,11 @@ const moments: Record<NonNullable<Case["interrupt"]>, (waiting: Waiting) => Prom
     // Long enough for words to have come out of the program.
     await sleep(2000);
   },
-  async while_running({ place, signal }) {
+  async while_running({ place, envelopes, signal }) {
     await until(async () => (await processesOf(place)).some(({ command }) => command === sleeper), signal);
+    // Most have told the call by then, or do in a moment; one tells it once it is over.
+    const patience = performance.now() + 3000;
+    await until(() => afterLastCall(envelopes) > 0 || performance.now() > patience, signal);
   },
 };
 

@@ -5,9 +5,18 @@ import { type Difference, differences } from "./differences.ts";
 const told: readonly AdapterEvent["type"][] = ["progress", "usage", "agent_info"];
 const joined: readonly AdapterEvent["type"][] = ["output", "thinking"];
 
-/** Kinds of events in their order: neighbouring output and thinking joined, what is only told on the way left out. */
+/**
+ * Kinds of events in their order: neighbouring output and thinking joined, what is only told on the way left out, and so
+ * is what comes on standard error while a tool runs: nothing orders that stream and the other.
+ */
 export function kindsOf(events: readonly AdapterEvent[]): string {
-  const kinds = events.map(({ type }) => type).filter((type) => !told.includes(type));
+  let running = 0;
+  const ordered = events.filter((event) => {
+    if (event.type === "tool_call") running++;
+    if (event.type === "tool_result") running--;
+    return running <= 0 || event.type !== "output" || event.stream !== "stderr";
+  });
+  const kinds = ordered.map(({ type }) => type).filter((type) => !told.includes(type));
   return kinds.filter((type, index) => type !== kinds[index - 1] || !joined.includes(type)).join(" ");
 }
 

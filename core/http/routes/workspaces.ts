@@ -1,0 +1,148 @@
+import { Type } from "@sinclair/typebox";
+import { closed, exactly } from "../../../plugin-sdk/schema.ts";
+import { textOrBase64 } from "../../runtime/text-or-base64.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { isInside } from "../../broker/contain-path.ts";
+import type { HostWorkspaces } from "../../host/workspaces.ts";
+import type { Caller } from "../scopes.ts";
+import { json, type Route, route } from "../route.ts";
+import { oneOf } from "../schemas.ts";
+import { demandControl, demandSight, sees } from "../visible-sessions.ts";
+
+const text = Type.String();
+const maybeText = Type.Union([text, Type.Null()]);
+const artifacts = Type.Array(Type.Object({ path: text, change: text }));
+
+const workspace = Type.Object({
+  session_id: text,
+  state: oneOf(["opening", "open", "applying", "applied", "discarded"] as const),
+  workdir: text,
+  repository: text,
+  folder: text,
+  base_commit: text,
+  base_tree: text,
+  created_at: text,
+  ended_at: maybeText,
+  kept_commit: maybeText,
+  running: Type.Boolean(),
+});
+
+const pruneBody = exactly<{ older_than_ms?: number }>()(Type.Object({
+  older_than_ms: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 1e15, description: "default: workspaces.keep_ms of the host manifest" }),
+  ),
+}, closed));
+
+/** What sessions changed in worktrees of their own: showing it, bringing it to the repository, and removing it. */
+export const workspaceRoutes: readonly Route[] = [
+  route({
+    id: "listWorkspaces",
+    method: "GET",
+    path: "/v1/workspaces",
+    summary: "list the worktrees of sessions, and what became of each",
+    scope: "own",
+    answers: {
+      200: { summary: "the oldest first", schema: Type.Object({ workspaces: Type.Array(workspace) }) },
+    },
+    async handle({ caller }, { facts, owners }) {
+      const all = await facts.workspaces.list();
+      return json({ workspaces: all.filter(({ session_id }) => sees(caller, session_id, owners)) });
+    },
+  }),
+  route({
+    id: "diffSession",
+    method: "GET",
+    path: "/v1/sessions/{id}/diff",
+    summary: "show what a session changed in its worktree",
+    scope: "own",
+    answers: {
+      200: {
+        summary: "patch, or patch_base64 where it is not UTF-8, is for git apply",
+        schema: Type.Object({
+          session_id: text,
+          artifacts,
+          patch: Type.Optional(text),
+          patch_base64: Type.Optional(text),
+        }),
+      },
+    },
+    async handle({ caller, params }, { facts, owners }) {
+      const session_id = params["id"] ?? "";
+      demandSight(caller, session_id, owners);
+      const diff = await facts.workspaces.diff(session_id);
+      const held = textOrBase64(diff.patch);
+      const patch = "text" in held ? { patch: held.text } : { patch_base64: held.base64 };
+      return json({ session_id, artifacts: diff.artifacts, ...patch });
+    },
+  }),
+  route({
+    id: "applySession",
+    method: "POST",
+    path: "/v1/sessions/{id}/apply",
+    summary: "bring a session's changes to the repository, all or none, and remove its worktree",
+    scope: "run",
+    answers: {
+      200: {
+        summary: "they are there, not staged",
+        schema: Type.Object({ session_id: text, artifacts, kept_commit: maybeText }),
+      },
+    },
+    async handle({ caller, params }, { facts, owners }) {
+      const id = params["id"] ?? "";
+      demandControl(caller, id, owners);
+      await demandRepository(caller, id, facts.workspaces);
+      return json(await facts.workspaces.apply(id));
+    },
+  }),
+  route({
+    id: "discardSession",
+    method: "POST",
+    path: "/v1/sessions/{id}/discard",
+    summary: "remove a session's worktree with all that was changed in it",
+    scope: "run",
+    answers: { 204: { summary: "it is gone" } },
+    async handle({ caller, params }, { facts, owners }) {
+      const id = params["id"] ?? "";
+      demandControl(caller, id, owners);
+      await facts.workspaces.discard(id);
+      return new Response(null, { status: 204 });
+    },
+  }),
+  route<unknown, { older_than_ms?: number }>({
+    id: "pruneWorkspaces",
+    method: "POST",
+    path: "/v1/workspaces/prune",
+    summary: "remove worktrees past their age, whatever is in them, but never of a session that runs",
+    scope: "admin",
+    body: pruneBody,
+    answers: {
+      200: {
+        summary: "what was removed, and what could not be",
+        schema: Type.Object({
+          removed: Type.Array(text),
+          failed: Type.Array(Type.Object({ session_id: text, error: Type.Object({ code: text, message: text }) })),
+        }),
+      },
+    },
+    handle: async ({ body: { older_than_ms } }, { facts }) =>
+      json(await facts.workspaces.prune(older_than_ms === undefined ? {} : { olderThanMs: older_than_ms })),
+  }),
+];
+
+/**
+ * A worktree is of the whole repository, whatever folder of it the session was started in.
+ * @throws {BulkheadError} `forbidden` for a repository that reaches beyond the folders of the token
+ */
+async function demandRepository(
+  { workdirs }: Caller,
+  sessionId: string,
+  workspaces: Pick<HostWorkspaces, "list">,
+): Promise<void> {
+  if (workdirs === undefined) return;
+  const found = (await workspaces.list()).find(({ session_id }) => session_id === sessionId);
+  if (found === undefined || workdirs.some((folder) => isInside(folder, found.repository))) return;
+  throw new BulkheadError("forbidden", "The token does not allow it: change a repository beyond its folders.", {
+    hint: `Its folders are ${workdirs.join(", ")}; the repository is ${found.repository}.`,
+    details: { workdirs: [...workdirs] },
+  });
+}

@@ -1,0 +1,22 @@
+import { sha256Hex } from "./hash.ts";
+import { processStart } from "./process-rows.ts";
+import { systemId } from "./system-id.ts";
+
+let system: string | null | undefined;
+
+/**
+ * What tells a process apart from any other that had or will have its pid, on this machine, in a container of it, and
+ * after a restart of either. Null where the system does not say enough.
+ * @param start as `processStart()` gives it
+ */
+export function processIdentity(pid: number, start: string | null): string | null {
+  // Neither the boot nor the namespace of a process changes while it runs.
+  system = system === undefined ? systemId() : system;
+  return system === null || start === null ? null : sha256Hex(`${system}\n${pid}\n${start}`).slice(0, 32);
+}
+
+/** Start of the process that has this pid now, where it is the one of that identity; else null. */
+export function startOfIdentity(pid: number, identity: string): string | null {
+  const start = processStart(pid);
+  return processIdentity(pid, start) === identity ? start : null;
+}

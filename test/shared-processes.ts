@@ -1,0 +1,23 @@
+/**
+ * Folders whose tests call functions, change nothing of the process that they run in, and use no fixture with hooks of
+ * its own, which would run for the first file alone. Their files share processes: to load the modules anew for each is
+ * more work than the tests are.
+ */
+export const sharingFolders: readonly string[] = [
+  "test/agents",
+  "test/channel",
+  "test/config",
+  "test/fuzz",
+  "test/git",
+  "test/journal",
+  "test/lint",
+  "test/log",
+  "test/plugin-sdk",
+  "test/prompt",
+  "test/routing",
+  "test/session",
+  "test/structure",
+];
+
+/** Those in them that need a process of their own all the same. */
+export const notSharing: readonly string[] = ["test/session/properties.test.ts"];
