@@ -6,6 +6,7 @@ import {
   isCollection,
   isMap,
   isScalar,
+  Lexer,
   LineCounter,
   type Node,
   Parser,
@@ -110,8 +111,7 @@ interface ComposeOptions {
 }
 
 function compose(text: string, { lines, fail, file, code }: ComposeOptions): Document {
-  const tokens = [...new Parser(lines.addNewLine).parse(text)];
-  for (const token of tokens) checkDepth(token, fail);
+  const tokens = tokensOf(text, lines, fail);
   const composer = new Composer({
     version: "1.2",
     schema: "core",
@@ -142,23 +142,21 @@ function compose(text: string, { lines, fail, file, code }: ComposeOptions): Doc
   return document;
 }
 
-/** Walks the tokens with a list of its own, because the composer, which calls itself, ends at the stack's end. */
-function checkDepth(root: CST.Token, fail: Fail): void {
-  const open: { token: CST.Token; depth: number }[] = [{ token: root, depth: 0 }];
-  for (let next = open.pop(); next; next = open.pop()) {
-    const { token, depth } = next;
-    if (token.type === "document") {
-      if (token.value) open.push({ token: token.value, depth });
-    } else if ("items" in token) {
-      if (depth >= maxDepth) {
-        fail(token.offset, [], { expected: `at most ${maxDepth} levels of nesting`, found: "one more" });
-      }
-      for (const item of token.items) {
-        if (item.key) open.push({ token: item.key, depth: depth + 1 });
-        if (item.value) open.push({ token: item.value, depth: depth + 1 });
-      }
+/** Splits the text to tokens, and stops at what is nested too deep: the parser and the composer call themselves. */
+function tokensOf(text: string, lines: LineCounter, fail: Fail): CST.Token[] {
+  const parser = new Parser(lines.addNewLine);
+  const tokens: CST.Token[] = [];
+  lines.addNewLine(0);
+  for (const lexeme of new Lexer().lex(text)) {
+    tokens.push(...parser.next(lexeme));
+    if (parser.stack.length <= maxDepth) continue;
+    const open = parser.stack.filter((token) => "items" in token);
+    if (open.length > maxDepth) {
+      fail(open.at(-1)!.offset, [], { expected: `at most ${maxDepth} levels of nesting`, found: "one more" });
     }
   }
+  tokens.push(...parser.end());
+  return tokens;
 }
 
 interface Read {
