@@ -165,6 +165,35 @@ test("a plugin that is granted, revoked, enabled or disabled is so in the daemon
   expect((await cli(["plugin", "grant", "--help"])).out).toContain("takes the change over");
 }, 60_000);
 
+test("an adapter that is not enabled is refused with the command that enables it, in the daemon and here", async () => {
+  for (
+    const [adapter, hint] of [
+      ["off", "bulkhead plugin enable off"],
+      ["asks,off", "bulkhead plugin enable off"],
+      ["nobody", "Enabled are: asks, writer."],
+    ] as const
+  ) {
+    for (const command of ["run", "loop"]) {
+      const args = [command, "--agent", adapter, "hello"];
+      const [there, here] = [await cli(args), await cli(args, { embedded: true })];
+      const unknown = adapter.split(",").at(-1);
+      expect(there).toEqual({
+        code: 5,
+        out: "",
+        err: `error: No enabled adapter has the id "${unknown}".\n  ${hint}\n`,
+      });
+      expect(here).toEqual(there);
+    }
+  }
+  await writeManifest("");
+  await daemon.reload();
+  const { code, err } = await cli(["run", "hello"]);
+  expect({ code, err }).toEqual({
+    code: 5,
+    err: expect.stringMatching(/^error: No adapter is enabled\.\n {2}Write a b/),
+  });
+}, 60_000);
+
 test("a missing grant is asked for at the terminal, granted in the daemon, and the session started again", async () => {
   const command = "bulkhead plugin grant asks write:workdir";
   const unattended = await cli(["run", "asks", "hello"]);
