@@ -210,3 +210,23 @@ test("a missing grant is asked for at the terminal, granted in the daemon, and t
   expect(await readFile(join(root, "bulkhead.yaml"), "utf8")).toContain("workdir");
   expect((await cli(["run", "asks", "again"])).code).toBe(0);
 }, 60_000);
+
+test("a loop asks for a missing grant as well, and runs the same iteration again", async () => {
+  const command = "bulkhead plugin grant asks write:workdir";
+  const args = ["loop", "asks", "hello", "--max-iterations", "2"];
+  await rm(join(work(), "asked.txt"), { force: true });
+  const refused = await cli(args, { tty: true, stdin: "no" });
+  expect(refused.code).not.toBe(0);
+  expect(refused.err).toContain(command);
+  await expect(readFile(join(work(), "asked.txt"))).rejects.toThrow();
+  const keyed = await cli([...args, "--idempotency-key", "k"], { tty: true, stdin: "always" });
+  expect(keyed.err + keyed.out).toContain(command);
+  expect(keyed.err).not.toContain("Granted.");
+  const granted = await cli(args, { tty: true, stdin: "always" });
+  // The agent never says that it is done.
+  expect(granted).toMatchObject({ code: 9, err: expect.stringContaining("Granted. Starting again.") });
+  expect(granted.out.match(/Iteration \d of 2/g)).toEqual(["Iteration 1 of 2", "Iteration 1 of 2", "Iteration 2 of 2"]);
+  expect(await readFile(join(work(), "asked.txt"), "utf8")).toContain("hello");
+  const unattended = await cli(args);
+  expect(unattended).toMatchObject({ code: 9, err: "" });
+}, 60_000);
