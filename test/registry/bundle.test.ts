@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { defaultLimits } from "../../core/config/limits.ts";
 import type { BundleSource } from "../../core/registry/bundle-order.ts";
 import { bundlePlugin, stopBundler } from "../../core/registry/plugin-script.ts";
@@ -67,6 +67,25 @@ describe("bundlePlugin", () => {
     const huge = `{"dependencies": {"left": "1"}, "x": "${"x".repeat(1024 * 1024)}"}`;
     expect((await refusal({ ...dependency, "package.json": huge })).message).toContain("more than 1048576 bytes");
   }, 20_000);
+
+  it("gives up on a pipe that nobody sees beforehand", async () => {
+    const made = await source({
+      "mod.ts": 'import one from "left"; export default one;',
+      "package.json": '{"dependencies": {"left": "1"}}',
+      "node_modules/left/package.json": '{"exports": "./lib/index.js"}',
+      "node_modules/left/lib/index.js": "export default 1;",
+    });
+    execFileSync("mkfifo", [join(made.folder, "node_modules/left/lib/package.json")]);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const refused = bundlePlugin(made).catch((error: unknown) => error);
+      while (vi.getTimerCount() === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(await refused).toMatchObject({ code: "bundle_failed", message: expect.stringContaining("60 seconds") });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 
   it("makes one script whose value is the entry's namespace, and hashes that text", async () => {
     const script = await bundle({
