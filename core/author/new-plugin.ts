@@ -67,7 +67,7 @@ export function idOf(name: string): string {
 export function wordsOf({ name, template, command }: NewPlugin, id: string): Record<string, string> {
   const plain = name.replaceAll(/[^\w .,+()/-]/g, "").trim() || id;
   const [binary = id, ...args] = command === undefined ? [id] : wordsIn(command);
-  const line = ["{binary}", ...args.map(templateWord), "< {prompt_file}"].join(" ");
+  const { line, readsInput } = commandLine(args);
   return {
     id,
     name: plain,
@@ -81,7 +81,7 @@ export function wordsOf({ name, template, command }: NewPlugin, id: string): Rec
     binary_text: JSON.stringify(binary),
     binary_json: JSON.stringify(binary),
     template_text: JSON.stringify(line),
-    stdin: "stdin: read, ",
+    stdin: readsInput ? "stdin: read, " : "",
     grant: template === "wrap" ? '{ grant: { net: ["localhost:8080"] } }' : "{}",
     files: JSON.stringify(template === "wrap" || template === "cli" ? ["recordings"] : []),
   };
@@ -92,9 +92,19 @@ function wordsIn(command: string): string[] {
   return parseArguments(command.replace(/[{}]/g, "\\$&"));
 }
 
-/** An argument as a command template writes it. */
+/** The command template of a program, which reads the prompt from its input unless an argument holds it. */
+function commandLine(args: readonly string[]): { line: string; readsInput: boolean } {
+  const fromFile = args.at(-2) === "<" && args.at(-1) === "{prompt_file}";
+  const given = fromFile ? args.slice(0, -2) : args;
+  const readsInput = fromFile || !given.some((argument) => /\{prompt(?:_file)?\}/.test(argument));
+  const words = ["{binary}", ...given.map(templateWord), ...(readsInput ? ["< {prompt_file}"] : [])];
+  return { line: words.join(" "), readsInput };
+}
+
+/** An argument as a command template writes it; of what stands in braces only placeholders that need nothing else. */
 function templateWord(argument: string): string {
-  const text = argument.replace(/[\\"'{}<>|]/g, "\\$&");
+  const escaped = argument.replace(/[\\"'{}<>|]/g, "\\$&");
+  const text = escaped.replace(/\\\{(prompt|prompt_file|workdir|plugin_dir)\\\}/g, "{$1}");
   return /\s/.test(text) || text === "" ? `"${text}"` : text;
 }
 

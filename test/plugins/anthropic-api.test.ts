@@ -82,6 +82,8 @@ const streams: Record<string, string> = {
   full: start + text("a") + stop("model_context_window_exceeded"),
   overloaded: start + text("a") + error("overloaded_error", "Overloaded"),
   echo: start + error("authentication_error", `Bad key ${key}`),
+  plain: JSON.stringify({ type: "error", error: { type: "authentication_error", message: "Bad key" } }),
+  page: "<html>Sign in</html>",
   long: start + (long.match(/.{1,640}/g) ?? []).map(text).join("") + stop("end_turn"),
 };
 const refusals: Record<string, [status: number, type: string, message: string, headers?: Record<string, string>]> = {
@@ -135,6 +137,9 @@ test.each([
   ["full", "fatal", "a", ["output", "error"]],
   ["overloaded", "unavailable", "a", ["output", "error"]],
   ["echo", "unavailable", "", ["error"]],
+  ["plain", "unavailable", "", ["error"]],
+  ["page", "fatal", "", ["unparsed", "error"]],
+  ["long", "end_turn", long, ["output", "completed"]],
   ["long", "end_turn", long, ["output", "completed"]],
 ])("an API that does %s ends as %s, and the key is nowhere", async (model, stop_reason, output, order) => {
   const bench = await open();
