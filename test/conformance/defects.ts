@@ -256,8 +256,9 @@ programs:
     rule: "permission-undeclared",
     name: "arguments of a program",
     program: true,
-    members: `getVersion(ctx) {
-      return collectOutput({ binary: "tool", args: ["--version"] }, ctx).then(() => "1.0.0", () => "1.0.0");
+    members: `async getVersion(ctx) {
+      await collectOutput({ binary: "tool", args: ["--version"] }, ctx).catch(() => {});
+      return collectOutput({ binary: "tool", args: [] }, ctx).then(() => "1.0.0");
     }`,
   },
   { rule: "permission-unused", name: "a variable", manifest: "permissions: { env: [LANG] }" },

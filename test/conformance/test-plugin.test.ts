@@ -46,7 +46,7 @@ describe("testPlugin", () => {
   test.each([
     [
       "a recording that is not there",
-      "conformance.yaml:3:48 programs[0].answers[0].stdout_file: expected a file of the",
+      "conformance.yaml:3:46 programs[0].answers[0].stdout_file: expected a file of the",
     ],
     [
       "arguments of a program",
