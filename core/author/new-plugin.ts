@@ -87,17 +87,19 @@ export function wordsOf({ name, template, command }: NewPlugin, id: string): Rec
   };
 }
 
-/** A command line split at its blanks; quotes group, and braces have no meaning yet. */
+/**
+ * A command line split at its blanks; quotes group, and braces have no meaning yet. That the prompt comes from its input
+ * goes without saying.
+ */
 function wordsIn(command: string): string[] {
-  return parseArguments(command.replace(/[{}]/g, "\\$&"));
+  const line = command.replace(/\s<\s*\{prompt_file\}\s*$/, "");
+  return parseArguments(line.replace(/[{}]/g, "\\$&"));
 }
 
 /** The command template of a program, which reads the prompt from its input unless an argument holds it. */
 function commandLine(args: readonly string[]): { line: string; readsInput: boolean } {
-  const fromFile = args.at(-2) === "<" && args.at(-1) === "{prompt_file}";
-  const given = fromFile ? args.slice(0, -2) : args;
-  const readsInput = fromFile || !given.some((argument) => /\{prompt(?:_file)?\}/.test(argument));
-  const words = ["{binary}", ...given.map(templateWord), ...(readsInput ? ["< {prompt_file}"] : [])];
+  const readsInput = !args.some((argument) => /\{prompt(?:_file)?\}/.test(argument));
+  const words = ["{binary}", ...args.map(templateWord), ...(readsInput ? ["< {prompt_file}"] : [])];
   return { line: words.join(" "), readsInput };
 }
 
