@@ -81,6 +81,15 @@ export function isMappable(type: unknown): type is MappableType {
   return typeof type === "string" && Object.hasOwn(fields, type);
 }
 
+/** The fields that an event of this type can have, and those of them that it cannot be built without. */
+export function fieldsOfEvent(type: MappableType): { known: string[]; required: string[] } {
+  const known = Object.keys(fields[type]);
+  const required = Object.entries(fields[type]).flatMap(([name, { fallback, optional }]) =>
+    fallback === undefined && !optional ? [name] : []
+  );
+  return { known, required };
+}
+
 /**
  * Builds an event from loose fields: absent ones get what is neutral, unknown ones are left out. Null when the type
  * is not mappable, a field that must be there is not, or one has no form that fits.

@@ -28,7 +28,10 @@ export interface ConfigSchema {
  * matches gives its event, in the order of the rules.
  */
 export interface MappingRule {
-  /** JSON path (`a.b.0.c`) to the value it must equal; `*` only asks that it is there. */
+  /**
+   * JSON path (`a.b.0.c`) to the value it must equal; `*` only asks that it is there. In a path `*` stands for each entry
+   * of one list (`a.b.*.c`): the rule gives an event for every entry for which its conditions hold.
+   */
   when: Record<string, string | number | boolean | null>;
   /**
    * Event fields, `type` as it stands. A string beginning with `$.` is read from the line by path; of one beginning

@@ -2,6 +2,7 @@ import { BulkheadError } from "./errors.ts";
 
 /** UTF-16 units that one event of a stream may have. */
 const maxEvent = 8 * 1024 * 1024;
+const maxOther = 16 * 1024;
 
 /**
  * Reads a stream of server-sent events and gives the `data` of each. Lines end with `\n`, `\r\n` or `\r`; comments,
@@ -13,7 +14,18 @@ export class SseReader {
   #scanned = 0;
   #begun = false;
   #data: string[] = [];
+  /** Whether anything of such a stream came. */
+  #isStream = false;
+  #other = "";
   #length = 0;
+
+  /**
+   * The beginning of what came, where nothing in it was of such a stream: a server that failed may answer with another
+   * kind of text. Empty otherwise; whole after {@link end}, but for what exceeds 16 Ki UTF-16 units.
+   */
+  get other(): string {
+    return this.#other.trim();
+  }
 
   /**
    * Takes a piece cut anywhere and gives what it completes.
@@ -60,9 +72,16 @@ export class SseReader {
       this.#length = 0;
       return;
     }
+    if (!this.#isStream) this.#see(line);
     if (line !== "data" && !line.startsWith("data:")) return;
     const value = line.slice(5).replace(/^ /, "");
     this.#data.push(value);
     this.#length += value.length;
+  }
+
+  #see(line: string): void {
+    this.#isStream = /^(?:(?:data|event|id|retry)?:|(?:data|event|id|retry)$)/.test(line);
+    if (this.#isStream) this.#other = "";
+    else if (this.#other.length < maxOther) this.#other += `${line.slice(0, maxOther)}\n`;
   }
 }

@@ -67,7 +67,7 @@ export function idOf(name: string): string {
 export function wordsOf({ name, template, command }: NewPlugin, id: string): Record<string, string> {
   const plain = name.replaceAll(/[^\w .,+()/-]/g, "").trim() || id;
   const [binary = id, ...args] = command === undefined ? [id] : wordsIn(command);
-  const line = ["{binary}", ...args.map(templateWord), "< {prompt_file}"].join(" ");
+  const { line, readsInput } = commandLine(args);
   return {
     id,
     name: plain,
@@ -81,20 +81,32 @@ export function wordsOf({ name, template, command }: NewPlugin, id: string): Rec
     binary_text: JSON.stringify(binary),
     binary_json: JSON.stringify(binary),
     template_text: JSON.stringify(line),
-    stdin: "stdin: read, ",
+    stdin: readsInput ? "stdin: read, " : "",
     grant: template === "wrap" ? '{ grant: { net: ["localhost:8080"] } }' : "{}",
     files: JSON.stringify(template === "wrap" || template === "cli" ? ["recordings"] : []),
   };
 }
 
-/** A command line split at its blanks; quotes group, and braces have no meaning yet. */
+/**
+ * A command line split at its blanks; quotes group, and braces have no meaning yet. That the prompt comes from its input
+ * goes without saying.
+ */
 function wordsIn(command: string): string[] {
-  return parseArguments(command.replace(/[{}]/g, "\\$&"));
+  const line = command.replace(/\s<\s*\{prompt_file\}\s*$/, "");
+  return parseArguments(line.replace(/[{}]/g, "\\$&"));
 }
 
-/** An argument as a command template writes it. */
+/** The command template of a program, which reads the prompt from its input unless an argument holds it. */
+function commandLine(args: readonly string[]): { line: string; readsInput: boolean } {
+  const readsInput = !args.some((argument) => /\{prompt(?:_file)?\}/.test(argument));
+  const words = ["{binary}", ...args.map(templateWord), ...(readsInput ? ["< {prompt_file}"] : [])];
+  return { line: words.join(" "), readsInput };
+}
+
+/** An argument as a command template writes it; of what stands in braces only placeholders that need nothing else. */
 function templateWord(argument: string): string {
-  const text = argument.replace(/[\\"'{}<>|]/g, "\\$&");
+  const escaped = argument.replace(/[\\"'{}<>|]/g, "\\$&");
+  const text = escaped.replace(/\\\{(prompt|prompt_file|workdir|plugin_dir)\\\}/g, "{$1}");
   return /\s/.test(text) || text === "" ? `"${text}"` : text;
 }
 

@@ -113,8 +113,9 @@ function noteMissingGrant(
   { missing, askable }: { missing: Set<string>; askable: Set<string> | undefined },
 ): void {
   if (event.type !== "capability" || event.decision !== "denied" || event.grant_command === undefined) return;
+  if (event.grantable === false) return;
   missing.add(event.grant_command);
-  if (event.grantable !== false) askable?.add(event.grant_command);
+  askable?.add(event.grant_command);
 }
 
 async function showMissing(

@@ -5,7 +5,9 @@ import { closed, type SchemaOf } from "../../plugin-sdk/schema.ts";
 import { checkAgainst } from "../config/check-against.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { readTextFile } from "../config/read-text-file.ts";
-import { parseYaml } from "../config/yaml.ts";
+import { type ParsedYaml, parseYaml } from "../config/yaml.ts";
+import { type KeyPath, pathText, type Problem, problemsError } from "../config/yaml-problems.ts";
+import { stat } from "../runtime/files.ts";
 import { join } from "../runtime/paths.ts";
 
 /** Name of the file in a plugin's folder that scripts its tools. */
@@ -179,7 +181,10 @@ const schema: SchemaOf<Partial<ConformanceScript> & { conformance: 1 }> = Type.O
 export async function readScript(folder: string): Promise<ConformanceScript> {
   const file = join(folder, scriptName);
   try {
-    return parseScript(await readTextFile(file, { maxBytes, code: "invalid_manifest", name: scriptName }));
+    const read = readText(await readTextFile(file, { maxBytes, code: "invalid_manifest", name: scriptName }));
+    const missing = await missingFiles(folder, read);
+    if (missing.length > 0) throw problemsError("invalid_manifest", missing);
+    return read.script;
   } catch (error) {
     if (error instanceof BulkheadError && error.code === "not_found") return parseScript("conformance: 1\n");
     throw error;
@@ -193,9 +198,55 @@ const maxBytes = 4 * defaultLimits.manifest_bytes;
  * @throws {BulkheadError} `invalid_manifest` with file, line and column of every problem
  */
 export function parseScript(text: string): ConformanceScript {
+  return readText(text).script;
+}
+
+interface ReadScript {
+  script: ConformanceScript;
+  parsed: ParsedYaml;
+}
+
+function readText(text: string): ReadScript {
   const parsed = parseYaml(text, { file: scriptName, maxBytes, maxAliases: defaultLimits.yaml_aliases });
   const { sessions, programs = [], servers = [], rate_limits = [], config = {} } = checkAgainst(schema, parsed);
   const fallback = [{ name: "default", prompt: "Say hello." }];
   for (const { args } of programs.flatMap(({ answers }) => answers)) parseArgumentPattern(args ?? "{...}");
-  return { conformance: 1, sessions: sessions ?? fallback, programs, servers, rate_limits, config };
+  const script: ConformanceScript = {
+    conformance: 1,
+    sessions: sessions ?? fallback,
+    programs,
+    servers,
+    rate_limits,
+    config,
+  };
+  return { script, parsed };
+}
+
+/** Every recording that is named and is no file of the package. */
+async function missingFiles(folder: string, { script, parsed }: ReadScript): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  for (const { path, name } of namedFiles(script)) {
+    if (await stat(join(folder, name)).then((info) => info.isFile(), () => false)) continue;
+    const place = parsed.locate(path);
+    const found = `"${name}", which is not there`;
+    problems.push({ file: scriptName, ...place, path: pathText(path), expected: "a file of the package", found });
+  }
+  return problems;
+}
+
+function* namedFiles({ programs, servers }: ConformanceScript): Generator<{ path: KeyPath; name: string }> {
+  for (const [number, { answers }] of programs.entries()) {
+    for (const [at, { stdout_file, dialog = [] }] of answers.entries()) {
+      const path = ["programs", number, "answers", at];
+      if (stdout_file !== undefined) yield { path: [...path, "stdout_file"], name: stdout_file };
+      for (const [turn, { stdout_file: name }] of dialog.entries()) {
+        if (name !== undefined) yield { path: [...path, "dialog", turn, "stdout_file"], name };
+      }
+    }
+  }
+  for (const [number, { answers }] of servers.entries()) {
+    for (const [at, { body_file }] of answers.entries()) {
+      if (body_file !== undefined) yield { path: ["servers", number, "answers", at, "body_file"], name: body_file };
+    }
+  }
 }

@@ -72,8 +72,11 @@ function* templateFaults(cli: CliTool, params: readonly string[]): Generator<Man
       if (!(error instanceof BulkheadError)) throw error;
       const expected = { command_template: "a command template", output: "rules that make events" }[path[1]!] ??
         "a line of arguments";
+      const { rule, field } = error.details ?? {};
+      const inRule = typeof rule === "number" ? [...path, rule, "event"] : path;
       yield {
-        path,
+        path: typeof field === "string" ? [...inRule, field] : inRule,
+        ...(typeof field === "string" ? { of: "key" as const } : {}),
         expected,
         found: `what cannot be used (${error.message})`,
         ...(error.hint ? { hint: error.hint } : {}),

@@ -64,8 +64,8 @@ export class MessageStream {
         return shown(fieldsOrNone(event["delta"])) ?? [{ type: "unparsed", data: value }];
       case "message_delta":
         this.#stopReason = textOf(fieldsOrNone(event["delta"])["stop_reason"]) ?? this.#stopReason;
-        // Later counts are of the whole message and replace the earlier ones.
-        this.#usage = { ...this.#usage, ...fieldsOrNone(event["usage"]) };
+        // Later counts are of the whole message and replace the earlier ones; null says nothing.
+        this.#usage = { ...this.#usage, ...knownOf(fieldsOrNone(event["usage"])) };
         return [];
       case "message_stop":
         this.#done = true;
@@ -136,6 +136,10 @@ function shown(part: JsonFields): AdapterEvent[] | null {
     default:
       return null;
   }
+}
+
+function knownOf(fields: JsonFields): JsonFields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }
 
 function failed(code: string, message: string, recoverable = false): AdapterEvent[] {

@@ -1,4 +1,11 @@
-import { type AdapterContext, type ApiAccess, type AvailabilityReport, errorDataOf } from "bulkhead/plugin-sdk";
+import {
+  type AdapterContext,
+  type ApiAccess,
+  type AvailabilityReport,
+  errorDataOf,
+  fieldsOrNone,
+  parseJson,
+} from "bulkhead/plugin-sdk";
 import { askForModels } from "./ask.ts";
 import { failureKind, failureMessage } from "./failures.ts";
 
@@ -7,7 +14,12 @@ export async function probeApi(ctx: AdapterContext, mode: ApiAccess): Promise<Av
   try {
     const response = await askForModels(ctx, mode);
     const body = await response.text();
-    if (response.ok) return { availability: "available", reason: "The API answers." };
+    if (response.ok) {
+      // A page that asks to sign in to a network is answered with 200 as well.
+      return Array.isArray(fieldsOrNone(parseJson(body))["data"])
+        ? { availability: "available", reason: "The API answers." }
+        : { availability: "incompatible", reason: "What answers gives no list of models.", next_step: checkEndpoint };
+    }
     return turnedAway({ status: response.status, headers: response.headers, body });
   } catch (error) {
     if (ctx.signal.aborted) throw error;
@@ -19,6 +31,7 @@ export async function probeApi(ctx: AdapterContext, mode: ApiAccess): Promise<Av
   }
 }
 
+const checkEndpoint = "Check the endpoint of the access mode, and what stands between this machine and it.";
 const setKey = "bulkhead secret set ANTHROPIC_API_KEY";
 
 function turnedAway(failure: Parameters<typeof failureMessage>[0]): AvailabilityReport {

@@ -22,10 +22,13 @@ export class SpokenText {
     this.#blocks.clear();
   }
 
-  /** A block of it begins. */
-  beginBlock(index: unknown, block: JsonFields | null): void {
+  /** A block of it begins, perhaps with its first words. */
+  beginBlock(index: unknown, block: JsonFields | null): AdapterEvent[] {
     const type = block?.["type"];
-    if (type === "text" || type === "thinking") this.#blocks.set(index, { type, length: 0, whole: false });
+    if (type !== "text" && type !== "thinking") return [];
+    const data = textOf(block?.[type]) ?? "";
+    this.#blocks.set(index, { type, length: data.length, whole: false });
+    return this.#say(type, data, { opens: true });
   }
 
   /** A piece of one of its blocks; null for a piece of something else. */

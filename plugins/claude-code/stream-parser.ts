@@ -12,7 +12,7 @@ import { endingEvents } from "./ending.ts";
 import { plainContent, SpokenText } from "./spoken-text.ts";
 import { systemEvents } from "./system-events.ts";
 import { ToolEvents } from "./tool-events.ts";
-import { turnUsage } from "./usage.ts";
+import { TurnCounts } from "./usage.ts";
 
 /**
  * Turns the lines of `--output-format stream-json` into events, with what it must remember of a session between them.
@@ -25,15 +25,16 @@ export class StreamParser {
   #known = "";
   #failure: string | null = null;
   #limitEndsAt: number | null = null;
-  #model: string | undefined;
-  #started: JsonFields = {};
+  #turn = new TurnCounts();
 
   /** The events of one line. */
   parse(line: string): AdapterEvent[] {
     if (line.trim() === "") return [];
     if (!line.trimStart().startsWith("{")) return [{ type: "output", stream: "stdout", data: `${line}\n` }];
     const message = fieldsOf(parseJson(line));
-    return message === null ? [{ type: "unparsed", data: line }] : this.#message(message) ?? unknown(message);
+    if (message === null) return [{ type: "unparsed", data: line }];
+    const events = this.#message(message) ?? unknown(message);
+    return message["type"] === "result" ? [...this.#turn.take(), ...events] : events;
   }
 
   /** The events of one message; null for one of an unknown kind. */
@@ -94,24 +95,21 @@ export class StreamParser {
       case "message_start": {
         const begun = fieldsOf(event["message"]) ?? {};
         this.#spoken.begin(begun["id"]);
-        this.#model = textOf(begun["model"]);
-        this.#started = fieldsOf(begun["usage"]) ?? {};
-        return [];
+        return this.#turn.begin(begun);
       }
       case "content_block_start":
-        this.#spoken.beginBlock(event["index"], fieldsOf(event["content_block"]));
-        return [];
+        return this.#spoken.beginBlock(event["index"], fieldsOf(event["content_block"]));
       case "content_block_delta": {
         const delta = fieldsOf(event["delta"]) ?? {};
         // A tool's input, a signature and citations come again in the whole block.
         return this.#spoken.piece(event["index"], delta) ?? [];
       }
-      case "message_delta": {
-        const usage = fieldsOf(event["usage"]);
-        return usage ? [turnUsage(this.#started, usage, this.#model)] : [];
-      }
-      case "content_block_stop":
+      case "message_delta":
+        this.#turn.add(fieldsOf(event["usage"]));
+        return [];
       case "message_stop":
+        return this.#turn.take();
+      case "content_block_stop":
       case "ping":
         return [];
       default:
@@ -121,11 +119,12 @@ export class StreamParser {
 
   #assistant(message: JsonFields): AdapterEvent[] | null {
     const said = fieldsOf(message["message"]);
-    if (!said) return null;
+    const content = said && contentOf(said["content"]);
+    if (!said || !content) return null;
     this.#failure = textOf(message["error"]) ?? null;
     // What the program says in the model's place about a failure stands in its result again.
     const failed = message["is_api_error_message"] === true || said["model"] === "<synthetic>";
-    return objectsOf(said["content"]).flatMap((block): AdapterEvent[] => {
+    return content.flatMap((block): AdapterEvent[] => {
       if (failed && block["type"] === "text") return [{ type: "progress", message: textOf(block["text"]) ?? "" }];
       const spoken = isOurs(message) ? this.#spoken.whole(said["id"], block) : helperWords(block);
       return spoken ?? this.#tools.call(block, message["timestamp"]) ?? this.#tools.result(block, message) ??
@@ -135,9 +134,9 @@ export class StreamParser {
 
   #user(message: JsonFields): AdapterEvent[] | null {
     const said = fieldsOf(message["message"]);
-    if (!said) return null;
-    const content = typeof said["content"] === "string" ? [{ type: "text", text: said["content"] }] : said["content"];
-    return objectsOf(content).flatMap((block): AdapterEvent[] => {
+    const content = said && contentOf(said["content"]);
+    if (!content) return null;
+    return content.flatMap((block): AdapterEvent[] => {
       // What the program says in the user's place; the prompt of a helper agent stands in the call that began it.
       if (block["type"] === "text") {
         return isOurs(message) ? [{ type: "progress", message: String(plainContent([block])) }] : [];
@@ -157,6 +156,12 @@ export class StreamParser {
     if (info["status"] !== "allowed_warning" || used === null) return [];
     return [{ type: "progress", message: `${Math.round(used * 100)} % of the ${name} limit are used.` }];
   }
+}
+
+/** The blocks of a message, which may be one text as well; null for any other form. */
+function contentOf(content: unknown): JsonFields[] | null {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  return Array.isArray(content) ? objectsOf(content) : null;
 }
 
 /** False for a message of a helper agent, which a tool call of ours began. */

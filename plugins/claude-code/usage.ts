@@ -1,17 +1,46 @@
 import { fieldsOf, type JsonFields, numberOf, textOf, type UsageEvent } from "bulkhead/plugin-sdk";
 
-/** What one answer of the model took. Input counts what was read from and written to the cache as well. */
-export function turnUsage(started: JsonFields, ended: JsonFields, model: string | undefined): UsageEvent {
-  const usage = { ...started, ...ended };
-  return {
-    type: "usage",
-    scope: "turn",
-    tokens_in: sum([usage["input_tokens"], usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"]]),
-    tokens_out: numberOf(usage["output_tokens"]),
-    tokens_cached: numberOf(usage["cache_read_input_tokens"]),
-    cost: null,
-    ...(model === undefined ? {} : { model }),
-  };
+/** What one answer of the model takes: its counts come several times, each as of then, and are told once. */
+export class TurnCounts {
+  #model: string | undefined;
+  #counts: JsonFields = {};
+  #told = true;
+
+  /** An answer begins; gives the counts of one before that never ended. */
+  begin(message: JsonFields): UsageEvent[] {
+    const before = this.take();
+    this.#model = textOf(message["model"]);
+    this.#counts = fieldsOf(message["usage"]) ?? {};
+    return before;
+  }
+
+  /** Later counts replace the earlier ones; null says nothing. */
+  add(counts: JsonFields | null): void {
+    if (!counts) return;
+    const known = Object.entries(counts).filter(([, value]) => value !== null);
+    this.#counts = { ...this.#counts, ...Object.fromEntries(known) };
+    this.#told = false;
+  }
+
+  /** The counts, once. Input counts what was read from and written to the cache as well. */
+  take(): UsageEvent[] {
+    if (this.#told) return [];
+    this.#told = true;
+    const counts = this.#counts;
+    return [{
+      type: "usage",
+      scope: "turn",
+      tokens_in: sum([
+        counts["input_tokens"],
+        counts["cache_read_input_tokens"],
+        counts["cache_creation_input_tokens"],
+      ]),
+      tokens_out: numberOf(counts["output_tokens"]),
+      tokens_cached: numberOf(counts["cache_read_input_tokens"]),
+      cost: null,
+      ...(this.#model === undefined ? {} : { model: this.#model }),
+    }];
+  }
 }
 
 /**

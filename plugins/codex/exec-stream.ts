@@ -85,11 +85,12 @@ export class ExecStream {
       cost: null,
       ...(this.#answer === undefined ? {} : { output: this.#answer }),
     };
+    const passed: AdapterEvent[] = this.#failure === null ? [] : [{ type: "progress", message: this.#failure }];
     this.#failure = null;
-    if (!usage) return [done];
+    if (!usage) return [...passed, done];
     const { model, resumed = false } = this.#options;
     const figure = (name: string) => (resumed ? null : countOf(usage[name]));
-    return [{
+    return [...passed, {
       type: "usage",
       scope: "session",
       tokens_in: figure("input_tokens"),

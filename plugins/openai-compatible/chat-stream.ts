@@ -2,13 +2,26 @@ import {
   type AdapterEvent,
   countOf,
   fieldsOrNone,
+  type JsonFields,
+  numberOf,
   parseJson,
   type RateLimitDetector,
   textOf,
   type UsageEvent,
 } from "bulkhead/plugin-sdk";
 import type { Access } from "./access.ts";
+import { readDelta } from "./delta.ts";
 import { failureEvents } from "./failures.ts";
+
+/** Ends of an answer, in the servers' words, that leave it unfinished. */
+const unfinishedBy: Readonly<Record<string, [code: string, message: string, recoverable?: boolean]>> = {
+  content_filter: ["refused", "The model refused to answer, or its answer was filtered."],
+  length: ["output_limit", "The answer stopped at the limit of tokens and is not complete."],
+  model_length: ["output_limit", "The answer stopped at the limit of tokens and is not complete."],
+  tool_calls: ["unsupported", "The answer ended in a call of a tool, and no tool was offered."],
+  function_call: ["unsupported", "The answer ended in a call of a tool, and no tool was offered."],
+  error: ["crash", "The server failed in the middle of the answer.", true],
+};
 
 /** What a stream is read with. */
 export interface ChatStreamOptions {
@@ -23,6 +36,7 @@ export class ChatStream {
   #model: string | undefined;
   #finish: string | null = null;
   #refused = false;
+  #answered = false;
   #done = false;
   #failure: AdapterEvent[] | null = null;
 
@@ -62,13 +76,11 @@ export class ChatStream {
   }
 
   #ended(): AdapterEvent[] {
-    if (this.#refused || this.#finish === "content_filter") {
-      return failed("refused", "The model refused to answer, or its answer was filtered.");
-    }
-    if (this.#finish === "length") {
-      return failed("output_limit", "The answer stopped at the limit of tokens and is not complete.");
-    }
-    if (!this.#done && this.#finish === null) {
+    const finish = this.#refused ? "content_filter" : this.#finish ?? "";
+    const unfinished = Object.hasOwn(unfinishedBy, finish) ? unfinishedBy[finish] : undefined;
+    if (unfinished) return failed(...unfinished);
+    // Some servers never say how an answer ends, but one that said nothing at all gave none.
+    if (this.#finish === null && !(this.#done && this.#answered)) {
       return failed("crash", "The server ended its stream in the middle of the answer.", true);
     }
     const { tokens_in = null, tokens_out = null, cost = null } = this.#usage ?? {};
@@ -95,26 +107,18 @@ export class ChatStream {
   }
 
   /** A server that does not stream gives the whole `message` where others give a `delta`. */
-  #choice(choice: Readonly<Record<string, unknown>>, chunk: unknown): AdapterEvent[] {
-    const delta = fieldsOrNone(choice["delta"] ?? choice["message"]);
-    const events: AdapterEvent[] = [];
-    // Some servers fill both names with the same text.
-    const thought = textOf(delta["reasoning_content"]) ?? textOf(delta["reasoning"]);
-    if (thought !== undefined) events.push({ type: "thinking", content: thought });
-    const refusal = textOf(delta["refusal"]);
-    if (refusal !== undefined) this.#refused = true;
-    for (const text of [textOf(delta["content"]), refusal]) {
-      if (text !== undefined) events.push({ type: "output", stream: "stdout", data: text });
-    }
-    // No tool is offered, so a call of one is nothing that could be answered.
-    if (Array.isArray(delta["tool_calls"]) && delta["tool_calls"].length > 0) {
-      events.push({ type: "unparsed", data: chunk });
-    }
+  #choice(choice: JsonFields, chunk: unknown): AdapterEvent[] {
+    const kept: AdapterEvent = { type: "unparsed", data: chunk };
+    // One answer is asked for; the pieces of another one would be words between its words.
+    if ((numberOf(choice["index"]) ?? 0) > 0) return [kept];
+    const { events, refused, odd } = readDelta(fieldsOrNone(choice["delta"] ?? choice["message"]));
+    this.#refused ||= refused;
+    this.#answered ||= events.length > 0;
     this.#finish = textOf(choice["finish_reason"]) ?? this.#finish;
-    return events;
+    return odd ? [...events, kept] : events;
   }
 
-  #usageOf(usage: Readonly<Record<string, unknown>>): UsageEvent {
+  #usageOf(usage: JsonFields): UsageEvent {
     const { prices } = this.#options;
     const tokens_in = countOf(usage["prompt_tokens"]);
     const tokens_out = countOf(usage["completion_tokens"]);

@@ -93,4 +93,6 @@ async function* readStream(response: FetchResponse, chat: ChatStream): AdapterEv
     if (chat.over) return;
   }
   yield reader.end().flatMap((data) => chat.takeLast(data));
+  // A server that failed may say so without calling it JSON, or something in between may answer.
+  if (reader.other !== "") yield chat.take(reader.other);
 }

@@ -1,4 +1,12 @@
-import { countOf, type ErrorEvent, fieldsOf, fieldsOrNone, type JsonFields, stringOf } from "bulkhead/plugin-sdk";
+import {
+  countOf,
+  type ErrorEvent,
+  fieldsOf,
+  fieldsOrNone,
+  type JsonFields,
+  RateLimitDetector,
+  stringOf,
+} from "bulkhead/plugin-sdk";
 
 /** What a failure means to the host. */
 type Meaning = [code: string, recoverable: boolean];
@@ -57,7 +65,14 @@ function byText(message: string): Meaning {
   return [code, recoverable];
 }
 
+/** A header says seconds or a date. */
 function waitOf(headers: JsonFields | null): number | null {
-  const seconds = headers && stringOf(headers["retry-after"]);
-  return seconds !== null && /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1000 : null;
+  const { "retry-after": after, "retry-after-ms": afterMs } = headers ?? {};
+  const detector = new RateLimitDetector();
+  const seconds = typeof afterMs === "string"
+    ? detector.extractWaitTime(`wait ${afterMs} ms`)
+    : typeof after === "string"
+    ? detector.extractWaitTime(`retry-after: ${after}`)
+    : null;
+  return seconds === null ? null : seconds * 1000;
 }

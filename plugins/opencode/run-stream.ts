@@ -15,6 +15,7 @@ import { toolUseOf } from "./tools.ts";
 export class RunStream {
   readonly #model: string | undefined;
   readonly #changed = new Set<string>();
+  readonly #callIds = new Map<string, number>();
   #session: string | null = null;
   /** What the agent has said in the step that it is in. */
   #answer = "";
@@ -92,11 +93,18 @@ export class RunStream {
   }
 
   #toolUse(part: JsonFields): AdapterEvent[] | null {
-    const use = toolUseOf(part);
+    const use = toolUseOf(part, (callId) => this.#distinct(callId));
     if (!use) return null;
     this.#rejected = use.rejected;
     for (const event of use.events) if (event.type === "file_change") this.#changed.add(event.path);
     return use.events;
+  }
+
+  /** Ids of calls are the provider's, and some give each step's calls the same ones. */
+  #distinct(callId: string): string {
+    const times = (this.#callIds.get(callId) ?? 0) + 1;
+    this.#callIds.set(callId, times);
+    return times === 1 ? callId : `${callId}#${times}`;
   }
 
   #stepFinish(part: JsonFields): AdapterEvent[] | null {

@@ -39,11 +39,15 @@ interface ToolUse {
   rejected: boolean;
 }
 
-/** Reads a tool's part: its call, its result, and what it means beside; null where the part is not whole. */
-export function toolUseOf(part: JsonFields): ToolUse | null {
-  const [id, name, state] = [stringOf(part["callID"]), stringOf(part["tool"]), fieldsOf(part["state"])];
+/**
+ * Reads a tool's part: its call, its result, and what it means beside; null where the part is not whole.
+ * @param distinct gives a call's id as no other call has it
+ */
+export function toolUseOf(part: JsonFields, distinct: (callId: string) => string): ToolUse | null {
+  const [callId, name, state] = [stringOf(part["callID"]), stringOf(part["tool"]), fieldsOf(part["state"])];
   const status = state && stringOf(state["status"]);
-  if (id === null || name === null || !state || (status !== "completed" && status !== "error")) return null;
+  if (callId === null || name === null || !state || (status !== "completed" && status !== "error")) return null;
+  const id = distinct(callId);
   const input = fieldsOrNone(state["input"]);
   const metadata = fieldsOrNone(state["metadata"]);
   // What the model called and nobody has; it stands there under a name of the program's own.

@@ -6,6 +6,7 @@ import { newPlugin } from "../../core/author/new-plugin.ts";
 import { type TemplateName, templateNames } from "../../core/author/templates.ts";
 import { type KitHost, openKitHost } from "../../core/conformance/kit-host.ts";
 import { testPlugin } from "../../core/conformance/test-plugin.ts";
+import { readManifest } from "../../core/registry/read-manifest.ts";
 import { errorOf } from "../host/test-host.ts";
 
 let folder: string;
@@ -36,6 +37,18 @@ describe("newPlugin", () => {
     expect(rules.filter(({ outcome }) => outcome === "failed" || outcome === "noted")).toEqual([]);
     expect(passed).toBe(true);
   }, 120_000);
+
+  test.each([
+    ["scribe --quiet", "{binary} --quiet < {prompt_file}"],
+    ["scribe run {prompt}", "{binary} run {prompt}"],
+    ["scribe --in={prompt_file} --cd {workdir}", "{binary} --in={prompt_file} --cd {workdir}"],
+    ["scribe run < {prompt_file}", "{binary} run < {prompt_file}"],
+    [`scribe "say: {prompt}" {other}`, `{binary} "say: {prompt}" \\{other\\}`],
+  ])("takes the placeholders of a command: %s", async (command, line) => {
+    const to = await mkdtemp(join(folder, "placeholders-"));
+    await newPlugin({ folder: join(to, "it"), template: "cli", name: "scribe", command });
+    expect((await readManifest(join(to, "it"))).cli?.command_template).toBe(line);
+  });
 
   test("writes nothing over what is there, and says what a name lacks", async () => {
     const mine = join(folder, "mine");

@@ -44,6 +44,15 @@ describe("plugin dev", () => {
     expect(await ended).toBe(0);
   }, 240_000);
 
+  test("shows what the adapter logs", async () => {
+    const file = join(plugin, "mod.ts");
+    const source = await readFile(file, "utf8");
+    await writeFile(file, source.replace("const answer =", `ctx.log.warn("Odd.", { at: 7 });\n    const answer =`));
+    const terminal = fakeTerminal({ args: ["plugin", "dev", "--once", "mine"], cwd: folder });
+    expect(await runCli(terminal)).toBe(0);
+    expect(terminal.err()).toContain('log warn: Odd. {"at":7}');
+  });
+
   test("runs once, with the session's exit code, and says where there is no plugin", async () => {
     const once = fakeTerminal({ args: ["plugin", "dev", "--once", "--json", "mine"], cwd: folder });
     expect(await runCli(once)).toBe(0);

@@ -34,6 +34,11 @@ const spent = `type: "usage", scope: "session", tokens_cached: null`;
 export const defects: readonly Defect[] = [
   { rule: "manifest", name: "unknown key", manifest: "colour: blue" },
   {
+    rule: "manifest",
+    name: "a recording that is not there",
+    script: `conformance: 1\nprograms:\n  - { binary: tool, answers: [{ stdout_file: gone.txt }] }`,
+  },
+  {
     rule: "package",
     name: "another version",
     files: { "README.md": "#", "package.json": `{"name":"made","version":"2.0.0","keywords":["bulkhead-plugin"]}` },
@@ -137,6 +142,7 @@ export const defects: readonly Defect[] = [
     manifest: "permissions: { run: [{ binary: some-tool }] }",
     script: "conformance: 1",
   },
+  { rule: "scripted", name: "a program that is started and nobody scripts", program: true, script: "conformance: 1" },
   {
     rule: "sessions",
     name: "another answer",
@@ -245,6 +251,15 @@ programs:
     rule: "permission-undeclared",
     name: "a server",
     body: `await ctx.fetch("http://example.com/").catch(() => {}); ${hello} ${done}`,
+  },
+  {
+    rule: "permission-undeclared",
+    name: "arguments of a program",
+    program: true,
+    members: `async getVersion(ctx) {
+      await collectOutput({ binary: "tool", args: ["--version"] }, ctx).catch(() => {});
+      return collectOutput({ binary: "tool", args: [] }, ctx).then(() => "1.0.0");
+    }`,
   },
   { rule: "permission-unused", name: "a variable", manifest: "permissions: { env: [LANG] }" },
   {

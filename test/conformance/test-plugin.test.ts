@@ -43,6 +43,22 @@ describe("testPlugin", () => {
     ]);
   });
 
+  test.each([
+    [
+      "a recording that is not there",
+      "conformance.yaml:3:46 programs[0].answers[0].stdout_file: expected a file of the",
+    ],
+    [
+      "arguments of a program",
+      'It starts "tool" with arguments that fit none of those that its manifest asks for (none).',
+    ],
+    ["a program that is started and nobody scripts", 'conformance.yaml scripts no program "tool".'],
+  ])("says of %s what to mend", (name, message) => {
+    const [defect] = defects.filter((one) => one.name === name);
+    const said = faultsOf(reports.get(defect!)!).flatMap(([, , findings]) => findings);
+    expect(said).toEqual([expect.objectContaining({ message: expect.stringContaining(message) })]);
+  });
+
   test.each(sound)("passes one that $name", (defect) => {
     expect(faultsOf(reports.get(defect)!)).toEqual([]);
   });

@@ -54,6 +54,38 @@ describe("mapJsonLine", () => {
     expect(mapJsonLine("  ", rules)).toEqual([]);
   });
 
+  test("keeps a part of an object, which no program says as its answer", () => {
+    expect(mapJsonLine('{"type":"te', rules)).toEqual([{ type: "unparsed", data: '{"type":"te' }]);
+  });
+
+  test("gives an event for each entry of a list, and loses none that no rule knows", () => {
+    const each: MappingRule[] = [
+      { when: { type: "said", "content.*.type": "text" }, event: { type: "output", data: "$.content.*.text" } },
+      {
+        when: { type: "said", "content.*.type": "tool", "content.*.id": "*" },
+        event: { type: "tool_call", call_id: "$.content.*.id", tool: "$.tool", input: { all: ["$.content.*.in"] } },
+      },
+    ];
+    const content = [{ type: "tool", id: "a", in: 1 }, { type: "text", text: "hi" }, { type: "tool", id: "b" }, {
+      type: "x",
+    }];
+    const called = { type: "tool_call", tool: "sh", kind: "other" };
+    expect(mapJson({ type: "said", tool: "sh", content }, each)).toEqual([
+      { type: "output", stream: "stdout", data: "hi" },
+      { ...called, call_id: "a", input: { all: [1] } },
+      { ...called, call_id: "b", input: { all: [null] } },
+      { type: "unparsed", data: { type: "x" } },
+    ]);
+    for (
+      const data of [{ type: "said", content: [] }, { type: "said", content: { type: "text" } }, {
+        type: "heard",
+        content,
+      }]
+    ) {
+      expect(mapJson(data, each)).toEqual([{ type: "unparsed", data }]);
+    }
+  });
+
   test("is not fooled by inherited members or by a __proto__ in the line", () => {
     const trap: MappingRule[] = [
       { when: { "constructor.name": "*" }, event: { type: "output", data: "1" } },
@@ -122,6 +154,22 @@ describe("checkMappingRules", () => {
       );
     },
   );
+});
+
+describe("checkMappingRules of an event's fields", () => {
+  test.each([
+    [{ type: "thinking", contents: "$.text" }, "contents", 'rule 1: "thinking" has no field "contents"'],
+    [{ type: "thinking" }, undefined, 'rule 1: "thinking" needs the field "content"'],
+    [{ type: "tool_result", output: "$.a" }, undefined, 'needs the field "call_id"'],
+    [{ type: "output", data: "$.a.*.b" }, undefined, 'no condition of it names the entries of "a"'],
+  ])("refuses %j", (event, field, message) => {
+    expect(() => checkMappingRules([{ when: {}, event }])).toThrow(expect.objectContaining({
+      code: "invalid_manifest",
+      details: { rule: 0, ...(field === undefined ? {} : { field }) },
+      hint: expect.any(String),
+      message: expect.stringContaining(message),
+    }));
+  });
 });
 
 describe("readPath", () => {

@@ -33,11 +33,11 @@ interface Bench extends TestHost {
 }
 
 /** The plugin as it is, but for the address in its manifest, with a grant of exactly what that asks for. */
-async function open(config: Record<string, unknown> = {}): Promise<Bench> {
+async function open(config: Record<string, unknown> = {}, models = '{"data":[]}'): Promise<Bench> {
   const bodies: string[] = [];
   const server = await serve((request, response) => {
     response.on("close", () => void (response.writableFinished || bench.dropped++));
-    void answer(request, response, bodies);
+    void answer(request, response, { bodies, models });
   });
   const here = `127.0.0.1:${server.port}`;
   const copy = join(root, "packages", id);
@@ -82,6 +82,8 @@ const streams: Record<string, string> = {
   full: start + text("a") + stop("model_context_window_exceeded"),
   overloaded: start + text("a") + error("overloaded_error", "Overloaded"),
   echo: start + error("authentication_error", `Bad key ${key}`),
+  plain: JSON.stringify({ type: "error", error: { type: "authentication_error", message: "Bad key" } }),
+  page: "<html>Sign in</html>",
   long: start + (long.match(/.{1,640}/g) ?? []).map(text).join("") + stop("end_turn"),
 };
 const refusals: Record<string, [status: number, type: string, message: string, headers?: Record<string, string>]> = {
@@ -94,10 +96,14 @@ const refusals: Record<string, [status: number, type: string, message: string, h
 };
 
 /** The scenario is the model that is asked for. */
-async function answer(request: IncomingMessage, response: ServerResponse, bodies: string[]): Promise<void> {
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { bodies, models }: { bodies: string[]; models: string },
+): Promise<void> {
   let body = "";
   for await (const piece of request) body += String(piece);
-  if (request.url === "/v1/models") return void response.end('{"data":[]}');
+  if (request.url === "/v1/models") return void response.end(models);
   bodies.push(body);
   const { model } = JSON.parse(body) as { model: string };
   const [status, type, message, headers] = refusals[model] ?? [];
@@ -135,6 +141,9 @@ test.each([
   ["full", "fatal", "a", ["output", "error"]],
   ["overloaded", "unavailable", "a", ["output", "error"]],
   ["echo", "unavailable", "", ["error"]],
+  ["plain", "unavailable", "", ["error"]],
+  ["page", "fatal", "", ["unparsed", "error"]],
+  ["long", "end_turn", long, ["output", "completed"]],
   ["long", "end_turn", long, ["output", "completed"]],
 ])("an API that does %s ends as %s, and the key is nowhere", async (model, stop_reason, output, order) => {
   const bench = await open();
@@ -177,6 +186,11 @@ test("an interrupt ends an endless answer and its request", async () => {
   for await (const { event } of session) if (event.type === "output") void session.interrupt();
   expect(await session.result).toMatchObject({ stop_reason: "interrupted", output: "on and " });
   await until(() => bench.dropped === 1);
+});
+
+test("a probe that is answered by something else says so", async () => {
+  const bench = await open({}, "<html>Sign in</html>");
+  expect(await bench.host.probe(id)).toMatchObject({ availability: "incompatible" });
 });
 
 test("a probe asks for the models, and says when nothing answers", async () => {

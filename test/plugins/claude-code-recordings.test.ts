@@ -91,7 +91,12 @@ test("claude-code counts a continued session's own tokens and cost, not those of
 test("claude-code tells cached input apart, and counts it as input", () => {
   const start = { type: "message_start", message: { id: "m", model: "x", usage: { input_tokens: 5 } } };
   const usage = { output_tokens: 7, cache_read_input_tokens: 30, cache_creation_input_tokens: 2 };
-  const events = parse([start, { type: "message_delta", usage }].map((event) => ({ type: "stream_event", event })));
+  const events = parse(
+    [start, { type: "message_delta", usage }, { type: "message_stop" }].map((event) => ({
+      type: "stream_event",
+      event,
+    })),
+  );
   expect(events).toEqual([
     { type: "usage", scope: "turn", tokens_in: 37, tokens_out: 7, tokens_cached: 30, cost: null, model: "x" },
   ]);

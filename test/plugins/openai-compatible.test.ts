@@ -73,6 +73,8 @@ const streams: Record<string, string> = {
   filtered: chunk({ content: "a" }, "content_filter") + done,
   short: chunk({ content: "a" }, "length") + done,
   echo: `data: {"error":{"message":"Bad key ${key}","code":"invalid_api_key"}}\n\n`,
+  plain: JSON.stringify({ error: { message: "Slow down, retry-after: 7", type: "rate_limit_error" } }),
+  page: "<html>Sign in</html>",
   long: (long.match(/.{1,640}/g) ?? []).map((content) => chunk({ content })).join("") + chunk({}, "stop") + done,
 };
 const refusals: Record<string, [status: number, error: object, headers?: Record<string, string>]> = {
@@ -141,6 +143,8 @@ test.each([
   ["filtered", "refused", "a", ["output", "error"]],
   ["short", "fatal", "a", ["output", "error"]],
   ["echo", "unavailable", "", ["error"]],
+  ["plain", "rate_limit", "", ["rate_limit", "error"]],
+  ["page", "fatal", "", ["unparsed", "error"]],
   ["long", "end_turn", long, ["output", "completed"]],
 ])("a server that does %s ends as %s, and the key is nowhere", async (model, stop_reason, output, order) => {
   const bench = await open();

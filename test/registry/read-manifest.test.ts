@@ -286,6 +286,25 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
     "p/plugin.yaml:13:11 cli.output.rules: expected a list of at most 256 items, found nothing",
   ],
   [
+    "a rule with a field that its event does not have",
+    {
+      ...cli,
+      cli: '\n  binary: tr\n  command_template: "{binary}"\n  output:\n    format: jsonl\n    rules:' +
+        "\n      - when: { type: a }\n        event: { type: output, data: $.a }" +
+        "\n      - when: { type: b }\n        event: { type: thinking, contents: $.b }",
+    },
+    'p/plugin.yaml:19:34 cli.output.rules[1].event.contents: expected rules that make events, found what cannot be used (Cannot use output rule 2: "thinking" has no field "contents".)',
+  ],
+  [
+    "a rule that lacks a field of its event",
+    {
+      ...cli,
+      cli: '\n  binary: tr\n  command_template: "{binary}"\n  output:\n    format: jsonl\n    rules:' +
+        "\n      - when: { type: b }\n        event: { type: thinking }",
+    },
+    "p/plugin.yaml:17:16 cli.output.rules[0].event: expected rules that make events",
+  ],
+  [
     "an unknown system",
     { ...cli, cli: '\n  binary: {linx: tr}\n  command_template: "{binary}"' },
     'p/plugin.yaml:11:12 cli.binary.linx: expected linux, darwin, win32 or default, found string "linx"',

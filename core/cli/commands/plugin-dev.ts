@@ -1,7 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { lookAt, nextChange } from "../../author/watch-folder.ts";
 import { toErrorData } from "../../errors/to-error-data.ts";
-import type { Host } from "../../host/host.ts";
+import type { Host, LogRecord } from "../../host/host.ts";
+import { cleanLine } from "../../log/terminal-text.ts";
 import { manifestName, readManifest } from "../../registry/read-manifest.ts";
 import { requestedPermissions } from "../../registry/requested-permissions.ts";
 import { realpath, stat } from "../../runtime/files.ts";
@@ -24,7 +25,8 @@ export async function pluginDev(call: Invocation): Promise<number> {
   const once = options["once"] === true;
   using interrupts = watchInterrupts(terminal);
   const { signal } = interrupts;
-  const host = await createHost({ root: folder, stateDir: null, bundledDir: null });
+  const writeLog = (record: LogRecord): void => void showLog(call, record);
+  const host = await createHost({ root: folder, stateDir: null, bundledDir: null, writeLog });
   try {
     for (;;) {
       const known = await lookAt(folder);
@@ -98,6 +100,15 @@ async function subjectOf({ terminal, args }: Invocation): Promise<{ folder: stri
 
 function changed(): BulkheadError {
   return new BulkheadError("interrupted", "The plugin was changed while the session ran.");
+}
+
+/** What an adapter logs in its session is for whoever writes it. */
+async function showLog({ terminal }: Invocation, { level, message, session_id, fields }: LogRecord): Promise<void> {
+  if (session_id === undefined) return;
+  const paint = createPaint(terminal.colours.stderr);
+  const more = (fields ?? null) === null ? "" : ` ${JSON.stringify(fields)}`;
+  const tone = level === "error" ? "red" : level === "warn" ? "yellow" : "dim";
+  await terminal.stderr.write(`${paint(tone, `log ${level}:`)} ${cleanLine(`${message}${more}`, 2048)}\n`);
 }
 
 async function say({ terminal }: Invocation, text: string): Promise<void> {

@@ -39,6 +39,13 @@ export async function pluginUpdate(call: Invocation): Promise<number> {
   return code;
 }
 
+/** A file holds one version; a newer one is another file, which only a person knows. */
+function upToDate(id: string, { version, source }: LockedPlugin): string {
+  if (source.type !== "tarball") return `Up to date: ${id} ${version}.\n`;
+  return `Up to date: ${id} ${version} is what ${source.path} holds. To take another file: ` +
+    "bulkhead plugin add <file>\n";
+}
+
 interface Update {
   id: string;
   /** A version, where one was named. */
@@ -63,7 +70,7 @@ async function update(call: Invocation, { id, wanted, locked, manifest }: Update
     if (install.id !== id) throw renamed(id, install.id);
     if (install.unchanged) {
       const report = installReport(install, { grants: [], manifest });
-      await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : `Up to date: ${id} ${locked.version}.\n`);
+      await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : upToDate(id, locked));
       return 0;
     }
     const lines = installLines(install, createPaint(terminal.colours.stdout));

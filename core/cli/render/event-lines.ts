@@ -167,6 +167,12 @@ function capability(event: Extract<HostEvent, { type: "capability" }>, verbose: 
     return verbose ? [line("dim", `✓ allowed ${event.permission} ${event.target}`)] : [];
   }
   const denied = line("red", `✗ denied ${event.permission} ${event.target}`);
+  if (event.grantable === false) {
+    return [
+      denied,
+      line("dim", "  no grant alone allows it: plugin.yaml does not ask for it, or something takes it away"),
+    ];
+  }
   if (event.grant_command === undefined) return [denied];
   return [denied, { tone: "dim", text: `  to allow it: ${event.grant_command}`, whole: true }];
 }

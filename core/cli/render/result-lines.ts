@@ -3,7 +3,7 @@ import { safeLine } from "./agent-text.ts";
 import { outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { formatBytes, formatCost, formatCount, formatDuration, plural } from "./quantities.ts";
 import { type Cell, tableLines } from "./table.ts";
-import { fitLine } from "./text-width.ts";
+import { fitLine, wrapText } from "./text-width.ts";
 import { stackLines } from "./stack-lines.ts";
 
 /** What {@link resultLines} draws with. */
@@ -16,6 +16,7 @@ export interface ResultLineOptions {
 }
 
 const shownArtifacts = 20;
+const shownMessageLines = 8;
 
 /** A result as lines: how it ended, what it used, what it changed, and why it failed. */
 export function resultLines(result: SessionResult, options: ResultLineOptions): string[] {
@@ -46,7 +47,10 @@ function errorLines(result: SessionResult, { paint, columns }: ResultLineOptions
   if (result.error === undefined) return [];
   const { code, message, hint } = result.error;
   return [
-    `  ${paint("red", fitLine(safeLine(`${code}: ${message}`), columns - 6))}`,
+    // Its end is often what a person has to know.
+    ...wrapText(safeLine(`${code}: ${message}`), columns - 6, shownMessageLines).map((line) =>
+      `  ${paint("red", line)}`
+    ),
     ...stackLines(result.error).map((line) => `  ${paint("dim", fitLine(line, columns - 6))}`),
     // A hint may be a command to copy, so it is not shortened.
     ...(hint === undefined ? [] : [`  ${paint("dim", safeLine(hint))}`]),

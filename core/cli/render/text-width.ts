@@ -24,6 +24,20 @@ export function fitLine(text: string, columns: number): string {
   return takeColumns(line, Math.max(0, columns - 1)).trimEnd() + "…";
 }
 
+/** The text in lines of at most `columns`, broken at blanks where it has any; of more than `most` lines the last ends in `…`. */
+export function wrapText(text: string, columns: number, most: number): string[] {
+  const lines: string[] = [];
+  let rest = text.replace(/[\r\n\t]+/g, " ").trim();
+  while (rest !== "" && lines.length < most - 1) {
+    const taken = takeColumns(rest, Math.max(8, columns));
+    const blank = taken.length < rest.length && rest[taken.length] !== " " ? taken.lastIndexOf(" ") : -1;
+    const line = blank > 0 ? taken.slice(0, blank) : taken;
+    lines.push(line.trimEnd());
+    rest = rest.slice(line.length).trimStart();
+  }
+  return rest === "" ? lines : [...lines, fitLine(rest, columns)];
+}
+
 /** The longest beginning of a text that takes at most `columns`. */
 export function takeColumns(text: string, columns: number): string {
   let taken = "";

@@ -1,3 +1,4 @@
+import type { CapabilityEvent } from "../../../plugin-sdk/envelope.ts";
 import { coversTarget } from "../../broker/net-grants.ts";
 import type { Rule } from "../rule.ts";
 import { allTakes, type Seen } from "../seen.ts";
@@ -8,16 +9,30 @@ export const permissionUndeclaredRule: Rule = {
   title: "The adapter uses nothing that its manifest does not ask for.",
   check(seen) {
     const denied = envelopesOf(seen).flatMap(({ event }) =>
-      event.type === "capability" && event.decision === "denied" ? [`${event.permission} "${event.target}"`] : []
+      event.type === "capability" && event.decision === "denied" ? useOf(event, seen) : []
     );
     const hosts = seen.used.net.filter((target) => !isDeclared(target, seen)).map((target) => `net "${target}"`);
     const secrets = seen.used.secrets.filter((name) => !seen.permissions.secrets?.some((one) => one.name === name))
       .map((name) => `secrets "${name}"`);
-    return [...new Set([...denied, ...hosts, ...secrets])].map((what) => ({
-      message: `It uses ${what}, which its manifest does not ask for.`,
-    }));
+    const others = [...hosts, ...secrets].map(undeclared);
+    return [...new Set([...denied, ...others])].map((message) => ({ message }));
   },
 };
+
+function useOf({ permission, target }: CapabilityEvent, { permissions, unscripted }: Seen): string[] {
+  const named = permission === "run" ? permissions.run?.filter(({ binary }) => binary === target) ?? [] : [];
+  if (named.length === 0) return [undeclared(`${permission} "${target}"`)];
+  // The kit starts nothing that is not scripted, and another rule says so.
+  if (unscripted.includes(target)) return [];
+  const patterns = named.flatMap(({ args = [] }) => args).map((pattern) => `"${pattern}"`).join(", ");
+  return [
+    `It starts "${target}" with arguments that fit none of those that its manifest asks for (${patterns || "none"}).`,
+  ];
+}
+
+function undeclared(what: string): string {
+  return `It uses ${what}, which its manifest does not ask for.`;
+}
 
 function isDeclared(target: string, { permissions }: Seen): boolean {
   const at = target.lastIndexOf(":");

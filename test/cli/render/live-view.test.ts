@@ -134,6 +134,14 @@ test("eventLines shows a denial with the whole command that would grant it", () 
   expect(eventLines(allowed, { verbose: true })).toHaveLength(1);
 });
 
+test("eventLines names no command for a denial that a grant alone does not lift", () => {
+  const grant_command = "bulkhead plugin grant alpha run:git";
+  const denied = { type: "capability", permission: "run", target: "git", decision: "denied", grant_command } as const;
+  const [, why] = eventLines({ ...denied, grantable: false });
+  expect(why?.text).toContain("plugin.yaml does not ask for it");
+  expect(why?.text).not.toContain("bulkhead plugin grant");
+});
+
 test("eventLines has words for every event of the host", () => {
   const error = { code: "crash", message: "It died." } as const;
   const texts = ([

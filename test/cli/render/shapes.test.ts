@@ -4,7 +4,7 @@ import { createPaint } from "../../../core/cli/render/paint.ts";
 import { formatBytes, formatCost, formatCount, formatDuration, plural } from "../../../core/cli/render/quantities.ts";
 import { shortInput } from "../../../core/cli/render/short-json.ts";
 import { tableLines } from "../../../core/cli/render/table.ts";
-import { fitLine, padEnd, textWidth } from "../../../core/cli/render/text-width.ts";
+import { fitLine, padEnd, textWidth, wrapText } from "../../../core/cli/render/text-width.ts";
 
 test("formatDuration fits its unit to the length", () => {
   expect([0, 480, 2100, 59_940, 60_000, 200_000, 7_500_000].map(formatDuration))
@@ -59,4 +59,16 @@ test("shortInput shows what a tool call is about", () => {
   expect(shortInput({ a: 1, b: [2] })).toBe("a=1 b=[2]");
   expect(shortInput("plain")).toBe("plain");
   expect(shortInput(null)).toBe("");
+});
+
+test("wrapText breaks at blanks, never loses a word, and ends what is too long with an ellipsis", () => {
+  expect(wrapText("one two three", 9, 5)).toEqual(["one two", "three"]);
+  expect(wrapText("one two", 7, 5)).toEqual(["one two"]);
+  expect(wrapText("a\nb\tc", 9, 5)).toEqual(["a b c"]);
+  expect(wrapText("x".repeat(20), 8, 5)).toEqual(["xxxxxxxx", "xxxxxxxx", "xxxx"]);
+  expect(wrapText("one two three four five six", 8, 2)).toEqual(["one two", "three f…"]);
+  expect(wrapText("", 8, 2)).toEqual([]);
+  const words = "the quick brown 漢字 fox 😀 jumps".repeat(9);
+  expect(wrapText(words, 12, 99).join(" ").split(" ")).toEqual(words.split(" "));
+  for (const line of wrapText(words, 12, 99)) expect(textWidth(line)).toBeLessThanOrEqual(12);
 });

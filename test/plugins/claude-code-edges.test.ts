@@ -1,0 +1,65 @@
+import { describe, expect, test } from "vitest";
+import { StreamParser } from "../../plugins/claude-code/stream-parser.ts";
+import type { AdapterEvent } from "../../plugin-sdk/events.ts";
+
+// What no recording shows: legal but rare, or sent by other servers and programs than those that were recorded.
+function printed(events: readonly AdapterEvent[]): string {
+  return events.flatMap((event) => (event.type === "output" ? event.data : [])).join("");
+}
+
+describe("Claude Code", () => {
+  function parse(...messages: object[]): AdapterEvent[] {
+    const parser = new StreamParser();
+    return messages.flatMap((one) => parser.parse(JSON.stringify(one)));
+  }
+  const streamed = (event: object) => ({ type: "stream_event", parent_tool_use_id: null, event });
+  const begun = (usage: object) => streamed({ type: "message_start", message: { id: "msg_1", model: "m", usage } });
+  const counted = (usage: object) => streamed({ type: "message_delta", delta: {}, usage });
+  const stopped = streamed({ type: "message_stop" });
+
+  test("a turn whose counts come twice is counted once, with the last of them", () => {
+    const events = parse(
+      begun({ input_tokens: 10, output_tokens: 1 }),
+      counted({ output_tokens: 3 }),
+      counted({ output_tokens: 7 }),
+      stopped,
+    );
+    expect(events).toMatchObject([{ type: "usage", scope: "turn", tokens_in: 10, tokens_out: 7 }]);
+  });
+
+  test("a turn that was cut before its end is counted when the next thing happens", () => {
+    const events = parse(
+      begun({ input_tokens: 10, output_tokens: 1 }),
+      counted({ output_tokens: 3 }),
+      begun({ input_tokens: 20, output_tokens: 1 }),
+      counted({ output_tokens: 4 }),
+      { type: "result", subtype: "success", is_error: false, result: "ok", total_cost_usd: 0 },
+    );
+    expect(events.filter(({ type }) => type === "usage")).toMatchObject([
+      { scope: "turn", tokens_in: 10, tokens_out: 3 },
+      { scope: "turn", tokens_in: 20, tokens_out: 4 },
+      { scope: "session" },
+    ]);
+  });
+
+  test("a count that a later event does not know leaves the earlier one", () => {
+    const events = parse(begun({ input_tokens: 10 }), counted({ input_tokens: null, output_tokens: 3 }), stopped);
+    expect(events).toMatchObject([{ type: "usage", tokens_in: 10, tokens_out: 3 }]);
+  });
+
+  test("text with which a block begins is said once", () => {
+    const events = parse(
+      begun({}),
+      streamed({ type: "content_block_start", index: 0, content_block: { type: "text", text: "abc" } }),
+      streamed({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "def" } }),
+      { type: "assistant", message: { id: "msg_1", model: "m", content: [{ type: "text", text: "abcdef" }] } },
+    );
+    expect(printed(events)).toBe("abcdef");
+  });
+
+  test("a message whose content is one text, or nothing that is known, is not lost", () => {
+    expect(printed(parse({ type: "assistant", message: { id: "msg_2", model: "m", content: "hello" } }))).toBe("hello");
+    const odd = { type: "assistant", message: { id: "msg_3", model: "m", content: 5 } };
+    expect(parse(odd)).toEqual([{ type: "unparsed", data: odd }]);
+  });
+});

@@ -1,0 +1,21 @@
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { readManifest } from "../../core/registry/read-manifest.ts";
+import { mapJsonLine } from "../../plugin-sdk/jsonl-mapping.ts";
+
+test("Qwen Code's calls of several tools at once are all told, each with its result", async () => {
+  const { cli } = await readManifest(fileURLToPath(new URL("../../plugins/qwen-code/", import.meta.url)));
+  const rules = cli?.output?.format === "jsonl" ? cli.output.rules : [];
+  const use = (id: string) => ({ type: "tool_use", id, name: "read_file", input: { path: id } });
+  const answer = (id: string) => ({ type: "tool_result", tool_use_id: id, content: "ok", is_error: false });
+  const events = [
+    { type: "assistant", message: { content: [use("a"), use("b")] } },
+    { type: "user", message: { content: [answer("a"), answer("b")] } },
+  ].flatMap((one) => mapJsonLine(JSON.stringify(one), rules));
+  expect(events.map((event) => "call_id" in event ? `${event.type} ${event.call_id}` : event.type)).toEqual([
+    "tool_call a",
+    "tool_call b",
+    "tool_result a",
+    "tool_result b",
+  ]);
+});
