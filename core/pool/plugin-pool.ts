@@ -4,6 +4,7 @@ import type { ChildLedger } from "../runtime/child-ledger.ts";
 import { startBackgroundTimer } from "../runtime/background-timer.ts";
 import { probeOsWalls } from "../runtime/os-walls/probe.ts";
 import { osWallNames, type OsWallUses } from "../runtime/os-walls/os-wall.ts";
+import { wait } from "../runtime/wait.ts";
 import { Lane } from "./lane.ts";
 import type { Container } from "./lane-transport.ts";
 import { type CrashStore, PluginHealth } from "./plugin-health.ts";
@@ -99,10 +100,10 @@ export class PluginPool {
    */
   async acquire(options: AcquireOptions = {}): Promise<Place> {
     const { client = "", onQueued } = options;
-    // A listener on a signal that has fired is never called: the call would stay in line.
+    if (this.health.quarantined) await this.#refresh();
+    // A listener on a signal that has fired is never called: the call would stay in line. Nothing waits from here on.
     options.signal?.throwIfAborted();
     this.#refuseIfFull(client);
-    if (this.health.quarantined) await this.#refresh();
     // Whoever waits already comes first.
     const ready = this.#line.size === 0 ? this.#place() : null;
     if (ready) return ready;
@@ -161,17 +162,8 @@ export class PluginPool {
 
   /** Waits until the next worker may be started. */
   async #pause(): Promise<void> {
-    const { signal } = this.#closing;
     for (let ms = this.#backoff.waitMs(performance.now()); ms > 0; ms = this.#backoff.waitMs(performance.now())) {
-      await new Promise<void>((resolve) => {
-        const done = () => {
-          clearTimeout(timer);
-          signal.removeEventListener("abort", done);
-          resolve();
-        };
-        const timer = setTimeout(done, ms);
-        signal.addEventListener("abort", done);
-      });
+      await wait(ms, this.#closing.signal);
       if (this.#closed) throw hostClosed();
     }
   }
