@@ -157,4 +157,10 @@ describe("host.runAll()", () => {
     const none = made.host.runAll({ workdir: made.workdir, prompt: "go" }, { require: { code_review: true } });
     expect((await errorOf(none)).code).toBe("unavailable");
   });
+
+  test("an empty list is refused with a reason", async () => {
+    const made = await withRepository();
+    const none = made.host.runAll({ workdir: made.workdir, prompt: "go" }, { adapters: [] });
+    expect(await errorOf(none)).toMatchObject({ code: "unknown_adapter" });
+  });
 });
