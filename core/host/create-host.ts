@@ -96,7 +96,9 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       return hidden;
     },
     openSecrets: (permissions) => openSecrets(permissions, places),
-    mcpServers: manifest?.mcp_servers ?? {},
+    get mcpServers() {
+      return manifest?.mcp_servers ?? {};
+    },
     grantPlace: (pluginId, permission) =>
       manifest === undefined ? null : grantPlace(manifest, { pluginId, permission }),
     writeLog,

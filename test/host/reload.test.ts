@@ -122,3 +122,15 @@ test("reload keeps what was registered at run time, and takes routing and approv
   await host.reload(await parsed(root, "  alpha: {}\n", "routing: { agent: [extra, alpha] }\n"));
   expect((await host.route()).candidates.map(({ adapter_id }) => adapter_id)).toEqual(["extra", "alpha"]);
 });
+
+test("reload takes MCP servers in and out", async () => {
+  const taking = { code: answers("took it"), manifest: "accepts: [mcp_servers]" };
+  const { host, root, manifest, run } = await openWith("  alpha: {}\n", { alpha: taking });
+  await host.reload(manifest);
+  const request = { mcp_servers: ["files"] };
+  expect(await errorOf(run("alpha", request))).toMatchObject({ code: "invalid_request" });
+  await host.reload(await parsed(root, "  alpha: {}\n", "mcp_servers: { files: { command: files } }\n"));
+  expect((await run("alpha", request)).result.output).toBe("took it");
+  await host.reload(manifest);
+  expect(await errorOf(run("alpha", request))).toMatchObject({ code: "invalid_request" });
+});
