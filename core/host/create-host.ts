@@ -170,7 +170,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
         file: resolve(root, file),
         options: wanted,
       }),
-    workspaces: hostWorkspaces(workspaces, () => manifest),
+    workspaces: hostWorkspaces(workspaces, { manifest: () => manifest, left: (id) => sessions.left(id) }),
     sessions: openSessionHost({
       journal,
       others: new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }),
@@ -201,7 +201,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     const service = services.get(id);
     services.delete(id);
     routes.forget(id);
-    await service?.pool.close();
+    await service?.pool.close(`Plugin "${id}" was taken out of service.`);
   }
 
   async function reload(next: HostManifest): Promise<RegistryChanges> {
@@ -244,8 +244,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       { name: "ending the sessions", act: () => ending, ms: 10_000 },
       { name: "ending the workers", act: closePools, ms: 3000 },
       { name: "killing programs", act: () => sessions.size > 0 ? children.killAll() : Promise.resolve(), ms: 6000 },
-      { name: "writing the sessions' ends", act: () => ending, ms: 3000 },
-      { name: "leaving the worktrees", act: () => sessions.left(), ms: 3000 },
+      { name: "writing the sessions' ends and leaving the worktrees", act: () => ending, ms: 6000 },
       { name: "writing the last events", act: () => log.settled(), ms: 2000 },
       { name: "writing the counters", act: () => routes.close(), ms: 1000 },
       { name: "closing the journal", act: closeJournal, ms: 3000 },

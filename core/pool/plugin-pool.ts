@@ -117,12 +117,13 @@ export class PluginPool {
     return await place;
   }
 
-  /** Ends all workers; entries under way end with them. */
-  async close(): Promise<void> {
-    this.#closing.abort();
+  /** Ends all workers; entries under way end with them, and say why. */
+  async close(why = "The host is shutting down."): Promise<void> {
+    const error = new BulkheadError("host_closed", why);
+    this.#closing.abort(error);
     this.#cancelRest?.();
-    this.#refuseAll(hostClosed());
-    for (const lane of this.#lanes) lane.kill("host_closed", "The host is shutting down.");
+    this.#refuseAll(error);
+    for (const lane of this.#lanes) lane.kill("host_closed", why);
     const container = await this.#container?.catch(() => null);
     await container?.close();
     await this.health.settled();
@@ -134,7 +135,7 @@ export class PluginPool {
 
   #refuseIfFull(client: string): void {
     const { pluginId } = this.#options;
-    if (this.#closed) throw hostClosed();
+    this.#closing.signal.throwIfAborted();
     if (this.#line.hasRoom(client)) return;
     throw new BulkheadError(
       "busy",
@@ -164,7 +165,7 @@ export class PluginPool {
   async #pause(): Promise<void> {
     for (let ms = this.#backoff.waitMs(performance.now()); ms > 0; ms = this.#backoff.waitMs(performance.now())) {
       await wait(ms, this.#closing.signal);
-      if (this.#closed) throw hostClosed();
+      this.#closing.signal.throwIfAborted();
     }
   }
 
@@ -307,7 +308,7 @@ export class PluginPool {
   async #living(): Promise<Container> {
     for (;;) {
       // What were started now, nobody would end.
-      if (this.#closed) throw hostClosed();
+      this.#closing.signal.throwIfAborted();
       const container = await this.#contain();
       if (!container.condemned) return container;
       await container.ended;
@@ -354,8 +355,4 @@ export class PluginPool {
       waiter.refuse(error);
     }
   }
-}
-
-function hostClosed(): BulkheadError {
-  return new BulkheadError("host_closed", "The host is shutting down.");
 }

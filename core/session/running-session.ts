@@ -106,6 +106,11 @@ export class RunningSession {
     this.#stopWith(reason, { code: codeFor(reason), message });
   }
 
+  /** Its last event is there, or cannot be written. */
+  get isOver(): boolean {
+    return this.#stream.ended;
+  }
+
   /** What waits for somebody's answer. */
   get waiting(): WaitingRequest[] {
     return this.#requests.waiting;
