@@ -114,11 +114,11 @@ function elsewhereHandle({ others }: Pick<SessionHostGround, "others">, found: E
 
 /** One session's handle. Where it lives, its live result is known. */
 function handleOf(ground: SessionHostGround, id: string, live?: Promise<SessionResult>): SessionHandle {
-  const { journal, log, find } = ground;
+  const { find } = ground;
   const result = async () => await (live ?? find(id)?.result ?? endOf(ground, id));
   return {
     id,
-    events: (query = {}) => eventsOf({ journal, log }, id, query),
+    events: (query = {}) => eventsOf(ground, id, query),
     result,
     interrupt: () => {
       find(id)?.session.stop("interrupted", "The session was interrupted.");
@@ -128,9 +128,12 @@ function handleOf(ground: SessionHostGround, id: string, live?: Promise<SessionR
   };
 }
 
+/** Where one session's events are. */
+type EventGround = Pick<SessionHostGround, "journal" | "log" | "find">;
+
 /** A session's events after a `seq`. */
 function eventsOf(
-  ground: Pick<SessionHostGround, "journal" | "log">,
+  ground: EventGround,
   sessionId: string,
   query: EventQuery,
 ): AsyncIterable<Envelope> {
@@ -154,11 +157,12 @@ function eventsOf(
 }
 
 async function subscribe(
-  { journal, log }: Pick<SessionHostGround, "journal" | "log">,
+  { journal, log, find }: EventGround,
   sessionId: string,
   { after = 0, signal }: EventQuery,
 ): Promise<AsyncIterator<Envelope, void>> {
   await log.written();
+  const live = find(sessionId);
   // Read before the record is: what comes between them is then read as well.
   const now = journal.lastGseq;
   const record = await recordOf(journal, sessionId);
@@ -166,12 +170,15 @@ async function subscribe(
     (record.state === "running" ? now : record.last_gseq - 1);
   const where = { sessionId, after: cursor, afterSeq: after };
   const subscription = log.subscribe(signal === undefined ? where : { ...where, signal });
-  if (record.state === "ended") subscription.finish();
+  // A session whose end could not be written has none in the journal, and nobody is to wait for it.
+  const finish = () => subscription.finish();
+  if (live === undefined) finish();
+  else live.result.then(finish, finish);
   return subscription[Symbol.asyncIterator]();
 }
 
 /** The result of a session that has ended, or ends somewhere else, from its last event. */
-async function endOf(ground: Pick<SessionHostGround, "journal" | "log">, sessionId: string): Promise<SessionResult> {
+async function endOf(ground: EventGround, sessionId: string): Promise<SessionResult> {
   const { last_seq } = await recordOf(ground.journal, sessionId);
   for await (const { event } of eventsOf(ground, sessionId, { after: last_seq - 1 })) {
     if (event.type === "session_ended") return event.result;
@@ -179,7 +186,7 @@ async function endOf(ground: Pick<SessionHostGround, "journal" | "log">, session
   }
   const record = await recordOf(ground.journal, sessionId);
   if (record.deleted !== null) throw deletedError(record);
-  throw new BulkheadError("journal_error", `The end of session "${sessionId}" is not in the journal any more.`, {
+  throw new BulkheadError("journal_error", `The end of session "${sessionId}" is not in the journal.`, {
     hint: "Look with: bulkhead journal verify.",
   });
 }
