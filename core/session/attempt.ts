@@ -163,6 +163,7 @@ export class Attempt {
     const { setup, stream, deadlines, requests, signal } = this.#ground;
     const { plugin, request, accessMode, effective } = this.candidate;
     signal.throwIfAborted();
+    this.candidate.started();
     stream.host({
       type: "attempt_started",
       attempt: this.number,

@@ -217,11 +217,10 @@ export class RunningSession {
     const attempt = new Attempt(this.#ground, { number, candidate });
     this.#attempt = attempt;
     this.#usage.begin({ mode: candidate.accessMode, model: candidate.request.model });
-    candidate.started();
     const failure = await attempt.run(before);
     if (attempt.uses) addUses(this.#uses, attempt.uses);
     const { error } = this.#verdict(failure);
-    candidate.ended({ usage: this.#usage.attempt, error, wait_ms: attempt.waitMs });
+    candidate.ended({ tokens: this.#usage.attemptTokens, error, wait_ms: attempt.waitMs });
     this.#attempts.push({
       attempt: number,
       adapter_id: plugin.id,
