@@ -69,7 +69,12 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     throw error;
   });
   await known.keep();
-  const stopKeeping = keepJournal(journal, { limits: { ...defaultRetention, ...manifest?.journal }, writeLog });
+  const stopKeeping = keepJournal(journal, {
+    get limits() {
+      return { ...defaultRetention, ...manifest?.journal };
+    },
+    writeLog,
+  });
   const signals = new Signals();
   const log = new MergedLog(journal, (stream, event) => signals.see(stream, event));
   const crashes = openCrashFiles(join(claim.root, "crashes"));
