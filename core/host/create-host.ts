@@ -122,6 +122,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     resultOf: async (sessionId) => await (await host.sessions.open(sessionId)).result(),
   });
   let closing: Promise<void> | null = null;
+  let reloading: Promise<unknown> = Promise.resolve();
   const routes = openRoutes({
     plugins: () => registry.list(),
     plugin: (id) => registry.get(id),
@@ -187,7 +188,12 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     probe: async (adapter) => await routes.probe(serviceOf(adapter).plugin.id),
     agents: (options) => routes.agents(options),
     route: (options) => routes.route(options),
-    reload,
+    reload: (next) => {
+      // One after the other: of two, the later one holds, however long each takes to read.
+      const turn = reloading.then(() => reload(next));
+      reloading = turn.catch(() => undefined);
+      return turn;
+    },
     signals: () => signals.snapshot(routes.gauges()),
     idle: () => sessions.ended(),
     close: () => closing ??= close(),
