@@ -28,6 +28,8 @@ export interface PackedPlugin {
   sha256: string;
   /** What is in it, by path. */
   files: readonly PackedFile[];
+  /** Paths of files that were listed by their folder and left out, because they hold secrets by their name. */
+  leftOut: readonly string[];
 }
 
 /** Options of {@link packPlugin}. */
@@ -48,8 +50,10 @@ export async function packPlugin(pluginFolder: string, { nodeModules = [] }: Pac
   const source = await readPackageJson(folder, manifest);
   const own = await readFile(join(folder, manifestName), "utf8");
   const { text, script } = await packedCode(folder, { manifest, own, nodeModules });
+  const { files: listed, leftOut } = await listedFiles(folder, source.files);
   const files = withIntegrity([
-    ...await listedFiles(folder, source.files),
+    // One that was made earlier gives way to what is made now.
+    ...listed.filter(({ path }) => path !== script?.path),
     file(manifestName, text),
     file("package.json", packedPackageJson(source, manifest)),
     file("plugin.schema.json", `${JSON.stringify(manifestJsonSchema(), null, 2)}\n`),
@@ -58,7 +62,7 @@ export async function packPlugin(pluginFolder: string, { nodeModules = [] }: Pac
   ]);
   const tarball = makeTarball(files);
   const fileName = `${source.name.replace(/^@/, "").replace("/", "-")}-${source.version}.tgz`;
-  return { manifest, name: source.name, fileName, tarball, sha256: sha256Hex(tarball), files };
+  return { manifest, name: source.name, fileName, tarball, sha256: sha256Hex(tarball), files, leftOut };
 }
 
 /** The manifest as it is in the package, where its code is one script, and that script; null without code. */

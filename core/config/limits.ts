@@ -112,6 +112,7 @@ export interface Limits {
   restart_healthy_ms: number;
   /** Crashes within `quarantine_window_ms` that put a plugin in quarantine. */
   quarantine_crashes: number;
+  /** How long crashes count for that. */
   quarantine_window_ms: number;
   /** Bytes of one HTTP request's body; this and all `http_` limits are set for all plugins, not for one. */
   http_body_bytes: number;

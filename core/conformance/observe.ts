@@ -8,6 +8,7 @@ import { requestedWith } from "../registry/requested-permissions.ts";
 import { readdir, readFile, rm } from "../runtime/files.ts";
 import { sha256Hex } from "../runtime/hash.ts";
 import { join } from "../runtime/paths.ts";
+import { readPlainFile } from "../runtime/read-plain-file.ts";
 import type { KitHost } from "./kit-host.ts";
 import { knownRateLimits, noSuchModel, otherFailures } from "./misbehaviour.ts";
 import type { ConformanceScript, ScriptedServer, ScriptedSession } from "./script.ts";
@@ -17,6 +18,9 @@ import { runTake } from "./take.ts";
 import { hangMs, trialLimits } from "./trial-limits.ts";
 import { writeWatched } from "./watched-package.ts";
 import { kitMark } from "./watched-source.ts";
+
+/** Of a `package.json`. */
+const mostPackageBytes = 1024 * 1024;
 
 /** A plugin under trial. */
 export interface Subject {
@@ -250,8 +254,11 @@ async function withBodies(folder: string, servers: readonly ScriptedServer[]): P
 }
 
 async function readJson(file: string): Promise<Record<string, unknown> | null> {
+  // A pipe in its place would keep the kit waiting.
+  const bytes = await readPlainFile(file, mostPackageBytes);
+  if (bytes === null) return null;
   try {
-    const value: unknown = JSON.parse(await readFile(file, "utf8"));
+    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
     return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : null;
   } catch {
     return null;

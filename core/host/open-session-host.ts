@@ -66,9 +66,11 @@ export function openSessionHost(ground: SessionHostGround): SessionHost {
       const found = await findSession(ground, sessionId);
       const { record } = found;
       if (record.deleted !== null) throw deletedError(record);
-      if (record.state === "running") throw busyError(sessionId);
+      // One of an earlier host that could not be ended is run by nobody.
+      const leftOpen = found.journal === null && find(sessionId) === undefined;
+      if (record.state === "running" && !leftOpen) throw busyError(sessionId);
       if (found.journal !== null) await others.delete(found);
-      else if (!(await journal.delete(sessionId, "client"))) throw busyError(sessionId);
+      else if (!(await journal.delete(sessionId, "client", { leftOpen }))) throw busyError(sessionId);
     },
     agents: (options) => ground.agents(options),
     events(query = {}) {
@@ -179,7 +181,9 @@ async function subscribe(
 
 /** The result of a session that has ended, or ends somewhere else, from its last event. */
 async function endOf(ground: EventGround, sessionId: string): Promise<SessionResult> {
-  const { last_seq } = await recordOf(ground.journal, sessionId);
+  await ground.log.written();
+  const { last_seq, state } = await recordOf(ground.journal, sessionId);
+  if (state === "running" && ground.find(sessionId) === undefined) throw leftOpenError(sessionId);
   for await (const { event } of eventsOf(ground, sessionId, { after: last_seq - 1 })) {
     if (event.type === "session_ended") return event.result;
     if (event.type === "gap") break;
@@ -218,6 +222,18 @@ function deletedError({ session_id, deleted }: SessionRecord): BulkheadError {
   return new BulkheadError("not_found", `Session "${session_id}" ${how}.`, {
     details: { session_id, deleted_at: deleted?.at ?? null, deleted_by: deleted?.by ?? null },
   });
+}
+
+/** The error for a session that runs as far as the journal tells, and that no host runs. */
+export function leftOpenError(sessionId: string): BulkheadError {
+  return new BulkheadError(
+    "journal_error",
+    `Session "${sessionId}" has no end: its beginning cannot be read, or its end not be written.`,
+    {
+      hint: `No host runs it. Look with "bulkhead journal verify", or delete it: bulkhead session delete ${sessionId}.`,
+      details: { session_id: sessionId },
+    },
+  );
 }
 
 function busyError(sessionId: string): BulkheadError {

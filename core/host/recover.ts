@@ -13,6 +13,7 @@ import { killTrees } from "../runtime/process-tree.ts";
 import { type AfterRestart, endInterrupted, readInterrupted, type Resumable } from "../session/interrupted-session.ts";
 import { MergedLog } from "../session/merged-log.ts";
 import type { LogRecord } from "./host.ts";
+import { leftOpenError } from "./open-session-host.ts";
 import { journalFile } from "./state-folder.ts";
 import { claimLeftParts } from "./state-claim.ts";
 
@@ -59,7 +60,15 @@ export async function recover({ reaped, journal, log, resume, writeLog }: Recove
   const former = { runtime: reaped?.head.runtime ?? null, hostVersion: reaped?.head.host_version ?? hostVersion };
   for (const sessionId of await journal.openSessions()) {
     try {
-      const known = await readInterrupted(sessionPages(journal, sessionId));
+      const record = await journal.session(sessionId);
+      const known = await readInterrupted(
+        sessionPages(journal, sessionId, { skipDamaged: true }),
+        record?.last_seq ?? 0,
+      );
+      if (!known.hasBeginning) {
+        writeLog({ level: "error", message: leftOpenError(sessionId).message, session_id: sessionId });
+        continue;
+      }
       const { resumable } = known;
       const next = resumable === null || resume === undefined ? null : await resume(resumable);
       await endInterrupted(known, { log, former, next });

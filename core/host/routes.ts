@@ -1,11 +1,10 @@
 import type { AgentReport } from "../../plugin-sdk/agent-report.ts";
 import type { AvailabilityReport } from "../../plugin-sdk/availability.ts";
 import type { AgentCapabilities } from "../../plugin-sdk/capabilities.ts";
-import { BulkheadError, type ErrorCode, type ErrorData } from "../../plugin-sdk/errors.ts";
+import type { ErrorCode, ErrorData } from "../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
 import { type CrashRecord, quarantineError } from "../pool/plugin-health.ts";
-import { blockedError } from "../registry/blocked-plugins.ts";
 import type { Plugin } from "../registry/plugin.ts";
 import { AccessModeCounters } from "../routing/access-mode-counters.ts";
 import { type AgentFacts, describeAgent, type RoutableAgent } from "../routing/agent-report.ts";
@@ -15,6 +14,7 @@ import { demandCandidate } from "../routing/demand-candidate.ts";
 import { estimateTokens } from "../routing/estimate-tokens.ts";
 import { bothRequired } from "../routing/lacking.ts";
 import type { AgentGauges } from "./signals.ts";
+import { unknownAdapter } from "../routing/unknown-adapter.ts";
 import { openUseFiles } from "../routing/use-files.ts";
 
 /** What a host's routes are made from. */
@@ -201,22 +201,6 @@ export function openRoutes(ground: RouteGround): Routes {
 const ownDoing: ReadonlySet<ErrorCode> = new Set(["interrupted", "limit_exceeded", "host_closed", "invalid_request"]);
 
 const unasked: AgentFacts["found"] = { stopped: { availability: "available", reason: "It was not asked." } };
-
-/** The error for an id that no enabled adapter has, or one that is blocked. */
-export function unknownAdapter(adapter: string, plugins: readonly Plugin[]): BulkheadError {
-  const known = plugins.find(({ id }) => id === adapter);
-  if (known?.blocked !== undefined) return blockedError(adapter, known.blocked);
-  const enabled = plugins.filter((plugin) => plugin.enabled).map(({ id }) => id);
-  return new BulkheadError("unknown_adapter", `No enabled adapter has the id "${adapter}".`, {
-    hint: hintFor(),
-    details: { enabled },
-  });
-
-  function hintFor(): string {
-    if (plugins.some(({ id }) => id === adapter)) return `bulkhead plugin enable ${adapter}`;
-    return enabled.length > 0 ? `Enabled are: ${enabled.join(", ")}.` : "Enable one: bulkhead plugin enable <id>.";
-  }
-}
 
 /** Plugins in the order of the host manifest, then the others by id. */
 function listed({ plugins, manifest }: RouteGround): Plugin[] {

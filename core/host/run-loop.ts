@@ -28,14 +28,15 @@ export const defaultIterations = 25;
 /**
  * Runs fresh sessions of one request, one after the other, until the agent gives its signal, a session does not
  * complete, the maximum is reached or the budget for all of them together is spent. Gives each session as it starts;
- * its result need not be waited for.
+ * its result need not be waited for. After `next(true)` a session that did not complete is run again, as the same
+ * iteration, within the same budget.
  * @throws {BulkheadError} what `runSession()` throws
  */
 export async function* runLoop<S extends LoopedSession>(
   host: { runSession(request: SessionRequest, options: RunSessionOptions): Promise<S> },
   request: SessionRequest,
   options: RunSessionOptions,
-): AsyncGenerator<S, LoopReport, void> {
+): AsyncGenerator<S, LoopReport, boolean | void> {
   const { iteration: first = 1, max_iterations = defaultIterations } = request;
   const report: LoopReport = {
     complete: false,
@@ -63,11 +64,13 @@ export async function* runLoop<S extends LoopedSession>(
     }
     report.session_ids.push(session.id);
     report.iterations++;
-    yield session;
+    const again = yield session;
     const result = await session.result;
     add(report, result);
     if (result.stop_reason === "loop_complete") return { ...report, complete: true, stop_reason: "loop_complete" };
-    if (result.outcome !== "completed") return { ...report, stop_reason: result.stop_reason };
+    if (result.outcome === "completed") continue;
+    if (again !== true) return { ...report, stop_reason: result.stop_reason };
+    iteration--;
   }
   return report;
 }

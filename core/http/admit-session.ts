@@ -17,7 +17,7 @@ export async function admitSession(caller: Caller, request: SessionRequest): Pro
   const workdir = await realFolder(request.workdir);
   if (workdir === null || !workdirs.some((folder) => isInside(folder, workdir))) {
     throw new BulkheadError("forbidden", `The token does not allow it: start a session in "${request.workdir}".`, {
-      hint: `Its sessions work in ${workdirs.join(", ")}.`,
+      hint: `Its sessions are started in ${workdirs.join(", ")}, or below.`,
       details: { workdirs: [...workdirs] },
     });
   }

@@ -11,7 +11,10 @@ export interface Caller {
   /** The token's id; `owner` for whoever may open the unix socket and sends no token. */
   id: string;
   scopes: readonly Scope[];
-  /** Real absolute folders; its sessions work in these and below. Absent: anywhere. */
+  /**
+   * Real absolute folders: its sessions are started in these and below. Absent: anywhere. What an agent reads and writes
+   * beyond them is for its adapter's grants to say.
+   */
   workdirs?: readonly string[];
 }
 

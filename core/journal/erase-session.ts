@@ -18,13 +18,13 @@ const foldedInOneGo = 100;
 
 /**
  * Leaves a tombstone in place of a session, and the deletion in the chain: only so its batches may be missing.
- * @returns the chain's new head, or null where there is no such session that has ended
+ * @returns the chain's new head, or null where there is no such session that has ended, or with `leftOpen` none at all
  */
 export function burySession(
   { sessions, chain, keys, history }: ErasingTables,
-  { sessionId, by, key }: { sessionId: string; by: DeletedBy; key: Uint8Array },
+  { sessionId, by, key, leftOpen = false }: { sessionId: string; by: DeletedBy; key: Uint8Array; leftOpen?: boolean },
 ): ChainPlace | null {
-  if (!sessions.bury(sessionId, { at: new Date().toISOString(), by })) return null;
+  if (!sessions.bury(sessionId, { at: new Date().toISOString(), by, leftOpen })) return null;
   keys.forget(sessionId);
   history.forget(sessionId);
   const head = chain.head();

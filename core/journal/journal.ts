@@ -33,6 +33,8 @@ export interface ReadOptions {
   sessionId?: string;
   /** Envelopes at most; the page may hold fewer. */
   limit?: number;
+  /** Pass over batches that cannot be read, in place of failing. */
+  skipDamaged?: boolean;
 }
 
 /** The durable event log. Everything above reads and writes through this alone. */
@@ -87,10 +89,10 @@ export interface Journal {
   cursorOf(sessionId: string, seq: number): Promise<Cursor | null>;
   /**
    * Leaves a tombstone in place of a session that has ended; its events go within the next turns. False when there is
-   * no such session, or it runs.
+   * no such session, or it runs. `leftOpen`: the caller knows that nobody runs it, so that it need not have ended.
    * @throws {BulkheadError} `journal_error`
    */
-  delete(sessionId: string, by: DeletedBy): Promise<boolean>;
+  delete(sessionId: string, by: DeletedBy, terms?: { leftOpen?: boolean }): Promise<boolean>;
   /**
    * What an idempotency key stands for; null for one that is not known. A key goes with its session.
    * @throws {BulkheadError} `journal_error`

@@ -100,12 +100,18 @@ class MemoryJournal implements Journal {
     return row === undefined ? null : row.first_gseq - 1;
   }
 
-  async delete(sessionId: string, by: DeletedBy): Promise<boolean> {
+  async delete(
+    sessionId: string,
+    by: DeletedBy,
+    { leftOpen = false }: { leftOpen?: boolean } = {},
+  ): Promise<boolean> {
     if (this.#isClosed) throw closedError();
     const session = this.#sessions.get(sessionId);
-    if (session?.state !== "ended" || session.deleted !== null) return false;
+    if (session === undefined || session.deleted !== null) return false;
+    if (session.state === "running" && !leftOpen) return false;
     const deleted = { at: new Date().toISOString(), by };
-    Object.assign(session, { deleted, workdir: "", title: "", task_id: null, labels: {} });
+    const last_gseq = this.#rows.findLast((row) => row.session_id === sessionId)?.last_gseq ?? session.last_gseq;
+    Object.assign(session, { state: "ended", last_gseq, deleted, workdir: "", title: "", task_id: null, labels: {} });
     for (const { name, session_id } of this.#keys.values()) if (session_id === sessionId) this.#keys.delete(name);
     this.#histories.delete(sessionId);
     this.#rows = this.#rows.slice(this.#start).filter(({ session_id }) => session_id !== sessionId);

@@ -26,7 +26,7 @@ export interface PageSource {
 
 /** Puts together one page from as many rows as it takes. */
 export function readPage(options: ReadOptions, source: PageSource): Envelope[] {
-  const { limit = source.limits.page_events, sessionId } = options;
+  const { limit = source.limits.page_events, sessionId, skipDamaged = false } = options;
   const page: Envelope[] = [];
   let { after } = options;
   let bytes = 0;
@@ -34,7 +34,7 @@ export function readPage(options: ReadOptions, source: PageSource): Envelope[] {
   while (page.length < limit && bytes < source.limits.page_bytes) {
     const row = source.findRow(after, sessionId);
     if (row === undefined) break;
-    for (const envelope of envelopesAfter(row.body, after)) page.push(envelope);
+    for (const envelope of envelopesOf(row, { after, skipDamaged })) page.push(envelope);
     bytes += row.body.length;
     after = row.last_gseq;
     if (page.length >= limit || bytes >= source.limits.page_bytes) upTo = after;
@@ -47,6 +47,18 @@ export function readPage(options: ReadOptions, source: PageSource): Envelope[] {
   });
   const merged = gaps.length === 0 ? page : withGaps(page, gaps.map(gapOf));
   return merged.length > limit ? merged.slice(0, limit) : merged;
+}
+
+function envelopesOf(
+  { body }: PageRow,
+  { after, skipDamaged }: { after: number; skipDamaged: boolean },
+): readonly Envelope[] {
+  try {
+    return envelopesAfter(body, after);
+  } catch (error) {
+    if (skipDamaged) return [];
+    throw error;
+  }
 }
 
 /** Both in order. What of a deleted session is not erased yet gives way to its gap. */

@@ -24,8 +24,8 @@ export interface SessionTable {
   halfErased(): string | null;
   /** Forgets tombstones beyond this number, the oldest first. */
   forgetTombstones(beyond: number): void;
-  /** False where there is no such session that has ended. */
-  bury(sessionId: string, deletion: { at: string; by: DeletedBy }): boolean;
+  /** False where there is no such session that has ended, or with `leftOpen` none at all. */
+  bury(sessionId: string, deletion: { at: string; by: DeletedBy; leftOpen?: boolean }): boolean;
 }
 
 /** A row as the table has it; it is ours and STRICT. */
@@ -95,7 +95,9 @@ export function prepareSessionTable(database: SqliteFile): SessionTable {
   );
   const bury = database.prepare(
     `UPDATE session SET state = ${deleted}, deleted_at = ?, deleted_by = ?, workdir = '', title = '', task_id = NULL,
-      labels = '{}' WHERE session_id = ? AND state = ${ended}`,
+      labels = '{}', last_gseq = max(last_gseq, coalesce((SELECT max(batch.last_gseq) FROM batch
+      WHERE batch.session_id = session.session_id), 0)), last_seq = coalesce(last_seq, (SELECT max(batch.last_seq)
+      FROM batch WHERE batch.session_id = session.session_id)) WHERE session_id = ? AND state IN (${ended}, ?)`,
   );
   const oldest = database.prepare(
     `SELECT ${columns} FROM session WHERE state = ${ended} ORDER BY last_gseq LIMIT 1`,
@@ -153,7 +155,8 @@ export function prepareSessionTable(database: SqliteFile): SessionTable {
     },
     halfErased: () => (halfErased.get() as { session_id: string } | undefined)?.session_id ?? null,
     forgetTombstones: (beyond) => void forget.run(beyond),
-    bury: (sessionId, { at, by }) => bury.run(at, by, sessionId).changes === 1,
+    bury: (sessionId, { at, by, leftOpen = false }) =>
+      bury.run(at, by, sessionId, leftOpen ? running : ended).changes === 1,
   };
 }
 

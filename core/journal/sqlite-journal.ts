@@ -185,8 +185,8 @@ class SqliteJournal implements Journal {
     return this.#look(() => this.#statements.findCursor(sessionId, seq));
   }
 
-  async delete(sessionId: string, by: DeletedBy): Promise<boolean> {
-    const head = this.#change(() => burySession(this.#statements, { sessionId, by, key: this.#key }));
+  async delete(sessionId: string, by: DeletedBy, terms: { leftOpen?: boolean } = {}): Promise<boolean> {
+    const head = this.#change(() => burySession(this.#statements, { sessionId, by, key: this.#key, ...terms }));
     if (head === null) return false;
     this.#head = head;
     await this.#erase(sessionId);

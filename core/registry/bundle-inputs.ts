@@ -1,6 +1,7 @@
-import { lstat, readdir, readFile, readlink, realpath } from "../runtime/files.ts";
+import { lstat, readdir, readlink, realpath } from "../runtime/files.ts";
 import { sha256Hex } from "../runtime/hash.ts";
 import { dirname, join } from "../runtime/paths.ts";
+import { readPlainFile } from "../runtime/read-plain-file.ts";
 
 /** All that a bundle was made from: where it is the same, the bundle would be the same. */
 export interface BundleInputs {
@@ -89,8 +90,14 @@ async function hashed(
   return await Promise.all([...paths].map(async (path): Promise<[string, string | null]> => [path, await hash(path)]));
 }
 
+/** Larger than any file that can be part of a bundle. */
+const mostBytes = 256 * 1024 * 1024;
+
+/** What is there and no plain file counts as not there: no bundle is made with it. */
 async function hashOfFile(path: string): Promise<string | null> {
-  return await readFile(path).then(sha256Hex, () => null);
+  const real = await realOf(path);
+  const bytes = real === null ? null : await readPlainFile(real, mostBytes);
+  return bytes === null ? null : sha256Hex(bytes);
 }
 
 async function hashOfFolder(path: string): Promise<string | null> {

@@ -1,6 +1,7 @@
 import { build, type BuildFailure, type BuildOptions, type BuildResult, type Message, stop, transform } from "esbuild";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { fileURLToPath, join } from "../runtime/paths.ts";
+import { within } from "../runtime/within.ts";
 import { type BundleInputs, InputNotes } from "./bundle-inputs.ts";
 import type { BundleOrder } from "./bundle-order.ts";
 import { applyEdits } from "./edits.ts";
@@ -23,7 +24,7 @@ export async function makeScript(order: BundleOrder): Promise<Bundled> {
   const { pluginId } = order;
   const notes = new InputNotes();
   for (const file of ownFiles) notes.file(file);
-  const { bundled, sourceMap } = await whileBundling(() => runBundler(order, notes));
+  const { bundled, sourceMap } = await whileBundling(order, () => runBundler(order, notes));
   const { edits, faults } = mendForCompartment(bundled);
   const text = edits.length > 0 ? applyEdits(bundled, edits) : bundled;
   const fault = faults[0];
@@ -40,7 +41,7 @@ export async function makeScript(order: BundleOrder): Promise<Bundled> {
  * @throws {BulkheadError} `bundle_failed` with the author's file, line and column; `too_large`
  */
 export async function makeModule(order: BundleOrder): Promise<string> {
-  const code = await whileBundling(async () => {
+  const code = await whileBundling(order, async () => {
     const { bundled } = await runBundler(order, new InputNotes(), {
       format: "esm",
       minifyWhitespace: true,
@@ -65,10 +66,19 @@ export async function endBundler(): Promise<void> {
   else await stop();
 }
 
-async function whileBundling<T>(bundle: () => Promise<T>): Promise<T> {
+/** The bundler reads what lies in the folder: a pipe in an odd place would keep it for ever. */
+const longestBundleMs = 60_000;
+
+async function whileBundling<T>({ pluginId }: BundleOrder, bundle: () => Promise<T>): Promise<T> {
   work.bundles++;
   try {
-    return await bundle();
+    const made = bundle();
+    if (await within(made, longestBundleMs)) return await made;
+    made.catch(() => {});
+    const message = `Cannot bundle plugin "${pluginId}": it was not done within ${longestBundleMs / 1000} seconds.`;
+    throw new BulkheadError("bundle_failed", message, {
+      hint: "Look in its folder for named pipes, and for links to a disk that does not answer.",
+    });
   } finally {
     work.bundles--;
     if (work.bundles === 0 && work.endAfter) {

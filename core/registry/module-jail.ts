@@ -2,6 +2,7 @@ import type { OnLoadResult, OnResolveArgs, OnResolveResult, Plugin as EsbuildPlu
 import { readFile, realpath, stat } from "../runtime/files.ts";
 import { basename, dirname, extname, isAbsolute, join, relative, sep } from "../runtime/paths.ts";
 import { sha256Hex } from "../runtime/hash.ts";
+import { readPlainFile } from "../runtime/read-plain-file.ts";
 import type { InputNotes } from "./bundle-inputs.ts";
 import type { FileHashes } from "./installed-files.ts";
 import { codeExtensions, isInside } from "./read-manifest.ts";
@@ -29,6 +30,9 @@ export interface JailOptions {
  * last such comment: this one names none.
  */
 const noSourceMap = "\n//# sourceMappingURL=none";
+
+/** Of a `package.json`. */
+const mostPackageBytes = 1024 * 1024;
 
 /** Name of the entry that stands for a manifest, which has no code. */
 export const manifestEntry = "plugin.yaml";
@@ -149,6 +153,7 @@ class Jail {
   async #dependency(args: OnResolveArgs, from: Package): Promise<OnResolveResult> {
     const name = packageName(args.path);
     this.#options.notes.packages(from.folder);
+    await this.#demandPlainPackages(from.folder);
     if (!(await namesDependency(args, from))) throw notNamed(args.path, name, from);
     for (const base of await this.#bases(name, from)) {
       const found = await this.#ask(args, base);
@@ -180,14 +185,26 @@ class Jail {
 
   async #ask(args: OnResolveArgs, resolveDir: string): Promise<{ path: string; sideEffects: boolean }> {
     const { notes } = this.#options;
-    notes.place(isRelative(args.path) ? join(resolveDir, args.path) : join(resolveDir, "node_modules", args.path));
+    const place = isRelative(args.path) ? join(resolveDir, args.path) : join(resolveDir, "node_modules", args.path);
+    notes.place(place);
     notes.packages(resolveDir);
+    await this.#demandPlainPackages(resolveDir, place);
     const found = await this.#build.resolve(args.path, { kind: args.kind, resolveDir, pluginData: ours });
     if (found.errors.length > 0 || found.external || found.namespace !== "file") {
       throw notFound(args.path);
     }
     notes.place(found.path);
     return { path: await realFile(found.path, args.path), sideEffects: found.sideEffects };
+  }
+
+  /** The bundler reads each `package.json` on its way: it would wait for a pipe, and hold all of a huge file. */
+  async #demandPlainPackages(...places: string[]): Promise<void> {
+    for (const folder of new Set(places.flatMap(upwards))) {
+      const found = await stat(join(folder, "package.json")).catch(() => null);
+      if (found === null || found.isDirectory() || (found.isFile() && found.size <= mostPackageBytes)) continue;
+      const why = found.isFile() ? `has more than ${mostPackageBytes} bytes` : "is no file";
+      throw new Refusal(`Cannot read ${join(basename(folder), "package.json")}: it ${why}.`);
+    }
   }
 
   #take(found: { path: string; sideEffects: boolean }, owner: Package): OnResolveResult {
@@ -285,14 +302,11 @@ async function namesDependency(args: OnResolveArgs, from: Package): Promise<bool
 }
 
 async function readPackage(file: string): Promise<Record<string, unknown>> {
-  let text: string;
+  const real = await realpath(file).catch(() => null);
+  const bytes = real === null ? null : await readPlainFile(real, mostPackageBytes);
+  if (bytes === null) return {};
   try {
-    text = await readFile(file, "utf8");
-  } catch {
-    return {};
-  }
-  try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
     return typeof value === "object" && value !== null ? { ...value } : {};
   } catch {
     throw new Refusal(`Cannot read ${join(basename(dirname(file)), "package.json")}: it is not JSON.`);

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { enableOne } from "./unknown-adapter.ts";
 import type { PassedOver, Route, RouteWish } from "./choose-route.ts";
 
 /**
@@ -15,10 +16,7 @@ export function demandCandidate(route: Route, { wanted }: Pick<RouteWish, "wante
     throw new BulkheadError(
       "unknown_adapter",
       wanted === "auto" ? "No adapter is enabled." : "The chain names no adapter.",
-      {
-        hint: 'Write a bulkhead.yaml with "bulkhead init", or enable a plugin in the one you have.',
-        details,
-      },
+      { hint: enableOne, details },
     );
   }
   const who = wanted === "auto" ? "enabled adapter" : "adapter that was named";

@@ -8,3 +8,16 @@ export async function within(work: Promise<unknown>, ms: number): Promise<boolea
     clearTimeout(timer);
   }
 }
+
+/** Waits for work, but not longer than until the signal aborts: then it throws the signal's reason. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  let stop!: () => void;
+  const aborted = new Promise<never>((_, reject) => (stop = () => reject(signal.reason)));
+  signal.addEventListener("abort", stop);
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

@@ -15,6 +15,7 @@ import { longestLimitMs } from "../routing/access-mode-counters.ts";
 import { startBackgroundTimer } from "../runtime/background-timer.ts";
 import { join } from "../runtime/paths.ts";
 import { platform } from "../runtime/platform.ts";
+import { unlessAborted } from "../runtime/within.ts";
 import { policyAnswer } from "./approval-policy.ts";
 import { checkEvent } from "./check-event.ts";
 import type { Deadlines } from "./deadlines.ts";
@@ -151,7 +152,8 @@ export class Attempt {
     // A place that comes after the attempt has failed elsewhere must go back.
     placing.catch(() => {});
     try {
-      this.#script = await this.candidate.script();
+      // To make it reads what lies in the plugin's folder, which may take for ever.
+      this.#script = await unlessAborted(this.candidate.script(), signal);
       await before;
     } catch (error) {
       placing.then((place) => place.release(), () => {});

@@ -23,10 +23,14 @@ export interface FormerHost {
 
 /**
  * Reads a session that its host could not end, from what the journal has of it.
- * @param pages the session's envelopes from the first on, in order
+ * @param pages the session's envelopes from the first on, in order; what cannot be read is not among them
+ * @param lastSeq the highest number of its events, read or not
  */
-export async function readInterrupted(pages: AsyncIterable<readonly Envelope[]>): Promise<InterruptedSession> {
-  const known = new InterruptedSession();
+export async function readInterrupted(
+  pages: AsyncIterable<readonly Envelope[]>,
+  lastSeq: number,
+): Promise<InterruptedSession> {
+  const known = new InterruptedSession(lastSeq);
   for await (const page of pages) for (const envelope of page) known.take(envelope);
   return known;
 }
@@ -59,7 +63,11 @@ export interface Resumable {
   times: number;
 }
 
-function restarted(next: AfterRestart | null): ErrorData {
+function restarted(next: AfterRestart | null, unread: number): ErrorData {
+  if (unread > 0) {
+    const message = `The host stopped while the session ran, and ${unread} of its events cannot be read any more.`;
+    return { code: "host_restarted", message, hint: "Look with: bulkhead journal verify." };
+  }
   const hint = next === null
     ? "Look at what the session had done, and run it again."
     : "reason" in next
@@ -78,6 +86,8 @@ export class InterruptedSession {
   readonly #rules = new EventRules({ replayed: true });
   readonly #usage = new UsageMeter();
   readonly #processes = new Map<number, { pid: number; at: number }>();
+  readonly #lastSeq: number;
+  #read = 0;
   #first: FirstEvent | null = null;
   #last: Envelope | null = null;
   #toolVersion: string | null = null;
@@ -89,8 +99,18 @@ export class InterruptedSession {
   /** As the events tell: the same use again is no event. */
   readonly #uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
 
+  constructor(lastSeq: number) {
+    this.#lastSeq = lastSeq;
+  }
+
+  /** How many of its events could not be read. */
+  get unread(): number {
+    return Math.max(0, this.#lastSeq - this.#read);
+  }
+
   take(envelope: Envelope): void {
     this.#last = envelope;
+    this.#read++;
     if (envelope.source === "agent") return this.#said(envelope.event as AdapterEvent);
     const { event } = envelope;
     if (event.type === "attempt_started") this.#usage.begin({ mode: null });
@@ -106,9 +126,16 @@ export class InterruptedSession {
     }
   }
 
+  /** Whether its first event could be read: without it nobody can say what was wanted of it. */
+  get hasBeginning(): boolean {
+    return this.#first !== null;
+  }
+
   /** What it takes to go on with it; null for a session that did not ask for that, or that is not open. */
   get resumable(): Resumable | null {
     if (this.#first === null || this.#last === null || this.#last.event.type === "session_ended") return null;
+    // What is missing may be another attempt, or what the agent was told last.
+    if (this.unread > 0) return null;
     const { envelope, event } = this.#first;
     if (event.requested.resume !== "after_restart") return null;
     return {
@@ -123,7 +150,8 @@ export class InterruptedSession {
   /** What is to be added; null for a session of which nothing is there, and for one that has ended. */
   end(former: FormerHost, next: AfterRestart | null): { stream: Stream; entries: Entry[] } | null {
     if (this.#first === null || this.#last === null || this.#last.event.type === "session_ended") return null;
-    const { session_id: sessionId, adapter, attempt, seq: lastSeq } = this.#last;
+    const { session_id: sessionId, adapter, attempt, seq } = this.#last;
+    const lastSeq = Math.max(seq, this.#lastSeq);
     const entries = [...this.#exits(Date.now()), ...this.#rules.finish(), this.#ended(this.#first, { former, next })];
     return { stream: { sessionId, adapter, attempt, lastSeq }, entries };
   }
@@ -180,7 +208,7 @@ export class InterruptedSession {
     { envelope, event }: FirstEvent,
     { former, next }: { former: FormerHost; next: AfterRestart | null },
   ): Entry {
-    const error = restarted(next);
+    const error = restarted(next, this.unread);
     const { requested, workdir } = event;
     const effective: EffectiveSettings = { ...event.effective, ...this.#changed };
     const { adapter, ts } = this.#last!;

@@ -102,6 +102,18 @@ describe("the host's own package, installed in an empty folder", () => {
     240_000,
   );
 
+  test.each(templateNames)("a plugin of template %s is packed to the same bytes on both runtimes", async (template) => {
+    const plugin = join(folder, "packers", template);
+    await newPlugin({ folder: plugin, template, name: `Same ${template}` });
+    const here = await packPlugin(plugin);
+    await Promise.all(runtimes.map(async (runtime) => {
+      const out = join(folder, "same", `${template}-on-${runtime[0]}`);
+      const { file, sha256 } = JSON.parse(await bulkhead(runtime, ["plugin", "pack", plugin, "--out", out, "--json"]));
+      expect(sha256, runtime[0]).toBe(here.sha256);
+      expect(createHash("sha256").update(await readFile(file)).digest("hex")).toBe(here.sha256);
+    }));
+  }, 240_000);
+
   test("what a template writes passes its own type check and its own tests", async () => {
     const cwd = join(folder, "written");
     for (const template of templateNames) {

@@ -113,6 +113,40 @@ adapter_type: tool\nentry: "./mod.js" # here\ncapabilities: {}\n`,
     expect(files.map(({ path }) => path)).not.toContain("jsr.json");
   });
 
+  test("leaves out what is never for others, and names files of secrets", async () => {
+    const plugin = join(folder, "mine");
+    await cp(join(plugins, "codex"), plugin, { recursive: true });
+    const given = JSON.parse(await readFile(join(plugin, "package.json"), "utf8")) as object;
+    const list = (...files: string[]) => writeFile(join(plugin, "package.json"), JSON.stringify({ ...given, files }));
+    const hidden = [".git/config", "node_modules/a/index.js", ".npmrc", "lib/.npmrc", "lib/.git", ".hg/hgrc"];
+    const secrets = [".env", ".env.production", "lib/.env"];
+    const others = [".env.example", "lib/env.json", "plugin.js"];
+    for (const path of [...hidden, ...secrets, ...others]) {
+      await mkdir(dirname(join(plugin, path)), { recursive: true });
+      await writeFile(join(plugin, path), "old");
+    }
+    for (const all of [".", "./"]) {
+      await list(all);
+      const { files, leftOut } = await packPlugin(plugin);
+      const paths = files.map(({ path }) => path);
+      expect(leftOut).toEqual(secrets);
+      for (const path of [...hidden, ...secrets]) expect(paths).not.toContain(path);
+      for (const path of others) expect(paths).toContain(path);
+      expect(new Set(paths).size).toBe(paths.length);
+      expect(new TextDecoder().decode(files.find(({ path }) => path === "plugin.js")?.bytes)).not.toBe("old");
+    }
+    for (const name of [".env", "./.env.production"]) {
+      await list(name);
+      expect(await errorOf(packPlugin(plugin))).toMatchObject({
+        code: "invalid_manifest",
+        message: expect.stringContaining("holds secrets"),
+      });
+    }
+    await list("lib");
+    await run("mkfifo", [join(plugin, "lib/pipe")]);
+    expect((await errorOf(packPlugin(plugin))).message).toBe('Cannot pack "lib/pipe": it is no file.');
+  });
+
   test("what it makes passes the dry runs of npm publish and deno publish, without a network", async () => {
     const packed = await packPlugin(join(plugins, "codex"));
     const unpacked = await extract(packed);

@@ -23,12 +23,29 @@ test("chooseAdapter leaves it to routing where there are several, and keeps a ch
   expect(chooseAdapter({ given: "alpha,beta", plugins, routing: { agent: "alpha" } })).toEqual(["alpha", "beta"]);
 });
 
-test("chooseAdapter lists the enabled adapters where it cannot choose", () => {
-  expect(() => chooseAdapter({ given: undefined, plugins, routing: { agent: ["beta", "gamma"] } })).toThrow(
-    expect.objectContaining({ code: "unknown_adapter", details: { enabled: ["alpha", "beta"] } }),
-  );
-  expect(() => chooseAdapter({ given: "gamma", plugins, routing: undefined })).toThrow(/"gamma"/);
-  expect(() => chooseAdapter({ given: undefined, plugins: [], routing: undefined })).toThrow(
-    expect.objectContaining({ hint: expect.stringContaining("bulkhead init") }),
-  );
+test("chooseAdapter names the command that enables a plugin which is there, else the enabled adapters", () => {
+  const refusal = (given: string, of = plugins) => {
+    try {
+      return chooseAdapter({ given, plugins: of, routing: undefined });
+    } catch (error) {
+      return error;
+    }
+  };
+  expect(refusal("gamma")).toMatchObject({
+    code: "unknown_adapter",
+    message: 'No enabled adapter has the id "gamma".',
+    hint: "bulkhead plugin enable gamma",
+    details: { enabled: ["alpha", "beta"] },
+  });
+  expect(refusal("beta,gamma")).toMatchObject({ hint: "bulkhead plugin enable gamma" });
+  expect(refusal("nobody")).toMatchObject({ code: "unknown_adapter", hint: "Enabled are: alpha, beta." });
+  expect(refusal("nobody", [])).toMatchObject({ hint: expect.stringContaining("bulkhead init") });
+  expect(refusal("delta", [fakePlugin("delta", { enabled: false, blocked: "line 4 blocks it" })])).toMatchObject({
+    code: "blocked_plugin",
+  });
+});
+
+test("chooseAdapter leaves it to routing to say that no adapter is enabled", () => {
+  const none = [fakePlugin("off", { enabled: false })];
+  expect(chooseAdapter({ given: undefined, plugins: none, routing: undefined })).toBe("auto");
 });

@@ -75,6 +75,20 @@ test("bulkhead --help and --version answer without a host", async () => {
   });
 });
 
+test("bulkhead run says how to enable an adapter that is not, and what to do where none is", async () => {
+  expect(await cli("run", "codex", "hello")).toEqual({
+    code: 5,
+    stdout: "",
+    stderr: 'error: No enabled adapter has the id "codex".\n  bulkhead plugin enable codex\n',
+  });
+  await writeFile(join(cwd, "bulkhead.yaml"), "bulkhead: 1\n");
+  expect(await cli("run", "hello")).toEqual({
+    code: 5,
+    stdout: "",
+    stderr: expect.stringMatching(/^error: No adapter is enabled\.\n {2}Write a bulkhead\.yaml with "bulkhead init"/),
+  });
+}, 60_000);
+
 test("bulkhead demo passes all its checks", async () => {
   const { code, stdout, stderr } = await cli("demo");
   expect({ code, stderr, failed: stdout.split("\n").filter((line) => line.includes("FAIL")) })

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -59,6 +60,15 @@ describe("plugin test", () => {
     });
   }, 120_000);
 
+  test("does not wait for a package.json that is a pipe", async () => {
+    await plugin(["new", "Mine", "--yes"]);
+    await rm(join(folder, "mine", "package.json"));
+    execFileSync("mkfifo", [join(folder, "mine", "package.json")]);
+    const { code, out } = await plugin(["test", "mine"]);
+    expect(code).toBe(1);
+    expect(out()).toContain("package.json is no JSON object.");
+  }, 120_000);
+
   test("reports a manifest that cannot be read as a broken rule", async () => {
     await plugin(["new", "Mine", "--yes"]);
     await writeFile(join(folder, "mine", "conformance.yaml"), "conformance: 1\nsession: []\n");
@@ -80,5 +90,16 @@ describe("plugin pack", () => {
     expect(await readdir(join(folder, "laid-out"))).toEqual(
       report.files.map(({ path }: { path: string }) => path).sort(),
     );
+  });
+
+  test("says what it left out because it holds secrets", async () => {
+    await plugin(["new", "Mine", "--yes"]);
+    const file = join(folder, "mine", "package.json");
+    await writeFile(file, JSON.stringify({ ...JSON.parse(await readFile(file, "utf8")), files: ["."] }));
+    await writeFile(join(folder, "mine", ".env"), "TOKEN=secret\n");
+    expect((await plugin(["pack", "mine"])).out()).toContain("left out: .env, which holds secrets\n");
+    const report = JSON.parse((await plugin(["pack", "mine", "--json"])).out());
+    expect(report).toMatchObject({ left_out: [".env"] });
+    expect(report.files.map(({ path }: { path: string }) => path)).not.toContain(".env");
   });
 });

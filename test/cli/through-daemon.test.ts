@@ -165,6 +165,35 @@ test("a plugin that is granted, revoked, enabled or disabled is so in the daemon
   expect((await cli(["plugin", "grant", "--help"])).out).toContain("takes the change over");
 }, 60_000);
 
+test("an adapter that is not enabled is refused with the command that enables it, in the daemon and here", async () => {
+  for (
+    const [adapter, hint] of [
+      ["off", "bulkhead plugin enable off"],
+      ["asks,off", "bulkhead plugin enable off"],
+      ["nobody", "Enabled are: asks, writer."],
+    ] as const
+  ) {
+    for (const command of ["run", "loop"]) {
+      const args = [command, "--agent", adapter, "hello"];
+      const [there, here] = [await cli(args), await cli(args, { embedded: true })];
+      const unknown = adapter.split(",").at(-1);
+      expect(there).toEqual({
+        code: 5,
+        out: "",
+        err: `error: No enabled adapter has the id "${unknown}".\n  ${hint}\n`,
+      });
+      expect(here).toEqual(there);
+    }
+  }
+  await writeManifest("");
+  await daemon.reload();
+  const { code, err } = await cli(["run", "hello"]);
+  expect({ code, err }).toEqual({
+    code: 5,
+    err: expect.stringMatching(/^error: No adapter is enabled\.\n {2}Write a b/),
+  });
+}, 60_000);
+
 test("a missing grant is asked for at the terminal, granted in the daemon, and the session started again", async () => {
   const command = "bulkhead plugin grant asks write:workdir";
   const unattended = await cli(["run", "asks", "hello"]);
@@ -180,4 +209,24 @@ test("a missing grant is asked for at the terminal, granted in the daemon, and t
   expect(await readFile(join(work(), "asked.txt"), "utf8")).toBe("hello\n");
   expect(await readFile(join(root, "bulkhead.yaml"), "utf8")).toContain("workdir");
   expect((await cli(["run", "asks", "again"])).code).toBe(0);
+}, 60_000);
+
+test("a loop asks for a missing grant as well, and runs the same iteration again", async () => {
+  const command = "bulkhead plugin grant asks write:workdir";
+  const args = ["loop", "asks", "hello", "--max-iterations", "2"];
+  await rm(join(work(), "asked.txt"), { force: true });
+  const refused = await cli(args, { tty: true, stdin: "no" });
+  expect(refused.code).not.toBe(0);
+  expect(refused.err).toContain(command);
+  await expect(readFile(join(work(), "asked.txt"))).rejects.toThrow();
+  const keyed = await cli([...args, "--idempotency-key", "k"], { tty: true, stdin: "always" });
+  expect(keyed.err + keyed.out).toContain(command);
+  expect(keyed.err).not.toContain("Granted.");
+  const granted = await cli(args, { tty: true, stdin: "always" });
+  // The agent never says that it is done.
+  expect(granted).toMatchObject({ code: 9, err: expect.stringContaining("Granted. Starting again.") });
+  expect(granted.out.match(/Iteration \d of 2/g)).toEqual(["Iteration 1 of 2", "Iteration 1 of 2", "Iteration 2 of 2"]);
+  expect(await readFile(join(work(), "asked.txt"), "utf8")).toContain("hello");
+  const unattended = await cli(args);
+  expect(unattended).toMatchObject({ code: 9, err: "" });
 }, 60_000);

@@ -46,12 +46,12 @@ describe("bulkhead token", () => {
     });
   });
 
-  test("create --workdir makes one whose sessions work in those folders alone", async () => {
+  test("create --workdir makes one whose sessions are started in those folders alone", async () => {
     await mkdir(join(cwd, "checkout"));
     await symlink("checkout", join(cwd, "link"));
     const { out, err } = await cli("token", "create", "ci", "--workdir", "link", ".");
     const workdirs = [join(cwd, "checkout"), cwd];
-    expect(err).toContain(`in ${workdirs.join(", ")}, holds`);
+    expect(err).toContain(`, for sessions started in ${workdirs.join(", ")}, holds`);
     expect(await store().check(out.trim())).toMatchObject({ workdirs });
     expect((await cli("token", "list")).out).toContain(workdirs.join(" "));
     expect((await cli("token", "create", "other", "--workdir", "none")).code).not.toBe(0);

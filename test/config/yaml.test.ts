@@ -122,7 +122,11 @@ const refusals: [name: string, text: string, start: string][] = [
   ["too deep a block", `${"- ".repeat(17)}x`, "plugin.yaml:1:33: expected at most 16 levels of nesting"],
   ["50,000 open lists", "[".repeat(50_000), "plugin.yaml:1:17: expected at most 16 levels of nesting"],
   ["5,000 lists that one line closes", `${"- ".repeat(5_000)}\nx`, "plugin.yaml:1:33: expected at most 16 levels"],
-  ["5,000 keys that one line closes", `a: ${"? - : ".repeat(5_000)}\nx`, "plugin.yaml:1:90: expected at most 16 levels"],
+  [
+    "5,000 keys that one line closes",
+    `a: ${"? - : ".repeat(5_000)}\nx`,
+    "plugin.yaml:1:90: expected at most 16 levels",
+  ],
   ["5,000 empty keys", `a${": ".repeat(5_000)}\nx`, "plugin.yaml:1:34: expected at most 16 levels"],
   ["50,000 open maps", "{a: ".repeat(16_000), "plugin.yaml:1:65: expected at most 16 levels of nesting"],
   ["NUL", "a: 1\nb: x\0y\n", "plugin.yaml:2:5: expected printable characters, found U+0000"],

@@ -26,11 +26,18 @@ export interface Lane {
   /** How long its last daemon took from its own start to the lock, and from there to readiness. Milliseconds. */
   bootMs: number;
   openMs: number;
-  /** How late a start, after its lock, and a migration are killed at most; goes after what they take. Milliseconds. */
-  startMs: number;
-  migrationMs: number;
+  atMost: Delays;
   /** Its daemons that have not ended. */
   daemons: Set<ChildProcess>;
+}
+
+/**
+ * How late a start, after its lock, and a migration are killed at most, in milliseconds. It goes after what they take;
+ * lanes of one run share it, because they share the machine.
+ */
+export interface Delays {
+  startMs: number;
+  migrationMs: number;
 }
 
 /** A daemon of a lane. */
@@ -71,7 +78,7 @@ export function napOf(lane: number): string {
 }
 
 /** Makes an empty lane. */
-export async function openLane(number: number): Promise<Lane> {
+export async function openLane(number: number, atMost: Delays): Promise<Lane> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "bh-crash-")));
   const lane: Lane = {
     number,
@@ -81,8 +88,7 @@ export async function openLane(number: number): Promise<Lane> {
     journal: join(folder, "state", "host-1", "journal.db"),
     bootMs: 500,
     openMs: 300,
-    startMs: 150,
-    migrationMs: 150,
+    atMost,
     daemons: new Set(),
   };
   await mkdir(lane.workdir);

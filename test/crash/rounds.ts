@@ -29,8 +29,11 @@ export interface Round {
   moment: Moment;
   /** Events that clients were shown. */
   shown: number;
-  /** Whether it was killed while its start, or the migration, was under way; true for all other moments. */
-  within: boolean;
+  /**
+   * Whether it was killed while its start, or the migration, was under way; true for all other moments, null where it was
+   * killed before either on purpose.
+   */
+  within: boolean | null;
   faults: string[];
 }
 
@@ -44,7 +47,7 @@ export async function playRound(lane: Lane, moment: Moment, random: () => number
   const migrates = moment === "migration" && await makeOlder(lane.journal);
   const daemon = startDaemon(lane);
   const kill = () => daemon.child.kill("SIGKILL");
-  let within = true;
+  let within: Round["within"] = true;
   if (moment === "start" || moment === "migration") {
     within = await killWhileItOpens(lane, daemon, { migrates, random });
   } else {
@@ -58,35 +61,39 @@ export async function playRound(lane: Lane, moment: Moment, random: () => number
   return { moment, shown: [...shown.values()].flat().length, within, faults };
 }
 
-/** What the longest delay of a kill is multiplied with, so that three of four are met in the middle on any machine. */
-const after = { within: 1.1, beyond: 0.75 };
+/**
+ * What the longest delay of a kill is multiplied with, so that five of six are met in the middle on any machine: a late
+ * one halves it, because few rounds may be left to learn from.
+ */
+const after = { within: 1.15, beyond: 0.5 };
 
 /**
  * Kills a daemon at any moment between the lock of its state folder and readiness, or while it migrates its journal; now
- * and then before either. True where that was under way.
+ * and then before either. True where that was under way, null where it was killed before.
  */
 async function killWhileItOpens(
   lane: Lane,
   daemon: LaneDaemon,
   { migrates, random }: { migrates: boolean; random(): number },
-): Promise<boolean> {
+): Promise<boolean | null> {
   const kill = () => daemon.child.kill("SIGKILL");
+  const { atMost } = lane;
   if (random() < 0.1) {
     await sleep(random() * lane.bootMs);
     kill();
     await daemon.exited;
-    return false;
+    return null;
   }
   await daemon.locked;
   if (!migrates) {
-    const killed = sleep(random() * lane.startMs).then(kill);
+    const killed = sleep(random() * atMost.startMs).then(kill);
     const within = await daemon.ready === null;
     await killed;
-    lane.startMs *= within ? after.within : after.beyond;
+    atMost.startMs *= within ? after.within : after.beyond;
     return within;
   }
   await untilOpened(lane, daemon);
-  await sleep(random() * lane.migrationMs);
+  await sleep(random() * atMost.migrationMs);
   kill();
   await daemon.exited;
   const version = await lookInto(
@@ -94,7 +101,7 @@ async function killWhileItOpens(
     (database) => readNumber(database, "PRAGMA user_version", "user_version"),
   );
   const within = version === 1;
-  lane.migrationMs *= within ? after.within : after.beyond;
+  atMost.migrationMs *= within ? after.within : after.beyond;
   return within;
 }
 

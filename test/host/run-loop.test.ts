@@ -34,6 +34,26 @@ const ended = (stop_reason: StopReason, tokens_in: number | null = null): Partia
 });
 
 describe("runLoop", () => {
+  test("runs an iteration again after next(true), unless it was completed, and counts what it cost", async () => {
+    const { host, requests } = scripted([ended("fatal", 3), ended("end_turn", 4), ended("fatal", 5)]);
+    const loop = runLoop(host, { workdir: "/w", prompt: "p", budget: { tokens: 100 } }, { adapter: "a" });
+    await loop.next();
+    for (const again of [true, true]) expect(await loop.next(again)).toMatchObject({ done: false });
+    expect(await loop.next(false)).toEqual({
+      done: true,
+      value: {
+        complete: false,
+        iterations: 3,
+        stop_reason: "fatal",
+        session_ids: ["s0", "s1", "s2"],
+        cost: 1.5,
+        tokens: 12,
+      },
+    });
+    expect(requests.map(({ iteration }) => iteration)).toEqual([1, 1, 2]);
+    expect(requests.map(({ budget }) => budget?.tokens)).toEqual([100, 97, 93]);
+  });
+
   test("runs fresh sessions until the signal comes", async () => {
     const { report, requests } = await run([ended("end_turn", 3), ended("end_turn", 4), ended("loop_complete")], {
       idempotency_key: "k",

@@ -341,6 +341,22 @@ export function testJournal(openEmpty: OpenEmpty): void {
     await journal.close();
   });
 
+  it("deletes a session that has not ended where its caller knows that nobody runs it", async () => {
+    const journal = await openEmpty();
+    const source = new EnvelopeSource();
+    for (const session_id of ["a", "b", "a"]) {
+      await journal.append({ session_id, envelopes: source.batch(session_id, 2) });
+    }
+    expect(await journal.delete("none", "client", { leftOpen: true })).toBe(false);
+    expect(await journal.delete("a", "client", { leftOpen: true })).toBe(true);
+    expect(await journal.delete("a", "client", { leftOpen: true })).toBe(false);
+    expect(await journal.openSessions()).toEqual(["b"]);
+    const gap = { seq: 4, gseq: 6, session_id: "a", event: { type: "gap", from_seq: 1, to_seq: 4 } };
+    expect(await readAll(journal, { sessionId: "a" })).toMatchObject([gap]);
+    expect((await readAll(journal)).map(({ gseq }) => gseq)).toEqual([3, 4, 6]);
+    await journal.close();
+  });
+
   it("writes what waits before it closes, and refuses all after it", async () => {
     const journal = await openEmpty();
     const source = new EnvelopeSource();

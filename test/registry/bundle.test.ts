@@ -1,4 +1,6 @@
-import { afterAll, describe, expect, it } from "vitest";
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { defaultLimits } from "../../core/config/limits.ts";
 import type { BundleSource } from "../../core/registry/bundle-order.ts";
 import { bundlePlugin, stopBundler } from "../../core/registry/plugin-script.ts";
@@ -34,6 +36,57 @@ async function refusal(files: Record<string, string>, options?: { folder?: strin
 }
 
 describe("bundlePlugin", () => {
+  it("neither waits for a package.json that is a pipe nor reads a huge one", async () => {
+    const pipe = async (files: Record<string, string>, at: string) => {
+      const made = await source(files);
+      execFileSync("mkfifo", [join(made.folder, at)]);
+      return made;
+    };
+    const alone = await bundlePlugin(await pipe({ "mod.ts": "export default 1;" }, "package.json"));
+    expect(namespaceOf(alone.text)["default"]).toBe(1);
+    const relative = {
+      "mod.ts": 'import one from "./lib/one.ts"; export default one;',
+      "lib/one.ts": "export default 1;",
+    };
+    const dependency = { "mod.ts": 'import "left";', "node_modules/left/index.js": "" };
+    const named = { "package.json": '{"dependencies": {"left": "1"}}' };
+    for (
+      const [files, at, folder] of [
+        [relative, "package.json", "bulkhead-test-"],
+        [relative, "lib/package.json", "lib"],
+        [dependency, "package.json", "bulkhead-test-"],
+        [{ ...dependency, ...named }, "node_modules/left/package.json", "left"],
+      ] as const
+    ) {
+      const made = await pipe(files, at);
+      await expect(bundlePlugin(made)).rejects.toMatchObject({
+        code: "bundle_failed",
+        message: expect.stringMatching(new RegExp(`${folder}\\w*/package\\.json: it is no file`)),
+      });
+    }
+    const huge = `{"dependencies": {"left": "1"}, "x": "${"x".repeat(1024 * 1024)}"}`;
+    expect((await refusal({ ...dependency, "package.json": huge })).message).toContain("more than 1048576 bytes");
+  }, 20_000);
+
+  it("gives up on a pipe that nobody sees beforehand", async () => {
+    const made = await source({
+      "mod.ts": 'import one from "left"; export default one;',
+      "package.json": '{"dependencies": {"left": "1"}}',
+      "node_modules/left/package.json": '{"exports": "./lib/index.js"}',
+      "node_modules/left/lib/index.js": "export default 1;",
+    });
+    execFileSync("mkfifo", [join(made.folder, "node_modules/left/lib/package.json")]);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const refused = bundlePlugin(made).catch((error: unknown) => error);
+      while (vi.getTimerCount() === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(await refused).toMatchObject({ code: "bundle_failed", message: expect.stringContaining("60 seconds") });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it("makes one script whose value is the entry's namespace, and hashes that text", async () => {
     const script = await bundle({
       "mod.ts": `import { half } from "./lib/half.ts"; import data from "./data.json" with { type: "json" };

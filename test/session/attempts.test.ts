@@ -413,6 +413,12 @@ describe("what an agent says of its failure", () => {
   });
 });
 
+test("a session whose script is never made ends when it is told to", async () => {
+  const scripted = new ScriptedSession([{ id: "alpha", scripts: [says()], neverMade: true }]);
+  scripted.session.stop("interrupted", "Enough.");
+  expect(await scripted.ended()).toMatchObject({ outcome: "error", stop_reason: "interrupted" });
+});
+
 describe("the loop signal", () => {
   test.each([
     ["in the final text", "done\nLOOP_COMPLETE", "loop_complete"],

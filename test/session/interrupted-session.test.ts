@@ -16,7 +16,10 @@ async function endOf(events: readonly Envelope[]) {
     yield events;
   }
   const log = new MergedLog(journal);
-  await endInterrupted(await readInterrupted(pages()), { log, former: { runtime: "node 20", hostVersion: "0.0.0" } });
+  await endInterrupted(await readInterrupted(pages(), events.length), {
+    log,
+    former: { runtime: "node 20", hostVersion: "0.0.0" },
+  });
   const last = (await journal.read({ after: 0, limit: 1000 })).at(-1)!.event;
   if (last.type !== "session_ended") throw new Error("It has no end.");
   return last.result;

@@ -34,6 +34,8 @@ export interface ScriptedAdapter {
   manifest?: Partial<Manifest>;
   accessMode?: Candidate["accessMode"];
   limits?: Partial<Limits>;
+  /** Its script is never made. */
+  neverMade?: boolean;
 }
 
 /** The last event of an adapter that did its work. */
@@ -130,7 +132,7 @@ export class ScriptedSession {
 }
 
 function candidate(adapter: ScriptedAdapter, request: SessionRequest): Candidate {
-  const { id, scripts, manifest, accessMode = null, limits } = adapter;
+  const { id, scripts, manifest, accessMode = null, limits, neverMade = false } = adapter;
   const fake = fakePlugin(id);
   const plugin: Plugin = {
     ...fake,
@@ -156,7 +158,8 @@ function candidate(adapter: ScriptedAdapter, request: SessionRequest): Candidate
     grantPlace: () => null,
     requestEnv: {},
     dataDir: "/nowhere",
-    script: () => Promise.resolve({ text: "", sha256: id, mapStack: (stack) => stack }),
+    script: () =>
+      neverMade ? new Promise(() => {}) : Promise.resolve({ text: "", sha256: id, mapStack: (stack) => stack }),
     acquire: async () => {
       const script = scripts[Math.min(attempts++, scripts.length - 1)]!;
       if (script instanceof BulkheadError) throw script;

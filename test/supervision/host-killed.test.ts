@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../core/runtime/sqlite.ts";
 import { readRow } from "../../core/runtime/process-rows.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
-import { adapterCode, completed, openHost, type TestHost, until, writePlugin } from "../host/test-host.ts";
+import { adapterCode, completed, errorOf, openHost, type TestHost, until, writePlugin } from "../host/test-host.ts";
 import { checkSession } from "../session/session-rules.ts";
 import { recordedWardens, startHost } from "./host-process.ts";
 
@@ -166,6 +166,53 @@ describe("a host that was killed", () => {
     expect(next.logs.map(({ message }) => message)).toContain(
       `Ended a process of a host that was killed: agent ${pid}.`,
     );
+  });
+
+  describe("whose journal cannot be read in part", () => {
+    /** A host that starts after one was killed whose session's batches, those that fit, were overwritten. */
+    async function afterDamage(where: string) {
+      const setting = await openHost();
+      await setting.host.close();
+      const folder = await writePlugin(join(setting.root, "packages", "busy"), "busy", { code: busy, manifest });
+      const { stateDir, workdir } = setting;
+      const host = startHost({ stateDir, workdir, folder, settings, prompt: "echo said; exec sleep 300" });
+      const { envelope } = await host.seen((line) => line.envelope?.event.type === "output");
+      await host.kill();
+      const journal = await openSqlite(join(stateDir, "host-1", "journal.db"), { busyTimeoutMs: 1000 });
+      const { changes } = journal.prepare(`UPDATE batch SET body = 'x' WHERE ${where}`).run();
+      journal.close();
+      expect(changes).toBeGreaterThan(0);
+      const id = envelope!.session_id;
+      const next = await nextHost(setting);
+      return { next, id, session: await next.host.sessions.open(id) };
+    }
+
+    test("has its session ended with what can be read, so that it can be deleted", async () => {
+      const { next, id, session } = await afterDamage("first_seq > 1");
+      expect(await next.host.sessions.get(id)).toMatchObject({ state: "ended", stop_reason: "host_restarted" });
+      expect(await session.interrupt()).toMatchObject({
+        stop_reason: "host_restarted",
+        requested: { prompt: "echo said; exec sleep 300" },
+        error: { message: expect.stringMatching(/and [1-9]\d* of its events cannot be read any more\.$/) },
+      });
+      await next.host.sessions.delete(id);
+      expect(await errorOf(next.host.sessions.get(id))).toMatchObject({ code: "not_found" });
+    });
+
+    test("says of a session without a beginning that nobody runs it, and deletes it", async () => {
+      const { next, id, session } = await afterDamage("first_seq = 1");
+      const left = {
+        code: "journal_error",
+        message: `Session "${id}" has no end: its beginning cannot be read, or its end not be written.`,
+        hint: expect.stringContaining(`bulkhead session delete ${id}`),
+      };
+      expect(next.logs.map(({ message }) => message)).toContain(left.message);
+      expect(await errorOf(session.interrupt())).toMatchObject(left);
+      expect(await errorOf(session.result())).toMatchObject(left);
+      await next.host.sessions.delete(id);
+      expect(await errorOf(next.host.sessions.get(id))).toMatchObject({ code: "not_found" });
+      expect(await next.host.sessions.list()).toEqual([]);
+    });
   });
 
   test("has nothing to be cleaned up after an orderly end", async () => {

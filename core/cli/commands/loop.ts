@@ -6,6 +6,7 @@ import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { exitCodeOf } from "../exit-code.ts";
 import { createPaint } from "../render/paint.ts";
 import { formatCost, formatCount, plural } from "../render/quantities.ts";
+import { askForGrants } from "../run-granted.ts";
 import { addSessionFlags, prepareSessions, type SessionCommand } from "../session-command.ts";
 import { showSession } from "../show-session.ts";
 
@@ -27,14 +28,18 @@ export const defineLoop: DefineCommand = (command, bind) => {
 
 async function loop(call: Invocation): Promise<number> {
   await using prepared = await prepareSessions(call);
-  const { request, how, show } = prepared;
+  const { request, how } = prepared;
+  const grants = askForGrants(prepared);
   const sessions = runLoop({ runSession: (one, options) => looped(prepared, { one, options }) }, request, how);
   let exitCode = 0;
   let step = await sessions.next();
-  for (let iteration = request.iteration ?? 1; !step.done; iteration++) {
+  for (let iteration = request.iteration ?? 1; !step.done;) {
     await announce(iteration, prepared);
-    exitCode = exitCodeOf(await showSession(step.value.handle, show));
-    step = await sessions.next();
+    const result = await showSession(step.value.handle, grants.show);
+    exitCode = exitCodeOf(result);
+    const again = await grants.givenAfter(result);
+    if (!again) iteration++;
+    step = await sessions.next(again);
   }
   await conclude(step.value, prepared);
   if (step.value.complete) return 0;

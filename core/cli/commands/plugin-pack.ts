@@ -9,7 +9,7 @@ export async function pluginPack({ terminal, args, options, json }: Invocation):
   const folder = resolve(terminal.cwd, args[0] ?? ".");
   const { packPlugin } = await import("../../author/pack-plugin.ts");
   const packed = await packPlugin(folder).finally(stopBundler);
-  const { manifest, fileName, tarball, sha256, files } = packed;
+  const { manifest, fileName, tarball, sha256, files, leftOut } = packed;
   const out = resolve(terminal.cwd, typeof options["out"] === "string" ? options["out"] : ".");
   const file = join(out, fileName);
   await mkdir(out, { recursive: true });
@@ -22,10 +22,19 @@ export async function pluginPack({ terminal, args, options, json }: Invocation):
     }
   }
   const rows = files.map(({ path, bytes }) => ({ path, bytes: bytes.length }));
-  const report = { plugin_id: manifest.id, name: packed.name, version: manifest.version, file, sha256, files: rows };
+  const report = {
+    plugin_id: manifest.id,
+    name: packed.name,
+    version: manifest.version,
+    file,
+    sha256,
+    files: rows,
+    left_out: leftOut,
+  };
   const lines = [
     `Packed ${manifest.id} ${manifest.version} to ${file}`,
     ...rows.map(({ path, bytes }) => `  ${path.padEnd(24)} ${formatBytes(bytes)}`),
+    ...leftOut.map((path) => `  left out: ${path}, which holds secrets`),
     `  sha256 ${sha256}`,
     `Next: "npm publish ${fileName}", or give the file to "bulkhead plugin add".`,
   ];

@@ -20,7 +20,9 @@ export async function tokenCreate(call: Invocation): Promise<number> {
     return 0;
   }
   const until = record.expires_at === null ? "until it is revoked" : `until ${record.expires_at}`;
-  const where = workdirs === undefined ? "" : `, in ${workdirs.map((folder) => safeLine(folder)).join(", ")},`;
+  const where = workdirs === undefined
+    ? ""
+    : `, for sessions started in ${workdirs.map((folder) => safeLine(folder)).join(", ")},`;
   const may = record.scopes.join(", ");
   await terminal.stderr.write(`Token ${name} (${may})${where} holds ${until}. It is shown only now:\n`);
   await terminal.stdout.write(`${token}\n`);

@@ -23,7 +23,7 @@ export async function tokenList(call: Invocation): Promise<number> {
     paint: createPaint(terminal.colours.stdout),
     columns: tableColumns(terminal),
     indent: 1,
-    head: ["token", "scopes", "works in", "made", "holds until", "id"],
+    head: ["token", "scopes", "starts in", "made", "holds until", "id"],
   });
   await terminal.stdout.write(`${lines.join("\n")}\n`);
   return 0;

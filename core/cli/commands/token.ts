@@ -20,13 +20,13 @@ export const defineToken: DefineCommand = (command, bind) => {
       "--scope <scopes...>",
       "read: see everything; run: start sessions and handle its own; admin: all (default: read run)",
     )
-    .option("--workdir <folders...>", "folders that its sessions may work in, and below (default: any)")
+    .option("--workdir <folders...>", "folders that its sessions may be started in, and below (default: any)")
     .option("--expires <time>", "how long it holds, such as 90m, 12h or 30d (default: until it is revoked)")
     .addHelpText(
       "after",
       examples(
         ["bulkhead token create dashboard --scope read", "may look, and nothing else"],
-        ["bulkhead token create ci --scope run --workdir ./checkout", "its sessions work there, and nowhere else"],
+        ["bulkhead token create ci --scope run --workdir ./checkout", "its sessions are started in it, or below"],
       ),
     )
     .action(bind(tokenCreate));

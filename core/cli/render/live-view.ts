@@ -13,7 +13,7 @@ export interface LiveViewOptions {
   paint: Paint;
   /** Columns of the terminal. */
   columns: number;
-  /** Ids of the adapters to come: the width of the left column. */
+  /** Ids of the adapters to come: the width of the left column, which grows for others. */
   adapters: readonly string[];
   /** Show words as they come. Only for one session at a time; otherwise text waits until its line is full. */
   streaming?: boolean;
@@ -35,19 +35,21 @@ interface Flow {
 /** Shows the events of one or many sessions as lines, each behind its adapter's name. */
 export class LiveView {
   readonly #options: LiveViewOptions;
-  readonly #nameColumns: number;
+  #nameColumns: number;
   readonly #tones = new Map<string, Tone>();
   readonly #flows = new Map<string, { flow: Flow; adapter: string }>();
 
   constructor(options: LiveViewOptions) {
     this.#options = options;
-    this.#nameColumns = Math.min(20, Math.max(4, ...options.adapters.map(textWidth)));
+    this.#nameColumns = nameColumnsFor(4, options.adapters);
     for (const id of options.adapters) this.#toneOf(id);
   }
 
   /** Shows one event. */
   async show(envelope: Envelope): Promise<void> {
     const { event, session_id, adapter } = envelope;
+    // Of an adapter that was not announced the name is not cut either.
+    this.#nameColumns = nameColumnsFor(this.#nameColumns, [adapter.id]);
     const text = event.type === "output" || event.type === "thinking"
       ? this.#flowing(envelope, event)
       : this.#endFlow(session_id) +
@@ -137,4 +139,9 @@ export class LiveView {
 function fitKeepingIndent(text: string, columns: number): string {
   const indent = /^ */.exec(text)?.[0] ?? "";
   return indent + fitLine(text, columns - indent.length);
+}
+
+/** Columns that the names fit into, within reason. */
+function nameColumnsFor(least: number, ids: readonly string[]): number {
+  return Math.min(20, Math.max(least, ...ids.map(textWidth)));
 }

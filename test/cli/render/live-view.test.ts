@@ -69,6 +69,14 @@ test("LiveView shows events as lines behind the adapter's name", async () => {
   ].join("\n"));
 });
 
+test("LiveView makes room for the name of an adapter that was not announced", async () => {
+  const said = (id: string) =>
+    envelopesOf([out("hi\n")]).map((one) => ({ ...one, session_id: id, adapter: { ...one.adapter, id } }));
+  const names = ["al", "asker", "al", "a-name-longer-than-any-column"];
+  expect(await show(names.flatMap(said), { adapters: [] }))
+    .toBe(" al   │ hi\n asker │ hi\n al    │ hi\n a-name-longer-than-a │ hi\n");
+});
+
 test("LiveView keeps the texts of sessions apart and shows only full lines", async () => {
   const a = envelopesOf([out("one "), out("two\n"), out("end")], { adapter: "alpha", session: "a" });
   const b = envelopesOf([out("un "), out("deux\n")], { adapter: "beta", session: "b" });
