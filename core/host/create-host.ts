@@ -70,7 +70,12 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     throw error;
   });
   await known.keep();
-  const stopKeeping = keepJournal(journal, { limits: { ...defaultRetention, ...manifest?.journal }, writeLog });
+  const stopKeeping = keepJournal(journal, {
+    get limits() {
+      return { ...defaultRetention, ...manifest?.journal };
+    },
+    writeLog,
+  });
   const signals = new Signals();
   const log = new MergedLog(journal, (stream, event) => signals.see(stream, event));
   const crashes = openCrashFiles(join(claim.root, "crashes"));
@@ -97,7 +102,9 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       return hidden;
     },
     openSecrets: (permissions) => openSecrets(permissions, places),
-    mcpServers: manifest?.mcp_servers ?? {},
+    get mcpServers() {
+      return manifest?.mcp_servers ?? {};
+    },
     grantPlace: (pluginId, permission) =>
       manifest === undefined ? null : grantPlace(manifest, { pluginId, permission }),
     writeLog,
@@ -116,6 +123,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     resultOf: async (sessionId) => await (await host.sessions.open(sessionId)).result(),
   });
   let closing: Promise<void> | null = null;
+  let reloading: Promise<unknown> = Promise.resolve();
   const routes = openRoutes({
     plugins: () => registry.list(),
     plugin: (id) => registry.get(id),
@@ -169,7 +177,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
         file: resolve(root, file),
         options: wanted,
       }),
-    workspaces: hostWorkspaces(workspaces, () => manifest),
+    workspaces: hostWorkspaces(workspaces, { manifest: () => manifest, left: (id) => sessions.left(id) }),
     sessions: openSessionHost({
       journal,
       others: new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }),
@@ -181,7 +189,12 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     probe: async (adapter) => await routes.probe(serviceOf(adapter).plugin.id),
     agents: (options) => routes.agents(options),
     route: (options) => routes.route(options),
-    reload,
+    reload: (next) => {
+      // One after the other: of two, the later one holds, however long each takes to read.
+      const turn = reloading.then(() => reload(next));
+      reloading = turn.catch(() => undefined);
+      return turn;
+    },
     signals: () => signals.snapshot(routes.gauges()),
     idle: () => sessions.ended(),
     close: () => closing ??= close(),
@@ -200,7 +213,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     const service = services.get(id);
     services.delete(id);
     routes.forget(id);
-    await service?.pool.close();
+    await service?.pool.close(`Plugin "${id}" was taken out of service.`);
   }
 
   async function reload(next: HostManifest): Promise<RegistryChanges> {
@@ -243,8 +256,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       { name: "ending the sessions", act: () => ending, ms: 10_000 },
       { name: "ending the workers", act: closePools, ms: 3000 },
       { name: "killing programs", act: () => sessions.size > 0 ? children.killAll() : Promise.resolve(), ms: 6000 },
-      { name: "writing the sessions' ends", act: () => ending, ms: 3000 },
-      { name: "leaving the worktrees", act: () => sessions.left(), ms: 3000 },
+      { name: "writing the sessions' ends and leaving the worktrees", act: () => ending, ms: 6000 },
       { name: "writing the last events", act: () => log.settled(), ms: 2000 },
       { name: "writing the counters", act: () => routes.close(), ms: 1000 },
       { name: "closing the journal", act: closeJournal, ms: 3000 },

@@ -9,7 +9,8 @@ const everyMs = 60_000;
 
 /** Options of {@link keepJournal}. */
 export interface KeepJournalOptions {
-  limits: RetentionLimits;
+  /** As they are now: a reload changes them. */
+  readonly limits: RetentionLimits;
   writeLog(record: LogRecord): void;
   /** How long after the start it looks first, and how often from then on. Milliseconds. */
   firstMs?: number;
@@ -21,7 +22,7 @@ export interface KeepJournalOptions {
  * @returns stops it; resolves when no deletion is under way any more
  */
 export function keepJournal(journal: Journal, options: KeepJournalOptions): () => Promise<void> {
-  const { limits, writeLog } = options;
+  const { writeLog } = options;
   const stopping = new AbortController();
   let working: Promise<void> = Promise.resolve();
   let cancel = plan(options.firstMs ?? 1000);
@@ -41,7 +42,7 @@ export function keepJournal(journal: Journal, options: KeepJournalOptions): () =
 
   async function work(): Promise<void> {
     try {
-      const removed = await applyRetention(journal, { limits, signal: stopping.signal });
+      const removed = await applyRetention(journal, { limits: options.limits, signal: stopping.signal });
       if (removed > 0) {
         writeLog({
           level: "info",

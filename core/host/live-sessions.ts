@@ -48,9 +48,9 @@ export interface LiveSession {
 export class LiveSessions {
   readonly #options: LiveSessionsOptions;
   readonly #running = new Map<string, LiveSession>();
-  /** Those that have ended or will, and whose place is not left yet. */
-  readonly #leaving = new Set<Promise<SessionResult>>();
-  /** From the call that starts one to its end. */
+  /** Those whose place is not left yet, whether they have ended or will. */
+  readonly #placed = new Map<string, LiveSession>();
+  /** From the call that starts one until its place is left. */
   readonly #begun = new Set<Promise<SessionResult>>();
   readonly #shared = new SharedWorkdirs();
   readonly #neighbours: Neighbours;
@@ -88,7 +88,7 @@ export class LiveSessions {
     return starting;
   }
 
-  /** Resolves when every session that has begun until now, or is about to, has ended. */
+  /** Resolves when every session that has begun until now, or is about to, has ended and left its place. */
   async ended(): Promise<void> {
     await Promise.allSettled([...this.#begun]);
   }
@@ -109,23 +109,25 @@ export class LiveSessions {
       started: () => routes.started(way),
       ended: (end: AttemptEnd) => routes.ended(way, end),
     }));
-    const { service } = ways[0]!;
     const workdir = await checkWorkdir(checked.workdir);
     const contextFiles = await readContextFiles(checked.context_files ?? [], {
       workdir,
       protectedPaths: ground.guarded().protectedPaths,
-      limits: service.plugin.limits,
+      limits: ways[0]!.service.plugin.limits,
     });
     const sessionId = randomId();
     const place = await this.#place(sessionId, { request: checked, workdir, signal });
     const common = { sessionId, client, request: checked, place, contextFiles, artifacts, resumed };
     const events = ground.log.subscribe({ sessionId });
     let session: RunningSession;
+    let service: ServedPlugin;
     try {
       const { candidates, passedOver } = await makeCandidates(ground, ways, common);
+      // The first way may have been passed over: what it does not run does not count for it.
+      service = ways.find((way) => way.service.plugin === candidates[0].plugin)!.service;
       await this.#enter(sessionId, { place, artifacts });
       this.#refuseIfClosed();
-      if (signal?.aborted) throw new BulkheadError("interrupted", "The session was interrupted before it started.");
+      refuseIfAborted(signal);
       this.#refuseIfFull(service);
       await begins?.(sessionId);
       session = startSession(ground, {
@@ -159,27 +161,35 @@ export class LiveSessions {
     };
   }
 
-  /** Stops all sessions, and starts no more; settles when they have ended, which may be never. */
+  /**
+   * Stops all sessions, and starts no more; settles when they have ended and left their places, and what was being
+   * started is undone. That may be never.
+   */
   async close(): Promise<void> {
     this.#closed = true;
-    const running = [...this.#running.values()];
-    for (const { session } of running) session.stop("interrupted", "The host is shutting down.");
-    await Promise.allSettled(running.map(({ session }) => session.result));
+    for (const { session } of this.#running.values()) session.stop("interrupted", "The host is shutting down.");
+    await this.ended();
   }
 
-  /** Resolves when all places of sessions that have ended are left. */
-  async left(): Promise<void> {
-    await Promise.allSettled(this.#leaving);
+  /** Resolves when a session whose last event is there has left its place as well; at once for any other. */
+  async left(sessionId: string): Promise<void> {
+    const placed = this.#placed.get(sessionId);
+    if (placed?.session.isOver) await placed.result.catch(() => undefined);
   }
 
-  #place(
+  async #place(
     sessionId: string,
     { request, workdir, signal }: { request: SessionRequest; workdir: string; signal: AbortSignal | undefined },
   ): Promise<SessionPlace> {
     const { ground, workspaces, manifest } = this.#options;
     const exclude = [ground.claim.root, ...ground.secretPaths];
     const common = { sessionId, request, workdir, exclude, manifest };
-    return placeSession(workspaces, signal === undefined ? common : { ...common, signal });
+    try {
+      return await placeSession(workspaces, signal === undefined ? common : { ...common, signal });
+    } catch (error) {
+      refuseIfAborted(signal);
+      throw error;
+    }
   }
 
   #keep(
@@ -198,9 +208,10 @@ export class LiveSessions {
     };
     session.result.then(forget, forget);
     const result = place.leave(session.result).finally(() => this.#leave(sessionId, artifacts));
-    this.#running.set(sessionId, { session, result });
-    const left = () => this.#leaving.delete(result);
-    this.#leaving.add(result);
+    const live: LiveSession = { session, result };
+    this.#running.set(sessionId, live);
+    const left = () => this.#placed.delete(sessionId);
+    this.#placed.set(sessionId, live);
     result.then(left, left);
     return result;
   }
@@ -242,6 +253,10 @@ export class LiveSessions {
       hint: "Try again later, or raise the limit host_sessions.",
     });
   }
+}
+
+function refuseIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new BulkheadError("interrupted", "The session was interrupted before it started.");
 }
 
 function reasonOnly({ adapter_id, reason }: { adapter_id: string; reason: string }): PassedOver {

@@ -116,11 +116,11 @@ function elsewhereHandle({ others }: Pick<SessionHostGround, "others">, found: E
 
 /** One session's handle. Where it lives, its live result is known. */
 function handleOf(ground: SessionHostGround, id: string, live?: Promise<SessionResult>): SessionHandle {
-  const { journal, log, find } = ground;
+  const { find } = ground;
   const result = async () => await (live ?? find(id)?.result ?? endOf(ground, id));
   return {
     id,
-    events: (query = {}) => eventsOf({ journal, log }, id, query),
+    events: (query = {}) => eventsOf(ground, id, query),
     result,
     interrupt: () => {
       find(id)?.session.stop("interrupted", "The session was interrupted.");
@@ -130,9 +130,12 @@ function handleOf(ground: SessionHostGround, id: string, live?: Promise<SessionR
   };
 }
 
+/** Where one session's events are. */
+type EventGround = Pick<SessionHostGround, "journal" | "log" | "find">;
+
 /** A session's events after a `seq`. */
 function eventsOf(
-  ground: Pick<SessionHostGround, "journal" | "log">,
+  ground: EventGround,
   sessionId: string,
   query: EventQuery,
 ): AsyncIterable<Envelope> {
@@ -156,11 +159,12 @@ function eventsOf(
 }
 
 async function subscribe(
-  { journal, log }: Pick<SessionHostGround, "journal" | "log">,
+  { journal, log, find }: EventGround,
   sessionId: string,
   { after = 0, signal }: EventQuery,
 ): Promise<AsyncIterator<Envelope, void>> {
   await log.written();
+  const live = find(sessionId);
   // Read before the record is: what comes between them is then read as well.
   const now = journal.lastGseq;
   const record = await recordOf(journal, sessionId);
@@ -168,15 +172,15 @@ async function subscribe(
     (record.state === "running" ? now : record.last_gseq - 1);
   const where = { sessionId, after: cursor, afterSeq: after };
   const subscription = log.subscribe(signal === undefined ? where : { ...where, signal });
-  if (record.state === "ended") subscription.finish();
+  // A session whose end could not be written has none in the journal, and nobody is to wait for it.
+  const finish = () => subscription.finish();
+  if (live === undefined) finish();
+  else live.result.then(finish, finish);
   return subscription[Symbol.asyncIterator]();
 }
 
 /** The result of a session that has ended, or ends somewhere else, from its last event. */
-async function endOf(
-  ground: Pick<SessionHostGround, "journal" | "log" | "find">,
-  sessionId: string,
-): Promise<SessionResult> {
+async function endOf(ground: EventGround, sessionId: string): Promise<SessionResult> {
   await ground.log.written();
   const { last_seq, state } = await recordOf(ground.journal, sessionId);
   if (state === "running" && ground.find(sessionId) === undefined) throw leftOpenError(sessionId);
@@ -186,7 +190,7 @@ async function endOf(
   }
   const record = await recordOf(ground.journal, sessionId);
   if (record.deleted !== null) throw deletedError(record);
-  throw new BulkheadError("journal_error", `The end of session "${sessionId}" is not in the journal any more.`, {
+  throw new BulkheadError("journal_error", `The end of session "${sessionId}" is not in the journal.`, {
     hint: "Look with: bulkhead journal verify.",
   });
 }
@@ -222,10 +226,14 @@ function deletedError({ session_id, deleted }: SessionRecord): BulkheadError {
 
 /** The error for a session that runs as far as the journal tells, and that no host runs. */
 export function leftOpenError(sessionId: string): BulkheadError {
-  return new BulkheadError("journal_error", `Session "${sessionId}" cannot be ended: its beginning cannot be read.`, {
-    hint: `No host runs it. Look with "bulkhead journal verify", or delete it: bulkhead session delete ${sessionId}.`,
-    details: { session_id: sessionId },
-  });
+  return new BulkheadError(
+    "journal_error",
+    `Session "${sessionId}" has no end: its beginning cannot be read, or its end not be written.`,
+    {
+      hint: `No host runs it. Look with "bulkhead journal verify", or delete it: bulkhead session delete ${sessionId}.`,
+      details: { session_id: sessionId },
+    },
+  );
 }
 
 function busyError(sessionId: string): BulkheadError {

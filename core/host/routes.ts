@@ -3,7 +3,6 @@ import type { AvailabilityReport } from "../../plugin-sdk/availability.ts";
 import type { AgentCapabilities } from "../../plugin-sdk/capabilities.ts";
 import type { ErrorCode, ErrorData } from "../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
-import type { UsageReport } from "../../plugin-sdk/result.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
 import { type CrashRecord, quarantineError } from "../pool/plugin-health.ts";
 import type { Plugin } from "../registry/plugin.ts";
@@ -49,9 +48,10 @@ export interface AgentsOptions {
   require?: AgentCapabilities;
 }
 
-/** How an attempt on a candidate ended; a session's result is one. */
+/** How an attempt on a candidate ended. */
 export interface AttemptEnd {
-  usage: Pick<UsageReport, "tokens_in" | "tokens_out">;
+  /** Null where nobody tells. */
+  tokens: number | null;
   error?: ErrorData | undefined;
   /** For a rate limit: how long it holds; null where nobody said. */
   wait_ms?: number | null;
@@ -188,9 +188,9 @@ export function openRoutes(ground: RouteGround): Routes {
     }));
   }
 
-  function ended({ adapter_id, access_mode }: RoutedWay, { usage, error, wait_ms }: AttemptEnd): void {
+  function ended({ adapter_id, access_mode }: RoutedWay, { tokens, error, wait_ms }: AttemptEnd): void {
     const used = { adapterId: adapter_id, mode: access_mode };
-    if (access_mode !== null) counters.used(used, (usage.tokens_in ?? 0) + (usage.tokens_out ?? 0));
+    if (access_mode !== null) counters.used(used, tokens);
     if (error === undefined) return;
     if (error.code === "rate_limit") counters.limited(used, wait_ms ?? unknownWaitMs);
     if (!ownDoing.has(error.code)) board.doubt(adapter_id);

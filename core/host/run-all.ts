@@ -3,6 +3,7 @@ import { toErrorData } from "../errors/to-error-data.ts";
 import { mergeStreams } from "../../plugin-sdk/merge-streams.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
+import { demandCandidate } from "../routing/demand-candidate.ts";
 import { compareResults, type Comparison } from "./compare-results.ts";
 import { derivedKey } from "./idempotency.ts";
 import type { Host, RunSessionOptions, Session } from "./host.ts";
@@ -34,6 +35,7 @@ export async function runAll(
   request: SessionRequest,
   { adapters, ...options }: RunAllOptions,
 ): Promise<ParallelRun> {
+  if (adapters?.length === 0) demandCandidate({ candidates: [], passed_over: [] }, { wanted: adapters });
   const route = adapters === undefined
     ? await host.route({ adapter: "auto", request, ...(options.require ? { require: options.require } : {}) })
     : { candidates: adapters.map((adapter_id) => ({ adapter_id })), passed_over: [] };

@@ -54,7 +54,14 @@ export async function* runLoop<S extends LoopedSession>(
   for (let iteration = first; iteration <= max_iterations; iteration++) {
     const spent = spentBudget(request.budget, report);
     if (spent !== null) return { ...report, stop_reason: spent };
-    const session = await host.runSession(nextRequest(request, { iteration, max_iterations, report }), options);
+    let session: S;
+    try {
+      session = await host.runSession(nextRequest(request, { iteration, max_iterations, report }), options);
+    } catch (error) {
+      // What was interrupted between two sessions was interrupted: the report on those before is not lost.
+      if (report.iterations === 0 || !options.signal?.aborted) throw error;
+      return { ...report, stop_reason: "interrupted" };
+    }
     report.session_ids.push(session.id);
     report.iterations++;
     const again = yield session;

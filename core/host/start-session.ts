@@ -57,7 +57,7 @@ export interface SessionGround {
 export interface Way {
   service: ServedPlugin;
   accessMode: AccessMode | null;
-  /** An attempt on it begins. */
+  /** An attempt on it enters the adapter. */
   started(): void;
   /** An attempt on it has ended. */
   ended: Candidate["ended"];

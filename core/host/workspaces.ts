@@ -9,14 +9,26 @@ export interface HostWorkspaces extends Pick<Workspaces, "list" | "diff" | "appl
   prune(options?: { olderThanMs?: number }): ReturnType<Workspaces["prune"]>;
 }
 
-/** The door to the worktrees of sessions. */
-export function hostWorkspaces(workspaces: Workspaces, manifest: () => HostManifest | undefined): HostWorkspaces {
+/**
+ * The door to the worktrees of sessions. Whoever has seen a session's last event may decide over its worktree: `left`
+ * resolves when such a session has left it.
+ */
+export function hostWorkspaces(
+  workspaces: Workspaces,
+  { manifest, left }: { manifest(): HostManifest | undefined; left(sessionId: string): Promise<void> },
+): HostWorkspaces {
   const { list, diff, apply, discard } = workspaces;
   return {
     list,
     diff,
-    apply,
-    discard,
+    apply: async (sessionId) => {
+      await left(sessionId);
+      return await apply(sessionId);
+    },
+    discard: async (sessionId) => {
+      await left(sessionId);
+      await discard(sessionId);
+    },
     prune: ({ olderThanMs = keepMs(manifest()) } = {}) => workspaces.prune({ olderThanMs }),
   };
 }

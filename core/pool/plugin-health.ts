@@ -75,11 +75,13 @@ export class PluginHealth {
   async refresh(): Promise<boolean> {
     const { store, pluginId } = this.#options;
     if (!store) return false;
-    await this.#saving;
+    const saving = this.#saving;
+    await saving;
     if (this.#unsaved) return false;
     const was = this.quarantined;
     const record = await store.read(pluginId).catch(() => undefined);
-    if (record === undefined) return false;
+    // What was noted meanwhile is newer than what was read.
+    if (record === undefined || saving !== this.#saving) return false;
     this.#crashes = record?.crashes ?? [];
     this.#quarantinedAt = record?.quarantined_at ?? null;
     return was && !this.quarantined;

@@ -4,6 +4,7 @@ import type { ChildLedger } from "../runtime/child-ledger.ts";
 import { startBackgroundTimer } from "../runtime/background-timer.ts";
 import { probeOsWalls } from "../runtime/os-walls/probe.ts";
 import { osWallNames, type OsWallUses } from "../runtime/os-walls/os-wall.ts";
+import { wait } from "../runtime/wait.ts";
 import { Lane } from "./lane.ts";
 import type { Container } from "./lane-transport.ts";
 import { type CrashStore, PluginHealth } from "./plugin-health.ts";
@@ -99,10 +100,10 @@ export class PluginPool {
    */
   async acquire(options: AcquireOptions = {}): Promise<Place> {
     const { client = "", onQueued } = options;
-    // A listener on a signal that has fired is never called: the call would stay in line.
+    if (this.health.quarantined) await this.#refresh();
+    // A listener on a signal that has fired is never called: the call would stay in line. Nothing waits from here on.
     options.signal?.throwIfAborted();
     this.#refuseIfFull(client);
-    if (this.health.quarantined) await this.#refresh();
     // Whoever waits already comes first.
     const ready = this.#line.size === 0 ? this.#place() : null;
     if (ready) return ready;
@@ -116,12 +117,13 @@ export class PluginPool {
     return await place;
   }
 
-  /** Ends all workers; entries under way end with them. */
-  async close(): Promise<void> {
-    this.#closing.abort();
+  /** Ends all workers; entries under way end with them, and say why. */
+  async close(why = "The host is shutting down."): Promise<void> {
+    const error = new BulkheadError("host_closed", why);
+    this.#closing.abort(error);
     this.#cancelRest?.();
-    this.#refuseAll(hostClosed());
-    for (const lane of this.#lanes) lane.kill("host_closed", "The host is shutting down.");
+    this.#refuseAll(error);
+    for (const lane of this.#lanes) lane.kill("host_closed", why);
     const container = await this.#container?.catch(() => null);
     await container?.close();
     await this.health.settled();
@@ -133,7 +135,7 @@ export class PluginPool {
 
   #refuseIfFull(client: string): void {
     const { pluginId } = this.#options;
-    if (this.#closed) throw hostClosed();
+    this.#closing.signal.throwIfAborted();
     if (this.#line.hasRoom(client)) return;
     throw new BulkheadError(
       "busy",
@@ -161,18 +163,9 @@ export class PluginPool {
 
   /** Waits until the next worker may be started. */
   async #pause(): Promise<void> {
-    const { signal } = this.#closing;
     for (let ms = this.#backoff.waitMs(performance.now()); ms > 0; ms = this.#backoff.waitMs(performance.now())) {
-      await new Promise<void>((resolve) => {
-        const done = () => {
-          clearTimeout(timer);
-          signal.removeEventListener("abort", done);
-          resolve();
-        };
-        const timer = setTimeout(done, ms);
-        signal.addEventListener("abort", done);
-      });
-      if (this.#closed) throw hostClosed();
+      await wait(ms, this.#closing.signal);
+      this.#closing.signal.throwIfAborted();
     }
   }
 
@@ -315,7 +308,7 @@ export class PluginPool {
   async #living(): Promise<Container> {
     for (;;) {
       // What were started now, nobody would end.
-      if (this.#closed) throw hostClosed();
+      this.#closing.signal.throwIfAborted();
       const container = await this.#contain();
       if (!container.condemned) return container;
       await container.ended;
@@ -362,8 +355,4 @@ export class PluginPool {
       waiter.refuse(error);
     }
   }
-}
-
-function hostClosed(): BulkheadError {
-  return new BulkheadError("host_closed", "The host is shutting down.");
 }

@@ -61,7 +61,9 @@ export class AvailabilityBoard {
     if (!refresh && posted !== undefined && this.#options.now() < posted.freshUntil) {
       return Promise.resolve(posted.known);
     }
-    const asking = this.#asking.get(adapterId) ?? this.#ask(adapterId);
+    const known = this.#asking.get(adapterId);
+    if (known !== undefined) return known;
+    const asking = this.#ask(adapterId, () => this.#asking.get(adapterId) === asking);
     this.#asking.set(adapterId, asking);
     return asking;
   }
@@ -78,17 +80,21 @@ export class AvailabilityBoard {
     if (this.#asking.has(adapterId)) this.#doubted.add(adapterId);
   }
 
-  /** Forgets an adapter that is no longer there. */
+  /** Forgets an adapter that is no longer there, also what it is being asked: another one may have its id. */
   forget(adapterId: string): void {
     this.#posted.delete(adapterId);
+    this.#asking.delete(adapterId);
+    this.#doubted.delete(adapterId);
   }
 
-  async #ask(adapterId: string): Promise<Known> {
+  /** @param counts whether the answer, once it is there, is of an adapter that has not been forgotten */
+  async #ask(adapterId: string, counts: () => boolean): Promise<Known> {
     const { now, failureTtlMs } = this.#options;
     const ttlMs = this.#options.ttlMs();
     const probed = await this.#probe(adapterId);
     const checkedAt = now();
     const known = { ...probed, checkedAt };
+    if (!counts()) return known;
     const lifetime = this.#doubted.delete(adapterId)
       ? 0
       : probed.report.availability === "available"

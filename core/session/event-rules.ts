@@ -12,6 +12,8 @@ export class EventRules {
   readonly #openRequests = new Set<string>();
   readonly #closedRequests = new Set<string>();
   readonly #claimed = new Set<string>();
+  /** Characters of all of them: they stand in the result. */
+  #claimedText = 0;
   #text = "";
   #last: CompletedEvent | ErrorEvent | null = null;
   #toolCalls = 0;
@@ -38,6 +40,7 @@ export class EventRules {
   /** What was changed so far has been put back: it is not claimed any more. */
   forgetClaims(): void {
     this.#claimed.clear();
+    this.#claimedText = 0;
   }
 
   /**
@@ -159,7 +162,9 @@ export class EventRules {
   }
 
   #claim(path: string): void {
-    if (this.#claimed.size < maxRemembered) this.#claimed.add(path);
+    if (this.#claimed.size >= maxRemembered || this.#claimedText >= maxText || this.#claimed.has(path)) return;
+    this.#claimed.add(path);
+    this.#claimedText += path.length;
   }
 
   /** The present attempt's last word, if it had one. */

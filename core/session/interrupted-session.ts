@@ -1,8 +1,14 @@
-import type { AttemptFailedEvent, CapabilityEvent, Envelope, SessionStartedEvent } from "../../plugin-sdk/envelope.ts";
+import type {
+  AttemptFailedEvent,
+  AttemptStartedEvent,
+  CapabilityEvent,
+  Envelope,
+  SessionStartedEvent,
+} from "../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
-import type { AttemptReport, PermissionUses, Substitution } from "../../plugin-sdk/result.ts";
+import type { AttemptReport, EffectiveSettings, PermissionUses, Substitution } from "../../plugin-sdk/result.ts";
 import { EventRules } from "./event-rules.ts";
 import type { Entry, MergedLog, Stream } from "./merged-log.ts";
 import { buildResult } from "./result.ts";
@@ -86,6 +92,8 @@ export class InterruptedSession {
   #last: Envelope | null = null;
   #toolVersion: string | null = null;
   #agentSessionId: string | null = null;
+  /** In what the last attempt differs from what the session began with. */
+  #changed: Partial<Pick<EffectiveSettings, "access_mode" | "permissions">> = {};
   readonly #attempts: AttemptReport[] = [];
   readonly #substitutions: Substitution[] = [];
   /** As the events tell: the same use again is no event. */
@@ -108,7 +116,7 @@ export class InterruptedSession {
     if (event.type === "attempt_started") this.#usage.begin({ mode: null });
     if (event.type === "session_started") this.#first ??= { envelope, event };
     if (event.type === "permission_resolved") this.#rules.resolve(event.request_id);
-    if (event.type === "attempt_started") this.#attempt(envelope, event.adapter_id);
+    if (event.type === "attempt_started") this.#attempt(envelope, event);
     if (event.type === "attempt_failed") this.#failed(envelope, event);
     if (event.type === "fallback") this.#substitutions.push({ from: event.from, to: event.to, reason: event.reason });
     if (event.type === "capability") this.#used(event);
@@ -159,8 +167,12 @@ export class InterruptedSession {
     }
   }
 
-  #attempt({ attempt, ts }: Envelope, adapter_id: string): void {
+  #attempt({ attempt, ts }: Envelope, event: AttemptStartedEvent): void {
+    const { adapter_id, permissions } = event;
+    const access_mode = event.access_mode ?? null;
     this.#rules.restart();
+    // Without permissions of its own it is one on the adapter that the session started with.
+    this.#changed = permissions === undefined ? { access_mode } : { access_mode, permissions };
     // Another attempt is another session of the agent.
     this.#agentSessionId = null;
     this.#attempts.push({ attempt, adapter_id, started_at: ts, duration_ms: 0 });
@@ -197,7 +209,8 @@ export class InterruptedSession {
     { former, next }: { former: FormerHost; next: AfterRestart | null },
   ): Entry {
     const error = restarted(next, this.unread);
-    const { requested, effective, workdir } = event;
+    const { requested, workdir } = event;
+    const effective: EffectiveSettings = { ...event.effective, ...this.#changed };
     const { adapter, ts } = this.#last!;
     const running = this.#attempts.at(-1);
     if (running && running.error === undefined) {

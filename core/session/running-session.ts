@@ -57,6 +57,8 @@ export class RunningSession {
   #attempt: Attempt | null = null;
   #snapshot: Snapshot | null = null;
   #stopped: { reason: StopReason; error: ErrorData } | null = null;
+  /** The last attempt has ended: what is done from here on changes nothing of how the session ended. */
+  #isDecided = false;
   /** Something may lie in the session's scratch folder. */
   #usesScratch = false;
   /** Work of the agent for which no further attempt was made. */
@@ -101,9 +103,14 @@ export class RunningSession {
     this.result = this.#run();
   }
 
-  /** Ends the session for a reason of the host; the first reason is kept. */
+  /** Ends the session for a reason of the host; the first reason is kept, and none counts once the agent has ended. */
   stop(reason: StopReason, message: string): void {
-    this.#stopWith(reason, { code: codeFor(reason), message });
+    if (!this.#isDecided) this.#stopWith(reason, { code: codeFor(reason), message });
+  }
+
+  /** Its last event is there, or cannot be written. */
+  get isOver(): boolean {
+    return this.#stream.ended;
   }
 
   /** What waits for somebody's answer. */
@@ -141,6 +148,7 @@ export class RunningSession {
       ...(resumed === null ? {} : { resumed_from: resumed.from, times_resumed: resumed.times }),
     });
     const failure = await this.#tryAll();
+    this.#isDecided = true;
     this.#deadlines.stop();
     const result = await this.#finish(failure);
     if (this.#usesScratch) await removeTree(this.#ground.scratch).catch(() => {});
@@ -170,26 +178,29 @@ export class RunningSession {
         hopeless: failure === null && lastWord?.type === "error" && !lastWord.recoverable,
         timeLeftMs: this.#deadlines.leftMs,
         next: next?.through ?? null,
-        retry: request.retry ?? "safe",
+        // An agent that said it is done is not set to work again for what befell its worker afterwards.
+        retry: lastWord?.type === "completed" ? "never" : request.retry ?? "safe",
       });
       const done = step.act === "give_up" ? null : await this.#workInTheWay();
       const gives = step.act === "give_up" || done !== null;
+      const { aborted } = this.#abort.signal;
       this.#stream.host({
         type: "attempt_failed",
         attempt: number,
         adapter_id: candidate.plugin.id,
         error,
-        retry_in_ms: !gives && step.act === "retry" ? step.wait_ms : null,
+        retry_in_ms: !gives && !aborted && step.act === "retry" ? step.wait_ms : null,
       });
       this.#inTheWay = done;
-      if (gives || this.#stopped) return failure;
+      if (gives) return failure;
       waited = step.act === "retry" ? step.wait_ms : 0;
-      if (step.act === "next" && next !== null) {
+      if (!aborted && step.act === "next" && next !== null) {
         index = next.index;
         if (next.through === "adapter") tries = 0;
         this.#substitute(candidate, candidates[index]!, error);
       }
-      if (!await this.#pause(waited)) return failure;
+      const ended = await this.#pause(waited);
+      if (ended !== null) return ended;
     }
   }
 
@@ -206,11 +217,10 @@ export class RunningSession {
     const attempt = new Attempt(this.#ground, { number, candidate });
     this.#attempt = attempt;
     this.#usage.begin({ mode: candidate.accessMode, model: candidate.request.model });
-    candidate.started();
     const failure = await attempt.run(before);
     if (attempt.uses) addUses(this.#uses, attempt.uses);
     const { error } = this.#verdict(failure);
-    candidate.ended({ usage: this.#usage.attempt, error, wait_ms: attempt.waitMs });
+    candidate.ended({ tokens: this.#usage.attemptTokens, error, wait_ms: attempt.waitMs });
     this.#attempts.push({
       attempt: number,
       adapter_id: plugin.id,
@@ -256,10 +266,10 @@ export class RunningSession {
     this.#stream.host({ type: "fallback", ...substitution });
   }
 
-  /** Waits before the next attempt; false when the session was ended meanwhile. */
-  async #pause(ms: number): Promise<boolean> {
+  /** Waits before the next attempt; why the session was ended meanwhile, or null. */
+  async #pause(ms: number): Promise<ErrorData | null> {
     if (ms > 0) await wait(ms, this.#abort.signal);
-    return this.#stopped === null;
+    return this.#stopped?.error ?? null;
   }
 
   /**
@@ -302,7 +312,7 @@ export class RunningSession {
   /** A log that cannot be written ends the session: what nobody can read back did not happen. */
   #cannotWrite(error: unknown): void {
     this.#writeFailure ??= { error };
-    this.stop("fatal", "The journal could not be written.");
+    this.#stopWith("fatal", { code: "fatal", message: "The journal could not be written." });
   }
 
   async #finish(failure: ErrorData | null): Promise<SessionResult> {

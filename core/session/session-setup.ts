@@ -8,7 +8,6 @@ import type { Place } from "../pool/plugin-pool.ts";
 import type { Plugin, PluginScript } from "../registry/plugin.ts";
 import type { ApprovalRules } from "./approval-policy.ts";
 import type { MergedLog } from "./merged-log.ts";
-import type { AttemptTokens } from "./usage-meter.ts";
 
 /** One adapter that may run a session, and all that holds for it alone. */
 export interface Candidate {
@@ -17,10 +16,10 @@ export interface Candidate {
   request: SessionRequest;
   /** How the agent is reached; null where the plugin names no access mode. */
   accessMode: AccessMode | null;
-  /** An attempt on it begins. */
+  /** An attempt on it has a worker and enters the adapter. */
   started(): void;
-  /** An attempt on it has ended; `wait_ms` is what a limited agent said. */
-  ended(end: { usage: AttemptTokens; error?: ErrorData | undefined; wait_ms: number | null }): void;
+  /** An attempt on it has ended; `tokens` is null where nobody tells, `wait_ms` what a limited agent said. */
+  ended(end: { tokens: number | null; error?: ErrorData | undefined; wait_ms: number | null }): void;
   /** Fields of the request that neither adapter nor host can hold the agent to. */
   unenforced: string[];
   effective: Permissions;

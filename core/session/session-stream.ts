@@ -24,6 +24,11 @@ export class SessionStream {
     this.#stream = { sessionId, adapter, attempt: 1, lastSeq: 0 };
   }
 
+  /** Its last event has been added. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
   /** What follows is of this attempt. */
   begin(attempt: number, adapter: Stream["adapter"]): void {
     this.#stream.attempt = attempt;

@@ -2,8 +2,17 @@ import type { Artifact } from "../../plugin-sdk/result.ts";
 import { realpath } from "../runtime/files.ts";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "../runtime/paths.ts";
 
-/** Claims that are followed through links; an agent that claims more is taken at its word's letter. */
-const followed = 1000;
+/**
+ * Looks at the disk for all claims of a session together: a path of two thousand folders that are not there takes as
+ * many. An agent that claims more is taken at its word's letter.
+ */
+const mostLooks = 4000;
+
+/** Where claims are looked at, and how often that may still be done. */
+interface Looks {
+  workdir: string;
+  left: number;
+}
 
 /**
  * The paths that an agent says it changed and git does not show, sorted, relative to the working directory where they
@@ -18,10 +27,10 @@ export async function unmetClaims(
   if (artifacts === null) return [];
   const shown = shownPaths(artifacts);
   const unmet = new Set<string>();
-  let left = followed;
+  const looks: Looks = { workdir, left: mostLooks };
   for (const claim of claimed) {
     const names = [nameOf(claim, workdir)];
-    if (!names.some((name) => shown.has(name)) && left-- > 0) names.push(...await realNames(claim, workdir));
+    if (!names.some((name) => shown.has(name)) && looks.left > 0) names.push(...await realNames(claim, looks));
     if (!names.some((name) => shown.has(name))) unmet.add(names.at(-1)!);
   }
   return [...unmet].sort();
@@ -47,18 +56,25 @@ function nameOf(path: string, workdir: string): string {
 }
 
 /** What a path leads to now, if it is there; last itself, with links followed only on the way to it. */
-async function realNames(path: string, workdir: string): Promise<string[]> {
+async function realNames(path: string, looks: Looks): Promise<string[]> {
+  const { workdir } = looks;
   const absolute = resolve(workdir, path);
-  const target = await realpath(absolute).catch(() => null);
-  const itself = nameOf(await followWay(absolute), workdir);
+  const target = await look(absolute, looks);
+  const itself = nameOf(await followWay(absolute, looks), workdir);
   return target === null ? [itself] : [nameOf(target, workdir), itself];
 }
 
 /** A path whose folders are followed through links, as far as they exist. */
-async function followWay(absolute: string): Promise<string> {
-  for (let way = absolute; dirname(way) !== way; way = dirname(way)) {
-    const folder = await realpath(dirname(way)).catch(() => null);
+async function followWay(absolute: string, looks: Looks): Promise<string> {
+  for (let way = absolute; dirname(way) !== way && looks.left > 0; way = dirname(way)) {
+    const folder = await look(dirname(way), looks);
     if (folder !== null) return join(folder, relative(dirname(way), absolute));
   }
   return absolute;
+}
+
+/** The real path of what is there; null where nothing is. */
+function look(path: string, looks: Looks): Promise<string | null> {
+  looks.left--;
+  return realpath(path).catch(() => null);
 }

@@ -2,12 +2,6 @@ import type { CompletedEvent, UsageEvent } from "../../plugin-sdk/events.ts";
 import type { UsageReport } from "../../plugin-sdk/result.ts";
 import { type AgentAccess, priceUsage, roundMoney, type UsageFigures } from "./priced-usage.ts";
 
-/** What one attempt used; null where nobody tells. */
-export interface AttemptTokens {
-  tokens_in: number | null;
-  tokens_out: number | null;
-}
-
 /**
  * Adds up what a session used, over all its attempts, from what the agents report and, for the cost, from the prices of
  * their access modes. What nobody knows stays null.
@@ -67,14 +61,13 @@ export class UsageMeter {
 
   /** Tokens in and out so far, or null while unknown. */
   get tokens(): number | null {
-    const { tokens_in, tokens_out } = this.#whole ?? this.#turns ?? nothing;
-    return sum(this.#tokensBefore, sum(tokens_in, tokens_out) ?? this.#final?.tokens_used ?? null);
+    return sum(this.#tokensBefore, this.attemptTokens);
   }
 
-  /** Tokens of the present attempt alone. */
-  get attempt(): AttemptTokens {
+  /** Those of the present attempt alone. */
+  get attemptTokens(): number | null {
     const { tokens_in, tokens_out } = this.#whole ?? this.#turns ?? nothing;
-    return { tokens_in, tokens_out };
+    return sum(tokens_in, tokens_out) ?? this.#final?.tokens_used ?? null;
   }
 
   get turns(): number {

@@ -52,8 +52,20 @@ function spokenError({ code, message }: ErrorEvent): Verdict {
   if (code === "refused") {
     return { stop_reason: "refused", error: { code: "fatal", message, details } };
   }
-  if (isErrorCode(code)) return { stop_reason: reasonFor(code), error: { code, message } };
+  if (isErrorCode(code)) {
+    const error = saidByAdapter({ code, message });
+    return { stop_reason: reasonFor(error.code), error };
+  }
   return { stop_reason: "fatal", error: { code: "fatal", message, details } };
+}
+
+/** What only a host knows of itself. */
+const ofTheHost: ReadonlySet<ErrorCode> = new Set(["host_closed", "host_restarted"]);
+
+/** An error of an adapter: what it says of this host, which it cannot know, is its own word. */
+export function saidByAdapter(error: ErrorData): ErrorData {
+  if (!ofTheHost.has(error.code)) return error;
+  return { ...error, code: "fatal", details: { ...error.details, agent_code: error.code } };
 }
 
 const reasons: { readonly [C in ErrorCode]?: StopReason } = {

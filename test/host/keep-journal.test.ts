@@ -34,6 +34,21 @@ describe("keepJournal", () => {
     await journal.close();
   });
 
+  test("goes by the limits as they are now", async () => {
+    const journal = createMemoryJournal();
+    const source = new EnvelopeSource();
+    await journal.append({ session_id: "a", envelopes: [source.next("a"), { ...source.next("a"), event: ended }] });
+    const isGone = async () => (await journal.session("a"))?.deleted !== null;
+    const options = { limits: { ...defaultRetention, keep_ms: 1e15 }, writeLog: () => {}, firstMs: 1, everyMs: 1 };
+    const stop = keepJournal(journal, options);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await isGone()).toBe(false);
+    options.limits = { ...defaultRetention, keep_ms: 1 };
+    await until(isGone);
+    await stop();
+    await journal.close();
+  });
+
   test("a host keeps what its manifest says; what is past it is a gap for whoever asks", async () => {
     const text = "bulkhead: 1\njournal:\n  keep_ms: 1\n";
     const manifest = await parseHostManifest(text, { file: "/tmp/bulkhead.yaml" });

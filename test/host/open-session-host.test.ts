@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { openSessionHost } from "../../core/host/open-session-host.ts";
+import type { OtherJournals } from "../../core/host/other-journals.ts";
+import { createMemoryJournal } from "../../core/journal/memory-journal.ts";
+import { MergedLog } from "../../core/session/merged-log.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { hangs, ScriptedSession } from "../session/scripted-session.ts";
 import { adapterCode, completed, errorOf, openHost, type TestHost, until } from "./test-host.ts";
 
 const says = adapterCode(`
@@ -161,4 +166,22 @@ describe("openSessionHost", () => {
     expect((await readAll(handle.events())).map(({ event }) => event.type)).toEqual(["gap"]);
     expect((await sessions.list()).map(({ session_id }) => session_id)).toEqual([first]);
   });
+});
+
+test("a session whose end could not be written keeps nobody waiting for it", async () => {
+  const journal = createMemoryJournal();
+  const scripted = new ScriptedSession([{ id: "alpha", scripts: [hangs] }]);
+  while (!scripted.types.includes("attempt_started")) await new Promise((resolve) => setTimeout(resolve, 1));
+  const begun = [...scripted.events];
+  scripted.session.stop("interrupted", "The test is over.");
+  await scripted.ended();
+  await journal.append({ session_id: "s", envelopes: begun, texts: [] });
+  const log = new MergedLog(journal);
+  const nobody = () => Promise.reject(new Error("Nobody asks."));
+  const others = { find: () => Promise.resolve(null), list: () => Promise.resolve([]) } as unknown as OtherJournals;
+  const sessions = openSessionHost({ journal, log, others, find: () => undefined, runSession: nobody, agents: nobody });
+  const handle = await sessions.open("s");
+  expect(await errorOf(handle.result())).toMatchObject({ code: "journal_error" });
+  expect(await errorOf(handle.interrupt())).toMatchObject({ code: "journal_error" });
+  expect((await readAll(handle.events())).map(({ seq }) => seq)).toEqual(begun.map(({ seq }) => seq));
 });

@@ -72,6 +72,37 @@ test("beyond its sessions the host is busy, and says what to do", async () => {
   expect(defaultLimits.host_sessions).toBeGreaterThan(defaultLimits.sessions);
 });
 
+test("a session counts for the plugin that runs it, and not for one that was passed over", async () => {
+  const { host, add, workdir } = await openHost();
+  await add("picky", waits, { limits: { sessions: 1 } });
+  await add("able", { ...waits, manifest: "accepts: [max_turns]" }, { limits: { sessions: 1 } });
+  const request = { workdir, prompt: "hold", max_turns: 3 };
+  const through = () => host.runSession(request, { adapter: ["picky", "able"], artifacts: "none" });
+  const held = await through();
+  expect(await errorOf(through())).toMatchObject({ code: "busy", message: expect.stringContaining('"able"') });
+  const other = await host.runSession({ workdir, prompt: "go" }, { adapter: "picky", artifacts: "none" });
+  expect((await other.result).outcome).toBe("completed");
+  await held.interrupt();
+  expect((await (await through()).interrupt()).stop_reason).toBe("interrupted");
+});
+
+test("a plugin that is taken out of service ends its sessions, which say why", async () => {
+  const { host, add, workdir } = await openHost();
+  await add("acme", waits, { limits: one });
+  const start = () => host.runSession({ workdir, prompt: "hold" }, { adapter: "acme", artifacts: "none" });
+  const running = await start();
+  await until(async () => await startedIn(host, running.id));
+  const queued = await start();
+  for await (const { event } of queued) if (event.type === "queued") break;
+  await host.registry.remove("acme");
+  for (const { result } of [running, queued]) {
+    expect(await result).toMatchObject({
+      stop_reason: "interrupted",
+      error: { message: 'Plugin "acme" was taken out of service.' },
+    });
+  }
+});
+
 async function startedIn(host: { events(options: object): AsyncIterable<Envelope> }, id: string): Promise<boolean> {
   for await (const { session_id, event } of host.events({ after: 0 })) {
     if (session_id === id && event.type === "attempt_started") return true;

@@ -122,3 +122,27 @@ test("reload keeps what was registered at run time, and takes routing and approv
   await host.reload(await parsed(root, "  alpha: {}\n", "routing: { agent: [extra, alpha] }\n"));
   expect((await host.route()).candidates.map(({ adapter_id }) => adapter_id)).toEqual(["extra", "alpha"]);
 });
+
+test("reload takes MCP servers in and out", async () => {
+  const taking = { code: answers("took it"), manifest: "accepts: [mcp_servers]" };
+  const { host, root, manifest, run } = await openWith("  alpha: {}\n", { alpha: taking });
+  await host.reload(manifest);
+  const request = { mcp_servers: ["files"] };
+  expect(await errorOf(run("alpha", request))).toMatchObject({ code: "invalid_request" });
+  await host.reload(await parsed(root, "  alpha: {}\n", "mcp_servers: { files: { command: files } }\n"));
+  expect((await run("alpha", request)).result.output).toBe("took it");
+  await host.reload(manifest);
+  expect(await errorOf(run("alpha", request))).toMatchObject({ code: "invalid_request" });
+});
+
+test("of two reloads at once the later one holds, however long each takes to read", async () => {
+  const { host, root } = await openHost();
+  const ids = Array.from({ length: 20 }, (_, at) => `p${at}`);
+  for (const id of ids) await writePlugin(join(root, "elsewhere", id), id, { code: "" });
+  const many = await parsed(root, ids.map((id) => `  ${id}: { source: elsewhere/${id} }\n`).join(""));
+  const none = await parseHostManifest("bulkhead: 1\n", { file: join(root, "bulkhead.yaml") });
+  const broken = await parsed(root, "  nowhere: {}\n");
+  const [, failed] = await Promise.allSettled([host.reload(many), host.reload(broken), host.reload(none)]);
+  expect(failed.status).toBe("rejected");
+  expect(host.registry.list().filter(({ enabled }) => enabled)).toEqual([]);
+});

@@ -259,6 +259,27 @@ describe("access modes", () => {
     expect(stopped.result.stop_reason).toBe("budget_cost");
   });
 
+  test("are charged what an agent says at its end alone, and nothing for a session that never reached it", async () => {
+    const body = `if (request.prompt.includes("hold")) await ctx.sleep(60_000);
+      yield { type: "completed", success: true, files_changed: [], tokens_used: 750, cost: null };
+      return;`;
+    const made = await open();
+    const one = { limits: { workers: 1, sessions_per_worker: 1 } };
+    await made.add("alpha", { code: entry("available", { body }), manifest: modes }, one);
+    const current = async () => (await made.host.agents())[0]?.access_mode?.current;
+    await made.run("alpha");
+    expect(await current()).toEqual({ requests: 1, tokens: 750 });
+    const start = (prompt: string) =>
+      made.host.runSession({ workdir: made.workdir, prompt }, { adapter: "alpha", artifacts: "none" });
+    const holder = await start("hold");
+    for await (const { event } of holder) if (event.type === "attempt_started") break;
+    const queued = await start("go");
+    for await (const { event } of queued) if (event.type === "queued") break;
+    await queued.interrupt();
+    await holder.interrupt();
+    expect((await made.host.agents())[0]?.access_modes[0]?.current).toEqual({ requests: 2, tokens: 750 });
+  });
+
   test("a rate limit that a session ends with closes its mode, and an agent without another is rate limited", async () => {
     const limit = `yield { type: "error", code: "rate_limit", message: "429", recoverable: true }; return;`;
     const made = await open();

@@ -1,6 +1,7 @@
 import type { Session } from "bulkhead";
 import { describe, expect, test } from "vitest";
 import { runLoop } from "../../core/host/run-loop.ts";
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult, StopReason } from "../../plugin-sdk/result.ts";
 import { fakeResult } from "../cli/fake-host.ts";
@@ -91,6 +92,25 @@ describe("runLoop", () => {
     expect(cost.requests.map(({ budget }) => budget?.cost?.toFixed(1))).toEqual(["1.2", "0.7", "0.2"]);
     const tokens = await run(forever, { budget: { tokens: 20 } });
     expect(tokens.report).toMatchObject({ iterations: 2, stop_reason: "budget_tokens" });
+  });
+
+  test("one that is interrupted between two sessions still reports on those before", async () => {
+    const controller = new AbortController();
+    const { host } = scripted([ended("end_turn", 3), ended("end_turn", 4)]);
+    const runSession: typeof host.runSession = async (request) => {
+      if (controller.signal.aborted) throw new BulkheadError("interrupted", "It was interrupted before it started.");
+      return await host.runSession(request);
+    };
+    const request = { workdir: "/w", prompt: "p" };
+    const loop = runLoop({ runSession }, request, { adapter: "a", signal: controller.signal });
+    await loop.next();
+    controller.abort();
+    expect(await loop.next()).toMatchObject({
+      done: true,
+      value: { iterations: 1, stop_reason: "interrupted", session_ids: ["s0"], tokens: 3 },
+    });
+    const late = runLoop({ runSession }, request, { adapter: "a", signal: controller.signal });
+    await expect(late.next()).rejects.toMatchObject({ code: "interrupted" });
   });
 
   test("a loop that no signal could end is refused", async () => {

@@ -73,11 +73,12 @@ describe("hostWorkspaces", () => {
   });
 
   it("prunes by the age of the host manifest, 30 days without one", async () => {
+    const under = (manifest: HostManifest | undefined) => ({ manifest: () => manifest, left: () => Promise.resolve() });
     const f = workspaceFixture();
     await f.changed(() => {});
     await new Promise((resolve) => setTimeout(resolve, 5));
-    expect((await hostWorkspaces(f.workspaces, () => undefined).prune()).removed).toEqual([]);
-    expect((await hostWorkspaces(f.workspaces, () => keeping(1)).prune()).removed).toEqual(["s1"]);
+    expect((await hostWorkspaces(f.workspaces, under(undefined)).prune()).removed).toEqual([]);
+    expect((await hostWorkspaces(f.workspaces, under(keeping(1))).prune()).removed).toEqual(["s1"]);
   });
 
   it("is a part of every host, in its state folder", async () => {

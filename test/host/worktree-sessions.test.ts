@@ -119,6 +119,63 @@ test("two sessions of two hosts of one state folder are told of each other as we
   await other.host.close();
 });
 
+test("its worktree may be decided over by whoever has seen its last event", async () => {
+  const made = await withRepository();
+  const code = adapterCode(`    await ctx.fs.writeText("b.txt", "x");\n    yield ${completed};`);
+  await made.add("writer", { code, ...write }, { grant });
+  for (const decide of ["apply", "discard"] as const) {
+    const session = await made.host.runSession({ workdir: made.workdir, prompt: "go", workspace: "worktree" }, {
+      adapter: "writer",
+    });
+    let decided = false;
+    for await (const { event } of session) {
+      if (event.type !== "session_ended") continue;
+      await made.host.workspaces[decide](session.id);
+      decided = true;
+    }
+    expect(decided).toBe(true);
+  }
+});
+
+test("a session that runs is still not decided over", async () => {
+  const made = await withRepository();
+  await made.add("slow", { code: adapterCode(`    await ctx.sleep(60_000);`) });
+  const session = await made.host.runSession({ workdir: made.workdir, prompt: "go", workspace: "worktree" }, {
+    adapter: "slow",
+  });
+  expect(await errorOf(made.host.workspaces.discard(session.id))).toMatchObject({ code: "busy" });
+  await session.interrupt();
+});
+
+test("a host that is closed while a worktree is made leaves none, and starts nothing in it", async () => {
+  const made = await withRepository();
+  await made.add("slow", { code: adapterCode(`    await ctx.sleep(60_000);`) });
+  const request = { workdir: made.workdir, prompt: "go", workspace: "worktree" } as const;
+  const starting = made.host.runSession(request, { adapter: "slow" }).then(() => "started", ({ code }) => code);
+  const places = join(made.stateDir, "workspaces");
+  await until(async () => (await readdir(places).catch(() => [])).length > 0);
+  await made.host.close();
+  expect(await Promise.race([starting, Promise.resolve("still starting")])).toBe("host_closed");
+  expect(git(made.workdir, "worktree", "list").trim().split("\n")).toHaveLength(1);
+  const kept = await readdir(places, { recursive: true });
+  expect(kept.filter((name) => name.endsWith("a.txt"))).toEqual([]);
+});
+
+test("a session that is interrupted while its worktree is made says so", async () => {
+  const made = await withRepository();
+  await made.add("slow", { code: adapterCode(`    await ctx.sleep(60_000);`) });
+  const controller = new AbortController();
+  const starting = made.host.runSession({ workdir: made.workdir, prompt: "go", workspace: "worktree" }, {
+    adapter: "slow",
+    signal: controller.signal,
+  });
+  const places = join(made.stateDir, "workspaces");
+  const refused = errorOf(starting);
+  await until(async () => (await readdir(places).catch(() => [])).length > 0);
+  controller.abort();
+  expect(await refused).toMatchObject({ code: "interrupted" });
+});
+
 describe("host.runAll()", () => {
   const writes = (text: string) => ({
     code: adapterCode(`    await ctx.fs.writeText("a.txt", "${text}");
@@ -156,5 +213,11 @@ describe("host.runAll()", () => {
     await all.comparison;
     const none = made.host.runAll({ workdir: made.workdir, prompt: "go" }, { require: { code_review: true } });
     expect((await errorOf(none)).code).toBe("unavailable");
+  });
+
+  test("an empty list is refused with a reason", async () => {
+    const made = await withRepository();
+    const none = made.host.runAll({ workdir: made.workdir, prompt: "go" }, { adapters: [] });
+    expect(await errorOf(none)).toMatchObject({ code: "unknown_adapter" });
   });
 });

@@ -10,7 +10,11 @@ import { openDoor } from "./door-fixture.ts";
 /** A door on the worktrees of a repository, and somebody who starts sessions that change something in theirs. */
 async function made() {
   const repository = workspaceFixture();
-  const door = await openDoor({ workspaces: hostWorkspaces(repository.workspaces, () => undefined) });
+  const workspaces = hostWorkspaces(repository.workspaces, {
+    manifest: () => undefined,
+    left: () => Promise.resolve(),
+  });
+  const door = await openDoor({ workspaces });
   const starter = await door.client("run");
   const changed = async (act: (at: Fixture) => void, by: RemoteHost = starter): Promise<string> => {
     const { id } = await by.start({ workdir: repository.work, prompt: "go" });

@@ -76,6 +76,26 @@ describe("PluginHealth", () => {
     expect(health.quarantined).toBe(true);
   });
 
+  test("does not forget a crash that happens while the store is read", async () => {
+    const store = memoryStore();
+    const health = new PluginHealth({ pluginId: "shaky", limits, store });
+    for (let times = 0; times < 2; times++) health.crashed(crash);
+    await health.settled();
+    const { read } = store;
+    let answer = () => {};
+    store.read = async (id) => {
+      const found = await read(id);
+      await new Promise<void>((resolve) => (answer = resolve));
+      return found;
+    };
+    const refreshing = health.refresh();
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    health.crashed(crash);
+    answer();
+    expect(await refreshing).toBe(false);
+    expect(health.quarantined).toBe(true);
+  });
+
   test("keeps no more crashes than it counts, and no endless message", () => {
     const health = new PluginHealth({ pluginId: "shaky", limits });
     for (let times = 0; times < 100; times++) health.crashed({ code: "crash", message: "x".repeat(1e6) });

@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { CrashStore } from "../../core/pool/plugin-health.ts";
 import type { Place } from "../../core/pool/plugin-pool.ts";
 import { until } from "../host/test-host.ts";
 import { closePools, makePool, open, refusal, run, script } from "./pool-fixture.ts";
@@ -194,4 +195,87 @@ describe.each(["thread", "process"] as const)("PluginPool (%s)", (isolation) => 
     expect(most).toBeLessThanOrEqual(4);
     expect(pool.queued).toBe(0);
   });
+});
+
+describe("PluginPool while the record of its crashes is read", () => {
+  /** A pool in quarantine that has just been released, and whose record is slow to read from then on. */
+  async function released() {
+    let reading = () => {};
+    let answer = () => {};
+    const begun = new Promise<void>((resolve) => (reading = resolve));
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    let lifted = false;
+    const crashes: CrashStore = {
+      read: async (plugin_id) => {
+        if (!lifted) return { plugin_id, crashes: [], quarantined_at: "2026-01-01T00:00:00.000Z" };
+        reading();
+        await held;
+        return null;
+      },
+      write: () => Promise.resolve(),
+    };
+    let scripts = 0;
+    const slow = () => {
+      scripts++;
+      return new Promise<string>(() => {});
+    };
+    const pool = makePool("process", one, { crashes, script: slow });
+    expect(await refusal(pool.acquire())).toBe("quarantined");
+    lifted = true;
+    const before = scripts;
+    return { pool, begun, answer, started: () => scripts > before };
+  }
+
+  it("refuses whoever came when it is closed meanwhile", async () => {
+    const { pool, begun, answer } = await released();
+    const waiting = refusal(pool.acquire());
+    await begun;
+    const closing = pool.close();
+    answer();
+    await closing;
+    expect(await waiting).toBe("host_closed");
+  });
+
+  it("starts nothing for a session that is interrupted meanwhile", async () => {
+    const { pool, begun, answer, started } = await released();
+    const controller = new AbortController();
+    const waiting = refusal(pool.acquire({ signal: controller.signal }));
+    await begun;
+    controller.abort(new BulkheadError("interrupted", "It was interrupted."));
+    answer();
+    expect(await waiting).toBe("interrupted");
+    expect(started()).toBe(false);
+  });
+});
+
+it("PluginPool that is closed before a pause after crashes leaves no timer behind", async () => {
+  let answer = () => {};
+  let reading = () => {};
+  const begun = new Promise<void>((resolve) => (reading = resolve));
+  const held = new Promise<void>((resolve) => (answer = resolve));
+  let slow = false;
+  const crashes: CrashStore = {
+    read: async () => {
+      if (slow) {
+        reading();
+        await held;
+      }
+      return null;
+    },
+    write: () => Promise.resolve(),
+  };
+  const changes = { ...one, restart_backoff_ms: 60_000, restart_backoff_max_ms: 60_000 };
+  const pool = makePool("process", changes, { crashes });
+  for (let times = 0; times < 2; times++) expect((await run(pool, "grow")).end).toHaveProperty("lost");
+  slow = true;
+  const waiting = refusal(pool.acquire());
+  await begun;
+  const timers = vi.spyOn(globalThis, "setTimeout");
+  const closing = pool.close();
+  answer();
+  await closing;
+  expect(await waiting).toBe("host_closed");
+  const long = timers.mock.calls.filter(([, ms]) => (ms ?? 0) > 30_000);
+  timers.mockRestore();
+  expect(long).toEqual([]);
 });

@@ -156,4 +156,19 @@ describe("AvailabilityBoard", () => {
     made.board.forget("alpha");
     expect(made.board.known("alpha")).toBeUndefined();
   });
+
+  test("one that was forgotten while it was asked is asked anew, and its answer is nobody else's", async () => {
+    const made = board();
+    const before = made.board.ask("alpha");
+    await settled();
+    made.board.forget("alpha");
+    const after = made.board.ask("alpha");
+    await settled();
+    made.asked[0]!.answer(probed("available", "The one before."));
+    expect((await before).report.reason).toBe("The one before.");
+    expect(made.board.known("alpha")).toBeUndefined();
+    made.asked[1]!.answer(probed("missing", "The one now."));
+    expect((await after).report.reason).toBe("The one now.");
+    expect(made.board.known("alpha")?.report.reason).toBe("The one now.");
+  });
 });

@@ -431,3 +431,68 @@ describe("the loop signal", () => {
     expect((await run([alpha])).result.stop_reason).toBe("end_turn");
   });
 });
+
+describe("an end that comes between", () => {
+  test("attempts is the session's end, also after one that was cut off for its silence", async () => {
+    for (const script of [hangs, breaksWith("crash")]) {
+      const scripted = new ScriptedSession([{ id: "alpha", scripts: [script, says()] }], {
+        request: { idle_timeout_ms: 1000 },
+      });
+      while (!scripted.types.includes("attempt_failed")) await vi.advanceTimersByTimeAsync(100);
+      scripted.session.stop("interrupted", "Somebody interrupted it.");
+      const { stop_reason, error, attempts } = await scripted.ended();
+      expect({ stop_reason, error }).toMatchObject({ stop_reason: "interrupted", error: { code: "interrupted" } });
+      expect(attempts).toHaveLength(1);
+    }
+  });
+
+  test("a failed attempt and what is decided over it promises no further one", async () => {
+    let decide: (() => void) | null = null;
+    const resetWorkdir = () => new Promise<void>((resolve) => (decide = resolve));
+    const failing = failsWith("crash", { before: [call, answered] });
+    const scripted = new ScriptedSession([{ id: "alpha", scripts: [failing, says()] }], { resetWorkdir });
+    while (decide === null) await vi.advanceTimersByTimeAsync(10);
+    scripted.session.stop("interrupted", "Somebody interrupted it.");
+    (decide as () => void)();
+    expect((await scripted.ended()).stop_reason).toBe("interrupted");
+    const failed = scripted.events.map(({ event }) => event).filter(({ type }) => type === "attempt_failed");
+    expect(failed).toMatchObject([{ attempt: 1, retry_in_ms: null }]);
+  });
+
+  test("the agent's last word and the session's last event changes nothing of how it ended", async () => {
+    let list = () => {};
+    let listing = false;
+    const sharedWith = () => {
+      listing = true;
+      return new Promise<string[]>((resolve) => (list = () => resolve([])));
+    };
+    const scripted = new ScriptedSession([{ id: "alpha", scripts: [says()] }], { sharedWith });
+    while (!listing) await vi.advanceTimersByTimeAsync(10);
+    scripted.session.stop("interrupted", "The host is shutting down.");
+    list();
+    const result = await scripted.ended();
+    expect(result).toMatchObject({ outcome: "completed", stop_reason: "end_turn" });
+    expect(result.error).toBeUndefined();
+  });
+});
+
+test("an agent that said it is done is not set to work again for what befell its worker afterwards", async () => {
+  for (const retry of ["safe", "always"] as const) {
+    const script = (stage: Parameters<ReturnType<typeof says>>[0]) => {
+      stage.say(done);
+      return { code: "crash", message: "Another session took the worker with it." } as const;
+    };
+    const { result } = await run([{ id: "alpha", scripts: [script, says()] }, { id: "beta", scripts: [says()] }], {
+      retry,
+    });
+    expect(result).toMatchObject({ stop_reason: "crash", attempts: [{ attempt: 1 }] });
+    expect(result.attempts).toHaveLength(1);
+  }
+});
+
+test("what an adapter throws does not tell what became of the host", async () => {
+  for (const code of ["host_restarted", "host_closed"] as const) {
+    const { result } = await run([{ id: "alpha", scripts: [breaksWith(code)] }]);
+    expect(result).toMatchObject({ stop_reason: "fatal", error: { code: "fatal", details: { agent_code: code } } });
+  }
+});

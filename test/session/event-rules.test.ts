@@ -165,6 +165,20 @@ describe("EventRules", () => {
     expect(rules.claimedPaths).toHaveLength(10_000);
   });
 
+  test("claims of long paths do not make a result of many megabytes", () => {
+    const rules = new EventRules();
+    const long = "p".repeat(4000);
+    const flood = () => {
+      for (let n = 0; n < 10_000; n++) {
+        rules.accept({ type: "file_change", path: `${long}${n % 5000}`, action: "create" });
+      }
+      return rules.claimedPaths.join("").length;
+    };
+    expect(flood()).toBeLessThan(1024 * 1024 + 5000);
+    rules.forgetClaims();
+    expect(flood()).toBeGreaterThan(1024 * 1024 - 5000);
+  });
+
   test("whatever comes, calls and results pair off and requests are resolved at most once", () => {
     const id = fc.constantFrom("a", "b", "c");
     const step = fc.oneof(

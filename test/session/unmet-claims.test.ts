@@ -84,4 +84,9 @@ describe("unmetClaims", () => {
     const many = Array.from({ length: 10_000 }, (_, at) => `none/${at}`);
     expect(await unmetClaims(many, { workdir, artifacts: [] })).toHaveLength(10_000);
   });
+
+  it("does not look for each folder of paths that lead nowhere", async () => {
+    const deep = Array.from({ length: 1000 }, (_, at) => `${"a/".repeat(2000)}${at}`);
+    expect(await unmetClaims([...deep, "src/a.ts"], { workdir, artifacts: [changed("src/a.ts")] })).toHaveLength(1000);
+  }, 20_000);
 });

@@ -203,7 +203,7 @@ describe("a host that was killed", () => {
       const { next, id, session } = await afterDamage("first_seq = 1");
       const left = {
         code: "journal_error",
-        message: `Session "${id}" cannot be ended: its beginning cannot be read.`,
+        message: `Session "${id}" has no end: its beginning cannot be read, or its end not be written.`,
         hint: expect.stringContaining(`bulkhead session delete ${id}`),
       };
       expect(next.logs.map(({ message }) => message)).toContain(left.message);
