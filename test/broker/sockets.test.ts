@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
+import { createServer as createSecureServer } from "node:https";
 import type { Duplex } from "node:stream";
 import { describe, expect, test } from "vitest";
 import type { WebSocket } from "ws";
 import type { SessionBroker, SessionBrokerOptions } from "../../core/broker/session-broker.ts";
 import { defaultLimits, type Limits } from "../../core/config/limits.ts";
 import { capabilities, codeOf, errorOf, makeBroker } from "./broker-fixture.ts";
+import { selfSigned } from "./fixtures/self-signed.ts";
 import { serveSockets } from "./loopback-sockets.ts";
 
 function echo(socket: WebSocket): void {
@@ -186,6 +188,17 @@ describe("the opening of a WebSocket", () => {
     const { broker } = await makeNet(server.target);
     expect(await codeOf(openSocket(broker, server.url))).toBe("network_error");
     await expect.poll(() => server.connections(), { timeout: 10_000 }).toBe(0);
+  });
+
+  test("fails at a certificate that nobody vouches for, and nothing is sent", async () => {
+    const server = await serveSockets({ talk: echo, server: createSecureServer(selfSigned) });
+    const { broker } = await makeNet(server.target);
+    const headers = { authorization: "Bearer x" };
+    expect(await errorOf(openSocket(broker, server.url.replace("ws:", "wss:"), { headers }))).toMatchObject({
+      code: "network_error",
+      message: expect.stringContaining("its certificate was refused"),
+    });
+    expect(server.requests).toEqual([]);
   });
 
   test("is given up when it is never completed, also by a server that goes on talking", async () => {
@@ -401,6 +414,28 @@ describe("what comes in by a WebSocket", () => {
     const got = await readAll(broker, id);
     expect(got).toHaveLength(total);
     expect(got.every((text, at) => text === `message ${at}`)).toBe(true);
+  });
+
+  test("waits at its source also when the messages are empty", async () => {
+    // Two bytes each on the way, and many times that in memory.
+    const frames = new Uint8Array(1024 * 1024);
+    for (let at = 0; at < frames.length; at += 2) frames.set([0x81, 0], at);
+    let written = 0;
+    const { broker, id } = await openRaw((stream) => {
+      const more = () => {
+        while (written < 64 && !stream.destroyed) {
+          written += 1;
+          if (!stream.write(frames)) return;
+        }
+      };
+      stream.on("drain", more);
+      more();
+    });
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(written).toBeLessThan(32);
+    const batch = await read(broker, id);
+    expect(batch?.length).toBeGreaterThan(1);
+    expect(batch?.length).toBeLessThan(2048);
   });
 
   test("may be pings, which are answered, but not a flood of them", async () => {
