@@ -42,7 +42,8 @@ export class SocketTransport implements Transport {
 
   async #open(): Promise<Connection> {
     const { url, secret } = this.#agent;
-    const headers = secret === undefined ? {} : { authorization: `Bearer ${await this.#ctx.secrets.use(secret)}` };
+    const headers: Record<string, string> = {};
+    if (secret !== undefined) headers["authorization"] = `Bearer ${await this.#ctx.secrets.use(secret)}`;
     const connection = await this.#ctx.connect(url, { headers }).catch((thrown) => {
       throw this.#answerOf(thrown);
     });
