@@ -13,14 +13,15 @@ const farewellMs = 500;
 /** The WebSockets of one session. */
 export class SessionSockets {
   readonly #most: number;
+  /** Those that the adapter may still read; one that is closed and not read out holds what waits in it. */
   readonly #entries = new Map<number, Entry>();
-  /** Also those that the adapter has left and that are not gone yet. */
-  readonly #live = new Set<MessageSocket>();
+  /** Those that the adapter is done with and that are not gone yet. */
+  readonly #left = new Set<MessageSocket>();
   #lastId = 0;
   #opening = 0;
   #over = false;
 
-  /** @param options `most`: how many there may be at once, those that are being opened or closed among them */
+  /** @param options `most`: how many there may be at once; also one that is being opened, closed or not read out counts */
   constructor({ most }: { most: number }) {
     this.#most = most;
   }
@@ -30,15 +31,13 @@ export class SessionSockets {
    * @throws {BulkheadError} `limit_exceeded`, `interrupted`, and what `open` throws
    */
   async add(open: () => Promise<MessageSocket>): Promise<number> {
-    if (this.#live.size + this.#opening >= this.#most) {
-      const message = `Cannot open another WebSocket: ${this.#most} of the session are open.`;
+    if (this.#entries.size + this.#left.size + this.#opening >= this.#most) {
+      const message = `Cannot open another WebSocket: ${this.#most} of the session are open or not read out.`;
       throw new BulkheadError("limit_exceeded", message, { details: { sockets: this.#most } });
     }
     this.#opening += 1;
     try {
       const socket = await open();
-      this.#live.add(socket);
-      void socket.closed.then(() => this.#live.delete(socket));
       if (this.#over) {
         socket.destroy();
         throw new BulkheadError("interrupted", "Cannot open a WebSocket: the session is over.");
@@ -60,10 +59,10 @@ export class SessionSockets {
     entry.reading = true;
     try {
       const messages = await entry.socket.read();
-      if (messages === null) this.#entries.delete(id);
+      if (messages === null) this.#drop(id);
       return messages;
     } catch (error) {
-      this.#entries.delete(id);
+      this.#drop(id);
       throw error;
     } finally {
       entry.reading = false;
@@ -80,18 +79,26 @@ export class SessionSockets {
   /** Resolves when it is gone. */
   async close(id: number, { code, reason }: { code: number; reason: string }): Promise<void> {
     const entry = this.#find(id);
-    this.#entries.delete(id);
+    this.#drop(id);
     await entry?.socket.close(code, reason);
   }
 
   /** Tells each far end that it is over, and cuts those that take too long to answer. */
   async closeAll(): Promise<void> {
     this.#over = true;
-    this.#entries.clear();
-    const closing = Promise.all([...this.#live].map((socket) => socket.close(1001)));
+    for (const id of [...this.#entries.keys()]) this.#drop(id);
+    const closing = Promise.all([...this.#left].map((socket) => socket.close(1001)));
     if (await within(closing, farewellMs)) return;
-    for (const socket of this.#live) socket.destroy();
+    for (const socket of this.#left) socket.destroy();
     await closing;
+  }
+
+  #drop(id: number): void {
+    const socket = this.#entries.get(id)?.socket;
+    this.#entries.delete(id);
+    if (socket === undefined) return;
+    this.#left.add(socket);
+    void socket.closed.then(() => this.#left.delete(socket));
   }
 
   /** Null for one that is closed. */

@@ -22,6 +22,8 @@ interface MessageBounds {
 
 /** How long the far end has for its part of a close, before the connection is cut. Milliseconds. */
 const closeWaitMs = 2000;
+/** The same for one that broke a rule: what it still sends is read and thrown away. Milliseconds. */
+const refusedWaitMs = 100;
 /** Pings and pongs within a second. They wait for nobody, so nothing else holds them back. */
 const maxControlFrames = 100;
 /** Bytes of the messages that one read gives, unless a single one is larger. */
@@ -93,7 +95,8 @@ export class MessageSocket {
     socket.on("message", (data: Uint8Array, isBinary: boolean) => this.#take(data, isBinary));
     socket.on("ping", () => this.#countControl());
     socket.on("pong", () => this.#countControl());
-    socket.on("error", (error) => this.#finish(this.#failure(error)));
+    // The library has told the far end what was wrong.
+    socket.on("error", (error) => this.#refuse(this.#failure(error)));
     this.closed = new Promise((resolve) => {
       socket.once("close", (code, reason) => {
         this.#finish(this.#meaningOf(code, reason.toString()));
@@ -119,7 +122,7 @@ export class MessageSocket {
    * Resolves when the system took the message.
    * @throws {BulkheadError} `network_error`, `too_large`, `limit_exceeded`
    */
-  send(text: string): Promise<void> {
+  async send(text: string): Promise<void> {
     const { maxMessage, maxWaiting } = this.#bounds;
     const bytes = new TextEncoder().encode(text);
     const to = `Cannot send a message to "${this.#host}"`;
@@ -132,7 +135,7 @@ export class MessageSocket {
       const message = `${to}: it has not read ${waiting} bytes of earlier ones.`;
       throw new BulkheadError("limit_exceeded", message, { details: { socket_waiting_bytes: maxWaiting } });
     }
-    return new Promise((resolve, reject) => {
+    await new Promise<void>((resolve, reject) => {
       const closed = (cause: unknown) =>
         reject(new BulkheadError("network_error", `${to}: the connection is closed.`, { cause }));
       if (this.#end) return closed(undefined);
@@ -164,8 +167,8 @@ export class MessageSocket {
     if (this.#end) return;
     if (isBinary) {
       const message = `"${this.#host}" sent a binary message, and only text is taken.`;
-      this.#finish(new BulkheadError("unsupported", message));
-      return this.#socket.close(1003);
+      this.#socket.close(1003);
+      return this.#refuse(new BulkheadError("unsupported", message));
     }
     const cost = data.byteLength + messageOverhead;
     this.#messages.push({ text: decoder.decode(data), cost });
@@ -194,10 +197,17 @@ export class MessageSocket {
     }
     this.#controls += 1;
     if (this.#controls <= maxControlFrames) return;
-    this.#finish(
-      new BulkheadError("network_error", `"${this.#host}" sent more than ${maxControlFrames} pings a second.`),
-    );
-    this.#socket.terminate();
+    const message = `"${this.#host}" sent more than ${maxControlFrames} pings a second.`;
+    this.#socket.close(1008);
+    this.#refuse(new BulkheadError("network_error", message));
+  }
+
+  /** Cuts a connection that is being closed for what came in by it. */
+  #refuse(error: BulkheadError): void {
+    if (this.#end) return;
+    this.#finish(error);
+    const cut = setTimeout(() => this.#socket.terminate(), refusedWaitMs);
+    void this.closed.then(() => clearTimeout(cut));
   }
 
   #finish(error: BulkheadError | null): void {
