@@ -6,7 +6,6 @@ import { spawn } from "node:child_process";
 import { mkdir, open, readdir, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import process from "node:process";
-import { WebSocket } from "ws";
 
 const { top = "", body = "", stage = {}, request = {}, workdir, root } = JSON.parse(process.argv[2]);
 const patienceMs = 700;
@@ -56,6 +55,7 @@ function demandNear(url) {
 
 async function connect(url, { headers = {} } = {}) {
   demandNear(url);
+  const { WebSocket } = await import("ws");
   const socket = new WebSocket(url, { headers, followRedirects: true });
   const opened = new Promise((resolve, reject) => socket.once("open", resolve).on("error", reject));
   if (await orHung(opened) === "hung") return {};
