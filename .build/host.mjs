@@ -45,6 +45,8 @@ async function bundle(entryPoints, plugins) {
       "@npmcli/config/lib/definitions/index.js",
       "tar",
     ],
+    // The library of WebSockets would load native code where it lies around.
+    define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' },
     // As modules, of which what is not used is left out.
     alias: { yaml: join(root, "node_modules/yaml/browser/index.js") },
     // A library in the old form asks for Node's modules by it.

@@ -63,6 +63,29 @@ export interface FetchResponse {
   json(): Promise<unknown>;
 }
 
+/** Options of {@link AdapterContext.connect}. */
+export interface ConnectOptions {
+  headers?: Record<string, string>;
+}
+
+/** A WebSocket. It is closed when the session ends. */
+export interface Connection {
+  /**
+   * Text messages, whole and in order. May be read once; whoever leaves the loop closes the connection. Ends when
+   * either side has closed it in order.
+   * @throws {BulkheadError} `network_error` when it broke off or was closed for a reason, with that reason's
+   * `close_code` in its details; `too_large` for a message over its limit; `unsupported` for one that is no text
+   */
+  readonly messages: AsyncIterable<string>;
+  /**
+   * Sends one text message; resolves when the system took it.
+   * @throws {BulkheadError} `network_error` when it is closed, `too_large`, `limit_exceeded` when the far end does not read
+   */
+  send(text: string): Promise<void>;
+  /** Closes in order, and without the far end if that takes too long. `code` is 1000, or one of 3000 to 4999. */
+  close(code?: number, reason?: string): Promise<void>;
+}
+
 /** What stands at a path. */
 export interface FileInfo {
   kind: "file" | "folder" | "symlink" | "other";
@@ -126,6 +149,12 @@ export interface AdapterContext {
    * @throws {BulkheadError} `permission_denied`, `network_error`, `limit_exceeded`
    */
   fetch(url: string, options?: FetchOptions): Promise<FetchResponse>;
+  /**
+   * Opens a WebSocket to a granted `host:port`, by a `ws:` or `wss:` URL. Redirects are not followed.
+   * @throws {BulkheadError} `permission_denied`, `limit_exceeded`, `network_error`; where an HTTP server answered in
+   * place of a WebSocket, with its `status` in the details
+   */
+  connect(url: string, options?: ConnectOptions): Promise<Connection>;
   readonly fs: FileAccess;
   readonly temp: TempFiles;
   readonly env: {
@@ -135,8 +164,8 @@ export interface AdapterContext {
   readonly secrets: {
     /**
      * A placeholder for a granted secret. Its value never reaches adapter code: the broker puts it in the
-     * placeholder's place in a variable of `run` or a credential header of `fetch` that the permission names, and
-     * refuses a placeholder anywhere else.
+     * placeholder's place in a variable of `run` or a credential header of `fetch` or `connect` that the permission
+     * names, and refuses a placeholder anywhere else.
      * @throws {BulkheadError} `permission_denied`, `env_missing` when it has no value
      */
     use(name: string): Promise<string>;

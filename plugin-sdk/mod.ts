@@ -57,6 +57,8 @@ export type {
   AdapterContext,
   AdapterLog,
   AgentConfig,
+  Connection,
+  ConnectOptions,
   FetchOptions,
   FetchResponse,
   FileAccess,

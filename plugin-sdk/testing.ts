@@ -7,4 +7,11 @@ export {
 } from "./testing/run-adapter.ts";
 export { MemoryContext, type MemoryContextOptions, type RecordedLog } from "./testing/memory-context.ts";
 export { EventChecker } from "./testing/event-checker.ts";
-export type { RecordedCall, RecordedRun, ScriptedProcess, ScriptedResponse } from "./testing/scripts.ts";
+export type {
+  RecordedCall,
+  RecordedConnection,
+  RecordedRun,
+  ScriptedProcess,
+  ScriptedResponse,
+  ScriptedSocket,
+} from "./testing/scripts.ts";

@@ -19,6 +19,8 @@ import type { SessionBroker, SessionBrokerOptions } from "./session-broker.ts";
 import { secretOperations } from "./secrets.ts";
 import { SessionSecrets } from "./session-secrets.ts";
 import { SessionProcesses } from "./session-processes.ts";
+import { SessionSockets } from "./session-sockets.ts";
+import { socketOperations } from "./sockets.ts";
 import { streamOperations, StreamTable } from "./streams.ts";
 import { tempOperations } from "./temp.ts";
 import { diskTurns } from "./turns.ts";
@@ -40,6 +42,7 @@ const operations: ReadonlyMap<string, Operation> = new Map(
     ...runOperations,
     ...streamOperations,
     ...fetchOperations,
+    ...socketOperations,
     ...fileOperations,
     ...tempOperations,
     ...envOperations,
@@ -65,6 +68,7 @@ class Broker implements SessionBroker {
       secrets: new SessionSecrets({ options, authority }),
       streams,
       processes: new SessionProcesses({ options, streams, authority }),
+      sockets: new SessionSockets({ most: options.limits.sockets }),
       log: new LogGate(options),
       signal: this.#ending.signal,
       onDisk: (act) =>
@@ -146,7 +150,7 @@ class Broker implements SessionBroker {
 
   /** Every step by itself: one that fails must not keep the others from happening. */
   async #end(): Promise<void> {
-    const { streams, processes, log, options } = this.#scope;
+    const { streams, sockets, processes, log, options } = this.#scope;
     // Give the field that marks the end its value before anyone hears of it.
     await null;
     this.#ending.abort(sessionOver("call"));
@@ -154,6 +158,7 @@ class Broker implements SessionBroker {
     const steps = [
       () => log.flush(),
       () => streams.closeAll(),
+      () => sockets.closeAll(),
       () => processes.sweep(),
       () => removeTree(options.tempDir),
     ];

@@ -3,15 +3,14 @@ import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../plugin-sdk/schema.ts";
 import type { Operations } from "../channel/operations.ts";
 import type { ByteReader } from "../runtime/byte-reader.ts";
-import { type NetworkResponse, resolveAddresses, sendRequest } from "../runtime/network.ts";
-import { classifyAddress } from "./classify-address.ts";
-import { coversTarget, formatTarget, isLocalName, namesLiterally, type NetTarget, netTarget } from "./net-grants.ts";
+import { type NetworkResponse, sendRequest } from "../runtime/network.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
-import { checkHeaders, withoutCredentials } from "./request-headers.ts";
-import { allLookupTurns, lookupTurns } from "./turns.ts";
+import { parseUrl, reachTarget } from "./reach-target.ts";
+import { checkHeaders, headersSchema, withoutCredentials } from "./request-headers.ts";
 
 type FetchArgs = Operations["fetch"]["args"];
 
+const schemes = ["http:", "https:"] as const;
 const maxRedirects = 5;
 /** Responses of one session that may be open at once: each holds a socket. */
 const maxOpen = 16;
@@ -24,7 +23,7 @@ export const fetchOperations: readonly Operation[] = [
         url: Type.String({ minLength: 1, maxLength: 8192 }),
         options: Type.Object({
           method: Type.Optional(Type.String({ minLength: 1, maxLength: 16 })),
-          headers: Type.Optional(Type.Record(Type.String({ maxLength: 256 }), Type.String({ maxLength: 16384 }))),
+          headers: headersSchema,
           body: Type.Optional(Type.String()),
         }, closed),
       }, closed),
@@ -52,7 +51,7 @@ async function fetchUrl(scope: BrokerScope, { url, options }: FetchArgs): Promis
   const release = () => void openCounts.set(scope, (openCounts.get(scope) ?? 1) - 1);
   try {
     const response = await follow(scope, {
-      url: parseUrl(url),
+      url: parseUrl(url, schemes),
       method: checkMethod(options.method ?? "GET", options.body),
       headers: checkHeaders(options.headers ?? {}),
       body: options.body ?? null,
@@ -86,90 +85,21 @@ async function follow(scope: BrokerScope, first: Hop): Promise<NetworkResponse> 
 
 async function sendHop(scope: BrokerScope, { url, method, headers, body }: Hop): Promise<NetworkResponse> {
   const { limits, permissions } = scope.options;
-  const target = netTarget(url);
-  await demandNet(scope, target);
-  const deadline = new AbortController();
-  const late = new BulkheadError("network_error", `Cannot reach "${url.host}": it did not answer in time.`);
-  const timer = setTimeout(() => deadline.abort(late), limits.call_timeout_ms);
-  const signal = AbortSignal.any([deadline.signal, scope.signal]);
-  try {
-    const addresses = await checkedAddresses(scope, target);
-    signal.throwIfAborted();
-    const maxBytes = Math.min(limits.response_bytes, permissions.limits?.response_bytes ?? Infinity);
-    const isPrivate = url.protocol === "https:" || addresses.every((one) => classifyAddress(one) === "loopback");
-    const filled = await scope.secrets.fillHeaders(headers, { target, isPrivate });
-    signal.throwIfAborted();
-    return await sendRequest(url, { method, headers: filled, body, addresses, maxBytes, signal });
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-async function demandNet({ authority }: BrokerScope, target: NetTarget): Promise<void> {
-  await authority.demand({
-    permission: "net",
-    target: formatTarget(target),
-    grantedBy: (permissions) => permissions.net?.some((grant) => coversTarget(grant, target)) ?? false,
-  });
-}
-
-/**
- * The addresses to connect to. If one of them is not public, all are refused, unless it is spelled out: as the address
- * itself, or as a name that can only be local. A public name that leads inwards is what an attacker would make.
- */
-async function checkedAddresses({ authority, options }: BrokerScope, target: NetTarget): Promise<string[]> {
-  const addresses = await lookUp(target.host.replace(/^\[(.*)\]$/, "$1"), options.dataDir);
-  const spelledOut = (named: NetTarget) =>
-    authority.holds({
-      permission: "net",
-      target: formatTarget(named),
-      grantedBy: (permissions) => permissions.net?.some((grant) => namesLiterally(grant, named)) ?? false,
-    });
-  if (isLocalName(target.host) && await spelledOut(target)) return addresses;
-  for (const address of addresses) {
-    if (classifyAddress(address) === "public") continue;
-    const named = { host: address.includes(":") ? `[${address}]` : address, port: target.port };
-    if (await spelledOut(named)) continue;
-    throw authority.deny({
-      permission: "net",
-      target: formatTarget(named),
-      subject: formatTarget(target),
-      because: `it leads to ${address}, which is not a public address (${classifyAddress(address)})`,
-      grantedBy: () => false,
-    });
-  }
-  return addresses;
-}
-
-function lookUp(host: string, plugin: string): Promise<string[]> {
-  return lookupTurns.take(plugin, () => allLookupTurns.take("all", () => resolveAddresses(host)));
+  const maxBytes = Math.min(limits.response_bytes, permissions.limits?.response_bytes ?? Infinity);
+  return await reachTarget(scope, { url, headers }, (way) => sendRequest(url, { ...way, method, body, maxBytes }));
 }
 
 function nextHop(hop: Hop, { status, location }: { status: number; location: string }): Hop {
   if (!URL.canParse(location, hop.url.href)) {
     throw new BulkheadError("network_error", `Cannot follow the redirect of "${hop.url.host}": it names no URL.`);
   }
-  const url = parseUrl(new URL(location, hop.url).href);
+  const url = parseUrl(new URL(location, hop.url).href, schemes);
   const becomesGet = status === 303 && hop.method !== "HEAD" ||
     (status === 301 || status === 302) && hop.method === "POST";
   const headers = url.origin === hop.url.origin ? { ...hop.headers } : withoutCredentials(hop.headers);
   if (!becomesGet) return { url, method: hop.method, headers, body: hop.body };
   delete headers["content-type"];
   return { url, method: "GET", headers, body: null };
-}
-
-function parseUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
-    throw new BulkheadError("invalid_request", "Cannot fetch: the address is not an http or https URL.");
-  }
-  if (url.username !== "" || url.password !== "") {
-    throw new BulkheadError(
-      "invalid_request",
-      `Cannot fetch from "${url.host}": the URL holds a user name or password.`,
-    );
-  }
-  return url;
 }
 
 function checkMethod(method: string, body: string | undefined): string {

@@ -4,10 +4,15 @@ export interface NetTarget {
   port: number;
 }
 
-/** Where an http or https URL leads; a dot at the end of a name makes no difference. */
+/** Where an http, https, ws or wss URL leads; a dot at the end of a name makes no difference. */
 export function netTarget(url: URL): NetTarget {
-  const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
+  const port = url.port === "" ? (isEncrypted(url) ? 443 : 80) : Number(url.port);
   return { host: url.hostname.replace(/\.$/, ""), port };
+}
+
+/** Whether what is sent to such a URL is encrypted on its way. */
+export function isEncrypted({ protocol }: URL): boolean {
+  return protocol === "https:" || protocol === "wss:";
 }
 
 /** `host:port`. */

@@ -5,6 +5,7 @@ import type { LogGate } from "./log.ts";
 import type { SessionProcesses } from "./session-processes.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 import type { SessionSecrets } from "./session-secrets.ts";
+import type { SessionSockets } from "./session-sockets.ts";
 import type { StreamTable } from "./streams.ts";
 
 /** What every operation of one session works with. */
@@ -13,6 +14,7 @@ export interface BrokerScope {
   readonly authority: Authority;
   readonly streams: StreamTable;
   readonly processes: SessionProcesses;
+  readonly sockets: SessionSockets;
   readonly log: LogGate;
   readonly secrets: SessionSecrets;
   /** Aborts when the session ends. */

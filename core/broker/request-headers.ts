@@ -1,4 +1,10 @@
+import { type TOptional, type TRecord, type TString, Type } from "@sinclair/typebox";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+
+/** An adapter's request headers, before they are checked. */
+export const headersSchema: TOptional<TRecord<TString, TString>> = Type.Optional(
+  Type.Record(Type.String({ maxLength: 256 }), Type.String({ maxLength: 16384 })),
+);
 
 /**
  * An adapter's request headers with names in lower case.

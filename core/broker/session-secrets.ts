@@ -149,7 +149,7 @@ export class SessionSecrets {
 
 /** The arguments of a call without the values that placeholders are meant for. They have been checked for their form. */
 function withoutPlaces(operation: string, args: unknown): unknown {
-  if (operation !== "run" && operation !== "fetch") return args;
+  if (operation !== "run" && operation !== "fetch" && operation !== "socket_open") return args;
   const { options, ...rest } = args as { options: { env?: object; headers?: object } };
   const { env = {}, headers = {}, ...others } = options;
   return [rest, others, Object.keys(env), Object.keys(headers)];

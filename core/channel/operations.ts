@@ -1,4 +1,4 @@
-import type { FetchOptions, FileInfo, ProcessExit, RunOptions } from "../../plugin-sdk/context.ts";
+import type { ConnectOptions, FetchOptions, FileInfo, ProcessExit, RunOptions } from "../../plugin-sdk/context.ts";
 
 /** Every operation of the broker: what the guest sends as `args`, and what it gets back. All JSON. */
 export interface Operations {
@@ -19,6 +19,12 @@ export interface Operations {
     args: { url: string; options: FetchOptions };
     value: { status: number; headers: Record<string, string>; body: number };
   };
+  socket_open: { args: { url: string; options: ConnectOptions }; value: { socket_id: number } };
+  /** Waits for messages and gives all there are; null once the connection is closed. One read of a socket at a time. */
+  socket_read: { args: { socket_id: number }; value: string[] | null };
+  /** Answers when the system took the message. */
+  socket_send: { args: { socket_id: number; text: string }; value: null };
+  socket_close: { args: { socket_id: number; code: number; reason: string }; value: null };
   fs_read_text: { args: { path: string }; value: string };
   fs_write_text: { args: { path: string; text: string }; value: null };
   fs_write_base64: { args: { path: string; base64: string }; value: null };

@@ -78,6 +78,12 @@ export interface Limits {
   dir_entries: number;
   /** Bytes of one network response. */
   response_bytes: number;
+  /** Open WebSockets of one session. */
+  sockets: number;
+  /** Bytes of one WebSocket message, either way. */
+  socket_message_bytes: number;
+  /** Bytes of messages of one WebSocket that may wait, for the adapter and for the far end each. */
+  socket_waiting_bytes: number;
   /** Bytes of one plugin's key-value store. */
   kv_bytes: number;
   /** Log records of one session in a second. */
@@ -187,6 +193,9 @@ export const defaultLimits: Limits = {
   temp_bytes: 64 * 1024 * 1024,
   dir_entries: 10_000,
   response_bytes: 16 * 1024 * 1024,
+  sockets: 8,
+  socket_message_bytes: 2 * 1024 * 1024,
+  socket_waiting_bytes: 1024 * 1024,
   kv_bytes: 1024 * 1024,
   log_per_second: 200,
   log_bytes: 8192,

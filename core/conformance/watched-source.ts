@@ -119,6 +119,11 @@ export default class Watched extends AgentAdapter {
         const { body, ...rest } = await ctx.fetch(...args);
         return { ...rest, body: counted(body) };
       },
+      connect: async (...args) => {
+        read.used = true;
+        const { messages, ...rest } = await ctx.connect(...args);
+        return { ...rest, messages: counted(messages) };
+      },
     });
     await events.next();
     const taken = read.characters;
@@ -169,6 +174,15 @@ export default class Watched extends AgentAdapter {
         sent.push(url + JSON.stringify(options.headers ?? {}) + (options.body ?? ""));
         return await ctx.fetch(url, options);
       },
+      connect: async (url, options = {}) => {
+        sent.push(url + JSON.stringify(options.headers ?? {}));
+        const connection = await ctx.connect(url, options);
+        const send = async (text) => {
+          sent.push(text);
+          await connection.send(text);
+        };
+        return { ...connection, send };
+      },
     });
     try {
       for await (const _event of events);
@@ -189,7 +203,7 @@ function world(ctx, { mode = "play", session = "", servers = [], missing = false
       if (away) throw new BulkheadError("binary_missing", "Cannot run " + binary + ": no such program was found.");
       return await ctx.run(binary, args, options);
     },
-    ...(servers.length > 0 || away ? { fetch: answered(ctx, { mode, session, servers }) } : {}),
+    ...(servers.length > 0 || away ? { fetch: answered(ctx, { mode, session, servers }), connect: unanswered(ctx) } : {}),
     ...(servers.length > 0
       ? {
         secrets: {
@@ -203,12 +217,24 @@ function world(ctx, { mode = "play", session = "", servers = [], missing = false
   };
 }
 
+function asked(ctx, url) {
+  const host = url.hostname + ":" + (url.port || (/^(https|wss):$/.test(url.protocol) ? "443" : "80"));
+  ctx.log.info("kit:" + JSON.stringify({ net: host }));
+  return host;
+}
+
+/** conformance.yaml has answers to requests, and none that a WebSocket would give. */
+function unanswered(ctx) {
+  return async (address) => {
+    const host = asked(ctx, new URL(address));
+    throw new BulkheadError("network_error", "Cannot connect to " + host + ": the kit has no WebSockets.");
+  };
+}
+
 function answered(ctx, { mode, session, servers }) {
   return async (address, { method = "GET" } = {}) => {
     const url = new URL(address);
-    const port = url.port || (url.protocol === "https:" ? "443" : "80");
-    const host = url.hostname + ":" + port;
-    ctx.log.info("kit:" + JSON.stringify({ net: host }));
+    const host = asked(ctx, url);
     if (mode === "missing") throw new BulkheadError("network_error", "Cannot reach " + host + ".");
     const server = servers.find((one) => one.host === host);
     const answer = server?.answers.find((one) =>

@@ -46,7 +46,7 @@ export async function resolveAddresses(host: string): Promise<string[]> {
  */
 export function sendRequest(url: URL, options: SendRequestOptions): Promise<NetworkResponse> {
   const fail = (cause: unknown) =>
-    new BulkheadError("network_error", `Cannot reach "${url.host}": ${describe(cause)}.`, { cause });
+    new BulkheadError("network_error", `Cannot reach "${url.host}": ${describeFailure(cause)}.`, { cause });
   const tooLarge = () =>
     new BulkheadError("too_large", `The response of "${url.host}" is larger than ${options.maxBytes} bytes.`, {
       details: { response_bytes: options.maxBytes },
@@ -147,7 +147,8 @@ function createDecoder(encoding: string) {
   }
 }
 
-function pinnedLookup(addresses: readonly string[]): LookupFunction {
+/** Leads every name to addresses that were looked up and checked before, so that it cannot lead elsewhere by then. */
+export function pinnedLookup(addresses: readonly string[]): LookupFunction {
   const entries = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
   return (host, options, callback) => {
     const [first] = entries;
@@ -158,7 +159,7 @@ function pinnedLookup(addresses: readonly string[]): LookupFunction {
 }
 
 /** One phrase from a socket's error, without addresses and paths. */
-function describe(error: unknown): string {
+export function describeFailure(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (code === "ECONNREFUSED") return "the connection was refused";
   if (code === "ECONNRESET" || code === "EPIPE") return "the connection broke off";

@@ -7,6 +7,7 @@ import type {
 } from "../../plugin-sdk/context.ts";
 import type { PermissionOption } from "../../plugin-sdk/events.ts";
 import type { SessionFacts } from "../channel/protocol.ts";
+import { makeConnection } from "./connection.ts";
 import { freezeClosures } from "./lockdown.ts";
 import type { Scope, ScopeCall } from "./scope.ts";
 
@@ -43,6 +44,10 @@ export function makeContext(options: ContextOptions): AdapterContext {
         },
       });
       return fetchResponse(response, call);
+    },
+    connect: async (url: string, init: { headers?: Record<string, string> } = {}) => {
+      const options = init.headers === undefined ? {} : { headers: textRecord(init.headers) };
+      return makeConnection(await call("socket_open", { url: String(url), options }), call);
     },
     fs: {
       readText: (path: string) => call("fs_read_text", { path: String(path) }),

@@ -2,6 +2,8 @@ import { matchesArguments, parseArgumentPattern } from "../argument-pattern.ts";
 import type {
   AdapterContext,
   AdapterLog,
+  Connection,
+  ConnectOptions,
   FetchOptions,
   FetchResponse,
   KeyValueStore,
@@ -13,7 +15,15 @@ import type { PermissionOption } from "../events.ts";
 import { MemoryFiles } from "./memory-files.ts";
 import { promised } from "./promised.ts";
 import { ScriptedChild } from "./scripted-child.ts";
-import type { RecordedCall, RecordedRun, ScriptedProcess, ScriptedResponse } from "./scripts.ts";
+import { ScriptedConnection } from "./scripted-connection.ts";
+import type {
+  RecordedCall,
+  RecordedConnection,
+  RecordedRun,
+  ScriptedProcess,
+  ScriptedResponse,
+  ScriptedSocket,
+} from "./scripts.ts";
 
 /** What a {@link MemoryContext} holds. Whatever is absent is empty, and asking for it fails as in a real host. */
 export interface MemoryContextOptions {
@@ -21,6 +31,8 @@ export interface MemoryContextOptions {
   processes?: readonly ScriptedProcess[] | ((binary: string, args: readonly string[]) => ScriptedProcess | undefined);
   /** Answers of servers by URL. */
   responses?: Readonly<Record<string, ScriptedResponse>>;
+  /** Far ends of WebSockets by URL. */
+  sockets?: Readonly<Record<string, ScriptedSocket>>;
   /** Files by absolute path or relative to the working directory. */
   files?: Readonly<Record<string, string>>;
   env?: Readonly<Record<string, string>>;
@@ -112,6 +124,10 @@ export class MemoryContext implements AdapterContext {
     return promised(() => this.#respond(url, options));
   }
 
+  connect(url: string, options: ConnectOptions = {}): Promise<Connection> {
+    return promised(() => this.#connect(url, options));
+  }
+
   sleep(ms: number): Promise<void> {
     this.calls.push({ call: "sleep", ms });
     return new Promise((resolve, reject) => {
@@ -183,6 +199,16 @@ export class MemoryContext implements AdapterContext {
       text: () => Promise.resolve(pieces.join("")),
       json: () => promised(() => JSON.parse(pieces.join("")) as unknown),
     };
+  }
+
+  #connect(url: string, options: ConnectOptions): Connection {
+    const record: RecordedConnection = { call: "connect", url, options: { ...options }, sent: [], closed: false };
+    this.calls.push(record);
+    const sockets = this.#options.sockets ?? {};
+    const script = Object.hasOwn(sockets, url) ? sockets[url] : undefined;
+    if (!script) throw new BulkheadError("network_error", `Cannot connect to ${url}: the test gives no WebSocket.`);
+    if (script.error) throw script.error;
+    return new ScriptedConnection(script, record);
   }
 
   #choose(requestId: string): PermissionOption | null {

@@ -1,4 +1,4 @@
-import type { FetchOptions, RunOptions } from "../context.ts";
+import type { ConnectOptions, FetchOptions, RunOptions } from "../context.ts";
 import type { BulkheadError } from "../errors.ts";
 
 /** What stands for a program in a test. */
@@ -32,6 +32,16 @@ export interface ScriptedResponse {
   body?: string | readonly string[];
 }
 
+/** What stands for the far end of a WebSocket in a test. */
+export interface ScriptedSocket {
+  /** What it says at once. */
+  messages?: readonly string[];
+  /** What it says to a message that is sent to it; null: it closes. Absent: it closes once it has said its messages. */
+  answer?(text: string): readonly string[] | null;
+  /** Opening it fails with this. */
+  error?: BulkheadError;
+}
+
 /** A program the adapter started. */
 export interface RecordedRun {
   call: "run";
@@ -44,9 +54,20 @@ export interface RecordedRun {
   killed: boolean;
 }
 
+/** A WebSocket the adapter opened. */
+export interface RecordedConnection {
+  call: "connect";
+  url: string;
+  options: ConnectOptions;
+  /** What was sent on it until now. */
+  sent: string[];
+  closed: boolean;
+}
+
 /** Something the adapter asked of its context. */
 export type RecordedCall =
   | RecordedRun
+  | RecordedConnection
   | { call: "fetch"; url: string; options: FetchOptions }
   | {
     call: "fs.readText" | "fs.list" | "fs.stat" | "fs.remove" | "temp.read" | "env.get" | "secrets.use";

@@ -10,13 +10,7 @@ import {
 } from "bulkhead/plugin-sdk";
 import { BatchQueue } from "./batch-queue.ts";
 import type { Transport } from "./conversation.ts";
-
-/** Where an agent is that runs elsewhere. */
-export interface RemoteAgent {
-  url: string;
-  /** Name of the secret that it wants as a bearer token. */
-  secret: string | undefined;
-}
+import { hostOf, type RemoteAgent } from "./remote-agent.ts";
 
 /**
  * Messages by HTTP, as the protocol's draft has it: each message to the agent is a POST, and what it says comes as
@@ -72,7 +66,10 @@ export class HttpTransport implements Transport {
     const connection = response.headers["acp-connection-id"];
     const answer = await response.text();
     if (connection === undefined) {
-      throw new BulkheadError("unavailable", `What answers at ${this.#host} does not speak the Agent Client Protocol.`);
+      throw new BulkheadError(
+        "unavailable",
+        `What answers at ${hostOf(this.#agent)} does not speak the Agent Client Protocol.`,
+      );
     }
     this.#connection = connection;
     await this.#listen(undefined);
@@ -101,10 +98,6 @@ export class HttpTransport implements Transport {
     this.#queue.push(events.end());
   }
 
-  get #host(): string {
-    return URL.canParse(this.#agent.url) ? new URL(this.#agent.url).host : this.#agent.url;
-  }
-
   async #fetch(
     method: "GET" | "POST" | "DELETE",
     { session, body }: { session?: string | undefined; body?: string },
@@ -125,7 +118,7 @@ export class HttpTransport implements Transport {
     const said = (await response.text().catch(() => "")).trim().slice(0, 512);
     const code = response.status === 429 ? "rate_limit" : "unavailable";
     const why = said === "" ? "" : `: ${messageOf(said)}`;
-    throw new BulkheadError(code, `The agent at ${this.#host} answered with status ${response.status}${why}.`);
+    throw new BulkheadError(code, `The agent at ${hostOf(this.#agent)} answered with status ${response.status}${why}.`);
   }
 }
 

@@ -21,10 +21,10 @@ import {
 } from "bulkhead/plugin-sdk";
 import { Conversation, type Transport } from "./conversation.ts";
 import { failureOf } from "./failures.ts";
-import { HttpTransport } from "./http-transport.ts";
 import { type AgentOptions, agentOptions, type Program } from "./options.ts";
 import { processTransport } from "./process-transport.ts";
 import { runRemote } from "./remote-session.ts";
+import { remoteTransport } from "./remote-transport.ts";
 
 /** How long the agent may take to end its turn when it is asked to; the host gives a second in all. */
 const politeMs = 700;
@@ -63,7 +63,7 @@ export default class AcpAgent extends CliAdapter {
   async getVersion(ctx: AdapterContext): Promise<string | null> {
     const options = this.#options();
     const { reach } = options;
-    if ("url" in reach) return await this.#greet(new HttpTransport(reach, ctx), { ctx, options, said: () => "" });
+    if ("url" in reach) return await this.#greet(remoteTransport(reach, ctx), { ctx, options, said: () => "" });
     const child = await startCommand(commandOf(reach), ctx);
     const said = tailOf(child.stderr);
     try {

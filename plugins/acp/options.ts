@@ -1,6 +1,6 @@
 import { BulkheadError } from "bulkhead/plugin-sdk";
 import { type KnownAgent, knownAgents } from "./agents.ts";
-import type { RemoteAgent } from "./http-transport.ts";
+import type { RemoteAgent } from "./remote-agent.ts";
 
 /** The program to start, and variables that it is given beside those of the host. */
 export interface Program {

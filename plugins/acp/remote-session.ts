@@ -7,8 +7,9 @@ import {
   type SessionRequest,
 } from "bulkhead/plugin-sdk";
 import { Conversation } from "./conversation.ts";
-import { HttpTransport, type RemoteAgent } from "./http-transport.ts";
 import type { AgentOptions } from "./options.ts";
+import type { RemoteAgent } from "./remote-agent.ts";
+import { remoteTransport } from "./remote-transport.ts";
 
 /** What a session with an agent elsewhere is made from. */
 export interface RemoteSession {
@@ -20,7 +21,7 @@ export interface RemoteSession {
 
 /**
  * One session with an agent that runs elsewhere; its last word comes last, and there is always one.
- * @throws {BulkheadError} `unsupported` for a request with MCP servers
+ * @throws {BulkheadError} `unsupported` for a request with MCP servers; `unavailable` when the connection is lost
  */
 export async function* runRemote(
   request: SessionRequest,
@@ -35,7 +36,7 @@ export async function* runRemote(
       },
     );
   }
-  const transport = new HttpTransport(agent, ctx);
+  const transport = remoteTransport(agent, ctx);
   const conversation = new Conversation(transport, { ctx, options });
   const cancel = (): void => void conversation.cancel().catch(() => {});
   ctx.signal.addEventListener("abort", cancel, { once: true });
@@ -47,6 +48,10 @@ export async function* runRemote(
     }
     const message = "The agent's connection ended in the middle of its turn.";
     yield lastWords({ type: "error", code: "unavailable", message, recoverable: true }, { ctx, detector });
+  } catch (thrown) {
+    const { code, message, details } = errorDataOf(thrown) ?? {};
+    // A connection that cannot be made, or is lost, is this agent's: another one may be within reach.
+    throw code === "network_error" ? new BulkheadError("unavailable", message ?? "", { details }) : thrown;
   } finally {
     ctx.signal.removeEventListener("abort", cancel);
     await transport.close();

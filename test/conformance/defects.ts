@@ -261,6 +261,11 @@ programs:
       return collectOutput({ binary: "tool", args: [] }, ctx).then(() => "1.0.0");
     }`,
   },
+  {
+    rule: "permission-undeclared",
+    name: "a WebSocket",
+    body: `await ctx.connect("ws://example.com/").catch(() => {}); ${hello} ${done}`,
+  },
   { rule: "permission-unused", name: "a variable", manifest: "permissions: { env: [LANG] }" },
   {
     rule: "tool-missing",
@@ -367,6 +372,28 @@ export const sound: readonly Defect[] = [
       yield { type: "permission_request", request_id: "r", tool: "look", title: "May I?", options: [{ id: "y", label: "Yes", kind: "allow_once" }] };
       await ctx.permission("r");
       yield { ${spent}, tokens_in: 1, tokens_out: 2, cost: 0.1, currency: "USD" }; ${done}`,
+  },
+  {
+    rule: "good",
+    name: "asks a server and does without a WebSocket",
+    manifest: `permissions: { net: ["asked.example:80", "talks.example:443"] }`,
+    script: `conformance: 1
+servers:
+  - { host: "asked.example:80", answers: [{ body: "Hello." }] }
+  - { host: "talks.example:443", answers: [{ status: 404 }] }`,
+    members: `async isAvailable(ctx) {
+    const ok = await ctx.fetch("http://asked.example/").then((response) => response.ok, () => false);
+    return { availability: ok ? "available" : "unrunnable", reason: "It was asked." };
+  }`,
+    body: `const response = await ctx.fetch("http://asked.example/");
+      const wait_ms = Number(response.headers["retry-after"]) * 1000;
+      if (response.status === 429) yield { type: "rate_limit", message: "It says no.", wait_ms };
+      if (!response.ok) throw new BulkheadError(response.status === 429 ? "rate_limit" : "unavailable", "It says no.");
+      let said = "";
+      for await (const piece of response.body) said += piece;
+      const code = await ctx.connect("wss://talks.example/").then(() => "", (error) => error.code);
+      yield { type: "output", stream: "stdout", data: said + code + "\\n" };
+      ${done}`,
   },
   {
     rule: "good",

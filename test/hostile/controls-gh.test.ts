@@ -9,6 +9,7 @@ import type { AttackCase, AttackStage } from "../../core/attack/attack-case.ts";
 import { filesCases } from "../../core/attack/cases/files.ts";
 import { networkCases } from "../../core/attack/cases/network.ts";
 import { runCases } from "../../core/attack/cases/run.ts";
+import { socketCases } from "../../core/attack/cases/sockets.ts";
 import { starvationCases } from "../../core/attack/cases/starvation.ts";
 import { textCases } from "../../core/attack/cases/text.ts";
 
@@ -43,7 +44,7 @@ const withoutControl: Record<string, string> = {
     "A program whose pipe is full waits; what would harm is a host that keeps it, which is measured.",
 };
 
-const cases = [...filesCases, ...networkCases, ...runCases, ...textCases, ...starvationCases];
+const cases = [...filesCases, ...networkCases, ...socketCases, ...runCases, ...textCases, ...starvationCases];
 const nameOf = ({ id, name }: AttackCase) => `${id} ${name}`;
 const reasonOf = (attack: AttackCase) =>
   attack.name.startsWith("broad-grant") ? atManifest : withoutControl[nameOf(attack)];

@@ -2,10 +2,12 @@ import { lookup } from "node:dns/promises";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
+import type { SessionBroker } from "../../core/broker/session-broker.ts";
 import { loadHostManifest } from "../../core/registry/find-host-manifest.ts";
 import { sendRequest } from "../../core/runtime/network.ts";
 import { codeOf, errorOf, makeBroker } from "../broker/broker-fixture.ts";
 import { serve } from "../broker/loopback-server.ts";
+import { serveSockets } from "../broker/loopback-sockets.ts";
 import { adapterCode, completed, openHost, writePlugin } from "../host/test-host.ts";
 
 // The system's resolver, played by the test: names lead where an attacker would have them lead.
@@ -13,6 +15,10 @@ vi.mock("node:dns/promises", () => ({ lookup: vi.fn() }));
 const resolver = vi.mocked(lookup) as unknown as ReturnType<typeof vi.fn>;
 
 beforeEach(() => void resolver.mockReset());
+
+function openSocket(broker: SessionBroker, url: string): Promise<unknown> {
+  return broker.call("socket_open", { url, options: {} });
+}
 
 function answer(...addresses: string[]): { address: string; family: number }[] {
   return addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
@@ -28,7 +34,10 @@ test("G13 and G20: no name is looked up that is not granted, so none carries any
     "http://api.example.com/",
     "https://xapi.example.com/",
   ];
-  for (const url of urls) expect(await codeOf(broker.call("fetch", { url, options: {} }))).toBe("permission_denied");
+  for (const url of urls) {
+    expect(await codeOf(broker.call("fetch", { url, options: {} }))).toBe("permission_denied");
+    expect(await codeOf(openSocket(broker, url.replace("http", "ws")))).toBe("permission_denied");
+  }
   expect(resolver).not.toHaveBeenCalled();
 });
 
@@ -52,6 +61,8 @@ test("G14 a granted public name that leads inwards is refused, with the grant th
     expect(error.code).toBe("permission_denied");
     expect(error.message).toContain("is not a public address");
     expect(error.hint).toMatch(/^bulkhead plugin grant acme /);
+    const socketError = await errorOf(openSocket(broker, "ws://rebind.example.com/"));
+    expect([socketError.message, socketError.hint]).toEqual([error.message, error.hint]);
   }
 });
 
@@ -73,6 +84,18 @@ test("G15 the address that was checked is the one that is connected to, though t
   expect(response.status).toBe(200);
   expect(resolver).toHaveBeenCalledTimes(1);
   expect(server.requests[0]?.headers.host).toBe(`rebind.example.com:${server.port}`);
+});
+
+test("G15 a WebSocket is connected to the address that was checked, though the name leads elsewhere by then", async () => {
+  const server = await serveSockets({ talk: (socket) => socket.send("the checked one") });
+  const port = Number(server.target.split(":")[1]);
+  const permissions = { net: [`rebind.example.com:${port}`, server.target] };
+  const { broker } = await makeBroker({ permissions });
+  resolver.mockResolvedValueOnce(answer("127.0.0.1")).mockResolvedValue(answer("127.0.0.99"));
+  const { socket_id } = await openSocket(broker, `ws://rebind.example.com:${port}/`) as { socket_id: number };
+  expect(await broker.call("socket_read", { socket_id })).toEqual(["the checked one"]);
+  expect(resolver).toHaveBeenCalledTimes(1);
+  expect(server.requests[0]?.headers.host).toBe(`rebind.example.com:${port}`);
 });
 
 test("G15 a connection is pinned below the name: nothing is looked up when it is made", async () => {

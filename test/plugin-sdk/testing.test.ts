@@ -214,6 +214,57 @@ describe("MemoryContext", () => {
     await expect(new MemoryContext().fetch("https://x.example")).rejects.toThrow(
       expect.objectContaining({ code: "network_error" }),
     );
+    await expect(new MemoryContext().connect("wss://x.example")).rejects.toThrow(
+      expect.objectContaining({ code: "network_error" }),
+    );
+  });
+
+  test("plays the far end of a WebSocket: what it says, answers and closes", async () => {
+    const ctx = new MemoryContext({
+      sockets: {
+        "wss://talks.example": {
+          messages: ["welcome"],
+          answer: (text) => text === "bye" ? null : [`${text}!`, `${text}?`],
+        },
+        "wss://tells.example": { messages: ["one", "two"] },
+        "wss://fails.example": { error: new BulkheadError("permission_denied", "No.") },
+      },
+    });
+    const talking = await ctx.connect("wss://talks.example", { headers: { a: "b" } });
+    const heard: string[] = [];
+    for await (const text of talking.messages) {
+      heard.push(text);
+      if (text === "welcome") await talking.send("you");
+      if (text === "you?") await talking.send("bye");
+    }
+    expect(heard).toEqual(["welcome", "you!", "you?"]);
+    await expect(talking.send("more")).rejects.toThrow("the connection is closed");
+    expect(() => talking.messages[Symbol.asyncIterator]()).toThrow("have been read already");
+
+    const telling = await ctx.connect("wss://tells.example");
+    await telling.send("unheard");
+    for await (const text of telling.messages) if (text === "one") break;
+    await expect(telling.send("more")).rejects.toThrow("the connection is closed");
+    await expect(ctx.connect("wss://fails.example")).rejects.toThrow("No.");
+    expect(ctx.calls).toEqual([
+      {
+        call: "connect",
+        url: "wss://talks.example",
+        options: { headers: { a: "b" } },
+        sent: ["you", "bye"],
+        closed: false,
+      },
+      { call: "connect", url: "wss://tells.example", options: {}, sent: ["unheard"], closed: true },
+      { call: "connect", url: "wss://fails.example", options: {}, sent: [], closed: false },
+    ]);
+  });
+
+  test("wakes whoever waits for a message when the adapter closes", async () => {
+    const ctx = new MemoryContext({ sockets: { "wss://x.example": { answer: () => [] } } });
+    const connection = await ctx.connect("wss://x.example");
+    const waiting = connection.messages[Symbol.asyncIterator]().next();
+    await connection.close();
+    expect(await waiting).toEqual({ done: true, value: undefined });
   });
 });
 

@@ -1,225 +1,170 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
-import { agent, type AgentApp, type AgentContext, RequestError } from "@agentclientprotocol/sdk";
-import { createNodeHttpHandler } from "@agentclientprotocol/sdk/experimental/node";
-import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
-import { afterEach, expect, test } from "vitest";
-import { storeSecret } from "../../core/secrets/store.ts";
-import type { AdapterEvent } from "../../plugin-sdk/events.ts";
-import type { Permissions } from "../../plugin-sdk/permissions.ts";
-import type { SessionRequest } from "../../plugin-sdk/request.ts";
-import type { SessionResult } from "../../plugin-sdk/result.ts";
-import { hostManifest, openHost, type TestHost } from "../host/test-host.ts";
+import { describe, expect, test } from "vitest";
+import { openHost } from "../host/test-host.ts";
 import { printed } from "./recorded-lines.ts";
+import { openRemote, type Remote, serve, sessionId, ways } from "./remote-agent.ts";
 
-const plugins = fileURLToPath(new URL("../../plugins/", import.meta.url));
-const sessionId = "session-1";
-const roots: string[] = [];
-const servers: { http: Server; acp: AcpServer }[] = [];
+const folder = fileURLToPath(new URL("../../plugins/acp", import.meta.url));
 
-afterEach(async () => {
-  for (const { http, acp } of servers.splice(0)) {
-    await acp.close();
-    http.closeAllConnections();
-    await new Promise((resolve) => http.close(resolve));
-  }
-  for (const root of roots.splice(0)) await rm(root, { recursive: true });
-});
-
-/** What the agent saw, beside its answers. */
-interface Seen {
-  tokens: (string | undefined)[];
-  methods: string[];
-  cancelled: boolean;
+/** Runs a session that stays until something is done at its first words. */
+async function stay({ made }: Remote, act: (interrupt: () => void) => void) {
+  const session = await made.host.runSession({ workdir: made.workdir, prompt: "stay", retry: "never" }, {
+    adapter: "acp",
+  });
+  for await (const { event } of session) if (event.type === "output") act(() => void session.interrupt());
+  return await session.result;
 }
 
-async function turn(client: AgentContext, { prompt, cancelled }: { prompt: string; cancelled: Promise<void> }) {
-  const say = (text: string) =>
-    client.notify("session/update", {
-      sessionId,
-      update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text } },
+describe.each(ways)("an agent elsewhere, by %s through the broker", (way) => {
+  test("has a session", async () => {
+    const remote = await openRemote({ way });
+    const { events, result } = await remote.run({ prompt: "go" });
+    expect(result).toMatchObject({ outcome: "completed", stop_reason: "end_turn", output: "done" });
+    expect(events.map(({ type }) => type)).toEqual(["agent_info", "output", "completed"]);
+    expect(events[0]).toMatchObject({ agent_session_id: sessionId, agent_version: "3.2.1" });
+    // By HTTP one message each for the greeting, the session and the prompt; a stream each for connection and session.
+    // The last word of all may arrive after the session's end.
+    const methods = way === "ws" ? ["UPGRADE"] : ["DELETE", "GET", "GET", "POST", "POST", "POST"];
+    await expect.poll(() => remote.seen.methods.toSorted(), { timeout: 20_000 }).toEqual(methods);
+    await expect.poll(() => remote.seen.closes, { timeout: 20_000 }).toEqual(way === "ws" ? [1000] : []);
+  });
+
+  test("has what it asks answered: a permission, and a file that the broker looks for", async () => {
+    const remote = await openRemote({ way });
+    const { result } = await remote.run({ prompt: "ask", approval: "all" });
+    expect(result).toMatchObject({ outcome: "completed", output: "selected, error -32002" });
+  });
+
+  test("has its tool calls told", async () => {
+    const remote = await openRemote({ way });
+    const { events } = await remote.run({ prompt: "tool" });
+    expect(events).toContainEqual(expect.objectContaining({ type: "tool_call", call_id: "call-1", kind: "read" }));
+    expect(events).toContainEqual(expect.objectContaining({ type: "tool_result", call_id: "call-1", success: true }));
+  });
+
+  test("has many updates arrive whole and in order", async () => {
+    const remote = await openRemote({ way });
+    const { events } = await remote.run({ prompt: "many" });
+    expect(printed(events)).toBe(`${"0123456789".repeat(500)}done`);
+  });
+
+  test("gets its token, a secret that goes nowhere else", async () => {
+    const remote = await openRemote({
+      way,
+      token: "a-token-of-the-test",
+      grant: (target) => ({ net: [target], secrets: [{ name: "ACP_TEST_TOKEN" }] }),
     });
-  if (prompt.includes("limited")) throw new RequestError(429, "Rate limit reached. Try again in 3 seconds.");
-  if (prompt.includes("stay")) {
-    await say("waiting");
-    await cancelled;
-    return { stopReason: "cancelled" } as const;
-  }
-  if (prompt.includes("many")) { for (let round = 0; round < 500; round++) await say("0123456789"); }
-  if (!prompt.includes("ask")) await say("done");
-  else {
-    const { outcome } = await client.request("session/request_permission", {
-      sessionId,
-      toolCall: { toolCallId: "call-1", title: "Write it", kind: "edit" },
-      options: [{ optionId: "yes", name: "Yes", kind: "allow_once" }],
+    const { result } = await remote.run({ prompt: "go" });
+    expect(result.error).toBe(undefined);
+    expect(new Set(remote.seen.tokens)).toEqual(new Set(["Bearer a-token-of-the-test"]));
+  });
+
+  test("that wants another token is unavailable", async () => {
+    const remote = await openRemote({
+      way,
+      token: "a-token-of-the-test",
+      stored: "wrong-token-of-the-test",
+      grant: (target) => ({ net: [target], secrets: [{ name: "ACP_TEST_TOKEN" }] }),
     });
-    const { content } = await client.request("fs/read_text_file", { sessionId, path: "missing.txt" })
-      .catch((error: unknown) => ({ content: error instanceof RequestError ? `error ${error.code}` : "?" }));
-    await say(`${outcome.outcome}, ${content}`);
-  }
-  return { stopReason: "end_turn" } as const;
-}
+    const { result } = await remote.run({ prompt: "go" });
+    expect(result).toMatchObject({ outcome: "error", stop_reason: "unavailable" });
+    expect(result.error?.message).toContain(way === "ws" ? "status 401 in place" : "status 401: who are you");
+  });
 
-function remoteAgent(seen: Seen): AgentApp {
-  let cancel = () => {};
-  const cancelled = new Promise<void>((resolve) => cancel = resolve);
-  return agent({ name: "remote" })
-    .onRequest("initialize", () => ({ protocolVersion: 1, agentInfo: { name: "remote", version: "3.2.1" } }))
-    .onRequest("session/new", () => ({ sessionId }))
-    .onNotification("session/cancel", () => {
-      seen.cancelled = true;
-      cancel();
-    })
-    .onRequest("session/prompt", ({ params, client }) => {
-      const [block] = params.prompt;
-      return turn(client, { prompt: block?.type === "text" ? block.text : "", cancelled });
+  test("is sent nothing without the grant of its address", async () => {
+    const remote = await openRemote({ way, grant: () => ({ net: ["127.0.0.1:1"] }) });
+    const { result } = await remote.run({ prompt: "go" });
+    expect(result).toMatchObject({ outcome: "error", error: { code: "permission_denied" } });
+    expect(result.error?.hint).toMatch(/^bulkhead plugin grant acp net:127\.0\.0\.1:\d+$/);
+    expect(remote.seen.methods).toEqual([]);
+  });
+
+  test("is told of an interrupt", async () => {
+    const remote = await openRemote({ way });
+    expect(await stay(remote, (interrupt) => interrupt())).toMatchObject({ stop_reason: "interrupted" });
+    expect(remote.seen.cancelled).toBe(true);
+    await expect.poll(() => remote.seen.sockets.every(({ readyState, CLOSED }) => readyState === CLOSED)).toBe(true);
+  });
+
+  test("whose connection breaks off in the middle of a turn is unavailable", async () => {
+    const remote = await openRemote({ way });
+    const result = await stay(remote, () => remote.cut());
+    expect(result).toMatchObject({ outcome: "error", stop_reason: "unavailable", error: { code: "unavailable" } });
+    expect(result.error?.message).toContain("broke off");
+  });
+
+  test("says in a rate limit how long to wait", async () => {
+    const { run } = await openRemote({ way });
+    const { events, result } = await run({ prompt: "limited" });
+    expect(events).toContainEqual(expect.objectContaining({ type: "rate_limit", wait_ms: 3000 }));
+    expect(result).toMatchObject({ stop_reason: "rate_limit" });
+  });
+
+  test("is given no MCP servers", async () => {
+    const { run, seen } = await openRemote({ way, manifest: "mcp_servers:\n  files: { command: files-server }\n" });
+    const { result } = await run({ prompt: "go", mcp_servers: ["files"] });
+    expect(result.error).toMatchObject({ code: "unsupported" });
+    expect(seen.methods).toEqual([]);
+  });
+
+  test("is greeted by the probe", async () => {
+    const { made } = await openRemote({ way });
+    const reports = await made.host.agents();
+    expect(reports.find(({ id }) => id === "acp")).toMatchObject({ availability: "available", agent_version: "3.2.1" });
+  });
+
+  test("is none where something else answers", async () => {
+    const { target } = await serve(createServer((_request, response) => void response.end("{}")));
+    const made = await openHost({ bundledDir: fileURLToPath(new URL("../../plugins/", import.meta.url)) });
+    await made.host.registry.register(folder, { grant: { net: [target] }, config: { url: `${way}://${target}` } });
+    const { result } = await made.run("acp", { retry: "never" });
+    expect(result).toMatchObject({ outcome: "error", stop_reason: "unavailable" });
+    const why = way === "ws" ? "status 200 in place of a WebSocket" : "does not speak the Agent Client Protocol";
+    expect(result.error?.message).toContain(why);
+  });
+});
+
+describe("a WebSocket to an agent elsewhere", () => {
+  test("that the agent closes for a reason ends the session with it", async () => {
+    const remote = await openRemote({ way: "ws" });
+    const result = await stay(remote, () => remote.seen.sockets[0]?.close(1011, "the model is gone"));
+    expect(result).toMatchObject({ outcome: "error", stop_reason: "unavailable" });
+    expect(result.error?.message).toContain("code 1011: the model is gone");
+  });
+
+  test("that the agent closes in order ends its turn in the middle", async () => {
+    const remote = await openRemote({ way: "ws" });
+    const result = await stay(remote, () => remote.seen.sockets[0]?.close(1000));
+    expect(result).toMatchObject({ outcome: "error", stop_reason: "unavailable" });
+    expect(result.error?.message).toContain("in the middle of its turn");
+  });
+
+  test("carries text that is no message as output", async () => {
+    const remote = await openRemote({ way: "ws" });
+    const told: unknown[] = [];
+    const session = await remote.made.host.runSession({ workdir: remote.made.workdir, prompt: "stay" }, {
+      adapter: "acp",
     });
-}
-
-interface RemoteOptions {
-  /** What the agent wants. */
-  token?: string;
-  /** What the host's secret holds. */
-  stored?: string;
-  grant?: (target: string) => Permissions;
-  /** Lines of the host manifest. */
-  manifest?: string;
-}
-
-/** Serves the agent on loopback and opens a host whose `acp` plugin reaches it, with that grant and no other. */
-async function openRemote(
-  { token, stored = "a-token-of-the-test", grant, manifest = "" }: RemoteOptions = {},
-): Promise<{ made: TestHost; seen: Seen; run(request: Partial<SessionRequest>): Promise<Ran> }> {
-  const seen: Seen = { tokens: [], methods: [], cancelled: false };
-  const acp = new AcpServer({ createAgent: () => remoteAgent(seen) });
-  const handle = createNodeHttpHandler(acp);
-  const http = createServer((request, response) => {
-    seen.tokens.push(request.headers.authorization);
-    seen.methods.push(request.method ?? "");
-    if (token !== undefined && request.headers.authorization !== `Bearer ${token}`) {
-      response.writeHead(401).end(JSON.stringify({ message: "who are you" }));
-    } else handle(request, response);
+    for await (const { event } of session) {
+      if (event.type !== "output") continue;
+      told.push(event.data);
+      if (told.length === 1) remote.seen.sockets[0]?.send("not a message");
+      else void session.interrupt();
+    }
+    expect(told).toEqual(["waiting", "not a message\n"]);
   });
-  servers.push({ http, acp });
-  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
-  const target = `127.0.0.1:${(http.address() as AddressInfo).port}`;
-  const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-acp-")));
-  roots.push(root);
-  const secretsFile = join(root, "secrets", "secrets.json");
-  await storeSecret(secretsFile, { name: "ACP_TEST_TOKEN", value: stored });
-  const made = await openHost({ bundledDir: plugins, secretsFile, ...await hostManifest(manifest) });
-  await made.host.registry.register(`${plugins}acp`, {
-    grant: grant?.(target) ?? { net: [target], read: ["workdir"] },
-    config: { url: `http://${target}/acp`, files: true, ...(token === undefined ? {} : { secret: "ACP_TEST_TOKEN" }) },
+
+  test("takes no message that is larger than its limit", async () => {
+    const remote = await openRemote({ way: "ws" });
+    const { result } = await remote.run({ prompt: "long", retry: "never" });
+    expect(result).toMatchObject({ outcome: "error", error: { code: "too_large" } });
+    await expect.poll(() => remote.seen.closes, { timeout: 20_000 }).toHaveLength(1);
   });
-  return {
-    made,
-    seen,
-    async run(request) {
-      const { events, result } = await made.run("acp", request);
-      const said = events.filter(({ source }) => source === "agent").map(({ event }) => event as AdapterEvent);
-      return { events: said, result };
-    },
-  };
-}
 
-interface Ran {
-  events: AdapterEvent[];
-  result: SessionResult;
-}
-
-test("a session with an agent that runs elsewhere, by HTTP through the broker", async () => {
-  const remote = await openRemote();
-  const { events, result } = await remote.run({ prompt: "go" });
-  expect(result).toMatchObject({ outcome: "completed", stop_reason: "end_turn", output: "done" });
-  expect(events.map(({ type }) => type)).toEqual(["agent_info", "output", "completed"]);
-  expect(events[0]).toMatchObject({ agent_session_id: sessionId, agent_version: "3.2.1" });
-  // One message each for the greeting, the session and the prompt; a stream each for connection and session. The last
-  // word of all may arrive after the session's end.
-  await expect.poll(() => remote.seen.methods.toSorted(), { timeout: 20_000 })
-    .toEqual(["DELETE", "GET", "GET", "POST", "POST", "POST"]);
-});
-
-test("what such an agent asks is answered: a permission, and a file that the broker looks for", async () => {
-  const remote = await openRemote();
-  const { result } = await remote.run({ prompt: "ask", approval: "all" });
-  expect(result).toMatchObject({ outcome: "completed", output: "selected, error -32002" });
-});
-
-test("many updates of such an agent arrive whole and in order", async () => {
-  const remote = await openRemote();
-  const { events } = await remote.run({ prompt: "many" });
-  expect(printed(events)).toBe(`${"0123456789".repeat(500)}done`);
-});
-
-test("its token is a secret that goes nowhere else", async () => {
-  const remote = await openRemote({
-    token: "a-token-of-the-test",
-    grant: (target) => ({ net: [target], secrets: [{ name: "ACP_TEST_TOKEN" }] }),
+  test("takes nothing binary", async () => {
+    const remote = await openRemote({ way: "ws" });
+    const result = await stay(remote, () => remote.seen.sockets[0]?.send(new Uint8Array([123, 125])));
+    expect(result).toMatchObject({ outcome: "error", error: { code: "unsupported" } });
   });
-  const { result } = await remote.run({ prompt: "go" });
-  expect(result.error).toBe(undefined);
-  expect(new Set(remote.seen.tokens)).toEqual(new Set(["Bearer a-token-of-the-test"]));
-});
-
-test("an agent that wants another token is unavailable", async () => {
-  const remote = await openRemote({
-    token: "a-token-of-the-test",
-    stored: "wrong-token-of-the-test",
-    grant: (target) => ({ net: [target], secrets: [{ name: "ACP_TEST_TOKEN" }] }),
-  });
-  const { result } = await remote.run({ prompt: "go" });
-  expect(result).toMatchObject({ outcome: "error", stop_reason: "unavailable" });
-  expect(result.error?.message).toContain("status 401: who are you");
-});
-
-test("without the grant of its address nothing is sent", async () => {
-  const remote = await openRemote({ grant: () => ({ net: ["127.0.0.1:1"] }) });
-  const { result } = await remote.run({ prompt: "go" });
-  expect(result).toMatchObject({ outcome: "error", error: { code: "permission_denied" } });
-  expect(remote.seen.methods).toEqual([]);
-});
-
-test("an interrupt is told to an agent elsewhere as well", async () => {
-  const { made, seen } = await openRemote();
-  const session = await made.host.runSession({ workdir: made.workdir, prompt: "stay" }, { adapter: "acp" });
-  for await (const { event } of session) if (event.type === "output") void session.interrupt();
-  expect(await session.result).toMatchObject({ stop_reason: "interrupted" });
-  expect(seen.cancelled).toBe(true);
-});
-
-test("a rate limit of an agent elsewhere says how long to wait", async () => {
-  const { run } = await openRemote();
-  const { events, result } = await run({ prompt: "limited" });
-  expect(events).toContainEqual(expect.objectContaining({ type: "rate_limit", wait_ms: 3000 }));
-  expect(result).toMatchObject({ stop_reason: "rate_limit" });
-});
-
-test("an agent elsewhere is given no MCP servers", async () => {
-  const { run, seen } = await openRemote({ manifest: "mcp_servers:\n  files: { command: files-server }\n" });
-  const { result } = await run({ prompt: "go", mcp_servers: ["files"] });
-  expect(result.error).toMatchObject({ code: "unsupported" });
-  expect(seen.methods).toEqual([]);
-});
-
-test("the probe greets an agent elsewhere", async () => {
-  const { made } = await openRemote();
-  const reports = await made.host.agents();
-  expect(reports.find(({ id }) => id === "acp")).toMatchObject({ availability: "available", agent_version: "3.2.1" });
-});
-
-test("something else at that address is no agent", async () => {
-  const http = createServer((_request, response) => void response.end("{}"));
-  servers.push({ http, acp: new AcpServer({ createAgent: () => agent() }) });
-  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
-  const target = `127.0.0.1:${(http.address() as AddressInfo).port}`;
-  const made = await openHost({ bundledDir: plugins });
-  await made.host.registry.register(`${plugins}acp`, { grant: { net: [target] }, config: { url: `http://${target}` } });
-  const { result } = await made.run("acp");
-  expect(result).toMatchObject({ outcome: "error", stop_reason: "unavailable" });
-  expect(result.error?.message).toContain("does not speak the Agent Client Protocol");
 });

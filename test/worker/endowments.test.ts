@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { WebSocketServer } from "ws";
 import { adapterCode, completed, isolations, openHost, type TestHost } from "../host/test-host.ts";
 import { belongingsSource, walkerSource } from "./walker.ts";
 
@@ -7,6 +8,7 @@ let server: Server;
 let address = "";
 beforeEach(async () => {
   server = createServer((_request, response) => response.end("hello"));
+  new WebSocketServer({ server }).on("connection", (socket) => socket.send("hello"));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const bound = server.address();
   address = typeof bound === "object" && bound ? `127.0.0.1:${bound.port}` : "";

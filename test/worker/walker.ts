@@ -79,8 +79,15 @@ async function belongings(ctx, request) {
   const url = new URL("https://user@example.com:8080/a?b=c#d");
   const response = await ctx.fetch(request.prompt);
   const body = response.body[Symbol.asyncIterator]();
+  const connection = await ctx.connect(request.prompt.replace("http:", "ws:"));
+  const messages = connection.messages[Symbol.asyncIterator]();
   return {
     ctx, request, child, first, returned, exit, events, controller, timerThis, microtaskThis, immediateThis, interval, response, body,
+    connection, messages,
+    message: await messages.next(),
+    messagesTwice: await failure(() => connection.messages[Symbol.asyncIterator]()),
+    left: await messages.return(),
+    sentLate: await failure(() => connection.send("x")),
     pending: ctx.sleep(1),
     bodyChunk: await body.next(),
     stat: await ctx.fs.stat("made.txt"),
@@ -94,6 +101,7 @@ async function belongings(ctx, request) {
     deniedRun: await failure(() => ctx.run("/bin/true", [])),
     deniedEnv: await failure(() => ctx.env.get("HOME")),
     deniedFetch: await failure(() => ctx.fetch("http://127.0.0.1:1/")),
+    deniedConnect: await failure(() => ctx.connect("ws://127.0.0.1:1/")),
     notFound: await failure(() => ctx.fs.readText("nothing.txt")),
     readTwice: await failure(() => child.stdout[Symbol.asyncIterator]()),
     unanswered: await ctx.permission("never asked"),

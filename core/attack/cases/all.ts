@@ -8,6 +8,7 @@ import { memoryCases } from "./memory.ts";
 import { networkCases } from "./network.ts";
 import { protocolCases } from "./protocol.ts";
 import { runCases } from "./run.ts";
+import { socketCases } from "./sockets.ts";
 import { starvationCases } from "./starvation.ts";
 import { textCases } from "./text.ts";
 
@@ -21,6 +22,7 @@ export const attackCases: readonly AttackCase[] = [
   ...escapeCases,
   ...filesCases,
   ...networkCases,
+  ...socketCases,
   ...runCases,
   ...textCases,
   ...starvationCases,

@@ -9,6 +9,7 @@ const invalid: ErrorCode[] = ["invalid_request"];
 /** One use of each permission. */
 const useOfAll = [
   "await ctx.fetch(`http://127.0.0.1:${stage.victim}/`)",
+  "await ctx.connect(`ws://127.0.0.1:${stage.victim}/`)",
   "await ctx.fs.list('.')",
   "await ctx.fs.readText('x')",
   "await ctx.fs.writeText('x', '')",

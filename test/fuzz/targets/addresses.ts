@@ -14,10 +14,13 @@ export const addressTargets: readonly Target[] = [
       "http://0x7f.1/\n127.0.0.1:80",
       "https://a@b.example.com:444/#x\nb.example.com:444",
       "http://localhost./\nlocalhost:80",
+      "wss://example.com/x\nexample.com:443",
     ],
     tokens: [
       "http://",
       "https://",
+      "ws://",
+      "wss://",
       "@",
       "#",
       "?",
@@ -37,7 +40,7 @@ export const addressTargets: readonly Target[] = [
       const [text = "", grant = ""] = input.split("\n");
       if (!URL.canParse(text)) return;
       const url = new URL(text);
-      if (url.protocol !== "http:" && url.protocol !== "https:") return;
+      if (!["http:", "https:", "ws:", "wss:"].includes(url.protocol)) return;
       const target = netTarget(url);
       promise(Number.isInteger(target.port) && target.port >= 0 && target.port < 65_536, "a target has a port");
       if (namesLiterally(grant, target)) promise(coversTarget(grant, target), "a grant that names a target covers it");

@@ -46,11 +46,28 @@ const fs = {
   remove: async (path) => await rm(await writable(path)),
 };
 
-async function request_(url, init = {}) {
+function demandNear(url) {
   const { hostname, protocol } = new URL(url);
   const near = /^(127\.|localhost$|localhost\.$|\[::|0\.0\.0\.0$|.*\.localhost$)/.test(hostname) ||
     protocol === "data:";
   if (!near) throw new Error("This control asks nobody else.");
+}
+
+async function connect(url, { headers = {} } = {}) {
+  demandNear(url);
+  const { WebSocket } = await import("ws");
+  const socket = new WebSocket(url, { headers, followRedirects: true });
+  const opened = new Promise((resolve, reject) => socket.once("open", resolve).on("error", reject));
+  if (await orHung(opened) === "hung") return {};
+  const ended = new Promise((done) => socket.on("close", done));
+  const messages = async function* () {
+    await orHung(ended);
+  };
+  return { messages: messages(), send: async (text) => socket.send(text) };
+}
+
+async function request_(url, init = {}) {
+  demandNear(url);
   const response = await orHung(fetch(url, init));
   if (response === "hung") return { text: () => "hung", body: [] };
   const text = async () => {
@@ -93,6 +110,7 @@ const ctx = {
   fs,
   temp: { write: (name, text) => fs.writeText(join(root, "temp", name), text) },
   fetch: request_,
+  connect,
   run: async (binary, args, options) => await run(binary, args, options),
   env: { get: (name) => Promise.resolve(process.env[name] ?? request.env?.[name]) },
   kv: {
