@@ -145,8 +145,13 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   });
 
   const resume = options.resume === true ? resumer({ journal, registry, sessions, writeLog }) : undefined;
-  await recover({ reaped, journal, log, resume, writeLog });
-  await recoverOthers(claim.root, { writeLog, resume });
+  try {
+    await recover({ reaped, journal, log, resume, writeLog });
+    await recoverOthers(claim.root, { writeLog, resume });
+  } catch (error) {
+    await close();
+    throw error;
+  }
 
   const host: Host = {
     registry: {

@@ -34,9 +34,14 @@ export async function takeState(
   { spare, onlyFirst = false, writeLog }: TakeStateOptions,
 ): Promise<HeldState> {
   const claim = await claimState(stateDir, { onlyFirst });
-  const reaped = await reapFormer(claim.folder, writeLog);
-  const children = startChildLedger(ledgerFile(claim.folder), { hostVersion });
-  return { claim, reaped, children, spare: spare && startSpareContainer(spare, { children }) };
+  try {
+    const reaped = await reapFormer(claim.folder, writeLog);
+    const children = startChildLedger(ledgerFile(claim.folder), { hostVersion });
+    return { claim, reaped, children, spare: spare && startSpareContainer(spare, { children }) };
+  } catch (error) {
+    await claim.release();
+    throw error;
+  }
 }
 
 /** Gives all of it back when the host could not be made. */

@@ -169,8 +169,8 @@ describe("a host that was killed", () => {
   });
 
   describe("whose journal cannot be read in part", () => {
-    /** A host that starts after one was killed whose session's batches, those that fit, were overwritten. */
-    async function afterDamage(where: string) {
+    /** What a host left that was killed, and of whose session those batches that fit were overwritten. */
+    async function damaged(where: string) {
       const setting = await openHost();
       await setting.host.close();
       const folder = await writePlugin(join(setting.root, "packages", "busy"), "busy", { code: busy, manifest });
@@ -182,10 +182,28 @@ describe("a host that was killed", () => {
       const { changes } = journal.prepare(`UPDATE batch SET body = 'x' WHERE ${where}`).run();
       journal.close();
       expect(changes).toBeGreaterThan(0);
-      const id = envelope!.session_id;
+      return { setting, id: envelope!.session_id };
+    }
+
+    async function afterDamage(where: string) {
+      const { setting, id } = await damaged(where);
       const next = await nextHost(setting);
       return { next, id, session: await next.host.sessions.open(id) };
     }
+
+    test("gives the state folder back where it cannot start because of it", async () => {
+      const { setting } = await damaged("first_seq = 1");
+      const writeLog = () => {
+        throw new Error("The log is full.");
+      };
+      const { root, stateDir } = setting;
+      // First where it ends the programs that were left, then where it ends the session.
+      for (const _ of ["programs", "session"]) {
+        await expect(createHost({ root, stateDir, bundledDir: null, writeLog })).rejects.toThrow("The log is full.");
+      }
+      const next = await openHost({ root, onlyFirst: true });
+      expect(await next.host.sessions.list()).toHaveLength(1);
+    });
 
     test("has its session ended with what can be read, so that it can be deleted", async () => {
       const { next, id, session } = await afterDamage("first_seq > 1");
