@@ -581,7 +581,7 @@ describe("ids, sources and versions", () => {
     expect(await operator.manifest()).toContain("enabled: false");
     expect(await operator.bulkhead("plugin", "update", "greeter")).toMatchObject({
       code: 0,
-      out: "Up to date: greeter 1.0.1.\n",
+      out: "Up to date: greeter 1.0.1 is what one.tgz holds. To take another file: bulkhead plugin add <file>\n",
     });
   });
 });
