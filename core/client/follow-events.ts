@@ -43,8 +43,9 @@ export async function* followEvents(options: FollowOptions): AsyncGenerator<Enve
         // A host never sends what was read; a proxy between might.
         if (after !== undefined && number <= after) continue;
         after = number;
+        const last = isLast(envelope);
         yield envelope;
-        if (isLast(envelope)) return;
+        if (last) return;
       }
       if (signal?.aborted) return;
       throw unreachable(api, null);

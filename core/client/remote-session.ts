@@ -30,6 +30,7 @@ type ShownSession = SessionSummary & SessionHistory & { result: SessionResult | 
 /** A session of a host, by its id; asks nothing yet. */
 export function remoteSession(api: Api, id: string, patienceMs: number): RemoteSession {
   const path = `/v1/sessions/${encodeURIComponent(id)}`;
+  let told: SessionResult | null = null;
 
   const events = (query: RemoteEventQuery = {}): AsyncIterable<Envelope> =>
     followEvents({
@@ -37,11 +38,17 @@ export function remoteSession(api: Api, id: string, patienceMs: number): RemoteS
       path: `${path}/events`,
       query: { ...query, after: query.after ?? 0 },
       numberOf: ({ seq, event }) => event.type === "gap" ? event.to_seq : seq,
-      isLast: ({ event }) => event.type === "session_ended",
+      isLast({ event }) {
+        if (event.type !== "session_ended") return false;
+        told = event.result;
+        return true;
+      },
       patienceMs,
     });
 
   const result = async (): Promise<SessionResult> => {
+    // A host that shuts down is gone once it has told how its last session ended.
+    if (told !== null) return told;
     const shown = await callJson<ShownSession>(api, path);
     if (shown.result !== null) return shown.result;
     for await (const { event } of events({ after: shown.last_seq, type: ["session_ended"] })) {

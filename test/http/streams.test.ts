@@ -156,6 +156,18 @@ describe("a client that is cut off", () => {
     expect(await collect(events)).toHaveLength(1);
   });
 
+  test("knows the result of a session whose end it was told, though the host is gone since", async () => {
+    const door = await openDoor();
+    const session = await (await door.client()).start(request);
+    await door.sessions.end(session.id);
+    let told: unknown;
+    for await (const { event } of session.events()) if (event.type === "session_ended") told = event.result;
+    door.door.close();
+    await Promise.all(door.servers.map((server) => server.close()));
+    expect(told).toBeDefined();
+    expect(await session.result()).toEqual(told);
+  });
+
   test("goes on after the host was closed and opened again", async () => {
     const door = await openDoor();
     const session = await (await door.client()).start(request);
