@@ -3,6 +3,7 @@ import type { Isolation } from "../registry/plugin.ts";
 import { mkdir, mkdtemp, realpath, rm, tmpdir } from "../runtime/files.ts";
 import { collectGarbage } from "../runtime/collect-garbage.ts";
 import { join } from "../runtime/paths.ts";
+import { sleep } from "../runtime/wait.ts";
 import { ownUsage } from "../runtime/warden-side.ts";
 import type { AttackCase, AttackReport } from "./attack-case.ts";
 import { type CanaryReport, startCanary } from "./canary.ts";
@@ -35,6 +36,8 @@ export async function runAttacks(
   const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-attacks-")));
   const workdir = join(root, "workdir");
   await mkdir(workdir);
+  // What is loaded once, by the first attack that needs it, is no growth.
+  await Promise.all([import("../runtime/web-socket.ts"), import("../runtime/loopback-sockets.ts")]);
   const canary = await startCanary(host, { folder: join(root, "canary"), workdir });
   const before = await residentBytes();
   const waiting = [...cases];
@@ -65,8 +68,15 @@ export async function runAttacks(
   }
 }
 
+/** What is left once it falls no more. */
 async function residentBytes(): Promise<number> {
   // The runtime gives freed pages back a moment later, and makes its young space smaller only when it has been idle.
-  for (let time = 0; time < 5 && collectGarbage(); time++) await new Promise((resolve) => setTimeout(resolve, 300));
-  return ownUsage().rss_bytes;
+  let least = ownUsage().rss_bytes;
+  for (let calm = 0, rounds = 0; calm < 5 && rounds < 20 && collectGarbage(); rounds++) {
+    await sleep(300);
+    const { rss_bytes } = ownUsage();
+    calm = rss_bytes < least - 1024 * 1024 ? 0 : calm + 1;
+    least = Math.min(least, rss_bytes);
+  }
+  return least;
 }
