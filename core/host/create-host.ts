@@ -265,6 +265,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
       { name: "writing the last events", act: () => log.settled(), ms: 2000 },
       { name: "writing the counters", act: () => routes.close(), ms: 1000 },
       { name: "closing the journal", act: closeJournal, ms: 3000 },
+      { name: "finishing scripts", act: finishScripts, ms: 2000 },
       { name: "stopping the bundler", act: stopBundler, ms: 1000 },
       { name: "clearing the scratch folder", act: clearScratch, ms: 2000 },
       { name: "forgetting the programs", act: () => children.close(), ms: 500 },
@@ -277,6 +278,10 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   /** Each session removes its own; what was written after its end, by an operation under way, goes here. */
   function clearScratch(): Promise<void> {
     return removeTree(join(claim.folder, "scratch"));
+  }
+
+  async function finishScripts(): Promise<void> {
+    await Promise.all([...services.values(), ...retired].map((service) => service.settled()));
   }
 
   async function closePools(): Promise<void> {

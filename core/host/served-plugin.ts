@@ -53,6 +53,11 @@ export class ServedPlugin {
       throw error;
     });
   }
+
+  /** Resolves when no script is being made: it is written down when it is, also where nobody waits for it any more. */
+  async settled(): Promise<void> {
+    await this.#script?.catch(() => {});
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { MissingGrant } from "bulkhead";
 import { describe, expect, test } from "vitest";
@@ -100,6 +100,20 @@ describe.each(isolations)("interrupting a session in a %s", (isolation) => {
     );
     setTimeout(() => controller.abort(), 100);
     expect((await session.result).stop_reason).toBe("interrupted");
+  });
+
+  test("that waits for its script: nothing is written once the host is closed", async () => {
+    const made = await openHost();
+    await made.add("waits", { code: waits }, settings);
+    const session = await made.host.runSession({ workdir: made.workdir, prompt: "go" }, {
+      adapter: "waits",
+      artifacts: "none",
+    });
+    expect((await session.interrupt()).stop_reason).toBe("interrupted");
+    await made.host.close();
+    const files = await readdir(made.stateDir, { recursive: true });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await readdir(made.stateDir, { recursive: true })).toEqual(files);
   });
 
   test("that waits in line: it never starts, and the next in line moves up", async () => {
