@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSocketServer } from "node:net";
 import { gzipSync } from "node:zlib";
 
@@ -35,6 +35,11 @@ export async function startLoopback(
     const answered = answer(request);
     if (answered !== null) void send(response, answered);
   });
+  return { ...await onLoopback(server), requests };
+}
+
+/** Lets a server listen on any free port of 127.0.0.1. Closing it cuts whoever is connected. */
+export async function onLoopback(server: Server): Promise<Pick<LoopbackServer, "port" | "close">> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(0, "127.0.0.1", resolve);
@@ -42,7 +47,6 @@ export async function startLoopback(
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : 0,
-    requests,
     close: () => {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(() => resolve()));

@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
+import { onLoopback } from "./loopback-server.ts";
 
 /** One end of a WebSocket that a loopback server has accepted. */
 export interface LoopbackSocket {
@@ -30,18 +31,13 @@ export async function startLoopbackSockets(talk: (socket: LoopbackSocket) => voi
       socket.on("close", () => accepted.delete(socket));
       talk({ path: request.url ?? "", send: (message) => socket.send(message), ping: () => socket.ping() });
     }));
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const address = server.address();
+  const { port, close } = await onLoopback(server);
   return {
-    port: typeof address === "object" && address !== null ? address.port : 0,
+    port,
     open: () => accepted.size,
     close: () => {
       for (const socket of accepted) socket.terminate();
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(() => resolve()));
+      return close();
     },
   };
 }
