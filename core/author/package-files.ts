@@ -1,7 +1,6 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { lstat, readdir, readFile, realpath } from "../runtime/files.ts";
-import { join } from "../runtime/paths.ts";
-import { isInside } from "../registry/read-manifest.ts";
+import { isBelow, join } from "../runtime/paths.ts";
 import type { PackedFile } from "./tarball.ts";
 
 /** Files that belong to every package that has them. */
@@ -42,7 +41,7 @@ export async function listedFiles(folder: string, listed: readonly string[]): Pr
   let total = 0;
   for (const path of paths) {
     const file = join(folder, path);
-    if (!isInside(await realpath(folder), await realpath(file))) throw outside(path);
+    if (!isBelow(await realpath(folder), await realpath(file))) throw outside(path);
     const info = await lstat(await realpath(file));
     if (!info.isFile()) throw new BulkheadError("invalid_manifest", `Cannot pack "${path}": it is no file.`);
     total += info.size;

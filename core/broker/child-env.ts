@@ -1,8 +1,7 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { RunPermission } from "../../plugin-sdk/permissions.ts";
-import { delimiter, isAbsolute } from "../runtime/paths.ts";
+import { delimiter, isAbsolute, isInside } from "../runtime/paths.ts";
 import { hostEnv } from "../runtime/platform.ts";
-import { isInside } from "./contain-path.ts";
 import { isLoaderName } from "./loader-names.ts";
 
 /** What a child's environment is made from. */

@@ -1,12 +1,6 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { lstat, realpath } from "../runtime/files.ts";
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "../runtime/paths.ts";
-
-/** Whether a path is a folder or stands in it, by whole segments: `/a/bc` is not inside `/a/b`. Both absolute. */
-export function isInside(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
-}
+import { basename, dirname, join, resolve } from "../runtime/paths.ts";
 
 /** What relative paths stand for. */
 export interface PathBases {

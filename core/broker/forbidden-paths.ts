@@ -1,5 +1,4 @@
-import { relative } from "../runtime/paths.ts";
-import { isInside } from "./contain-path.ts";
+import { isInside, relative } from "../runtime/paths.ts";
 
 /** What {@link forbiddenBecause} looks at. */
 export interface ForbiddenOptions {

@@ -1,8 +1,7 @@
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { realpath } from "../runtime/files.ts";
-import { isAbsolute, join } from "../runtime/paths.ts";
+import { isAbsolute, isInside, join } from "../runtime/paths.ts";
 import { hostEnv } from "../runtime/platform.ts";
-import { isInside } from "./contain-path.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /** A granted root, as it is written and where it is. */

@@ -1,7 +1,6 @@
 import { stat } from "../runtime/files.ts";
-import { dirname } from "../runtime/paths.ts";
+import { dirname, isInside } from "../runtime/paths.ts";
 import type { BinaryPin } from "./binary-pins.ts";
-import { isInside } from "./contain-path.ts";
 
 /**
  * Whether the file behind a pinned path is a newer version of the same program: the same place but for numbers, from

@@ -1,11 +1,10 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { realpath, stat } from "../runtime/files.ts";
-import { basename, isAbsolute, join, resolve } from "../runtime/paths.ts";
+import { basename, isAbsolute, isInside, join, resolve } from "../runtime/paths.ts";
 import { platform } from "../runtime/platform.ts";
 import { runtimeCommand } from "../runtime/runtime-command.ts";
 import type { BinaryPin, BinaryPins } from "./binary-pins.ts";
 import { searchPath } from "./child-env.ts";
-import { isInside } from "./contain-path.ts";
 import { isUpgrade } from "./is-upgrade.ts";
 
 /** A program that was found. */

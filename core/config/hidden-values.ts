@@ -17,9 +17,9 @@ export function isHiddenPlace(path: string, references: ReadonlyMap<string, read
   if (/^mcp_servers\b.*\b(env|headers)\b/.test(path)) return true;
   const [, option] = /^plugins\.[^.]+\.config(.*)/.exec(path) ?? [];
   if (option !== undefined && isSecretName(option)) return true;
-  return [...references.keys()].some((key) => path === key || isBelow(path, key) || isBelow(key, path));
+  return [...references.keys()].some((key) => path === key || isUnder(path, key) || isUnder(key, path));
 }
 
-function isBelow(path: string, other: string): boolean {
+function isUnder(path: string, other: string): boolean {
   return path.startsWith(`${other}.`) || path.startsWith(`${other}[`);
 }

@@ -1,6 +1,6 @@
 import { hostEnv } from "../runtime/platform.ts";
 import { runGit } from "../runtime/git-program.ts";
-import { isAbsolute, join, relative, resolve, sep } from "../runtime/paths.ts";
+import { isInside, join, relative, resolve, sep } from "../runtime/paths.ts";
 import { git, gitEnv, gitError, lineOf, splitNul } from "./git-call.ts";
 
 /** The repository that a working directory lies in. */
@@ -42,9 +42,9 @@ export async function findRepository(place: Place): Promise<Repository | null> {
     ask(place, "--absolute-git-dir"),
     ask(place, "--git-common-dir"),
   ]);
-  const below = relative(top, place.workdir);
   // A `core.worktree` in the config can point anywhere.
-  if (below === ".." || below.startsWith(`..${sep}`) || isAbsolute(below)) return null;
+  if (!isInside(top, place.workdir)) return null;
+  const below = relative(top, place.workdir);
   return {
     top,
     prefix: below === "" ? "" : `${below.split(sep).join("/")}/`,

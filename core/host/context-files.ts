@@ -4,7 +4,7 @@ import { isPseudoFile } from "../broker/forbidden-paths.ts";
 import type { Limits } from "../config/limits.ts";
 import type { ContextFile } from "../prompt/enhance-prompt.ts";
 import { realpath } from "../runtime/files.ts";
-import { isAbsolute, relative, resolve, sep } from "../runtime/paths.ts";
+import { isBelow, isInside, relative, resolve, sep } from "../runtime/paths.ts";
 
 /** Where context files are read, and how much of them. */
 export interface ContextFilePlaces {
@@ -40,13 +40,13 @@ export async function readContextFiles(paths: readonly string[], places: Context
 async function readOne(path: string, { workdir, protectedPaths, limits }: ContextFilePlaces): Promise<ContextFile> {
   const real = await realpath(resolve(workdir, path)).catch(() => null);
   if (real === null) throw new BulkheadError("not_found", `The context file "${path}" does not exist.`);
-  if (!isWithin(real, workdir) || real === workdir) {
+  if (!isBelow(workdir, real)) {
     throw new BulkheadError("invalid_request", `The context file "${path}" is not in the working directory.`);
   }
   if (isPseudoFile(real)) {
     throw new BulkheadError("invalid_request", `The context file "${path}" is in a pseudo file system.`);
   }
-  if (protectedPaths.some((place) => isWithin(real, place))) {
+  if (protectedPaths.some((place) => isInside(place, real))) {
     throw new BulkheadError("invalid_request", `The context file "${path}" is one of the host's own.`);
   }
   const text = await readContained(real, { maxBytes: limits.context_file_bytes });
@@ -54,9 +54,4 @@ async function readOne(path: string, { workdir, protectedPaths, limits }: Contex
     throw new BulkheadError("invalid_request", `The context file "${path}" is not UTF-8 text.`);
   }
   return { path: relative(workdir, real).split(sep).join("/"), text };
-}
-
-function isWithin(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }

@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
-import { isInside } from "../broker/contain-path.ts";
 import { conversationLabelNames } from "../host/session-host.ts";
 import { realFolder } from "../runtime/real-folder.ts";
+import { isInside } from "../runtime/paths.ts";
 import { type Caller, hasScope } from "./scopes.ts";
 
 /**

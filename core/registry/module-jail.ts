@@ -1,11 +1,11 @@
 import type { OnLoadResult, OnResolveArgs, OnResolveResult, Plugin as EsbuildPlugin, PluginBuild } from "esbuild";
 import { readFile, realpath, stat } from "../runtime/files.ts";
-import { basename, dirname, extname, isAbsolute, join, relative, sep } from "../runtime/paths.ts";
+import { basename, dirname, extname, isAbsolute, isBelow, join, relative, sep } from "../runtime/paths.ts";
 import { sha256Hex } from "../runtime/hash.ts";
 import { readPlainFile } from "../runtime/read-plain-file.ts";
 import type { InputNotes } from "./bundle-inputs.ts";
 import type { FileHashes } from "./installed-files.ts";
-import { codeExtensions, isInside } from "./read-manifest.ts";
+import { codeExtensions } from "./read-manifest.ts";
 import { moduleNamespace } from "./script-positions.ts";
 import { sdkFile, sdkName, typeboxFile } from "./sdk-files.ts";
 
@@ -131,7 +131,7 @@ class Jail {
     if ("path" in entry) {
       notes.place(join(folder, entry.path));
       const path = await realFile(join(folder, entry.path), entry.path);
-      if (!isInside(folder, path)) throw outside(entry.path);
+      if (!isBelow(folder, path)) throw outside(entry.path);
       return this.#take({ path, sideEffects: true }, this.#plugin);
     }
     this.#modules.set(manifestEntry, { path: join(folder, manifestEntry), owner: this.#plugin });
@@ -140,7 +140,7 @@ class Jail {
 
   async #within(args: OnResolveArgs, from: Module): Promise<OnResolveResult> {
     const found = await this.#ask(args, dirname(from.path));
-    if (!isInside(from.owner.folder, found.path)) throw outside(args.path);
+    if (!isBelow(from.owner.folder, found.path)) throw outside(args.path);
     return this.#take(found, from.owner);
   }
 
@@ -158,7 +158,7 @@ class Jail {
     for (const base of await this.#bases(name, from)) {
       const found = await this.#ask(args, base);
       const root = await realpath(join(base, "node_modules", name));
-      if (!isInside(root, found.path) || !this.#mayHold(root)) throw outside(args.path);
+      if (!isBelow(root, found.path) || !this.#mayHold(root)) throw outside(args.path);
       return this.#take(found, { kind: "dependency", folder: root });
     }
     throw new Refusal(
@@ -169,8 +169,8 @@ class Jail {
   /** Folders whose `node_modules` holds the package, nearest first, none outside the jail. */
   async #bases(name: string, from: Package): Promise<string[]> {
     const inside = upwards(from.folder).filter((folder) =>
-      folder === this.#options.folder || isInside(this.#options.folder, folder) ||
-      this.#options.nodeModules.some((root) => isInside(root, folder))
+      folder === this.#options.folder || isBelow(this.#options.folder, folder) ||
+      this.#options.nodeModules.some((root) => isBelow(root, folder))
     );
     const all = [...inside, ...this.#options.nodeModules.map(dirname)];
     const places = all.map((base) => join(base, "node_modules", name));
@@ -180,7 +180,7 @@ class Jail {
   }
 
   #mayHold(folder: string): boolean {
-    return [this.#options.folder, ...this.#options.nodeModules].some((root) => isInside(root, folder));
+    return [this.#options.folder, ...this.#options.nodeModules].some((root) => isBelow(root, folder));
   }
 
   async #ask(args: OnResolveArgs, resolveDir: string): Promise<{ path: string; sideEffects: boolean }> {
@@ -230,8 +230,8 @@ class Jail {
     const under = (root: string) => relative(root, path).split(sep).join("/");
     if (path === typeboxFile) return `${sdkName}/${basename(path)}`;
     if (owner.kind === "contract") return `${sdkName}/${under(owner.folder)}`;
-    if (isInside(folder, path)) return under(folder);
-    const index = nodeModules.findIndex((root) => isInside(root, path));
+    if (isBelow(folder, path)) return under(folder);
+    const index = nodeModules.findIndex((root) => isBelow(root, path));
     return `bulkhead/node_modules${index === 0 ? "" : `_${index}`}/${under(nodeModules[index]!)}`;
   }
 }

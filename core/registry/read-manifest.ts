@@ -12,7 +12,7 @@ import { describeFound, pathText, type Problem, problemsError } from "../config/
 import { type ParsedYaml, parseYaml } from "../config/yaml.ts";
 import { realpath, stat } from "../runtime/files.ts";
 import { sha256Hex } from "../runtime/hash.ts";
-import { basename, extname, isAbsolute, join, relative, resolve, sep } from "../runtime/paths.ts";
+import { basename, extname, isAbsolute, isBelow, join, resolve } from "../runtime/paths.ts";
 import type { KnownManifests } from "./known-manifests.ts";
 import { configSchemaFaults } from "./plugin-config.ts";
 import { type ManifestFault, toolFaults } from "./tool-faults.ts";
@@ -117,19 +117,13 @@ async function fileFaults(manifest: Manifest, folder: string): Promise<ManifestF
 /** What a path to code should have been; null when it is one inside the package, links followed. */
 async function codeFileFault(path: string, folder: string): Promise<string | null> {
   const file = resolve(folder, path);
-  if (isAbsolute(path) || !isInside(folder, file)) return "a path inside the package";
+  if (isAbsolute(path) || !isBelow(folder, file)) return "a path inside the package";
   if (!codeExtensions.includes(extname(path))) return `a file with one of ${codeExtensions.join(" ")}`;
   try {
     const [root, real] = [await realpath(folder), await realpath(file)];
-    if (!isInside(root, real)) return "a file that no link takes outside the package";
+    if (!isBelow(root, real)) return "a file that no link takes outside the package";
     return (await stat(real)).isFile() ? null : "a file";
   } catch {
     return "a file that is there";
   }
-}
-
-/** Whether an absolute path is below a folder. */
-export function isInside(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }

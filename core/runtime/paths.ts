@@ -1,2 +1,18 @@
+import { isAbsolute, relative, sep } from "node:path";
+
 export { basename, delimiter, dirname, extname, isAbsolute, join, normalize, relative, resolve, sep } from "node:path";
 export { fileURLToPath, pathToFileURL } from "node:url";
+
+/**
+ * Tells whether a path is a folder or lies in it. Compares whole segments, so `/a/bc` is not inside `/a/b`. Follows no
+ * links; both paths are absolute.
+ */
+export function isInside(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+/** Tells whether a path lies in a folder and is not the folder itself. Otherwise as {@link isInside}. */
+export function isBelow(folder: string, path: string): boolean {
+  return relative(folder, path) !== "" && isInside(folder, path);
+}

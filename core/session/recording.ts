@@ -2,7 +2,7 @@ import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { Artifact } from "../../plugin-sdk/result.ts";
 import type { TextOrBase64 } from "../runtime/text-or-base64.ts";
-import { isAbsolute, relative, sep } from "../runtime/paths.ts";
+import { isAbsolute, isBelow, relative, sep } from "../runtime/paths.ts";
 
 /** A session's envelopes from the first on, in order, read anew each time. */
 export type Pages = () => AsyncIterable<readonly Envelope[]>;
@@ -128,8 +128,7 @@ function relativeTo(workdir: string, event: AdapterEvent): AdapterEvent {
 /** A path of the agent's, relative to the working directory where it lies in it. */
 function within(workdir: string, path: string): string {
   if (!isAbsolute(path)) return path.replace(/^(\.\/)+/, "");
-  const below = relative(workdir, path);
-  return below === "" || below === ".." || below.startsWith(`..${sep}`) ? path : below.split(sep).join("/");
+  return isBelow(workdir, path) ? relative(workdir, path).split(sep).join("/") : path;
 }
 
 function line(row: unknown): string {

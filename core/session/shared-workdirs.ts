@@ -1,4 +1,4 @@
-import { isAbsolute, relative, sep } from "../runtime/paths.ts";
+import { isBelow } from "../runtime/paths.ts";
 
 /** One session, while it may change files. */
 interface Active {
@@ -42,9 +42,4 @@ export class SharedWorkdirs {
 /** True for two absolute paths that are one, or of which one lies in the other. */
 export function pathsOverlap(one: string, other: string): boolean {
   return one === other || isBelow(one, other) || isBelow(other, one);
-}
-
-function isBelow(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }

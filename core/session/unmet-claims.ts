@@ -1,6 +1,6 @@
 import type { Artifact } from "../../plugin-sdk/result.ts";
 import { realpath } from "../runtime/files.ts";
-import { dirname, isAbsolute, join, relative, resolve, sep } from "../runtime/paths.ts";
+import { dirname, isInside, join, relative, resolve, sep } from "../runtime/paths.ts";
 
 /**
  * Looks at the disk for all claims of a session together: a path of two thousand folders that are not there takes as
@@ -50,9 +50,8 @@ function shownPaths(artifacts: readonly Artifact[]): Set<string> {
 /** A path in one way of writing: relative with `/` where it lies in the working directory, else absolute. */
 function nameOf(path: string, workdir: string): string {
   const absolute = resolve(workdir, path);
-  const below = relative(workdir, absolute);
-  if (below === "") return ".";
-  return below === ".." || below.startsWith(`..${sep}`) || isAbsolute(below) ? absolute : below.split(sep).join("/");
+  if (!isInside(workdir, absolute)) return absolute;
+  return relative(workdir, absolute).split(sep).join("/") || ".";
 }
 
 /** What a path leads to now, if it is there; last itself, with links followed only on the way to it. */

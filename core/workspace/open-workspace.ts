@@ -4,7 +4,7 @@ import { addWorktree, removeWorktree } from "../git/linked-worktree.ts";
 import { takeBase } from "../git/worktree-start.ts";
 import { findWorktreeSource } from "../git/worktree-source.ts";
 import { mkdir, realpath } from "../runtime/files.ts";
-import { basename, isAbsolute, join, relative, sep } from "../runtime/paths.ts";
+import { basename, isInside, join, relative } from "../runtime/paths.ts";
 import { removeTree } from "../runtime/remove-tree.ts";
 import { thisProcess } from "./holder.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
@@ -100,8 +100,7 @@ async function makeHome(files: WorkspaceFiles, sessionId: string): Promise<strin
 
 /** A worktree inside the work tree it is made from would be among its own files. */
 function refuseInside(folder: string, sourceTop: string): void {
-  const below = relative(sourceTop, folder);
-  if (below === ".." || below.startsWith(`..${sep}`) || isAbsolute(below)) return;
+  if (!isInside(sourceTop, folder)) return;
   throw new BulkheadError("invalid_request", `Cannot make a worktree of "${sourceTop}": the host's state lies in it.`, {
     hint: "Keep the state elsewhere, with --state-dir or state_dir, or ask for workspace: inplace.",
   });

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { absolutePath, isInside, locate } from "../../core/broker/contain-path.ts";
+import { absolutePath, locate } from "../../core/broker/contain-path.ts";
+import { isInside } from "../../core/runtime/paths.ts";
 
 let root = "";
 let inside = "";

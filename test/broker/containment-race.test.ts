@@ -3,8 +3,8 @@ import { basename, dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { transform } from "esbuild";
 import { expect, test } from "vitest";
-import { isInside } from "../../core/broker/contain-path.ts";
 import type { SessionBroker } from "../../core/broker/session-broker.ts";
+import { isInside } from "../../core/runtime/paths.ts";
 import { makeBroker } from "./broker-fixture.ts";
 
 const raceMs = 2500;

@@ -2,12 +2,12 @@ import { Type } from "@sinclair/typebox";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
 import { textOrBase64 } from "../../runtime/text-or-base64.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { isInside } from "../../broker/contain-path.ts";
 import type { HostWorkspaces } from "../../host/workspaces.ts";
 import type { Caller } from "../scopes.ts";
 import { json, type Route, route } from "../route.ts";
 import { oneOf } from "../schemas.ts";
 import { demandControl, demandSight, sees } from "../visible-sessions.ts";
+import { isInside } from "../../runtime/paths.ts";
 
 const text = Type.String();
 const maybeText = Type.Union([text, Type.Null()]);
