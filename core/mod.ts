@@ -3,6 +3,7 @@
  *
  * @module
  */
+export type { CloseDeadlines } from "./host/close-host.ts";
 export { createHost } from "./host/create-host.ts";
 export type { LoopReport } from "./host/run-loop.ts";
 export type { ParallelRun, RunAllOptions } from "./host/run-all.ts";

@@ -11,6 +11,7 @@ import type { Cursor } from "../journal/journal.ts";
 import type { Signal } from "../log/prometheus-text.ts";
 import type { CrashRecord } from "../pool/plugin-health.ts";
 import type { Plugin } from "../registry/plugin.ts";
+import type { CloseDeadlines } from "./close-host.ts";
 import type { ParallelRun, RunAllOptions } from "./run-all.ts";
 import type { LoopReport } from "./run-loop.ts";
 import type { RegistryChanges, RegistryProblem } from "../registry/registry.ts";
@@ -48,6 +49,8 @@ export interface HostOptions {
    * gone on with when it is made. Default: they only end.
    */
   resume?: boolean;
+  /** How long closing waits for each part at most, where not the default. Milliseconds. */
+  closeDeadlines?: Partial<CloseDeadlines>;
   /** Asks a person for a missing grant. Absent: denied. */
   askGrant?: (missing: MissingGrant) => Promise<boolean>;
   /** Takes the log records of host and adapters. */

@@ -10,7 +10,8 @@ import type { RunSessionOptions, Session } from "./host.ts";
 
 /** What {@link KeyedSessions} are made from. */
 export interface KeyedOptions {
-  limits: Pick<Limits, "idempotency_keys" | "idempotency_ms">;
+  /** As they are now: a reload changes them. */
+  limits(): Pick<Limits, "idempotency_keys" | "idempotency_ms">;
   /** All events of a session, from its first on. */
   eventsOf(sessionId: string): Subscription;
   /** Where keys outlive this host. */
@@ -95,7 +96,7 @@ export class KeyedSessions {
     name: string,
     { key, digest, start }: { key: string; digest: string; start: StartKeyed },
   ): Promise<Session> {
-    const { journal, limits } = this.#options;
+    const { journal } = this.#options;
     const found = await journal.findKey(name);
     const record = found === null ? null : await journal.session(found.session_id);
     // A key that was written down and whose session never began stands for nothing.
@@ -103,11 +104,13 @@ export class KeyedSessions {
       if (found.digest !== digest) throw taken(key);
       return this.#earlier(record.session_id);
     }
-    return await start((session_id) => journal.noteKey({ name, digest, session_id }, limits.idempotency_keys));
+    return await start((session_id) =>
+      journal.noteKey({ name, digest, session_id }, this.#options.limits().idempotency_keys)
+    );
   }
 
   #isPast({ ended_at }: SessionRecord): boolean {
-    return ended_at !== null && Date.now() - Date.parse(ended_at) >= this.#options.limits.idempotency_ms;
+    return ended_at !== null && Date.now() - Date.parse(ended_at) >= this.#options.limits().idempotency_ms;
   }
 
   #earlier(id: string): Session {
@@ -132,7 +135,7 @@ export class KeyedSessions {
   }
 
   #forgetOld(): void {
-    const { idempotency_keys, idempotency_ms } = this.#options.limits;
+    const { idempotency_keys, idempotency_ms } = this.#options.limits();
     const before = this.#now() - idempotency_ms;
     for (const [name, { endedAt }] of this.#known) {
       if (endedAt === null) continue;

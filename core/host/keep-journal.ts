@@ -10,7 +10,7 @@ const everyMs = 60_000;
 /** Options of {@link keepJournal}. */
 export interface KeepJournalOptions {
   /** As they are now: a reload changes them. */
-  readonly limits: RetentionLimits;
+  limits(): RetentionLimits;
   writeLog(record: LogRecord): void;
   /** How long after the start it looks first, and how often from then on. Milliseconds. */
   firstMs?: number;
@@ -42,7 +42,7 @@ export function keepJournal(journal: Journal, options: KeepJournalOptions): () =
 
   async function work(): Promise<void> {
     try {
-      const removed = await applyRetention(journal, { limits: options.limits, signal: stopping.signal });
+      const removed = await applyRetention(journal, { limits: options.limits(), signal: stopping.signal });
       if (removed > 0) {
         writeLog({
           level: "info",

@@ -1,8 +1,6 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
-import type { HostManifest } from "../config/host-manifest.ts";
-import { defaultLimits, type Limits } from "../config/limits.ts";
 import { randomId } from "../runtime/hash.ts";
 import { join } from "../runtime/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
@@ -14,17 +12,15 @@ import { readContextFiles } from "./context-files.ts";
 import type { RunSessionOptions, Session } from "./host.ts";
 import { type AttemptEnd, type Routes, waysOf } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
-import { makeCandidates, type PassedOver, type SessionGround, startSession, type Way } from "./start-session.ts";
+import { makeCandidates, type PassedOver, type SessionDeps, startSession, type Way } from "./start-session.ts";
 import { Neighbours } from "./neighbours.ts";
 import { placeSession, type SessionPlace } from "./workspaces.ts";
 
 /** What a host's sessions are started with. */
 export interface LiveSessionsOptions {
-  ground: SessionGround;
+  deps: SessionDeps;
   routes: Routes;
   workspaces: Workspaces;
-  /** As it is now: a reload changes it. */
-  readonly manifest: HostManifest | undefined;
   /** @throws {BulkheadError} `unknown_adapter` */
   serviceOf(adapter: string): ServedPlugin;
 }
@@ -58,7 +54,7 @@ export class LiveSessions {
 
   constructor(options: LiveSessionsOptions) {
     this.#options = options;
-    this.#neighbours = new Neighbours(join(options.ground.claim.root, "active"));
+    this.#neighbours = new Neighbours(join(options.deps.claim.root, "active"));
   }
 
   /** Sessions under way, those that wait included. */
@@ -99,7 +95,7 @@ export class LiveSessions {
     { begins, resumed = null }: StartTerms,
   ): Promise<Session> {
     const { signal, artifacts = "git", client, ...wanted } = options;
-    const { ground, routes } = this.#options;
+    const { deps, routes } = this.#options;
     this.#refuseIfClosed();
     const checked = checkRequest(request);
     const route = await routes.route({ request: checked, ...wanted });
@@ -112,17 +108,17 @@ export class LiveSessions {
     const workdir = await checkWorkdir(checked.workdir);
     const contextFiles = await readContextFiles(checked.context_files ?? [], {
       workdir,
-      protectedPaths: ground.guarded().protectedPaths,
+      protectedPaths: deps.guarded().protectedPaths,
       limits: ways[0]!.service.plugin.limits,
     });
     const sessionId = randomId();
     const place = await this.#place(sessionId, { request: checked, workdir, signal });
     const common = { sessionId, client, request: checked, place, contextFiles, artifacts, resumed };
-    const events = ground.log.subscribe({ sessionId });
+    const events = deps.log.subscribe({ sessionId });
     let session: RunningSession;
     let service: ServedPlugin;
     try {
-      const { candidates, passedOver } = await makeCandidates(ground, ways, common);
+      const { candidates, passedOver } = await makeCandidates(deps, ways, common);
       // The first way may have been passed over: what it does not run does not count for it.
       service = ways.find((way) => way.service.plugin === candidates[0].plugin)!.service;
       await this.#enter(sessionId, { place, artifacts });
@@ -130,7 +126,7 @@ export class LiveSessions {
       refuseIfAborted(signal);
       this.#refuseIfFull(service);
       await begins?.(sessionId);
-      session = startSession(ground, {
+      session = startSession(deps, {
         ...common,
         candidates,
         passedOver: [...route.passed_over.map(reasonOnly), ...passedOver],
@@ -181,9 +177,9 @@ export class LiveSessions {
     sessionId: string,
     { request, workdir, signal }: { request: SessionRequest; workdir: string; signal: AbortSignal | undefined },
   ): Promise<SessionPlace> {
-    const { ground, workspaces, manifest } = this.#options;
-    const exclude = [ground.claim.root, ...ground.secretPaths];
-    const common = { sessionId, request, workdir, exclude, manifest };
+    const { deps: { claim, settings }, workspaces } = this.#options;
+    const exclude = [claim.root, ...settings.secretPaths];
+    const common = { sessionId, request, workdir, exclude, manifest: settings.manifest };
     try {
       return await placeSession(workspaces, signal === undefined ? common : { ...common, signal });
     } catch (error) {
@@ -247,7 +243,7 @@ export class LiveSessions {
         hint: "Try again later, or raise its limit sessions.",
       });
     }
-    const { host_sessions }: Limits = { ...defaultLimits, ...this.#options.manifest?.limits };
+    const { host_sessions } = this.#options.deps.settings.limits;
     if (this.#running.size < host_sessions) return;
     throw new BulkheadError("busy", `The host has ${this.#running.size} sessions, running and waiting, already.`, {
       hint: "Try again later, or raise the limit host_sessions.",

@@ -16,7 +16,7 @@ import { randomId } from "../runtime/hash.ts";
 import { join } from "../runtime/paths.ts";
 import { platform } from "../runtime/platform.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
-import { allowedIn, dataDirOf, type SessionGround } from "./start-session.ts";
+import { allowedIn, dataDirOf, type SessionDeps } from "./start-session.ts";
 
 const isReport = lazyCheck(availabilityReportSchema);
 const isHealth = lazyCheck(healthStatusSchema);
@@ -24,7 +24,7 @@ const isMode = lazyCheck(accessModeStatusSchema);
 
 /** What a probe is asked with. */
 export interface ProbeOptions {
-  ground: SessionGround;
+  deps: SessionDeps;
   workdir: string;
   /** Fires when nobody waits for the answer any more. */
   signal: AbortSignal;
@@ -71,11 +71,11 @@ function failedCheck(health: HealthStatus, error = "The adapter's healthCheck() 
 
 async function ask(
   { plugin, pool }: ServedPlugin,
-  { ground, workdir, signal }: ProbeOptions,
+  { deps, workdir, signal }: ProbeOptions,
 ): Promise<{ value: ProbeAnswer } | { report: AvailabilityReport }> {
   // Nobody is asked for a grant by a probe.
-  const { askGrant: _, ...unattended } = ground;
-  const { claim, writeLog } = ground;
+  const { askGrant: _, ...unattended } = deps;
+  const { claim, writeLog } = deps;
   const sessionId = `probe-${randomId()}`;
   const { effective, secrets, redactor } = await allowedIn(unattended, { plugin, workdir });
   const broker = createSessionBroker({
@@ -85,15 +85,15 @@ async function ask(
     pluginDir: plugin.folder,
     dataDir: dataDirOf(claim, plugin),
     tempDir: join(claim.folder, "scratch", sessionId),
-    ...ground.guarded(),
+    ...deps.guarded(),
     permissions: effective,
     secrets,
     redactor,
-    grantPlace: (permission) => ground.grantPlace(plugin.id, permission),
+    grantPlace: (permission) => deps.settings.grantPlace(plugin.id, permission),
     requestEnv: {},
     limits: plugin.limits,
-    pins: ground.pins.of(plugin.id),
-    children: ground.children,
+    pins: deps.pins.of(plugin.id),
+    children: deps.children,
     emit: () => {},
     writeLog: (record) => writeLog({ ...record, plugin_id: plugin.id }),
     waitForAnswer: () => Promise.resolve(null),

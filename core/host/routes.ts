@@ -22,8 +22,7 @@ export interface RouteGround {
   /** Every plugin, enabled or not. */
   plugins(): readonly Plugin[];
   plugin(id: string): Plugin | undefined;
-  /** As it is now: a reload changes it. */
-  readonly manifest: Pick<HostManifest, "plugins" | "tools" | "routing"> | undefined;
+  settings: { readonly manifest: Pick<HostManifest, "plugins" | "tools" | "routing"> | undefined };
   /** The state folder and this host's part of it. */
   claim: { root: string; folder: string };
   probe(adapterId: string, signal: AbortSignal): Promise<Probed>;
@@ -86,7 +85,7 @@ const unknownWaitMs = 60_000;
 
 /** Makes a host's routes; nothing is asked or read before it is needed. */
 export function openRoutes(ground: RouteGround): Routes {
-  const routingNow = (): HostManifest["routing"] => ground.manifest?.routing ?? { agent: "auto" };
+  const routingNow = (): HostManifest["routing"] => ground.settings.manifest?.routing ?? { agent: "auto" };
   const counters = new AccessModeCounters({ store: openUseFiles(ground.claim) });
   const board = new AvailabilityBoard({ probe: ground.probe, ttlMs: () => routingNow().availability_ttl_ms ?? ttlMs });
 
@@ -203,7 +202,7 @@ const ownDoing: ReadonlySet<ErrorCode> = new Set(["interrupted", "limit_exceeded
 const unasked: AgentFacts["found"] = { stopped: { availability: "available", reason: "It was not asked." } };
 
 /** Plugins in the order of the host manifest, then the others by id. */
-function listed({ plugins, manifest }: RouteGround): Plugin[] {
+function listed({ plugins, settings: { manifest } }: RouteGround): Plugin[] {
   const order = [...Object.keys(manifest?.plugins ?? {}), ...Object.keys(manifest?.tools ?? {})];
   const placeOf = ({ id }: Plugin) => order.includes(id) ? order.indexOf(id) : order.length;
   return plugins().toSorted((a, b) => placeOf(a) - placeOf(b));

@@ -1,14 +1,13 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { AccessMode } from "../../plugin-sdk/access-modes.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
-import type { Approval, SessionRequest } from "../../plugin-sdk/request.ts";
+import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import { createSessionBroker } from "../broker/broker.ts";
-import type { GrantPlace, MissingGrant } from "../broker/session-broker.ts";
-import type { McpServer } from "../config/mcp-server.ts";
+import type { MissingGrant } from "../broker/session-broker.ts";
 import { hostVersion } from "../config/version.ts";
 import { createRedactor } from "../log/redact.ts";
 import { type ContextFile, enhancePrompt } from "../prompt/enhance-prompt.ts";
-import { isEnhanced, type PromptSettings } from "../prompt/prompt-settings.ts";
+import { isEnhanced } from "../prompt/prompt-settings.ts";
 import { effectivePermissions } from "../registry/effective-permissions.ts";
 import type { Plugin } from "../registry/plugin.ts";
 import { requestedPermissions } from "../registry/requested-permissions.ts";
@@ -22,6 +21,7 @@ import { checkEnv, fitToPlugin } from "./check-request.ts";
 import type { GuardedPlaces } from "./guarded-places.ts";
 import type { LogRecord } from "./host.ts";
 import { openMcpServers } from "./mcp-servers.ts";
+import type { OperatorSettings } from "./operator-settings.ts";
 import type { PinStore } from "./pin-store.ts";
 import type { SessionSecrets } from "./session-secrets.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
@@ -29,26 +29,16 @@ import type { StateClaim } from "./state-claim.ts";
 import type { SessionPlace } from "./workspaces.ts";
 
 /** What sessions of one host have in common. */
-export interface SessionGround {
+export interface SessionDeps {
   claim: StateClaim;
   /** Where every child process is written down. */
   children: ChildLedger;
   /** Where programs are pinned. */
   pins: PinStore;
   log: MergedLog;
-  /** How prompts are enhanced. */
-  prompt: PromptSettings;
-  /** How an agent's requests are answered where a session does not say. */
-  approval: Approval;
+  settings: OperatorSettings;
   /** What no grant opens, as of now. */
   guarded(): GuardedPlaces;
-  /** Where secrets are. Real absolute paths. */
-  secretPaths: readonly string[];
-  openSecrets(permissions: Permissions): Promise<SessionSecrets>;
-  /** What the operator registered for agents to use. */
-  mcpServers: Readonly<Record<string, McpServer>>;
-  /** Which line of which file would allow it; null without a host manifest. */
-  grantPlace(pluginId: string, permission: string): GrantPlace | null;
   askGrant?: (missing: MissingGrant) => Promise<boolean>;
   writeLog(record: LogRecord): void;
 }
@@ -102,11 +92,11 @@ export interface Allowed extends SessionSecrets {
  * @throws {BulkheadError} `invalid_config`, `io_error` for secrets that cannot be read
  */
 export async function allowedIn(
-  { claim, askGrant, openSecrets }: SessionGround,
+  { claim, askGrant, settings }: SessionDeps,
   { plugin, request, workdir }: { plugin: Plugin; request?: SessionRequest; workdir: string },
 ): Promise<Allowed> {
   const { effective, ceiling } = permissionsIn(plugin, { workdir, claim, narrowed: request?.permissions });
-  return { effective, ceiling, ...await openSecrets(askGrant ? ceiling : effective) };
+  return { effective, ceiling, ...await settings.openSecrets(askGrant ? ceiling : effective) };
 }
 
 interface KnownPermissions extends Pick<Allowed, "effective" | "ceiling"> {
@@ -141,11 +131,11 @@ function freezeAll<T extends object>(value: T): T {
  * @throws {BulkheadError} that of the first way when none can
  */
 export async function makeCandidates(
-  ground: SessionGround,
+  deps: SessionDeps,
   ways: readonly Way[],
   checked: CheckedRequest,
 ): Promise<Pick<NewSession, "candidates" | "passedOver">> {
-  const made = await Promise.allSettled(ways.map((way) => makeCandidate(ground, way, checked)));
+  const made = await Promise.allSettled(ways.map((way) => makeCandidate(deps, way, checked)));
   const candidates = made.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const [first, ...others] = candidates;
   if (!first) throw made.find((one) => one.status === "rejected")?.reason;
@@ -158,8 +148,8 @@ export async function makeCandidates(
 }
 
 /** Starts a session. */
-export function startSession(ground: SessionGround, session: NewSession): RunningSession {
-  const { claim, children, log, askGrant } = ground;
+export function startSession(deps: SessionDeps, session: NewSession): RunningSession {
+  const { claim, children, log, settings, askGrant } = deps;
   const { sessionId, request, place, candidates } = session;
   const { limits } = candidates[0].plugin;
   return new RunningSession({
@@ -173,19 +163,19 @@ export function startSession(ground: SessionGround, session: NewSession): Runnin
     passedOver: session.passedOver,
     sharedWith: session.sharedWith,
     redactor: commonRedactor(candidates),
-    secretPaths: ground.secretPaths,
+    secretPaths: settings.secretPaths,
     artifacts: session.artifacts,
-    loopSignal: isEnhanced(request, ground.prompt) ? ground.prompt.signal : null,
+    loopSignal: isEnhanced(request, settings.prompt) ? settings.prompt.signal : null,
     answerTimeoutMs: Math.min(request.answer_timeout_ms ?? Infinity, limits.answer_timeout_ms),
     scratchDir: join(claim.folder, "scratch"),
     stateDir: claim.root,
     // Looked at by the first operation that an adapter asks for, if it asks for any.
     get guarded() {
-      return ground.guarded();
+      return deps.guarded();
     },
     log,
     hostVersion,
-    makeBroker: (options) => createSessionBroker({ ...options, children, pins: ground.pins.of(options.pluginId) }),
+    makeBroker: (options) => createSessionBroker({ ...options, children, pins: deps.pins.of(options.pluginId) }),
     ...(askGrant ? { askGrant } : {}),
   });
 }
@@ -203,22 +193,25 @@ function commonRedactor(candidates: readonly Candidate[]): ReturnType<typeof cre
  * be read
  */
 async function makeCandidate(
-  ground: SessionGround,
+  deps: SessionDeps,
   { service, accessMode, started, ended }: Way,
   { sessionId, client = "", request, place, contextFiles }: CheckedRequest,
 ): Promise<Candidate> {
+  const { settings } = deps;
   const { workdir } = place;
   const { plugin, pool } = service;
   const fitted = fitToPlugin(request, plugin);
   const unenforced = unenforceableFields(fitted, plugin.manifest);
   if (unenforced.length > 0 && request.best_effort !== true) throw unenforceable(plugin.id, unenforced);
-  const { effective, ceiling, secrets } = await allowedIn(ground, { plugin, request: fitted, workdir });
-  const grantPlace = (permission: string) => ground.grantPlace(plugin.id, permission);
+  const { effective, ceiling, secrets } = await allowedIn(deps, { plugin, request: fitted, workdir });
+  const grantPlace = (permission: string) => settings.grantPlace(plugin.id, permission);
   const servers = unenforced.includes("mcp_servers") ? [] : request.mcp_servers ?? [];
-  const { openSecrets, mcpServers: registered } = ground;
-  const mcp = await openMcpServers(servers, { registered, openSecrets });
+  const mcp = await openMcpServers(servers, {
+    registered: settings.mcpServers,
+    openSecrets: (permissions) => settings.openSecrets(permissions),
+  });
   const takesSystemPrompt = accepts(plugin.manifest, "system_prompt");
-  const prompt = enhancePrompt(fitted, { settings: ground.prompt, workdir, contextFiles, takesSystemPrompt });
+  const prompt = enhancePrompt(fitted, { settings: settings.prompt, workdir, contextFiles, takesSystemPrompt });
   return {
     plugin,
     request: asSent({ ...fitted, workdir, prompt }, { takesSystemPrompt, unenforced }),
@@ -229,7 +222,7 @@ async function makeCandidate(
     effective,
     ceiling,
     approval: {
-      approval: request.approval ?? (plugin.trust_tools ? "all" : ground.approval),
+      approval: request.approval ?? (plugin.trust_tools ? "all" : settings.approval),
       ...(request.allowed_tools === undefined ? {} : { allowed_tools: request.allowed_tools }),
       ...(request.tool_approvals === undefined ? {} : { tool_approvals: request.tool_approvals }),
     },
@@ -237,10 +230,10 @@ async function makeCandidate(
     secrets: mcp.secrets.size === 0 ? secrets : new Map([...secrets, ...mcp.secrets]),
     grantPlace,
     requestEnv: checkEnv(request.env, effective, { plugin, place: grantPlace("env") }),
-    dataDir: dataDirOf(ground.claim, plugin),
+    dataDir: dataDirOf(deps.claim, plugin),
     script: () => service.script(),
     acquire: (options) => pool.acquire({ ...options, client }),
-    writeLog: (record) => ground.writeLog({ ...record, plugin_id: plugin.id, session_id: sessionId }),
+    writeLog: (record) => deps.writeLog({ ...record, plugin_id: plugin.id, session_id: sessionId }),
   };
 }
 

@@ -16,7 +16,7 @@ function makeKeyed({ keys = 3, ms = day } = {}) {
   const journal = createMemoryJournal();
   const log = new MergedLog(journal);
   const keyed = new KeyedSessions({
-    limits: { idempotency_keys: keys, idempotency_ms: ms },
+    limits: () => ({ idempotency_keys: keys, idempotency_ms: ms }),
     eventsOf: (sessionId) => log.subscribe({ sessionId, after: 0 }),
     journal,
     resultOf: () => Promise.resolve(fakeResult()),

@@ -11,7 +11,7 @@ describe("keepJournal", () => {
     const journal = createMemoryJournal();
     const logs: string[] = [];
     const stop = keepJournal(journal, {
-      limits: { ...defaultRetention, keep_ms: 1000 },
+      limits: () => ({ ...defaultRetention, keep_ms: 1000 }),
       writeLog: ({ message }) => logs.push(message),
       firstMs: 1,
       everyMs: 1,
@@ -39,11 +39,11 @@ describe("keepJournal", () => {
     const source = new EnvelopeSource();
     await journal.append({ session_id: "a", envelopes: [source.next("a"), { ...source.next("a"), event: ended }] });
     const isGone = async () => (await journal.session("a"))?.deleted !== null;
-    const options = { limits: { ...defaultRetention, keep_ms: 1e15 }, writeLog: () => {}, firstMs: 1, everyMs: 1 };
-    const stop = keepJournal(journal, options);
+    let limits = { ...defaultRetention, keep_ms: 1e15 };
+    const stop = keepJournal(journal, { limits: () => limits, writeLog: () => {}, firstMs: 1, everyMs: 1 });
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(await isGone()).toBe(false);
-    options.limits = { ...defaultRetention, keep_ms: 1 };
+    limits = { ...defaultRetention, keep_ms: 1 };
     await until(isGone);
     await stop();
     await journal.close();
