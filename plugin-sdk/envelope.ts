@@ -87,7 +87,7 @@ export interface PermissionResolvedEvent {
 /** The broker allowed or denied something. */
 export interface CapabilityEvent {
   type: "capability";
-  permission: "run" | "read" | "write" | "net" | "env" | "secrets" | "kv" | "log";
+  permission: "run" | "read" | "write" | "net" | "env" | "secrets" | "mcp_servers" | "kv" | "log";
   target: string;
   decision: "allowed" | "denied";
   /** For a denial: the exact command that would grant it. */

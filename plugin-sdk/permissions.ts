@@ -67,6 +67,11 @@ export interface Permissions {
   env?: string[];
   /** Secrets that the broker may put into a child's environment or a request header. */
   secrets?: SecretPermission[];
+  /**
+   * Programs, named as in `run`, that may be handed the MCP servers of a request, with the secrets in their definitions.
+   * No other program of the plugin ever gets them. A grant of `run` does not include this.
+   */
+  mcp_servers?: string[];
   /** A small durable key-value store of the plugin's own. */
   kv?: boolean;
   limits?: PermissionLimits;
@@ -101,6 +106,7 @@ export const permissionsSchema: SchemaOf<Permissions> = exactly<Permissions>()(
       }, closed),
       { maxItems: 64 },
     )),
+    mcp_servers: Type.Optional(Type.Array(line, { maxItems: 64 })),
     kv: Type.Optional(Type.Boolean()),
     limits: Type.Optional(Type.Object({
       children: Type.Optional(positive),

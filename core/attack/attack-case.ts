@@ -1,4 +1,5 @@
 import type { ErrorCode } from "../../plugin-sdk/errors.ts";
+import type { AcceptedField } from "../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
@@ -7,6 +8,9 @@ import type { Envelope } from "../../plugin-sdk/envelope.ts";
 
 /** Text that an attack yields when it got what it wanted; wherever it is seen the wall has failed. */
 export const breach = "BREACH";
+
+/** Name of the MCP server that an attack may ask for; its definition holds {@link breach} where a secret would stand. */
+export const baitServer = "bait";
 
 /** The right outcome of an attack. */
 export type Expectation =
@@ -58,6 +62,8 @@ export interface AttackCase {
   members?: string;
   /** More files of the package, or others in place of `mod.js` and `plugin.yaml`. */
   files?: Record<string, string>;
+  /** `accepts:` of the manifest. A request may name the MCP server {@link baitServer}. */
+  accepts?: AcceptedField[];
   /** `permissions:` of the manifest. */
   permissions?: Permissions;
   /** What the operator granted; default: what the manifest asks for. */

@@ -36,6 +36,7 @@ function manifestText(attack: AttackCase): string {
       entry: "./mod.js",
       capabilities: {},
       reports: ["permissions"],
+      ...(attack.accepts ? { accepts: attack.accepts } : {}),
       ...(attack.permissions ? { permissions: attack.permissions } : {}),
       config: { type: "object", properties: { stage: { type: "string", max_length: 4096 } } },
     },

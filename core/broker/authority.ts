@@ -203,6 +203,7 @@ const permissionNames: ReadonlySet<unknown> = new Set<Demand["permission"]>([
   "net",
   "env",
   "secrets",
+  "mcp_servers",
   "kv",
 ]);
 

@@ -13,6 +13,7 @@ import { fetchOperations } from "./fetch.ts";
 import { fileOperations } from "./files.ts";
 import { kvOperations } from "./kv.ts";
 import { LogGate, logOperations } from "./log.ts";
+import { removeMcpConfig } from "./mcp-config.ts";
 import type { BrokerScope, Operation } from "./operation.ts";
 import { runOperations } from "./run.ts";
 import type { SessionBroker, SessionBrokerOptions } from "./session-broker.ts";
@@ -161,6 +162,7 @@ class Broker implements SessionBroker {
       () => sockets.closeAll(),
       () => processes.sweep(),
       () => removeTree(options.tempDir),
+      () => removeMcpConfig(this.#scope),
     ];
     for (const step of steps) {
       try {

@@ -13,7 +13,7 @@ import type { SessionBrokerOptions } from "./session-broker.ts";
  */
 export async function containRun(
   command: Command,
-  { permission, options, real }: { permission: RunPermission; options: SessionBrokerOptions; real: string },
+  { permission, options, shown }: { permission: RunPermission; options: SessionBrokerOptions; shown: readonly string[] },
 ): Promise<Command & { contained: boolean }> {
   if (permission.contain === undefined && permission.contain_net !== true) return { ...command, contained: false };
   const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = options;
@@ -23,7 +23,7 @@ export async function containRun(
     writable: [workdir],
     tmp: tempDir,
     hidden: [...protectedPaths, ...keys.map((place) => join(home ?? "", place))],
-    shown: [...sealedPaths, pluginDir, real, ...(workspaceDir === undefined ? [] : [workspaceDir])],
+    shown: [...sealedPaths, pluginDir, ...shown, ...(workspaceDir === undefined ? [] : [workspaceDir])],
     network: permission.contain_net !== true,
   });
   return { ...contained, contained: true };

@@ -8,20 +8,24 @@ type Server =
   | { type: "http"; url: string; headers: Record<string, string> };
 
 /**
- * A message to a program with the session's MCP servers in place of their stand-in; what is no JSON object stays as it is.
+ * Puts the session's MCP servers in place of their stand-in in a message to a program; null for text that is not a JSON
+ * object or names no stand-in. The program must be asked for with `demandMcpServers` before it gets the message.
  * @throws {BulkheadError} `unsupported` for a server that the program says it cannot reach
  */
-export function placeMcpServers({ options }: Pick<BrokerScope, "options">, text: string): string {
+export function placeMcpServers({ options }: Pick<BrokerScope, "options">, text: string): string | null {
   const { mcpConfig } = options;
-  if (!mcpConfig || !text.includes(mcpServerList)) return text;
+  if (!mcpConfig || !text.includes(mcpServerList)) return null;
   const message = objectIn(text);
-  if (message === null) return text;
+  if (message === null) return null;
   // Written by the host itself, from what its manifest's schema has let through.
   const { mcpServers } = JSON.parse(mcpConfig) as { mcpServers: Record<string, Server> };
-  const filled = JSON.stringify(
-    message,
-    (_key, value: unknown) => isStandIn(value) ? listed(mcpServers, value) : value,
-  );
+  let found = false;
+  const filled = JSON.stringify(message, (_key, value: unknown) => {
+    if (!isStandIn(value)) return value;
+    found = true;
+    return listed(mcpServers, value);
+  });
+  if (!found) return null;
   return text.endsWith("\n") ? `${filled}\n` : filled;
 }
 

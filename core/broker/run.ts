@@ -11,6 +11,7 @@ import { buildChildEnv, type EnvRefusal } from "./child-env.ts";
 import { containRun } from "./contain-run.ts";
 import { grantedRoots } from "./granted-roots.ts";
 import { placeMcpConfig } from "./mcp-config.ts";
+import { demandMcpServers } from "./mcp-grant.ts";
 import { placeMcpServers } from "./mcp-server-list.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
 import { resolveBinary, type ResolvedBinary } from "./resolve-binary.ts";
@@ -45,7 +46,10 @@ export const runOperations: readonly Operation[] = [
     ),
     waits: true,
     async perform(scope, { process_id, text }) {
-      await scope.processes.get(process_id).writeStdin(placeMcpServers(scope, text));
+      const child = scope.processes.get(process_id);
+      const placed = placeMcpServers(scope, text);
+      if (placed !== null) await demandMcpServers(scope, scope.processes.binaryOf(process_id));
+      await child.writeStdin(placed ?? text);
       return null;
     },
   }),
@@ -84,11 +88,17 @@ async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Prom
   const { env, granted } = buildChildEnv({ permission, requestEnv, adapterEnv, workdir, tempDir, refuse });
   await mkdir(tempDir, { recursive: true, mode: 0o700 });
   const allArgs = [...prefix, ...args];
-  const plain = { file, args: await placeMcpConfig(scope, allArgs), cwd, env };
-  const command = await containRun(plain, { permission, options: scope.options, real });
+  const placed = await placeMcpConfig(scope, { binary, args: allArgs });
+  const plain = { file, args: placed.args, cwd, env };
+  const command = await containRun(plain, {
+    permission,
+    options: scope.options,
+    shown: placed.file === null ? [real] : [real, placed.file],
+  });
   scope.signal.throwIfAborted();
   return scope.processes.start({
     ...command,
+    binary,
     argv: [real, ...allArgs.map((text) => shownArgument(text, granted))],
     stdin: options.stdin ?? "closed",
   });

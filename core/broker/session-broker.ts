@@ -9,7 +9,7 @@ import type { BinaryPins } from "./binary-pins.ts";
 /** A permission that was asked for and is not granted. */
 export interface MissingGrant {
   plugin_id: string;
-  permission: "run" | "read" | "write" | "net" | "env" | "secrets" | "kv";
+  permission: "run" | "read" | "write" | "net" | "env" | "secrets" | "mcp_servers" | "kv";
   target: string;
   /** The exact command line that would grant it. */
   grant_command: string;
@@ -38,7 +38,10 @@ export interface SessionBrokerOptions {
   requestEnv: Record<string, string>;
   /** Values of the secrets that the session may use, by name. */
   secrets?: ReadonlyMap<string, string>;
-  /** Text of the file that names the session's MCP servers to its agent; absent or null where it has none. */
+  /**
+   * Text of the file that names the session's MCP servers to its agent; absent or null where it has none. Only a program
+   * that `permissions.mcp_servers` names is handed it.
+   */
   mcpConfig?: string | null;
   /** Takes those values out of all that leaves the broker; absent or null when there are none. */
   redactor?: Redactor | null;

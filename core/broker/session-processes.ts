@@ -10,6 +10,8 @@ import type { StreamTable } from "./streams.ts";
 
 /** A program to start. */
 export interface StartOptions {
+  /** As the adapter and the grant name it. */
+  binary: string;
   file: string;
   args: readonly string[];
   /** What the journal shows. */
@@ -22,6 +24,7 @@ export interface StartOptions {
 }
 
 interface Entry {
+  binary: string;
   child: ChildProcess;
   mark: string;
   started: number;
@@ -101,6 +104,14 @@ export class SessionProcesses {
     return this.#entry(processId).child;
   }
 
+  /**
+   * The program's name, as the grant has it.
+   * @throws {BulkheadError} `not_found`
+   */
+  binaryOf(processId: number): string {
+    return this.#entry(processId).binary;
+  }
+
   wait(processId: number): Promise<ExitStatus> {
     return this.#entry(processId).exit;
   }
@@ -171,8 +182,8 @@ export class SessionProcesses {
     child: ChildProcess,
     { process_id, mark, options }: { process_id: number; mark: string; options: StartOptions },
   ): void {
-    const { argv, contained } = options;
-    const entry: Entry = { child, mark, started: Date.now(), contained, reported: false, exit: child.exited };
+    const { binary, argv, contained } = options;
+    const entry: Entry = { binary, child, mark, started: Date.now(), contained, reported: false, exit: child.exited };
     this.#entries.set(process_id, entry);
     this.#watchCount();
     const { children, sessionId } = this.#options;

@@ -59,12 +59,16 @@ function* faults(permissions: Permissions): Generator<Fault> {
   });
   yield* listFaults("net", permissions.net, { fits: isNet, expected: "host:port" });
   yield* listFaults("env", permissions.env, { fits: isName, expected: "the name of an environment variable" });
+  yield* listFaults("mcp_servers", permissions.mcp_servers, {
+    fits: isBinary,
+    expected: "a program, as the run permission names it",
+  });
   for (const [index, secret] of (permissions.secrets ?? []).entries()) yield* secretFaults(secret, ["secrets", index]);
 }
 
 /** Items that name options, with what the options must hold. */
 function* optionFaults(permissions: Permissions, options: ConfigSchema["properties"]): Generator<Fault> {
-  const { run = [], net = [], env = [], secrets = [] } = permissions;
+  const { run = [], net = [], env = [], secrets = [], mcp_servers = [] } = permissions;
   const items: [path: KeyPath, item: string, types: OptionSchema["type"][]][] = [
     ...run.flatMap((entry, at): typeof items => [
       [["run", at, "binary"], entry.binary, ["string"]],
@@ -73,6 +77,7 @@ function* optionFaults(permissions: Permissions, options: ConfigSchema["properti
     ]),
     ...within(["net"], net),
     ...within(["env"], env),
+    ...within(["mcp_servers"], mcp_servers),
     ...secrets.flatMap(({ name, ...into }, at): typeof items => [
       [["secrets", at, "name"], name, ["string"]],
       ...within(["secrets", at, "env"], into.env),
@@ -97,7 +102,7 @@ function within(path: KeyPath, items: readonly string[] = []): [KeyPath, string,
 
 /** The same places, with what is known to be right where an option stands. */
 function withoutOptions(permissions: Permissions): Permissions {
-  const { run, net, env, secrets } = permissions;
+  const { run, net, env, secrets, mcp_servers } = permissions;
   const plain = (stand: string) => (item: string) => (optionNamed(item) === null ? item : stand);
   return {
     ...permissions,
@@ -112,6 +117,7 @@ function withoutOptions(permissions: Permissions): Permissions {
       : {}),
     ...(net ? { net: net.map(plain("host:1")) } : {}),
     ...(env ? { env: env.map(plain("NAME")) } : {}),
+    ...(mcp_servers ? { mcp_servers: mcp_servers.map(plain("program")) } : {}),
     ...(secrets
       ? {
         secrets: secrets.map((entry) => ({

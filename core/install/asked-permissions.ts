@@ -85,7 +85,7 @@ function withoutNamesOf(granted: Permissions, known: Permissions): Permissions {
 }
 
 function joined(a: Permissions, b: Permissions): Permissions {
-  const lists = (["run", "read", "write", "net", "env", "secrets"] as const).map((kind) =>
+  const lists = (["run", "read", "write", "net", "env", "secrets", "mcp_servers"] as const).map((kind) =>
     [kind, [...(a[kind] ?? []), ...(b[kind] ?? [])]] as const
   );
   return { ...Object.fromEntries(lists), ...(a.kv === true || b.kv === true ? { kv: true } : {}) };

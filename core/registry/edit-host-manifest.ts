@@ -6,7 +6,7 @@ import { parseHostManifest } from "../config/parse-host-manifest.ts";
 import { type ParsedYaml, parseYaml } from "../config/yaml.ts";
 
 /** Permissions that can be granted by name and target. */
-export const grantable = ["run", "read", "write", "net", "env", "secrets", "kv"] as const;
+export const grantable = ["run", "read", "write", "net", "env", "secrets", "mcp_servers", "kv"] as const;
 
 /** A member of {@link grantable}. */
 export type Grantable = (typeof grantable)[number];

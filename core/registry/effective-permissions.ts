@@ -30,7 +30,7 @@ export function effectivePermissions(sources: PermissionSources): Permissions {
     meet: (a: string, b: string) => meetRoots(a, b, places),
     within: (a: string, b: string) => holds(b, a, places),
   };
-  const lists = (["read", "write", "net", "env"] as const).map((kind) => {
+  const lists = (["read", "write", "net", "env", "mcp_servers"] as const).map((kind) => {
     const algebra = kind === "read" || kind === "write" ? roots : kind === "net" ? net : names;
     const granted = meetLists(requested[kind] ?? [], grant[kind] ?? [], algebra);
     const narrowed = request[kind] === undefined ? granted : meetLists(granted, request[kind], algebra);

@@ -5,10 +5,10 @@ import { effectivePermissions, type PermissionSources } from "./effective-permis
 
 /** One permission and what became of it. */
 export interface ExplainedPermission {
-  permission: "run" | "run_env" | "read" | "write" | "net" | "env" | "secrets" | "kv" | "limits";
+  permission: "run" | "run_env" | "read" | "write" | "net" | "env" | "secrets" | "mcp_servers" | "kv" | "limits";
   /**
    * A program with an argument pattern, a program with a name, a root, `host:port`, a name, a secret with the variable
-   * or host that gets it, or a limit.
+   * or host that gets it, a program that gets a session's MCP servers, or a limit.
    */
   target: string;
   /** The program, as it is named, of one that is about a program. */
@@ -71,7 +71,7 @@ interface Atom {
 
 /** Permissions taken apart to the smallest pieces that can be granted. */
 function atoms(permissions: Permissions): Atom[] {
-  const lists = (["read", "write", "net", "env"] as const).flatMap((kind) =>
+  const lists = (["read", "write", "net", "env", "mcp_servers"] as const).flatMap((kind) =>
     (permissions[kind] ?? []).map((target): Atom => ({ permission: kind, target, only: { [kind]: [target] } }))
   );
   const limits = Object.entries(permissions.limits ?? {}).map(([key, value]): Atom => ({

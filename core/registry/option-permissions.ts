@@ -12,13 +12,14 @@ type Values = Readonly<Record<string, unknown>>;
  * option is not set or holds what could not stand there. As with all that is asked for, it takes a grant to be in force.
  */
 export function fillPermissions(permissions: Permissions, values: Values): Permissions {
-  const { run, net, env, secrets } = permissions;
+  const { run, net, env, secrets, mcp_servers } = permissions;
   return {
     ...permissions,
     ...(run ? { run: run.flatMap((entry) => fillRun(entry, values)) } : {}),
     ...(net ? { net: net.flatMap((item) => fill(item, values, netsOf)) } : {}),
     ...(env ? { env: env.flatMap((item) => fill(item, values, namesOf)) } : {}),
     ...(secrets ? { secrets: secrets.flatMap((entry) => fillSecret(entry, values)) } : {}),
+    ...(mcp_servers ? { mcp_servers: mcp_servers.flatMap((item) => fill(item, values, binariesOf)) } : {}),
   };
 }
 
@@ -27,7 +28,7 @@ export function fillPermissions(permissions: Permissions, values: Values): Permi
  * arguments, and is no program that a grant could name; other choices ask for nothing yet.
  */
 export function unfilledPermissions(permissions: Permissions): Permissions {
-  const { run, net, env, secrets } = permissions;
+  const { run, net, env, secrets, mcp_servers } = permissions;
   const told = (item: string) => optionNamed(item) === null;
   return {
     ...permissions,
@@ -43,6 +44,7 @@ export function unfilledPermissions(permissions: Permissions): Permissions {
     ...(net ? { net: net.filter(told) } : {}),
     ...(env ? { env: env.filter(told) } : {}),
     ...(secrets ? { secrets: secrets.filter(({ name }) => told(name)) } : {}),
+    ...(mcp_servers ? { mcp_servers: mcp_servers.filter(told) } : {}),
   };
 }
 

@@ -85,6 +85,7 @@ function* manifestFaults(manifest: Manifest): Generator<ManifestFault> {
     const expected = "env or hosts, which say where the secret may go";
     yield { path: ["permissions", "secrets", index], expected, found: "neither" };
   }
+  yield* mcpServerFaults(manifest);
   if (valid(version) !== version) {
     yield { path: ["version"], expected: "a semantic version such as 1.0.0", found: describeFound(version) };
   }
@@ -102,6 +103,22 @@ function* manifestFaults(manifest: Manifest): Generator<ManifestFault> {
     yield { path: ["normaliser"], of: "key", expected: "a normaliser only beside cli", found: "one without it" };
   }
   if (config) yield* configSchemaFaults(config);
+}
+
+/** A request's MCP servers hold secrets: the manifest says which of its programs gets them, and the operator grants that. */
+function* mcpServerFaults({ accepts = [], permissions = {}, cli }: Manifest): Generator<ManifestFault> {
+  const { run = [], mcp_servers = [] } = permissions;
+  const path = ["permissions", "mcp_servers"];
+  const tools = typeof cli?.binary === "string" ? [cli.binary] : Object.values(cli?.binary ?? {});
+  const programs = [...run.map(({ binary }) => binary), ...tools];
+  if (accepts.includes("mcp_servers") && programs.length > 0 && mcp_servers.length === 0) {
+    const expected = "the programs that may be handed a session's MCP servers, because accepts names mcp_servers";
+    yield { path, expected, found: "none" };
+  }
+  for (const [index, program] of mcp_servers.entries()) {
+    if (programs.includes(program)) continue;
+    yield { path: [...path, index], expected: "a program that the manifest runs", found: describeFound(program) };
+  }
 }
 
 async function fileFaults(manifest: Manifest, folder: string): Promise<ManifestFault[]> {

@@ -72,7 +72,7 @@ export function registeredSettings(manifest: HostManifest, id: string, settings:
 }
 
 function bothDenied(a: Permissions, b: Permissions): Permissions {
-  const lists = (["run", "read", "write", "net", "env", "secrets"] as const).flatMap((kind) => {
+  const lists = (["run", "read", "write", "net", "env", "secrets", "mcp_servers"] as const).flatMap((kind) => {
     const all = [...(a[kind] ?? []), ...(b[kind] ?? [])];
     return all.length > 0 ? [[kind, all] as const] : [];
   });

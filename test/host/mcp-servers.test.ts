@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import { loadHostManifest } from "bulkhead";
 import { describe, expect, test } from "vitest";
+import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { storeSecret } from "../../core/secrets/store.ts";
 import { adapterCode, completed, errorOf, openHost, type TestHost } from "./test-host.ts";
 
@@ -51,7 +52,7 @@ const telling = adapterCode(`
     yield ${completed};
 `);
 
-async function open(accepts: string): Promise<TestHost> {
+async function open(accepts: string, grant: Permissions = {}): Promise<TestHost> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-host-")));
   const secretsFile = join(root, "secrets", "secrets.json");
   await storeSecret(secretsFile, { name: "FILES_TOKEN", value: secret });
@@ -61,12 +62,13 @@ async function open(accepts: string): Promise<TestHost> {
   const made = await openHost({ root, manifest, secretsFile });
   await writeFile(join(made.workdir, "agent.mjs"), program);
   await writeFile(join(made.workdir, "echo.mjs"), echo);
-  const run = [{ binary: process.execPath, args: ["{...}"] }];
-  await made.add("agent", { code, manifest: `${accepts}\npermissions: ${JSON.stringify({ run })}` }, {
-    grant: { run },
+  const run = [{ binary: process.execPath, args: ["{...}"] }, { binary: "cat", args: ["{...}"] }];
+  const asked = { run, ...(accepts === "" ? {} : { mcp_servers: [process.execPath] }) };
+  await made.add("agent", { code, manifest: `${accepts}\npermissions: ${JSON.stringify(asked)}` }, {
+    grant: { ...asked, ...grant },
   });
-  await made.add("telling", { code: telling, manifest: `${accepts}\npermissions: ${JSON.stringify({ run })}` }, {
-    grant: { run },
+  await made.add("telling", { code: telling, manifest: `${accepts}\npermissions: ${JSON.stringify(asked)}` }, {
+    grant: { ...asked, ...grant },
   });
   return made;
 }
@@ -176,5 +178,70 @@ describe("MCP servers of a session", () => {
     const prose = 'Say ["bulkhead-mcp-server-list","command"].\n';
     expect(await told(made, [prose, message("command")], ["files"])).toContain(prose);
     expect(await told(made, [message("command")], [])).toBe(message("command"));
+  });
+
+  test("reach only the program that the grant names, and each use is journaled without a value", async () => {
+    const used = ({ events }: Awaited<ReturnType<TestHost["run"]>>) =>
+      events.flatMap(({ event }) =>
+        event.type === "capability" && event.permission === "mcp_servers" ? [[event.decision, event.target]] : []
+      );
+    const granted = await open("accepts: [mcp_servers]");
+    const allowed = await granted.run("agent", { mcp_servers: ["files", "web"] });
+    expect(used(allowed)).toEqual([["allowed", `files, web to ${process.execPath}`]]);
+    expect(JSON.stringify(allowed.events)).not.toContain(secret);
+
+    const bare = await open("accepts: [mcp_servers]", { mcp_servers: [] });
+    const denied = await bare.run("agent", { mcp_servers: ["files"] });
+    expect(denied.result.error).toMatchObject({
+      code: "permission_denied",
+      hint: `bulkhead plugin grant agent mcp_servers:${process.execPath}`,
+    });
+    expect(used(denied)).toEqual([["denied", `files to ${process.execPath}`]]);
+    const message = `${JSON.stringify({ to: ["bulkhead-mcp-server-list", "command"] })}\n`;
+    const written = await bare.run("telling", { prompt: JSON.stringify([message]), mcp_servers: ["files"] });
+    expect(written.result.error?.code).toBe("permission_denied");
+    // Without servers there is nothing to hand over.
+    expect((await bare.run("telling", { prompt: JSON.stringify([message]) })).result.error).toBeUndefined();
+  });
+
+  test("do not lie in the temporary folder, which every program of the session is told", async () => {
+    const looking = adapterCode(`
+      const agent = await ctx.run(${node.replace("echo.mjs", "agent.mjs")}.concat("--mcp-config=bulkhead-mcp-servers.json"));
+      for await (const _ of agent.stdout);
+      const beside = await ctx.temp.write("beside", "x");
+      const child = await ctx.run("ls", ["-laR", beside.slice(0, beside.lastIndexOf("/"))]);
+      let text = "";
+      for await (const piece of child.stdout) text += piece;
+      yield { type: "unparsed", data: { text } };
+      yield ${completed};
+    `);
+    const made = await open("accepts: [mcp_servers]");
+    const asked = {
+      run: [{ binary: process.execPath, args: ["{...}"] }, { binary: "ls", args: ["{...}"] }],
+      mcp_servers: [process.execPath],
+    };
+    const manifest = `accepts: [mcp_servers]\npermissions: ${JSON.stringify(asked)}`;
+    await made.add("looking", { code: looking, manifest }, { grant: asked });
+    const { result, events } = await made.run("looking", { mcp_servers: ["files"] });
+    expect(result.error).toBeUndefined();
+    const [listed] = events.flatMap(({ event }) => event.type === "unparsed" ? [JSON.stringify(event.data)] : []);
+    expect(listed).toContain("beside");
+    expect(listed).not.toContain("mcp-servers");
+  });
+
+  test("a manifest that accepts them says which of its programs gets them", async () => {
+    const made = await openHost();
+    const code = adapterCode(`yield ${completed};`);
+    const add = (id: string, permissions: object) =>
+      errorOf(made.add(id, { code, manifest: `accepts: [mcp_servers]\npermissions: ${JSON.stringify(permissions)}` }));
+    const run = [{ binary: "claude" }, { binary: "tr" }];
+    expect(await add("silent", { run })).toMatchObject({
+      code: "invalid_manifest",
+      message: expect.stringContaining("permissions.mcp_servers"),
+    });
+    expect(await add("other", { run, mcp_servers: ["cat"] })).toMatchObject({
+      code: "invalid_manifest",
+      message: expect.stringContaining("a program that the manifest runs"),
+    });
   });
 });

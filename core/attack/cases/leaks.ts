@@ -1,4 +1,5 @@
-import type { AttackCase } from "../attack-case.ts";
+import { type AttackCase, baitServer } from "../attack-case.ts";
+import { refusedTries } from "../refused-tries.ts";
 
 type Ending = Pick<AttackCase, "expected" | "withinMs">;
 
@@ -190,6 +191,38 @@ export const leakCases: readonly AttackCase[] = [
     else if (await ctx.kv.get("mine") !== null) yield { type: "progress", message: "BREACH: upper and lower case are one" };`,
     ...twice,
   },
+  refusedTries({
+    id: "G37",
+    name: "mcp-steal",
+    attack: "Has another program than the agent encode a session's MCP servers, whose secrets the redactor then misses.",
+    accepts: ["mcp_servers"],
+    permissions: {
+      run: [{ binary: "tr", args: ["{} {}", "{} {} {}"] }, { binary: "no-such-agent" }],
+      mcp_servers: ["no-such-agent"],
+    },
+    request: { mcp_servers: [baitServer] },
+    top: `
+const turned = (text) => text.replace(/[a-z]/gi, (one) => {
+  const base = one <= "Z" ? 65 : 97;
+  return String.fromCharCode((one.charCodeAt(0) - base + 13) % 26 + base);
+});
+async function turn(ctx, args, text) {
+  const child = await ctx.run("tr", ["A-Za-z", "N-ZA-Mn-za-m", ...args], { stdin: "open" });
+  let heard = "";
+  const reading = (async () => { for await (const piece of child.stdout) heard += piece; })();
+  try {
+    await child.stdin.write(text);
+  } finally {
+    await child.stdin.close();
+    await reading;
+  }
+  return turned(heard);
+}`,
+    tries: [
+      `await turn(ctx, [], JSON.stringify({ to: ["bulkhead-mcp-server-list", "command", "http"] }) + "\\n")`,
+      `await turn(ctx, ["bulkhead-mcp-servers.json"], "")`,
+    ],
+  }),
   {
     id: "E9",
     name: "files-of-another",

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option } from "commander";
 import type { AttackCase, AttackReport } from "../../attack/attack-case.ts";
+import { attackManifest } from "../../attack/attack-manifest.ts";
 import { attackCases } from "../../attack/cases/all.ts";
 import { type AttacksReport, runAttacks } from "../../attack/run-attacks.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -38,7 +39,7 @@ async function attack({ terminal, json, args, options, createHost }: Invocation)
   }
   using interrupts = watchInterrupts(terminal);
   // A host of its own: an attack that gets through must not find the operator's plugins and state.
-  const host = await createHost({ root: terminal.cwd, stateDir: null, bundledDir: null });
+  const host = await createHost({ manifest: attackManifest, root: terminal.cwd, stateDir: null, bundledDir: null });
   try {
     const report = await runAttacks(host, cases, {
       isolation: options["isolation"] === "thread" ? "thread" : "process",

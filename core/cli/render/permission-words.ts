@@ -26,6 +26,8 @@ export function permissionWords({ permission, target, binary }: Asked): string {
       return `read the environment variable ${quoted}`;
     case "secrets":
       return `have a secret used: ${quoted}`;
+    case "mcp_servers":
+      return `hand a session's MCP servers, with their secrets, to the program ${quoted}`;
     case "kv":
       return "keep a small store of its own";
     case "limits":

@@ -29,6 +29,7 @@ export function permissionsSection(): z.ZodType<Permissions> {
     net: names().exactOptional(),
     env: names().exactOptional(),
     secrets: z.array(secret).max(64).exactOptional(),
+    mcp_servers: z.array(line()).max(64).exactOptional(),
     kv: z.boolean().exactOptional(),
     limits: z.strictObject({
       children: positive().exactOptional(),

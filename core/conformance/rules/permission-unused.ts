@@ -54,6 +54,7 @@ function unusedNames(seen: Seen): string[] {
     ...(permissions.secrets ?? []).filter(({ name }) => !names("secrets").has(name)).map(({ name }) =>
       `secrets "${name}"`
     ),
+    ...(any("mcp_servers") ? [] : (permissions.mcp_servers ?? []).map((program) => `mcp_servers "${program}"`)),
     ...(permissions.kv === true && !any("kv") ? ["kv"] : []),
   ];
 }
