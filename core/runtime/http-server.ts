@@ -4,6 +4,7 @@ import { chmod, lstat, mkdtemp, rename, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { BulkheadError, errorCodes } from "../../plugin-sdk/errors.ts";
+import { ConnectionRoom } from "./connection-room.ts";
 import { toRequest } from "./http-request.ts";
 import { sendResponse } from "./http-response.ts";
 
@@ -21,7 +22,7 @@ export type ListenAt = { kind: "tcp"; host: string; port: number } | { kind: "un
 export interface HttpServerLimits {
   /** Bytes of a request's line and headers. */
   header_bytes: number;
-  /** Open connections; one more is closed at once. */
+  /** Open connections. One more takes the place of the one that owes its request the longest, or is closed at once. */
   connections: number;
   /** From the first byte of a request to the end of its headers. */
   header_timeout_ms: number;
@@ -67,7 +68,8 @@ export async function startHttpServer({ at, limits, answer }: HttpServerOptions)
     void serve(incoming, outgoing).catch(() => outgoing.destroy());
   });
   server.maxHeadersCount = maxHeaders;
-  server.maxConnections = limits.connections;
+  const room = new ConnectionRoom(limits.connections);
+  server.on("connection", (socket: Socket) => room.admit(socket));
   /** Answers that a connection waits for. */
   const awaited = new WeakMap<Socket, Set<ServerResponse>>();
   server.on("clientError", (error, socket: Socket) => {
@@ -87,9 +89,13 @@ export async function startHttpServer({ at, limits, answer }: HttpServerOptions)
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     outgoing.on("error", () => {});
     const { socket } = incoming;
+    room.serving(socket);
     const answers = awaited.get(socket) ?? new Set();
     awaited.set(socket, answers.add(outgoing));
-    outgoing.once("close", () => answers.delete(outgoing));
+    outgoing.once("close", () => {
+      answers.delete(outgoing);
+      if (answers.size === 0) room.served(socket);
+    });
     const { remoteAddress } = socket;
     const from: RequestSource = at.kind === "unix" || remoteAddress === undefined
       ? { kind: at.kind }
