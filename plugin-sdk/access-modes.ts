@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { currencyPattern } from "./currency.ts";
 import { closed, exactly, type SchemaOf } from "./schema.ts";
 
 /** Ceilings that a provider's plan sets. */
@@ -75,7 +76,7 @@ const price = Type.Union([Type.Number({ minimum: 0 }), Type.Null()]);
 const pricing = Type.Object({
   input_per_1k_tokens: price,
   output_per_1k_tokens: price,
-  currency: Type.String({ minLength: 3, maxLength: 3 }),
+  currency: Type.String({ pattern: currencyPattern }),
 }, closed);
 const base = { priority: Type.Optional(Type.Integer({ minimum: 1 })), enabled: Type.Boolean() };
 const text = Type.String({ minLength: 1, maxLength: 256 });

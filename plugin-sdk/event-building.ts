@@ -1,3 +1,4 @@
+import { currencyPattern } from "./currency.ts";
 import type { AdapterEvent, AdapterEventType } from "./events.ts";
 import { toolKinds } from "./tool-kinds.ts";
 
@@ -131,7 +132,8 @@ function path(value: unknown): string | undefined {
 }
 
 function currency(value: unknown): string | undefined {
-  return shortText(value, { min: 3, max: 3 });
+  const found = text(value);
+  return found !== undefined && new RegExp(currencyPattern).test(found) ? found : undefined;
 }
 
 function shortText(value: unknown, length: { min: number; max: number }): string | undefined {

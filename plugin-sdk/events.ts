@@ -1,4 +1,5 @@
 import { type TSchema, Type } from "@sinclair/typebox";
+import { currencyPattern } from "./currency.ts";
 import { closed, exactly, type SchemaOf } from "./schema.ts";
 import { type ToolKind, toolKinds } from "./tool-kinds.ts";
 
@@ -236,7 +237,7 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
     tokens_out: tokens,
     tokens_cached: tokens,
     cost,
-    currency: Type.Optional(Type.String({ minLength: 3, maxLength: 3 })),
+    currency: Type.Optional(Type.String({ pattern: currencyPattern })),
     model: Type.Optional(label),
   }, closed)),
   permission_request: exactly<PermissionRequestEvent>()(Type.Object({

@@ -13,7 +13,11 @@ import type { SessionBrokerOptions } from "./session-broker.ts";
  */
 export async function containRun(
   command: Command,
-  { permission, options, shown }: { permission: RunPermission; options: SessionBrokerOptions; shown: readonly string[] },
+  { permission, options, shown }: {
+    permission: RunPermission;
+    options: SessionBrokerOptions;
+    shown: readonly string[];
+  },
 ): Promise<Command & { contained: boolean }> {
   if (permission.contain === undefined && permission.contain_net !== true) return { ...command, contained: false };
   const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = options;

@@ -10,7 +10,9 @@ export async function demandMcpServers(
   binary: string,
 ): Promise<void> {
   // The host wrote this text itself.
-  const { mcpServers } = JSON.parse(options.mcpConfig ?? '{"mcpServers":{}}') as { mcpServers: Record<string, unknown> };
+  const { mcpServers } = JSON.parse(options.mcpConfig ?? '{"mcpServers":{}}') as {
+    mcpServers: Record<string, unknown>;
+  };
   const subject = `${Object.keys(mcpServers).join(", ")} to ${binary}`;
   await authority.demand({
     permission: "mcp_servers",

@@ -4,6 +4,7 @@ import { hostVersion } from "../config/version.ts";
 import type { Terminal } from "../runtime/terminal.ts";
 import { type Bind, type CommandEntry, examples } from "./command.ts";
 import { commands } from "./commands.ts";
+import { jsonTerminal } from "./json-terminal.ts";
 
 /** What {@link createProgram} is made from. */
 export interface ProgramOptions {
@@ -84,7 +85,7 @@ function createBind({ terminal, createHost, exit }: ProgramOptions, program: Com
       { json?: boolean; config?: string; stateDir?: string; embedded?: boolean }
     >();
     exit.code = await handler({
-      terminal,
+      terminal: json === true ? jsonTerminal(terminal) : terminal,
       args: values.slice(0, -2).map((value) => typeof value === "string" ? value : undefined),
       options: command.opts(),
       json: json ?? false,

@@ -4,6 +4,7 @@ import { errorTable } from "../errors/error-table.ts";
 import { toBulkheadError } from "../errors/to-error-data.ts";
 import type { Terminal } from "../runtime/terminal.ts";
 import { commands } from "./commands.ts";
+import { jsonTerminal } from "./json-terminal.ts";
 import { safeText } from "./render/agent-text.ts";
 import { createPaint } from "./render/paint.ts";
 
@@ -11,7 +12,9 @@ import { createPaint } from "./render/paint.ts";
 export async function reportError(thrown: unknown, terminal: Terminal): Promise<number> {
   const error = thrown instanceof CommanderError ? usageError(thrown, terminal) : toBulkheadError(thrown);
   const data = error.toJSON();
-  if (wantsJson(terminal.args)) await terminal.stdout.write(`${JSON.stringify({ error: data })}\n`);
+  if (wantsJson(terminal.args)) {
+    await jsonTerminal(terminal).stdout.write(`${JSON.stringify({ error: data })}\n`);
+  }
   await terminal.stderr.write(errorText(data, terminal.colours.stderr));
   if (error.code === "internal" && terminal.env("BULKHEAD_DEBUG") && error.cause instanceof Error) {
     await terminal.stderr.write(`${safeText(error.cause.stack ?? "")}\n`);

@@ -206,7 +206,9 @@ describe("MCP servers of a session", () => {
 
   test("do not lie in the temporary folder, which every program of the session is told", async () => {
     const looking = adapterCode(`
-      const agent = await ctx.run(${node.replace("echo.mjs", "agent.mjs")}.concat("--mcp-config=bulkhead-mcp-servers.json"));
+      const agent = await ctx.run(${
+      node.replace("echo.mjs", "agent.mjs")
+    }.concat("--mcp-config=bulkhead-mcp-servers.json"));
       for await (const _ of agent.stdout);
       const beside = await ctx.temp.write("beside", "x");
       const child = await ctx.run("ls", ["-laR", beside.slice(0, beside.lastIndexOf("/"))]);

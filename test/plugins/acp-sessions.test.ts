@@ -316,7 +316,10 @@ test("MCP servers that the operator registered reach the agent, in the ways that
   files: { command: files-server, args: [--root], env: { LEVEL: high } }
   web: { url: "https://example.com/mcp" }
 `;
-  const agent = await openScriptedAgent({}, { manifest });
+  const agent = await openScriptedAgent({}, {
+    manifest,
+    grant: { run: [{ binary: "gemini" }], mcp_servers: ["gemini"] },
+  });
   const { result } = await agent.run({ prompt: "[[scn:ok]]", mcp_servers: ["files"] });
   expect(result).toMatchObject({ stop_reason: "end_turn" });
   const env = [{ name: "LEVEL", value: "high" }];

@@ -194,7 +194,8 @@ export const leakCases: readonly AttackCase[] = [
   refusedTries({
     id: "G37",
     name: "mcp-steal",
-    attack: "Has another program than the agent encode a session's MCP servers, whose secrets the redactor then misses.",
+    attack:
+      "Has another program than the agent encode a session's MCP servers, whose secrets the redactor then misses.",
     accepts: ["mcp_servers"],
     permissions: {
       run: [{ binary: "tr", args: ["{} {}", "{} {} {}"] }, { binary: "no-such-agent" }],

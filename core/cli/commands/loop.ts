@@ -4,6 +4,7 @@ import { type LoopedSession, type LoopReport, runLoop } from "../../host/run-loo
 import type { SessionHandle } from "../../host/session-host.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { exitCodeOf } from "../exit-code.ts";
+import { safeLine } from "../render/agent-text.ts";
 import { createPaint } from "../render/paint.ts";
 import { formatCost, formatCount, plural } from "../render/quantities.ts";
 import { askForGrants } from "../run-granted.ts";
@@ -71,7 +72,7 @@ async function conclude(report: LoopReport, { show }: SessionCommand): Promise<v
   const paint = createPaint(terminal.colours.stdout);
   const facts = [
     plural(report.iterations, "iteration"),
-    report.stop_reason,
+    safeLine(report.stop_reason),
     ...(report.tokens === null ? [] : [`${formatCount(report.tokens)} tokens`]),
     ...(report.cost === null ? [] : [formatCost(report.cost, "USD")]),
   ];

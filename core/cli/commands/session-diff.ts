@@ -27,5 +27,5 @@ export async function sessionDiff(call: Invocation): Promise<number> {
 
 /** A changed path in one line. */
 export function artifactLine({ change, path, from }: Artifact): string {
-  return `${change.padEnd(9)} ${from === undefined ? "" : `${safeLine(from)} → `}${safeLine(path)}`;
+  return `${safeLine(change).padEnd(9)} ${from === undefined ? "" : `${safeLine(from)} → `}${safeLine(path)}`;
 }

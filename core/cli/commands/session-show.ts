@@ -40,10 +40,10 @@ function summaryLines(
   const { session_id, adapter_id, workdir, title, task_id, labels, started_at, waiting } = summary;
   const state = stateCell(summary);
   const rows: [string, string][] = [
-    ["session", paint("bold", session_id)],
-    ["state", typeof state === "string" ? state : paint(state.tone ?? "plain", state.text)],
+    ["session", paint("bold", safeLine(session_id))],
+    ["state", typeof state === "string" ? safeLine(state) : paint(state.tone ?? "plain", safeLine(state.text))],
     ["adapter", safeLine(adapter_id ?? "none yet")],
-    ["started", started_at],
+    ["started", safeLine(started_at)],
     ["folder", safeLine(workdir)],
     ["prompt", safeLine(title)],
     ...(task_id === null ? [] : [["task", safeLine(task_id)] as [string, string]]),

@@ -1,3 +1,5 @@
+import { safeLine } from "./agent-text.ts";
+
 /** A duration for people: `480 ms`, `2.1 s`, `3 min 20 s`, `2 h 5 min`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -23,7 +25,7 @@ export function formatCount(count: number): string {
 /** A cost: `$0.0036` for dollars, else `0.0036 EUR`. */
 export function formatCost(cost: number, currency: string | null): string {
   const amount = cost === 0 ? "0" : cost < 0.01 ? cost.toFixed(4) : cost.toFixed(2);
-  return currency === null || currency === "USD" ? `$${amount}` : `${amount} ${currency}`;
+  return currency === null || currency === "USD" ? `$${amount}` : `${amount} ${safeLine(currency)}`;
 }
 
 /** `1 event`, `2 events`. */

@@ -35,12 +35,12 @@ export function resultLines(result: SessionResult, options: ResultLineOptions): 
 function headline(result: SessionResult, { paint, events }: ResultLineOptions): string {
   const [mark, tone] = outcomeLooks[result.outcome];
   const facts = [
-    result.stop_reason,
+    safeLine(result.stop_reason),
     formatDuration(result.usage.duration_ms),
     plural(events, "event"),
     ...(result.attempts.length > 1 ? [plural(result.attempts.length, "attempt")] : []),
   ];
-  return `${paint(tone, `${mark} ${result.outcome}`)} ${paint("dim", `· ${facts.join(" · ")}`)}`;
+  return `${paint(tone, `${mark} ${safeLine(result.outcome)}`)} ${paint("dim", `· ${facts.join(" · ")}`)}`;
 }
 
 function errorLines(result: SessionResult, { paint, columns }: ResultLineOptions): string[] {
@@ -115,7 +115,9 @@ function artifactLines(result: SessionResult, { paint, columns }: ResultLineOpti
 /** What is to be done with changes that are not in the person's folder yet. */
 function workspaceLine({ effective, artifacts, session_id }: SessionResult, { paint }: ResultLineOptions): string[] {
   if (effective.workspace !== "worktree" || artifacts?.length === 0) return [];
-  return [`  ${paint("cyan", `in a worktree of its own: bulkhead session diff|apply|discard ${session_id}`)}`];
+  return [
+    `  ${paint("cyan", `in a worktree of its own: bulkhead session diff|apply|discard ${safeLine(session_id)}`)}`,
+  ];
 }
 
 function artifactRow(artifact: Artifact): Cell[] {

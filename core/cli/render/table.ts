@@ -1,3 +1,4 @@
+import { safeLine } from "./agent-text.ts";
 import type { Paint, Tone } from "./paint.ts";
 import { fitLine, padEnd, textWidth } from "./text-width.ts";
 
@@ -37,6 +38,7 @@ export function tableLines(rows: readonly (readonly Cell[])[], options: TableOpt
   });
 }
 
+/** Cleaned here as well: what is clean stays as it is, and no column can be forgotten. */
 function textOf(cell: Cell): string {
-  return typeof cell === "string" ? cell : cell.text;
+  return safeLine(typeof cell === "string" ? cell : cell.text);
 }

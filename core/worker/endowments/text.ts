@@ -10,8 +10,11 @@ class SafeTextEncoder {
     return this.#encoder.encode(String(text));
   }
   encodeInto(text: unknown, target: Uint8Array): { read: number; written: number } {
-    const { read, written } = this.#encoder.encodeInto(String(text), target);
-    return { read, written };
+    const words = String(text);
+    return plainly(() => {
+      const { read, written } = this.#encoder.encodeInto(words, target);
+      return { read, written };
+    });
   }
 }
 
