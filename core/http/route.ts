@@ -1,13 +1,16 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { LogRecord } from "../host/host.ts";
 import type { SchemaOf } from "../../plugin-sdk/schema.ts";
+import type { HostWorkspaces } from "../host/workspaces.ts";
+import type { CallerSessions } from "./caller-sessions.ts";
 import type { HttpDoorOptions } from "./door.ts";
 import type { Meters } from "./meters.ts";
 import { textResponse } from "./text-response.ts";
 import type { Caller, Scope } from "./scopes.ts";
 
-/** What routes work with. */
-export interface RouteGround extends HttpDoorOptions {
+/** What routes work with beside what their caller may see: no route gets the sessions or worktrees of all. */
+export interface RouteGround extends Pick<HttpDoorOptions, "tokens" | "limits"> {
+  facts: Omit<HttpDoorOptions["facts"], "workspaces">;
   writeLog(record: LogRecord): void;
   meters: Meters;
 }
@@ -15,6 +18,10 @@ export interface RouteGround extends HttpDoorOptions {
 /** One request to a route, checked. */
 export interface Call<Q = unknown, B = unknown> {
   caller: Caller;
+  /** Sessions as this caller may see and handle them. */
+  sessions: CallerSessions;
+  /** Worktrees as this caller may see and handle them. */
+  workspaces: HostWorkspaces;
   /** Parts of the path, by name. */
   params: Readonly<Record<string, string>>;
   query: Q;

@@ -1,10 +1,16 @@
 import { Hono } from "hono";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { callerSessions } from "./caller-sessions.ts";
+import { callerWorkspaces } from "./caller-workspaces.ts";
 import { checkInput, readQuery } from "./check-input.ts";
 import { readBody } from "./read-body.ts";
+import type { HttpDoorOptions } from "./door.ts";
 import type { Route, RouteGround } from "./route.ts";
 import { routes } from "./routes/all.ts";
-import { type Caller, hasScope } from "./scopes.ts";
+import { type Caller, demandScope } from "./scopes.ts";
+
+/** What {@link createRouter} works with: routes themselves get the sessions of one caller. */
+export type RouterDeps = RouteGround & Pick<HttpDoorOptions, "facts" | "sessions" | "owners">;
 
 /** Finds the route of a request and calls it with what its schemas let through. */
 export interface Router {
@@ -18,17 +24,23 @@ interface Bindings {
   caller: Caller | null;
 }
 
+/** Of a request that needs no token: it sees no session. */
+const nobody: Caller = { id: "", scopes: [] };
+
 /** Makes the router of a door. */
-export function createRouter(ground: RouteGround): Router {
+export function createRouter(ground: RouterDeps): Router {
   const app = new Hono<{ Bindings: Bindings }>({ strict: true });
   const open = new Set(routes.filter(({ scope }) => scope === "public").map(({ method, path }) => `${method} ${path}`));
   const checks = new Map(routes.map((one) => [one, inputChecks(one)]));
   for (const one of routes) {
     app.on(one.method, one.path.replaceAll(/\{(\w+)\}/g, ":$1"), async ({ req, env }) => {
-      allow(one, env.caller);
+      const caller = env.caller ?? nobody;
+      allow(one, caller);
       const { checkQuery, checkBody } = checks.get(one)!;
       return await one.handle({
-        caller: env.caller ?? { id: "", scopes: [] },
+        caller,
+        sessions: callerSessions(caller, ground),
+        workspaces: callerWorkspaces(caller, { workspaces: ground.facts.workspaces, owners: ground.owners }),
         params: req.param(),
         query: checkQuery(new URL(req.url).searchParams),
         body: checkBody === null ? undefined : checkBody(await readBody(req.raw, ground.limits)),
@@ -62,14 +74,10 @@ function inputChecks({ query, body }: Route) {
 }
 
 /** @throws {BulkheadError} `forbidden` */
-function allow({ scope, summary }: Route, caller: Caller | null): void {
+function allow({ scope, summary }: Route, caller: Caller): void {
   if (scope === "public") return;
   const needed = scope === "own" || scope === "any" ? (["read", "run"] as const) : [scope];
-  if (caller !== null && needed.some((one) => hasScope(caller, one))) return;
-  throw new BulkheadError("forbidden", `The token's scopes do not allow it: ${summary}.`, {
-    hint: `It takes a token with the scope ${needed.join(" or ")}: "bulkhead token create NAME --scope ${needed[0]}".`,
-    details: { needed },
-  });
+  demandScope(caller, { needed, act: summary });
 }
 
 function wrongMethod(method: string, path: string): never {

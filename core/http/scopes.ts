@@ -1,3 +1,5 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
+
 /**
  * What a token may do: `read` sees everything, `run` starts sessions and handles its own, `admin` may do all there is.
  */
@@ -20,6 +22,18 @@ export interface Caller {
 
 /** Whoever can open the unix socket could also read the file of the first token. */
 export const owner: Caller = { id: "owner", scopes };
+
+/**
+ * Refuses a caller that has none of the scopes that an act needs.
+ * @throws {BulkheadError} `forbidden`
+ */
+export function demandScope(caller: Caller, { needed, act }: { needed: readonly Scope[]; act: string }): void {
+  if (needed.some((one) => hasScope(caller, one))) return;
+  throw new BulkheadError("forbidden", `The token's scopes do not allow it: ${act}.`, {
+    hint: `It takes a token with the scope ${needed.join(" or ")}: "bulkhead token create NAME --scope ${needed[0]}".`,
+    details: { needed: [...needed] },
+  });
+}
 
 /** Whether a caller may do what a scope stands for. */
 export function hasScope(caller: Caller, scope: Scope): boolean {

@@ -29,7 +29,7 @@ export const agentRoutes: readonly Route[] = [
     answers: {
       200: { summary: "every agent", schema: Type.Object({ agents: Type.Array(Type.Object({ id: Type.String() })) }) },
     },
-    async handle({ query: { require, ...wanted } }, { sessions }) {
+    async handle({ query: { require, ...wanted }, sessions }) {
       const needed = require === undefined ? {} : { require: readRequire(require) };
       return json({ agents: await sessions.agents({ ...wanted, ...needed }) });
     },

@@ -4,13 +4,9 @@ import { agentCapabilitiesSchema } from "../../../plugin-sdk/capabilities.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
-import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
-import { admitSession } from "../admit-session.ts";
-import { listOwn } from "../list-own.ts";
-import { json, type Route, route, type RouteGround } from "../route.ts";
+import type { SessionQuery } from "../../host/session-host.ts";
+import { json, type Route, route } from "../route.ts";
 import { oneOf, sessionSchema, sessionSummarySchema } from "../schemas.ts";
-import { type Caller, hasScope } from "../scopes.ts";
-import { demandControl, demandSight } from "../visible-sessions.ts";
 
 /** The body of a start: the request of `run_session`, and who shall run it. */
 export interface StartBody extends SessionRequest {
@@ -72,17 +68,14 @@ export const sessionRoutes: readonly Route[] = [
       201: { summary: "it has started; Location is where it is", schema: sessionSummarySchema },
       200: { summary: "an earlier request with this key started it", schema: sessionSummarySchema },
     },
-    async handle({ caller, body, headers }, { sessions, owners }) {
+    async handle({ body, headers, sessions }) {
       const { adapter, require, artifacts, ...request } = body;
-      const keyed = withKey(await admitSession(caller, request), headers.get("idempotency-key"));
-      const session = await sessions.start(keyed, {
+      const keyed = withKey(request, headers.get("idempotency-key"));
+      const { session, known } = await sessions.admit(keyed, {
         ...(adapter === undefined ? {} : { adapter }),
         ...(require === undefined ? {} : { require }),
         ...(artifacts === undefined ? {} : { artifacts }),
-        client: caller.id,
       });
-      const known = owners.ownerOf(session.id) !== undefined;
-      await owners.note(session.id, caller);
       const headersOut = { location: `/v1/sessions/${encodeURIComponent(session.id)}` };
       return json(await sessions.get(session.id), { status: known ? 200 : 201, headers: headersOut });
     },
@@ -103,7 +96,7 @@ export const sessionRoutes: readonly Route[] = [
         }),
       },
     },
-    handle: async ({ caller, query }, ground) => json(await listPage(caller, query, ground)),
+    handle: async ({ query, sessions }) => json(await sessions.page(queryOf(query))),
   }),
   route({
     id: "getSession",
@@ -112,9 +105,8 @@ export const sessionRoutes: readonly Route[] = [
     summary: "show a session and, when it has ended, its result",
     scope: "own",
     answers: { 200: { summary: "the session", schema: sessionSchema } },
-    async handle({ caller, params }, { sessions, owners }) {
+    async handle({ params, sessions }) {
       const id = params["id"] ?? "";
-      demandSight(caller, id, owners);
       const summary = { ...await sessions.get(id), ...await sessions.history(id) };
       if (summary.state === "running") return json({ ...summary, result: null });
       const { events: _, ...result } = await (await sessions.open(id)).result();
@@ -128,10 +120,8 @@ export const sessionRoutes: readonly Route[] = [
     summary: "forget the events of a session that has ended",
     scope: "run",
     answers: { 204: { summary: "they are forgotten" } },
-    async handle({ caller, params }, { sessions, owners }) {
-      const id = params["id"] ?? "";
-      demandControl(caller, id, owners);
-      await sessions.delete(id);
+    async handle({ params, sessions }) {
+      await sessions.delete(params["id"] ?? "");
       return new Response(null, { status: 204 });
     },
   }),
@@ -145,10 +135,9 @@ export const sessionRoutes: readonly Route[] = [
       202: { summary: "it is being stopped; its events tell when it has ended", schema: sessionSummarySchema },
       200: { summary: "it had ended already", schema: sessionSummarySchema },
     },
-    async handle({ caller, params }, { sessions, owners, writeLog }) {
+    async handle({ params, sessions }, { writeLog }) {
       const id = params["id"] ?? "";
-      demandControl(caller, id, owners);
-      const session = await sessions.open(id);
+      const session = await sessions.control(id);
       const before = await sessions.get(id);
       session.interrupt().catch((error: unknown) => {
         writeLog({ level: "error", message: `A session could not be stopped: ${String(error)}`, session_id: id });
@@ -164,10 +153,8 @@ export const sessionRoutes: readonly Route[] = [
     scope: "run",
     body: answerBody,
     answers: { 200: { summary: "the answer was taken", schema: Type.Object({ accepted: Type.Literal(true) }) } },
-    async handle({ caller, params, body }, { sessions, owners }) {
-      const id = params["id"] ?? "";
-      demandControl(caller, id, owners);
-      const session = await sessions.open(id);
+    async handle({ params, body, sessions }) {
+      const session = await sessions.control(params["id"] ?? "");
       if (await session.answer(body.request_id, body.choice)) return json({ accepted: true });
       throw new BulkheadError(
         "conflict",
@@ -193,15 +180,8 @@ function withKey(request: SessionRequest, header: string | null): SessionRequest
   return { ...request, idempotency_key: header };
 }
 
-async function listPage(
-  caller: Caller,
-  { label = [], limit = 50, ...query }: ListQuery,
-  ground: RouteGround,
-): Promise<{ sessions: SessionSummary[]; next: string | null }> {
-  const wanted = { ...query, limit, ...(label.length === 0 ? {} : { labels: labelsOf(label) }) };
-  if (!hasScope(caller, "read")) return await listOwn(caller, wanted, ground);
-  const page = await ground.sessions.list(wanted);
-  return { sessions: page, next: page.length < limit ? null : page.at(-1)!.session_id };
+function queryOf({ label = [], ...query }: ListQuery): SessionQuery {
+  return { ...query, ...(label.length === 0 ? {} : { labels: labelsOf(label) }) };
 }
 
 function labelsOf(texts: readonly string[]): Record<string, string> {

@@ -1,13 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
 import { textOrBase64 } from "../../runtime/text-or-base64.ts";
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { HostWorkspaces } from "../../host/workspaces.ts";
-import type { Caller } from "../scopes.ts";
 import { json, type Route, route } from "../route.ts";
 import { oneOf } from "../schemas.ts";
-import { demandControl, demandSight, sees } from "../visible-sessions.ts";
-import { isInside } from "../../runtime/paths.ts";
 
 const text = Type.String();
 const maybeText = Type.Union([text, Type.Null()]);
@@ -44,10 +39,7 @@ export const workspaceRoutes: readonly Route[] = [
     answers: {
       200: { summary: "the oldest first", schema: Type.Object({ workspaces: Type.Array(workspace) }) },
     },
-    async handle({ caller }, { facts, owners }) {
-      const all = await facts.workspaces.list();
-      return json({ workspaces: all.filter(({ session_id }) => sees(caller, session_id, owners)) });
-    },
+    handle: async ({ workspaces }) => json({ workspaces: await workspaces.list() }),
   }),
   route({
     id: "diffSession",
@@ -66,10 +58,9 @@ export const workspaceRoutes: readonly Route[] = [
         }),
       },
     },
-    async handle({ caller, params }, { facts, owners }) {
+    async handle({ params, workspaces }) {
       const session_id = params["id"] ?? "";
-      demandSight(caller, session_id, owners);
-      const diff = await facts.workspaces.diff(session_id);
+      const diff = await workspaces.diff(session_id);
       const held = textOrBase64(diff.patch);
       const patch = "text" in held ? { patch: held.text } : { patch_base64: held.base64 };
       return json({ session_id, artifacts: diff.artifacts, ...patch });
@@ -87,12 +78,7 @@ export const workspaceRoutes: readonly Route[] = [
         schema: Type.Object({ session_id: text, artifacts, kept_commit: maybeText }),
       },
     },
-    async handle({ caller, params }, { facts, owners }) {
-      const id = params["id"] ?? "";
-      demandControl(caller, id, owners);
-      await demandRepository(caller, id, facts.workspaces);
-      return json(await facts.workspaces.apply(id));
-    },
+    handle: async ({ params, workspaces }) => json(await workspaces.apply(params["id"] ?? "")),
   }),
   route({
     id: "discardSession",
@@ -101,10 +87,8 @@ export const workspaceRoutes: readonly Route[] = [
     summary: "remove a session's worktree with all that was changed in it",
     scope: "run",
     answers: { 204: { summary: "it is gone" } },
-    async handle({ caller, params }, { facts, owners }) {
-      const id = params["id"] ?? "";
-      demandControl(caller, id, owners);
-      await facts.workspaces.discard(id);
+    async handle({ params, workspaces }) {
+      await workspaces.discard(params["id"] ?? "");
       return new Response(null, { status: 204 });
     },
   }),
@@ -124,25 +108,7 @@ export const workspaceRoutes: readonly Route[] = [
         }),
       },
     },
-    handle: async ({ body: { older_than_ms } }, { facts }) =>
-      json(await facts.workspaces.prune(older_than_ms === undefined ? {} : { olderThanMs: older_than_ms })),
+    handle: async ({ body: { older_than_ms }, workspaces }) =>
+      json(await workspaces.prune(older_than_ms === undefined ? {} : { olderThanMs: older_than_ms })),
   }),
 ];
-
-/**
- * A worktree is of the whole repository, whatever folder of it the session was started in.
- * @throws {BulkheadError} `forbidden` for a repository that reaches beyond the folders of the token
- */
-async function demandRepository(
-  { workdirs }: Caller,
-  sessionId: string,
-  workspaces: Pick<HostWorkspaces, "list">,
-): Promise<void> {
-  if (workdirs === undefined) return;
-  const found = (await workspaces.list()).find(({ session_id }) => session_id === sessionId);
-  if (found === undefined || workdirs.some((folder) => isInside(folder, found.repository))) return;
-  throw new BulkheadError("forbidden", "The token does not allow it: change a repository beyond its folders.", {
-    hint: `Its folders are ${workdirs.join(", ")}; the repository is ${found.repository}.`,
-    details: { workdirs: [...workdirs] },
-  });
-}
