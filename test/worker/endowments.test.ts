@@ -200,3 +200,68 @@ describe.each(isolations)("the world of adapter code in a %s", (isolation) => {
     expect(errors["notFound"]?.code).toBe("not_found");
   });
 });
+
+describe.each(isolations)("what endowed functions throw in a %s", (isolation) => {
+  test("is a plain error of the language, whatever they are given", async () => {
+    const made = await openHost();
+    await addLooker(
+      made,
+      isolation,
+      `
+      const odd = [
+        undefined, null, 0, -1, NaN, "", "x", "\\ud800", 1n, Symbol("s"), {}, [], Object.create(null), () => {},
+        new Proxy({}, {}), new Uint8Array(1), new ArrayBuffer(2), new DataView(new ArrayBuffer(2)), new Float64Array(2),
+        new Map(), Promise.resolve(), /x/, { toString() { return "http://"; } }, { length: 2 ** 32 },
+      ];
+      const plain = new Set([Error, TypeError, RangeError, SyntaxError, URIError, EvalError].map((one) => one.prototype));
+      const faults = [];
+      let calls = 0;
+      const tried = (name, act) => {
+        calls++;
+        try {
+          const value = act();
+          if (typeof value === "number" && /^set/.test(name)) clearTimeout(value);
+        } catch (error) {
+          if (error === null || typeof error !== "object") return;
+          const own = Object.getOwnPropertyNames(error).filter((key) => !["message", "stack", "cause"].includes(key));
+          if (own.length === 1 && error.name === "AbortError") return;
+          if (!plain.has(Object.getPrototypeOf(error)) || own.length > 0) faults.push(name + ": " + own.join() + " " + error.name);
+        }
+      };
+      const functionsOf = (value) => Reflect.ownKeys(value).flatMap((key) => {
+        const { value: held, get, set } = Object.getOwnPropertyDescriptor(value, key);
+        return [held, get, set].filter((one) => typeof one === "function" && key !== "constructor").map((one) => [String(key), one]);
+      });
+      const names = ["structuredClone", "TextEncoder", "TextDecoder", "atob", "btoa", "URL", "URLSearchParams", "AbortController",
+        "AbortSignal", "EventTarget", "Event", "setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval",
+        "clearImmediate", "queueMicrotask", "crypto", "performance", "console"];
+      const quiet = ["console", "queueMicrotask", "setTimeout", "setInterval", "setImmediate"];
+      for (const name of names) {
+        const value = globalThis[name];
+        const some = quiet.includes(name) ? odd.filter((one) => typeof one !== "function") : odd;
+        const holders = typeof value === "function" && value.prototype ? [value] : [];
+        const made = [];
+        for (const holder of holders) {
+          for (const one of odd) tried("new " + name, () => new holder(one, one));
+          for (const args of [[], ["http://x/"], ["utf-8", { fatal: true }]]) {
+            try { made.push(new holder(...args)); } catch {}
+          }
+          for (const [key, act] of functionsOf(holder)) for (const one of odd) tried(name + "." + key, () => act.call(holder, one, one));
+        }
+        if (typeof value === "function" && !value.prototype) for (const one of some) tried(name, () => value(one, one));
+        if (typeof value === "object") for (const [key, act] of functionsOf(value)) for (const one of some) tried(name + "." + key, () => act.call(value, one, one));
+        for (const object of made) {
+          for (const [key, act] of functionsOf(Object.getPrototypeOf(object))) {
+            for (const one of odd) for (const two of odd) tried(name + "#" + key, () => act.call(object, one, two));
+            for (const one of odd) tried(name + "#" + key, () => act.call(one, one));
+          }
+        }
+      }
+      return { faults: [...new Set(faults)], calls };
+      `,
+    );
+    const { faults, calls } = await lookAround(made) as { faults: string[]; calls: number };
+    expect(faults).toEqual([]);
+    expect(calls).toBeGreaterThan(5000);
+  });
+});
