@@ -21,6 +21,7 @@ import { fakeTerminal } from "./fake-terminal.ts";
 
 /** Colours, a reset, an 8-bit CSI, a direction and a line separator: a terminal obeys them, a reader is deceived. */
 const poison = "\u001b[31m\u001bc\u009b3m\u202e\u2066\u200b\u2028\u007f";
+// deno-lint-ignore no-control-regex
 const obeyed = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u2028\u202a-\u202e\u2066-\u2069]/;
 
 /** Words that code decides by: everything else that an agent sends is poisoned. */
