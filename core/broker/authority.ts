@@ -17,6 +17,8 @@ export interface Demand {
   exactly?: string;
   /** One sentence: why it is denied, if that is not just a missing grant. */
   because?: string;
+  /** No permission of the session is enough: a person must say so, where one is there. */
+  mustBeAsked?: boolean;
   /** Facts for the error's details. */
   details?: Record<string, string>;
   grantedBy(permissions: Permissions): boolean;
@@ -57,7 +59,7 @@ export class Authority {
   async demand(demand: Demand): Promise<Permissions> {
     const { permissions, ceiling, askGrant } = this.#options;
     const subject = demand.subject ?? demand.target;
-    if (demand.grantedBy(permissions)) {
+    if (demand.mustBeAsked !== true && demand.grantedBy(permissions)) {
       this.#report(demand.permission, subject, { decision: "allowed" });
       return permissions;
     }

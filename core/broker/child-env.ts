@@ -1,8 +1,9 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { RunPermission } from "../../plugin-sdk/permissions.ts";
 import { delimiter, isAbsolute, isInside } from "../runtime/paths.ts";
+import { isLoaderName } from "../runtime/loader-names.ts";
 import { hostEnv } from "../runtime/platform.ts";
-import { isLoaderName } from "./loader-names.ts";
+import { withSafeGit } from "./safe-git.ts";
 
 /** What a child's environment is made from. */
 export interface ChildEnvOptions {
@@ -33,7 +34,7 @@ export interface ChildEnv {
 
 /**
  * Builds a child's environment from nothing: a few plain names of the host, then the names that the permission grants,
- * each from the request, else the adapter, else the host.
+ * each from the request, else the adapter, else the host; last what {@link withSafeGit} adds.
  *
  * @throws {BulkheadError} `invalid_request`, and what `refuse` makes for a name that is not granted or may never be set
  */
@@ -47,7 +48,7 @@ export function buildChildEnv(options: ChildEnvOptions): ChildEnv {
   });
   const env: Record<string, string> = plainEnv(options);
   for (const { name, value } of granted) env[name] = value;
-  return { env, granted };
+  return { env: withSafeGit(env), granted };
 }
 
 function plainEnv({ workdir, tempDir }: ChildEnvOptions): Record<string, string> {

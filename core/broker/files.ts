@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { FileInfo } from "../../plugin-sdk/context.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { closed, exactly } from "../../plugin-sdk/schema.ts";
 import { lstat, mkdir, rm } from "../runtime/files.ts";
 import { basename, dirname, isInside, join } from "../runtime/paths.ts";
@@ -8,8 +9,8 @@ import { listFolder, rmdir } from "../runtime/pinned-folder.ts";
 import { bytesOfBase64 } from "../runtime/text-or-base64.ts";
 import { absolutePath, locate } from "./contain-path.ts";
 import { inFolder, readContained, writeContained } from "./contained-file.ts";
-import { forbiddenBecause } from "./forbidden-paths.ts";
-import { type GrantedRoot, grantedRoots, rootFor, rootPathFor } from "./granted-roots.ts";
+import { forbiddenAt } from "./forbidden-place.ts";
+import { type GrantedRoot, grantedRoots, rootFor, rootPathFor, wordFor } from "./granted-roots.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
 
 const path = Type.String({ minLength: 1, maxLength: 4096 });
@@ -72,25 +73,44 @@ async function open(
 ): Promise<Place> {
   const { access } = request;
   const wanted = absolutePath(request.path, options);
-  const [real, roots, reachable] = await onDisk(async () => [
+  const spelled = access === "write" ? options.spelledRoots : undefined;
+  const [real, roots, reachable, meant] = await onDisk(async () => [
     await locate(wanted, request),
     await grantedRoots(options.permissions[access], options),
     await grantedRoots(options.ceiling?.[access], options),
+    await grantedRoots(spelled ?? options.permissions[access], options),
   ]);
-  const holding = (list: GrantedRoot[]) => list.find((root) => isInside(root.path, real.path));
-  const root = holding(roots)?.path ?? holding(reachable)?.path ?? rootPathFor(real.path, options);
-  const { dataDir, workspaceDir, protectedPaths = [], sealedPaths = [], autoexecNames = [] } = options;
-  const places = { dataDir, workspaceDir, protectedPaths, sealedPaths, autoexecNames };
-  const because = forbiddenBecause(real.path, { access, root, ...places });
-  if (because !== null) throw authority.forbid(access, real.path, { because });
+  const holding = (list: GrantedRoot[]) => narrowest(list.filter((root) => isInside(root.path, real.path)));
+  const root = holding(meant)?.path ?? rootPathFor(real.path, options);
+  const found = await onDisk(() => forbiddenAt(real.path, { options, access, root }));
+  if (found?.grantable === false) throw authority.forbid(access, real.path, found);
+  const reached = (held: Permissions) => holding(held === options.ceiling ? reachable : roots) !== undefined;
+  if (found !== null && (options.ceiling === undefined || reached(options.ceiling))) {
+    await authority.demand({
+      permission: access,
+      target: wordFor(real.path, options),
+      subject: real.path,
+      because: found.because,
+      mustBeAsked: true,
+      grantedBy: reached,
+    });
+  }
   await authority.demand({
     permission: access,
     target: rootFor(real.path, options),
     subject: real.path,
-    grantedBy: (held) => holding(held === options.ceiling ? reachable : roots) !== undefined,
+    grantedBy: reached,
   });
   if (real.fault !== null) throw real.fault;
   return { path: real.path, missing: real.missing, root };
+}
+
+/** The root with the longest path: what is spelled out in most detail. */
+function narrowest(roots: readonly GrantedRoot[]): GrantedRoot | undefined {
+  return roots.reduce<GrantedRoot | undefined>(
+    (best, root) => (best === undefined || root.path.length > best.path.length ? root : best),
+    undefined,
+  );
 }
 
 async function list(scope: BrokerScope, args: { path: string }): Promise<string[]> {

@@ -1,9 +1,11 @@
-import { isInside, relative } from "../runtime/paths.ts";
+import { actedOnPart } from "../runtime/acted-on-names.ts";
+import { foldName } from "../runtime/fold-name.ts";
+import { basename, isInside, relative } from "../runtime/paths.ts";
 
 /** What {@link forbiddenBecause} looks at. */
 export interface ForbiddenOptions {
   access: "read" | "write";
-  /** The root that the path stands in, granted or to be granted. */
+  /** The narrowest root that the path stands in, as the operator granted it, or as it would be granted. */
   root: string;
   /** Real absolute paths of the host's own. */
   protectedPaths: readonly string[];
@@ -13,29 +15,52 @@ export interface ForbiddenOptions {
   dataDir: string;
   /** Top of the session's own worktree: open although it is in a protected place. */
   workspaceDir?: string | undefined;
+  /** Real absolute paths of folders in which hosts look for plugins. */
+  pluginPlaces?: readonly string[] | undefined;
   /** Names beside the built-in ones. */
   autoexecNames: readonly string[];
 }
 
+/** Why a path is closed. */
+export interface Forbidden {
+  /** Half a sentence. */
+  because: string;
+  /** Whether a grant that names it opens it. */
+  grantable: boolean;
+}
+
 /**
- * Why no grant opens a real path, or null: pseudo file systems, the host's own state, and, for writing, names below a
- * granted root that programs act on by themselves (a root that the operator spelled out is meant).
+ * Why a real path is closed, or null: pseudo file systems and the host's own state to every grant, and, for writing,
+ * what programs act on by themselves to a grant that does not name it (a root that the operator spelled out is meant).
  */
-export function forbiddenBecause(path: string, options: ForbiddenOptions): string | null {
+export function forbiddenBecause(path: string, options: ForbiddenOptions): Forbidden | null {
+  const own = ownedBecause(path, options);
+  if (own !== null) return { because: own, grantable: false };
+  if (options.access === "read") return null;
+  const acted = actedOnBecause(path, options);
+  return acted === null ? null : { because: `${acted}, and the grant does not name it`, grantable: true };
+}
+
+function ownedBecause(path: string, options: ForbiddenOptions): string | null {
+  const { access, dataDir, workspaceDir, protectedPaths, sealedPaths } = options;
   if (isPseudoFile(path)) return "it is in a pseudo file system";
-  if (isKvFile(path, options.dataDir)) return "it is the key-value store's own file";
-  const isProtected = options.protectedPaths.some((root) => isInside(root, path));
-  const { dataDir, workspaceDir } = options;
+  if (isKvFile(path, dataDir)) return "it is the key-value store's own file";
+  const isProtected = protectedPaths.some((root) => isInside(root, path));
   const isOwn = isInside(dataDir, path) || (workspaceDir !== undefined && isInside(workspaceDir, path));
   if (isProtected && !isOwn) return "it belongs to the host";
-  if (options.access === "write") {
-    if (options.sealedPaths.some((root) => isInside(root, path))) return "it belongs to a plugin's package";
-    const below = relative(options.root, path).split(/[\\/]/);
-    const extra = new Set(options.autoexecNames.map(foldName));
-    const found = below.find((name) => autoexecNames.has(foldName(name)) || extra.has(foldName(name)));
-    if (found !== undefined) return `programs act on "${found}" by themselves`;
-  }
+  if (access === "write" && sealedPaths.some((root) => isInside(root, path))) return "it belongs to a plugin's package";
   return null;
+}
+
+function actedOnBecause(path: string, { root, pluginPlaces = [], autoexecNames }: ForbiddenOptions): string | null {
+  const below = relative(root, path);
+  const found = actedOnPart(below);
+  if (found !== null) return `${found.group.by} act on "${found.name}" by themselves`;
+  const extra = new Set(autoexecNames.map(foldName));
+  const tools = below.split(/[\\/]/).find((name) => extra.has(foldName(name)));
+  if (tools !== undefined) return `programs act on "${tools}" by themselves`;
+  const place = pluginPlaces.find((folder) => isInside(folder, path) && !isInside(folder, root));
+  return place === undefined ? null : `the host looks for plugins in "${basename(place)}"`;
 }
 
 /** True for what the kernel says of itself, of programs and of devices: no real path in there is a file of anybody's work. */
@@ -52,85 +77,4 @@ function isKvFile(path: string, dataDir: string): boolean {
   return path === kvFile(dataDir);
 }
 
-/**
- * A name as the most forgiving file system reads it: case, composition, ignored code points (HFS+, see CVE-2014-9390),
- * dots and blanks at the end and alternate streams (NTFS) make no difference.
- */
-export function foldName(name: string): string {
-  const visible = name.normalize("NFKC").replace(/[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, "");
-  return visible.toLowerCase().replace(/:.*$/s, "").replace(/[. ]+$/, "");
-}
-
 const pseudoRoots = ["/proc", "/sys", "/dev"];
-
-/** Files and folders that shells, git, editors, package managers, debuggers and tool hosts run code from. */
-const autoexecNames: ReadonlySet<string> = new Set([
-  ".bash_aliases",
-  ".bash_login",
-  ".bash_logout",
-  ".bash_profile",
-  ".bashrc",
-  ".bundle",
-  ".cargo",
-  ".condarc",
-  ".cshrc",
-  ".curlrc",
-  ".devcontainer",
-  ".direnv",
-  ".emacs",
-  ".emacs.d",
-  ".envrc",
-  ".exrc",
-  ".fleet",
-  ".gdbinit",
-  ".git",
-  ".gitconfig",
-  ".gitmodules",
-  ".hg",
-  ".hgrc",
-  ".husky",
-  ".idea",
-  ".inputrc",
-  ".irbrc",
-  ".kshrc",
-  ".lldbinit",
-  ".login",
-  ".mcp.json",
-  ".mise.toml",
-  ".npmrc",
-  ".nvimrc",
-  ".pnpmfile.cjs",
-  ".pre-commit-config.yaml",
-  ".profile",
-  ".pryrc",
-  ".pythonrc",
-  ".ripgreprc",
-  ".rprofile",
-  ".screenrc",
-  ".ssh",
-  ".tcshrc",
-  ".tmux.conf",
-  ".vim",
-  ".vimrc",
-  ".vscode",
-  ".wgetrc",
-  ".xinitrc",
-  ".xprofile",
-  ".xsession",
-  ".yarnrc",
-  ".yarnrc.yml",
-  ".zed",
-  ".zlogin",
-  ".zlogout",
-  ".zprofile",
-  ".zshenv",
-  ".zshrc",
-  "autostart",
-  "bulkhead.yaml",
-  "git~1",
-  "launchagents",
-  "lefthook.yml",
-  "mise.toml",
-  "sitecustomize.py",
-  "usercustomize.py",
-]);

@@ -1,8 +1,11 @@
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { realpath } from "../runtime/files.ts";
-import { isAbsolute, isInside, join } from "../runtime/paths.ts";
+import { isAbsolute, isBelow, isInside, join, relative, sep } from "../runtime/paths.ts";
 import { hostEnv } from "../runtime/platform.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
+
+/** What stands before a path in the working directory, as grants name it: `workdir:package.json`. */
+const insideWorkdir = "workdir:";
 
 /** A granted root, as it is written and where it is. */
 export interface GrantedRoot {
@@ -13,7 +16,17 @@ export interface GrantedRoot {
 /** Where the roots of a `read` or `write` list are. A word that names no root opens nothing. */
 export async function grantedRoots(list: Permissions["read"], options: SessionBrokerOptions): Promise<GrantedRoot[]> {
   const roots = (list ?? []).flatMap((grant) => placesOf(grant, options).map((path) => ({ grant, path })));
-  return Promise.all(roots.map(async ({ grant, path }) => ({ grant, path: await realpath(path).catch(() => path) })));
+  const real = await Promise.all(
+    roots.map(async ({ grant, path }) => ({ grant, path: await realpath(path).catch(() => path), named: path })),
+  );
+  // A link that an agent laid in the working directory must not decide what the operator's word for it opens.
+  return real.filter(({ grant, path, named }) => !grant.startsWith(insideWorkdir) || path === named);
+}
+
+/** The words that grant just this path. */
+export function wordFor(path: string, { workdir }: SessionBrokerOptions): string {
+  if (!isBelow(workdir, path)) return path;
+  return `${insideWorkdir}${relative(workdir, path).split(sep).join("/")}`;
 }
 
 /** What would have to be granted to open a path: the narrowest word there is for it. */
@@ -31,10 +44,16 @@ export function rootPathFor(path: string, options: SessionBrokerOptions): string
 
 function placesOf(grant: string, { workdir, pluginDir, dataDir }: SessionBrokerOptions): string[] {
   if (grant === "workdir") return [workdir];
+  if (grant.startsWith(insideWorkdir)) return placeInside(workdir, grant.slice(insideWorkdir.length));
   if (grant === "plugin") return [pluginDir];
   if (grant === "data") return [dataDir];
   if (grant.startsWith("config:")) return configFolders(grant.slice("config:".length));
   return isAbsolute(grant) ? [grant] : [];
+}
+
+function placeInside(workdir: string, below: string): string[] {
+  const path = join(workdir, below);
+  return isBelow(workdir, path) ? [path] : [];
 }
 
 /** Where a tool of that name keeps its settings: `~/.tool` and the XDG folder. */

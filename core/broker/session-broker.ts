@@ -67,6 +67,13 @@ export interface SessionBrokerOptions {
   protectedPaths?: readonly string[];
   /** Real absolute paths that are never written: the packages of plugins. */
   sealedPaths?: readonly string[];
+  /**
+   * The roots for writing that the operator's own grant names, as they are written. Below them, and not below those of
+   * manifest and request, what programs act on by themselves is meant.
+   */
+  spelledRoots?: Permissions["write"];
+  /** Real absolute paths of the folders in which this host looks for plugins: written only where the grant names them. */
+  pluginPlaces?: readonly string[];
   /** Names of files and folders, beside the built-in ones, that programs act on by themselves; never written. */
   autoexecNames?: readonly string[];
   /** Where child processes are written down, so that they are found when the host is killed. */

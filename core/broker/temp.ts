@@ -4,6 +4,7 @@ import { closed, exactly } from "../../plugin-sdk/schema.ts";
 import { mkdir, realpath } from "../runtime/files.ts";
 import { join } from "../runtime/paths.ts";
 import { listFolder } from "../runtime/pinned-folder.ts";
+import { bareRepositoryAt } from "./bare-repository.ts";
 import { inFolder, readContained, writeContained } from "./contained-file.ts";
 import { maxFileBytes } from "./files.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
@@ -24,6 +25,9 @@ export const tempOperations: readonly Operation[] = [
       const names = await inFolder(folder, (pinned) => listFolder(pinned, maxEntries));
       if (names === null || (names.length === maxEntries && !names.includes(args.name))) {
         throw new BulkheadError("limit_exceeded", `Cannot write "${args.name}": the session's folder is full.`);
+      }
+      if (await bareRepositoryAt(file) !== null) {
+        throw scope.authority.forbid("write", file, { because: "git would take the folder for a repository with it" });
       }
       holdQuota(scope, { name: args.name, text: args.text });
       scope.signal.throwIfAborted();

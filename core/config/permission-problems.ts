@@ -51,11 +51,11 @@ function* faults(permissions: Permissions): Generator<Fault> {
   for (const [index, run] of (permissions.run ?? []).entries()) yield* runFaults(run, ["run", index]);
   yield* listFaults("read", permissions.read, {
     fits: isReadRoot,
-    expected: "workdir, data, plugin, config:<tool> or an absolute path",
+    expected: "workdir, workdir:<path>, data, plugin, config:<tool> or an absolute path",
   });
   yield* listFaults("write", permissions.write, {
     fits: isWriteRoot,
-    expected: "workdir, data, config:<tool> or an absolute path",
+    expected: "workdir, workdir:<path>, data, config:<tool> or an absolute path",
   });
   yield* listFaults("net", permissions.net, { fits: isNet, expected: "host:port" });
   yield* listFaults("env", permissions.env, { fits: isName, expected: "the name of an environment variable" });
@@ -190,7 +190,15 @@ function isReadRoot(text: string): boolean {
 }
 
 function isWriteRoot(text: string): boolean {
-  return text === "workdir" || text === "data" || /^config:[a-z0-9]+(-[a-z0-9]+)*$/.test(text) || isPlainPath(text);
+  return text === "workdir" || text === "data" || /^config:[a-z0-9]+(-[a-z0-9]+)*$/.test(text) || isPlainPath(text) ||
+    isInWorkdir(text);
+}
+
+/** `workdir:` and a path with no empty part and no step, so that one place has one spelling. */
+function isInWorkdir(text: string): boolean {
+  const below = /^workdir:(.+)$/s.exec(text)?.[1];
+  return below !== undefined && below.split("/").every((part) => part !== "" && part !== "." && part !== "..") &&
+    staysInside(below);
 }
 
 /** Absolute, and without steps up, which would make it say one thing and mean another. */

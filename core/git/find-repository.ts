@@ -32,7 +32,7 @@ export async function findRepository(place: Place): Promise<Repository | null> {
   const args = ["rev-parse", "--is-inside-work-tree", "--show-object-format"];
   const outcome = await runGit(args, { cwd: place.workdir, env: readingEnv(), signal: place.signal });
   if (outcome.exit_code !== 0) {
-    if (outcome.stderr.includes("not a git repository")) return null;
+    if (/not a git repository|cannot use bare repository/.test(outcome.stderr)) return null;
     throw gitError(args, outcome);
   }
   const [inside, objectFormat = "sha1"] = lineOf(outcome.stdout).split("\n");

@@ -14,6 +14,7 @@ const hardening: readonly (readonly [key: string, value: string])[] = [
   ["core.compression", "0"],
   ["core.quotePath", "false"],
   ["protocol.allow", "never"],
+  ["safe.bareRepository", "explicit"],
   // Folders that belong to another user are common in containers, and nothing in them is run.
   ["safe.directory", "*"],
 ];

@@ -6,6 +6,7 @@ import { checkPluginConfig } from "../registry/plugin-config.ts";
 import type { Plugin } from "../registry/plugin.ts";
 import { offeredModels } from "../routing/offered-models.ts";
 import { stat } from "../runtime/files.ts";
+import { isLoaderName } from "../runtime/loader-names.ts";
 import { realFolder } from "../runtime/real-folder.ts";
 
 const check = lazyCheck(sessionRequestSchema);
@@ -80,7 +81,9 @@ export function checkEnv(
 ): Record<string, string> {
   const { plugin, place } = grantee;
   const granted = new Set([...(effective.env ?? []), ...(effective.run ?? []).flatMap((run) => run.env ?? [])]);
+  const forPrograms = new Set((effective.run ?? []).flatMap((run) => run.env ?? []));
   for (const name of Object.keys(env)) {
+    if (forPrograms.has(name) && isLoaderName(name)) throw loaderError(name, plugin.id);
     if (granted.has(name)) continue;
     throw new BulkheadError(
       "permission_denied",
@@ -105,4 +108,16 @@ function invalid(request: unknown): BulkheadError {
   return new BulkheadError("invalid_request", `The request is not valid: ${problems.join("; ")}.`, {
     details: { problems },
   });
+}
+
+/** To leave the value out without a word would run the program in another way than the client asked for. */
+function loaderError(name: string, pluginId: string): BulkheadError {
+  return new BulkheadError(
+    "permission_denied",
+    `The request may not set ${name} for plugin "${pluginId}": programs load code by it.`,
+    {
+      hint: `Set ${name} in the host's own environment: a program that is granted the name gets that value.`,
+      details: { permission: "env", target: name, grantable: false },
+    },
+  );
 }

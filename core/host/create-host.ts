@@ -17,6 +17,7 @@ import { load } from "./served-plugin.ts";
 import { journalFile } from "./state-folder.ts";
 import { hostWorkspaces } from "./workspaces.ts";
 import { type HostParts, openParts } from "./host-parts.ts";
+import { tellShadowed } from "./shadowed-plugins.ts";
 
 /**
  * Makes a host: finds and checks the plugins, opens the journal, starts nothing else until a session asks for it.
@@ -103,9 +104,10 @@ function hostOf(parts: HostParts, options: HostOptions): Host {
 }
 
 async function reload(parts: HostParts, next: HostManifest): Promise<RegistryChanges> {
-  const { registry, routes, services, sessions, settings } = parts;
+  const { registry, routes, services, sessions, settings, writeLog } = parts;
   const putIntoForce = await settings.prepare(next);
   const changes = await registry.reload(next);
+  tellShadowed(registry, writeLog);
   putIntoForce();
   for (const id of [...changes.removed, ...changes.changed]) {
     routes.forget(id);

@@ -1,3 +1,4 @@
+import { pluginPlaces } from "../registry/find-plugins.ts";
 import { lockFileOf } from "../registry/plugin-lock.ts";
 import { basename, dirname } from "../runtime/paths.ts";
 import type { Plugin } from "../registry/plugin.ts";
@@ -9,12 +10,16 @@ export interface GuardedPlaces {
   protectedPaths: string[];
   /** Never written. Real absolute paths. */
   sealedPaths: string[];
+  /** Where this host looks for plugins; written only where a grant names it. Absolute paths. */
+  pluginPlaces: string[];
   /** Names of files and folders that are never written. */
   autoexecNames: string[];
 }
 
 /** What {@link guardedPlaces} looks at. */
 export interface GuardedOptions {
+  /** Folder of the host manifest. Real and absolute. */
+  root: string;
   /** Folder of all state. */
   stateDir: string;
   /** The host manifest; null when there is none. */
@@ -31,11 +36,12 @@ export interface GuardedOptions {
  * are sealed. A tool named `x` takes settings, and with them commands to run, from a folder `.x` wherever it works, so those are never written.
  */
 export function guardedPlaces(options: GuardedOptions): GuardedPlaces {
-  const { stateDir, manifestFile, installedDir, secretPaths, plugins } = options;
+  const { root, stateDir, manifestFile, installedDir, secretPaths, plugins } = options;
   const packages = plugins.filter(({ origin, folder }) => origin !== "inline" && dirname(folder) !== folder);
   return {
     protectedPaths: [stateDir, ...manifestFiles(manifestFile), ...secretPaths],
     sealedPaths: [...packages.map(({ folder }) => folder), ...(installedDir === null ? [] : [installedDir])],
+    pluginPlaces: pluginPlaces(root),
     autoexecNames: [...new Set(plugins.flatMap(toolsOf))].map((name) => `.${name}`),
   };
 }

@@ -14,6 +14,7 @@ import { MergedLog } from "../session/merged-log.ts";
 import { openWorkspaces, type Workspaces } from "../workspace/workspaces.ts";
 import { type CrashFiles, openCrashFiles } from "./crash-store.ts";
 import { guardedPlaces } from "./guarded-places.ts";
+import { tellShadowed } from "./shadowed-plugins.ts";
 import type { HostOptions, LogRecord } from "./host.ts";
 import { keepJournal } from "./keep-journal.ts";
 import { LiveSessions } from "./live-sessions.ts";
@@ -63,9 +64,11 @@ export async function openParts(options: HostOptions): Promise<HostParts> {
     throw error;
   });
   await known.keep();
+  tellShadowed(registry, writeLog);
   const settings = await OperatorSettings.open({ manifest, secretsFile: options.secretsFile });
   const manifestFile = manifest?.file === undefined ? null : await realpath(manifest.file).catch(() => null);
   const installedDir = manifestFile === null ? null : await realInstalledFolder(manifestFile);
+  const realRoot = await realpath(root).catch(() => root);
   const signals = new Signals();
   const crashes = openCrashFiles(join(claim.root, "crashes"));
   const deps: SessionDeps = {
@@ -76,7 +79,8 @@ export async function openParts(options: HostOptions): Promise<HostParts> {
     settings,
     guarded: () => {
       const { secretPaths } = settings;
-      return guardedPlaces({ stateDir: claim.root, manifestFile, installedDir, secretPaths, plugins: registry.list() });
+      const plugins = registry.list();
+      return guardedPlaces({ root: realRoot, stateDir: claim.root, manifestFile, installedDir, secretPaths, plugins });
     },
     writeLog,
     ...(askGrant ? { askGrant } : {}),

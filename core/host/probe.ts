@@ -87,6 +87,7 @@ async function ask(
     tempDir: join(claim.folder, "scratch", sessionId),
     ...deps.guarded(),
     permissions: effective,
+    spelledRoots: plugin.grant.write ?? [],
     secrets,
     redactor,
     grantPlace: (permission) => deps.settings.grantPlace(plugin.id, permission),

@@ -123,7 +123,7 @@ function unplayable({ path, from, kind }: Artifact, workdir: string): string | n
     if (name.includes("\ufffd")) return "its name is not UTF-8";
     // deno-lint-ignore no-control-regex
     if (/[\u0000-\u001f\u007f\\]/.test(name)) return "its name holds characters that adapters may not use";
-    const because = forbiddenBecause(join(workdir, name), {
+    const found = forbiddenBecause(join(workdir, name), {
       access: "write",
       root: workdir,
       protectedPaths: [],
@@ -131,7 +131,7 @@ function unplayable({ path, from, kind }: Artifact, workdir: string): string | n
       dataDir: join(workdir, "\ufffd"),
       autoexecNames: [],
     });
-    if (because !== null) return because;
+    if (found !== null) return found.because;
   }
   return null;
 }

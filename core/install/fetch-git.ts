@@ -40,8 +40,10 @@ export async function fetchGit(
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-git-"));
   const signal = AbortSignal.timeout(longestMs);
   try {
-    const env = environment();
-    await git(["init", "--quiet", "--bare", folder], { cwd: folder, env: alone, signal, url });
+    // Named, because a user's git may take no bare repository that it comes across.
+    const env = { ...environment(), GIT_DIR: folder };
+    const here = { ...alone, GIT_DIR: folder };
+    await git(["init", "--quiet", "--bare"], { cwd: folder, env: here, signal, url });
     const wanted = ref ?? "HEAD";
     const fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", url, wanted];
     const fetched = await runGit([...careful, ...fetch], { cwd: folder, env, signal });
@@ -53,13 +55,13 @@ export async function fetchGit(
     const name = fetched.exit_code === 0 ? "FETCH_HEAD" : `${ref}`;
     const found = await runGit(["rev-parse", "--verify", "--end-of-options", `${name}^{commit}`], {
       cwd: folder,
-      env: alone,
+      env: here,
       signal,
     });
     if (found.exit_code !== 0) throw notThere(url, ref, "it has no such commit");
     const commit = new TextDecoder().decode(found.stdout).trim();
     const archive = ["archive", "--format=tar", "--prefix=package/", commit];
-    return { commit, bytes: await collect(archive, { cwd: folder, signal, url, maxBytes }) };
+    return { commit, bytes: await collect(archive, { cwd: folder, env: here, signal, url, maxBytes }) };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -86,13 +88,18 @@ async function git(
 
 async function collect(
   args: readonly string[],
-  { url, maxBytes, ...options }: { cwd: string; signal: AbortSignal; url: string; maxBytes: number },
+  { url, maxBytes, ...options }: {
+    cwd: string;
+    env: Record<string, string>;
+    signal: AbortSignal;
+    url: string;
+    maxBytes: number;
+  },
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   const { exit_code, stderr } = await runGit(args, {
     ...options,
-    env: alone,
     onStdout: (chunk) => {
       bytes += chunk.length;
       if (bytes <= maxBytes) chunks.push(chunk);

@@ -1,6 +1,8 @@
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { readNet } from "../config/net-address.ts";
+import { actedOnPart } from "../runtime/acted-on-names.ts";
 import { keyPlaces } from "../runtime/key-places.ts";
+import { isLoaderName } from "../runtime/loader-names.ts";
 import { delimiter, dirname, isAbsolute, join } from "../runtime/paths.ts";
 import { hostEnv } from "../runtime/platform.ts";
 import { broadRun } from "./broad-run.ts";
@@ -24,6 +26,8 @@ export interface BroadPlaces {
   path: readonly string[];
   /** The folder of the host manifest. */
   manifestFolder?: string | undefined;
+  /** Whether the plugin may write where its programs run; default: what these permissions say. */
+  workdirIsWritten?: boolean;
 }
 
 /** The places of this machine; `manifestFile` is where the host manifest lies. */
@@ -38,9 +42,10 @@ export function broadPlaces(manifestFile: string | undefined): BroadPlaces {
 
 /** The broadest that is in these permissions; null when each is no more than it says. */
 export function broadness(permissions: Permissions, places: BroadPlaces): Broadness | null {
+  const { workdirIsWritten = writesWorkdir(permissions) } = places;
   const all = [
     ...(permissions.run ?? []).flatMap((run) =>
-      (run.args?.length ? run.args : [""]).map((line) => broadRun(run, line))
+      (run.args?.length ? run.args : [""]).map((line) => broadRun(run, { line, workdirIsWritten }))
     ),
     ...(permissions.write ?? []).map((root) => broadWrite(root, places)),
     ...(permissions.read ?? []).map((root) => broadRead(root, places)),
@@ -49,6 +54,17 @@ export function broadness(permissions: Permissions, places: BroadPlaces): Broadn
     ...(permissions.secrets ?? []).flatMap(({ hosts }) => (hosts ?? []).map(broadSecret)),
   ].filter((one) => one !== null);
   return all.find(({ breadth }) => breadth === "everything") ?? all[0] ?? null;
+}
+
+/** Whether these permissions let a plugin write files that programs find where they run. */
+export function writesWorkdir({ write = [] }: Permissions): boolean {
+  return write.some((root) => root === "workdir" || root.startsWith("workdir:") || isAbsolute(root));
+}
+
+/** Why a variable of a child is more than a value; null for the others. */
+export function broadRunEnv(binary: string, name: string): Broadness | null {
+  if (!isLoaderName(name)) return null;
+  return much(`${name} decides which code ${binary} loads or starts; only the host's own value is handed on.`);
 }
 
 /** Puts what is broadest first, and keeps the order of what is equally broad. */
@@ -63,6 +79,10 @@ const systemFolders = ["/bin", "/boot", "/etc", "/lib", "/opt", "/root", "/sbin"
 function broadWrite(root: string, { home, path, manifestFolder }: BroadPlaces): Broadness | null {
   if (root.startsWith("config:")) {
     return much(`Programs take commands to run from their settings, and ${root.slice(7)}'s may be written.`);
+  }
+  const acted = actedOnPart(root.startsWith("workdir:") ? root.slice("workdir:".length) : root);
+  if (acted !== null) {
+    return everything(`${capital(acted.group.by)} act on "${acted.name}" by themselves. ${acted.group.why}`);
   }
   if (!isAbsolute(root)) return null;
   if (home !== undefined && holds(root, home)) {
@@ -118,6 +138,10 @@ function broadEnv(name: string): Broadness | null {
 
 function broadSecret(host: string): Broadness | null {
   return host.startsWith("*.") ? much(`Whoever can have a name below ${host.slice(2)} can be sent the secret.`) : null;
+}
+
+function capital(words: string): string {
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
 }
 
 function everything(why: string): Broadness {

@@ -3,15 +3,32 @@ import type { RunPermission } from "../../plugin-sdk/permissions.ts";
 import { basename } from "../runtime/paths.ts";
 import { runtimeName } from "../runtime/platform.ts";
 import type { Broadness } from "./broad-permissions.ts";
-import { broadPrograms, codeCommands, codeOptions, harmlessOptions } from "./broad-programs.ts";
+import {
+  broadPrograms,
+  codeCommands,
+  codeOptions,
+  harmlessOptions,
+  programOptions,
+  quietAgentCommands,
+  quietServiceCommands,
+} from "./broad-programs.ts";
 
 type Argument = ArgumentPattern[number];
 
+/** One way in which a program may be started. */
+export interface BroadLine {
+  /** An argument pattern. */
+  line: string;
+  /** Whether the same plugin may write files that lie where it runs. */
+  workdirIsWritten: boolean;
+}
+
 /** How broad a granted program with one argument pattern is; null when the pattern binds it. */
-export function broadRun(run: RunPermission, line: string): Broadness | null {
+export function broadRun(run: RunPermission, { line, workdirIsWritten }: BroadLine): Broadness | null {
   const pattern = parseArgumentPattern(line);
   const name = programName(run.binary);
-  const found = broadProgram(name, pattern) ?? broadPattern(name, pattern);
+  const found = broadProgram(name, pattern) ?? (workdirIsWritten ? broadProject(name, pattern) : null) ??
+    broadPattern(name, pattern);
   if (found === null || run.contain === undefined && run.contain_net !== true) return found;
   const net = run.contain_net ? ", and reaches no network" : "";
   return { breadth: "much", why: `${found.why.slice(0, -1)}; contained, it writes only the working directory${net}.` };
@@ -34,13 +51,66 @@ function broadProgram(name: string, pattern: ArgumentPattern): Broadness | null 
       if (!pattern.some(hasSlot)) return null;
       return everything(`${name} gets and runs programs of others, and these arguments do not say which.`);
     case "options":
+      return broadOptions(name, pattern);
+    case "agent":
+      return broadAgent(name, pattern);
+    case "runner":
+      if (!pattern.some(hasSlot)) return null;
+      return everything(`${name} runs the code of the files it is given, and these arguments do not say which.`);
+    case "checker":
       if (!pattern.some(mayBeOption)) return null;
-      return everything(
-        `${name} starts programs or writes any file by its options, and these arguments allow options.`,
-      );
+      return everything(`${name} loads code that its options name, and these arguments allow options.`);
+    case "script":
+      return broadCode(name, pattern) ?? broadOptions(name, pattern);
+    case "client":
+      if (isHarmless(pattern) || pattern.length > 1 && !pattern.some(hasSlot)) return null;
+      return everything(`${name} starts programs by its commands, and these arguments leave the commands open.`);
+    case "remote":
+      if (!pattern.some(hasSlot)) return null;
+      return everything(`${name} runs commands on other machines, and these arguments leave them open.`);
+    case "service":
+      if (isHarmless(pattern) || literalWords(pattern).some((word) => quietServiceCommands.has(word))) return null;
+      return everything(`${name} has programs started later or by the system, outside all that ends with the session.`);
     case undefined:
       return null;
   }
+}
+
+function broadOptions(name: string, pattern: ArgumentPattern): Broadness | null {
+  const startsAny = pattern.some((argument, at) => {
+    const [first] = argument;
+    const word = first !== undefined && "literal" in first ? first.literal.split("=")[0] ?? "" : "";
+    return programOptions.has(word) &&
+      (hasSlot(argument) || pattern[at + 1] !== undefined && hasSlot(pattern[at + 1]!));
+  });
+  if (!startsAny && !pattern.some(mayBeOption)) return null;
+  return everything(
+    `${name} starts programs or writes any file by its options, and these arguments allow ${
+      startsAny ? "such a value" : "options"
+    }.`,
+  );
+}
+
+function broadAgent(name: string, pattern: ArgumentPattern): Broadness | null {
+  const words = pattern.map(literalOf);
+  if (isHarmless(pattern) || !words.includes(null) && quietAgentCommands.has(words.join(" "))) return null;
+  return everything(`${name} is an agent: it runs the programs that its model decides on, by what it is told.`);
+}
+
+/** What a build tool runs stands in files of the working directory, which the same plugin may write. */
+function broadProject(name: string, pattern: ArgumentPattern): Broadness | null {
+  const kind = broadPrograms.get(name);
+  if (kind !== "fetcher" && kind !== "runner" && kind !== "checker" || isHarmless(pattern)) return null;
+  return everything(`${name} runs what files of the working directory say, and the plugin may write such files.`);
+}
+
+function isHarmless(pattern: ArgumentPattern): boolean {
+  const [only] = pattern;
+  return pattern.length === 1 && only !== undefined && harmlessOptions.has(literalOf(only) ?? "");
+}
+
+function literalWords(pattern: ArgumentPattern): string[] {
+  return pattern.map(literalOf).filter((word) => word !== null);
 }
 
 /** What an interpreter runs is bound when it is spelled out before anything that is not. */

@@ -1,6 +1,13 @@
 import type { Permissions, RunPermission } from "../../plugin-sdk/permissions.ts";
 import { meetPatterns } from "./argument-set.ts";
-import { type Breadth, broadness, type BroadPlaces, riskiestFirst } from "./broad-permissions.ts";
+import {
+  type Breadth,
+  broadness,
+  type BroadPlaces,
+  broadRunEnv,
+  riskiestFirst,
+  writesWorkdir,
+} from "./broad-permissions.ts";
 import { effectivePermissions, type PermissionSources } from "./effective-permissions.ts";
 
 /** One permission and what became of it. */
@@ -38,14 +45,15 @@ export function explainPermissions(
     !isBareRun(atom) && !overlaps(sources.requested, atom, sources)
   );
   const all = [...rows, ...unasked.map((atom) => ({ atom, row: explainUnasked(atom) }))];
-  return riskiestFirst(all.map(({ atom, row }) => ({ ...row, ...breadthOf(atom, places) })));
+  const beside = { ...places, workdirIsWritten: writesWorkdir(sources.requested) };
+  return riskiestFirst(all.map(({ atom, row }) => ({ ...row, ...breadthOf(atom, beside) })));
 }
 
 /** What permissions amount to more than they seem, the riskiest first. */
 export function broadPermissions(permissions: Permissions, places: BroadPlaces): BroadPermission[] {
   const all = atoms(permissions).map((atom) => {
     const { permission, target } = atom;
-    return { permission, target, ...breadthOf(atom, places) };
+    return { permission, target, ...breadthOf(atom, { ...places, workdirIsWritten: writesWorkdir(permissions) }) };
   });
   return riskiestFirst(all).filter(({ breadth }) => breadth !== "bounded");
 }
@@ -57,7 +65,10 @@ function breadthOf(
   { permission, only }: Atom,
   places: BroadPlaces,
 ): Pick<ExplainedPermission, "breadth" | "broad_because"> {
-  const broad = permission === "run_env" ? null : broadness(only, places);
+  const [run] = only.run ?? [];
+  const broad = permission === "run_env"
+    ? broadRunEnv(run?.binary ?? "", run?.env?.[0] ?? "")
+    : broadness(only, places);
   return broad === null ? { breadth: "bounded" } : { breadth: broad.breadth, broad_because: broad.why };
 }
 

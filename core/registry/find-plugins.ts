@@ -53,10 +53,11 @@ export async function findPlugins(
   { root, bundledDir = ownPluginsDir, env, known }: PluginPlaces,
   limits: ManifestLimits = defaultLimits,
 ): Promise<FoundPlugin[]> {
+  const [ownFolder, nodeModules] = pluginPlaces(root);
   const places = await Promise.all([
     foldersOf("bundled", bundledDir === null ? [] : packagesIn(bundledDir)),
-    foldersOf("folder", packagesIn(join(root, "plugins"))),
-    foldersOf("installed", installedIn(join(root, "node_modules"))),
+    foldersOf("folder", packagesIn(ownFolder)),
+    foldersOf("installed", installedIn(nodeModules)),
     foldersOf("installed", packagesIn(join(stateFolders(env).data, "plugins"))),
   ]);
   const origins = new Map<string, Plugin["origin"]>();
@@ -64,6 +65,11 @@ export async function findPlugins(
   return await Promise.all(
     [...origins].map(([folder, origin]) => readPlugin(folder, { origin, limits, known })),
   );
+}
+
+/** The folders beside a host manifest in which plugins are looked for: its own and those of npm. */
+export function pluginPlaces(root: string): [ownFolder: string, nodeModules: string] {
+  return [join(root, "plugins"), join(root, "node_modules")];
 }
 
 /** Real paths. */

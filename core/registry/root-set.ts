@@ -1,11 +1,14 @@
 import { isAbsolute, normalize, sep } from "../runtime/paths.ts";
 
-/** What the named roots are in a session: `workdir`, `data`, `plugin`, `config:<tool>` → absolute path. */
+/**
+ * What the named roots are in a session: `workdir`, `data`, `plugin`, `config:<tool>` → absolute path. What is below
+ * `workdir` is written `workdir:<path>`.
+ */
 export type Places = Readonly<Record<string, string>>;
 
 /**
  * The narrower of two roots where one holds the other; null where neither does. Whole segments count, so that
- * `/data/app` does not hold `/data/app-evil`. Names without a place equal only themselves.
+ * `/data/app` does not hold `/data/app-evil`. A name without a place holds only itself, and `workdir` what is below it.
  */
 export function meetRoots(a: string, b: string, places: Places = {}): string | null {
   if (a === b) return a;
@@ -21,16 +24,21 @@ export function rootsOverlap(a: string, b: string, places: Places = {}): boolean
 /** Whether everything under `inner` is also under `outer`. */
 export function holds(outer: string, inner: string, places: Places = {}): boolean {
   if (outer === inner) return true;
-  const a = segments(placeOf(outer, places));
-  const b = segments(placeOf(inner, places));
+  const a = segments(outer, places);
+  const b = segments(inner, places);
   return a !== null && b !== null && a.length <= b.length && a.every((part, index) => part === b[index]);
 }
 
-function placeOf(root: string, places: Places): string {
-  return Object.hasOwn(places, root) ? places[root] ?? root : root;
+/** Parts of an absolute path, or of one below a word whose place nobody knows; null for any other word. */
+function segments(root: string, places: Places): string[] | null {
+  const below = /^workdir:(.*)$/s.exec(root)?.[1];
+  const word = below === undefined ? root : "workdir";
+  const path = Object.hasOwn(places, word) ? places[word] ?? word : word;
+  if (!isAbsolute(path)) return word === "workdir" ? ["workdir", ...partsOf(below ?? "")] : null;
+  // An absolute path begins with an empty part: no word is one.
+  return ["", ...partsOf(path), ...partsOf(below ?? "")];
 }
 
-function segments(path: string): string[] | null {
-  if (!isAbsolute(path)) return null;
-  return normalize(path).split(sep === "\\" ? /[\\/]/ : sep).filter((part) => part !== "");
+function partsOf(path: string): string[] {
+  return normalize(path).split(sep === "\\" ? /[\\/]/ : sep).filter((part) => part !== "" && part !== ".");
 }

@@ -231,6 +231,7 @@ export class Attempt {
       ...setup.guarded,
       permissions: candidate.effective,
       ceiling: candidate.ceiling,
+      spelledRoots: candidate.plugin.grant.write ?? [],
       secrets: candidate.secrets,
       mcpConfig: candidate.mcpConfig,
       redactor,

@@ -78,7 +78,7 @@ export interface SessionSetup {
   /** Real absolute path that never holds artifacts: the host's own state. */
   stateDir: string;
   /** What no grant opens. */
-  guarded: Pick<SessionBrokerOptions, "protectedPaths" | "sealedPaths" | "autoexecNames">;
+  guarded: Pick<SessionBrokerOptions, "protectedPaths" | "sealedPaths" | "pluginPlaces" | "autoexecNames">;
   log: MergedLog;
   hostVersion: string;
   makeBroker(options: SessionBrokerOptions): SessionBroker;

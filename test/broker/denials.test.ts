@@ -78,7 +78,7 @@ const kinds: readonly Kind[] = [
   { name: "a file outside what may be written", line: "write", act: (broker, { root }) => write(broker, `${root}/x`) },
   { name: "a pseudo file", line: null, act: (broker) => read(broker, "/proc/self/environ") },
   { name: "the host's own state", line: null, act: (broker, { root }) => read(broker, join(root, "host/journal.db")) },
-  { name: "a file that programs act on", line: null, act: (broker) => write(broker, ".git/hooks/pre-commit") },
+  { name: "a file that programs act on", line: "write", act: (broker) => write(broker, ".git/hooks/pre-commit") },
   {
     name: "a file with a second name",
     line: null,

@@ -165,12 +165,66 @@ describe("fs_write_text", () => {
     });
   });
 
+  test("opens what the operator's own grant names in the working directory, and nothing beside it", async () => {
+    const permissions = { read: ["workdir"], write: ["workdir", "workdir:package.json", "workdir:.github/workflows"] };
+    const { broker, workdir } = await makeBroker({ permissions });
+    const write = (path: string) => broker.call("fs_write_text", { path, text: "x" });
+    for (const path of ["package.json", ".github/workflows/ci.yml", "src/a.ts"]) {
+      await write(path);
+      expect(await readFile(join(workdir, path), "utf8")).toBe("x");
+    }
+    for (const path of ["sub/package.json", "PACKAGE.JSON", ".github/dependabot.yml", ".github/workflows/.env"]) {
+      expect(await errorOf(write(path))).toMatchObject({
+        code: "permission_denied",
+        hint: `bulkhead plugin grant acme write:workdir:${path}`,
+      });
+    }
+  });
+
+  test("takes a name from manifest or request, which is narrower than the grant, for no word of the operator", async () => {
+    const { broker } = await makeBroker({
+      permissions: { write: ["workdir:package.json"] },
+      spelledRoots: ["workdir"],
+    });
+    expect(await errorOf(broker.call("fs_write_text", { path: "package.json", text: "x" }))).toMatchObject({
+      code: "permission_denied",
+      hint: "bulkhead plugin grant acme write:workdir:package.json",
+    });
+  });
+
+  test("does not let a link stand for what the operator named", async () => {
+    const permissions = { write: ["workdir", "workdir:Makefile", "workdir:out"] };
+    const { broker, root, workdir } = await makeBroker({ permissions });
+    await mkdir(join(workdir, ".git"));
+    await symlink(join(".git", "config"), join(workdir, "Makefile"));
+    await writeFile(join(workdir, ".git", "config"), "");
+    await symlink(root, join(workdir, "out"));
+    for (const path of ["Makefile", "out/x"]) {
+      expect(await codeOf(broker.call("fs_write_text", { path, text: "x" }))).toBe("permission_denied");
+    }
+  });
+
+  test("asks a person for the very file, where one is there", async () => {
+    const asked: string[] = [];
+    const { broker } = await makeBroker({
+      permissions: both,
+      ceiling: both,
+      askGrant: ({ permission, target }) => Promise.resolve(asked.push(`${permission}:${target}`) > 0),
+    });
+    await broker.call("fs_write_text", { path: "Makefile", text: "all:" });
+    await broker.call("fs_write_text", { path: "a.txt", text: "x" });
+    expect(asked).toEqual(["write:workdir:Makefile"]);
+  });
+
   test.each([".git/hooks/pre-commit", ".git/config", "sub/.GIT/config", ".envrc", ".vscode/tasks.json", ".bashrc"])(
     "refuses %s, which programs act on by themselves",
     async (path) => {
       const { broker, workdir } = await makeBroker({ permissions: both });
       const error = await errorOf(broker.call("fs_write_text", { path, text: "x" }));
-      expect(error).toMatchObject({ code: "permission_denied", hint: undefined });
+      expect(error).toMatchObject({
+        code: "permission_denied",
+        hint: `bulkhead plugin grant acme write:workdir:${path}`,
+      });
       expect(await readdir(workdir)).toEqual([]);
     },
   );

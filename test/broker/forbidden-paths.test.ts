@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { foldName, forbiddenBecause } from "../../core/broker/forbidden-paths.ts";
+import { forbiddenBecause } from "../../core/broker/forbidden-paths.ts";
+import { foldName } from "../../core/runtime/fold-name.ts";
 
 const options = {
   access: "write" as const,
@@ -65,13 +66,21 @@ describe("forbiddenBecause", () => {
   test.each([
     "/w/src/git.ts",
     "/w/.gitignore",
-    "/w/.github/workflows/x.yml",
+    "/w/.env.example",
+    "/w/src/agents.ts",
+    "/w/Dockerfile",
+    "/w/components/head/index.ts",
     "/w/process/x",
     "/procedures/x",
     "/home/u/.local/state/host-other/x",
     "/home/u/.local/state/host/plugins/acme/x",
   ])("leaves %s open", (path) => {
-    expect(forbiddenBecause(path, { ...options, root: path.startsWith("/w") ? "/w" : "/" })).toBe(null);
+    expect(
+      forbiddenBecause(path, {
+        ...options,
+        root: path.startsWith("/w") ? "/w" : path.startsWith("/home") ? "/home/u/.local" : "/",
+      }),
+    ).toBe(null);
   });
 
   test("takes a root that the operator spelled out as meant", () => {

@@ -198,6 +198,9 @@ describe("run makes the environment", () => {
       // Deno sets one more, which says what it hands on.
       const allowed = [
         "DENO_EXTRA_STDIO_FDS",
+        "GIT_CONFIG_COUNT",
+        "GIT_CONFIG_KEY_0",
+        "GIT_CONFIG_VALUE_0",
         "BROKER_TEST_HOST",
         "BULKHEAD_SESSION_MARK",
         "HOME",

@@ -641,6 +641,7 @@ describe("what is evaluated", () => {
 
   it("I20: the lock, the host manifest and all that is installed are closed to adapters", () => {
     const places = guardedPlaces({
+      root: "/w",
       stateDir: "/s",
       manifestFile: "/w/bulkhead.yaml",
       installedDir: "/d",
@@ -649,6 +650,7 @@ describe("what is evaluated", () => {
     });
     expect(places.protectedPaths).toEqual(["/s", "/w/bulkhead.yaml", "/w/bulkhead.lock"]);
     expect(places.sealedPaths).toEqual(["/d"]);
+    expect(places.pluginPlaces).toEqual(["/w/plugins", "/w/node_modules"]);
   });
 });
 

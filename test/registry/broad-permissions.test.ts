@@ -43,6 +43,34 @@ describe("a program", () => {
     ["npm", "install {}"],
     ["docker", "run {...}"],
     ["ssh", "{...}"],
+    ["ssh", "build.example.com {}"],
+    ["claude", "-p {}"],
+    ["codex", "exec {...}"],
+    ["codex", "exec --json -"],
+    ["opencode", "run {...}"],
+    ["gemini", ""],
+    ["qwen", "--yolo"],
+    ["kiro-cli", "chat --no-interactive --trust-all-tools"],
+    ["q", "chat {}"],
+    ["cursor-agent", "-p {}"],
+    ["sed", "{}"],
+    ["sed", "-n {} {}"],
+    ["sed", "-e {} {}"],
+    ["sed", "s/a/b/ {...}"],
+    ["awk", "{}"],
+    ["crontab", "{}"],
+    ["crontab", "-"],
+    ["at", "now"],
+    ["sqlite3", "x {}"],
+    ["sqlite3", "x"],
+    ["psql", "-c {}"],
+    ["systemctl", "--user {...}"],
+    ["systemctl", "--user start {}"],
+    ["find", ". -exec {} ;"],
+    ["tar", "-xf {} --to-command={}"],
+    ["rg", "{} {...}"],
+    ["pytest", "{}"],
+    ["eslint", "{...}"],
   ])("%s %s amounts to everything", (binary, args) => {
     expect(run(binary, args)).toBe("everything");
   });
@@ -62,6 +90,18 @@ describe("a program", () => {
     ["git", "status --short"],
     ["git", "log {}"],
     ["npm", "--version"],
+    ["npm", "test"],
+    ["make", ""],
+    ["pytest", ""],
+    ["claude", "--version"],
+    ["claude", "auth status"],
+    ["kiro-cli", "whoami"],
+    ["sed", "s/a/b/ {}"],
+    ["crontab", "-l"],
+    ["systemctl", "--user status {}"],
+    ["sqlite3", "x 'select 1'"],
+    ["find", ". -exec wc -l"],
+    ["eslint", "{}"],
     ["npx", "prettier@3.0.0 --check ."],
     ["tr", "a-z A-Z"],
     ["echo", "{}"],
@@ -91,6 +131,37 @@ describe("a program", () => {
   });
 });
 
+test.each([
+  ["npm", "test"],
+  ["make", ""],
+  ["cargo", "build"],
+  ["go", "test ./..."],
+  ["pytest", ""],
+  ["gradle", "check"],
+  ["deno", "task build"],
+  ["just", ""],
+  ["rake", "spec"],
+  ["eslint", "src"],
+  ["npx", "prettier@3.0.0 --check ."],
+])("%s %s amounts to everything beside a grant to write where it runs, and only there", (binary, args) => {
+  const program = { run: [{ binary, args: [args] }] };
+  expect(breadth({ ...program, write: ["workdir"] })).toBe("everything");
+  expect(breadth({ ...program, write: ["workdir:src"] })).toBe("everything");
+  expect(breadth({ ...program, write: ["data", "config:x"] })).not.toBe("everything");
+  const rows = explainPermissions({ requested: { ...program, write: ["workdir"] }, grant: {}, deny: {} }, places);
+  expect(rows[0]).toMatchObject({ permission: "run", breadth: "everything" });
+});
+
+test("a variable that decides what a program loads is more than a value", () => {
+  const requested: Permissions = { run: [{ binary: "tar", args: ["-tf {}"], env: ["TAR_OPTIONS", "LANG"] }] };
+  const rows = explainPermissions({ requested, grant: { run: [{ binary: "tar" }] }, deny: {} }, places);
+  expect(rows.map(({ permission, target, breadth, effective }) => [permission, target, breadth, effective])).toEqual([
+    ["run_env", "tar TAR_OPTIONS", "much", ["tar TAR_OPTIONS"]],
+    ["run", "tar -tf {}", "bounded", ["tar -tf {}"]],
+    ["run_env", "tar LANG", "bounded", ["tar LANG"]],
+  ]);
+});
+
 test("every program of the table is broad when it may be given anything", () => {
   for (const name of broadPrograms.keys()) expect([name, run(name, "{...}")]).toEqual([name, "everything"]);
 });
@@ -108,6 +179,9 @@ test.each<[Permissions, string]>([
   [{ write: ["/work/project/src"] }, "bounded"],
   [{ write: ["config:tool"] }, "much"],
   [{ write: ["workdir", "data"] }, "bounded"],
+  [{ write: ["workdir:src"] }, "bounded"],
+  [{ write: ["workdir:package.json"] }, "everything"],
+  [{ write: ["workdir:.github/workflows"] }, "everything"],
   [{ write: ["/home/ada/notes"] }, "bounded"],
   [{ read: ["/"] }, "everything"],
   [{ read: ["/home/ada"] }, "everything"],

@@ -219,7 +219,7 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
   [
     "an unknown root",
     added("permissions", "\n  read: [workdir, home]"),
-    'p/plugin.yaml:12:19 permissions.read[1]: expected workdir, data, plugin, config:<tool> or an absolute path, found string "home"',
+    'p/plugin.yaml:12:19 permissions.read[1]: expected workdir, workdir:<path>, data, plugin, config:<tool> or an absolute path, found string "home"',
   ],
   [
     "a root with steps up",
@@ -229,7 +229,7 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
   [
     "writing to the plugin",
     added("permissions", "\n  write: [plugin]"),
-    "p/plugin.yaml:12:11 permissions.write[0]: expected workdir, data, config:<tool> or an absolute path",
+    "p/plugin.yaml:12:11 permissions.write[0]: expected workdir, workdir:<path>, data, config:<tool> or an absolute path",
   ],
   [
     "an address without port",

@@ -30,6 +30,39 @@ const autoexecFiles = [
   ".husky/pre-commit",
   ".ssh/authorized_keys",
   "bulkhead.yaml",
+  // What coding agents take orders, tools and approvals from.
+  "CLAUDE.md",
+  "sub/AGENTS.md",
+  "GEMINI.md",
+  ".claude/settings.json",
+  ".codex/config.toml",
+  ".gemini/settings.json",
+  ".qwen/settings.json",
+  ".pi/settings.json",
+  ".kiro/agents/default.json",
+  ".amazonq/cli-agents/default.json",
+  "opencode.json",
+  ".opencode/plugin/x.js",
+  ".cursor/mcp.json",
+  ".github/copilot-instructions.md",
+  // What build servers, task runners, checkers and shells run.
+  ".github/workflows/ci.yml",
+  ".gitlab-ci.yml",
+  "package.json",
+  "packages/a/PACKAGE.JSON",
+  "node_modules/left-pad/index.js",
+  "Makefile",
+  "conftest.py",
+  "build.rs",
+  "eslint.config.mjs",
+  "vitest.config.ts",
+  ".eslintrc.cjs",
+  ".gitattributes",
+  ".env",
+  ".env.local",
+  ".config/fish/config.fish",
+  ".config/git/config",
+  ".config/systemd/user/x.service",
 ];
 
 /** Corpus group G, files: reaching what is outside the granted folders, or what no grant opens. */
@@ -62,7 +95,7 @@ export const filesCases: readonly AttackCase[] = [
     for await (const piece of child.stdout) text += piece;
     const names = text.trim().split("\\n").map((line) => line.slice(0, line.indexOf("=")));
     const plain = ["DENO_EXTRA_STDIO_FDS", "BULKHEAD_SESSION_MARK", "HOME", "LANG", "PATH", "TERM", "TMPDIR", "USER"];
-    const others = names.filter((name) => !plain.includes(name));
+    const others = names.filter((name) => !plain.includes(name) && !name.startsWith("GIT_CONFIG_"));
     if (names.length === 0 || others.length > 0) yield { type: "progress", message: "BREACH " + others.join() };`,
     expected: { kind: "harmless" },
     withinMs: 10_000,
@@ -339,6 +372,81 @@ export const filesCases: readonly AttackCase[] = [
     ],
   }),
   refusedTries({
+    id: "G11",
+    name: "bare-repository",
+    attack: "Makes a repository without .git, whose config names a program, and runs the harmless git status in it.",
+    permissions: { ...workdir, run: [{ binary: "git", args: ["status"] }] },
+    stage: async (place) => {
+      const at = (...names: string[]) => join(place.workdir, ...names);
+      // One that some program made, and two that lack one piece.
+      for (const folder of ["whole", "headless", "refless", "common"]) {
+        await mkdir(at(folder, "objects"), { recursive: true });
+        if (folder !== "refless") await mkdir(at(folder, "refs"));
+        if (folder !== "headless") await writeFile(at(folder, "HEAD"), "ref: refs/heads/main\n");
+        await writeFile(at(folder, "config"), trap(place));
+      }
+      return { reached: () => trapped(place), params: { trap: trap(place) } };
+    },
+    prepare: `
+    const ran = async (cwd) => {
+      const child = await ctx.run("git", ["status"], { cwd });
+      const { exit_code } = await child.wait();
+      if (exit_code !== 0) throw Object.assign(new Error("git took it for no repository."), { code: "not_found" });
+    };
+    await ctx.fs.writeText("sub/config", stage.trap);
+    await ctx.fs.writeText("sub/objects/x", "");
+    await ctx.fs.writeText("sub/refs/x", "");`,
+    tries: [
+      "await ctx.fs.writeText('sub/HEAD', 'ref: refs/heads/main')",
+      "await ctx.fs.writeText('sub/head', 'ref: refs/heads/main')",
+      "await ctx.fs.writeText('HEAD', 'ref: refs/heads/main')",
+      "await ctx.fs.writeText('headless/HEAD', 'ref: refs/heads/main')",
+      "await ctx.fs.writeText('refless/refs/heads/x', '')",
+      "await ctx.fs.writeText('refless/commondir', '../common')",
+      "await ctx.fs.writeText('whole/config', stage.trap)",
+      "await ctx.fs.writeText('whole/hooks/post-checkout', stage.trap)",
+      "await ctx.temp.write('HEAD', 'ref: refs/heads/main')",
+      { act: "await ran('sub')", codes: ["not_found", "binary_missing"] },
+      { act: "await ran('whole')", codes: ["not_found", "binary_missing"] },
+      { act: "await ran('headless')", codes: ["not_found", "binary_missing"] },
+    ],
+  }),
+  refusedTries({
+    id: "G11",
+    name: "granted-repository",
+    attack: "Writes the missing piece of a repository into the very folder that is granted.",
+    stage: async (place) => {
+      const root = join(place.outside, "root");
+      await mkdir(join(root, "refs"), { recursive: true });
+      await mkdir(join(root, "objects"));
+      return { permissions: { write: [root] }, params: { root } };
+    },
+    tries: [
+      "await ctx.fs.writeText(stage.root + '/HEAD', 'ref: refs/heads/main')",
+    ],
+  }),
+  refusedTries({
+    id: "G11",
+    name: "planted-plugin",
+    attack: "Lays a plugin where a host looks for plugins, with the id of another.",
+    permissions: workdir,
+    stage: async (place) => {
+      await mkdir(join(place.workdir, "deep"));
+      // A manifest of the project's own, which the next host that is started there reads.
+      for (const folder of [place.workdir, join(place.workdir, "deep")]) {
+        await writeFile(join(folder, "bulkhead.yaml"), "bulkhead: 1\n");
+      }
+      return {};
+    },
+    tries: [
+      "await ctx.fs.writeText('plugins/codex/plugin.yaml', 'id: codex')",
+      "await ctx.fs.writeText('Plugins/codex/plugin.yaml', 'id: codex')",
+      "await ctx.fs.writeText('deep/plugins/codex/plugin.yaml', 'id: codex')",
+      "await ctx.fs.writeText('node_modules/codex/plugin.yaml', 'id: codex')",
+      "await ctx.fs.writeText('deep/node_modules/codex/plugin.yaml', 'id: codex')",
+    ],
+  }),
+  refusedTries({
     id: "G12",
     name: "crowded-folder",
     attack: "Lists a folder with more entries than the host will hold.",
@@ -376,6 +484,15 @@ async function outsideChanged({ outside }: AttackPlace): Promise<string | null> 
   if (names.join() !== "secret.txt") return `The folder outside holds ${names.join()}.`;
   const text = await readFile(join(outside, "secret.txt"), "utf8");
   return text.includes("the content of a file outside") ? null : "The file outside was changed.";
+}
+
+/** A config of git's that leaves a file outside when git looks at the work tree. */
+function trap({ outside }: AttackPlace): string {
+  return `[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch ${join(outside, "trapped")}; false"\n`;
+}
+
+async function trapped({ outside }: AttackPlace): Promise<string | null> {
+  return (await readdir(outside)).includes("trapped") ? "git ran the program that the config names." : null;
 }
 
 async function gitChanged({ workdir: folder }: AttackPlace): Promise<string | null> {

@@ -26,6 +26,18 @@ const loaderNames = [
   "npm_config_script_shell",
   "BULKHEAD_SESSION_MARK",
   "TMPDIR",
+  "TAR_OPTIONS",
+  "MAKEFLAGS",
+  "GNUMAKEFLAGS",
+  "RSYNC_RSH",
+  "XDG_CONFIG_HOME",
+  "CC",
+  "GOFLAGS",
+  "RUSTC_WRAPPER",
+  "PYTEST_ADDOPTS",
+  "VIMINIT",
+  "FZF_DEFAULT_COMMAND",
+  "DOTNET_STARTUP_HOOKS",
 ];
 
 /** Adapter code: all that a program prints. */

@@ -3,7 +3,7 @@ import { readNet } from "../../../core/config/net-address.ts";
 import { effectivePermissions } from "../../../core/registry/effective-permissions.ts";
 import { meetNet } from "../../../core/registry/net-set.ts";
 import { holds, meetRoots, rootsOverlap } from "../../../core/registry/root-set.ts";
-import { isLoaderName } from "../../../core/broker/loader-names.ts";
+import { isLoaderName } from "../../../core/runtime/loader-names.ts";
 import { forbiddenBecause } from "../../../core/broker/forbidden-paths.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { promise, type Target } from "../target.ts";
@@ -53,10 +53,14 @@ export const permissionTargets: readonly Target[] = [
         if (isName(one)) promise(/^\w+$/.test(one), "a name is a word");
         isBinary(one);
         isLoaderName(one);
-        forbiddenBecause(
-          one,
-          { protectedPaths: ["/home/me/.local/state"], dataDir: "/home/me/.local/data", home: "/home/me" } as never,
-        );
+        forbiddenBecause(one, {
+          access: "write",
+          root: "/home/me",
+          protectedPaths: ["/home/me/.local/state"],
+          sealedPaths: [],
+          dataDir: "/home/me/.local/data",
+          autoexecNames: [".tool"],
+        });
       }
       const met = meetNet(a, b);
       if (met !== null) promise(met === a || met === b, "the narrower of two addresses is one of them");
