@@ -36,6 +36,8 @@ export interface WorktreeDiff {
   patch: Uint8Array;
   /** The same as a list. Paths are relative to the top of the repository. */
   artifacts: Artifact[];
+  /** Links among them that lead out of the repository, or into its `.git`: they are applied only where that is asked for. */
+  links_out: { path: string; target: string }[];
 }
 
 /** What bringing a session's changes to their source did. */

@@ -46,7 +46,7 @@ export function ourWorkspaces({ workspaces }: Pick<RemoteHost, "workspaces">): H
   return {
     list: () => ours(workspaces.list()),
     diff: (sessionId) => ours(workspaces.diff(sessionId)),
-    apply: (sessionId) => ours(workspaces.apply(sessionId)),
+    apply: (sessionId, options) => ours(workspaces.apply(sessionId, options)),
     discard: (sessionId) => ours(workspaces.discard(sessionId)),
     prune: (options) => ours(workspaces.prune(options)),
   };

@@ -7,7 +7,7 @@ export interface RemoteWorkspaces {
   /** What a session changed. */
   diff(sessionId: string): Promise<WorktreeDiff>;
   /** Brings a session's changes to the repository, all or none, and removes its worktree. */
-  apply(sessionId: string): Promise<AppliedWorkspace>;
+  apply(sessionId: string, options?: { allowLinks?: boolean }): Promise<AppliedWorkspace>;
   /** Removes a session's worktree with all that was changed in it. */
   discard(sessionId: string): Promise<void>;
   /** Removes those that are older; default: than the host manifest keeps them. */
@@ -20,10 +20,15 @@ export function remoteWorkspaces(api: Api): RemoteWorkspaces {
   return {
     list: async () => (await callJson<{ workspaces: Workspace[] }>(api, "/v1/workspaces")).workspaces,
     async diff(sessionId) {
-      const { artifacts, patch, patch_base64 } = await callJson<ShownDiff>(api, pathOf(sessionId, "diff"));
-      return { artifacts, patch: patch === undefined ? bytesOf(patch_base64 ?? "") : new TextEncoder().encode(patch) };
+      const { artifacts, links_out, patch, patch_base64 } = await callJson<ShownDiff>(api, pathOf(sessionId, "diff"));
+      return {
+        artifacts,
+        links_out,
+        patch: patch === undefined ? bytesOf(patch_base64 ?? "") : new TextEncoder().encode(patch),
+      };
     },
-    apply: (sessionId) => callJson(api, pathOf(sessionId, "apply"), { method: "POST" }),
+    apply: (sessionId, { allowLinks = false } = {}) =>
+      callJson(api, `${pathOf(sessionId, "apply")}${allowLinks ? "?allow_links=true" : ""}`, { method: "POST" }),
     discard: async (sessionId) => void await call(api, pathOf(sessionId, "discard"), { method: "POST" }),
     prune: ({ olderThanMs } = {}) =>
       callJson(api, "/v1/workspaces/prune", { method: "POST", body: { older_than_ms: olderThanMs } }),
@@ -31,7 +36,7 @@ export function remoteWorkspaces(api: Api): RemoteWorkspaces {
 }
 
 /** A diff as it crosses the wire. */
-interface ShownDiff extends Pick<WorktreeDiff, "artifacts"> {
+interface ShownDiff extends Pick<WorktreeDiff, "artifacts" | "links_out"> {
   patch?: string;
   patch_base64?: string;
 }

@@ -7,6 +7,7 @@ import { join } from "../runtime/paths.ts";
 import { describeTrees } from "./artifacts.ts";
 import { findRepository } from "./find-repository.ts";
 import { gitError, lineOf, splitNul } from "./git-call.ts";
+import { newLinksOut } from "./leading-links.ts";
 import { pathText, rawChanges } from "./raw-diff.ts";
 import { restoreFiles, type Swap } from "./restore-files.ts";
 import { copyUserIndex, gitInShadow, type ShadowCall, type ShadowRepository, shadowRun } from "./shadow-repository.ts";
@@ -20,6 +21,8 @@ export interface ApplyOptions {
   folder: string;
   sourceTop: string;
   signal: AbortSignal;
+  /** Brings links that lead out of the repository as well. */
+  allowLinks?: boolean | undefined;
   /** Makes durable what is about to be written, before it is. */
   onWrite(swap: Swap): Promise<void>;
 }
@@ -29,7 +32,8 @@ export interface ApplyOptions {
  * all of it or nothing. Index, HEAD and branches of the repository stay as they are, so the changes show as not
  * staged. Pointers to repositories that were made in the worktree are left out.
  * @returns what was changed in the source, paths relative to its top
- * @throws {BulkheadError} `conflict` with the paths in `details.paths`, `workdir_missing`, `io_error`; the source is
+ * @throws {BulkheadError} `conflict` with the paths in `details.paths`, or the links that lead out of the repository in
+ * `details.links`, `workdir_missing`, `io_error`; the source is
  * then as it was, but where the message says otherwise
  */
 export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): Promise<Artifact[]> {
@@ -46,6 +50,7 @@ export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): 
     });
     const merged = await merge(source, { base: base.tree, ours: now, theirs, call, scratch });
     if (merged === now) return [];
+    if (options.allowLinks !== true) await refuseLinks(source, { ours: now, merged, call: call("links") });
     await options.onWrite({ ours: now, merged });
     await write(source, { ours: now, merged, call: call("written"), scratch });
     return await describeTrees(source, {
@@ -97,6 +102,26 @@ async function sourceShadow(
   throw new BulkheadError("workdir_missing", `The repository "${sourceTop}" is no longer there.`, {
     hint: "Put it back in its place, or take the patch that bulkhead session diff prints.",
   });
+}
+
+/** @throws {BulkheadError} `conflict` with the links that would lead out of the repository in `details.links` */
+async function refuseLinks(
+  source: ShadowRepository,
+  { ours, merged, call }: Swap & { call: ShadowCall },
+): Promise<void> {
+  const links = await newLinksOut(source, { before: ours, after: merged, call });
+  const [first] = links;
+  if (first === undefined) return;
+  const more = links.length === 1 ? "" : `, and ${links.length - 1} more`;
+  throw new BulkheadError(
+    "conflict",
+    `Cannot apply the changes to "${source.workdir}": the link "${first.path}" leads out of it, to "${first.target}"${more}.`,
+    {
+      hint:
+        "Nothing was changed. Look at the links, then apply with --allow-links (allow_links=true) to bring them too.",
+      details: { links: links.slice(0, 1000) },
+    },
+  );
 }
 
 interface Merge {

@@ -7,6 +7,7 @@ import { randomId } from "../runtime/hash.ts";
 import { join } from "../runtime/paths.ts";
 import { describeTrees } from "./artifacts.ts";
 import { gitError } from "./git-call.ts";
+import { newLinksOut } from "./leading-links.ts";
 import { shadowRun } from "./shadow-repository.ts";
 import { baseIndex, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
@@ -29,7 +30,8 @@ export async function worktreeDiff(
     const before = { tree: base.tree, stored: true };
     const patch = await readPatch([...patchArgs, base.tree, after.tree], shadowRun(shadow, call));
     const artifacts = await describeTrees(shadow, { before, after, call, workdir: folder });
-    return { patch, artifacts };
+    const links_out = await newLinksOut(shadow, { before: base.tree, after: after.tree, call });
+    return { patch, artifacts, links_out };
   });
 }
 

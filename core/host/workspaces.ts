@@ -21,9 +21,9 @@ export function hostWorkspaces(
   return {
     list,
     diff,
-    apply: async (sessionId) => {
+    apply: async (sessionId, options) => {
       await left(sessionId);
-      return await apply(sessionId);
+      return await apply(sessionId, options);
     },
     discard: async (sessionId) => {
       await left(sessionId);

@@ -73,7 +73,7 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
     },
     agents: (options) => sessions.agents(options),
     // Asked at once, so that a query that fits no journal is refused before a stream begins.
-    events: (query) => seen(sessions.events(query)),
+    events: (query) => hasScope(caller, "read") ? sessions.events(query) : seen(sessions.events(query)),
   };
 
   async function admit(request: SessionRequest, options: RunSessionOptions = {}): Promise<AdmittedSession> {

@@ -21,10 +21,10 @@ export function callerWorkspaces(caller: Caller, { workspaces, owners }: CallerW
       demandSight(caller, sessionId, owners);
       return await workspaces.diff(sessionId);
     },
-    async apply(sessionId) {
+    async apply(sessionId, options) {
       demandControl(caller, sessionId, owners);
       await demandRepository(caller, sessionId, workspaces);
-      return await workspaces.apply(sessionId);
+      return await workspaces.apply(sessionId, options);
     },
     async discard(sessionId) {
       demandControl(caller, sessionId, owners);

@@ -1,6 +1,6 @@
 import { type ArgumentPattern, parseArgumentPattern } from "../../plugin-sdk/argument-pattern.ts";
 import type { RunPermission } from "../../plugin-sdk/permissions.ts";
-import { basename } from "../runtime/paths.ts";
+import { basename, isAbsolute } from "../runtime/paths.ts";
 import { runtimeName } from "../runtime/platform.ts";
 import type { Broadness } from "./broad-permissions.ts";
 import {
@@ -100,8 +100,18 @@ function broadAgent(name: string, pattern: ArgumentPattern): Broadness | null {
 /** What a build tool runs stands in files of the working directory, which the same plugin may write. */
 function broadProject(name: string, pattern: ArgumentPattern): Broadness | null {
   const kind = broadPrograms.get(name);
-  if (kind !== "fetcher" && kind !== "runner" && kind !== "checker" || isHarmless(pattern)) return null;
+  const isProjects = kind === "fetcher" || kind === "runner" || kind === "checker" ||
+    kind === "code" && runsOwnFile(literalWords(pattern));
+  if (!isProjects || isHarmless(pattern)) return null;
   return everything(`${name} runs what files of the working directory say, and the plugin may write such files.`);
+}
+
+/** Whether an interpreter's arguments name a task, a module or a file where it runs, not a file elsewhere or a text. */
+function runsOwnFile(words: readonly string[]): boolean {
+  const [first] = words;
+  if (first === "task" || words.includes("-m")) return true;
+  const at = words.findIndex((word) => !word.startsWith("-") && !codeCommands.has(word));
+  return at !== -1 && !isAbsolute(words[at] ?? "") && !codeOptions.has(words[at - 1] ?? "");
 }
 
 function isHarmless(pattern: ArgumentPattern): boolean {

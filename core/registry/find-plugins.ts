@@ -46,8 +46,8 @@ export const ownPluginsDir: string = fileURLToPath(
 );
 
 /**
- * Every plugin that is bundled, in `plugins/` beside the host manifest, or installed in its `node_modules` or the XDG
- * data folder. A folder that is reached twice is told once. Never throws for what is in a folder.
+ * Every plugin that is bundled, installed in the XDG data folder, in `plugins/` beside the host manifest, or in its
+ * `node_modules`, in this order. A folder that is reached twice is told once. Never throws for what is in a folder.
  */
 export async function findPlugins(
   { root, bundledDir = ownPluginsDir, env, known }: PluginPlaces,
@@ -56,9 +56,9 @@ export async function findPlugins(
   const [ownFolder, nodeModules] = pluginPlaces(root);
   const places = await Promise.all([
     foldersOf("bundled", bundledDir === null ? [] : packagesIn(bundledDir)),
+    foldersOf("installed", packagesIn(join(stateFolders(env).data, "plugins"))),
     foldersOf("folder", packagesIn(ownFolder)),
     foldersOf("installed", installedIn(nodeModules)),
-    foldersOf("installed", packagesIn(join(stateFolders(env).data, "plugins"))),
   ]);
   const origins = new Map<string, Plugin["origin"]>();
   for (const { folder, origin } of places.flat()) if (!origins.has(folder)) origins.set(folder, origin);

@@ -5,7 +5,7 @@ import { defaultLimits, type Limits } from "../config/limits.ts";
 import { hostManifestProblem } from "../config/host-manifest-places.ts";
 import { didYouMean, problemsError } from "../config/yaml-problems.ts";
 import { realpath } from "../runtime/files.ts";
-import { resolve } from "../runtime/paths.ts";
+import { basename, resolve } from "../runtime/paths.ts";
 import { blockedError, blockOf, blocksPackages, packageNameIn } from "./blocked-plugins.ts";
 import { findPlugins, type FoundPlugin, type PluginPlaces, readPlugin } from "./find-plugins.ts";
 import { findInstalled } from "./find-installed.ts";
@@ -57,8 +57,9 @@ export interface RegistryChanges {
 
 /**
  * Finds all plugins and checks them.
- * @throws {BulkheadError} when one that is enabled cannot be used: `invalid_manifest`, `invalid_config`,
- * `duplicate_plugin`
+ * Of several with one id the first is used, and the others are problems: what `source` names or the lock installs,
+ * then what is bundled, what is installed for the user, `plugins/`, and `node_modules`.
+ * @throws {BulkheadError} when one that is enabled cannot be used: `invalid_manifest`, `invalid_config`
  */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   let manifest: HostManifest = options.manifest ??
@@ -117,7 +118,8 @@ async function readAll(
     collect(errors, id, () => {
       const tool = inlineTool(manifest, id, options.root);
       const known = plugins.get(id);
-      if (known) throw duplicate(id, [known, tool]);
+      // The host manifest has said what this id is; a folder that came later has no say.
+      if (known) problems.push({ id, folder: known.folder, error: passedOver(known, tool) });
       plugins.set(id, tool);
     });
   }
@@ -184,19 +186,23 @@ function sortOut(
   for (const id of new Set(found.map((one) => one.id))) {
     const settings = Object.hasOwn(manifest.plugins, id) ? manifest.plugins[id]! : unsaid();
     const candidates = found.filter((one) => one.id === id);
-    const failures: Failure[] = candidates.flatMap(({ error }) => (error ? [{ id, error }] : []));
-    const whole = candidates.filter((one) => one.manifest !== null);
-    const [first] = whole;
-    if (whole.length > 1) {
-      failures.push({ id, error: duplicate(id, whole) });
-    } else if (first?.manifest && failures.length === 0) {
-      const own = first.manifest;
-      collect(failures, id, () => plugins.set(id, settlePlugin(first, own, { manifest, settings })));
-    }
+    // The first decides, broken or not: one that appears beside it neither stops the host nor takes its place.
+    const [first, ...later] = inOrder(candidates);
+    if (first === undefined) continue;
+    const failures: Failure[] = first.error ? [{ id, error: first.error }] : [];
+    const own = first.manifest;
+    if (own) collect(failures, id, () => plugins.set(id, settlePlugin(first, own, { manifest, settings })));
     if (settings.enabled) errors.push(...failures);
-    else problems.push(...failures.map(({ error }) => ({ id, folder: candidates[0]!.folder, error })));
+    else problems.push(...failures.map(({ error }) => ({ id, folder: first.folder, error })));
+    problems.push(...later.map((one) => ({ id, folder: one.folder, error: passedOver(one, first) })));
   }
   return { plugins, problems, errors };
+}
+
+/** Bundled and installed for the user before those of the project; there one in a folder of its own name first. */
+function inOrder(candidates: readonly FoundPlugin[]): FoundPlugin[] {
+  const own = ({ id, folder, origin }: FoundPlugin) => (origin === "folder" && basename(folder) === id ? 0 : 1);
+  return [...candidates].sort((a, b) => (a.origin === "folder" && b.origin === "folder" ? own(a) - own(b) : 0));
 }
 
 function collect(failures: Failure[], id: string, action: () => void): void {
@@ -232,6 +238,18 @@ function duplicate(id: string, all: readonly { folder: string; origin: Plugin["o
   return new BulkheadError("duplicate_plugin", `Cannot load plugin "${id}": it stands in ${places}.`, {
     hint: `Name the folder to use as plugins.${id}.source in the host manifest, or give one another id.`,
     details: { plugin_id: id, folders },
+  });
+}
+
+/** Of two with one id the first is used; this is what is said of the other. */
+function passedOver(
+  { id, folder }: { id: string; folder: string },
+  used: { folder: string; origin: Plugin["origin"] },
+): BulkheadError {
+  const message = `Cannot use the plugin in ${folder}: its id "${id}" is that of ${used.folder} (${used.origin}).`;
+  return new BulkheadError("duplicate_plugin", message, {
+    hint: `Remove the folder, give it another id, or name it as plugins.${id}.source in the host manifest.`,
+    details: { plugin_id: id, folders: [used.folder, folder] },
   });
 }
 

@@ -38,9 +38,10 @@ export interface Workspaces {
   diff(sessionId: string): Promise<WorktreeDiff>;
   /**
    * Brings the changes to the source, all or none, and removes the worktree.
-   * @throws {BulkheadError} `not_found`, `busy` while the session runs, `conflict`, `already_exists`
+   * @throws {BulkheadError} `not_found`, `busy` while the session runs, `conflict` (also for links that lead out of the
+   * repository, unless they are allowed), `already_exists`
    */
-  apply(sessionId: string): Promise<AppliedWorkspace>;
+  apply(sessionId: string, options?: { allowLinks?: boolean }): Promise<AppliedWorkspace>;
   /**
    * Removes the worktree with all that was changed in it.
    * @throws {BulkheadError} `not_found`, `busy` while the session runs, `conflict`
@@ -87,7 +88,10 @@ export function openWorkspaces(folder: string): Workspaces {
     return await within((signal) => worktreeDiff(baseOf(record), { folder: record.folder, signal }));
   }
 
-  async function apply(sessionId: string): Promise<AppliedWorkspace> {
+  async function apply(
+    sessionId: string,
+    { allowLinks }: { allowLinks?: boolean } = {},
+  ): Promise<AppliedWorkspace> {
     return await files.alone(sessionId, async () => {
       const record = await settled(sessionId);
       refuseUnless(record, ["open"]);
@@ -100,6 +104,7 @@ export function openWorkspaces(folder: string): Workspaces {
           folder,
           sourceTop,
           signal,
+          allowLinks,
           async onWrite(unfinished) {
             // First: the agent may have left refs beside which none can be made.
             kept_commit = await keep();

@@ -139,6 +139,8 @@ test.each([
   ["pytest", ""],
   ["gradle", "check"],
   ["deno", "task build"],
+  ["node", "build.js"],
+  ["python3", "-m http.server"],
   ["just", ""],
   ["rake", "spec"],
   ["eslint", "src"],

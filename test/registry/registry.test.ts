@@ -124,24 +124,55 @@ describe("createRegistry", () => {
     });
   });
 
-  it("does not fall back to a bundled plugin when the one beside the manifest is broken", async () => {
+  it("does not fall back to a later plugin when the first is broken, or the one that source names", async () => {
+    await expect(registry(plugin("plugins/demo"), {
+      bundled: plugin("demo", { version: "x.y.z" }),
+      text: "plugins: {demo: {}}\n",
+    })).rejects.toMatchObject({ code: "invalid_manifest" });
     await expect(registry(plugin("plugins/demo", { version: "x.y.z" }), {
       bundled: plugin("demo"),
-      text: "plugins: {demo: {}}\n",
+      text: "plugins: {demo: {source: plugins/demo}}\n",
     })).rejects.toMatchObject({ code: "invalid_manifest" });
   });
 
-  it("refuses one id in two folders, naming both, unless source picks one", async () => {
+  it("uses the first of two folders with one id and names the other, unless source picks that", async () => {
     const files = { ...plugin("plugins/one"), ...plugin("plugins/two") };
-    await expect(registry(files, { text: "plugins: {demo: {}}\n" })).rejects.toMatchObject({
-      code: "duplicate_plugin",
-      message: expect.stringMatching(/"demo": it stands in .*one \(folder\) and .*two \(folder\)\.$/),
-    });
+    const first = await registry(files, { text: "plugins: {demo: {}}\n" });
+    expect(first.get("demo")).toMatchObject({ folder: expect.stringMatching(/one$/), enabled: true });
+    expect(first.problems).toMatchObject([{
+      id: "demo",
+      folder: expect.stringMatching(/two$/),
+      error: {
+        code: "duplicate_plugin",
+        message: expect.stringMatching(/two: its id "demo" is that of .*one \(folder\)\.$/),
+      },
+    }]);
     const { get } = await registry(files, { text: "plugins: {demo: {source: ./plugins/two}}\n" });
     expect(get("demo")?.folder).toMatch(/two$/);
     const quiet = await registry(files);
-    expect(quiet.list()).toEqual([]);
+    expect(quiet.list()).toMatchObject([{ id: "demo", enabled: false }]);
     expect(quiet.problems.map(({ error }) => error.code)).toEqual(["duplicate_plugin"]);
+  });
+
+  it.each([
+    ["plugins", plugin("plugins/evil")],
+    ["plugins, broken", { "plugins/demo/plugin.yaml": "id: demo\nentry: nothing\n" }],
+    ["node_modules", plugin("node_modules/demo")],
+  ])("keeps a bundled plugin, and one installed for the user, whatever appears in %s", async (_, planted) => {
+    const text = "plugins: {demo: {}}\n";
+    const asBundled = await registry(planted, { text, bundled: plugin("demo") });
+    expect(asBundled.get("demo")).toMatchObject({ origin: "bundled", enabled: true });
+    const asInstalled = await registry(planted, { text, data: plugin(".local/share/bulkhead/plugins/demo") });
+    expect(asInstalled.get("demo")).toMatchObject({ origin: "installed", enabled: true });
+    expect(asInstalled.get("demo")?.folder).toContain("share/bulkhead/plugins/demo");
+    for (const { problems } of [asBundled, asInstalled]) {
+      expect(problems).toMatchObject([{ id: "demo", error: { code: "duplicate_plugin" } }]);
+    }
+  });
+
+  it("uses the folder that is called as the id before another one of the project", async () => {
+    const { get } = await registry({ ...plugin("plugins/aaa"), ...plugin("plugins/demo") });
+    expect(get("demo")?.folder).toMatch(/demo$/);
   });
 
   it("takes one folder that is reached twice as one", async () => {
@@ -194,10 +225,11 @@ describe("createRegistry", () => {
     await expect(registry({}, { text: "tools:\n  shout:\n    binary: tr\n    command_template: '{binary} {x}'\n" }))
       .rejects
       .toThrow("bulkhead.yaml:5:23 tools.shout.command_template: expected a command template");
-    await expect(
-      registry(plugin("plugins/demo"), { text: "tools: {demo: {binary: tr, command_template: '{binary}'}}\n" }),
-    )
-      .rejects.toMatchObject({ code: "duplicate_plugin" });
+    const text = "tools: {demo: {binary: tr, command_template: '{binary}'}}\n";
+    // A folder that the host manifest does not name has no say.
+    const planted = await registry(plugin("plugins/demo"), { text });
+    expect(planted.get("demo")?.origin).toBe("inline");
+    expect(planted.problems).toMatchObject([{ id: "demo", error: { code: "duplicate_plugin" } }]);
   });
 });
 

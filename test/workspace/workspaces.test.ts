@@ -44,7 +44,7 @@ describe("diff", () => {
     await f.changed(() => {});
     f.write("a.txt", "by the person");
     f.commitAll();
-    expect(await f.workspaces.diff("s1")).toEqual({ patch: new Uint8Array(), artifacts: [] });
+    expect(await f.workspaces.diff("s1")).toEqual({ patch: new Uint8Array(), artifacts: [], links_out: [] });
   });
 
   it("takes what lies there though the agent broke the worktree's own git", async () => {
@@ -202,6 +202,42 @@ describe("apply", () => {
     expect(existsSync(join(f.work, "nested"))).toBe(false);
   });
 
+  it("brings no link that leads out of the repository unless that is asked for, and names it", async () => {
+    const f = workspaceFixture();
+    symlinkSync("/etc", join(f.work, "known"));
+    f.write("deep/er/a.txt", "x");
+    f.commitAll("a link of the person's own");
+    await f.changed((at) => {
+      at.write("b.txt", "b\n");
+      const links = {
+        absolute: "/etc/passwd",
+        up: "../outside",
+        "deep/up": "../../outside",
+        hooks: ".git/hooks",
+        "deep/er/top": "../..",
+        // Inside by its letters, and outside by way of the link before.
+        through: "deep/er/top/../outside",
+        "deep/inside": "../a.txt",
+        hanging: "dir/none",
+      };
+      for (const [name, target] of Object.entries(links)) symlinkSync(target, join(at.work, name));
+    });
+    const out = [
+      { path: "absolute", target: "/etc/passwd" },
+      { path: "deep/up", target: "../../outside" },
+      { path: "hooks", target: ".git/hooks" },
+      { path: "through", target: "deep/er/top/../outside" },
+      { path: "up", target: "../outside" },
+    ];
+    expect((await f.workspaces.diff("s1")).links_out).toEqual(out);
+    const before = readdirSync(f.work).sort();
+    expect(await errorOf(f.workspaces.apply("s1"))).toMatchObject({ code: "conflict", details: { links: out } });
+    expect(readdirSync(f.work).sort()).toEqual(before);
+    const { artifacts } = await f.workspaces.apply("s1", { allowLinks: true });
+    expect(names(artifacts)).toContain("up");
+    expect(readFileSync(join(f.work, "b.txt"), "utf8")).toBe("b\n");
+  });
+
   it("does not write through a link that the agent left", async () => {
     const f = workspaceFixture();
     f.write("../outside/victim.txt", "whole");
@@ -209,7 +245,7 @@ describe("apply", () => {
       at.remove("dir");
       symlinkSync(join(f.root, "outside"), join(at.work, "dir"));
     });
-    await f.workspaces.apply("s1");
+    await f.workspaces.apply("s1", { allowLinks: true });
     expect(readFileSync(join(f.root, "outside/victim.txt"), "utf8")).toBe("whole");
     await f.changed((at) => at.write("new/victim.txt", "changed"), "s2");
     symlinkSync(join(f.root, "outside"), join(f.work, "new"));

@@ -74,7 +74,8 @@ async function examineHost(call: Invocation): Promise<Pick<DoctorReport, "host_m
     const plugins = host.registry.list().filter((plugin) => plugin.enabled);
     const reports = await host.agents();
     const agents = reports.filter(({ id }) => plugins.some((plugin) => plugin.id === id));
-    const problems = await missingWalls(plugins);
+    const shadowed = host.registry.problems().filter(({ error }) => error.code === "duplicate_plugin");
+    const problems = [...await missingWalls(plugins), ...shadowed.map(({ error }) => error.message)];
     return { host_manifest: manifest?.file ?? null, agents, problems };
   } catch (error) {
     const { message, hint } = toErrorData(error);

@@ -3,14 +3,15 @@ import type { Invocation } from "../command.ts";
 import { findWorkspace } from "../find-workspace.ts";
 import { openSessions } from "../open-sessions.ts";
 import { safeLine } from "../render/agent-text.ts";
-import { artifactLine } from "./session-diff.ts";
+import { artifactLine, linkOutLine, type TreeLink } from "./session-diff.ts";
 
 /** `bulkhead session apply <id>`. */
 export async function sessionApply(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
-  const { terminal, json, args } = call;
+  const { terminal, json, args, options } = call;
+  const allowLinks = options["allowLinks"] === true;
   const { session_id, repository } = await findWorkspace(opened.workspaces, args[0] ?? "");
-  const applied = await opened.workspaces.apply(session_id).catch(async (error: unknown) => {
+  const applied = await opened.workspaces.apply(session_id, { allowLinks }).catch(async (error: unknown) => {
     if (!json) await terminal.stderr.write(conflictLines(error));
     throw error;
   });
@@ -31,5 +32,7 @@ export async function sessionApply(call: Invocation): Promise<number> {
 /** The paths that do not fit; the error itself is reported after them. */
 function conflictLines(error: unknown): string {
   const paths = error instanceof BulkheadError && error.code === "conflict" ? error.details?.["paths"] : [];
-  return Array.isArray(paths) ? paths.map((path) => `conflict  ${safeLine(String(path))}\n`).join("") : "";
+  if (Array.isArray(paths)) return paths.map((path) => `conflict  ${safeLine(String(path))}\n`).join("");
+  const links = error instanceof BulkheadError && error.code === "conflict" ? error.details?.["links"] : [];
+  return Array.isArray(links) ? (links as TreeLink[]).map((link) => `${linkOutLine(link)}\n`).join("") : "";
 }

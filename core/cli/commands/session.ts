@@ -93,6 +93,7 @@ const defineWorktrees: DefineCommand = (command, bind) => {
   command.command("apply")
     .description("bring a session's changes to the repository, all or none, and remove its worktree")
     .argument("<id>", idMeaning)
+    .option("--allow-links", "links that lead out of the repository as well")
     .addHelpText("after", examples(["bulkhead session apply 3f2a", "as changes that are not staged"]))
     .action(bind(sessionApply));
   command.command("discard")

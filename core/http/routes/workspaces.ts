@@ -22,6 +22,12 @@ const workspace = Type.Object({
   running: Type.Boolean(),
 });
 
+const linksOut = Type.Array(Type.Object({ path: text, target: text }));
+
+const applyQuery = exactly<{ allow_links?: "true" | "false" }>()(Type.Object({
+  allow_links: Type.Optional(oneOf(["true", "false"] as const)),
+}, closed));
+
 const pruneBody = exactly<{ older_than_ms?: number }>()(Type.Object({
   older_than_ms: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 1e15, description: "default: workspaces.keep_ms of the host manifest" }),
@@ -53,6 +59,7 @@ export const workspaceRoutes: readonly Route[] = [
         schema: Type.Object({
           session_id: text,
           artifacts,
+          links_out: linksOut,
           patch: Type.Optional(text),
           patch_base64: Type.Optional(text),
         }),
@@ -63,22 +70,25 @@ export const workspaceRoutes: readonly Route[] = [
       const diff = await workspaces.diff(session_id);
       const held = textOrBase64(diff.patch);
       const patch = "text" in held ? { patch: held.text } : { patch_base64: held.base64 };
-      return json({ session_id, artifacts: diff.artifacts, ...patch });
+      return json({ session_id, artifacts: diff.artifacts, links_out: diff.links_out, ...patch });
     },
   }),
-  route({
+  route<{ allow_links?: "true" | "false" }>({
     id: "applySession",
     method: "POST",
     path: "/v1/sessions/{id}/apply",
     summary: "bring a session's changes to the repository, all or none, and remove its worktree",
     scope: "run",
+    query: applyQuery,
     answers: {
       200: {
         summary: "they are there, not staged",
         schema: Type.Object({ session_id: text, artifacts, kept_commit: maybeText }),
       },
     },
-    handle: async ({ params, workspaces }) => json(await workspaces.apply(params["id"] ?? "")),
+    async handle({ params, query, workspaces }) {
+      return json(await workspaces.apply(params["id"] ?? "", { allowLinks: query.allow_links === "true" }));
+    },
   }),
   route({
     id: "discardSession",
