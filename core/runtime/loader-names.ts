@@ -10,7 +10,7 @@ export interface LoaderGroup {
 
 /**
  * Variables that name code to load, a program to start, options that do either, or the place of settings that do. Those
- * of single agents (`CODEX_HOME`, `CLAUDE_CONFIG_DIR`) are not among them: whoever may start an agent has more.
+ * of single agents are not among them: whoever may start an agent has more.
  */
 export const loaderGroups: readonly LoaderGroup[] = [
   {
@@ -165,7 +165,7 @@ export const loaderGroups: readonly LoaderGroup[] = [
     of: "containers, clouds and secrets",
     names: words(
       "AWS_CONFIG_FILE AWS_DATA_PATH AWS_SHARED_CREDENTIALS_FILE AZURE_CONFIG_DIR AZURE_EXTENSION_DIR CONTAINER_HOST " +
-        "GH_CONFIG_DIR GLAB_CONFIG_DIR GNUPGHOME GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES KUBECONFIG PACKER_CONFIG " +
+        "GH_CONFIG_DIR GLAB_CONFIG_DIR GNUPGHOME KUBECONFIG PACKER_CONFIG " +
         "PACKER_PLUGIN_PATH PULUMI_HOME TERRAFORM_CONFIG TF_PLUGIN_CACHE_DIR VAULT_CONFIG_PATH",
     ),
     prefixes: words(

@@ -1,4 +1,5 @@
 import { link, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "../../runtime/files.ts";
+import { actedOnGroups } from "../../runtime/acted-on-names.ts";
 import { makeFifo } from "../../runtime/fifo.ts";
 import { listenAt } from "../../runtime/loopback-server.ts";
 import { join } from "../../runtime/paths.ts";
@@ -30,21 +31,8 @@ const autoexecFiles = [
   ".husky/pre-commit",
   ".ssh/authorized_keys",
   "bulkhead.yaml",
-  // What coding agents take orders, tools and approvals from.
-  "CLAUDE.md",
-  "sub/AGENTS.md",
-  "GEMINI.md",
-  ".claude/settings.json",
-  ".codex/config.toml",
-  ".gemini/settings.json",
-  ".qwen/settings.json",
-  ".pi/settings.json",
-  ".kiro/agents/default.json",
-  ".amazonq/cli-agents/default.json",
-  "opencode.json",
-  ".opencode/plugin/x.js",
-  ".cursor/mcp.json",
-  ".github/copilot-instructions.md",
+  // What coding agents take orders, tools and approvals from, and some of each other kind on the list.
+  ...actedOnGroups.flatMap(({ names }) => [...names].slice(0, 12)).filter((name) => name !== ".git"),
   // What build servers, task runners, checkers and shells run.
   ".github/workflows/ci.yml",
   ".gitlab-ci.yml",
@@ -355,6 +343,7 @@ export const filesCases: readonly AttackCase[] = [
     name: "files-that-run",
     attack: "Writes files that git, shells, editors, package managers and the host act on by themselves.",
     permissions: { ...workdir, run: [{ binary: "acme-agent" }] },
+    limits: { timeout_ms: 20_000 },
     stage: async (place) => {
       await mkdir(join(place.workdir, ".git", "hooks"), { recursive: true });
       await writeFile(join(place.workdir, ".git", "config"), "[core]\n");
@@ -390,7 +379,7 @@ export const filesCases: readonly AttackCase[] = [
     prepare: `
     const ran = async (cwd) => {
       const child = await ctx.run("git", ["status"], { cwd });
-      const { exit_code } = await child.wait();
+      const { exit_code } = await child.exit;
       if (exit_code !== 0) throw Object.assign(new Error("git took it for no repository."), { code: "not_found" });
     };
     await ctx.fs.writeText("sub/config", stage.trap);
@@ -439,11 +428,11 @@ export const filesCases: readonly AttackCase[] = [
       return {};
     },
     tries: [
-      "await ctx.fs.writeText('plugins/codex/plugin.yaml', 'id: codex')",
-      "await ctx.fs.writeText('Plugins/codex/plugin.yaml', 'id: codex')",
-      "await ctx.fs.writeText('deep/plugins/codex/plugin.yaml', 'id: codex')",
-      "await ctx.fs.writeText('node_modules/codex/plugin.yaml', 'id: codex')",
-      "await ctx.fs.writeText('deep/node_modules/codex/plugin.yaml', 'id: codex')",
+      "await ctx.fs.writeText('plugins/other/plugin.yaml', 'id: other')",
+      "await ctx.fs.writeText('Plugins/other/plugin.yaml', 'id: other')",
+      "await ctx.fs.writeText('deep/plugins/other/plugin.yaml', 'id: other')",
+      "await ctx.fs.writeText('node_modules/other/plugin.yaml', 'id: other')",
+      "await ctx.fs.writeText('deep/node_modules/other/plugin.yaml', 'id: other')",
     ],
   }),
   refusedTries({
