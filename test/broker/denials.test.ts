@@ -28,7 +28,7 @@ interface Place {
   server: string;
 }
 
-const lines = { run: 3, read: 4, write: 5, net: 6, env: 7, secrets: 8, kv: 9, limits: 10 };
+const lines = { run: 3, read: 4, write: 5, net: 6, env: 7, secrets: 8, kv: 9, mcp_servers: 99, limits: 10 };
 const run = (broker: SessionBroker, binary: string, args: string[] = [], options = {}) =>
   broker.call("run", { binary, args, options });
 const fetch = (broker: SessionBroker, url: string, headers = {}) => broker.call("fetch", { url, options: { headers } });
