@@ -1,10 +1,11 @@
-import type { RunPermission } from "../../plugin-sdk/permissions.ts";
+import type { Permissions, RunPermission } from "../../plugin-sdk/permissions.ts";
 import { readdir } from "../runtime/files.ts";
-import { keyPlaces } from "../runtime/key-places.ts";
+import { agentPlaces, keyPlaces } from "../runtime/key-places.ts";
 import { containAgent } from "../runtime/os-walls/contain-agent.ts";
 import type { Command } from "../runtime/os-walls/os-wall.ts";
 import { join } from "../runtime/paths.ts";
 import { hostEnv } from "../runtime/platform.ts";
+import { grantedRoots } from "./granted-roots.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /**
@@ -23,14 +24,27 @@ export async function containRun(
   const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = options;
   const home = hostEnv("HOME");
   const keys = home === undefined || home === "" ? [] : [...keyPlaces, ...await browsers(home)];
+  const ownTools = configTools(options.permissions);
+  const logins = Object.entries(agentPlaces).filter(([tool]) => !ownTools.includes(tool)).flatMap(([, places]) =>
+    places
+  );
+  const ownConfig = (await grantedRoots(ownTools.map((tool) => `config:${tool}`), options)).map(({ path }) => path);
   const contained = await containAgent(command, {
     writable: [workdir],
     tmp: tempDir,
-    hidden: [...protectedPaths, ...keys.map((place) => join(home ?? "", place))],
-    shown: [...sealedPaths, pluginDir, ...shown, ...(workspaceDir === undefined ? [] : [workspaceDir])],
+    hidden: [
+      ...protectedPaths,
+      ...[...keys, ...(home ? logins : [])].map((place) => join(home ?? "", place)),
+    ],
+    shown: [...sealedPaths, ...ownConfig, pluginDir, ...shown, ...(workspaceDir === undefined ? [] : [workspaceDir])],
     network: permission.contain_net !== true,
   });
   return { ...contained, contained: true };
+}
+
+/** Tools whose settings the plugin was granted: their logins are its own. */
+function configTools({ read = [], write = [] }: Permissions): string[] {
+  return [...read, ...write].flatMap((root) => root.startsWith("config:") ? [root.slice("config:".length)] : []);
 }
 
 /** Profiles of browsers, with what people are logged in to. */

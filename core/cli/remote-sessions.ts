@@ -10,13 +10,13 @@ import type { HostWorkspaces } from "../host/workspaces.ts";
 import { mayOpenSockets } from "../runtime/own-command.ts";
 import { unixFetch } from "../runtime/unix-fetch.ts";
 
-/** A daemon as this terminal reaches it: over its socket, else over TCP with the first token. */
+/** A daemon as this terminal reaches it, with the first token: over its socket, else over TCP. */
 export async function connectDaemon({ socket, address, token_file }: DaemonRecord): Promise<RemoteHost> {
   // A runtime folder is cleared at the end of a login, which a daemon may outlive.
   const isThere = socket !== null && (await stat(socket).then(() => true, () => false));
-  if (isThere && mayOpenSockets()) return connectHost({ fetch: unixFetch(socket) });
-  const token = await readFile(token_file, "utf8").catch(() => "");
-  return connectHost({ url: address, token: token.trim() });
+  const token = (await readFile(token_file, "utf8").catch(() => "")).trim();
+  if (isThere && mayOpenSockets()) return connectHost({ fetch: unixFetch(socket), token });
+  return connectHost({ url: address, token });
 }
 
 /** A daemon's sessions in the shape of a host's in this process: its errors are ours. */

@@ -19,7 +19,7 @@ import { retried } from "./retried.ts";
 export interface ConnectOptions {
   /** Such as `http://127.0.0.1:7717`; default, for a `fetch` that knows where to go: `http://localhost`. */
   url?: string;
-  /** As `bulkhead token create` prints it. Not needed over the unix socket. */
+  /** As `bulkhead token create` prints it, or as `http/token` in the host's state folder holds it. */
   token?: string;
   /** Another way to the host, such as `unixFetch(path)`. Default: the runtime's own. */
   fetch?: FetchLike;

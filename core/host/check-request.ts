@@ -1,12 +1,14 @@
 import { BulkheadError, InvalidModelError } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../plugin-sdk/request.ts";
+import { isPseudoFile } from "../broker/forbidden-paths.ts";
 import { lazyCheck } from "../channel/lazy-check.ts";
 import { checkPluginConfig } from "../registry/plugin-config.ts";
 import type { Plugin } from "../registry/plugin.ts";
 import { offeredModels } from "../routing/offered-models.ts";
 import { stat } from "../runtime/files.ts";
 import { isLoaderName } from "../runtime/loader-names.ts";
+import { isInside } from "../runtime/paths.ts";
 import { realFolder } from "../runtime/real-folder.ts";
 
 const check = lazyCheck(sessionRequestSchema);
@@ -48,12 +50,22 @@ export function fitToPlugin(request: SessionRequest, { manifest, limits }: Plugi
 }
 
 /**
- * The real path of a working directory.
- * @throws {BulkheadError} `workdir_missing`
+ * The real path of a working directory. Every door's sessions pass here, so this is where the host's own folders and
+ * pseudo file systems are refused: a contained program has its working directory in full, whatever is hidden around it.
+ * @param closedFolders real absolute paths in which no session works
+ * @throws {BulkheadError} `workdir_missing`, `invalid_request`
  */
-export async function checkWorkdir(workdir: string): Promise<string> {
+export async function checkWorkdir(workdir: string, closedFolders: readonly string[]): Promise<string> {
   const real = await realFolder(workdir);
-  if (real !== null) return real;
+  if (real !== null) {
+    const isClosed = closedFolders.some((folder) => isInside(folder, real));
+    if (!isClosed && !isPseudoFile(real)) return real;
+    const why = isClosed ? "it is one of the host's own folders" : "it is in a pseudo file system";
+    throw new BulkheadError("invalid_request", `Cannot work in "${workdir}": ${why}.`, {
+      hint: "Name the folder of a project.",
+      details: { path: "workdir" },
+    });
+  }
   const info = await stat(workdir).catch(() => null);
   throw new BulkheadError(
     "workdir_missing",

@@ -12,6 +12,8 @@ export interface GuardedPlaces {
   sealedPaths: string[];
   /** Where this host looks for plugins; written only where a grant names it. Absolute paths. */
   pluginPlaces: string[];
+  /** In none of these a session works. Real absolute paths. */
+  closedFolders: string[];
   /** Names of files and folders that are never written. */
   autoexecNames: string[];
 }
@@ -42,6 +44,7 @@ export function guardedPlaces(options: GuardedOptions): GuardedPlaces {
     protectedPaths: [stateDir, ...manifestFiles(manifestFile), ...secretPaths],
     sealedPaths: [...packages.map(({ folder }) => folder), ...(installedDir === null ? [] : [installedDir])],
     pluginPlaces: pluginPlaces(root),
+    closedFolders: [stateDir, ...secretPaths, ...(installedDir === null ? [] : [installedDir])],
     autoexecNames: [...new Set(plugins.flatMap(toolsOf))].map((name) => `.${name}`),
   };
 }

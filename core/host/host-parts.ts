@@ -7,6 +7,7 @@ import { type KnownManifests, openKnownManifests } from "../registry/known-manif
 import { realInstalledFolder } from "../registry/plugin-lock.ts";
 import { createRegistry, type Registry } from "../registry/registry.ts";
 import { mkdtemp, realpath, rm, tmpdir } from "../runtime/files.ts";
+import { keepInspectorShut } from "../runtime/keep-inspector-shut.ts";
 import { defaultOsWallUses } from "../runtime/os-walls/os-wall.ts";
 import { dirname, join, resolve } from "../runtime/paths.ts";
 import { workingDirectory } from "../runtime/platform.ts";
@@ -50,6 +51,7 @@ export interface HostParts extends SessionDeps {
  * @throws {BulkheadError} as `createHost`
  */
 export async function openParts(options: HostOptions): Promise<HostParts> {
+  keepInspectorShut();
   const { manifest, askGrant, onlyFirst = false, warm = false, writeLog = () => {} } = options;
   const root = resolve(options.root ?? (manifest?.file ? dirname(manifest.file) : workingDirectory()));
   const temporary = options.stateDir === null ? await mkdtemp(join(tmpdir(), "bulkhead-state-")) : null;

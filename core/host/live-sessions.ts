@@ -105,10 +105,11 @@ export class LiveSessions {
       started: () => routes.started(way),
       ended: (end: AttemptEnd) => routes.ended(way, end),
     }));
-    const workdir = await checkWorkdir(checked.workdir);
+    const { closedFolders, protectedPaths } = deps.guarded();
+    const workdir = await checkWorkdir(checked.workdir, closedFolders);
     const contextFiles = await readContextFiles(checked.context_files ?? [], {
       workdir,
-      protectedPaths: deps.guarded().protectedPaths,
+      protectedPaths,
       limits: ways[0]!.service.plugin.limits,
     });
     const sessionId = randomId();

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { RequestSource } from "../runtime/http-server.ts";
 import type { Meters } from "./meters.ts";
-import { type Caller, owner } from "./scopes.ts";
+import type { Caller } from "./scopes.ts";
 import type { TokenStore } from "./tokens.ts";
 
 /** What {@link authenticate} needs. */
@@ -12,7 +12,8 @@ export interface AuthenticateOptions {
 }
 
 /**
- * Who a request comes from. A token that is sent counts on either road; without one only the unix socket is open.
+ * Who a request comes from: the bearer of its token, over TCP and over the unix socket alike. That a program can open the
+ * socket proves nothing: a plugin's process may be able to connect and still not to read the token's file.
  * @throws {BulkheadError} `unauthorized`; `limit_exceeded` for an address that fails too often
  */
 export async function authenticate(
@@ -20,7 +21,6 @@ export async function authenticate(
   { from, tokens, meters }: AuthenticateOptions,
 ): Promise<Caller> {
   const header = request.headers.get("authorization");
-  if (header === null && from.kind === "unix") return owner;
   const token = header === null ? null : /^Bearer ([\w-]{1,256})$/i.exec(header)?.[1] ?? null;
   const caller = token === null ? null : await check(tokens, token);
   if (caller !== null) return caller;
@@ -28,7 +28,9 @@ export async function authenticate(
   meters.countRefusal(from.address ?? from.kind);
   const why = header === null ? "it carries no token" : "its token is unknown, revoked or expired";
   throw new BulkheadError("unauthorized", `Cannot serve the request: ${why}.`, {
-    hint: 'Send "Authorization: Bearer <token>"; "bulkhead token create" makes one.',
+    hint:
+      'Send "Authorization: Bearer <token>"; "bulkhead token create" makes one, and http/token in the state folder ' +
+      "holds the operator's.",
   });
 }
 

@@ -10,7 +10,7 @@ export type Scope = (typeof scopes)[number];
 
 /** Who a request comes from. */
 export interface Caller {
-  /** The token's id; `owner` for whoever may open the unix socket and sends no token. */
+  /** The token's id; `owner` for the first token, which the daemon keeps in a file for the operator. */
   id: string;
   scopes: readonly Scope[];
   /**
@@ -20,7 +20,7 @@ export interface Caller {
   workdirs?: readonly string[];
 }
 
-/** Whoever can open the unix socket could also read the file of the first token. */
+/** The operator: the bearer of the first token. */
 export const owner: Caller = { id: "owner", scopes };
 
 /**

@@ -8,7 +8,7 @@ import { withLockFile } from "../runtime/lock-file.ts";
 import { dirname, join } from "../runtime/paths.ts";
 import { readPlainFile } from "../runtime/read-plain-file.ts";
 import { replaceFile } from "../runtime/replace-file.ts";
-import { type Caller, type Scope, scopes } from "./scopes.ts";
+import { type Caller, owner, type Scope, scopes } from "./scopes.ts";
 
 /** A token as it is kept: without what would let somebody use it. */
 export interface TokenRecord {
@@ -39,7 +39,7 @@ export interface NewToken {
 export interface TokenStore {
   /** Who sends this token; null for one that is unknown, revoked or expired. */
   check(token: string): Promise<Caller | null>;
-  /** Whether a caller's token still holds; true for the owner. */
+  /** Whether a caller's token still holds. */
   holds(caller: Caller): Promise<boolean>;
   /** What proves to a client that the server knows its token; null for an unknown one. */
   keyOf(id: string): Promise<string | null>;
@@ -123,8 +123,8 @@ export function openTokens(stateDir: string): TokenStore {
       return found !== undefined && same && isCurrent(found) ? callerOf(found) : null;
     },
     async holds({ id }) {
-      if (id === "owner") return true;
-      const found = (await current()).get(id);
+      const records = await current();
+      const found = id === owner.id ? [...records.values()].find(isFirst) : records.get(id);
       return found !== undefined && isCurrent(found);
     },
     async keyOf(id) {
@@ -153,8 +153,14 @@ export function openTokens(stateDir: string): TokenStore {
   };
 }
 
-function callerOf({ id, scopes: given, workdirs }: TokenRecord): Caller {
-  return { id, scopes: given, ...(workdirs === undefined ? {} : { workdirs }) };
+function callerOf(record: TokenRecord): Caller {
+  const { id, scopes: given, workdirs } = record;
+  return isFirst(record) ? owner : { id, scopes: given, ...(workdirs === undefined ? {} : { workdirs }) };
+}
+
+/** A name is anybody's to take, so it is the name with all that goes with it. */
+function isFirst({ name, scopes: given, workdirs }: TokenRecord): boolean {
+  return name === firstName && given.length === scopes.length && workdirs === undefined;
 }
 
 function isCurrent({ expires_at }: TokenRecord): boolean {

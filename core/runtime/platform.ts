@@ -39,3 +39,12 @@ export function workingDirectory(): string {
 export function hostEnvironment(): Record<string, string | undefined> {
   return { ...process.env };
 }
+
+/** Whether this process runs as root; false where the runtime does not say. */
+export function isRoot(): boolean {
+  try {
+    return process.getuid?.() === 0;
+  } catch {
+    return false;
+  }
+}

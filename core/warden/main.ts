@@ -1,6 +1,7 @@
 import { encodeFrame, FrameReader, wrapFrame } from "../channel/frames.ts";
 import { MessageReader } from "../channel/messages.ts";
 import { protocolVersion, type WardenCommand, type WardenReport } from "../channel/protocol.ts";
+import { keepInspectorShut } from "../runtime/keep-inspector-shut.ts";
 import { fileURLToPath } from "../runtime/paths.ts";
 import { endWarden, openHostPipe, ownUsage } from "../runtime/warden-side.ts";
 import { type Slot, Slots } from "./slots.ts";
@@ -11,6 +12,7 @@ const statsIntervalMs = 250;
 const terminateMs = 200;
 const maxFrameBytes = 64 * 1024 * 1024;
 
+keepInspectorShut();
 serveHost();
 
 /** The warden's whole work: threads on one side, the host's pipe on the other, bytes passed between them unread. */

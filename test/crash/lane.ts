@@ -175,7 +175,8 @@ async function untilReady(
     const record: DaemonRecord | "broken" | null = await readDaemonRecord(join(lane.stateDir, "daemon.json"));
     if (record !== null && record !== "broken" && record.pid === pid && record.socket !== null) {
       lane.openMs = performance.now() - began;
-      return connectHost({ fetch: unixFetch(record.socket), patienceMs: 1 });
+      const token = (await readFile(record.token_file, "utf8")).trim();
+      return connectHost({ fetch: unixFetch(record.socket), token, patienceMs: 1 });
     }
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -55,7 +56,8 @@ async function start(options: { port?: number } = {}): Promise<Daemon> {
 }
 
 function owner({ record }: Daemon): RemoteHost {
-  return connectHost({ fetch: unixFetch(record.socket!), patienceMs: 1 });
+  const token = readFileSync(record.token_file, "utf8").trim();
+  return connectHost({ fetch: unixFetch(record.socket!), token, patienceMs: 1 });
 }
 
 async function logged(): Promise<string[]> {

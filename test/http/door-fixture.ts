@@ -30,6 +30,8 @@ export interface OpenDoor {
   /** Closes the socket's server, cuts off its clients, and opens it again. */
   reopenSocket(): Promise<void>;
   token(...scopes: Scope[]): Promise<string>;
+  /** A request of the owner's over the socket. */
+  local(input: string | URL, init?: RequestInit): Promise<Response>;
   /** A client over TCP with a token of these scopes; without any, the owner's over the socket. */
   client(...scopes: Scope[]): Promise<RemoteHost>;
 }
@@ -111,9 +113,15 @@ export async function openDoor(
       servers[1] = await serve({ kind: "unix", path: socket });
     },
     token,
+    async local(input, { headers, ...init } = {}) {
+      const { token: first } = await tokens.first();
+      const all = new Headers(headers);
+      if (!all.has("authorization")) all.set("authorization", `Bearer ${first}`);
+      return await unixFetch(socket)(input, { ...init, headers: all });
+    },
     client: async (...scopes) =>
       scopes.length === 0
-        ? connectHost({ fetch: unixFetch(socket), patienceMs: 10_000 })
+        ? connectHost({ fetch: unixFetch(socket), token: (await tokens.first()).token, patienceMs: 10_000 })
         : connectHost({ url, token: await token(...scopes), patienceMs: 10_000 }),
   };
 }

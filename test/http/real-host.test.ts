@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { connectHost } from "../../core/client/mod.ts";
-import { unixFetch } from "../../core/runtime/unix-fetch.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { adapterCode, completed, openHost } from "../host/test-host.ts";
 import { openDoor } from "./door-fixture.ts";
@@ -93,7 +92,7 @@ describe("a real host behind its door", () => {
     const { client, door } = await made();
     const events = client.events({ after: 5000 })[Symbol.asyncIterator]();
     await expect(events.next()).rejects.toMatchObject({ code: "invalid_request", details: { after: 5000, newest: 0 } });
-    const metrics = await (await unixFetch(door.socket)("http://localhost/metrics")).text();
+    const metrics = await (await door.local("http://localhost/metrics")).text();
     expect(metrics).toContain("bulkhead_http_streams 0");
   });
 

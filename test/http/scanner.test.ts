@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { errorTable } from "../../core/errors/error-table.ts";
 import type { SessionHost } from "../../core/host/session-host.ts";
-import { unixFetch } from "../../core/runtime/unix-fetch.ts";
 import { adapterCode, completed, openHost } from "../host/test-host.ts";
 import { bodies, hostileTexts, type JsonSchema, parameterTexts } from "./bad-input.ts";
 import { openDoor } from "./door-fixture.ts";
@@ -46,7 +45,7 @@ describe.each(openings)("every operation of the OpenAPI document, on %s", (_, op
       sessions,
       limits: { http_requests_per_second: 1e6, http_body_bytes: 100_000, http_refusals_per_second: 1e6 },
     });
-    const send = unixFetch(door.socket);
+    const send = door.local;
     const document = await (await send("http://localhost/v1/openapi.json")).json() as OpenApi;
     const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation }))
@@ -84,7 +83,7 @@ describe.each(openings)("every operation of the OpenAPI document, on %s", (_, op
 
 test("the document is OpenAPI 3.1, and every operation says its scope, its answers and its problems", async () => {
   const door = await openDoor();
-  const document = await (await unixFetch(door.socket)("http://localhost/v1/openapi.json")).json() as OpenApi;
+  const document = await (await door.local("http://localhost/v1/openapi.json")).json() as OpenApi;
   expect(document.openapi).toBe("3.1.0");
   const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);

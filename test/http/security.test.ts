@@ -174,7 +174,7 @@ describe("J4 CSRF", () => {
     async (type) => {
       const door = await openDoor();
       const headers = type === "" ? {} : { "content-type": type };
-      const response = await unixFetch(door.socket)("http://localhost/v1/sessions", {
+      const response = await door.local("http://localhost/v1/sessions", {
         method: "POST",
         headers,
         body: JSON.stringify(request),
@@ -242,6 +242,27 @@ describe("J5 binding to all", () => {
   test("a port of one address is no port of another", async () => {
     const { port } = await openDoor();
     expect((await sendRaw({ port, host: "127.0.0.2" }, "GET /health HTTP/1.1\r\nHost: a\r\n\r\n")).text).toBe("");
+  });
+});
+
+describe("the unix socket", () => {
+  test("opens nothing to a program that can connect and has no token, as a plugin's process may", async () => {
+    const door = await openDoor();
+    const connect = unixFetch(door.socket);
+    for (const path of ["/v1/sessions", "/v1/agents", "/metrics", "/v1/openapi.json"]) {
+      await expectProblem(await connect(`http://localhost${path}`), 401, "unauthorized");
+    }
+    const grant = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
+    await expectProblem(await connect("http://localhost/v1/plugins/x/grants", grant), 401, "unauthorized");
+    expect((await connect("http://localhost/health")).status).toBe(200);
+  });
+
+  test("a token that takes the operator's name is not the operator's", async () => {
+    const door = await openDoor();
+    const { token } = await door.tokens.create({ name: "first", scopes: ["read"] });
+    const headers = { ...bearer(token), "content-type": "application/json" };
+    const reload = await unixFetch(door.socket)("http://localhost/v1/reload", { method: "POST", headers });
+    await expectProblem(reload, 403, "forbidden");
   });
 });
 
@@ -387,7 +408,7 @@ describe("J9 streams without end", () => {
 
   test("all together have so many and no more", async () => {
     const door = await openDoor({ limits: { http_streams: 1 } });
-    const fetchLocal = unixFetch(door.socket);
+    const fetchLocal = door.local;
     const held = await fetchLocal("http://localhost/v1/events");
     await expectProblem(await fetchLocal("http://localhost/v1/events"), 429, "limit_exceeded");
     await held.body?.cancel();
@@ -437,7 +458,7 @@ describe("J11 lines in events", () => {
     ];
     await door.sessions.say(session.id, ...texts);
     await door.sessions.end(session.id);
-    const response = await unixFetch(door.socket)(`http://localhost/v1/sessions/${session.id}/events`);
+    const response = await door.local(`http://localhost/v1/sessions/${session.id}/events`);
     const text = await response.text();
     const frames = text.split("\n\n").slice(0, -1);
     expect(frames.map((frame) => /^id: (\d+)\ndata: (\{[^\n]*\})$/.exec(frame)?.[1])).toEqual(
@@ -537,7 +558,7 @@ describe("J13 a browser that shows an answer", () => {
   test("is told to take none for a page", async () => {
     const door = await openDoor();
     for (const path of ["/health", "/v1/nothing", "/v1/events"]) {
-      const response = await unixFetch(door.socket)(`http://localhost${path}`);
+      const response = await door.local(`http://localhost${path}`);
       expect(response.headers.get("content-security-policy")).toMatch(/^default-src 'none'/);
       expect(response.headers.get("x-content-type-options")).toBe("nosniff");
       expect(response.headers.get("cache-control")).toBe("no-store");
@@ -745,7 +766,7 @@ describe("D21 and H12 a stream that nobody reads", () => {
     slow.resume();
     slow.on("data", () => {});
     await closed;
-    const late = await unixFetch(door.socket)(`http://localhost${path}`, { headers: { "last-event-id": "199" } });
+    const late = await door.local(`http://localhost${path}`, { headers: { "last-event-id": "199" } });
     expect((await late.text()).match(/^id: \d+$/gm)).toEqual(["id: 200", "id: 201", "id: 202"]);
   });
 });

@@ -26,7 +26,7 @@ describe("server-sent events", () => {
     await door.sessions.end(session.id);
     const read = async (query: string, headers: Record<string, string> = {}) => {
       const url = `http://localhost/v1/sessions/${session.id}/events${query}`;
-      return idsOf(await (await unixFetch(door.socket)(url, { headers })).text());
+      return idsOf(await (await door.local(url, { headers })).text());
     };
     const all = Array.from({ length: 22 }, (_, at) => at + 1);
     expect(await read("")).toEqual(all);
@@ -41,20 +41,20 @@ describe("server-sent events", () => {
     const session = await (await door.client()).start(request);
     await door.sessions.end(session.id);
     const url = `http://localhost/v1/sessions/${session.id}/events`;
-    const response = await unixFetch(door.socket)(url, { headers: { "last-event-id": "2" } });
+    const response = await door.local(url, { headers: { "last-event-id": "2" } });
     expect(response.status).toBe(204);
   });
 
   test.each(["-1", "x", "1.5", "99999999999999999999", " 1 1"])("Last-Event-ID %j is refused", async (id) => {
     const door = await openDoor();
     const url = "http://localhost/v1/events";
-    expect((await unixFetch(door.socket)(url, { headers: { "last-event-id": id } })).status).toBe(400);
+    expect((await door.local(url, { headers: { "last-event-id": id } })).status).toBe(400);
   });
 
   test("a stream that has nothing to tell says that it is alive, and how far it has looked", async () => {
     const door = await openDoor({ limits: { http_heartbeat_ms: 40 } });
     const session = await (await door.client()).start(request);
-    const response = await unixFetch(door.socket)("http://localhost/v1/events?type=plan&after=0");
+    const response = await door.local("http://localhost/v1/events?type=plan&after=0");
     const reader = response.body!.getReader();
     const next = async () => new TextDecoder().decode((await reader.read()).value);
     expect(await next()).toBe("id: 1\n\n");
@@ -70,9 +70,9 @@ describe("server-sent events", () => {
     await door.sessions.say(session.id, "a\nb", "c");
     await door.sessions.end(session.id);
     const url = `http://localhost/v1/sessions/${session.id}/events`;
-    const lines = await unixFetch(door.socket)(url, { headers: { accept: "application/x-ndjson" } });
+    const lines = await door.local(url, { headers: { accept: "application/x-ndjson" } });
     expect(lines.headers.get("content-type")).toBe("application/x-ndjson");
-    const events = await (await unixFetch(door.socket)(url)).text();
+    const events = await (await door.local(url)).text();
     const datas = [...events.matchAll(/^data: (.*)$/gm)].map((match) => match[1]);
     expect((await lines.text()).trimEnd().split("\n")).toEqual(datas);
   });
@@ -120,7 +120,7 @@ describe("a client that is cut off", () => {
         fc.boolean(),
         async (cuts, batches, merged) => {
           const door = await openDoor();
-          const cutting = cutFetch(unixFetch(door.socket), [...cuts]);
+          const cutting = cutFetch(door.local, [...cuts]);
           const host = connectHost({ fetch: cutting, patienceMs: 20_000 });
           const session = await (await door.client()).start(request);
           const seen: number[] = [];
@@ -186,7 +186,7 @@ describe("a client that is cut off", () => {
 
 test("a door that closes ends its streams, and says to whoever comes later that it is closed", async () => {
   const door = await openDoor();
-  const send = unixFetch(door.socket);
+  const send = door.local;
   const stream = await send("http://localhost/v1/events");
   door.door.close();
   expect(await stream.text()).toBe("");

@@ -1,6 +1,6 @@
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import { toErrorData } from "../../errors/to-error-data.ts";
-import { platform, runtimeVersion } from "../../runtime/platform.ts";
+import { isRoot, platform, runtimeVersion } from "../../runtime/platform.ts";
 import type { Plugin } from "../../registry/plugin.ts";
 import { runGit } from "../../runtime/git-program.ts";
 import { demandRequired } from "../../runtime/os-walls/confine.ts";
@@ -27,7 +27,13 @@ export interface DoctorReport {
   agents: AgentReport[];
   /** What keeps sessions from running here. */
   problems: string[];
+  /** What makes this host weaker than it could be. */
+  warnings: string[];
 }
+
+const rootWarning =
+  "The host runs as root: a program that you grant may do anything on this machine, and a way out of a " +
+  "container would be root outside. Run it as a user of its own.";
 
 /** `bulkhead doctor`. */
 export const defineDoctor: DefineCommand = (command, bind) => {
@@ -63,6 +69,7 @@ async function examine(call: Invocation): Promise<DoctorReport> {
     walls,
     agents: hosted.agents,
     problems: hosted.problems,
+    warnings: isRoot() ? [rootWarning] : [],
   };
 }
 
@@ -130,6 +137,8 @@ export function reportLines(report: DoctorReport, { paint, columns }: { paint: P
     "",
     paint("bold", "Agents"),
     ...table(agents),
+    ...(report.warnings.length === 0 ? [] : ["", paint("bold", "Warnings")]),
+    ...report.warnings.map((warning) => `  ${paint("yellow", `! ${safeLine(warning)}`)}`),
     ...(report.problems.length === 0 ? [] : ["", paint("bold", "Problems")]),
     ...report.problems.map((problem) => `  ${paint("red", `✘ ${safeLine(problem)}`)}`),
   ];

@@ -7,6 +7,8 @@ import { findProgram, tryProgram } from "./try-program.ts";
 export const bubblewrap: OsWall = {
   name: "bubblewrap",
   does: "It sees no file but its own code, no network, and no process but its own.",
+  lacks:
+    "Without it, code that broke out of a plugin's compartment can connect, look names up and signal your processes, programs cannot be contained, and one that daemonises outlives its session.",
   probe,
 };
 
@@ -28,6 +30,12 @@ export const ownNamespaces: readonly string[] = [
   "--cap-drop",
   "ALL",
 ];
+
+/**
+ * A `/proc` of its own that nothing can be written to. Files such as `core_pattern` are guarded by their owner and not by
+ * capabilities: in a container of root a program could have the kernel run something outside.
+ */
+export const ownProc: readonly string[] = ["--proc", "/proc", "--remount-ro", "/proc"];
 
 /** Finds bwrap, without trying it. */
 export async function findBubblewrap(): Promise<FoundBubblewrap> {
@@ -71,8 +79,7 @@ function viewArguments(readable: readonly string[]): string[] {
   return [
     ...ownNamespaces,
     "--unshare-net",
-    "--proc",
-    "/proc",
+    ...ownProc,
     "--dev",
     "/dev",
     "--dir",

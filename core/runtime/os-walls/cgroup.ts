@@ -8,6 +8,7 @@ import { tryProgram } from "./try-program.ts";
 export const cgroup: OsWall = {
   name: "cgroup",
   does: "Caps memory, processes and share of the processor of all that it holds together.",
+  lacks: "Without it, only the memory and the processes that the host counts are bounded, a moment later.",
   probe: () => probeCgroup({ root: "/sys/fs/cgroup", ownGroup: "/proc/self/cgroup" }),
 };
 

@@ -1,6 +1,6 @@
 import { lstat, realpath } from "node:fs/promises";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { findBubblewrap, ownNamespaces } from "./bubblewrap.ts";
+import { findBubblewrap, ownNamespaces, ownProc } from "./bubblewrap.ts";
 import type { Command } from "./os-wall.ts";
 import { probeOsWalls } from "./probe.ts";
 
@@ -47,8 +47,7 @@ export async function containAgent(command: Command, view: AgentView): Promise<C
     "/",
     "--dev",
     "/dev",
-    "--proc",
-    "/proc",
+    ...ownProc,
     ...(await mounts(view)).flatMap((mount) => mount.args),
     "--chdir",
     command.cwd,

@@ -69,6 +69,8 @@ export interface OsWall {
   readonly name: OsWallName;
   /** One sentence: what it does to a warden. */
   readonly does: string;
+  /** One sentence: what is open where it is missing. */
+  readonly lacks: string;
   /** Really tries it. Never throws. */
   probe(): Promise<ProbedWall>;
 }

@@ -5,6 +5,7 @@ import { findProgram, tryProgram } from "./try-program.ts";
 export const priority: OsWall = {
   name: "priority",
   does: "The kernel kills it before anything else when memory is short, and gives the host the processor first.",
+  lacks: "Without it, a plugin competes with the host for memory and the processor.",
   probe,
 };
 

@@ -6,6 +6,7 @@ import { findProgram, tryProgram } from "./try-program.ts";
 export const prlimit: OsWall = {
   name: "prlimit",
   does: "Caps memory outside V8's heap and open files; no core dumps.",
+  lacks: "Without it, memory outside V8's heap is bounded only by a check every 250 ms.",
   probe,
 };
 

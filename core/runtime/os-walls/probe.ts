@@ -34,10 +34,10 @@ export async function probeWalls(): Promise<WallReport[]> {
     runtimeName === "deno"
       ? { name: "Deno permissions", state: "active", detail: "The process may read its own code alone." }
       : { name: "Node permission model", state: "active", detail: "It may read its own code, and start nothing." },
-    ...[...osWalls].reverse().map(({ name, does }): WallReport => {
+    ...[...osWalls].reverse().map(({ name, does, lacks }): WallReport => {
       const wall = found.get(name);
       if (wall === undefined || wall.active) return { name, state: "active", detail: does };
-      return { name, state: "missing", detail: `${wall.reason} ${wall.remedy}` };
+      return { name, state: "missing", detail: `${wall.reason} ${lacks} ${wall.remedy}` };
     }),
   ];
 }
