@@ -1,7 +1,7 @@
 import type { Permissions, RunPermission } from "../../plugin-sdk/permissions.ts";
 import { readdir } from "../runtime/files.ts";
 import { agentPlaces, keyPlaces } from "../runtime/key-places.ts";
-import { containAgent } from "../runtime/os-walls/contain-agent.ts";
+import { containAgent, ownProcesses } from "../runtime/os-walls/contain-agent.ts";
 import type { Command } from "../runtime/os-walls/os-wall.ts";
 import { join } from "../runtime/paths.ts";
 import { hostEnv } from "../runtime/platform.ts";
@@ -9,7 +9,7 @@ import { grantedRoots } from "./granted-roots.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /**
- * The command as the permission wants it started: as it is, or contained.
+ * The command as the permission wants it started: contained, or with nothing but its processes kept together.
  * @throws {BulkheadError} `unavailable` when the system cannot contain it
  */
 export async function containRun(
@@ -20,7 +20,9 @@ export async function containRun(
     shown: readonly string[];
   },
 ): Promise<Command & { contained: boolean }> {
-  if (permission.contain === undefined && permission.contain_net !== true) return { ...command, contained: false };
+  if (permission.contain === undefined && permission.contain_net !== true) {
+    return options.ownPids === true ? await ownProcesses(command) : { ...command, contained: false };
+  }
   const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = options;
   const home = hostEnv("HOME");
   const keys = home === undefined || home === "" ? [] : [...keyPlaces, ...await browsers(home)];

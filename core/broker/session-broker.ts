@@ -50,6 +50,8 @@ export interface SessionBrokerOptions {
   /** Where the plugin's programs are pinned; absent: each is looked for when it is started. */
   pins?: BinaryPins | undefined;
   limits: Limits;
+  /** Programs get a PID namespace of their own where the machine has one for us; default: no. */
+  ownPids?: boolean;
   /** The highest process id that the session's stream has already; default: none. */
   lastProcessId?: number;
   /** Takes the host events that the broker makes. */

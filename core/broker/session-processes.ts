@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { type ChildProcess, type ExitStatus, spawnChild } from "../runtime/child-process.ts";
+import { containerEnd } from "../runtime/container-end.ts";
 import { randomId } from "../runtime/hash.ts";
 import { processIdentity } from "../runtime/process-identity.ts";
 import { killTrees, type TreeRoot } from "../runtime/process-tree.ts";
@@ -191,7 +192,8 @@ export class SessionProcesses {
     const forget = children?.add({ pid, start, role: "agent", session_id: sessionId });
     const identity = processIdentity(pid, start);
     this.#options.emit({ type: "process_spawned", process_id, pid, ...(identity === null ? {} : { identity }), argv });
-    entry.exit = child.exited.then((exit) => {
+    entry.exit = child.exited.then((end) => {
+      const exit = contained ? containerEnd(end) : end;
       this.#alive -= 1;
       forget?.();
       this.#report(process_id, entry, exit);

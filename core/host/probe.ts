@@ -93,6 +93,7 @@ async function ask(
     grantPlace: (permission) => deps.settings.grantPlace(plugin.id, permission),
     requestEnv: {},
     limits: plugin.limits,
+    ownPids: plugin.os_walls.bubblewrap !== "off",
     pins: deps.pins.of(plugin.id),
     children: deps.children,
     emit: () => {},

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
-import { constants, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import type { Duplex, Readable } from "node:stream";
 import { confine } from "./os-walls/confine.ts";
 import type { Confinement, OsWallName, OsWallUses } from "./os-walls/os-wall.ts";
+import { containerEnd } from "./container-end.ts";
 import type { ChildLedger } from "./child-ledger.ts";
 import { dropSeals, sealedStreams } from "./inherited-descriptors.ts";
 import { execPathForOthers, runtimeName } from "./platform.ts";
@@ -72,7 +73,7 @@ export async function startGuarded(options: GuardedOptions): Promise<GuardedProc
   const forget = record(child, { home, children: options.children });
   const exited = new Promise<{ exit_code: number | null; signal: string | null }>((resolve) => {
     child.once("error", () => resolve({ exit_code: null, signal: null }));
-    child.once("exit", (exit_code, signal) => resolve(unwrapEnd(exit_code, signal)));
+    child.once("exit", (exit_code, signal) => resolve(containerEnd({ exit_code, signal })));
   });
   const gone = exited.then(async (end) => {
     await Promise.all([removeHome(), confined.release()]);
@@ -94,15 +95,6 @@ export async function startGuarded(options: GuardedOptions): Promise<GuardedProc
     exited: gone,
     kill: () => killGroup(child),
   };
-}
-
-/** What contains a program says 128 + n for a program that signal n ended, as shells do. */
-function unwrapEnd(
-  exit_code: number | null,
-  signal: string | null,
-): { exit_code: number | null; signal: string | null } {
-  const name = Object.entries(constants.signals).find(([, number]) => number + 128 === exit_code)?.[0];
-  return name === undefined ? { exit_code, signal } : { exit_code: null, signal: name };
 }
 
 function record(

@@ -238,6 +238,7 @@ export class Attempt {
       grantPlace: candidate.grantPlace,
       requestEnv: candidate.requestEnv,
       limits: candidate.plugin.limits,
+      ownPids: candidate.plugin.os_walls.bubblewrap !== "off",
       lastProcessId: processes.lastId,
       emit: (event) => {
         if (event.type === "process_spawned") processes.lastId = Math.max(processes.lastId, event.process_id);

@@ -30,6 +30,8 @@ export interface OpenDoor {
   /** Closes the socket's server, cuts off its clients, and opens it again. */
   reopenSocket(): Promise<void>;
   token(...scopes: Scope[]): Promise<string>;
+  /** The owner's line of an HTTP request's head. */
+  bearer(): Promise<string>;
   /** A request of the owner's over the socket. */
   local(input: string | URL, init?: RequestInit): Promise<Response>;
   /** A client over TCP with a token of these scopes; without any, the owner's over the socket. */
@@ -113,6 +115,7 @@ export async function openDoor(
       servers[1] = await serve({ kind: "unix", path: socket });
     },
     token,
+    bearer: async () => `Authorization: Bearer ${(await tokens.first()).token}\r\n`,
     async local(input, { headers, ...init } = {}) {
       const { token: first } = await tokens.first();
       const all = new Headers(headers);

@@ -435,7 +435,7 @@ describe("J10 files by path", () => {
       const door = await openDoor();
       const answer = await sendRaw(
         { path: door.socket },
-        `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+        `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${await door.bearer()}Connection: close\r\n\r\n`,
       );
       expect(answer.status).toBe(404);
       expect(JSON.parse(answer.body)).toMatchObject({ code: "not_found" });
@@ -631,7 +631,7 @@ describe("J15 what is no request, behind one whose answer is under way", () => {
       if (text === "") socket.write("GARBAGE\r\n\r\n");
       text += piece;
     });
-    socket.write("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    socket.write(`GET /v1/events HTTP/1.1\r\nHost: localhost\r\n${await door.bearer()}\r\n`);
     await new Promise((resolve) => socket.once("close", resolve));
     expect(text.split("HTTP/1.1 ")).toEqual(["", expect.stringMatching(/^200 OK/)]);
   });
@@ -749,7 +749,7 @@ describe("D21 and H12 a stream that nobody reads", () => {
     const session = await host.start(request);
     const path = `/v1/sessions/${session.id}/events`;
     const slow = connect(door.socket);
-    slow.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    slow.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n${await door.bearer()}\r\n`);
     slow.pause();
     const closed = new Promise((resolve) => slow.on("close", resolve));
     slow.on("error", () => {});

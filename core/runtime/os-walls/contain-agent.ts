@@ -58,6 +58,29 @@ export async function containAgent(command: Command, view: AgentView): Promise<C
   return { ...command, file: found.file, args };
 }
 
+/**
+ * Gives a program a PID namespace of its own, and takes nothing else from it: whatever it starts ends with it, also what
+ * leaves its session, its process group and its environment behind. The command as it is where the system has no such
+ * namespace for us.
+ */
+export async function ownProcesses(command: Command): Promise<Command & { contained: boolean }> {
+  const wall = (await probeOsWalls()).get("bubblewrap");
+  const found = await findBubblewrap();
+  if (!wall?.active || "reason" in found) return { ...command, contained: false };
+  const args = [
+    "--unshare-pid",
+    "--die-with-parent",
+    "--dev-bind",
+    "/",
+    "/",
+    "--proc",
+    "/proc",
+    "--chdir",
+    command.cwd,
+  ];
+  return { ...command, file: found.file, args: [...args, "--", command.file, ...command.args], contained: true };
+}
+
 /** Each folder before those below it, which else it would cover. */
 async function mounts({ writable, tmp, hidden, shown }: AgentView): Promise<Mount[]> {
   const all = await Promise.all([

@@ -1,12 +1,13 @@
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { join } from "node:path";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { describe, expect, test } from "vitest";
 import type { SessionBrokerOptions } from "../../../core/broker/session-broker.ts";
 import { listProcesses } from "../../../core/runtime/process-rows.ts";
-import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
+import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { anyShell, makeBroker, readAll, runShell } from "../../broker/broker-fixture.ts";
 import { needsWall } from "./needs-wall.ts";
 
@@ -158,3 +159,52 @@ async function descendants(root: number): Promise<number[]> {
   found.delete(root);
   return [...found];
 }
+
+describe("what the kernel offers to root", () => {
+  test("cannot be changed from inside, though it can be read", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker } = await makeContained();
+    const knobs = ["/proc/sys/kernel/core_pattern", "/proc/sys/vm/overcommit_memory", "/proc/self/oom_score_adj"];
+    // Opened for appending and nothing written: where the wall fails, the machine stays as it is.
+    const script = knobs.map((knob) => `( : >> ${knob} ) 2>/dev/null && echo opened ${knob};`).join(" ");
+    const text = await output(
+      broker,
+      `${script} cat /proc/sys/kernel/ostype; find /proc/sys /sys -writable 2>/dev/null`,
+    );
+    expect(text).toBe("Linux\n");
+  });
+
+  test("logins of agents are hidden, but the plugin's own", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const home = await mkdtemp(join(tmpdir(), "bulkhead-home-"));
+    const before = process.env["HOME"];
+    process.env["HOME"] = home;
+    try {
+      const places = [
+        ".claude/.credentials.json",
+        ".codex/auth.json",
+        ".gemini/oauth_creds.json",
+        ".ssh/id_ed25519",
+        ".local/share/opencode/auth.json",
+        ".local/share/amazon-q/data.sqlite3",
+        ".config/github-copilot/apps.json",
+        ".electrum/wallet",
+        ".claude.json",
+      ];
+      for (const place of places) {
+        await mkdir(dirname(join(home, place)), { recursive: true });
+        await writeFile(join(home, place), `LOGIN ${place}`);
+      }
+      const read = async (permissions: Partial<Permissions>) => {
+        const { broker } = await makeBroker({ permissions: { run: [contained], ...permissions } });
+        return await output(broker, places.map((place) => `cat ${home}/${place} 2>/dev/null; echo;`).join(" "));
+      };
+      expect(await read({})).not.toContain("LOGIN");
+      const own = await read({ read: ["config:codex"] });
+      expect(own.match(/LOGIN \S+/g)).toEqual(["LOGIN .codex/auth.json"]);
+    } finally {
+      process.env["HOME"] = before;
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+});
