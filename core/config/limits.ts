@@ -18,7 +18,7 @@ export interface Limits {
   yaml_aliases: number;
   /** Bytes of one bundled plugin script. */
   script_bytes: number;
-  /** Events an adapter may be ahead of the journal. */
+  /** Events an adapter may be ahead of the journal; every 4,096 characters of them count as one more. */
   event_credit: number;
   /** Events of one session. */
   events: number;

@@ -42,12 +42,12 @@ export interface Journal {
   /** Highest `gseq` that was ever appended, also before a restart, and when its event is no longer held. */
   readonly lastGseq: number;
   /**
-   * Appends and resolves once it is durable. Calls made in the same turn share one transaction. Appended envelopes
-   * are copied at once. Where one cannot be written, those that wait behind it are not either. Every `gseq` must be higher than all before it, in the batch and in the journal: a reader
+   * Appends and resolves once it is durable, with the bytes of text that it took. Calls made in the same turn share one
+   * transaction. Appended envelopes are copied at once. Where one cannot be written, those that wait behind it are not either. Every `gseq` must be higher than all before it, in the batch and in the journal: a reader
    * that has passed a cursor does not look back.
    * @throws {BulkheadError} `journal_error`
    */
-  append(batch: JournalBatch): Promise<void>;
+  append(batch: JournalBatch): Promise<number>;
   /**
    * The next envelopes in `gseq` order; an empty array means there are none yet. Where a session was deleted, one
    * `gap` stands in place of its last event.

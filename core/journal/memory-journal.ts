@@ -38,15 +38,16 @@ class MemoryJournal implements Journal {
     return this.#lastGseq;
   }
 
-  async append(batch: JournalBatch): Promise<void> {
+  async append(batch: JournalBatch): Promise<number> {
     if (this.#isClosed) throw closedError();
     const row = rowOf(batch, this.#lastGseq);
-    if (row === null) return;
+    if (row === null) return 0;
     this.#rows.push(row);
     this.#bytes += row.body.length;
     this.#lastGseq = row.last_gseq;
     this.#note(row);
     this.#dropOldest();
+    return row.body.length;
   }
 
   async read(options: ReadOptions): Promise<Envelope[]> {

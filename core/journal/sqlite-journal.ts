@@ -142,15 +142,16 @@ class SqliteJournal implements Journal {
     return this.#lastGseq;
   }
 
-  async append(batch: JournalBatch): Promise<void> {
+  async append(batch: JournalBatch): Promise<number> {
     if (this.#closing !== null) throw closedError();
     const row = rowOf(batch, this.#lastAccepted);
-    if (row === null) return;
+    if (row === null) return 0;
     this.#lastAccepted = row.last_gseq;
     await new Promise<void>((resolve, reject) => {
       this.#waiting.push({ row, resolve, reject });
       this.#schedule();
     });
+    return row.body.length;
   }
 
   async read(options: ReadOptions): Promise<Envelope[]> {

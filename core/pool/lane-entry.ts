@@ -11,12 +11,21 @@ export interface EntryOptions {
   config: AgentConfig;
   facts: SessionFacts;
   /**
-   * Takes a batch of what the adapter yielded, unchecked, with the bytes it came in. Give credit back with
-   * {@link Entry.addCredit}. `text` is the JSON that the list was parsed from, where it is known.
+   * Takes a batch of what the adapter yielded, unchecked. Give its credit back with {@link Entry.addCredit}.
    */
-  onEvents(events: unknown[], bytes: number, text?: string): void;
+  onEvents(events: unknown[], batch: EventBatch): void;
   /** Does a broker operation. */
   onCall(operation: string, args: unknown): Promise<unknown>;
+}
+
+/** What is known of a batch of events. */
+export interface EventBatch {
+  /** Bytes that it came in. */
+  bytes: number;
+  /** What it cost its sender. */
+  credit: number;
+  /** The JSON that the list was parsed from, where it is known. */
+  text?: string | undefined;
 }
 
 /** How an entry ended. `lost` says that its worker died under it. */
@@ -25,7 +34,7 @@ export type EntryEnd = { value: unknown } | { error: ErrorData; lost?: LaneEnd }
 /** One entry into an adapter, as the host sees it. */
 export interface Entry {
   readonly ended: Promise<EntryEnd>;
-  addCredit(events: number): void;
+  addCredit(credit: number): void;
   /** Asks the adapter to end, and ends its worker when even the guest does not answer. */
   cancel(error: ErrorData): void;
 }

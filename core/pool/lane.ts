@@ -1,5 +1,6 @@
 import { type ErrorData, errorFromData } from "../../plugin-sdk/errors.ts";
 import { checksByType } from "../channel/checks-by-type.ts";
+import { charactersOf, creditOf, extraCredit } from "../channel/credit.ts";
 import { isShallow } from "../channel/depth.ts";
 import { guestMessageSchemas } from "../channel/message-schemas.ts";
 import { MessageReader, type ReceivedMessage, sendText } from "../channel/messages.ts";
@@ -25,7 +26,7 @@ interface LiveEntry {
   options: EntryOptions;
   end(end: EntryEnd): void;
   calls: number;
-  /** Events it may still send; an array may overdraw it. */
+  /** What it may still send; an array and a huge event may overdraw it. */
   credit: number;
   cpuMs: number;
 }
@@ -120,11 +121,11 @@ export class Lane {
     }
     return {
       ended,
-      addCredit: (events) => {
+      addCredit: (credit) => {
         const entry = this.#entries.get(sid);
         if (!entry) return;
-        entry.credit += events;
-        this.#send({ type: "credit", sid, events });
+        entry.credit += credit;
+        this.#send({ type: "credit", sid, events: credit });
       },
       cancel: (error) => this.#cancel(sid, error),
     };
@@ -238,25 +239,30 @@ export class Lane {
     } catch (error) {
       return this.kill("protocol_violation", error instanceof Error ? error.message : "A message could not be read.");
     }
-    const { message, eventsText } = received;
+    const { message, text, eventsText } = received;
     const bytes = this.#messageBytes;
     this.#messageBytes = 0;
     const type = typeof message === "object" && message !== null && "type" in message ? message.type : undefined;
     if (typeof type !== "string" || !checks.get(type)?.Check(message)) return this.#illegal();
-    this.#dispatch(message as WholeMessage, { bytes, text: eventsText });
+    this.#dispatch(message as WholeMessage, { bytes, text, eventsText });
   }
 
-  #dispatch(message: WholeMessage, { bytes, text }: { bytes: number; text: string | undefined }): void {
+  #dispatch(
+    message: WholeMessage,
+    { bytes, text, eventsText }: { bytes: number; text: string; eventsText: string | undefined },
+  ): void {
     switch (message.type) {
       case "events": {
         const entry = this.#entries.get(message.sid);
         // The guest alone ends an entry, and sends nothing for it afterwards.
         if (!entry) return this.#illegal();
-        entry.credit -= message.events.length;
-        if (entry.credit < -maxYieldedArray) {
+        const { sid, events: { length: events } } = message;
+        const credit = creditOf({ events, characters: charactersOf(text, { sid, events }) });
+        entry.credit -= credit;
+        if (entry.credit < -maxYieldedArray - extraCredit(this.#options.limits.message_bytes)) {
           return this.kill("protocol_violation", "The plugin's worker sent events without credit.");
         }
-        return entry.options.onEvents(message.events, bytes, text);
+        return entry.options.onEvents(message.events, { bytes, credit, text: eventsText });
       }
       case "call":
         return this.#call(message);

@@ -5,7 +5,7 @@ import type { AdapterEvent, PermissionRequestEvent } from "../../plugin-sdk/even
 import type { PermissionUses, StopReason } from "../../plugin-sdk/result.ts";
 import { shortText } from "../../plugin-sdk/short-text.ts";
 import type { SessionBroker } from "../broker/session-broker.ts";
-import type { Entry as LaneEntry } from "../pool/lane-entry.ts";
+import type { Entry as LaneEntry, EventBatch } from "../pool/lane-entry.ts";
 import type { Place } from "../pool/plugin-pool.ts";
 import { TokenBucket } from "../pool/token-bucket.ts";
 import { withAuthorPositions } from "../registry/author-positions.ts";
@@ -69,8 +69,8 @@ export class Attempt {
   #waitMs: number | null = null;
   /** Why the host cut it off; the first reason is kept. */
   #cut: ErrorData | null = null;
-  /** Events that are durable and whose credit has not gone back yet. */
-  #owedCredit = 0;
+  /** What is durable and whose credit has not gone back yet. */
+  #owed = { events: 0, credit: 0 };
 
   constructor(ground: AttemptGround, { number, candidate }: { number: number; candidate: Candidate }) {
     this.#ground = ground;
@@ -196,9 +196,9 @@ export class Attempt {
           plugin_dir: plugin.folder,
           platform,
         },
-        onEvents: (events, bytes, text) => {
-          const kept = this.#withinLimits(events, bytes);
-          this.#take(kept, kept === events ? text : undefined);
+        onEvents: (events, batch) => {
+          const kept = this.#withinLimits(events, batch.bytes);
+          this.#take(kept, kept === events ? batch : { bytes: batch.bytes, credit: kept.length });
         },
         onCall: (operation, args) => {
           deadlines.heard();
@@ -251,7 +251,7 @@ export class Attempt {
   }
 
   /** A batch of what the adapter yielded: checked, held to the rules, put into the log; then credit goes back. */
-  #take(yielded: unknown[], text: string | undefined): void {
+  #take(yielded: unknown[], { bytes, credit, text }: EventBatch): void {
     const { stream, rules, deadlines } = this.#ground;
     deadlines.heard();
     if (yielded.length === 0) return;
@@ -261,20 +261,22 @@ export class Attempt {
       event: rules.accept(stream.redacted(checkEvent(one, limits.message_depth))),
     }));
     const unchanged = entries.every(({ event }, index) => event === yielded[index]);
-    stream.add(entries, unchanged ? text : undefined).then(() => this.#giveCredit(entries.length), () => {});
+    stream.add(entries, { bytes, text: unchanged ? text : undefined })
+      .then(() => this.#giveCredit(entries.length, credit), () => {});
     for (const { event } of entries) this.#react(event as AdapterEvent);
   }
 
   /** Credit for events that are durable; beyond the rate it comes later, and the adapter waits for it. */
-  #giveCredit(durable: number): void {
-    this.#owedCredit += durable;
+  #giveCredit(durable: number, itsCredit: number): void {
+    this.#owed.events += durable;
+    this.#owed.credit += itsCredit;
     // Each message wakes the worker, so credit is given back in quarters; it stops at none.
-    if (this.#owedCredit < this.candidate.plugin.limits.event_credit / 4) return;
-    const events = this.#owedCredit;
-    this.#owedCredit = 0;
+    if (this.#owed.credit < this.candidate.plugin.limits.event_credit / 4) return;
+    const { events, credit } = this.#owed;
+    this.#owed = { events: 0, credit: 0 };
     const waitMs = this.#rate.take(events, performance.now());
-    if (waitMs === 0) this.#entry?.addCredit(events);
-    else startBackgroundTimer(() => this.#entry?.addCredit(events), waitMs);
+    if (waitMs === 0) this.#entry?.addCredit(credit);
+    else startBackgroundTimer(() => this.#entry?.addCredit(credit), waitMs);
   }
 
   /** What of a batch is still allowed. What is beyond gets no credit either, so a flood dries up. */

@@ -20,11 +20,21 @@ export interface Entry {
   event: AdapterEvent | HostEvent;
 }
 
+/** What is known of events as they came. */
+export interface Received {
+  /** Bytes that all of them came in. */
+  bytes: number;
+  /** The JSON list that they were parsed from: to write it costs less than to write them out again. */
+  text?: string | undefined;
+}
+
 /** What the log needs of a journal. */
 export type LogJournal = Pick<Journal, "lastGseq" | "append" | "read">;
 
 interface Pending {
   stream: Stream;
+  /** Of what came with its size. */
+  bytes: number;
   session_id: string;
   envelopes: Envelope[];
   texts: EventsText[];
@@ -61,15 +71,16 @@ export class MergedLog {
   }
 
   /**
-   * Adds events of one session; resolves when they are durable and have been handed on. `text` is the JSON list that
-   * they were parsed from: to write it costs less than to write them out again.
+   * Adds events of one session; resolves when they are durable and have been handed on.
    */
-  add(stream: Stream, entries: readonly Entry[], text?: string): Promise<void> {
+  add(stream: Stream, entries: readonly Entry[], { bytes, text }: Received = { bytes: 0 }): Promise<void> {
     if (entries.length === 0) return Promise.resolve();
     if (this.#lost.has(stream)) return Promise.reject(this.#lost.get(stream));
     const ts = new Date().toISOString();
     const { sessionId: session_id, attempt, adapter } = stream;
-    const { envelopes, texts, written } = this.#pendingOf(stream);
+    const pending = this.#pendingOf(stream);
+    const { envelopes, texts, written } = pending;
+    pending.bytes += bytes;
     if (!entries.every(isOpening)) this.#hurry();
     if (text !== undefined) texts.push({ at: envelopes.length, count: entries.length, text });
     for (const { source, synthetic, event } of entries) {
@@ -88,14 +99,15 @@ export class MergedLog {
   /** What one session adds in one turn, with nothing of another between, is one batch: a batch costs more than an event. */
   #pendingOf(stream: Stream): Pending {
     const last = this.#pending.at(-1);
-    if (last?.stream === stream) return last;
+    if (last?.stream === stream && last.bytes < batchBytes) return last;
     let done!: () => void;
     let failed!: (error: unknown) => void;
     const written = new Promise<void>((resolve, reject) => {
       done = resolve;
       failed = reject;
     });
-    const pending = { stream, session_id: stream.sessionId, envelopes: [], texts: [], written, done, failed };
+    const { sessionId: session_id } = stream;
+    const pending: Pending = { stream, bytes: 0, session_id, envelopes: [], texts: [], written, done, failed };
     this.#pending.push(pending);
     this.#newest = written.catch(() => {});
     this.#flushing ??= this.#flush();
@@ -147,8 +159,9 @@ export class MergedLog {
         batch.map(({ session_id, envelopes, texts }) => this.#journal.append({ session_id, envelopes, texts })),
       );
       for (const [at, { envelopes, done }] of batch.entries()) {
-        if (written[at]!.status === "rejected") continue;
-        for (const subscription of this.#subscriptions) subscription.offer(envelopes);
+        const outcome = written[at]!;
+        if (outcome.status === "rejected") continue;
+        for (const subscription of this.#subscriptions) subscription.offer(envelopes, outcome.value);
         done();
       }
       const failures = written.flatMap((outcome, at) =>
@@ -196,6 +209,9 @@ export class MergedLog {
     });
   }
 }
+
+/** A batch takes no more when it has this many bytes: readers get it as a whole, from the journal too. */
+const batchBytes = 512 * 1024;
 
 /** How long the opening of a session may wait to be written. Milliseconds. */
 const openingMs = 2;

@@ -1,6 +1,6 @@
 import type { HostEvent } from "../../plugin-sdk/envelope.ts";
 import type { Redactor } from "../log/redact.ts";
-import type { Entry, MergedLog, Stream } from "./merged-log.ts";
+import type { Entry, MergedLog, Received, Stream } from "./merged-log.ts";
 
 /** What a session's stream is made from. */
 export interface SessionStreamOptions {
@@ -42,14 +42,13 @@ export class SessionStream {
   }
 
   /**
-   * Adds events as they are; resolves when they are durable, and rejects when they cannot be made so. `text` is the JSON
-   * list that all of them were parsed from, where there is one.
+   * Adds events as they are; resolves when they are durable, and rejects when they cannot be made so.
    */
-  async add(entries: readonly Entry[], text?: string): Promise<void> {
+  async add(entries: readonly Entry[], { bytes, text }: Received = { bytes: 0 }): Promise<void> {
     const { log, redactor } = this.#options;
     try {
       // A text may hold more than was parsed from it, such as a key that stands there twice.
-      await log.add(this.#stream, entries, redactor === null ? text : undefined);
+      await log.add(this.#stream, entries, { bytes, text: redactor === null ? text : undefined });
     } catch (error) {
       this.#options.onFailure(error);
       throw error;

@@ -1,4 +1,5 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { ByteQueue } from "../channel/byte-queue.ts";
 import type { Cursor, ReadOptions } from "../journal/journal.ts";
 
 /** What a subscriber wants to see. */
@@ -10,10 +11,11 @@ export interface SubscriptionOptions {
   afterSeq?: number;
   signal?: AbortSignal;
   /**
-   * Envelopes held for a slow reader; beyond them it is served from the journal. Default 8192: twice what one session
-   * can send on credit, so that a reader that only waits for its turn is not sent to the journal.
+   * Bytes held for a slow reader; beyond them it is served from the journal. Default 4 MiB, and as much again may be in
+   * the reader's hands: with small events that is more than one session can send on credit, so that a reader that only
+   * waits for its turn is not sent to the journal.
    */
-  held?: number;
+  heldBytes?: number;
 }
 
 interface Source {
@@ -22,23 +24,25 @@ interface Source {
 }
 
 const pageSize = 4096;
-/** Envelopes held for a reader that has not begun to read, and may never do. */
-const heldUnread = 256;
+/** Bytes held for a reader that has not begun to read, and may never do: a short session's length. */
+const heldUnread = 64 * 1024;
+/** What an envelope takes beside its event's text. Bytes. */
+const envelopeBytes = 256;
 
 /**
- * One reader of the merged log. It never holds more than a bounded number of envelopes: a reader that is slower than
- * the sessions is caught up from the journal, and loses nothing.
+ * One reader of the merged log. It never holds more than a bounded number of bytes: a reader that is slower than the
+ * sessions is caught up from the journal, and loses nothing.
  */
 export class Subscription implements AsyncIterable<Envelope> {
   readonly #source: Source;
   readonly #sessionId: string | undefined;
-  readonly #mayHold: number;
   #isRead = false;
   readonly #signal: AbortSignal | undefined;
   /** `seq` of what was read last of the one session. */
   #seq: number;
   #cursor: Cursor;
-  #held: Envelope[] = [];
+  /** Whole batches: none is held in part. */
+  readonly #held: ByteQueue<readonly Envelope[]>;
   /** Something was thrown away: the journal must be read up to the next held envelope. */
   #behind: boolean;
   #finished = false;
@@ -48,7 +52,7 @@ export class Subscription implements AsyncIterable<Envelope> {
   constructor(options: SubscriptionOptions & { after: Cursor; isLive: boolean }, source: Source) {
     this.#source = source;
     this.#sessionId = options.sessionId;
-    this.#mayHold = options.held ?? 8192;
+    this.#held = new ByteQueue(options.heldBytes ?? 4 * 1024 * 1024);
     this.#signal = options.signal;
     this.#cursor = options.after;
     this.#seq = options.afterSeq ?? 0;
@@ -56,24 +60,24 @@ export class Subscription implements AsyncIterable<Envelope> {
     options.signal?.addEventListener("abort", this.#stop, { once: true });
   }
 
-  /** Takes envelopes that have just become durable. */
-  offer(envelopes: readonly Envelope[]): void {
+  /** Takes a batch of one session that has just become durable, with the bytes of its text. */
+  offer(envelopes: readonly Envelope[], bytes: number): void {
     const wanted = this.#sessionId === undefined || envelopes[0]?.session_id === this.#sessionId;
     if (!wanted || this.#finished) return;
-    const most = this.#isRead ? this.#mayHold : Math.min(this.#mayHold, heldUnread);
-    if (this.#held.length + envelopes.length > most) {
-      this.#held = [];
+    if (!this.#behind && !this.#hold(envelopes, bytes + envelopes.length * envelopeBytes)) {
+      this.#held.takeAll();
       this.#behind = true;
-    } else if (!this.#behind) {
-      // What was on its way into the journal when this began may lie before its cursor.
-      for (const envelope of envelopes) if (envelope.gseq > this.#cursor) this.#held.push(envelope);
     }
     this.#wakeUp();
   }
 
+  #hold(envelopes: readonly Envelope[], bytes: number): boolean {
+    return (this.#isRead || this.#held.bytes + bytes <= heldUnread) && this.#held.offer(envelopes, bytes);
+  }
+
   /** All it could be offered is in the journal: it holds nothing more, and is read from there if it is read at all. */
   settle(): void {
-    this.#held = [];
+    this.#held.takeAll();
     this.#behind = true;
     this.finish();
     this.#source.closed();
@@ -154,7 +158,7 @@ export class Subscription implements AsyncIterable<Envelope> {
 
   #end(): void {
     this.#signal?.removeEventListener("abort", this.#stop);
-    this.#held = [];
+    this.#held.takeAll();
     this.#behind = false;
     this.finish();
     this.#source.closed();
@@ -162,11 +166,12 @@ export class Subscription implements AsyncIterable<Envelope> {
 
   async #next(): Promise<Envelope[]> {
     if (!this.#behind) {
-      const held = this.#held;
-      this.#held = [];
-      return held;
+      // What the last page had as well is dropped, and what was on its way into the journal when this began may lie
+      // before its cursor.
+      const isNew = ({ gseq }: Envelope) => gseq > this.#cursor;
+      return this.#held.takeAll().flatMap((batch) => isNew(batch[0]!) ? batch : batch.filter(isNew));
     }
-    // From here on offers are held again; what the page and the offers both have is dropped below.
+    // From here on offers are held again.
     this.#behind = false;
     const sessionId = this.#sessionId;
     const page = await this.#source.read({
@@ -176,8 +181,8 @@ export class Subscription implements AsyncIterable<Envelope> {
     });
     // A page may end anywhere: only an empty one, or one that reaches what is held, has caught up.
     const last = page.at(-1)?.gseq ?? this.#cursor;
-    const caughtUp = page.length === 0 || last >= (this.#held[0]?.gseq ?? Infinity);
-    this.#held = caughtUp ? this.#held.filter(({ gseq }) => gseq > last) : [];
+    const caughtUp = page.length === 0 || last >= (this.#held.peek()?.[0]?.gseq ?? Infinity);
+    if (!caughtUp) this.#held.takeAll();
     this.#behind ||= !caughtUp;
     return page;
   }

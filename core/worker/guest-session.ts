@@ -7,7 +7,7 @@ import type { Evaluated } from "./compartment.ts";
 import { makeContext } from "./context.ts";
 import { SafeAbortController } from "./endowments/abort.ts";
 import { harden } from "./lockdown.ts";
-import type { Outbox } from "./outbox.ts";
+import type { EventSender, Outbox } from "./outbox.ts";
 import type { ScopeCall } from "./scope.ts";
 import { describeThrown, errorForAdapter } from "./thrown.ts";
 
@@ -40,11 +40,13 @@ export class GuestSession {
   #cancelled: ErrorData | null = null;
   #adapter: AgentAdapter | null = null;
   #credit: number;
+  readonly #sender: EventSender;
   #creditWaiter: (() => void) | null = null;
 
   constructor(options: GuestSessionOptions) {
     this.#options = options;
     this.#credit = options.open.credit;
+    this.#sender = { sid: options.open.sid, charge: (extra) => void (this.#credit -= extra) };
   }
 
   /** Runs the entry to its end; never rejects. */
@@ -178,7 +180,7 @@ export class GuestSession {
     const text = jsonOf(event);
     this.#credit--;
     this.#rememberOptions(event);
-    this.#options.outbox.event(this.#options.open.sid, text);
+    this.#options.outbox.event(text, this.#sender);
   }
 
   #rememberOptions(event: unknown): void {

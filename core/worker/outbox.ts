@@ -1,3 +1,4 @@
+import { batchText, extraCredit } from "../channel/credit.ts";
 import { joinFrames } from "../channel/frames.ts";
 import { sendText } from "../channel/messages.ts";
 import type { GuestMessage } from "../channel/protocol.ts";
@@ -9,6 +10,13 @@ const batchEvents = 256;
 /** Batches up to this size travel together with the message that follows them. */
 const joinedCharacters = 4096;
 
+/** Whose event it is. */
+export interface EventSender {
+  sid: number;
+  /** Takes what the size of a batch costs beside its events. */
+  charge(extra: number): void;
+}
+
 /** Collects events to batches of one session each; other messages go out at once, after the events before them. */
 export class Outbox {
   readonly #port: BytePort;
@@ -17,6 +25,7 @@ export class Outbox {
   #sid = 0;
   #events: string[] = [];
   #characters = 0;
+  #charge: (extra: number) => void = () => {};
   #planned = false;
 
   constructor(port: BytePort, options: { lane: number; frameBytes: number }) {
@@ -26,10 +35,11 @@ export class Outbox {
   }
 
   /** Adds one event, given as JSON text. */
-  event(sid: number, text: string): void {
+  event(text: string, { sid, charge }: EventSender): void {
     if (sid !== this.#sid) {
       this.flush();
       this.#sid = sid;
+      this.#charge = charge;
     }
     // A batch never outgrows a frame because of one more event.
     if (this.#characters > 0 && this.#characters + text.length > this.#frameBytes / 4) this.flush();
@@ -62,7 +72,8 @@ export class Outbox {
   }
 
   #takeBatch(): string {
-    const text = `{"type":"events","sid":${this.#sid},"events":[${this.#events.join(",")}]}`;
+    const text = batchText(this.#sid, this.#events);
+    this.#charge(extraCredit(this.#characters));
     this.#events = [];
     this.#characters = 0;
     return text;

@@ -99,7 +99,7 @@ describe("MergedLog", () => {
       const sizes: number[] = [];
       const append = async (batch: JournalBatch) => {
         sizes.push(batch.envelopes.length);
-        await inner.append(batch);
+        return await inner.append(batch);
       };
       const journal: LogJournal = {
         lastGseq: 0,
@@ -156,7 +156,7 @@ describe("MergedLog", () => {
       read: (options) => inner.read(options),
       append: async (batch: JournalBatch) => {
         await held;
-        await inner.append(batch);
+        return await inner.append(batch);
       },
     };
     const log = new MergedLog(journal);

@@ -175,7 +175,7 @@ function placeOf(script: Script): Place {
     let cancel!: (error: ErrorData) => void;
     const cancelled = new Promise<ErrorData>((resolve) => (cancel = resolve));
     const stage: Stage = {
-      say: (...events) => opened.onEvents(events, 1),
+      say: (...events) => opened.onEvents(events, { bytes: 1, credit: events.length }),
       answer: (request_id) => opened.onCall("permission_wait", { request_id }),
       opened,
       cancelled,

@@ -64,7 +64,7 @@ describe("Subscription", () => {
   test("a reader slower than the log is caught up from the journal and loses nothing", async () => {
     const log = newLog();
     const stream = newStream("s");
-    const reading = readAll(log.subscribe({ sessionId: "s", held: 4 }), () => turns(1));
+    const reading = readAll(log.subscribe({ sessionId: "s", heldBytes: 1500 }), () => turns(1));
     for (let batch = 0; batch < 50; batch++) await log.add(stream, [progress("a"), progress("b"), progress("c")]);
     await log.add(stream, [ending()]);
     expect(await reading).toEqual(upTo(151));
@@ -92,6 +92,25 @@ describe("Subscription", () => {
     expect(reads()).toBe(0);
     expect(await readAll(unread[1]!)).toEqual(upTo(402).slice(101));
     expect(reads()).toBeGreaterThan(0);
+  });
+
+  test("events of any size take no more memory than is allowed, read or not", async () => {
+    const { log, reads } = countedLog();
+    const stream = newStream("s");
+    const unread = log.subscribe({ sessionId: "s" });
+    const slow = log.subscribe({ sessionId: "s" })[Symbol.asyncIterator]();
+    const first = slow.next();
+    const huge = "x".repeat(1024 * 1024);
+    for (let batch = 0; batch < 12; batch++) await log.add(stream, [progress(huge)]);
+    await first;
+    await log.add(stream, [ending()]);
+    expect(reads()).toBe(0);
+    // What is beyond is read from the journal: both lose nothing.
+    expect(await readAll({ [Symbol.asyncIterator]: () => slow })).toEqual(upTo(13).slice(1));
+    const afterSlow = reads();
+    expect(afterSlow).toBeGreaterThan(0);
+    expect(await readAll(unread)).toEqual(upTo(13));
+    expect(reads()).toBeGreaterThan(afterSlow);
   });
 
   test("pages of the journal that end at a number of bytes are not taken for its end", async () => {
@@ -159,7 +178,7 @@ describe("Subscription", () => {
       wait: fc.integer({ min: 0, max: 2 }),
     });
     const reader = fc.record({
-      held: fc.integer({ min: 1, max: 64 }),
+      heldBytes: fc.integer({ min: 1, max: 40_000 }),
       pause: fc.integer({ min: 0, max: 1 }),
       from: fc.nat(),
     });
@@ -173,9 +192,9 @@ describe("Subscription", () => {
           const log = newLog({ page_bytes, page_events });
           const stream = newStream("s");
           const total = batches.reduce((sum, { size }) => sum + size, 0) + 1;
-          const readings = readers.map(({ held, pause, from }) => {
+          const readings = readers.map(({ heldBytes, pause, from }) => {
             const after = from % total;
-            const seen = readAll(log.subscribe({ after, sessionId: "s", held }), () => turns(pause));
+            const seen = readAll(log.subscribe({ after, sessionId: "s", heldBytes }), () => turns(pause));
             return { after, seen };
           });
           for (const { size, bytes, wait } of batches) {
