@@ -27,18 +27,18 @@ export type TurnStop = { result: SessionResult } | "asks";
 /** Follows one Bulkhead session, over one prompt or, where the agent asks for words, several. */
 export class Turn {
   readonly #options: TurnOptions;
-  readonly #events: AsyncIterator<Envelope>;
   readonly #asked: AskedRequests;
   readonly #left = new AbortController();
-  #next: Promise<IteratorResult<Envelope>> | null = null;
-  /** Called when the agent asks what only a prompt can answer. */
-  #onQuestion: ((request: AskedRequest) => void) | null = null;
+  /** `seq` of the last event that was seen. */
+  #seq = 0;
+  /** What the agent asks that only a prompt can answer. */
   #open: AskedRequest | null = null;
+  /** Stops following, while a prompt is under way. */
+  #pause: (() => void) | null = null;
   #last: LastSession | null = null;
 
   constructor(options: TurnOptions) {
     this.#options = options;
-    this.#events = options.handle.events({ signal: this.#left.signal })[Symbol.asyncIterator]();
     this.#asked = new AskedRequests((request, signal) => void this.#ask(request, signal));
   }
 
@@ -50,23 +50,22 @@ export class Turn {
   /** Sends updates until the session ends or needs a prompt. */
   async run(): Promise<TurnStop> {
     const { handle, updates, send } = this.#options;
-    const question = new Promise<AskedRequest>((resolve) => (this.#onQuestion = resolve));
-    for (;;) {
-      this.#next ??= this.#events.next();
-      const step = await Promise.race([this.#next, question]);
-      if ("type" in step) {
-        this.#open = step;
-        return "asks";
-      }
-      this.#next = null;
-      // The stream of a session that was forgotten meanwhile ends without its end.
-      if (step.done) return { result: await handle.result() };
-      const { event } = step.value;
-      this.#see(step.value);
-      for (const update of updates.of(step.value)) await send(update);
+    // Not Promise.race(): it would keep each event for as long as nothing is asked.
+    const paused = new AbortController();
+    this.#pause = () => paused.abort();
+    const signal = AbortSignal.any([paused.signal, this.#left.signal]);
+    for await (const envelope of handle.events({ after: this.#seq, signal })) {
+      const { event, seq } = envelope;
+      this.#seq = seq;
+      this.#see(envelope);
+      for (const update of updates.of(envelope)) await send(update);
       this.#asked.see(event);
       if (event.type === "session_ended") return { result: event.result };
+      if (this.#open !== null) break;
     }
+    this.#pause = null;
+    // The stream of a session that was forgotten meanwhile ends without its end.
+    return this.#open === null ? { result: await handle.result() } : "asks";
   }
 
   /** Gives the agent the words it waits for; false when it waits no more. */
@@ -85,7 +84,6 @@ export class Turn {
   leave(): void {
     this.#asked.close();
     this.#left.abort();
-    this.#next?.catch(() => {});
   }
 
   #see({ event, adapter }: Envelope): void {
@@ -98,7 +96,9 @@ export class Turn {
   async #ask(request: AskedRequest, signal: AbortSignal): Promise<void> {
     const answer = await this.#options.ask(request, signal);
     if (signal.aborted || answer === null) return;
-    if (answer === "prompt") this.#onQuestion?.(request);
-    else await this.#options.handle.answer(request.request_id, answer.choice).catch(() => false);
+    if (answer === "prompt") {
+      this.#open ??= request;
+      this.#pause?.();
+    } else await this.#options.handle.answer(request.request_id, answer.choice).catch(() => false);
   }
 }

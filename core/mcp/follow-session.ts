@@ -6,6 +6,7 @@ import type { WaitingRequest } from "../../plugin-sdk/session-summary.ts";
 import { type AskedRequest, AskedRequests } from "../host/asked-requests.ts";
 import { cleanLines, eventSentence, oneLine, type Weight } from "../host/event-sentence.ts";
 import type { SessionHandle, SessionHost } from "../host/session-host.ts";
+import { flowOf } from "./response-flow.ts";
 import type { McpAnswer, McpCall } from "./surface.ts";
 import { endedAnswer, waitingAnswer } from "./session-data.ts";
 
@@ -89,29 +90,26 @@ type Stop = { result: SessionResult } | { asked: AskedRequest; seq: number };
 
 async function untilStop(handle: SessionHandle, context: ServerContext, after: number): Promise<Stop> {
   const left = new AbortController();
-  let onAsked!: (request: AskedRequest) => void;
-  const asked = new Promise<AskedRequest>((resolve) => (onAsked = resolve));
-  const requests = new AskedRequests(onAsked);
-  const events = handle.events({ after, signal: left.signal })[Symbol.asyncIterator]();
+  let asked: AskedRequest | null = null;
+  // Not Promise.race(): it would keep each event for as long as nothing is asked.
+  const requests = new AskedRequests((request) => {
+    asked ??= request;
+    left.abort();
+  });
   const tell = teller(context);
   let seq = after;
-  let next: Promise<IteratorResult<Envelope>> | null = null;
   try {
-    for (;;) {
-      next ??= events.next();
-      const step = await Promise.race([next, asked]);
-      if ("type" in step) return { asked: step, seq };
-      next = null;
-      if (step.done) return { result: await handle.result() };
-      seq = step.value.seq;
-      await tell(step.value);
-      requests.see(step.value.event);
-      if (step.value.event.type === "session_ended") return { result: step.value.event.result };
+    for await (const envelope of handle.events({ after, signal: left.signal })) {
+      seq = envelope.seq;
+      await tell(envelope);
+      requests.see(envelope.event);
+      if (envelope.event.type === "session_ended") return { result: envelope.event.result };
+      if (asked !== null) break;
     }
+    return asked === null ? { result: await handle.result() } : { asked, seq };
   } finally {
     requests.close();
     left.abort();
-    next?.catch(() => {});
   }
 }
 
@@ -123,12 +121,16 @@ const levels: { readonly [W in Weight]: LoggingLevel } = {
 };
 
 /** Sends what an event says; a client that is gone is no failure of the session. */
-function teller({ mcpReq }: ServerContext): (envelope: Envelope) => Promise<void> {
+function teller(context: ServerContext): (envelope: Envelope) => Promise<void> {
+  const { mcpReq } = context;
+  const flow = flowOf(context);
   const token = mcpReq._meta?.progressToken;
   let toldAt = -Infinity;
   return async (envelope) => {
     const { weight, text } = eventSentence(envelope.event);
     await mcpReq.log(levels[weight], envelope, "bulkhead.session").catch(() => {});
+    const waits = flow?.told(envelope);
+    if (waits) await waits;
     const now = performance.now();
     if (token === undefined || weight === "debug" || text === "" || now - toldAt < progressEveryMs) return;
     toldAt = now;

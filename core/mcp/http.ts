@@ -1,4 +1,5 @@
 import {
+  type AuthInfo,
   createMcpHandler,
   hostHeaderValidationResponse,
   isLegacyRequest,
@@ -11,6 +12,7 @@ import type { SessionHost } from "../host/session-host.ts";
 import { randomId } from "../runtime/hash.ts";
 import { bulkheadSurface } from "./bulkhead-surface.ts";
 import { keepMessages } from "./message-memory.ts";
+import { ResponseFlow } from "./response-flow.ts";
 import { createServer, type McpSurface, type McpTool } from "./surface.ts";
 
 /** What the HTTP endpoint of this protocol is made from. */
@@ -52,6 +54,7 @@ interface Connection {
   client: string;
   server: Server;
   transport: WebStandardStreamableHTTPServerTransport;
+  flow: ResponseFlow;
   use: Use;
 }
 
@@ -70,7 +73,6 @@ interface Use {
 export function createMcpHttp(options: McpHttpOptions = {}): McpHttp {
   const { hostnames, message_bytes = defaultLimits.message_bytes } = options;
   const { surface = ({ sessions, client }: McpCaller) => bulkheadSurface(sessions, client) } = options;
-  // The library passes on what it is told of the caller, as it was told.
   const modern = createMcpHandler(({ authInfo }) => createServer(surface(authInfo?.extra?.["caller"] as McpCaller)), {
     legacy: "reject",
     maxRequestBodySize: message_bytes,
@@ -84,13 +86,18 @@ export function createMcpHttp(options: McpHttpOptions = {}): McpHttp {
       if (await isLegacyRequest(request, undefined, { maxRequestBodySize: message_bytes })) {
         return await connections.handle(request, caller);
       }
-      const authInfo = { token: "", clientId: caller.client, scopes: [], extra: { caller } };
-      return await modern.fetch(request, { authInfo });
+      const flow = new ResponseFlow();
+      return flow.watch(await modern.fetch(request, { authInfo: authInfoOf(caller, flow) }));
     },
     async close() {
       await Promise.all([modern.close(), connections.close()]);
     },
   };
+}
+
+/** What the library passes on to each call, as it was told. */
+function authInfoOf(caller: McpCaller, flow: ResponseFlow): AuthInfo {
+  return { token: "", clientId: caller.client, scopes: [], extra: { caller, flow } };
 }
 
 class Connections {
@@ -112,7 +119,8 @@ class Connections {
     connection.use.at = performance.now();
     this.#open.delete(id);
     this.#open.set(id, connection);
-    return await connection.transport.handleRequest(request);
+    const { transport, flow } = connection;
+    return flow.watch(await transport.handleRequest(request, { authInfo: authInfoOf(caller, flow) }));
   }
 
   async close(): Promise<void> {
@@ -124,6 +132,7 @@ class Connections {
     await this.#endIdle();
     if (this.#open.size >= maxConnections) return tooManyConnections();
     const use: Use = { at: performance.now(), calls: 0 };
+    const flow = new ResponseFlow();
     const server = createServer(counted(this.#surface(caller), use));
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomId,
@@ -132,14 +141,14 @@ class Connections {
       maxRequestBodySize: this.#bodyBytes,
       onsessioninitialized: async (id) => {
         await this.#makeRoom(caller.client);
-        this.#open.set(id, { client: caller.client, server, transport, use });
+        this.#open.set(id, { client: caller.client, server, transport, flow, use });
       },
       onsessionclosed: (id) => void this.#open.delete(id),
     });
     await server.connect(transport);
     const response = await transport.handleRequest(request);
     if (transport.sessionId === undefined || !this.#open.has(transport.sessionId)) await server.close();
-    return response;
+    return flow.watch(response);
   }
 
   async #endIdle(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import { weightOf } from "../channel/weight.ts";
 import type { SessionHost } from "../host/session-host.ts";
 
 /** A page of a session's events. */
@@ -31,7 +32,7 @@ export async function readEvents(
     for await (const envelope of (await sessions.open(sessionId)).events({ after, signal: left.signal })) {
       events.push(envelope);
       at = envelope.seq;
-      bytes += JSON.stringify(envelope).length;
+      bytes += weightOf(envelope);
       if (at >= last_seq || events.length >= limit || bytes >= pageBytes) break;
     }
   }

@@ -142,13 +142,21 @@ async function* untilAborted<T>(
   signal: AbortSignal,
 ): AsyncGenerator<T, void, void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    signal.addEventListener("abort", () => timer = setTimeout(() => reject(signal.reason), 1000), { once: true });
-  });
-  late.catch(() => {});
+  let isLate = false;
+  let fail = (): void => {};
+  const end = (): void => {
+    isLate = true;
+    fail();
+  };
+  signal.addEventListener("abort", () => timer = setTimeout(end, 1000), { once: true });
   try {
     for (;;) {
-      const next = await Promise.race([stream.next(), late]);
+      // Not Promise.race(): it would keep each event for as long as nothing is aborted.
+      const next = await new Promise<IteratorResult<T, void>>((resolve, reject) => {
+        fail = () => reject(signal.reason);
+        if (isLate) fail();
+        stream.next().then(resolve, reject);
+      });
       if (next.done) return;
       yield next.value;
     }
