@@ -1,3 +1,4 @@
+import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { ByteWire } from "../channel/json-wire.ts";
 import type { SessionHost } from "../host/session-host.ts";
 import type { Invocation } from "./command.ts";
@@ -13,7 +14,13 @@ export interface DoorGround {
   signal: AbortSignal;
 }
 
-/** Serves a door to the program that started this one, until it goes away. */
+/** How long the program that started this one may leave unread what it asked for. Milliseconds. */
+const stallMs = 30_000;
+
+/**
+ * Serves a door to the program that started this one, until it goes away.
+ * @throws {BulkheadError} `timeout` when it has stopped reading
+ */
 export async function serveDoor(
   call: Invocation,
   { protocol, serve }: { protocol: string; serve(ground: DoorGround): Promise<void> },
@@ -25,6 +32,7 @@ export async function serveDoor(
     );
   }
   using interrupts = watchInterrupts(terminal);
+  terminal.stdout.giveUpAfter(stallMs);
   const openings: ReturnType<typeof open>[] = [];
   const sessions = lazySessions(async () => {
     const opening = open(call);
@@ -40,6 +48,8 @@ export async function serveDoor(
       if (opened.status === "fulfilled") await opened.value[Symbol.asyncDispose]();
     }
   }
+  const { closed } = terminal.stdout;
+  if (closed.reason instanceof BulkheadError) throw closed.reason;
   return 0;
 }
 

@@ -74,10 +74,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const log = openDaemonLog({ ...settings, file: files.log, echo: options.echo });
     undo.push(() => log.close());
     let door: HttpDoor | null = null;
+    const limits: Limits = { ...defaultLimits, ...manifest?.limits };
     const listening = await listen({
       port: settings.port,
       sockets: files.sockets,
-      limits: { ...defaultLimits, ...manifest?.limits },
+      limits,
+      onStall: (path) => {
+        const message = `Cut off a client of ${path}: it has read nothing for ${limits.http_stall_timeout_ms} ms.`;
+        log.write({ level: "warn", message });
+      },
       answer: async (request, from) => await door?.fetch(request, from) ?? notYet(request),
     });
     undo.push(() => listening.close({ graceMs: lastAnswersMs }));

@@ -28,14 +28,16 @@ export interface ListenOptions {
   sockets: readonly string[];
   limits: Limits;
   answer(request: Request, from: RequestSource): Promise<Response>;
+  /** As of `startHttpServer`. */
+  onStall(path: string): void;
 }
 
 /**
  * Listens on 127.0.0.1 and on the unix socket, whose folder is made where it is missing.
  * @throws {BulkheadError} `busy` for a port that another program has, `io_error`
  */
-export async function listen({ port, sockets, limits, answer }: ListenOptions): Promise<Listening> {
-  const common = { answer, limits: serverLimits(limits) };
+export async function listen({ port, sockets, limits, answer, onStall }: ListenOptions): Promise<Listening> {
+  const common = { answer, onStall, limits: serverLimits(limits) };
   const servers: HttpServer[] = [];
   const close = async (options?: { graceMs?: number }) => {
     await Promise.allSettled(servers.map((server) => server.close(options)));
@@ -66,7 +68,7 @@ export async function listen({ port, sockets, limits, answer }: ListenOptions): 
  */
 async function listenAtFirst(
   sockets: readonly string[],
-  common: Pick<HttpServerOptions, "answer" | "limits">,
+  common: Pick<HttpServerOptions, "answer" | "limits" | "onStall">,
 ): Promise<{ socket: string; server: HttpServer } | null> {
   for (const socket of sockets) {
     const folder = dirname(socket);

@@ -6,6 +6,8 @@ export interface SendResponseOptions {
   outgoing: ServerResponse;
   /** How long the client may take to make room for more before its connection is closed. */
   stallMs: number;
+  /** Called when it took longer. */
+  onStall(): void;
 }
 
 /**
@@ -14,7 +16,7 @@ export interface SendResponseOptions {
  */
 export async function sendResponse(
   response: Response,
-  { incoming, outgoing, stallMs }: SendResponseOptions,
+  { incoming, outgoing, stallMs, onStall }: SendResponseOptions,
 ): Promise<void> {
   const { body } = response;
   if (outgoing.destroyed) return void await body?.cancel();
@@ -24,20 +26,24 @@ export async function sendResponse(
     await body?.cancel();
   } else {
     outgoing.flushHeaders();
-    await pour(body, outgoing, stallMs);
+    await pour(body, outgoing, { stallMs, onStall });
   }
   // What is left of a body that nobody wanted is read and dropped, within the request's own deadline.
   incoming.resume();
 }
 
-async function pour(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, stallMs: number): Promise<void> {
+async function pour(
+  body: ReadableStream<Uint8Array>,
+  outgoing: ServerResponse,
+  patience: Pick<SendResponseOptions, "stallMs" | "onStall">,
+): Promise<void> {
   const reader = body.getReader();
   const cancel = () => void reader.cancel().catch(() => {});
   outgoing.once("close", cancel);
   try {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
       if (outgoing.destroyed) return;
-      if (!outgoing.write(next.value) && !(await drained(outgoing, stallMs))) return;
+      if (!outgoing.write(next.value) && !(await drained(outgoing, patience))) return;
     }
     outgoing.end();
   } catch {
@@ -50,7 +56,10 @@ async function pour(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, 
 }
 
 /** False when the client is gone or was too slow; then the connection is closed. */
-function drained(outgoing: ServerResponse, stallMs: number): Promise<boolean> {
+function drained(
+  outgoing: ServerResponse,
+  { stallMs, onStall }: Pick<SendResponseOptions, "stallMs" | "onStall">,
+): Promise<boolean> {
   return new Promise((resolve) => {
     const settle = (open: boolean) => {
       clearTimeout(stalled);
@@ -61,7 +70,10 @@ function drained(outgoing: ServerResponse, stallMs: number): Promise<boolean> {
     };
     const onDrain = () => settle(true);
     const onClose = () => settle(false);
-    const stalled = setTimeout(onClose, stallMs);
+    const stalled = setTimeout(() => {
+      onStall();
+      settle(false);
+    }, stallMs);
     outgoing.on("drain", onDrain);
     outgoing.on("close", onClose);
   });

@@ -38,6 +38,8 @@ export interface HttpServerOptions {
   limits: HttpServerLimits;
   /** Answers a request; its signal aborts when the client goes away. Must not reject. */
   answer(request: Request, from: RequestSource): Promise<Response>;
+  /** Is told of a client that was cut off because it left an answer unread, by the path that it asked for. */
+  onStall?(path: string): void;
 }
 
 /** A server that listens. */
@@ -57,7 +59,7 @@ const maxHeaders = 100;
  * Starts a server for HTTP/1.1 alone. A unix socket can be opened by this user only, from its first moment.
  * @throws {BulkheadError} `busy` when another program listens there, `io_error`
  */
-export async function startHttpServer({ at, limits, answer }: HttpServerOptions): Promise<HttpServer> {
+export async function startHttpServer({ at, limits, answer, onStall }: HttpServerOptions): Promise<HttpServer> {
   const server = createServer({
     maxHeaderSize: limits.header_bytes,
     headersTimeout: limits.header_timeout_ms,
@@ -104,7 +106,10 @@ export async function startHttpServer({ at, limits, answer }: HttpServerOptions)
     outgoing.once("close", () => gone.abort(new BulkheadError("interrupted", "The client has gone away.")));
     const request = toRequest(incoming, { maxHeaders, signal: gone.signal });
     const response = "refused" in request ? request.refused : await answer(request.request, from);
-    await sendResponse(response, { incoming, outgoing, stallMs: limits.stall_timeout_ms });
+    // A query may hold a token.
+    const path = incoming.url?.split("?", 1)[0] ?? "";
+    const stallMs = limits.stall_timeout_ms;
+    await sendResponse(response, { incoming, outgoing, stallMs, onStall: () => onStall?.(path) });
   }
 }
 

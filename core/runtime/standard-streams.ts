@@ -1,7 +1,9 @@
 import { Buffer } from "node:buffer";
 import process from "node:process";
 import { createInterface } from "node:readline";
+import { Writable } from "node:stream";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { startBackgroundTimer } from "./background-timer.ts";
 
 /** One of the program's two outputs. */
 export interface TextSink {
@@ -12,8 +14,13 @@ export interface TextSink {
   write(text: string | Uint8Array): Promise<void>;
   /** Resolves when everything written has been handed over. */
   flush(): Promise<void>;
-  /** Aborts when the reader is gone, as with `| head`. */
+  /** Aborts when the reader is gone, as with `| head`; its reason is a `timeout` where the reader was given up. */
   readonly closed: AbortSignal;
+  /**
+   * From now on a reader that leaves unread for so many milliseconds what waits for it is given up: what it has not read
+   * is dropped, and `closed` aborts.
+   */
+  giveUpAfter(ms: number): void;
 }
 
 /** The program's input. */
@@ -34,7 +41,7 @@ export interface TextSource {
 
 /** The process's standard output. */
 export function standardOutput(): TextSink {
-  return sinkOf(process.stdout);
+  return sinkOf(patientOutput() ?? process.stdout);
 }
 
 /** The process's standard error. */
@@ -54,8 +61,28 @@ export function standardInput(): TextSource {
   };
 }
 
-function sinkOf(stream: NodeJS.WriteStream): TextSink {
+/**
+ * Standard output on Deno, where it is no terminal; null elsewhere. The stream that Deno has for programs of Node stops
+ * the whole process until what it writes is read.
+ */
+function patientOutput(): Writable | null {
+  const { Deno } = globalThis as { Deno?: { stdout: { write(bytes: Uint8Array): Promise<number> } } };
+  if (Deno === undefined || process.stdout.isTTY) return null;
+  const writeAll = async (bytes: Uint8Array): Promise<void> => {
+    for (let at = 0; at < bytes.length;) at += await Deno.stdout.write(bytes.subarray(at));
+  };
+  return new Writable({
+    writev: (chunks, done) => {
+      writeAll(Buffer.concat(chunks.map(({ chunk }) => chunk as Uint8Array))).then(() => done(), done);
+    },
+  });
+}
+
+type OutputStream = Writable & Partial<Pick<NodeJS.WriteStream, "isTTY" | "columns">>;
+
+function sinkOf(stream: OutputStream): TextSink {
   const gone = new AbortController();
+  let patienceMs: number | null = null;
   stream.on("error", () => gone.abort());
   return {
     isTty: stream.isTTY === true,
@@ -65,28 +92,51 @@ function sinkOf(stream: NodeJS.WriteStream): TextSink {
     closed: gone.signal,
     write(text) {
       if (gone.signal.aborted || stream.write(text)) return Promise.resolve();
-      return drained(stream, gone.signal);
+      return drained(stream, { gone, patienceMs });
+    },
+    giveUpAfter(ms) {
+      patienceMs = ms;
     },
     flush() {
       if (gone.signal.aborted) return Promise.resolve();
       return new Promise((resolve) => {
-        gone.signal.addEventListener("abort", () => resolve(), { once: true });
-        stream.write("", () => resolve());
+        const done = (): void => {
+          gone.signal.removeEventListener("abort", done);
+          resolve();
+        };
+        gone.signal.addEventListener("abort", done);
+        stream.write("", done);
       });
     },
   };
 }
 
-function drained(stream: NodeJS.WriteStream, gone: AbortSignal): Promise<void> {
+function drained(
+  stream: Writable,
+  { gone, patienceMs }: { gone: AbortController; patienceMs: number | null },
+): Promise<void> {
   return new Promise((resolve) => {
+    const giveUp = (): void => gone.abort(stalledError(patienceMs!));
+    const cancel = patienceMs === null ? () => {} : startBackgroundTimer(giveUp, patienceMs);
     const done = (): void => {
+      cancel();
       stream.off("drain", done);
-      gone.removeEventListener("abort", done);
+      gone.signal.removeEventListener("abort", done);
       resolve();
     };
     stream.on("drain", done);
-    gone.addEventListener("abort", done);
+    gone.signal.addEventListener("abort", done);
   });
+}
+
+function stalledError(ms: number): BulkheadError {
+  return new BulkheadError(
+    "timeout",
+    `Cannot go on: the program that reads the output has read nothing for ${ms} ms.`,
+    {
+      hint: "Start it again. What its sessions said is in the journal: bulkhead session list.",
+    },
+  );
 }
 
 async function* readChunks(stdin: NodeJS.ReadStream): AsyncGenerator<Uint8Array, void, void> {

@@ -38,6 +38,7 @@ export function fakeTerminal(options: FakeTerminalOptions = {}): FakeTerminal {
     isTty: tty,
     columns,
     closed,
+    giveUpAfter() {},
     flush: async () => {},
     write: async (text) => {
       if (!closed.aborted) texts[name] += typeof text === "string" ? text : new TextDecoder().decode(text);

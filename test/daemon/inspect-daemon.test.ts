@@ -114,7 +114,7 @@ test("listen takes the first place for its socket that is this user's alone, and
   await mkdir(join(stateDir, "open"));
   await chmod(join(stateDir, "open"), 0o777);
   const unfit = [join(file, "bulkhead", "s.sock"), join(stateDir, "open", "s.sock"), file];
-  const options = { port: 0, limits: defaultLimits, answer: async () => new Response("here") };
+  const options = { port: 0, limits: defaultLimits, answer: async () => new Response("here"), onStall() {} };
   for (
     const [sockets, taken] of [[[...unfit, join(stateDir, "s.sock")], join(stateDir, "s.sock")], [unfit, null]] as const
   ) {
