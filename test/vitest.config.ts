@@ -18,6 +18,7 @@ const alias = onDeno
 /** Tests of `npm run test:hostile`: they attack for minutes, with all cores there are. */
 export const hostileTests = [
   "test/hostile/corpus.test.ts",
+  "test/hostile/streams.test.ts",
   "test/hostile/controls-*.test.ts",
   "test/hostile/one-liners*.test.ts",
 ];
