@@ -12,6 +12,7 @@ import {
   protocolVersion,
 } from "../channel/protocol.ts";
 import type { Limits } from "../config/limits.ts";
+import { saidByAdapter } from "../errors/said-by-adapter.ts";
 import { toErrorData } from "../errors/to-error-data.ts";
 import { onNextTurn } from "../runtime/next-turn.ts";
 import { TokenBucket } from "./token-bucket.ts";
@@ -278,9 +279,9 @@ export class Lane {
         if (!this.#fits(message)) {
           return this.kill("protocol_violation", "The worker's first message is nested too deeply.");
         }
-        return this.#settleLoad(message.error);
+        return this.#settleLoad(message.error && saidByAdapter(message.error));
       case "failed":
-        return this.kill(message.error.code, message.error.message);
+        return this.kill(saidByAdapter(message.error).code, message.error.message);
       case "pong":
         if (this.#unanswered?.n !== message.n) return this.#illegal();
         clearTimeout(this.#unanswered.deadline);
@@ -320,7 +321,7 @@ export class Lane {
     const entry = this.#entries.get(sid);
     if (!entry) return this.#illegal();
     this.#entries.delete(sid);
-    entry.end(error ? { error } : { value: value ?? null });
+    entry.end(error ? { error: saidByAdapter(error) } : { value: value ?? null });
   }
 
   /** Whether a message's own levels and what it may hold are all there is: what is deeper overflows whoever writes it. */

@@ -26,7 +26,6 @@ import type { Asked, OpenRequests } from "./open-requests.ts";
 import type { Candidate, SessionSetup } from "./session-setup.ts";
 import type { SessionStream } from "./session-stream.ts";
 import type { UsageMeter } from "./usage-meter.ts";
-import { saidByAdapter } from "./verdict.ts";
 
 /** Characters that a list of sessions shows of what is asked; the event has the whole. */
 const maxAsked = 4096;
@@ -125,7 +124,7 @@ export class Attempt {
       const end = await this.#enter(place);
       if (!("error" in end)) return this.#cut;
       if (end.lost) this.#ground.stream.host(workerEvent(end.error));
-      return this.#cut ?? withAuthorPositions(end.lost ? end.error : saidByAdapter(end.error), this.#script);
+      return this.#cut ?? withAuthorPositions(end.error, this.#script);
     } catch (thrown) {
       return this.#cut ?? toErrorData(thrown);
     } finally {

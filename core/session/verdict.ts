@@ -2,6 +2,7 @@ import { type ErrorCode, type ErrorData, isErrorCode } from "../../plugin-sdk/er
 import type { CompletedEvent, ErrorEvent } from "../../plugin-sdk/events.ts";
 import type { StopReason } from "../../plugin-sdk/result.ts";
 import { shortText } from "../../plugin-sdk/short-text.ts";
+import { saidByAdapter } from "../errors/said-by-adapter.ts";
 
 /** An error's text stands in several events and in the result, so it may not be as long as the event that told it. */
 const maxMessage = 4096;
@@ -57,15 +58,6 @@ function spokenError({ code, message }: ErrorEvent): Verdict {
     return { stop_reason: reasonFor(error.code), error };
   }
   return { stop_reason: "fatal", error: { code: "fatal", message, details } };
-}
-
-/** What only a host knows of itself. */
-const ofTheHost: ReadonlySet<ErrorCode> = new Set(["host_closed", "host_restarted"]);
-
-/** An error of an adapter: what it says of this host, which it cannot know, is its own word. */
-export function saidByAdapter(error: ErrorData): ErrorData {
-  if (!ofTheHost.has(error.code)) return error;
-  return { ...error, code: "fatal", details: { ...error.details, agent_code: error.code } };
 }
 
 const reasons: { readonly [C in ErrorCode]?: StopReason } = {

@@ -29,6 +29,13 @@ describe("Lane.loaded", () => {
     await expect(lane.loaded).rejects.toMatchObject({ code: "adapter_incomplete", message: "It lacks runSession." });
   });
 
+  it("does not take a code that only the host can know", async () => {
+    const { lane, say } = fakeLane({ loaded: false });
+    const error = { code: "internal" as const, message: "It says so." };
+    say({ type: "loaded", protocol: protocolVersion, error });
+    await expect(lane.loaded).rejects.toMatchObject({ code: "fatal", details: { agent_code: "internal" } });
+  });
+
   it("rejects, and the worker is ended, when nothing is heard within the load deadline", async () => {
     useOwnClock();
     const { lane, killed } = fakeLane({ loaded: false, limits: timers });
@@ -98,6 +105,18 @@ describe("Lane's heartbeat", () => {
 });
 
 describe("Lane.open", () => {
+  it.each(["internal", "host_closed", "host_restarted", "unresponsive"] as const)(
+    "ends an entry that says %s with fatal: only the host can know that",
+    async (code) => {
+      const { say, open } = fakeLane();
+      const { entry } = open();
+      say({ type: "done", sid: 1, error: { code, message: "It says so." } });
+      expect(await entry.ended).toEqual({
+        error: { code: "fatal", message: "It says so.", details: { agent_code: code } },
+      });
+    },
+  );
+
   it("tells the worker about a cancel, and ends the worker when it does not come to an end", async () => {
     useOwnClock();
     const limits = { ...timers, heartbeat_interval_ms: 60_000, teardown_timeout_ms: 100, agent_grace_ms: 200 };

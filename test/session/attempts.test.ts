@@ -489,10 +489,3 @@ test("an agent that said it is done is not set to work again for what befell its
     expect(result.attempts).toHaveLength(1);
   }
 });
-
-test("what an adapter throws does not tell what became of the host", async () => {
-  for (const code of ["host_restarted", "host_closed"] as const) {
-    const { result } = await run([{ id: "alpha", scripts: [breaksWith(code)] }]);
-    expect(result).toMatchObject({ stop_reason: "fatal", error: { code: "fatal", details: { agent_code: code } } });
-  }
-});

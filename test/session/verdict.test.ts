@@ -71,12 +71,15 @@ describe("reachVerdict", () => {
     expect(reachVerdict({ ...none, lastWord: spoken("toString") })).toMatchObject({ stop_reason: "fatal" });
   });
 
-  test.each(["host_closed", "host_restarted"])("an adapter does not know that it is %s", (code) => {
-    expect(reachVerdict({ ...none, lastWord: spoken(code) })).toEqual({
-      stop_reason: "fatal",
-      error: { code: "fatal", message: "It says so.", details: { agent_code: code } },
-    });
-  });
+  test.each(["host_closed", "host_restarted", "internal", "quarantined", "forbidden", "out_of_memory"])(
+    "an adapter's word %s becomes fatal: only the host can know that",
+    (code) => {
+      expect(reachVerdict({ ...none, lastWord: spoken(code) })).toEqual({
+        stop_reason: "fatal",
+        error: { code: "fatal", message: "It says so.", details: { agent_code: code } },
+      });
+    },
+  );
 
   test.each(Object.keys(errorCodes) as ErrorCode[])(
     "a failure with code %s has a stop reason that is no success",

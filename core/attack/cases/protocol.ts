@@ -483,6 +483,18 @@ export const protocolCases: readonly AttackCase[] = [
     },
     withinMs: 20_000,
   },
+  ...(["thrown", "spoken"] as const).map((how): AttackCase => ({
+    id: "D25",
+    name: `code-of-the-host-${how}`,
+    attack: "Fails with an error that says it is a defect of the host.",
+    body: how === "thrown"
+      ? `throw Object.assign(new Error("The host is broken."), { code: "internal", hint: undefined });`
+      : `yield { type: "error", code: "internal", message: "The host is broken.", recoverable: false };`,
+    expected: { kind: "error", codes: ["fatal"] },
+    check: ({ result }) =>
+      result?.error?.details?.["agent_code"] === "internal" ? null : "What the adapter called it was not kept.",
+    withinMs: 20_000,
+  })),
   {
     id: "D25",
     name: "path-in-error",
