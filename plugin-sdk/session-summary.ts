@@ -7,10 +7,15 @@ export type SessionState = "running" | "ended";
 export interface WaitingRequest {
   request_id: string;
   type: "permission_request" | "question";
-  /** What is asked, as the agent put it. */
+  /** The question, as the agent put it. */
   text: string;
   /** The choices it offers; empty where any text will do. */
   choices: string[];
+  /**
+   * The text is shortened, or choices are left out: a summary shows at most 4,096 characters of what its session waits
+   * for. The request's event has all of it.
+   */
+  cut?: true;
 }
 
 /** One session in a list: what is known without reading its events. */

@@ -28,6 +28,10 @@ export interface Limits {
   events_per_second: number;
   /** Messages of one worker in a second before it is killed. */
   messages_per_second: number;
+  /** Questions and permission requests of one session that wait for an answer; one beyond them becomes `unparsed`. */
+  open_requests: number;
+  /** Bytes of all of them together. */
+  open_request_bytes: number;
   /** Broker calls under way in one session. */
   calls_in_flight: number;
   /** Illegal messages before the plugin's worker is killed. */
@@ -168,6 +172,8 @@ export const defaultLimits: Limits = {
   event_bytes_total: 4 * 1024 * 1024 * 1024,
   events_per_second: 1_000_000,
   messages_per_second: 100_000,
+  open_requests: 32,
+  open_request_bytes: 1024 * 1024,
   calls_in_flight: 64,
   protocol_errors: 10,
   timers: 1024,

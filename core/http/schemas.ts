@@ -34,6 +34,7 @@ export const sessionSummarySchema: SchemaOf<SessionSummary> = exactly<SessionSum
     type: oneOf(["permission_request", "question"] as const),
     text,
     choices: Type.Array(text),
+    cut: Type.Optional(Type.Literal(true, { description: "shortened; the request's event has all of it" })),
   })),
 }));
 

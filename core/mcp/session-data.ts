@@ -2,6 +2,7 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import { type TSchema, Type } from "@sinclair/typebox";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
 import type { WaitingRequest } from "../../plugin-sdk/session-summary.ts";
+import { shownRequests } from "../../plugin-sdk/shown-requests.ts";
 import { failure, hostProvenance, success } from "./answers.ts";
 
 const nullableText = Type.Union([Type.String(), Type.Null()]);
@@ -50,7 +51,7 @@ export function waitingAnswer(sessionId: string, waiting: readonly WaitingReques
     data: {
       session_id: sessionId,
       state: "waiting",
-      waiting,
+      waiting: shownRequests(waiting),
       next_step:
         'Call "answer" with session_id, request_id and one of the choices, or your own words where there are none.',
       resources: resourcesOf(sessionId),

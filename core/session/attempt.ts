@@ -27,9 +27,6 @@ import type { Candidate, SessionSetup } from "./session-setup.ts";
 import type { SessionStream } from "./session-stream.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
-/** Characters that a list of sessions shows of what is asked; the event has the whole. */
-const maxAsked = 4096;
-
 /** What an attempt shares with the other attempts of its session. */
 export interface AttemptGround {
   setup: SessionSetup;
@@ -257,7 +254,7 @@ export class Attempt {
     const { limits } = this.candidate.plugin;
     const entries = yielded.map((one): Entry => ({
       source: "agent",
-      event: rules.accept(stream.redacted(checkEvent(one, limits.message_depth))),
+      event: rules.accept(stream.redacted(checkEvent(one, limits.message_depth)), limits),
     }));
     const unchanged = entries.every(({ event }, index) => event === yielded[index]);
     stream.add(entries, { bytes, text: unchanged ? text : undefined })
@@ -309,7 +306,7 @@ export class Attempt {
           offered: null,
           policy: null,
           what: `the question "${shortText(event.question, 200)}"`,
-          asked: { type: "question", text: shortText(event.question, maxAsked), choices: event.options ?? [] },
+          asked: { type: "question", text: event.question, choices: event.options ?? [] },
         });
       case "permission_request":
         return this.#ask(event.request_id, {
@@ -318,7 +315,7 @@ export class Attempt {
           what: `the request to use "${shortText(event.tool, 200)}"`,
           asked: {
             type: "permission_request",
-            text: shortText(event.title, maxAsked),
+            text: event.title,
             choices: event.options.map(({ id }) => id),
           },
         });

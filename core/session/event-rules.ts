@@ -1,6 +1,16 @@
-import type { AdapterEvent, CompletedEvent, ErrorEvent } from "../../plugin-sdk/events.ts";
+import type {
+  AdapterEvent,
+  CompletedEvent,
+  ErrorEvent,
+  PermissionRequestEvent,
+  QuestionEvent,
+} from "../../plugin-sdk/events.ts";
 import type { ToolKind } from "../../plugin-sdk/tool-kinds.ts";
+import type { Limits } from "../config/limits.ts";
 import type { Entry } from "./merged-log.ts";
+
+/** What the requests that wait for an answer at the same time may come to. */
+type RequestLimits = Pick<Limits, "open_requests" | "open_request_bytes">;
 
 /**
  * Holds one session's events to the rules of the stream, whatever the adapter yields: every tool call gets one result,
@@ -9,7 +19,9 @@ import type { Entry } from "./merged-log.ts";
 export class EventRules {
   readonly #openCalls = new Map<string, { tool: string; kind: ToolKind }>();
   readonly #closedCalls = new Set<string>();
-  readonly #openRequests = new Set<string>();
+  /** The bytes that each one came in. */
+  readonly #openRequests = new Map<string, number>();
+  #openRequestBytes = 0;
   readonly #closedRequests = new Set<string>();
   readonly #claimed = new Set<string>();
   /** Characters of all of them: they stand in the result. */
@@ -52,8 +64,11 @@ export class EventRules {
     return `${this.#attempt}.${id}`;
   }
 
-  /** One checked event of the adapter; what comes back goes into the log. */
-  accept(yielded: AdapterEvent): AdapterEvent {
+  /**
+   * One checked event of the adapter; what comes back goes into the log.
+   * @param limits of an adapter that speaks now; events out of the log were held to them when they came
+   */
+  accept(yielded: AdapterEvent, limits?: RequestLimits): AdapterEvent {
     const event = this.#withStreamIds(yielded);
     switch (event.type) {
       case "tool_call":
@@ -76,8 +91,7 @@ export class EventRules {
         if (this.#closedRequests.size + this.#openRequests.size >= maxRemembered) {
           return broken(event, `more than ${maxRemembered} requests`);
         }
-        this.#openRequests.add(event.request_id);
-        return event;
+        return this.#openRequest(event, limits);
       case "output":
         if (event.stream === "stdout") this.#print(event.data);
         return event;
@@ -98,9 +112,26 @@ export class EventRules {
 
   /** A permission request or question was answered; false when it was not open. */
   resolve(requestId: string): boolean {
-    if (!this.#openRequests.delete(requestId)) return false;
+    const bytes = this.#openRequests.get(requestId);
+    if (bytes === undefined) return false;
+    this.#openRequestBytes -= bytes;
+    this.#openRequests.delete(requestId);
     this.#closedRequests.add(requestId);
     return true;
+  }
+
+  #openRequest(event: PermissionRequestEvent | QuestionEvent, limits: RequestLimits | undefined): AdapterEvent {
+    const bytes = limits === undefined ? 0 : encoder.encode(JSON.stringify(event)).byteLength;
+    const { open_requests = Infinity, open_request_bytes = Infinity } = limits ?? {};
+    if (this.#openRequests.size >= open_requests) {
+      return broken(event, `${open_requests} requests wait for an answer already`);
+    }
+    if (this.#openRequestBytes + bytes > open_request_bytes) {
+      return broken(event, `the requests that wait for an answer would have more than ${open_request_bytes} bytes`);
+    }
+    this.#openRequestBytes += bytes;
+    this.#openRequests.set(event.request_id, bytes);
+    return event;
   }
 
   /** Kind of an open tool call; null for a call that is not open. */
@@ -122,13 +153,14 @@ export class EventRules {
         duration_ms: null,
       },
     }));
-    const requests = [...this.#openRequests].map((request_id): Entry => ({
+    const requests = [...this.#openRequests.keys()].map((request_id): Entry => ({
       source: "host",
       synthetic: true,
       event: { type: "permission_resolved", request_id, choice: null, by: "session_end" },
     }));
     this.#openCalls.clear();
     this.#openRequests.clear();
+    this.#openRequestBytes = 0;
     return [...calls, ...requests];
   }
 
@@ -187,6 +219,8 @@ export class EventRules {
     return this.#toolCalls;
   }
 }
+
+const encoder = new TextEncoder();
 
 const maxText = 1024 * 1024;
 

@@ -1,4 +1,5 @@
 import type { WaitingRequest } from "../../plugin-sdk/session-summary.ts";
+import { shownRequests } from "../../plugin-sdk/shown-requests.ts";
 
 interface OpenRequest {
   /** Ids of the answers there are; null for a question, whose answer is free. */
@@ -38,9 +39,9 @@ export class OpenRequests {
     return this.#open.size > 0;
   }
 
-  /** Those that somebody's answer is waited for, the oldest first. */
+  /** The open requests as a summary shows them, the oldest first. */
   get waiting(): WaitingRequest[] {
-    return [...this.#open].map(([request_id, { asked }]) => ({ request_id, ...asked, choices: [...asked.choices] }));
+    return shownRequests([...this.#open].map(([request_id, { asked }]) => ({ request_id, ...asked })));
   }
 
   /** True for an open request that can be answered so. */

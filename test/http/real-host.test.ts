@@ -9,6 +9,14 @@ const asks = adapterCode(`
     yield { type: "output", stream: "stdout", data: String(await ctx.answer("q")) };
     yield ${completed};`);
 
+const asksTooMuch = adapterCode(`
+    const options = Array.from({ length: 64 }, (_, n) => n + "x".repeat(1000));
+    for (let n = 0; n < 60; n++) yield { type: "question", request_id: "q" + n, question: "y".repeat(60_000), options };
+    yield { type: "output", stream: "stdout", data: "asked" };
+    yield { type: "output", stream: "stdout", data: String(await ctx.answer("q59")) };
+    await ctx.answer("q0");
+    yield ${completed};`);
+
 const waits = adapterCode(`
     yield { type: "output", stream: "stdout", data: "begun" };
     await ctx.sleep(600_000);
@@ -31,6 +39,34 @@ async function collect(events: AsyncIterable<Envelope>): Promise<Envelope[]> {
 }
 
 describe("a real host behind its door", () => {
+  test("a list of sessions stays small whatever they wait for", async () => {
+    const { client, door, request, add } = await made();
+    await add("much", { code: asksTooMuch });
+    const sessions = await Promise.all(
+      [1, 2, 3].map(() => client.start(request, { adapter: "much", artifacts: "none" })),
+    );
+    for (const session of sessions) {
+      const seen: Envelope[] = [];
+      for await (const envelope of session.events()) {
+        seen.push(envelope);
+        // The adapter is told that nobody answers what was not let in.
+        if (envelope.event.type === "output" && envelope.event.data === "null") break;
+      }
+      const waiting = (await session.summary()).waiting;
+      expect(waiting.length).toBe(seen.filter(({ event }) => event.type === "question").length);
+      expect(waiting.length).toBeGreaterThan(1);
+      expect(waiting.length).toBeLessThan(32);
+      expect(waiting.every(({ cut }) => cut)).toBe(true);
+      expect(seen.filter(({ event }) => event.type === "unparsed")).toHaveLength(60 - waiting.length);
+    }
+    const started = performance.now();
+    const headers = { authorization: `Bearer ${await door.token("read")}` };
+    const text = await (await fetch(`${door.url}/v1/sessions`, { headers })).text();
+    expect(text.length).toBeLessThan(3 * 16_384);
+    expect(performance.now() - started).toBeLessThan(1000);
+    for (const session of sessions) await session.interrupt();
+  });
+
   test("a question is shown, answered once, and the session goes on", async () => {
     const { client, request } = await made();
     const session = await client.start(request, { adapter: "asks", artifacts: "none" });

@@ -30,6 +30,35 @@ const done = (files_changed: string[] = []): AdapterEvent => ({
 });
 
 describe("EventRules", () => {
+  test("requests beyond those that may wait at the same time are kept as unparsed, until others are answered", () => {
+    const rules = new EventRules();
+    const limits = { open_requests: 2, open_request_bytes: 1000 };
+    expect(["a", "b", "c"].map((id) => rules.accept(ask(id), limits).type)).toEqual([
+      "permission_request",
+      "permission_request",
+      "unparsed",
+    ]);
+    rules.resolve("a");
+    expect(rules.accept(question("d"), limits).type).toBe("question");
+    expect(rules.accept(question("e"), limits).type).toBe("unparsed");
+    expect(rules.finish().map(({ event }) => "request_id" in event && event.request_id)).toEqual(["b", "d"]);
+    expect(rules.accept(question("f"), limits).type).toBe("question");
+  });
+
+  test("requests that wait have their bytes counted together", () => {
+    const rules = new EventRules();
+    const limits = { open_requests: 100, open_request_bytes: 3000 };
+    const long = (id: string) => ({ ...question(id), question: "ä".repeat(500) }) as AdapterEvent;
+    expect(["a", "b", "c"].map((id) => rules.accept(long(id), limits).type)).toEqual([
+      "question",
+      "question",
+      "unparsed",
+    ]);
+    expect(rules.accept(question("d"), limits).type).toBe("question");
+    rules.resolve("a");
+    expect(rules.accept(long("e"), limits).type).toBe("question");
+  });
+
   test("a tool result without an open call, and a second one, are kept as unparsed with the reason", () => {
     const rules = new EventRules();
     const early = rules.accept(answer("a"));

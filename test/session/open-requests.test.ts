@@ -37,6 +37,25 @@ describe("OpenRequests", () => {
     expect(requests.takes("choice", "yes")).toBe(false);
   });
 
+  test("waiting() shows a short request whole", () => {
+    const requests = new OpenRequests();
+    const asked = { type: "question" as const, text: "Which?", choices: ["left", "right"] };
+    requests.add("r", null, asked);
+    expect(requests.waiting).toEqual([{ request_id: "r", ...asked }]);
+  });
+
+  test.each([1, 2, 7, 32, 100])("waiting() of %i long requests stays small, and says that they are cut", (count) => {
+    const requests = new OpenRequests();
+    const choices = Array.from({ length: 64 }, (_, n) => `${n} ${"c".repeat(50 * n)}`);
+    for (let n = 0; n < count; n++) requests.add(`r${n}`, null, { type: "question", text: "t".repeat(1e5), choices });
+    const { waiting } = requests;
+    expect(waiting).toHaveLength(count);
+    expect(waiting.every(({ cut }) => cut === true)).toBe(true);
+    // What is shown of the choices can be answered with.
+    for (const one of waiting) expect(choices.slice(0, one.choices.length)).toEqual(one.choices);
+    expect(JSON.stringify(waiting).length).toBeLessThan(4096 + count * 100);
+  });
+
   test("close() answers all that is open with null", async () => {
     const requests = new OpenRequests();
     for (const id of ["a", "b"]) requests.add(id);

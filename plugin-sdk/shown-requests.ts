@@ -1,0 +1,27 @@
+import type { WaitingRequest } from "./session-summary.ts";
+import { shortText } from "./short-text.ts";
+
+/** Characters of all texts and choices that one session's summary shows, its requests' ids beside them. */
+const maxCharacters = 4096;
+
+/**
+ * The requests as a summary shows them. They share its characters alike, half for the text and half for the choices: a
+ * page of summaries stays small whatever its sessions wait for. A choice is shown whole or not at all, so that each one
+ * that is shown can be answered with.
+ */
+export function shownRequests(requests: readonly WaitingRequest[]): WaitingRequest[] {
+  const half = Math.max(2, Math.floor(maxCharacters / 2 / requests.length));
+  return requests.map((request) => {
+    const text = shortText(request.text, half);
+    const choices = withinCharacters(request.choices, half);
+    const isCut = request.cut === true || text !== request.text || choices.length < request.choices.length;
+    const { request_id, type } = request;
+    return { request_id, type, text, choices, ...(isCut ? { cut: true as const } : {}) };
+  });
+}
+
+function withinCharacters(choices: readonly string[], most: number): string[] {
+  let left = most;
+  const end = choices.findIndex((choice) => (left -= choice.length + 1) < 0);
+  return end === -1 ? [...choices] : choices.slice(0, end);
+}
