@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { batchCharacters, hasMoreValues } from "./count-values.ts";
 import { encodeFrame } from "./frames.ts";
 import type { PartMessage } from "./protocol.ts";
 
@@ -40,13 +41,18 @@ export interface ReceivedMessage {
  */
 export class MessageReader {
   readonly #maxBytes: number;
+  readonly #maxValues: number;
   readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   #parts: string[] = [];
   #partBytes = 0;
 
-  /** @param maxBytes most bytes of a message sent in parts */
-  constructor(maxBytes: number) {
+  /**
+   * @param maxBytes most bytes of a message sent in parts
+   * @param maxValues most JSON values of one event or call; a batch of small events may have more
+   */
+  constructor(maxBytes: number, maxValues: number = Infinity) {
     this.#maxBytes = maxBytes;
+    this.#maxValues = Math.max(maxValues + envelopeValues, batchCharacters / 2 + envelopeValues);
   }
 
   /**
@@ -55,6 +61,7 @@ export class MessageReader {
    */
   read(payload: Uint8Array): ReceivedMessage | null {
     const text = this.#decode(payload);
+    this.#checkValues(text);
     const batch = parseEvents(text);
     if (batch) return batch;
     const message = parseMessage(text);
@@ -68,7 +75,13 @@ export class MessageReader {
     const whole = this.#parts.join("");
     this.#parts = [];
     this.#partBytes = 0;
-    return { message: parseMessage(whole), text: whole };
+    this.#checkValues(whole);
+    return parseEvents(whole) ?? { message: parseMessage(whole), text: whole };
+  }
+
+  #checkValues(text: string): void {
+    if (!hasMoreValues(text, this.#maxValues)) return;
+    throw new BulkheadError("protocol_violation", `A message has more than ${this.#maxValues} values.`);
   }
 
   #decode(payload: Uint8Array): string {
@@ -87,6 +100,9 @@ function parseMessage(text: string): unknown {
     throw new BulkheadError("protocol_violation", "A frame is not JSON.", { cause });
   }
 }
+
+/** Values that stand around the events of a batch and the arguments of a call. */
+const envelopeValues = 16;
 
 /** What a batch of events begins with when our own guest has written it. */
 const eventsStart = /^\{"type":"events","sid":(0|[1-9]\d{0,14}),"events":(?=\[)/;

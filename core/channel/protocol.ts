@@ -35,6 +35,9 @@ export interface SessionFacts {
 /** What the guest holds itself to; the host enforces the same from outside. */
 export interface GuestLimits {
   frame_bytes: number;
+  message_bytes: number;
+  event_bytes: number;
+  event_values: number;
   timers: number;
   calls_in_flight: number;
   teardown_timeout_ms: number;
@@ -59,7 +62,7 @@ export interface OpenMessage {
   /** Events the guest may send before it must wait for more credit. */
   credit: number;
 }
-/** The host can take more events of a session. */
+/** The host can take more events of a session: as many small ones, fewer that are large. */
 export interface CreditMessage {
   type: "credit";
   sid: number;

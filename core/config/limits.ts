@@ -4,6 +4,12 @@ export interface Limits {
   frame_bytes: number;
   /** Bytes of one message sent as several frames: a huge event or file. */
   message_bytes: number;
+  /** Bytes of one event; longer text that an agent printed is split, and long texts of other events are cut. */
+  event_bytes: number;
+  /** JSON values in one event or call, those within others counted too. */
+  event_values: number;
+  /** Milliseconds of the host's own time that a plugin's messages may cost in a second; what is more waits at its source. */
+  host_ms_per_second: number;
   /** JSON nesting of a message. */
   message_depth: number;
   /** Bytes of a prompt. */
@@ -18,11 +24,11 @@ export interface Limits {
   yaml_aliases: number;
   /** Bytes of one bundled plugin script. */
   script_bytes: number;
-  /** Events an adapter may be ahead of the journal; every 4,096 characters of them count as one more. */
+  /** Events an adapter may be ahead of the journal; one of 32 KiB or more counts as one more for each 4 KiB. */
   event_credit: number;
   /** Events of one session. */
   events: number;
-  /** Bytes of all events of one session. */
+  /** Bytes of all events of one session, at most half of `journal.max_bytes`; a session that has more is ended. */
   event_bytes_total: number;
   /** Events of one session in a second; what is more waits at its source, for credit. */
   events_per_second: number;
@@ -160,6 +166,9 @@ export interface Limits {
 export const defaultLimits: Limits = {
   frame_bytes: 1024 * 1024,
   message_bytes: 16 * 1024 * 1024,
+  event_bytes: 1024 * 1024,
+  event_values: 20_000,
+  host_ms_per_second: 750,
   message_depth: 64,
   prompt_bytes: 4 * 1024 * 1024,
   context_file_bytes: 256 * 1024,
@@ -169,7 +178,7 @@ export const defaultLimits: Limits = {
   script_bytes: 16 * 1024 * 1024,
   event_credit: 4096,
   events: 10_000_000,
-  event_bytes_total: 4 * 1024 * 1024 * 1024,
+  event_bytes_total: 256 * 1024 * 1024,
   events_per_second: 1_000_000,
   messages_per_second: 100_000,
   open_requests: 32,

@@ -22,6 +22,8 @@ export interface JournalStatements {
   history: HistoryTable;
   /** The first row that ends after a cursor, of one session or of all. */
   findRow(after: number, sessionId: string | undefined): PageRow | undefined;
+  /** Bytes of a session's rows; their bodies are not read for that. */
+  bytesOf(sessionId: string): number;
   /** The `gseq` before a session's first row that ends after a `seq`. */
   findCursor(sessionId: string, seq: number): number | null;
 }
@@ -35,6 +37,9 @@ export function prepareStatements(database: SqliteFile): JournalStatements {
   );
   const nextBySeq = database.prepare(
     "SELECT first_gseq FROM batch WHERE session_id = ? AND last_seq > ? ORDER BY last_gseq LIMIT 1",
+  );
+  const bytes = database.prepare(
+    "SELECT coalesce(sum(octet_length(body)), 0) AS bytes FROM batch WHERE session_id = ?",
   );
   return {
     begin: database.prepare("BEGIN IMMEDIATE"),
@@ -55,6 +60,7 @@ export function prepareStatements(database: SqliteFile): JournalStatements {
       const { last_gseq, body } = row as PageRow;
       return { last_gseq, body: strictText(body) };
     },
+    bytesOf: (sessionId) => (bytes.get(sessionId) as { bytes: number }).bytes,
     findCursor(sessionId, seq) {
       const row = nextBySeq.get(sessionId, seq) as { first_gseq: number } | undefined;
       return row === undefined ? null : row.first_gseq - 1;

@@ -13,6 +13,8 @@ export interface JournalBatch {
   envelopes: Envelope[];
   /** Where the JSON of events is known; in order, and none overlaps another. */
   texts?: readonly EventsText[];
+  /** Takes the milliseconds for which writing it kept this thread busy. */
+  charge?: ((ms: number) => void) | undefined;
 }
 
 /**
@@ -108,6 +110,11 @@ export interface Journal {
    * @throws {BulkheadError} `journal_error`
    */
   oldestEnded(): Promise<SessionRecord | null>;
+  /**
+   * Bytes of one session's events as the journal keeps them. Others have their turn before it is counted.
+   * @throws {BulkheadError} `journal_error`
+   */
+  bytesOf(sessionId: string): Promise<number>;
   /**
    * Bytes that are in use; what was deleted does not count.
    * @throws {BulkheadError} `journal_error`

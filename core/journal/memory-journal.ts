@@ -139,6 +139,14 @@ class MemoryJournal implements Journal {
     return structuredClone(ended.sort((one, other) => one.last_gseq - other.last_gseq)[0] ?? null);
   }
 
+  async bytesOf(sessionId: string): Promise<number> {
+    if (this.#isClosed) throw closedError();
+    return this.#rows.slice(this.#start).reduce(
+      (bytes, { session_id, body }) => session_id === sessionId ? bytes + body.length : bytes,
+      0,
+    );
+  }
+
   async usedBytes(): Promise<number> {
     if (this.#isClosed) throw closedError();
     return this.#bytes;

@@ -1,4 +1,5 @@
 import type { Journal } from "./journal.ts";
+import { measureShares } from "./plugin-shares.ts";
 
 /** How much of what has ended a journal keeps. */
 export interface RetentionLimits {
@@ -22,20 +23,28 @@ export interface RetentionOptions {
 
 /**
  * Removes whole sessions, those that ended first, until the rest is within age and size; one that runs is never removed.
+ * Size is taken from the plugins that use more than their share, so that none can remove the history of another.
  * Works in small steps, between which everybody else has their turn, and goes on with deletions that were cut short.
  * @returns how many were removed
  * @throws {BulkheadError} `journal_error`
  */
 export async function applyRetention(
-  journal: Pick<Journal, "delete" | "oldestEnded" | "sweep" | "usedBytes">,
+  journal: Pick<Journal, "bytesOf" | "delete" | "oldestEnded" | "sessions" | "sweep" | "usedBytes">,
   { limits, signal, now = Date.now() }: RetentionOptions,
 ): Promise<number> {
   await journal.sweep();
-  for (let removed = 0;; removed++) {
+  let removed = 0;
+  for (;; removed++) {
     const oldest = signal?.aborted ? null : await journal.oldestEnded();
     if (oldest === null) return removed;
-    const isPast = now - Date.parse(oldest.ended_at ?? oldest.started_at) > limits.keep_ms;
-    if (!isPast && await journal.usedBytes() <= limits.max_bytes) return removed;
+    if (now - Date.parse(oldest.ended_at ?? oldest.started_at) <= limits.keep_ms) break;
     if (!(await journal.delete(oldest.session_id, "retention"))) return removed;
+  }
+  if (await journal.usedBytes() <= limits.max_bytes) return removed;
+  const shares = await measureShares(journal, { maxBytes: limits.max_bytes, signal });
+  for (;; removed++) {
+    if (signal?.aborted || await journal.usedBytes() <= limits.max_bytes) return removed;
+    const next = shares.take();
+    if (next === null || !(await journal.delete(next, "retention"))) return removed;
   }
 }

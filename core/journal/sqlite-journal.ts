@@ -100,6 +100,7 @@ const erasedInOneGo = 16;
 
 interface Waiting {
   row: JournalRow;
+  charge: JournalBatch["charge"];
   resolve(): void;
   reject(error: unknown): void;
 }
@@ -147,8 +148,9 @@ class SqliteJournal implements Journal {
     const row = rowOf(batch, this.#lastAccepted);
     if (row === null) return 0;
     this.#lastAccepted = row.last_gseq;
+    const { charge } = batch;
     await new Promise<void>((resolve, reject) => {
-      this.#waiting.push({ row, resolve, reject });
+      this.#waiting.push({ row, charge, resolve, reject });
       this.#schedule();
     });
     return row.body.length;
@@ -204,6 +206,11 @@ class SqliteJournal implements Journal {
 
   async oldestEnded(): Promise<SessionRecord | null> {
     return this.#look(() => this.#statements.sessions.oldestEnded());
+  }
+
+  async bytesOf(sessionId: string): Promise<number> {
+    await new Promise<void>(onNextTurn);
+    return this.#look(() => this.#statements.bytesOf(sessionId));
   }
 
   async usedBytes(): Promise<number> {
@@ -276,6 +283,7 @@ class SqliteJournal implements Journal {
 
   #commitChunk(): void {
     const chunk = this.#takeChunk();
+    const started = performance.now();
     try {
       const rows = chunk.map(({ row }) => row);
       this.#head = writeRows(this.#statements, rows, { key: this.#key, head: this.#head });
@@ -287,7 +295,10 @@ class SqliteJournal implements Journal {
       return;
     }
     for (const { resolve } of chunk) resolve();
-    this.#checkpointer.noteCommit(chunk.reduce((bytes, { row }) => bytes + row.body.length, 0));
+    const bytes = chunk.reduce((sum, { row }) => sum + row.body.length, 0);
+    const ms = performance.now() - started;
+    for (const { row, charge } of chunk) charge?.(ms * row.body.length / bytes);
+    this.#checkpointer.noteCommit(bytes);
   }
 
   /** As much of what waits as goes into one transaction without holding up the event loop for long. */

@@ -10,9 +10,7 @@ export interface EntryOptions {
   request: SessionRequest | null;
   config: AgentConfig;
   facts: SessionFacts;
-  /**
-   * Takes a batch of what the adapter yielded, unchecked. Give its credit back with {@link Entry.addCredit}.
-   */
+  /** Takes a batch of what the adapter yielded, unchecked. Give its credit back with {@link Entry.addCredit}. */
   onEvents(events: unknown[], batch: EventBatch): void;
   /** Does a broker operation. */
   onCall(operation: string, args: unknown): Promise<unknown>;

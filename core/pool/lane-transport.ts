@@ -12,6 +12,10 @@ export interface LaneTransport {
   /** Takes each frame's payload, a view that is valid during the call. A throw condemns the lane. */
   onPayload(take: (payload: Uint8Array) => void): void;
   readonly ended: Promise<LaneEnd>;
+  /** Milliseconds for which the host held back this thread's messages so far: one that is not heard may have spoken. */
+  heldMs(): number;
+  /** Charges the plugin time that its messages cost the host after they were taken. Milliseconds. */
+  charge(ms: number): void;
   /** Processor time that the thread has used so far, as well as it is known; null where it cannot be measured. */
   cpuMs(): number | null;
   /**

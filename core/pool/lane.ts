@@ -1,6 +1,6 @@
 import { type ErrorData, errorFromData } from "../../plugin-sdk/errors.ts";
 import { checksByType } from "../channel/checks-by-type.ts";
-import { charactersOf, creditOf, extraCredit } from "../channel/credit.ts";
+import { batchCharacters, creditOf } from "../channel/count-values.ts";
 import { isShallow } from "../channel/depth.ts";
 import { guestMessageSchemas } from "../channel/message-schemas.ts";
 import { MessageReader, type ReceivedMessage, sendText } from "../channel/messages.ts";
@@ -20,6 +20,9 @@ import type { Entry, EntryEnd, EntryOptions } from "./lane-entry.ts";
 import type { LaneEnd, LaneTransport } from "./lane-transport.ts";
 
 const checks = checksByType(guestMessageSchemas);
+
+/** Characters of a batch beside its events and the number of its entry. */
+const aroundEvents = '{"type":"events","sid":,"events":[]}'.length;
 
 type WholeMessage = Exclude<GuestMessage, { type: "part" }>;
 
@@ -69,7 +72,8 @@ export class Lane {
   constructor(transport: LaneTransport, options: LaneOptions) {
     this.#transport = transport;
     this.#options = options;
-    this.#messages = new MessageReader(options.limits.message_bytes);
+    const { message_bytes, event_values } = options.limits;
+    this.#messages = new MessageReader(message_bytes, event_values);
     this.#rate = new TokenBucket(options.limits.messages_per_second, performance.now());
     this.#loaded = new Promise((resolve, reject) => {
       this.#settleLoad = (error) => error ? reject(errorFromData(error)) : resolve();
@@ -132,6 +136,11 @@ export class Lane {
     };
   }
 
+  /** Charges the plugin time that its messages cost the host after they were taken. Milliseconds. */
+  charge(ms: number): void {
+    this.#transport.charge(ms);
+  }
+
   /** Ends the worker and all its entries. */
   kill(code: ErrorData["code"], message: string): void {
     if (this.#killReason || this.#end) return;
@@ -153,6 +162,9 @@ export class Lane {
       script,
       limits: {
         frame_bytes: limits.frame_bytes,
+        message_bytes: limits.message_bytes,
+        event_bytes: limits.event_bytes,
+        event_values: limits.event_values,
         timers: limits.timers,
         calls_in_flight: limits.calls_in_flight,
         teardown_timeout_ms: limits.teardown_timeout_ms,
@@ -176,16 +188,26 @@ export class Lane {
     this.#chargeCpu();
     if (this.#unanswered) return;
     const n = ++this.#pings;
-    const deadline = setTimeout(() => this.#overdue(n), this.#options.limits.heartbeat_timeout_ms);
-    deadline.unref?.();
-    this.#unanswered = { n, deadline };
+    this.#awaitAnswer(n, this.#options.limits.heartbeat_timeout_ms);
     this.#send({ type: "ping", n });
   }
 
-  /** If it is the host that was late, the answer waits to be read: it has one turn for that. */
-  #overdue(n: number): void {
+  #awaitAnswer(n: number, ms: number): void {
+    const heldMs = this.#transport.heldMs();
+    const deadline = setTimeout(() => this.#overdue(n, heldMs), ms);
+    deadline.unref?.();
+    this.#unanswered = { n, deadline };
+  }
+
+  /**
+   * If it is the host that was late, the answer waits to be read: it has one turn for that, and as long again as the
+   * host held the worker's messages back.
+   */
+  #overdue(n: number, heldBefore: number): void {
     onNextTurn(() => {
       if (this.#unanswered?.n !== n) return;
+      const heldMs = this.#transport.heldMs() - heldBefore;
+      if (heldMs > 0) return this.#awaitAnswer(n, heldMs);
       const { heartbeat_timeout_ms } = this.#options.limits;
       this.kill("unresponsive", `The plugin's worker did not answer for ${heartbeat_timeout_ms} ms.`);
     });
@@ -248,22 +270,23 @@ export class Lane {
     this.#dispatch(message as WholeMessage, { bytes, text, eventsText });
   }
 
-  #dispatch(
-    message: WholeMessage,
-    { bytes, text, eventsText }: { bytes: number; text: string; eventsText: string | undefined },
-  ): void {
+  #dispatch(message: WholeMessage, came: { bytes: number; text: string; eventsText: string | undefined }): void {
     switch (message.type) {
       case "events": {
         const entry = this.#entries.get(message.sid);
         // The guest alone ends an entry, and sends nothing for it afterwards.
         if (!entry) return this.#illegal();
-        const { sid, events: { length: events } } = message;
-        const credit = creditOf({ events, characters: charactersOf(text, { sid, events }) });
+        const characters = came.text.length - aroundEvents - String(message.sid).length;
+        if (characters > Math.max(batchCharacters, this.#options.limits.event_bytes)) {
+          return this.kill("protocol_violation", "The plugin's worker sent an event that is too large.");
+        }
+        // A guest of ours sends a large event alone.
+        const credit = message.events.length === 1 ? creditOf(characters) : message.events.length;
         entry.credit -= credit;
-        if (entry.credit < -maxYieldedArray - extraCredit(this.#options.limits.message_bytes)) {
+        if (entry.credit < -maxYieldedArray) {
           return this.kill("protocol_violation", "The plugin's worker sent events without credit.");
         }
-        return entry.options.onEvents(message.events, { bytes, credit, text: eventsText });
+        return entry.options.onEvents(message.events, { bytes: came.bytes, credit, text: came.eventsText });
       }
       case "call":
         return this.#call(message);

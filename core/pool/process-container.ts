@@ -10,9 +10,13 @@ import { startBackgroundTimer } from "../runtime/background-timer.ts";
 import { startGuarded } from "../runtime/guarded-process.ts";
 import type { OsWallUses } from "../runtime/os-walls/os-wall.ts";
 import { runtimeName } from "../runtime/platform.ts";
+import { HostTime } from "./host-time.ts";
 import type { Container, LaneEnd, LaneTransport } from "./lane-transport.ts";
 
 const reportChecks = checksByType(wardenReportSchemas);
+
+/** JSON values in one report of a warden. */
+const maxReportValues = 1000;
 
 /** Largest messages, each of `message_bytes`, that may wait for a process to read them. */
 const maxUnreadMessages = 8;
@@ -36,19 +40,29 @@ export async function startProcessContainer(
   const child = await startGuarded({ file: wardenFile, keepText: 4096, osWalls, confinement, children });
   const lanes = new Map<number, OpenLane>();
   const frames = new FrameReader(limits.frame_bytes);
-  const messages = new MessageReader(limits.frame_bytes);
+  const messages = new MessageReader(limits.frame_bytes, maxReportValues);
   const busy = { since: performance.now(), cpuMs: 0, at: performance.now() };
   let nextLane = 1;
   let verdict: LaneEnd | null = null;
 
+  const condemnFor = (error: unknown) =>
+    condemn("error", error instanceof Error ? error.message : "The warden broke the protocol.");
+
+  const hostTime = new HostTime({
+    perSecond: limits.host_ms_per_second,
+    take(lane, payload) {
+      if (lane !== 0) return lanes.get(lane)?.take(payload);
+      takeReport(messages.read(payload)?.message);
+    },
+    onFault: condemnFor,
+    hold: (isHeld) => child.hold(isHeld),
+  });
+
   child.onBytes((bytes) => {
     try {
-      frames.push(bytes, ({ lane, payload }) => {
-        if (lane !== 0) return lanes.get(lane)?.take(payload);
-        takeReport(messages.read(payload)?.message);
-      });
+      frames.push(bytes, ({ lane, payload }) => hostTime.push(lane, payload));
     } catch (error) {
-      condemn("error", error instanceof Error ? error.message : "The warden broke the protocol.");
+      condemnFor(error);
     }
   });
 
@@ -58,6 +72,7 @@ export async function startProcessContainer(
   );
 
   const ended = child.exited.then(({ exit_code, signal }) => {
+    hostTime.finish();
     const printed = child.printed();
     const oom = /heap out of memory|out of memory/i.test(printed);
     const end: LaneEnd = verdict ?? {
@@ -94,6 +109,8 @@ export async function startProcessContainer(
       post,
       onPayload: (take) => (lane.take = take),
       ended: laneEnded,
+      heldMs: () => hostTime.heldMs,
+      charge: (ms) => hostTime.charge(ms),
       cpuMs: () => lane.cpuMs,
       kill: (why, { gently }) => killLane(id, { why, gently }),
     };

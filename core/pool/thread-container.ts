@@ -1,6 +1,7 @@
 import { FrameReader } from "../channel/frames.ts";
 import type { Limits } from "../config/limits.ts";
 import { Slots } from "../warden/slots.ts";
+import { HostTime } from "./host-time.ts";
 import type { Container, LaneTransport } from "./lane-transport.ts";
 
 /**
@@ -17,22 +18,34 @@ export function startThreadContainer(guestFile: string, limits: Limits): Contain
     openLane: (): LaneTransport => {
       const id = nextLane++;
       const slot = slots.open(id);
+      let take: (payload: Uint8Array) => void = () => {};
+      const condemn = () => void slot.terminate(limits.warden_grace_ms);
+      // A thread's port cannot be held: what waits is bounded by the credit for events and the calls that may be under way.
+      const hostTime = new HostTime({
+        perSecond: limits.host_ms_per_second,
+        take: (_lane, payload) => take(payload),
+        onFault: condemn,
+      });
+      const frames = new FrameReader(limits.frame_bytes);
+      slot.port.onBytes((bytes) => {
+        try {
+          frames.push(bytes, ({ payload }) => hostTime.push(id, payload));
+        } catch {
+          condemn();
+        }
+      });
       return {
         id,
         post: (frame) => slot.port.post(frame),
-        onPayload: (take) => {
-          const frames = new FrameReader(limits.frame_bytes);
-          slot.port.onBytes((bytes) => {
-            try {
-              frames.push(bytes, ({ payload }) => take(payload));
-            } catch {
-              void slot.terminate(limits.warden_grace_ms);
-            }
-          });
-        },
-        ended: slot.ended,
+        onPayload: (given) => (take = given),
+        ended: slot.ended.then((end) => {
+          hostTime.finish();
+          return end;
+        }),
+        heldMs: () => hostTime.heldMs,
+        charge: (ms) => hostTime.charge(ms),
         cpuMs: () => null,
-        kill: () => void slot.terminate(limits.warden_grace_ms),
+        kill: condemn,
       };
     },
     pid: null,

@@ -34,6 +34,8 @@ export interface GuardedProcess {
   readonly osWalls: readonly OsWallName[];
   write(bytes: Uint8Array): void;
   onBytes(take: (bytes: Uint8Array) => void): void;
+  /** Leaves what it sends in the pipe, which blocks it when that is full, or reads on. */
+  hold(isHeld: boolean): void;
   /** It has closed its end of the pipe; it may live on. */
   onClosed(take: () => void): void;
   /** Bytes that were written and that it has not taken. */
@@ -89,6 +91,7 @@ export async function startGuarded(options: GuardedOptions): Promise<GuardedProc
       if (!pipe.destroyed) pipe.write(bytes);
     },
     onBytes: (take) => void pipe.on("data", take),
+    hold: (isHeld) => void (isHeld ? pipe.pause() : pipe.resume()),
     onClosed: (take) => void pipe.once("end", take),
     unread: () => pipe.writableLength,
     printed: keepTail([child.stdout, child.stderr], options.keepText),

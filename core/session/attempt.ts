@@ -171,6 +171,7 @@ export class Attempt {
       // Of the adapter that the session started with, its first event says it.
       ...(plugin.id === setup.candidates[0].plugin.id ? {} : { permissions: effective }),
     });
+    stream.chargeTo((ms) => place.lane.charge(ms));
     deadlines.begin({
       // A request may only make the operator's deadline shorter.
       idleMs: idleMs(this.candidate),

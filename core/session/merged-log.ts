@@ -11,6 +11,8 @@ export interface Stream {
   adapter: { id: string; version: string };
   attempt: number;
   lastSeq: number;
+  /** Takes the milliseconds that writing its events cost the host. */
+  charge?: (ms: number) => void;
 }
 
 /** One event on its way into the log. */
@@ -156,7 +158,9 @@ export class MergedLog {
       this.#pending = [];
       this.#urgent = false;
       const written = await Promise.allSettled(
-        batch.map(({ session_id, envelopes, texts }) => this.#journal.append({ session_id, envelopes, texts })),
+        batch.map(({ stream, session_id, envelopes, texts }) =>
+          this.#journal.append({ session_id, envelopes, texts, charge: stream.charge })
+        ),
       );
       for (const [at, { envelopes, done }] of batch.entries()) {
         const outcome = written[at]!;

@@ -35,6 +35,11 @@ export class SessionStream {
     this.#stream.adapter = adapter;
   }
 
+  /** Takes the milliseconds that writing what follows costs the host. */
+  chargeTo(charge: (ms: number) => void): void {
+    this.#stream.charge = charge;
+  }
+
   /** Adds an event of the host; one that comes after the end is dropped. */
   host(event: HostEvent): void {
     // A person's answer to a question of the broker may come when its session is over.

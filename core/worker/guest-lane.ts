@@ -88,7 +88,8 @@ export class GuestLane {
   /** Evaluates the plugin once and makes its adapter once, so that an incomplete one fails here and not in a session. */
   #loadPlugin(message: LoadMessage): void {
     this.#load = message;
-    this.#outbox = new Outbox(this.#port, { lane: this.#lane, frameBytes: message.limits.frame_bytes });
+    const { frame_bytes, event_values } = message.limits;
+    this.#outbox = new Outbox(this.#port, { lane: this.#lane, frameBytes: frame_bytes, maxValues: event_values });
     try {
       const first = this.#evaluate();
       first.construct();
@@ -134,6 +135,7 @@ export class GuestLane {
       outbox: this.#outbox,
       call: this.#caller(sid, calls),
       teardownMs: this.#load!.limits.teardown_timeout_ms,
+      eventLimits: this.#load!.limits,
     });
     this.#sessions.set(sid, { session, calls });
     void session.run(() => this.#takeReady()).then((end) => {
@@ -153,7 +155,7 @@ export class GuestLane {
       }
       const id = this.#nextCall++;
       return new Promise((resolve, reject) => {
-        // Sent first: arguments that are not JSON throw here and leave nothing behind.
+        // Sent first: arguments that are not JSON, or too many values, throw here and leave nothing behind.
         this.#outbox.send({ type: "call", sid, id, op, args });
         calls.set(id, { resolve, reject });
       });

@@ -2,12 +2,14 @@ import type { AgentAdapter } from "../../plugin-sdk/adapter.ts";
 import { BulkheadError, type ErrorData } from "../../plugin-sdk/errors.ts";
 import type { PermissionOption } from "../../plugin-sdk/events.ts";
 import { maxYieldedArray, type OpenMessage, type ProbeAnswer } from "../channel/protocol.ts";
+import { creditOf } from "../channel/count-values.ts";
 import { isShallow } from "../channel/depth.ts";
 import type { Evaluated } from "./compartment.ts";
 import { makeContext } from "./context.ts";
 import { SafeAbortController } from "./endowments/abort.ts";
+import { type EventLimits, fitEvent } from "./fit-event.ts";
 import { harden } from "./lockdown.ts";
-import type { EventSender, Outbox } from "./outbox.ts";
+import type { Outbox } from "./outbox.ts";
 import type { ScopeCall } from "./scope.ts";
 import { describeThrown, errorForAdapter } from "./thrown.ts";
 
@@ -18,6 +20,8 @@ export interface GuestSessionOptions {
   call: ScopeCall;
   /** For the adapter to end after a cancel, and again for its teardown. */
   teardownMs: number;
+  /** How large one event may be. */
+  eventLimits: EventLimits;
 }
 
 /** Levels of a probe's answer. */
@@ -40,13 +44,11 @@ export class GuestSession {
   #cancelled: ErrorData | null = null;
   #adapter: AgentAdapter | null = null;
   #credit: number;
-  readonly #sender: EventSender;
   #creditWaiter: (() => void) | null = null;
 
   constructor(options: GuestSessionOptions) {
     this.#options = options;
     this.#credit = options.open.credit;
-    this.#sender = { sid: options.open.sid, charge: (extra) => void (this.#credit -= extra) };
   }
 
   /** Runs the entry to its end; never rejects. */
@@ -102,7 +104,8 @@ export class GuestSession {
     });
     if (open.call === "run_session") return await this.#pull(adapter, ctx);
     const answer = await this.#orStopped(probe(adapter, ctx));
-    const value: unknown = JSON.parse(jsonOf(answer));
+    const [text] = fitEvent(jsonOf(answer), this.#options.eventLimits);
+    const value: unknown = JSON.parse(text!);
     if (isShallow(value, maxAnswerDepth)) return { value };
     throw new BulkheadError("invalid_request", `The answer is nested deeper than ${maxAnswerDepth} levels.`);
   }
@@ -177,10 +180,12 @@ export class GuestSession {
 
   /** Serialises at once: an object that is yielded again after a change must not arrive as copies of its last state. */
   #send(event: unknown): void {
-    const text = jsonOf(event);
-    this.#credit--;
+    const texts = fitEvent(jsonOf(event), this.#options.eventLimits);
     this.#rememberOptions(event);
-    this.#options.outbox.event(text, this.#sender);
+    for (const text of texts) {
+      this.#credit -= creditOf(text.length);
+      this.#options.outbox.event(this.#options.open.sid, text);
+    }
   }
 
   #rememberOptions(event: unknown): void {

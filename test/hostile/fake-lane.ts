@@ -46,6 +46,8 @@ export function fakeLane(
       }),
     onPayload: (given) => (take = given),
     ended,
+    heldMs: () => 0,
+    charge: () => {},
     cpuMs: () => null,
     kill: (reason) => {
       why ??= reason;

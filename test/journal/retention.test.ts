@@ -77,6 +77,30 @@ describe("applyRetention", () => {
     expect((await verifyJournal(file)).ok).toBe(true);
   });
 
+  it("takes size from the plugin that uses more than its share, and never from another", async () => {
+    const file = join(folder, `${++files}.db`);
+    const journal = await openJournal(file);
+    const add = async (id: string, adapter: string, { data, ends = true }: { data: string; ends?: boolean }) => {
+      const source = new EnvelopeSource(journal.lastGseq);
+      const of = (envelope: Envelope): Envelope => ({ ...envelope, adapter: { id: adapter, version: "1.0.0" } });
+      const begun: Envelope["event"] = { type: "attempt_started", attempt: 1, adapter_id: adapter };
+      const envelopes = [...source.batch(id, 3, data), { ...source.next(id), event: begun }].map(of);
+      await journal.append({ session_id: id, envelopes });
+      if (ends) await journal.append({ session_id: id, envelopes: [of({ ...source.next(id), event: ended })] });
+    };
+    for (const id of ["old1", "old2", "old3"]) await add(id, "quiet", { data: "x".repeat(20_000) });
+    for (const id of ["big1", "big2", "big3"]) await add(id, "loud", { data: "x".repeat(100_000) });
+    await add("big4", "loud", { data: "x".repeat(300_000), ends: false });
+    const left = async () => (await journal.sessions({ limit: 20 })).map(({ session_id }) => session_id).sort();
+    await applyRetention(journal, { limits: { ...forEver, max_bytes: 1_900_000 } });
+    expect(await left()).toEqual(["big2", "big3", "big4", "old1", "old2", "old3"]);
+    // What runs is never removed, and others do not pay for it.
+    await applyRetention(journal, { limits: { ...forEver, max_bytes: 800_000 } });
+    expect(await left()).toEqual(["big4", "old1", "old2", "old3"]);
+    await journal.close();
+    expect((await verifyJournal(file)).ok).toBe(true);
+  });
+
   it("goes on with a deletion that the end of its process cut short", async () => {
     const file = join(folder, `${++files}.db`);
     let journal = await openJournal(file);

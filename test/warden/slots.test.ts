@@ -49,7 +49,15 @@ const load: HostMessage = {
   protocol: protocolVersion,
   plugin_id: "made",
   script,
-  limits: { frame_bytes: 1 << 20, timers: 10, calls_in_flight: 4, teardown_timeout_ms: 100 },
+  limits: {
+    message_bytes: 1 << 24,
+    event_bytes: 1 << 20,
+    event_values: 20_000,
+    frame_bytes: 1 << 20,
+    timers: 10,
+    calls_in_flight: 4,
+    teardown_timeout_ms: 100,
+  },
 };
 
 function openMessage(sid: number, prompt: string): HostMessage {

@@ -96,6 +96,8 @@ function openLane() {
     post: () => {},
     onPayload: (given) => (take = given),
     ended: gone,
+    heldMs: () => 0,
+    charge: () => {},
     cpuMs: () => null,
     kill: (message) => end({ reason: "closed", message }),
   }, { pluginId: "acme", script: "", limits: defaultLimits });

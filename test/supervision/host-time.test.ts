@@ -1,0 +1,53 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { startCanary } from "../../core/attack/canary.ts";
+import { adapterCode, openHost } from "../host/test-host.ts";
+
+/** The costliest events there may be: as many values as are allowed, and as many bytes. */
+const costliest = adapterCode(`
+    const many = {};
+    for (let n = 0; n < 6000; n++) many["key" + n] = { [n]: "x".repeat(100) };
+    for (;;) yield { type: "unparsed", data: many };`);
+
+/** Longest time for which a timer of this thread was late, in milliseconds. */
+function watchStalls(): { worst(): number; stop(): void } {
+  let last = performance.now();
+  let worst = 0;
+  const timer = setInterval(() => {
+    const now = performance.now();
+    worst = Math.max(worst, now - last);
+    last = now;
+  }, 5);
+  return { worst: () => worst, stop: () => clearInterval(timer) };
+}
+
+describe("host_ms_per_second", () => {
+  test("a plugin that floods with the costliest events neither stops the host nor ends, and others keep their latency", async () => {
+    const { host, add, root, workdir } = await openHost();
+    await add("flood", { code: costliest });
+    const canary = await startCanary(host as never, { folder: join(root, "canary"), workdir });
+    const flood = await host.runSession({ workdir, prompt: "go", retry: "never" }, {
+      adapter: "flood",
+      artifacts: "none",
+    });
+    let events = 0;
+    const reading = (async () => {
+      for await (const { event } of flood) if (event.type === "unparsed") events++;
+    })();
+    await delay(1500);
+    const stalls = watchStalls();
+    await delay(6000);
+    const worst = stalls.worst();
+    stalls.stop();
+    const sung = await canary.stop();
+    const result = await flood.interrupt();
+    await reading;
+    console.log({ worst, events, sung });
+    expect(result.stop_reason).toBe("interrupted");
+    expect(events).toBeGreaterThan(20);
+    expect(worst).toBeLessThan(400);
+    expect(sung).toMatchObject({ lost: 0, duplicated: 0, disordered: 0 });
+    expect(sung.events).toBeGreaterThan(40);
+  });
+});
