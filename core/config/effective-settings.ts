@@ -4,6 +4,7 @@ import { defaultDaemonSettings } from "./daemon-settings.ts";
 import { isSecretName } from "./hidden-values.ts";
 import { defaultKeepMs, type HostManifest } from "./host-manifest.ts";
 import { originOf, type ValueOrigin } from "./host-manifest-places.ts";
+import { withinJournal } from "./journal-size.ts";
 import { defaultLimits } from "./limits.ts";
 import { type KeyPath, pathText } from "./yaml-problems.ts";
 
@@ -39,7 +40,7 @@ export function effectiveSettings(manifest: HostManifest): EffectiveSetting[] {
     routing,
     approval,
     prompt: { ...defaultPromptSettings, ...manifest.prompt },
-    limits: { ...defaultLimits, ...manifest.limits },
+    limits: withinJournal({ ...defaultLimits, ...manifest.limits }, manifest.journal),
     os_walls: { ...defaultOsWallUses, ...manifest.os_walls },
     state_dir,
     journal,

@@ -7,6 +7,7 @@ import { isHiddenPlace } from "./hidden-values.ts";
 import type { HostManifest } from "./host-manifest.ts";
 import { rememberPlaces } from "./host-manifest-places.ts";
 import { hostManifestJsonSchema, hostManifestSchema } from "./host-manifest-schema.ts";
+import { mostEventBytes } from "./journal-size.ts";
 import { defaultLimits } from "./limits.ts";
 import { permissionProblems } from "./permission-problems.ts";
 import { describeFound, pathText, type Problem, problemsError } from "./yaml-problems.ts";
@@ -55,7 +56,10 @@ function toolProblems(parsed: ParsedYaml): Problem[] {
   });
 }
 
-function detailProblems(manifest: Pick<HostManifest, "plugins"> & { tools: object }, parsed: ParsedYaml): Problem[] {
+function detailProblems(
+  manifest: Pick<HostManifest, "journal" | "limits" | "plugins"> & { tools: object },
+  parsed: ParsedYaml,
+): Problem[] {
   const plugins = Object.entries(manifest.plugins).flatMap(([id, settings]) => [
     ...permissionProblems(settings.grant, { parsed, prefix: ["plugins", id, "grant"] }),
     ...permissionProblems(settings.deny, { parsed, prefix: ["plugins", id, "deny"] }),
@@ -64,7 +68,32 @@ function detailProblems(manifest: Pick<HostManifest, "plugins"> & { tools: objec
     ...permissionProblems((tool as { grant: Permissions }).grant, { parsed, prefix: ["tools", id, "grant"] }),
     ...(Object.hasOwn(manifest.plugins, id) ? [twice(id, parsed)] : []),
   ]);
-  return [...plugins, ...tools];
+  return [...plugins, ...tools, ...journalProblems(manifest, parsed)];
+}
+
+/** One session must not fill the journal, where it would leave no room for the history of any other. */
+function journalProblems(
+  { journal, limits, plugins }: Pick<HostManifest, "journal" | "limits" | "plugins">,
+  parsed: ParsedYaml,
+): Problem[] {
+  const most = mostEventBytes(journal);
+  const set: [path: string[], bytes: number | undefined][] = [
+    [["limits", "event_bytes_total"], limits?.event_bytes_total],
+    ...Object.entries(plugins).map(([id, settings]): [string[], number | undefined] => [
+      ["plugins", id, "limits", "event_bytes_total"],
+      settings.limits?.event_bytes_total,
+    ]),
+  ];
+  return set.flatMap(([path, bytes]): Problem[] => {
+    if (bytes === undefined || bytes <= most) return [];
+    return [{
+      file: parsed.file,
+      ...parsed.locate(path, "value"),
+      path: pathText(path),
+      expected: `at most ${most}, half of journal.max_bytes: one session must leave room for the others`,
+      found: describeFound(bytes),
+    }];
+  });
 }
 
 function twice(id: string, parsed: ParsedYaml): Problem {

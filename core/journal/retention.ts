@@ -1,3 +1,4 @@
+import { defaultJournalBytes } from "../config/journal-size.ts";
 import type { Journal } from "./journal.ts";
 import { measureShares } from "./plugin-shares.ts";
 
@@ -10,7 +11,7 @@ export interface RetentionLimits {
 }
 
 /** What a host keeps where its manifest does not say: 30 days, 1 GiB. */
-export const defaultRetention: RetentionLimits = { keep_ms: 30 * 24 * 3_600_000, max_bytes: 1024 ** 3 };
+export const defaultRetention: RetentionLimits = { keep_ms: 30 * 24 * 3_600_000, max_bytes: defaultJournalBytes };
 
 /** What {@link applyRetention} does it with. */
 export interface RetentionOptions {

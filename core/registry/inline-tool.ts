@@ -1,5 +1,6 @@
 import type { Manifest } from "../../plugin-sdk/manifest.ts";
 import type { HostManifest } from "../config/host-manifest.ts";
+import { withinJournal } from "../config/journal-size.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { hostManifestProblem } from "../config/host-manifest-places.ts";
 import { problemsError } from "../config/yaml-problems.ts";
@@ -47,7 +48,7 @@ export function inlineTool(manifest: HostManifest, id: string, root: string): Pl
     grant: requestedPermissions(own),
     deny: {},
     config: {},
-    limits: { ...defaultLimits, ...manifest.limits },
+    limits: withinJournal({ ...defaultLimits, ...manifest.limits }, manifest.journal),
     os_walls: { ...defaultOsWallUses, ...manifest.os_walls },
   };
 }

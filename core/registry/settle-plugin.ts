@@ -2,6 +2,7 @@ import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { HostManifest, PluginSettings } from "../config/host-manifest.ts";
 import { unsaid } from "../config/host-manifest.ts";
+import { withinJournal } from "../config/journal-size.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { defaultOsWallUses } from "../runtime/os-walls/os-wall.ts";
 import { hostManifestProblem, isHiddenValue } from "../config/host-manifest-places.ts";
@@ -41,7 +42,7 @@ export function settlePlugin(
       hides: (option) => isHiddenValue(manifest, ["plugins", id, "config", option]),
     })
     : settings.config;
-  const limits = { ...defaultLimits, ...manifest.limits, ...settings.limits };
+  const limits = withinJournal({ ...defaultLimits, ...manifest.limits, ...settings.limits }, manifest.journal);
   const os_walls = { ...defaultOsWallUses, ...manifest.os_walls, ...settings.os_walls };
   const trust_tools = settings.trust_tools === true && own.defaults?.trust_tools === true;
   const hidden_texts = hiddenTexts(manifest, id, config);

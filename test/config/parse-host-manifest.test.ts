@@ -36,6 +36,23 @@ plugins:
     expect(() => parseHostManifest(loose, { file: "b" })).toThrow(/b:2:/);
   });
 
+  it("refuses a session that could fill more than half of the journal, and says where", () => {
+    const text = (bytes: number) =>
+      `bulkhead: 1
+journal: { max_bytes: 1000000 }
+limits: { event_bytes_total: ${bytes} }
+plugins:
+  a: { limits: { event_bytes_total: ${bytes} } }
+`;
+    expect(parseHostManifest(text(500_000), { file: "b" }).limits.event_bytes_total).toBe(500_000);
+    const { message } = refusal(text(500_001));
+    expect(message).toMatch(
+      /bulkhead.yaml:3:\d+ limits.event_bytes_total: expected at most 500000, half of journal.max_bytes/,
+    );
+    expect(message).toMatch(/bulkhead.yaml:5:\d+ plugins.a.limits.event_bytes_total: .* found number 500001/);
+    expect(refusal("bulkhead: 1\nlimits: { event_bytes_total: 600000000 }\n").code).toBe("invalid_config");
+  });
+
   it("takes what is blocked, and says where an entry names nothing or no range", () => {
     const { blocked } = parseHostManifest(
       "bulkhead: 1\nblocked:\n  - { plugin: a, versions: '<2', because: It leaks. }\n  - package: '@b/c'\n",
