@@ -3,12 +3,13 @@ import type { FileInfo } from "../../plugin-sdk/context.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { closed, exactly } from "../../plugin-sdk/schema.ts";
-import { lstat, mkdir, rm } from "../runtime/files.ts";
+import { lstat, mkdir, realpath, rm } from "../runtime/files.ts";
 import { basename, dirname, isInside, join } from "../runtime/paths.ts";
 import { listFolder, rmdir } from "../runtime/pinned-folder.ts";
 import { bytesOfBase64 } from "../runtime/text-or-base64.ts";
 import { absolutePath, locate } from "./contain-path.ts";
 import { inFolder, readContained, writeContained } from "./contained-file.ts";
+import { dataQuotas } from "./data-quota.ts";
 import { forbiddenAt } from "./forbidden-place.ts";
 import { type GrantedRoot, grantedRoots, rootFor, rootPathFor, wordFor } from "./granted-roots.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
@@ -48,11 +49,27 @@ async function write(
 ): Promise<null> {
   const place = await open(scope, { path, access: "write", followLast: true });
   return scope.onDisk(async () => {
-    await makeFolders(place, scope.signal);
-    scope.signal.throwIfAborted();
-    await writeContained(place.path, content, { maxBytes: maxFileBytes(scope) });
-    return null;
+    const act = async () => {
+      await makeFolders(place, scope.signal);
+      scope.signal.throwIfAborted();
+      await writeContained(place.path, content, { maxBytes: maxFileBytes(scope) });
+      return null;
+    };
+    const data = await dataFolderOf(scope, place);
+    if (data === null) return act();
+    const measureAdded = async () => {
+      const old = await lstat(place.path).then(({ size }) => size, () => null);
+      const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+      return { bytes: bytes.byteLength - (old ?? 0), entries: old === null ? place.missing.length : 0 };
+    };
+    return dataQuotas.write(data, { measureAdded, limits: scope.options.limits, act });
   });
+}
+
+/** The plugin's data folder, where the place is inside; else null. */
+async function dataFolderOf({ options }: BrokerScope, place: Place): Promise<string | null> {
+  const folder = await realpath(options.dataDir).catch(() => options.dataDir);
+  return isInside(folder, place.path) ? folder : null;
 }
 
 /** Bytes of one file: the smaller of the host's and the permission's limit. */
@@ -141,15 +158,22 @@ async function remove(scope: BrokerScope, args: { path: string }): Promise<null>
     throw scope.authority.forbid("write", place.path, { because: "it is the granted folder itself" });
   }
   scope.signal.throwIfAborted();
-  await scope.onDisk(() =>
-    inFolder(dirname(place.path), async ({ base }) => {
-      const target = `${base}/${basename(place.path)}`;
-      const info = await lstat(target);
-      if (info.isDirectory()) await rmdir(target);
-      else await rm(target);
-    })
-  );
+  await scope.onDisk(async () => {
+    const data = await dataFolderOf(scope, place);
+    if (data === null) await removeEntry(place.path);
+    else await dataQuotas.remove(data, () => removeEntry(place.path));
+  });
   return null;
+}
+
+function removeEntry(path: string): Promise<{ bytes: number; entries: number }> {
+  return inFolder(dirname(path), async ({ base }) => {
+    const target = `${base}/${basename(path)}`;
+    const info = await lstat(target);
+    if (info.isDirectory()) await rmdir(target);
+    else await rm(target);
+    return { bytes: info.isDirectory() ? 0 : info.size, entries: 1 };
+  });
 }
 
 /** Makes the folders that lead to a new file, one at a time, each in its checked parent. */

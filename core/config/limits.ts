@@ -96,6 +96,10 @@ export interface Limits {
   socket_waiting_bytes: number;
   /** Bytes of one plugin's key-value store. */
   kv_bytes: number;
+  /** Bytes of all files in one plugin's data folder. */
+  data_bytes: number;
+  /** Files and folders in one plugin's data folder. */
+  data_entries: number;
   /** Log records of one session in a second. */
   log_per_second: number;
   /** Bytes of one log record. */
@@ -212,6 +216,8 @@ export const defaultLimits: Limits = {
   socket_message_bytes: 2 * 1024 * 1024,
   socket_waiting_bytes: 1024 * 1024,
   kv_bytes: 1024 * 1024,
+  data_bytes: 256 * 1024 * 1024,
+  data_entries: 10_000,
   log_per_second: 200,
   log_bytes: 8192,
   load_timeout_ms: 15_000,

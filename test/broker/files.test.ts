@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { link, lstat, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
+import { link, lstat, mkdir, readdir, readFile, readlink, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { defaultLimits } from "../../core/config/limits.ts";
@@ -329,5 +329,54 @@ describe("fs_remove", () => {
     expect(await codeOf(broker.call("fs_remove", { path: "full" }))).toBe("io_error");
     expect(await codeOf(broker.call("fs_remove", { path: "." }))).toBe("permission_denied");
     expect(await codeOf(broker.call("fs_remove", { path: ".git" }))).toBe("permission_denied");
+  });
+});
+
+describe("the quota of a data folder", () => {
+  const limits = { ...defaultLimits, data_bytes: 10_000, data_entries: 5 };
+  const made = () => makeBroker({ permissions: { read: ["data"], write: ["data"] }, limits });
+  const full = { code: "limit_exceeded", details: { data_bytes: 10_000, data_entries: 5 } };
+
+  test("counts bytes over all files, with what is replaced and removed", async () => {
+    const { broker, options } = await made();
+    const write = (name: string, bytes: number) =>
+      broker.call("fs_write_text", { path: join(options.dataDir, name), text: "x".repeat(bytes) });
+    await write("a", 6000);
+    expect(await errorOf(write("b", 4001))).toMatchObject(full);
+    await write("b", 4000);
+    await write("a", 5000);
+    await write("a", 6000);
+    expect(await errorOf(write("a", 6001))).toMatchObject(full);
+    await broker.call("fs_remove", { path: join(options.dataDir, "a") });
+    await write("c", 6000);
+    expect(await errorOf(write("d", 1))).toMatchObject(full);
+  });
+
+  test("counts files and folders", async () => {
+    const { broker, options } = await made();
+    const write = (name: string) => broker.call("fs_write_text", { path: join(options.dataDir, name), text: "" });
+    await write("f/g/one");
+    await write("f/two");
+    expect(await errorOf(write("h/three"))).toMatchObject(full);
+    await write("three");
+    expect(await errorOf(write("four"))).toMatchObject(full);
+    await write("three");
+  });
+
+  test("sees what others have put there and taken away, and holds writes that come at the same time", async () => {
+    const { broker, options } = await made();
+    await mkdir(options.dataDir, { recursive: true });
+    await writeFile(join(options.dataDir, "theirs"), "x".repeat(9000));
+    const write = (name: string, bytes: number) =>
+      broker.call("fs_write_text", { path: join(options.dataDir, name), text: "x".repeat(bytes) });
+    expect(await errorOf(write("a", 2000))).toMatchObject(full);
+    await rm(join(options.dataDir, "theirs"));
+    const outcomes = await Promise.allSettled(["a", "b", "c", "d"].map((name) => write(name, 4000)));
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
+  });
+
+  test("leaves other folders alone", async () => {
+    const { broker, workdir } = await makeBroker({ permissions: { write: ["workdir"] }, limits });
+    await broker.call("fs_write_text", { path: join(workdir, "large"), text: "x".repeat(50_000) });
   });
 });

@@ -10,6 +10,17 @@ const costliest = adapterCode(`
     for (let n = 0; n < 6000; n++) many["key" + n] = { [n]: "x".repeat(100) };
     for (;;) yield { type: "unparsed", data: many };`);
 
+/** Milliseconds for which one such event keeps this thread busy while it is parsed: how loaded the machine is. */
+function costOfOne(): number {
+  const many = Object.fromEntries(Array.from({ length: 6000 }, (_, n) => [`key${n}`, { [n]: "x".repeat(100) }]));
+  const text = JSON.stringify(many);
+  return Math.max(...Array.from({ length: 20 }, () => {
+    const started = performance.now();
+    JSON.parse(text);
+    return performance.now() - started;
+  }));
+}
+
 /** Longest time for which a timer of this thread was late, in milliseconds. */
 function watchStalls(): { worst(): number; stop(): void } {
   let last = performance.now();
@@ -31,6 +42,7 @@ describe("host_ms_per_second", () => {
       adapter: "flood",
       artifacts: "none",
     });
+    const unitMs = costOfOne();
     let events = 0;
     const reading = (async () => {
       for await (const { event } of flood) if (event.type === "unparsed") events++;
@@ -43,10 +55,10 @@ describe("host_ms_per_second", () => {
     const sung = await canary.stop();
     const result = await flood.interrupt();
     await reading;
-    console.log({ worst, events, sung });
     expect(result.stop_reason).toBe("interrupted");
     expect(events).toBeGreaterThan(20);
-    expect(worst).toBeLessThan(400);
+    // On a machine that does nothing else a hundred milliseconds are never reached.
+    expect(worst).toBeLessThan(Math.max(100, 12 * unitMs));
     expect(sung).toMatchObject({ lost: 0, duplicated: 0, disordered: 0 });
     expect(sung.events).toBeGreaterThan(40);
   });

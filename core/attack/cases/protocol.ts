@@ -240,6 +240,40 @@ export const protocolCases: readonly AttackCase[] = [
     ...harmless,
   },
   {
+    id: "D6",
+    name: "too-many-values",
+    attack: "Events and calls of far more values than their bytes let expect.",
+    permissions: { kv: true },
+    body: `
+    const many = [Array.from({ length: 400_000 }, () => 1), Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => ["k" + n, 1]))];
+    for (const data of many) {
+      let code = "none";
+      try { yield { type: "unparsed", data }; } catch (error) { code = error.code; }
+      const stored = await ctx.kv.set("many", data).then(() => "none", (error) => error.code);
+      if (code !== "too_large" || stored !== "too_large") yield { type: "progress", message: "BREACH: " + code + " " + stored };
+    }`,
+    ...harmless,
+  },
+  {
+    id: "D6",
+    name: "large-results",
+    attack: "Tool results and output of eight megabytes: they arrive, as much of them as an event may hold.",
+    body: `
+    yield { type: "tool_call", call_id: "c", tool: "t", kind: "other", input: null };
+    yield { type: "tool_result", call_id: "c", tool: "t", output: "r".repeat(8_000_000), success: true, duration_ms: 1 };
+    yield { type: "output", stream: "stdout", data: "p".repeat(8_000_000) };`,
+    limits: { heap_mb: 256 },
+    check({ events }) {
+      const largest = Math.max(...events.map(({ event }) => JSON.stringify(event).length));
+      if (largest > 1024 * 1024) return `An event has ${largest} characters.`;
+      const printed = events.reduce((sum, { event }) => sum + (event.type === "output" ? event.data.length : 0), 0);
+      if (printed !== 8_000_000) return `Of what was printed ${printed} characters arrived.`;
+      const cut = events.some(({ event }) => event.type === "tool_result" && String(event.output).includes("[cut: "));
+      return cut ? null : "The result does not say that it was cut.";
+    },
+    ...harmless,
+  },
+  {
     id: "D8",
     name: "bad-ids",
     attack: "Ids with half characters, NUL, marks of direction, and ten megabytes of text.",
@@ -423,6 +457,21 @@ export const protocolCases: readonly AttackCase[] = [
     body: `for (;;) await ctx.kv.get("k").catch(() => {});`,
     expected: { kind: "error", codes: ["timeout", "limit_exceeded"] },
     withinMs: 25_000,
+  },
+  {
+    id: "D22",
+    name: "open-questions",
+    attack: "Thousands of questions with all the choices there may be, none of which is waited for.",
+    body: `
+    const options = Array.from({ length: 64 }, (_, n) => n + "x".repeat(1000));
+    for (let n = 0; n < 2000; n++) yield { type: "question", request_id: "q" + n, question: "?", options: n % 20 ? [] : options };
+    if (await ctx.answer("q1999") !== null) yield { type: "progress", message: "BREACH: it was answered." };`,
+    limits: { event_bytes_total: 64 * 1024 * 1024 },
+    check({ events }) {
+      const open = events.filter(({ event }) => event.type === "question").length;
+      return open <= 32 ? null : `The host kept ${open} questions open.`;
+    },
+    ...harmless,
   },
   {
     id: "D23",
