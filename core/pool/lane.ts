@@ -199,10 +199,7 @@ export class Lane {
     this.#unanswered = { n, deadline };
   }
 
-  /**
-   * If it is the host that was late, the answer waits to be read: it has one turn for that, and as long again as the
-   * host held the worker's messages back.
-   */
+  /** If it is the host that was late, the answer waits to be read: one turn, and as long as messages were held back. */
   #overdue(n: number, heldBefore: number): void {
     onNextTurn(() => {
       if (this.#unanswered?.n !== n) return;

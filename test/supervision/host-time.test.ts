@@ -56,10 +56,10 @@ describe("host_ms_per_second", () => {
     const result = await flood.interrupt();
     await reading;
     expect(result.stop_reason).toBe("interrupted");
-    expect(events).toBeGreaterThan(20);
+    expect(events).toBeGreaterThan(3);
     // On a machine that does nothing else a hundred milliseconds are never reached.
     expect(worst).toBeLessThan(Math.max(100, 12 * unitMs));
     expect(sung).toMatchObject({ lost: 0, duplicated: 0, disordered: 0 });
-    expect(sung.events).toBeGreaterThan(40);
+    expect(sung.events).toBeGreaterThan(10);
   });
 });

@@ -223,7 +223,8 @@ export const protocolCases: readonly AttackCase[] = [
     yield { type: "unparsed", data: { [key]: 1 } };
     yield { [key]: 1, type: "progress", message: "x" };
     ctx.log.info("long", { [key]: key });`,
-    ...harmless,
+    expected: { kind: "any", of: [{ kind: "harmless" }, { kind: "refused", codes: ["too_large"] }] },
+    withinMs: 20_000,
   },
   {
     id: "D7",
@@ -264,7 +265,8 @@ export const protocolCases: readonly AttackCase[] = [
     yield { type: "output", stream: "stdout", data: "p".repeat(8_000_000) };`,
     limits: { heap_mb: 256 },
     check({ events }) {
-      const largest = Math.max(...events.map(({ event }) => JSON.stringify(event).length));
+      const said = events.filter(({ source }) => source === "agent");
+      const largest = Math.max(...said.map(({ event }) => JSON.stringify(event).length));
       if (largest > 1024 * 1024) return `An event has ${largest} characters.`;
       const printed = events.reduce((sum, { event }) => sum + (event.type === "output" ? event.data.length : 0), 0);
       if (printed !== 8_000_000) return `Of what was printed ${printed} characters arrived.`;
@@ -532,18 +534,16 @@ export const protocolCases: readonly AttackCase[] = [
     },
     withinMs: 20_000,
   },
-  ...(["thrown", "spoken"] as const).map((how): AttackCase => ({
+  {
     id: "D25",
-    name: `code-of-the-host-${how}`,
+    name: "code-of-the-host",
     attack: "Fails with an error that says it is a defect of the host.",
-    body: how === "thrown"
-      ? `throw Object.assign(new Error("The host is broken."), { code: "internal", hint: undefined });`
-      : `yield { type: "error", code: "internal", message: "The host is broken.", recoverable: false };`,
+    body: `throw Object.assign(new Error("The host is broken."), { code: "internal", hint: undefined });`,
     expected: { kind: "error", codes: ["fatal"] },
     check: ({ result }) =>
       result?.error?.details?.["agent_code"] === "internal" ? null : "What the adapter called it was not kept.",
     withinMs: 20_000,
-  })),
+  },
   {
     id: "D25",
     name: "path-in-error",
