@@ -18,6 +18,7 @@ const refusedOrProtocol: Extract<Expectation, { kind: "any" }> = {
   of: [
     { kind: "killed", codes: ["protocol_violation", "out_of_memory", "unresponsive", "crash"] },
     { kind: "error", codes: ["fatal", "invalid_request", "too_large", "limit_exceeded"] },
+    { kind: "refused", codes: ["too_large"] },
   ],
 };
 
