@@ -17,6 +17,7 @@ export function jsonTerminal(terminal: Terminal): Terminal {
       closed: stdout.closed,
       write: (text) => stdout.write(typeof text === "string" ? cleanJson(text) : text),
       flush: () => stdout.flush(),
+      giveUpAfter: (ms) => stdout.giveUpAfter(ms),
     },
   };
 }
