@@ -18,6 +18,7 @@ async function buildWalls() {
     entryPoints: {
       "warden": "core/warden/main.ts",
       "guest": "core/worker/guest.ts",
+      "bundler": "core/registry/bundler/main.ts",
       // The bundled tinypool starts its threads from `entry/worker.js` beside the file it stands in.
       "entry/worker": "node_modules/tinypool/dist/entry/worker.js",
       // The contract's schema library: as its many modules it would be most of the work of bundling a plugin.

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
 import { formatArgumentPattern } from "../../plugin-sdk/argument-pattern.ts";
 import { defaultLimits } from "../config/limits.ts";
-import { makeModule } from "../registry/bundle.ts";
+import { makeModule } from "../registry/make-bundle.ts";
 import { bundleOrder } from "../registry/bundle-order.ts";
 import { ownPluginsDir } from "../registry/find-plugins.ts";
 import { readManifest } from "../registry/read-manifest.ts";
@@ -51,7 +51,8 @@ async function ownAdapter(): Promise<string> {
   const folder = join(ownPluginsDir, "acp");
   try {
     const manifest = await readManifest(folder);
-    return await makeModule(await bundleOrder({ folder, manifest, limits: defaultLimits, origin: "bundled" }));
+    const order = await bundleOrder({ folder, manifest, limits: defaultLimits, origin: "bundled" });
+    return await makeModule(order, defaultLimits);
   } catch (cause) {
     if (!(cause instanceof BulkheadError) || cause.code !== "not_found") throw cause;
     const message = "Cannot make a plugin for the Agent Client Protocol: this host has no adapter of its own for it.";

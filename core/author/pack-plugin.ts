@@ -2,7 +2,7 @@ import type { Manifest } from "../../plugin-sdk/manifest.ts";
 import { manifestJsonSchema } from "../../plugin-sdk/manifest-json-schema.ts";
 import { defaultLimits } from "../config/limits.ts";
 import { parseYaml } from "../config/yaml.ts";
-import { makeModule } from "../registry/bundle.ts";
+import { makeModule } from "../registry/make-bundle.ts";
 import { bundleOrder } from "../registry/bundle-order.ts";
 import { applyEdits, type Edit } from "../registry/edits.ts";
 import { manifestName, readManifest } from "../registry/read-manifest.ts";
@@ -74,7 +74,7 @@ async function packedCode(
   const path = manifest[key];
   if (path === undefined) return { text: withSchema(own), script: null };
   const order = await bundleOrder({ folder, manifest, limits: defaultLimits }, nodeModules);
-  const code = await makeModule({ ...order, entry: { path } });
+  const code = await makeModule({ ...order, entry: { path } }, defaultLimits);
   const name = key === "entry" ? "plugin.js" : "normaliser.js";
   return { text: withSchema(applyEdits(own, [scalarEdit(own, key, `./${name}`)])), script: file(name, code) };
 }

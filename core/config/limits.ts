@@ -24,6 +24,16 @@ export interface Limits {
   yaml_aliases: number;
   /** Bytes of one bundled plugin script. */
   script_bytes: number;
+  /** Bytes of one source file of a plugin. */
+  source_file_bytes: number;
+  /** Bytes of all source files of a plugin. */
+  source_bytes: number;
+  /** Nesting of brackets in one source file. */
+  source_depth: number;
+  /** Making one plugin's script. */
+  bundle_timeout_ms: number;
+  /** Megabytes of memory for each of the two processes that make a script. */
+  bundle_mb: number;
   /** Events an adapter may be ahead of the journal; one of 32 KiB or more counts as one more for each 4 KiB. */
   event_credit: number;
   /** Events of one session. */
@@ -180,6 +190,11 @@ export const defaultLimits: Limits = {
   manifest_bytes: 64 * 1024,
   yaml_aliases: 32,
   script_bytes: 16 * 1024 * 1024,
+  source_file_bytes: 16 * 1024 * 1024,
+  source_bytes: 64 * 1024 * 1024,
+  source_depth: 1000,
+  bundle_timeout_ms: 30_000,
+  bundle_mb: 1024,
   event_credit: 4096,
   events: 10_000_000,
   event_bytes_total: 256 * 1024 * 1024,

@@ -1,7 +1,7 @@
 import type { Manifest } from "../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { defaultLimits } from "../config/limits.ts";
-import { makeModule } from "../registry/bundle.ts";
+import { makeModule } from "../registry/make-bundle.ts";
 import { bundleOrder } from "../registry/bundle-order.ts";
 import { mkdir, writeFile } from "../runtime/files.ts";
 import { join } from "../runtime/paths.ts";
@@ -17,7 +17,7 @@ export async function writeWatched(
   const path = manifest.entry ?? manifest.normaliser;
   if (path !== undefined) {
     const order = await bundleOrder({ folder, manifest, limits: defaultLimits });
-    await writeFile(join(to, "code.js"), await makeModule({ ...order, entry: { path } }));
+    await writeFile(join(to, "code.js"), await makeModule({ ...order, entry: { path } }, defaultLimits));
   }
   await writeFile(join(to, "watched.js"), watchedSource(manifest));
   const { cli: _cli, normaliser: _normaliser, defaults: _defaults, ...rest } = manifest;

@@ -1,5 +1,5 @@
 import type { Journal } from "../journal/journal.ts";
-import { stopBundler } from "../registry/plugin-script.ts";
+import { stopBundler } from "../registry/make-bundle.ts";
 import { liveThreads } from "../runtime/live-threads.ts";
 import { join } from "../runtime/paths.ts";
 import { removeTree } from "../runtime/remove-tree.ts";

@@ -6,18 +6,38 @@ import { dirname, join } from "../runtime/paths.ts";
 import type { FileHashes } from "./installed-files.ts";
 import { ownPluginsDir } from "./find-plugins.ts";
 import type { Plugin } from "./plugin.ts";
-import { sdkFile, sdkName } from "./sdk-files.ts";
+import { sdkFile, typeboxFile } from "./sdk-files.ts";
+import { sdkName } from "./sdk-name.ts";
+
+/** A limit of making a script. */
+export type BundleLimit =
+  | "script_bytes"
+  | "source_file_bytes"
+  | "source_bytes"
+  | "source_depth"
+  | "bundle_timeout_ms"
+  | "bundle_mb";
 
 /** What a plugin's script is made from. */
 export interface BundleSource {
   /** Absolute path of the package. */
   folder: string;
   manifest: Manifest;
-  limits: Pick<Limits, "script_bytes">;
+  limits: Pick<Limits, BundleLimit>;
   /** Bundled plugins share the host's own `node_modules`. */
   origin?: Plugin["origin"];
   /** Of an installed package the hashes of its files: others are refused. */
   hashes?: FileHashes;
+}
+
+/** What a plugin's source may have before a parser sees it. */
+export interface SourceLimits {
+  /** Bytes of one file. */
+  fileBytes: number;
+  /** Bytes of all files. */
+  bytes: number;
+  /** Nesting of brackets in one file. */
+  depth: number;
 }
 
 /** What the bundler is told; with the same files and the same order it makes the same script. */
@@ -31,6 +51,9 @@ export interface BundleOrder {
   nodeModules: readonly string[];
   /** Bytes of the script at most. */
   maxBytes: number;
+  source: SourceLimits;
+  /** Absolute paths of the contract's entry and of its schema library. */
+  contract: { entry: string; typebox: string };
   /** Of an installed package the hashes of its files: others are refused. */
   hashes?: FileHashes;
 }
@@ -53,6 +76,8 @@ export async function bundleOrder(source: BundleSource, nodeModules?: readonly s
     entry: manifest.entry === undefined ? { source: toolSource(manifest) } : { path: manifest.entry },
     nodeModules: nodeModules ?? (isOurs(source, folder) ? await hostNodeModules() : []),
     maxBytes: limits.script_bytes,
+    source: { fileBytes: limits.source_file_bytes, bytes: limits.source_bytes, depth: limits.source_depth },
+    contract: { entry: sdkFile, typebox: typeboxFile },
     ...(source.hashes === undefined ? {} : { hashes: source.hashes }),
   };
 }

@@ -1,4 +1,5 @@
 import { bundleOrder, type BundleSource } from "./bundle-order.ts";
+import { makeScript } from "./make-bundle.ts";
 import type { PluginScript } from "./plugin.ts";
 import { keepScript, readKeptScript } from "./script-cache.ts";
 import { scriptOf } from "./script-parts.ts";
@@ -22,21 +23,7 @@ export async function bundlePlugin(source: BundleSource, options: BundleOptions 
   const order = await bundleOrder(source, nodeModules);
   const kept = cacheDir === undefined ? null : await readKeptScript(cacheDir, order);
   if (kept) return scriptOf(order.pluginId, kept);
-  const { makeScript } = await loadBundler();
-  const { inputs, ...parts } = await makeScript(order);
+  const { inputs, ...parts } = await makeScript(order, source.limits);
   if (cacheDir !== undefined && inputs) await keepScript(cacheDir, order, { inputs, parts });
   return scriptOf(order.pluginId, parts);
-}
-
-/** Ends the bundler's own process, if it was started; the next bundle starts it again. Hosts call this when they close. */
-export async function stopBundler(): Promise<void> {
-  const bundler = await loaded;
-  await bundler?.endBundler();
-}
-
-/** The bundler with all it needs takes longer to load than a host that finds every script made already. */
-let loaded: Promise<typeof import("./bundle.ts")> | null = null;
-
-function loadBundler(): Promise<typeof import("./bundle.ts")> {
-  return loaded ??= import("./bundle.ts");
 }

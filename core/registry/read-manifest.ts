@@ -13,15 +13,13 @@ import { type ParsedYaml, parseYaml } from "../config/yaml.ts";
 import { realpath, stat } from "../runtime/files.ts";
 import { sha256Hex } from "../runtime/hash.ts";
 import { basename, extname, isAbsolute, isBelow, join, resolve } from "../runtime/paths.ts";
+import { codeExtensions } from "./code-extensions.ts";
 import type { KnownManifests } from "./known-manifests.ts";
 import { configSchemaFaults } from "./plugin-config.ts";
 import { type ManifestFault, toolFaults } from "./tool-faults.ts";
 
 /** File name of a plugin's manifest. */
 export const manifestName = "plugin.yaml";
-
-/** Extensions of the code that a package may hold. */
-export const codeExtensions: readonly string[] = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"];
 
 /**
  * Reads and checks `plugin.yaml` of a package folder.

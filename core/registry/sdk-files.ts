@@ -1,8 +1,5 @@
 import { fileURLToPath } from "../runtime/paths.ts";
 
-/** Name of the one module of ours that a plugin may import. */
-export const sdkName = "bulkhead/plugin-sdk";
-
 const own = import.meta.url;
 const isSource = own.endsWith(".ts");
 

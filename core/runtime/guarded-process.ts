@@ -3,9 +3,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
+import { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import { confine } from "./os-walls/confine.ts";
-import type { Confinement, OsWallName, OsWallUses } from "./os-walls/os-wall.ts";
+import type { Command, Confinement, OsWallName, OsWallUses } from "./os-walls/os-wall.ts";
 import { containerEnd } from "./container-end.ts";
 import type { ChildLedger } from "./child-ledger.ts";
 import { dropSeals, sealedStreams } from "./inherited-descriptors.ts";
@@ -13,7 +14,16 @@ import { execPathForOthers, runtimeName } from "./platform.ts";
 import { markName } from "./process-mark.ts";
 import { processStart } from "./process-rows.ts";
 
-/** What a warden process is started from. */
+/** What a bundler may do that a warden may not: read files, and start one program. */
+export interface BundlerRights {
+  /** Absolute path of the one program. */
+  program: string;
+  /** Megabytes of V8's heap. */
+  heapMb: number;
+  env: Readonly<Record<string, string>>;
+}
+
+/** What a warden or a bundler is started from. */
 export interface GuardedOptions {
   /** Absolute path of the bundled warden; it may read the folder this lies in, and nothing else. */
   file: string;
@@ -22,6 +32,8 @@ export interface GuardedOptions {
   /** Which walls of the operating system stand around it, and what they hold it to. */
   osWalls: OsWallUses;
   confinement: Omit<Confinement, "readable">;
+  /** Absent: it is a warden. */
+  bundler?: BundlerRights | undefined;
   /** Where the process is written down, so that it is found when this one is killed. */
   children?: ChildLedger | undefined;
 }
@@ -43,6 +55,8 @@ export interface GuardedProcess {
   /** What it printed last, on either stream. */
   printed(): string;
   readonly exited: Promise<{ exit_code: number | null; signal: string | null }>;
+  /** Whether this process stays for it; at first it does. */
+  holdHost(holds: boolean): void;
   /** SIGKILL to the process and its group. */
   kill(): void;
 }
@@ -53,12 +67,13 @@ export interface GuardedProcess {
  * @throws {BulkheadError} `unavailable` when a wall is required and missing
  */
 export async function startGuarded(options: GuardedOptions): Promise<GuardedProcess> {
-  // A wholly empty environment hangs one of the runtimes at start; HOME is a private, empty folder.
-  const home = await mkdtemp(join(tmpdir(), "bulkhead-warden-"));
-  const removeHome = () => rm(home, { recursive: true, force: true });
-  const mark: Record<string, string> = options.children ? { [markName]: `${options.children.mark}.warden` } : {};
-  const plain = { file: execPathForOthers, args: argumentsFor(options.file), env: { HOME: home, ...mark }, cwd: home };
-  const confinement = { ...options.confinement, readable: [dirname(options.file)] };
+  const { bundler } = options;
+  const home = await makeHome(bundler);
+  const removeHome = async () => {
+    if (!bundler) await rm(home, { recursive: true, force: true });
+  };
+  const confinement = { ...options.confinement, readable: bundler ? "all" as const : [dirname(options.file)] };
+  const plain = plainCommand(options, home);
   const confined = await confine(plain, confinement, { uses: options.osWalls }).catch(async (error: unknown) => {
     await removeHome();
     throw error;
@@ -94,10 +109,34 @@ export async function startGuarded(options: GuardedOptions): Promise<GuardedProc
     hold: (isHeld) => void (isHeld ? pipe.pause() : pipe.resume()),
     onClosed: (take) => void pipe.once("end", take),
     unread: () => pipe.writableLength,
+    holdHost: (holds) => holdHost(child, holds),
     printed: keepTail([child.stdout, child.stderr], options.keepText),
     exited: gone,
     kill: () => killGroup(child),
   };
+}
+
+/**
+ * A wholly empty environment hangs one of the runtimes at start, so there is a HOME: a private, empty folder. A bundler,
+ * which may outlive a killed host by a moment and is in no ledger, has none that would be left behind.
+ */
+async function makeHome(bundler: BundlerRights | undefined): Promise<string> {
+  return bundler ? "/dev/null" : await mkdtemp(join(tmpdir(), "bulkhead-warden-"));
+}
+
+/** The runtime with its own permissions, without the walls of the system. */
+function plainCommand({ file, bundler, children }: GuardedOptions, home: string): Command {
+  const mark: Record<string, string> = children ? { [markName]: `${children.mark}.warden` } : {};
+  const env = { ...bundler?.env, HOME: home, ...mark };
+  const args = bundler ? bundlerArguments(file, bundler) : argumentsFor(file);
+  return { file: execPathForOthers, args, env, cwd: bundler ? "/" : home };
+}
+
+function holdHost(child: ChildProcess, holds: boolean): void {
+  const act = holds ? "ref" : "unref";
+  child[act]();
+  // The pipes are sockets, which their declared type does not say.
+  for (const stream of child.stdio) if (stream instanceof Socket) stream[act]();
 }
 
 function record(
@@ -130,6 +169,36 @@ function argumentsFor(file: string): string[] {
     "--no-addons",
     "--no-warnings",
     "--disable-proto=delete",
+    file,
+  ];
+}
+
+function bundlerArguments(file: string, { program, heapMb }: BundlerRights): string[] {
+  const heap = `--max-old-space-size=${heapMb}`;
+  if (runtimeName === "deno") {
+    return [
+      "run",
+      "--quiet",
+      "--no-prompt",
+      "--no-config",
+      "--no-lock",
+      "--no-remote",
+      "--no-npm",
+      "--allow-read",
+      "--allow-env",
+      `--allow-run=${program}`,
+      `--v8-flags=${heap}`,
+      file,
+    ];
+  }
+  return [
+    nodePermissionFlag(),
+    "--allow-fs-read=*",
+    "--allow-child-process",
+    "--no-addons",
+    "--no-warnings",
+    "--disable-proto=delete",
+    heap,
     file,
   ];
 }

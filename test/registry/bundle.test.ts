@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { defaultLimits } from "../../core/config/limits.ts";
 import type { BundleSource } from "../../core/registry/bundle-order.ts";
-import { bundlePlugin, stopBundler } from "../../core/registry/plugin-script.ts";
+import { stopBundler } from "../../core/registry/make-bundle.ts";
+import { bundlePlugin } from "../../core/registry/plugin-script.ts";
 import { sha256Hex } from "../../core/runtime/hash.ts";
 import type { BulkheadError } from "../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../plugin-sdk/manifest.ts";
@@ -194,7 +195,9 @@ describe("bundlePlugin", () => {
 
   it("refuses a script over its limit", async () => {
     const made = await source({ "mod.ts": `export default ${JSON.stringify("x".repeat(5000))};` });
-    const error = await bundlePlugin({ ...made, limits: { script_bytes: 5000 } }).catch((thrown: unknown) => thrown);
+    const error = await bundlePlugin({ ...made, limits: { ...defaultLimits, script_bytes: 5000 } }).catch((
+      thrown: unknown,
+    ) => thrown);
     expect(error).toMatchObject({ code: "too_large", details: { limit: 5000 } });
   });
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 // deno-lint-ignore house/ts-imports -- the library does not export what it refuses scripts by
 import { mandatoryTransforms, rejectSomeDirectEvalExpressions } from "../../node_modules/ses/src/transforms.js";
 import { applyEdits, beforeEdits } from "../../core/registry/edits.ts";
-import { mendForCompartment } from "../../core/registry/ses-source.ts";
+import { mendForCompartment } from "../../core/registry/bundler/ses-source.ts";
 
 function mended(text: string): string {
   const { edits, faults } = mendForCompartment(text);

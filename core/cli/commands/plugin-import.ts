@@ -1,4 +1,4 @@
-import { stopBundler } from "../../registry/plugin-script.ts";
+import { stopBundler } from "../../registry/make-bundle.ts";
 import { resolve } from "../../runtime/paths.ts";
 import type { Invocation } from "../command.ts";
 

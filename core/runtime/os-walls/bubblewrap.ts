@@ -1,4 +1,8 @@
-import { realpath } from "node:fs/promises";
+import { lstat, realpath } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { keyPlaces } from "../key-places.ts";
+import { userId } from "../pinned-folder.ts";
 import { execPathForOthers } from "../platform.ts";
 import type { Command, Confinement, OsWall, ProbedWall, WrappedCommand } from "./os-wall.ts";
 import { findProgram, tryProgram } from "./try-program.ts";
@@ -47,29 +51,33 @@ async function probe(): Promise<ProbedWall> {
   const found = await findBubblewrap();
   if ("reason" in found) return { active: false, ...found };
   const { file } = found;
-  const runtime = await runtimeFiles();
+  const [runtime, hidden] = await Promise.all([runtimeFiles(), hiddenPlaces()]);
   const trial = await tryProgram(file, [...viewArguments([...runtime]), execPathForOthers, "--version"]);
   if (!trial.works) {
     return { active: false, reason: `bwrap was found but failed: ${trial.why}.`, remedy };
   }
   return {
     active: true,
-    wrap: (command, confinement) => Promise.resolve(wrap(command, confinement, { file, runtime })),
+    wrap: (command, confinement) => Promise.resolve(wrap(command, confinement, { file, runtime, hidden })),
   };
 }
 
 function wrap(
   command: Command,
   { readable }: Confinement,
-  { file, runtime }: { file: string; runtime: readonly string[] },
+  { file, runtime, hidden }: { file: string; runtime: readonly string[]; hidden: readonly string[] },
 ): WrappedCommand {
   // The launcher made the process the leader of a session, so there is no terminal to take away. With a session of
   // their own, the processes inside would be out of reach of a signal to its group.
   return {
     command: {
       file,
-      args: [...viewArguments([...runtime, ...readable]), command.file, ...command.args],
-      env: { ...command.env, HOME: homeInside },
+      args: [
+        ...(readable === "all" ? diskArguments(hidden) : viewArguments([...runtime, ...readable])),
+        command.file,
+        ...command.args,
+      ],
+      env: readable === "all" ? command.env : { ...command.env, HOME: homeInside },
       cwd: command.cwd,
     },
   };
@@ -93,6 +101,49 @@ function viewArguments(readable: readonly string[]): string[] {
     homeInside,
     "--",
   ];
+}
+
+/** What a bundler sees: the disk, read-only, without keys and sockets, no network, and no process but its own. */
+function diskArguments(hidden: readonly string[]): string[] {
+  return [
+    ...diskNamespaces(),
+    "--unshare-net",
+    "--ro-bind",
+    "/",
+    "/",
+    "--proc",
+    "/proc",
+    "--ro-bind",
+    "/proc/sys",
+    "/proc/sys",
+    "--dev",
+    "/dev",
+    ...hidden,
+    "--chdir",
+    "/",
+    "--",
+  ];
+}
+
+/**
+ * In a user namespace root could not read the files of other users, as it can outside: a host that runs as root needs no
+ * such namespace, and keeps that one capability.
+ */
+function diskNamespaces(): string[] {
+  if (userId() !== 0) return [...ownNamespaces];
+  return [...ownNamespaces.filter((flag) => flag !== "--unshare-user-try"), "--cap-add", "CAP_DAC_READ_SEARCH"];
+}
+
+/** Empties folders and closes files where people keep keys, and where the system's services listen. */
+async function hiddenPlaces(): Promise<string[]> {
+  const places = ["/run", ...keyPlaces.map((place) => join(homedir(), place))];
+  const found = await Promise.all(places.map(async (place): Promise<string[]> => {
+    const at = await realpath(place).catch(() => null);
+    const info = at === null ? null : await lstat(at).catch(() => null);
+    if (at === null || info === null) return [];
+    return info.isDirectory() ? ["--tmpfs", at, "--remount-ro", at] : ["--ro-bind", "/dev/null", at];
+  }));
+  return found.flat();
 }
 
 /** The running runtime's executable and the libraries that it is linked with. */

@@ -28,15 +28,17 @@ export interface Command {
   cwd: string;
 }
 
-/** What a warden is held to. */
+/** What a warden or a bundler is held to. */
 export interface Confinement {
   /** Megabytes of memory of the process. */
   rssMb: number;
   openFiles: number;
   /** Worker threads it may have. */
   workers: number;
-  /** Absolute paths of folders that it reads. */
-  readable: readonly string[];
+  /** Seconds of processor time, after which the kernel ends it; absent: no end. */
+  cpuSeconds?: number;
+  /** Absolute paths of folders that it reads; `all` is the whole disk but for the places of keys. */
+  readable: readonly string[] | "all";
 }
 
 /** A command behind a wall. */

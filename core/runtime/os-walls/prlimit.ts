@@ -13,6 +13,7 @@ export const prlimit: OsWall = {
 interface Ceilings {
   data: number;
   nofile: number;
+  cpu: number;
 }
 
 const megabyte = 1024 * 1024;
@@ -33,6 +34,7 @@ async function probe(): Promise<ProbedWall> {
     "--core",
     "--data",
     "--nofile",
+    "--cpu",
     "--output=RESOURCE,HARD",
     "--raw",
     "--noheadings",
@@ -44,7 +46,11 @@ async function probe(): Promise<ProbedWall> {
   if (hard.get("CORE") !== "0") {
     return { active: false, reason: "prlimit ran, but its limits did not hold.", remedy: "Update util-linux." };
   }
-  const most: Ceilings = { data: bound(hard.get("DATA")), nofile: bound(hard.get("NOFILE")) };
+  const most: Ceilings = {
+    data: bound(hard.get("DATA")),
+    nofile: bound(hard.get("NOFILE")),
+    cpu: bound(hard.get("CPU")),
+  };
   return { active: true, wrap: (command, confinement) => Promise.resolve(wrap(command, confinement, { file, most })) };
 }
 
@@ -60,7 +66,8 @@ function wrap(
   const data = Math.min(dataBytes(confinement), most.data);
   const nofile = Math.min(openFiles(confinement), most.nofile);
   // Not RLIMIT_NPROC: it counts all processes of the user, the operator's own as well.
-  const args = [`--data=${data}`, `--nofile=${nofile}`, "--core=0", "--", command.file, ...command.args];
+  const cpu = confinement.cpuSeconds === undefined ? [] : [`--cpu=${Math.min(confinement.cpuSeconds, most.cpu)}`];
+  const args = [`--data=${data}`, `--nofile=${nofile}`, ...cpu, "--core=0", "--", command.file, ...command.args];
   return { command: { ...command, file, args } };
 }
 

@@ -1,5 +1,5 @@
 import { type Node, parse } from "acorn";
-import type { Edit } from "./edits.ts";
+import type { Edit } from "../edits.ts";
 
 /** Something a compartment refuses and that no rewriting can mend. */
 export interface Unmendable {

@@ -1,13 +1,22 @@
-import type { OnLoadResult, OnResolveArgs, OnResolveResult, Plugin as EsbuildPlugin, PluginBuild } from "esbuild";
-import { readFile, realpath, stat } from "../runtime/files.ts";
-import { basename, dirname, extname, isAbsolute, isBelow, join, relative, sep } from "../runtime/paths.ts";
-import { sha256Hex } from "../runtime/hash.ts";
-import { readPlainFile } from "../runtime/read-plain-file.ts";
-import type { InputNotes } from "./bundle-inputs.ts";
-import type { FileHashes } from "./installed-files.ts";
-import { codeExtensions } from "./read-manifest.ts";
-import { moduleNamespace } from "./script-positions.ts";
-import { sdkFile, sdkName, typeboxFile } from "./sdk-files.ts";
+import type {
+  OnLoadResult,
+  OnResolveArgs,
+  OnResolveResult,
+  PartialMessage,
+  Plugin as EsbuildPlugin,
+  PluginBuild,
+} from "esbuild";
+import { realpath, stat } from "../../runtime/files.ts";
+import { basename, dirname, extname, isAbsolute, isBelow, join, relative, sep } from "../../runtime/paths.ts";
+import { sha256Hex } from "../../runtime/hash.ts";
+import { readPlainFile } from "../../runtime/read-plain-file.ts";
+import { codeExtensions } from "../code-extensions.ts";
+import type { InputNotes } from "../bundle-inputs.ts";
+import type { SourceLimits } from "../bundle-order.ts";
+import type { FileHashes } from "../installed-files.ts";
+import { moduleNamespace } from "../script-positions.ts";
+import { sdkName } from "../sdk-name.ts";
+import { findTooDeep } from "./source-depth.ts";
 
 /** What a bundle may be made from. */
 export interface JailOptions {
@@ -17,8 +26,9 @@ export interface JailOptions {
   nodeModules: readonly string[];
   /** Path of the entry in the package, or the source of one that is no file. */
   entry: { path: string } | { source: string };
-  /** Bytes of all modules together. */
-  maxBytes: number;
+  limits: SourceLimits;
+  /** Absolute paths of the contract's entry and of its schema library. */
+  contract: { entry: string; typebox: string };
   /** Takes all that the bundle depends on. */
   notes: InputNotes;
   /** Of an installed package the hashes of its files: others are refused. */
@@ -33,6 +43,22 @@ const noSourceMap = "\n//# sourceMappingURL=none";
 
 /** Of a `package.json`. */
 const mostPackageBytes = 1024 * 1024;
+
+/** Modules of one bundle, each of which costs the host a look at every start: as many as a package may have files. */
+const mostModules = 5000;
+
+/** A limit that a source file is over, as the detail of the bundler's error. */
+export class OverLimit {
+  readonly limit: string;
+  readonly most: number;
+  readonly file: string;
+
+  constructor(limit: string, { most, file }: { most: number; file: string }) {
+    this.limit = limit;
+    this.most = most;
+    this.file = file;
+  }
+}
 
 /** Name of the entry that stands for a manifest, which has no code. */
 export const manifestEntry = "plugin.yaml";
@@ -72,14 +98,16 @@ class Jail {
   readonly #build: PluginBuild;
   readonly #options: JailOptions;
   readonly #plugin: Package;
-  readonly #contract: Package = { kind: "contract", folder: dirname(sdkFile) };
+  readonly #contract: Package;
   readonly #modules = new Map<string, Module>();
   #bytes = 0;
+  #loaded = 0;
 
   constructor(build: PluginBuild, options: JailOptions) {
     this.#build = build;
     this.#options = options;
     this.#plugin = { kind: "plugin", folder: options.folder };
+    this.#contract = { kind: "contract", folder: dirname(options.contract.entry) };
   }
 
   async resolve(args: OnResolveArgs): Promise<OnResolveResult | undefined> {
@@ -91,7 +119,7 @@ class Jail {
       checkForm(args);
       if (isRelative(args.path) || args.path.startsWith("#")) return await this.#within(args, from);
       if (args.path === sdkName && from.owner.kind === "plugin") {
-        return this.#take({ path: sdkFile, sideEffects: false }, this.#contract);
+        return this.#take({ path: this.#options.contract.entry, sideEffects: false }, this.#contract);
       }
       return await this.#dependency(args, from.owner);
     } catch (error) {
@@ -101,22 +129,42 @@ class Jail {
   }
 
   async load(name: string): Promise<OnLoadResult> {
-    const { entry, maxBytes, notes } = this.#options;
+    const { entry, notes } = this.#options;
     if (name === manifestEntry && "source" in entry) return { contents: entry.source, loader: "js" };
     const module = this.#modules.get(name);
     if (!module) return { errors: [{ text: `Cannot bundle ${name}: it was not resolved.` }] };
-    const file = await stat(module.path);
-    if (!file.isFile()) return { errors: [{ text: `Cannot bundle ${name}: it is no file.` }] };
-    this.#bytes += file.size;
-    if (this.#bytes > maxBytes) return { errors: [{ text: `Cannot bundle more than ${maxBytes} bytes of source.` }] };
+    const read = await this.#read(name, module);
+    if (!(read instanceof Uint8Array)) return { errors: [read] };
     const loader = /\.[cm]?ts$/.test(name) ? "ts" : name.endsWith(".json") ? "json" : "js";
-    const bytes = await readFile(module.path);
-    if (!this.#isLocked(module, bytes)) {
+    if (!this.#isLocked(module, read)) {
       return { errors: [{ text: `Cannot bundle ${name}: it is not the file that was installed.` }] };
     }
-    notes.module(module.path, bytes);
-    const text = new TextDecoder().decode(bytes);
+    notes.module(module.path, read);
+    const text = new TextDecoder().decode(read);
+    const deep = findTooDeep(text, this.#options.limits.depth);
+    if (deep !== null) return { errors: [tooDeep(name, { text, at: deep, most: this.#options.limits.depth })] };
     return { contents: loader === "json" ? text : `${text}${noSourceMap}`, loader };
+  }
+
+  /** The bytes of a module, when they are within the limits. */
+  async #read(name: string, { path }: Module): Promise<Uint8Array | PartialMessage> {
+    const { fileBytes, bytes: most } = this.#options.limits;
+    const file = await stat(path);
+    if (!file.isFile()) return { text: `Cannot bundle ${name}: it is no file.` };
+    if (++this.#loaded > mostModules) {
+      return { text: `Cannot bundle ${name}: a plugin has at most ${mostModules} modules.` };
+    }
+    if (file.size > fileBytes) {
+      const text = `Cannot bundle ${name}: it has ${file.size} bytes, and at most ${fileBytes} are allowed`;
+      return { text, detail: new OverLimit("source_file_bytes", { most: fileBytes, file: name }) };
+    }
+    this.#bytes += file.size;
+    if (this.#bytes > most) {
+      const text = `Cannot bundle ${name}: with it the source has more than ${most} bytes`;
+      return { text, detail: new OverLimit("source_bytes", { most, file: name }) };
+    }
+    // Between the look and the reading the file may have become another.
+    return await readPlainFile(path, file.size) ?? { text: `Cannot bundle ${name}: it changed meanwhile.` };
   }
 
   /** What is evaluated are the bytes that were hashed when the package was installed. */
@@ -146,7 +194,7 @@ class Jail {
 
   /** Its modules are ours and name each other by their files, so nothing has to be looked for. */
   #contractModule({ path }: OnResolveArgs, from: Module): OnResolveResult {
-    const file = isRelative(path) ? join(dirname(from.path), path) : typeboxFile;
+    const file = isRelative(path) ? join(dirname(from.path), path) : this.#options.contract.typebox;
     return this.#take({ path: file, sideEffects: false }, this.#contract);
   }
 
@@ -226,14 +274,22 @@ class Jail {
 
   /** A name without this machine's paths: it gets into the script, whose hash must be the same everywhere. */
   #nameOf(path: string, owner: Package): string {
-    const { folder, nodeModules } = this.#options;
+    const { folder, nodeModules, contract } = this.#options;
     const under = (root: string) => relative(root, path).split(sep).join("/");
-    if (path === typeboxFile) return `${sdkName}/${basename(path)}`;
+    if (path === contract.typebox) return `${sdkName}/${basename(path)}`;
     if (owner.kind === "contract") return `${sdkName}/${under(owner.folder)}`;
     if (isBelow(folder, path)) return under(folder);
     const index = nodeModules.findIndex((root) => isBelow(root, path));
     return `bulkhead/node_modules${index === 0 ? "" : `_${index}`}/${under(nodeModules[index]!)}`;
   }
+}
+
+function tooDeep(file: string, { text, at, most }: { text: string; at: number; most: number }): PartialMessage {
+  const line = text.slice(0, at).split("\n").length;
+  return {
+    text: `Cannot bundle ${file}: the brackets in line ${line} are nested deeper than ${most}`,
+    detail: new OverLimit("source_depth", { most, file }),
+  };
 }
 
 class Refusal extends Error {}

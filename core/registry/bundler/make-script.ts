@@ -1,14 +1,17 @@
-import { build, type BuildFailure, type BuildOptions, type BuildResult, type Message, stop, transform } from "esbuild";
-import { BulkheadError } from "../../plugin-sdk/errors.ts";
-import { fileURLToPath, join } from "../runtime/paths.ts";
-import { within } from "../runtime/within.ts";
-import { type BundleInputs, InputNotes } from "./bundle-inputs.ts";
-import type { BundleOrder } from "./bundle-order.ts";
-import { applyEdits } from "./edits.ts";
-import { manifestEntry, moduleJail } from "./module-jail.ts";
-import type { ScriptParts } from "./script-parts.ts";
-import { authorFile, type AuthorPosition, moduleNamespace, ScriptPositions } from "./script-positions.ts";
+import type { BuildFailure, BuildOptions, BuildResult, Message } from "esbuild";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { fileURLToPath, join } from "../../runtime/paths.ts";
+import { type BundleInputs, InputNotes } from "../bundle-inputs.ts";
+import type { BundleOrder } from "../bundle-order.ts";
+import { applyEdits } from "../edits.ts";
+import { manifestEntry, moduleJail, OverLimit } from "./module-jail.ts";
+import type { ScriptParts } from "../script-parts.ts";
+import { authorFile, type AuthorPosition, moduleNamespace, ScriptPositions } from "../script-positions.ts";
+import { mostEdits, sourceMapFactor } from "./protocol.ts";
 import { mendForCompartment } from "./ses-source.ts";
+
+/** What is used of the bundling library. */
+export type Esbuild = Pick<typeof import("esbuild"), "build">;
 
 /** A script that was made now. */
 export interface Bundled extends ScriptParts {
@@ -20,11 +23,14 @@ export interface Bundled extends ScriptParts {
  * Makes the one script of a plugin. Nothing of the plugin runs here.
  * @throws {BulkheadError} `bundle_failed` with the author's file, line and column; `too_large`
  */
-export async function makeScript(order: BundleOrder): Promise<Bundled> {
+export async function makeScript(order: BundleOrder, esbuild: Esbuild): Promise<Bundled> {
   const { pluginId } = order;
   const notes = new InputNotes();
-  for (const file of ownFiles) notes.file(file);
-  const { bundled, sourceMap } = await whileBundling(order, () => runBundler(order, notes));
+  notes.file(ownFile);
+  const { bundled, sourceMap } = await runBundler(order, { notes, esbuild });
+  // The parser that comes now takes a hundred times the bytes of its text.
+  checkSize(order, bundled);
+  checkMap(order, sourceMap);
   const { edits, faults } = mendForCompartment(bundled);
   const text = edits.length > 0 ? applyEdits(bundled, edits) : bundled;
   const fault = faults[0];
@@ -33,6 +39,7 @@ export async function makeScript(order: BundleOrder): Promise<Bundled> {
     throw failed(pluginId, positions.atBundledOffset(fault.start), { text: fault.message });
   }
   checkSize(order, text);
+  if (edits.length > mostEdits) throw tooManyEdits(order, edits.length);
   return { text, bundled, sourceMap, edits, inputs: await notes.collect() };
 }
 
@@ -40,52 +47,24 @@ export async function makeScript(order: BundleOrder): Promise<Bundled> {
  * Joins a plugin's code to one readable module that imports nothing, for its package. Nothing of the plugin runs here.
  * @throws {BulkheadError} `bundle_failed` with the author's file, line and column; `too_large`
  */
-export async function makeModule(order: BundleOrder): Promise<string> {
-  const code = await whileBundling(order, async () => {
-    const { bundled } = await runBundler(order, new InputNotes(), {
-      format: "esm",
-      minifyWhitespace: true,
-      sourcemap: false,
-    });
-    // Printed anew, so that nothing is left of how the contract was written in this build.
-    return (await transform(bundled, { charset: "utf8", target: "es2022", legalComments: "none" })).code;
+export async function makeModule(order: BundleOrder, esbuild: Esbuild): Promise<string> {
+  const form: BuildOptions = { format: "esm", minifyWhitespace: true, sourcemap: false };
+  const { bundled } = await runBundler(order, { notes: new InputNotes(), esbuild, form });
+  checkSize(order, bundled);
+  // Printed anew, so that nothing is left of how the contract was written in this build. Not by `transform()`, which
+  // hands over large texts in temporary files.
+  const printed = await esbuild.build({
+    stdin: { contents: bundled, loader: "js" },
+    write: false,
+    charset: "utf8",
+    target: "es2022",
+    legalComments: "none",
+    tsconfigRaw: "{}",
+    logLevel: "silent",
   });
+  const code = printed.outputFiles[0]?.text ?? "";
   checkSize(order, code);
   return code;
-}
-
-/** Bundles under way, of all hosts of this process, and whether the last of them ends the bundler. */
-const work = { bundles: 0, endAfter: false };
-
-/**
- * Ends the bundler's own process; the next bundle starts it again. A bundle that another host waits for is made first:
- * without its process it would never come.
- */
-export async function endBundler(): Promise<void> {
-  if (work.bundles > 0) work.endAfter = true;
-  else await stop();
-}
-
-/** The bundler reads what lies in the folder: a pipe in an odd place would keep it for ever. */
-const longestBundleMs = 60_000;
-
-async function whileBundling<T>({ pluginId }: BundleOrder, bundle: () => Promise<T>): Promise<T> {
-  work.bundles++;
-  try {
-    const made = bundle();
-    if (await within(made, longestBundleMs)) return await made;
-    made.catch(() => {});
-    const message = `Cannot bundle plugin "${pluginId}": it was not done within ${longestBundleMs / 1000} seconds.`;
-    throw new BulkheadError("bundle_failed", message, {
-      hint: "Look in its folder for named pipes, and for links to a disk that does not answer.",
-    });
-  } finally {
-    work.bundles--;
-    if (work.bundles === 0 && work.endAfter) {
-      work.endAfter = false;
-      await stop();
-    }
-  }
 }
 
 function checkSize({ pluginId, maxBytes }: BundleOrder, text: string): void {
@@ -98,11 +77,26 @@ function checkSize({ pluginId, maxBytes }: BundleOrder, text: string): void {
   );
 }
 
+function checkMap({ pluginId, maxBytes }: BundleOrder, sourceMap: string): void {
+  const limit = sourceMapFactor * maxBytes;
+  if (sourceMap.length <= limit) return;
+  const message = `Cannot bundle plugin "${pluginId}": its source map has ${sourceMap.length} bytes, and at most ` +
+    `${limit} are allowed.`;
+  const hint = `Import less, or raise the limit script_bytes, which allows ${sourceMapFactor} times as much.`;
+  throw new BulkheadError("too_large", message, { hint, details: { bytes: sourceMap.length, limit } });
+}
+
+function tooManyEdits({ pluginId }: BundleOrder, count: number): BulkheadError {
+  return new BulkheadError(
+    "too_large",
+    `Cannot bundle plugin "${pluginId}": ${count} places look like import(), eval() or an HTML comment, and at most ` +
+      `${mostEdits} are allowed.`,
+    { hint: "Move the texts with these signs into a file that the adapter reads.", details: { limit: mostEdits } },
+  );
+}
+
 /** The code that decides what becomes of a plugin's source: while it is worked on, each change makes other scripts. */
-const ownFiles = ["bundle", "module-jail", "ses-source"].map((name) => {
-  const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."));
-  return fileURLToPath(new URL(`./${name}${extension}`, import.meta.url));
-});
+const ownFile = fileURLToPath(import.meta.url);
 
 /** A script whose completion value is the namespace of the entry. */
 const asScript: BuildOptions = {
@@ -115,15 +109,14 @@ const asScript: BuildOptions = {
 };
 
 async function runBundler(
-  { pluginId, folder, entry, nodeModules, maxBytes, hashes }: BundleOrder,
-  notes: InputNotes,
-  form: BuildOptions = asScript,
+  { pluginId, folder, entry, nodeModules, source: limits, contract, hashes }: BundleOrder,
+  { notes, esbuild, form = asScript }: { notes: InputNotes; esbuild: Esbuild; form?: BuildOptions },
 ): Promise<{ bundled: string; sourceMap: string }> {
   const outfile = join(folder, "plugin.js");
-  const jail = moduleJail({ folder, nodeModules, entry, maxBytes: 4 * maxBytes, notes, hashes });
+  const jail = moduleJail({ folder, nodeModules, entry, limits, contract, notes, hashes });
   let result: BuildResult;
   try {
-    result = await build({
+    result = await esbuild.build({
       entryPoints: [manifestEntry],
       absWorkingDir: folder,
       plugins: [jail],
@@ -159,11 +152,20 @@ function isBuildFailure(error: unknown): error is BuildFailure {
 function bundlerFault(pluginId: string, errors: readonly Message[]): BulkheadError {
   const [first] = errors;
   if (!first) return failed(pluginId, null, { text: "the bundler gave no reason" });
+  if (first.detail instanceof OverLimit) return overLimit(pluginId, first.text, first.detail);
   const { location } = first;
   const text = first.text.replaceAll(`${moduleNamespace}:`, "");
   if (!location) return failed(pluginId, null, { text });
   const place = { file: authorFile(location.file), line: location.line, column: location.column + 1 };
   return failed(pluginId, place, { text, sourceLine: location.lineText });
+}
+
+function overLimit(pluginId: string, text: string, { limit, most, file }: OverLimit): BulkheadError {
+  const what = text.replace(/^Cannot bundle /, "");
+  return new BulkheadError("too_large", `Cannot bundle plugin "${pluginId}": ${sentence(what)}`, {
+    hint: `Make this file smaller, or raise the limit ${limit}.`,
+    details: { plugin_id: pluginId, file, limit: most, limit_name: limit },
+  });
 }
 
 function failed(
