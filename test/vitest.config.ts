@@ -21,6 +21,7 @@ export const hostileTests = [
   "test/hostile/streams.test.ts",
   "test/hostile/controls-*.test.ts",
   "test/hostile/one-liners*.test.ts",
+  "test/hostile/source.test.ts",
 ];
 
 /** Tests of `npm run test:agents`: they run the agents' own programs. */

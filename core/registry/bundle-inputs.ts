@@ -1,7 +1,7 @@
+import { digestFile } from "../runtime/file-digest.ts";
 import { lstat, readdir, readlink, realpath } from "../runtime/files.ts";
 import { sha256Hex } from "../runtime/hash.ts";
 import { dirname, join } from "../runtime/paths.ts";
-import { readPlainFile } from "../runtime/read-plain-file.ts";
 
 /** All that a bundle was made from: where it is the same, the bundle would be the same. */
 export interface BundleInputs {
@@ -96,8 +96,8 @@ const mostBytes = 256 * 1024 * 1024;
 /** What is there and no plain file counts as not there: no bundle is made with it. */
 async function hashOfFile(path: string): Promise<string | null> {
   const real = await realOf(path);
-  const bytes = real === null ? null : await readPlainFile(real, mostBytes);
-  return bytes === null ? null : sha256Hex(bytes);
+  const found = real === null ? null : await digestFile(real, { maxBytes: mostBytes });
+  return found?.kind === "file" ? found.sha256 : null;
 }
 
 async function hashOfFolder(path: string): Promise<string | null> {

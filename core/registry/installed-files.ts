@@ -1,8 +1,8 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { digestFile } from "../runtime/file-digest.ts";
 import { lstat, readdir, readFile } from "../runtime/files.ts";
 import { sha256Hex } from "../runtime/hash.ts";
 import { join } from "../runtime/paths.ts";
-import { readPlainFile } from "../runtime/read-plain-file.ts";
 import type { LockedPlugin } from "./plugin-lock.ts";
 
 /** Hex SHA-256 of every file of a package, by its path with forward slashes. */
@@ -63,8 +63,8 @@ async function hashFolder(folder: string): Promise<Record<string, string> | null
       const own = path === "" ? name : `${path}/${name}`;
       const found = await lstat(join(folder, own));
       if (found.isDirectory()) return await visit(own);
-      const bytes = found.isFile() ? await readPlainFile(join(folder, own), found.size) : null;
-      hashes.push([own, bytes === null ? "other" : sha256Hex(bytes)]);
+      const digest = found.isFile() ? await digestFile(join(folder, own), { maxBytes: found.size }) : null;
+      hashes.push([own, (digest?.kind === "file" ? digest.sha256 : null) ?? "other"]);
     }));
   };
   try {

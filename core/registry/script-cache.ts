@@ -1,6 +1,7 @@
 import { hostVersion } from "../config/version.ts";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "../runtime/files.ts";
-import { randomId, sha256Hex } from "../runtime/hash.ts";
+import { randomId, sha256Hex, sha256HexInTurns } from "../runtime/hash.ts";
+import { onNextTurn } from "../runtime/next-turn.ts";
 import { join } from "../runtime/paths.ts";
 import { type BundleInputs, inputsHold } from "./bundle-inputs.ts";
 import type { BundleOrder } from "./bundle-order.ts";
@@ -13,11 +14,13 @@ interface Head {
   order: string;
   inputs: BundleInputs;
   edits: readonly Edit[];
-  /** Characters of the text, of its source map, and of the bundler's text where that differs. */
+  /** Bytes of the text, of its source map, and of the bundler's text where that differs. */
   lengths: [text: number, sourceMap: number, bundled: number];
   /** Hex SHA-256 of all that follows. */
   sha256: string;
 }
+
+const lineEnd = "\n".charCodeAt(0);
 
 /** Scripts kept at most; beyond them those that were written longest ago go. */
 const mostKept = 128;
@@ -28,12 +31,12 @@ const mostKept = 128;
  */
 export async function readKeptScript(cacheDir: string, order: BundleOrder): Promise<ScriptParts | null> {
   try {
-    const file = await readFile(fileOf(cacheDir, order), "utf8");
-    const end = file.indexOf("\n");
-    const head: unknown = JSON.parse(file.slice(0, end));
-    const body = file.slice(end + 1);
-    if (!isHead(head) || head.order !== keyOf(order) || head.sha256 !== sha256Hex(body)) return null;
-    return await inputsHold(head.inputs) ? partsOf(head, body) : null;
+    const file = await readFile(fileOf(cacheDir, order));
+    const end = file.indexOf(lineEnd);
+    const head: unknown = JSON.parse(decode(file.subarray(0, end)));
+    const body = file.subarray(end + 1);
+    if (!isHead(head) || head.order !== keyOf(order) || head.sha256 !== await sha256HexInTurns([body])) return null;
+    return await inputsHold(head.inputs) ? await partsOf(head, body) : null;
   } catch {
     return null;
   }
@@ -46,15 +49,14 @@ export async function keepScript(
   { inputs, parts }: { inputs: BundleInputs; parts: ScriptParts },
 ): Promise<void> {
   const { text, sourceMap, edits } = parts;
-  const bundled = edits.length > 0 ? parts.bundled : "";
-  const body = text + sourceMap + bundled;
-  const lengths: Head["lengths"] = [text.length, sourceMap.length, bundled.length];
-  const head: Head = { order: keyOf(order), inputs, edits, lengths, sha256: sha256Hex(body) };
+  const body = [encode(text), encode(sourceMap), encode(edits.length > 0 ? parts.bundled : "")] as const;
+  const lengths: Head["lengths"] = [body[0].length, body[1].length, body[2].length];
+  const head: Head = { order: keyOf(order), inputs, edits, lengths, sha256: await sha256HexInTurns(body) };
   const file = fileOf(cacheDir, order);
   const draft = `${file}.${randomId()}`;
   try {
     await mkdir(cacheDir, { recursive: true, mode: 0o700 });
-    await writeFile(draft, `${JSON.stringify(head)}\n${body}`, { mode: 0o600 });
+    await writeFile(draft, [encode(`${JSON.stringify(head)}\n`), ...body], { mode: 0o600 });
     await rename(draft, file);
     await dropOldest(cacheDir);
   } catch {
@@ -70,15 +72,23 @@ function fileOf(cacheDir: string, { folder, pluginId }: BundleOrder): string {
   return join(cacheDir, sha256Hex(`${folder}\n${pluginId}`));
 }
 
-function partsOf({ lengths, edits }: Head, body: string): ScriptParts {
-  const [text, sourceMap, bundled] = lengths;
-  const own = body.slice(0, text);
-  return {
-    text: own,
-    sourceMap: body.slice(text, text + sourceMap),
-    bundled: bundled === 0 ? own : body.slice(text + sourceMap),
-    edits,
-  };
+/** Each text in a turn of its own. */
+async function partsOf({ lengths, edits }: Head, body: Uint8Array): Promise<ScriptParts> {
+  const [textBytes, mapBytes, bundledBytes] = lengths;
+  const text = decode(body.subarray(0, textBytes));
+  await new Promise<void>(onNextTurn);
+  const sourceMap = decode(body.subarray(textBytes, textBytes + mapBytes));
+  await new Promise<void>(onNextTurn);
+  const bundled = bundledBytes === 0 ? text : decode(body.subarray(textBytes + mapBytes));
+  return { text, sourceMap, bundled, edits };
+}
+
+function encode(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+function decode(bytes: Uint8Array): string {
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 }
 
 /** Enough to read it: the hash says that the rest is as we wrote it. */

@@ -117,11 +117,12 @@ export async function startGuarded(options: GuardedOptions): Promise<GuardedProc
 }
 
 /**
- * A wholly empty environment hangs one of the runtimes at start, so there is a HOME: a private, empty folder. A bundler,
- * which may outlive a killed host by a moment and is in no ledger, has none that would be left behind.
+ * A wholly empty environment hangs one of the runtimes at start, so there is a HOME: a private, empty folder. A bundler is
+ * in no ledger, so none of its own would be removed after a kill of the host: it gets one that is not there and that no
+ * system lets it make.
  */
 async function makeHome(bundler: BundlerRights | undefined): Promise<string> {
-  return bundler ? "/dev/null" : await mkdtemp(join(tmpdir(), "bulkhead-warden-"));
+  return bundler ? "/proc/none" : await mkdtemp(join(tmpdir(), "bulkhead-warden-"));
 }
 
 /** The runtime with its own permissions, without the walls of the system. */

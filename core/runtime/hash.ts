@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { createHash, createHmac, randomBytes, randomFillSync, timingSafeEqual } from "node:crypto";
+import { onNextTurn } from "./next-turn.ts";
 
 /** Hex SHA-256 of a text or of bytes. */
 export function sha256Hex(data: string | Uint8Array): string {
@@ -12,6 +13,20 @@ export function sha256HexOf(...texts: readonly string[]): string {
   for (const text of texts) hash.update(text);
   return hash.digest("hex");
 }
+
+/** Hex SHA-256 of bytes, one part after the other, a piece in each turn: however many there are, nothing waits for it. */
+export async function sha256HexInTurns(parts: readonly Uint8Array[]): Promise<string> {
+  const hash = createHash("sha256");
+  for (const part of parts) {
+    for (let at = 0; at < part.length; at += pieceBytes) {
+      if (at > 0) await new Promise<void>(onNextTurn);
+      hash.update(part.subarray(at, at + pieceBytes));
+    }
+  }
+  return hash.digest("hex");
+}
+
+const pieceBytes = 2 * 1024 * 1024;
 
 /** Hex HMAC-SHA-256 of a text. */
 export function hmacSha256Hex(key: string | Uint8Array, text: string): string {

@@ -76,6 +76,7 @@ export class BundlerProcess {
         program,
         heapMb: Math.round(mb / 2),
         env: {
+          NO_COLOR: "1",
           BULKHEAD_ESBUILD: library,
           ESBUILD_BINARY_PATH: program,
           GOTRACEBACK: "none",
