@@ -11,6 +11,8 @@ export type PackageLimits = Pick<
 >;
 
 const longestPath = 512;
+/** Of one name, in every file system that is in wide use. */
+const longestName = 255;
 const deepest = 32;
 /** Names that Windows takes for devices, whatever ending they have. */
 const deviceName = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)/i;
@@ -89,10 +91,11 @@ export class PackageCollector {
 /** Why a path of a package is refused; null for a plain one. */
 export function pathFault(path: string): string | null {
   if (path === "") return "has no name";
-  if (new TextEncoder().encode(path).length > longestPath) return `has a path of more than ${longestPath} bytes`;
+  if (byteLength(path) > longestPath) return `has a path of more than ${longestPath} bytes`;
   if (/\p{Surrogate}/u.test(path) || unseen.test(path)) return "has a path with characters that nobody sees";
   if (path.startsWith("/") || path.includes("\\") || path.includes(":")) return "has a path that is not relative";
   const parts = path.split("/");
+  if (parts.some((part) => byteLength(part) > longestName)) return `has a name of more than ${longestName} bytes`;
   if (parts.length > deepest) return `is deeper than ${deepest} folders`;
   if (parts.some((part) => part === "" || part === "." || part === "..")) return "has a path that leads elsewhere";
   if (parts.some((part) => /[. ]$/.test(part) || deviceName.test(part))) {
@@ -100,6 +103,10 @@ export function pathFault(path: string): string | null {
   }
   if (parts.some((part) => part.toLowerCase() === ".git")) return "belongs to a repository, not to a package";
   return null;
+}
+
+function byteLength(text: string): number {
+  return new TextEncoder().encode(text).length;
 }
 
 /** A package that is refused: `because` says what about it. */

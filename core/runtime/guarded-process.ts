@@ -27,7 +27,7 @@ export interface BundlerRights {
 export interface GuardedOptions {
   /** Absolute path of the bundled warden; it may read the folder this lies in, and nothing else. */
   file: string;
-  /** Characters of its printed text that are kept for error messages. */
+  /** Characters of its printed text that are kept for error messages: the last ones, of a bundler the first. */
   keepText: number;
   /** Which walls of the operating system stand around it, and what they hold it to. */
   osWalls: OsWallUses;
@@ -52,7 +52,7 @@ export interface GuardedProcess {
   onClosed(take: () => void): void;
   /** Bytes that were written and that it has not taken. */
   unread(): number;
-  /** What it printed last, on either stream. */
+  /** What it printed last, on either stream; of a bundler what it printed first. */
   printed(): string;
   readonly exited: Promise<{ exit_code: number | null; signal: string | null }>;
   /** Whether this process stays for it; at first it does. */
@@ -110,7 +110,7 @@ export async function startGuarded(options: GuardedOptions): Promise<GuardedProc
     onClosed: (take) => void pipe.once("end", take),
     unread: () => pipe.writableLength,
     holdHost: (holds) => holdHost(child, holds),
-    printed: keepTail([child.stdout, child.stderr], options.keepText),
+    printed: keepText([child.stdout, child.stderr], { characters: options.keepText, of: bundler ? "head" : "tail" }),
     exited: gone,
     kill: () => killGroup(child),
   };
@@ -218,14 +218,21 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-/** Drains streams and keeps the end of their text: undrained, they would block the child. */
-function keepTail(streams: (Readable | null)[], characters: number): () => string {
-  let tail = "";
+/**
+ * Drains streams, which undrained would block the child, and keeps the end of their text, or its beginning: the program
+ * of a bundler first says why it dies, and then prints its stack.
+ */
+function keepText(
+  streams: (Readable | null)[],
+  { characters, of }: { characters: number; of: "head" | "tail" },
+): () => string {
+  let kept = "";
   for (const stream of streams) {
     stream?.on("error", () => {});
     stream?.setEncoding("utf8").on("data", (text: string) => {
-      tail = (tail + text).slice(-characters);
+      if (of === "tail") kept = (kept + text).slice(-characters);
+      else if (kept.length < characters) kept = (kept + text).slice(0, characters);
     });
   }
-  return () => tail;
+  return () => kept;
 }

@@ -28,7 +28,17 @@ describe("a plugin whose source is", () => {
     const begun = performance.now();
     const innocent = { folder: await writePackage({ "mod.ts": "export default 1;" }), manifest: codeManifest, limits };
     expect((await bundlePlugin(innocent)).text).toContain("__plugin");
-    if (process.env["BULKHEAD_SOURCE_TELL"]) console.log(_name, cpuMs, wallMs, performance.now() - begun, outcome instanceof Error ? outcome.message.slice(0,300) + JSON.stringify((outcome as BulkheadError).details).slice(0, 300) : (outcome as {text:string}).text.length);
+    if (process.env["BULKHEAD_SOURCE_TELL"]) {
+      console.log(
+        _name,
+        cpuMs,
+        wallMs,
+        performance.now() - begun,
+        outcome instanceof Error
+          ? outcome.message.slice(0, 300) + JSON.stringify((outcome as BulkheadError).details).slice(0, 300)
+          : (outcome as { text: string }).text.length,
+      );
+    }
     if (outcome instanceof Error) {
       expect(outcome).toBeInstanceOf(BulkheadError);
       expect(["bundle_failed", "too_large"]).toContain((outcome as BulkheadError).code);

@@ -41,6 +41,18 @@ describe("readArchive", () => {
     });
   });
 
+  it("refuses a name that no disk takes, and takes the longest that they do", async () => {
+    const named = (name: string) =>
+      tgzOf([paxOf({ path: `package/${name}` }), { path: "package/short", content: "x" }]);
+    for (const name of ["a".repeat(300), "é".repeat(128), `${"a".repeat(256)}/x`]) {
+      expect(await refusal(named(name))).toMatchObject({
+        code: "invalid_package",
+        message: expect.stringContaining("has a name of more than 255 bytes"),
+      });
+    }
+    expect(await textsOf(named("a".repeat(255)))).toEqual({ ["a".repeat(255)]: "x" });
+  });
+
   it.each([
     "package/../../evil",
     "../evil",

@@ -77,11 +77,12 @@ describe("bundlePlugin", () => {
       "node_modules/left/lib/index.js": "export default 1;",
     });
     execFileSync("mkfifo", [join(made.folder, "node_modules/left/lib/package.json")]);
-    await expect(bundlePlugin({ ...made, limits: { ...defaultLimits, bundle_timeout_ms: 1000 } })).rejects.toMatchObject({
-      code: "bundle_failed",
-      message: expect.stringContaining("within 1 seconds"),
-      details: { reason: "timeout" },
-    });
+    await expect(bundlePlugin({ ...made, limits: { ...defaultLimits, bundle_timeout_ms: 1000 } })).rejects
+      .toMatchObject({
+        code: "bundle_failed",
+        message: expect.stringContaining("within 1 seconds"),
+        details: { reason: "timeout" },
+      });
   });
 
   it("makes one script whose value is the entry's namespace, and hashes that text", async () => {

@@ -3,7 +3,7 @@ import { cleanLine } from "../../log/terminal-text.ts";
 
 const smaller = "Make its source smaller and less deeply nested";
 /** Characters that are shown of what a bundler printed. */
-const mostShown = 600;
+const mostShown = 300;
 
 /** A bundler that had to be stopped. */
 export function lateError(pluginId: string, timeoutMs: number): BulkheadError {
@@ -29,11 +29,17 @@ export function deathError(pluginId: string, { broken, printed, mb }: BundlerDea
   const outOfMemory = /out of memory|cannot allocate memory/i.test(printed);
   const what = outOfMemory ? `took more than the ${mb} MB of memory that it may take` : "crashed";
   const hint = outOfMemory ? `${smaller}, or raise the limit bundle_mb.` : `${smaller}.`;
-  const shown = printed.trim() === "" ? {} : { printed: cleanLine(printed.trim().slice(0, mostShown), mostShown) };
   return new BulkheadError("bundle_failed", `Cannot bundle plugin "${pluginId}": the bundler ${what}.`, {
     hint,
-    details: { plugin_id: pluginId, reason: outOfMemory ? "out_of_memory" : "crash", ...shown },
+    details: { plugin_id: pluginId, reason: outOfMemory ? "out_of_memory" : "crash", printed: lastWords(printed) },
   });
+}
+
+/** The line that says why, as the runtime and the program of a bundler begin it; else the first. */
+function lastWords(printed: string): string {
+  const lines = printed.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+  const why = lines.find((line) => /^(?:fatal error|panic|FATAL ERROR|\w*Error|error|runtime):/.test(line)) ?? lines[0];
+  return cleanLine((why ?? "").slice(0, mostShown), mostShown);
 }
 
 /** A bundler whose answer cannot be used. */

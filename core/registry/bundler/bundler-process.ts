@@ -25,7 +25,7 @@ const bundlerFile = fileURLToPath(
 
 const answerCheck = lazyCheck(bundleAnswerSchema);
 
-/** Of what a bundler printed, as it dies of its source. */
+/** Characters of what a bundler prints as it dies of its source. */
 const keepText = 4096;
 /** For one bundler in all its life, which its host ends long before: a killed host cannot. */
 const cpuSeconds = 600;

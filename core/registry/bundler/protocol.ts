@@ -44,7 +44,7 @@ export const mostEdits = 100_000;
 export const mostAnswerBytes: number = 8 * 1024 * 1024;
 
 /** How many times the bytes of the largest script its source map may have. */
-export const sourceMapFactor = 2;
+export const sourceMapFactor = 3;
 
 const closed = { additionalProperties: false };
 const offset = Type.Integer({ minimum: 0 });
