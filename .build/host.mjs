@@ -35,7 +35,6 @@ async function bundle(entryPoints, plugins) {
     legalComments: "eof",
     // Native code, a library that starts threads from files of its own, and those of npm, loaded to install a package.
     external: [
-      "esbuild",
       "libsql",
       "tinypool",
       "pacote",

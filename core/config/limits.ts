@@ -193,7 +193,7 @@ export const defaultLimits: Limits = {
   source_file_bytes: 16 * 1024 * 1024,
   source_bytes: 64 * 1024 * 1024,
   source_depth: 1000,
-  bundle_timeout_ms: 30_000,
+  bundle_timeout_ms: 60_000,
   bundle_mb: 1024,
   event_credit: 4096,
   events: 10_000_000,
