@@ -55,7 +55,7 @@ export interface GuardedProcess {
   /** What it printed last, on either stream; of a bundler what it printed first. */
   printed(): string;
   readonly exited: Promise<{ exit_code: number | null; signal: string | null }>;
-  /** Whether this process stays for it; at first it does. */
+  /** Whether this process stays for it; at first it does, and on Deno always. */
   holdHost(holds: boolean): void;
   /** SIGKILL to the process and its group. */
   kill(): void;
@@ -136,6 +136,8 @@ function plainCommand({ file, bundler, children }: GuardedOptions, home: string)
 function holdHost(child: ChildProcess, holds: boolean): void {
   const act = holds ? "ref" : "unref";
   child[act]();
+  // On Deno the pipes go with the process; a call would only add a listener to each, every time.
+  if (runtimeName === "deno") return;
   // The pipes are sockets, which their declared type does not say.
   for (const stream of child.stdio) if (stream instanceof Socket) stream[act]();
 }

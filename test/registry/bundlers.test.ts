@@ -133,16 +133,16 @@ describe("a host that is killed", () => {
       stdio: ["ignore", "pipe", "inherit"],
     });
     hosts.push(host);
-    let said = "";
-    host.stdout!.setEncoding("utf8").on("data", (text: string) => (said += text));
-    await until(() => said.includes(moment));
+    await new Promise<void>((resolve) => {
+      host.stdout!.setEncoding("utf8").on("data", (text: string) => text.includes(moment) && resolve());
+    });
     await until(async () => (await descendants(host.pid!)).length > 0);
     const left = await descendants(host.pid!);
     const ended = once(host, "exit");
     host.kill("SIGKILL");
     await ended;
     await until(async () => (await Promise.all(left.map(isThere))).every((there) => !there));
-  }, 30_000);
+  }, 60_000);
 });
 
 async function descendants(root: number): Promise<number[]> {

@@ -11,7 +11,7 @@ export interface BundleTerms {
 }
 
 /** How long a bundler is kept for the next plugin. Milliseconds. */
-const keptMs = 5000;
+const keptMs = 2000;
 /** How long a job waits for the one before it, until it gets a bundler of its own. Milliseconds. */
 const patienceMs = 500;
 /** Bundlers at once. */
