@@ -8,11 +8,11 @@ export type WriteSource = (folder: string, bytes: number) => Promise<void>;
 const fileBytes = 15 * 1024 * 1024;
 
 /** One file of many pieces, or as many files as the limit of one asks for, each imported by the entry. */
-function pieces(piece: string, { before = "", after = "", depth = false } = {}): WriteSource {
+function pieces(piece: string, { before = "", after = "" } = {}): WriteSource {
   return async (folder, bytes) => {
     const names: string[] = [];
     for (let left = bytes, n = 0; left > 0; left -= fileBytes, n++) {
-      const many = Math.floor(Math.min(left, fileBytes) / piece.length / (depth ? 2 : 1));
+      const many = Math.floor(Math.min(left, fileBytes) / piece.length);
       await writeFile(join(folder, `part-${n}.ts`), `${before}${piece.repeat(many)}${after}`);
       names.push(`part-${n}.ts`);
     }
@@ -83,7 +83,7 @@ export const hostileSources: Readonly<Record<string, WriteSource>> = {
   "many small modules": files(3000, (n) => `import "./m${n + 1 === 3000 ? 0 : n + 1}.ts"; export const a${n} = 1;`),
   "modules that all import each other": files(
     200,
-    (n) => Array.from({ length: 200 }, (_, m) => `export * as a${m} from "./m${m}.ts";`).join(n === -1 ? "" : "\n"),
+    () => Array.from({ length: 200 }, (_, m) => `export * as a${m} from "./m${m}.ts";`).join("\n"),
   ),
   "a pipe": inPlaceOfAModule((path) => void execFileSync("mkfifo", [path])),
   "a device": inPlaceOfAModule(async (path) => await symlink("/dev/zero", path)),
