@@ -37,7 +37,13 @@ const elsewhere = [...hostileTests, ...agentTests, "test/crash/**", ...ofBothRun
 export const common = {
   root,
   resolve: { alias },
-  test: { testTimeout: 30_000, hookTimeout: 30_000, pool: "forks" as const, maxWorkers: 3 },
+  test: {
+    globalSetup: "test/run-setup.ts",
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    pool: "forks" as const,
+    maxWorkers: 3,
+  },
 };
 
 export default defineConfig({

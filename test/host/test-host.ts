@@ -16,6 +16,7 @@ import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import { type ErrorCode, errorCodes } from "../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
+import { collectScripts, lendScripts } from "../shared-scripts.ts";
 
 /** Both ways a plugin's workers can be held; a thread needs the operator's trust. */
 export const isolations = ["process", "thread"] as const;
@@ -50,12 +51,13 @@ export interface Ended {
   events: Envelope[];
 }
 
-const opened: { host: Host; root: string; keepsRoot: boolean }[] = [];
+const opened: { host: Host; root: string; stateDir: string; keepsRoot: boolean }[] = [];
 
 /** Closes every host of the test and removes its folders. */
 export async function closeHosts(): Promise<void> {
-  for (const { host, root, keepsRoot } of opened.splice(0).reverse()) {
+  for (const { host, root, stateDir, keepsRoot } of opened.splice(0).reverse()) {
     await host.close();
+    await collectScripts(stateDir);
     if (!keepsRoot) await rm(root, { recursive: true, force: true });
   }
 }
@@ -69,6 +71,7 @@ export async function openHost(options: HostOptions & { root?: string } = {}): P
   const stateDir = join(root, "state");
   const logs: LogRecord[] = [];
   for (const folder of [workdir, stateDir]) await mkdir(folder, { recursive: true });
+  await lendScripts(stateDir);
   const host = await createHost({
     stateDir,
     bundledDir: null,
@@ -76,7 +79,7 @@ export async function openHost(options: HostOptions & { root?: string } = {}): P
     ...options,
     root,
   });
-  opened.push({ host, root, keepsRoot: options.root !== undefined });
+  opened.push({ host, root, stateDir, keepsRoot: options.root !== undefined });
   const add = async (id: string, plugin: TestPlugin, settings: RegistrySettings = {}) => {
     const folder = await writePlugin(join(root, "packages", id), id, plugin);
     await host.registry.register(folder, settings);

@@ -1,13 +1,12 @@
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
-import { chmod, cp, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { RegistrySettings } from "bulkhead";
-import { afterAll, afterEach } from "vitest";
+import { afterEach } from "vitest";
 import { requestedPermissions } from "../../core/registry/requested-permissions.ts";
 import { readManifest } from "../../core/registry/read-manifest.ts";
 import { runtimeName } from "../../core/runtime/platform.ts";
@@ -52,22 +51,8 @@ export interface StandInOptions {
 
 const path = process.env["PATH"];
 const homes: string[] = [];
-/** Holds the scripts that earlier hosts of this file made of the plugin's source; they take longer than most sessions. */
-let scripts: string | null = null;
-afterAll(async () => {
-  if (scripts !== null) await rm(scripts, { recursive: true });
-});
-
-async function keepScripts({ stateDir }: TestHost): Promise<void> {
-  if (scripts !== null || !existsSync(join(stateDir, "scripts"))) return;
-  scripts = await mkdtemp(join(tmpdir(), "bulkhead-scripts-"));
-  await cp(join(stateDir, "scripts"), scripts, { recursive: true });
-}
-
-const hosts: TestHost[] = [];
 afterEach(async () => {
   process.env["PATH"] = path;
-  for (const made of hosts.splice(0)) await keepScripts(made);
   for (const home of homes.splice(0)) await rm(home, { recursive: true });
 });
 
@@ -77,8 +62,6 @@ export async function openStandIn(
   { binary, settings = {}, manifest = "", program = join(here, "stand-in-program.mjs") }: StandInOptions,
 ): Promise<StandIn> {
   const made = await openHost({ bundledDir: plugins, ...await hostManifest(manifest) });
-  hosts.push(made);
-  if (scripts !== null) await cp(scripts, join(made.stateDir, "scripts"), { recursive: true });
   // Not where sessions and probes work: no program is started from there.
   const home = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-stand-in-")));
   homes.push(home);
