@@ -8,12 +8,12 @@ import { fileURLToPath } from "node:url";
 /** The project's folder. */
 export const root = process.env.BULKHEAD_BUILD_ROOT ?? fileURLToPath(new URL("..", import.meta.url));
 
-/** Makes a folder hold these files and no others. */
-export async function writeFolder(folder, outputFiles) {
+/** Makes a folder hold these files, and no others whose name fits `own`. */
+export async function writeFolder(folder, outputFiles, own = /^/) {
   const wanted = new Map(outputFiles.map(({ path, contents }) => [path, contents]));
   for (const [path, contents] of wanted) await writeIfChanged(path, contents);
   for (const path of await listFiles(folder)) {
-    if (!wanted.has(path)) await rm(path);
+    if (!wanted.has(path) && own.test(path)) await rm(path);
   }
 }
 

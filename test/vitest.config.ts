@@ -1,3 +1,4 @@
+import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { notSharing, sharingFolders } from "./shared-processes.ts";
@@ -5,15 +6,16 @@ import { notSharing, sharingFolders } from "./shared-processes.ts";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const onDeno = "Deno" in globalThis;
 
-// Tests name the package; Node then sees the build, as a user would, and Deno the source.
-const alias = onDeno
-  ? [
-    { find: /^bulkhead$/, replacement: `${root}core/mod.ts` },
-    { find: /^bulkhead\/plugin-sdk$/, replacement: `${root}plugin-sdk/mod.ts` },
-    { find: /^bulkhead\/plugin-sdk\/testing$/, replacement: `${root}plugin-sdk/testing.ts` },
-    { find: /^bulkhead\/client$/, replacement: `${root}core/client/mod.ts` },
-  ]
-  : [];
+// Tests name the package. They then see the source as it is now, but in `--mode built` on Node, which `npm test` has, the
+// bundles that users get.
+const source = [
+  { find: /^bulkhead$/, replacement: `${root}core/mod.ts` },
+  { find: /^bulkhead\/plugin-sdk$/, replacement: `${root}plugin-sdk/mod.ts` },
+  { find: /^bulkhead\/plugin-sdk\/testing$/, replacement: `${root}plugin-sdk/testing.ts` },
+  { find: /^bulkhead\/conformance$/, replacement: `${root}core/conformance/mod.ts` },
+  { find: /^bulkhead\/client$/, replacement: `${root}core/client/mod.ts` },
+];
+const built = !onDeno && modeOf(process.argv) === "built";
 
 /** Tests of `npm run test:hostile`: they attack for minutes, with all cores there are. */
 export const hostileTests = [
@@ -36,7 +38,7 @@ const elsewhere = [...hostileTests, ...agentTests, "test/crash/**", ...ofBothRun
 /** What all runs have in common. Three at once keep two cores busy: much of the time a test waits for a process. */
 export const common = {
   root,
-  resolve: { alias },
+  resolve: { alias: built ? [] : source },
   test: {
     globalSetup: "test/run-setup.ts",
     testTimeout: 30_000,
@@ -61,4 +63,9 @@ export default defineConfig({
 
 function project(name: string, test: { include: string[]; exclude?: string[]; isolate?: boolean }) {
   return { extends: true as const, test: { name, ...test } };
+}
+
+/** What follows `--mode`. */
+function modeOf(words: readonly string[]): string | undefined {
+  return words[words.indexOf("--mode") + 1];
 }
