@@ -2,6 +2,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { notSharing, sharingFolders } from "./shared-processes.ts";
+import { slowTests } from "./slow-tests.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const onDeno = "Deno" in globalThis;
@@ -53,10 +54,11 @@ export default defineConfig({
   test: {
     ...common.test,
     projects: [
-      project("sharing", { include: sharing, exclude: [...elsewhere, ...notSharing], isolate: false }),
+      project("sharing", { include: sharing, exclude: [...elsewhere, ...notSharing, ...slowTests], isolate: false }),
       // A process for each file, on both runtimes: a test may spawn, signal and lock down without touching another.
-      project("alone", { include: ["test/**/*.test.ts"], exclude: [...elsewhere, ...sharing] }),
-      project("alone, in folders that share", { include: [...notSharing] }),
+      project("alone", { include: ["test/**/*.test.ts"], exclude: [...elsewhere, ...sharing, ...slowTests] }),
+      project("alone, in folders that share", { include: [...notSharing], exclude: [...slowTests] }),
+      project("slow", { include: [...slowTests], exclude: ofBothRuntimes }),
     ],
   },
 });
