@@ -42,6 +42,7 @@ export const common = {
   resolve: { alias: built ? [] : source },
   test: {
     globalSetup: "test/run-setup.ts",
+    setupFiles: "test/fixed-seeds.ts",
     testTimeout: 30_000,
     hookTimeout: 30_000,
     pool: "forks" as const,
