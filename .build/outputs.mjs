@@ -17,9 +17,11 @@ export async function writeFolder(folder, outputFiles, own = /^/) {
   }
 }
 
+/** All files below a folder, but the drafts of a build that runs meanwhile. */
 export async function listFiles(folder) {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(unlessMissing) ?? [];
-  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const files = entries.filter((entry) => entry.isFile() && !/\.\d+\.tmp$/.test(entry.name));
+  return files.map((entry) => join(entry.parentPath, entry.name));
 }
 
 export function unlessMissing(error) {

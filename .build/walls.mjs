@@ -30,6 +30,7 @@ async function buildWalls() {
     platform: "node",
     target: "node20",
     minifyWhitespace: true,
+    lineLimit: 160,
     legalComments: "eof",
     // A warden may not read the environment, and tinypool reads this on loading; "1" is what the host asks for anyway.
     define: { "process.env.PISCINA_DISABLE_ATOMICS": '"1"' },
