@@ -34,11 +34,11 @@ const runtimes: [name: string, file: string, args: string[]][] = [
 let folder: string;
 const cli = "node_modules/bulkhead/dist/bundle/cli.js";
 
-/** As npm leaves it: this package unpacked, and what it depends on beside it. Nothing is downloaded. */
+/** As npm leaves it: this package built, packed and unpacked, and what it depends on beside it. Nothing is downloaded. */
 beforeAll(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-installed-")));
   const env = { ...process.env, npm_config_cache: join(folder, "npm"), npm_config_update_notifier: "false" };
-  const packed = await run("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", folder, root], {
+  const packed = await run("npm", ["pack", "--ignore-scripts=false", "--json", "--pack-destination", folder, root], {
     cwd: folder,
     env,
     maxBuffer: 64 * 1024 * 1024,
@@ -51,7 +51,7 @@ beforeAll(async () => {
   for (const name of await readdir(join(root, "node_modules"))) {
     if (name !== "bulkhead") await symlink(join(root, "node_modules", name), join(modules, name));
   }
-}, 120_000);
+}, 240_000);
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
