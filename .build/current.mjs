@@ -12,8 +12,14 @@ const scripts = onDeno ? ["walls"] : ["modules", "walls", "host"];
 const outputs = onDeno ? ["walls/warden.js"] : ["plugin-sdk/mod.js", "walls/warden.js", "bundle/cli.js"];
 const stamp = join(root, "node_modules/.cache/bulkhead-build", onDeno ? "deno" : "node");
 
+/** Set-up of a run of vitest, and of each that watching adds. */
+export default async function setUp(project) {
+  await buildIfStale();
+  project.onTestsRerun(buildIfStale);
+}
+
 /** Builds all but the declarations if any source was changed since it was last built here. */
-export async function buildIfStale() {
+async function buildIfStale() {
   const now = await stateOfSources();
   const there = await Promise.all(outputs.map((name) => stat(join(root, "dist", name)).catch(unlessMissing)));
   if (there.every(Boolean) && await readFile(stamp, "utf8").catch(unlessMissing) === now) return;

@@ -2,14 +2,10 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-// @ts-expect-error A script of the build, which has no types.
-import { buildIfStale } from "../.build/current.mjs";
 import "./shared-scripts.ts";
 
 /** Makes what all files of a run have in common; gives how to remove it. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
-  await buildIfStale();
-  project.onTestsRerun(() => buildIfStale());
   const scripts = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-scripts-")));
   project.provide("scripts", scripts);
   return () => rm(scripts, { recursive: true, force: true });

@@ -41,7 +41,7 @@ export const common = {
   root,
   resolve: { alias: built ? [] : source },
   test: {
-    globalSetup: "test/run-setup.ts",
+    globalSetup: [".build/current.mjs", "test/run-setup.ts"],
     setupFiles: "test/fixed-seeds.ts",
     testTimeout: 30_000,
     hookTimeout: 30_000,
