@@ -133,6 +133,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./commands/completion.ts")).defineCompletion,
   },
   {
+    name: "help",
+    summary: "show help for a command, or a page of the documentation",
+    load: async () => (await import("./commands/help.ts")).defineHelp,
+  },
+  {
     name: "exit-codes",
     summary: "list what the exit codes mean",
     load: async () => (await import("./commands/exit-codes.ts")).defineExitCodes,

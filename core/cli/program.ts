@@ -26,7 +26,7 @@ export async function createProgram(options: ProgramOptions): Promise<Command> {
     .description("A plugin host for AI-agent adapters that can neither crash nor rob it.")
     .version(hostVersion, "-V, --version", "print the version")
     .helpOption("-h, --help", "show help")
-    .helpCommand("help [command]", "show help for a command")
+    .helpCommand(false)
     .option("--json", "print JSON, one value a line")
     .option("--config <file>", "the host manifest; default: bulkhead.yaml here or above")
     .option("--state-dir <folder>", "where journal and state are kept")
@@ -38,7 +38,7 @@ export async function createProgram(options: ProgramOptions): Promise<Command> {
         ["bulkhead start", "run the daemon in the background"],
         ["bulkhead init", "write a bulkhead.yaml to start from"],
         ['bulkhead run repo-census "Count this repository"', "run one session"],
-        ["bulkhead help exit-codes", "what the exit codes mean"],
+        ["bulkhead help permissions", "read a page of the documentation; bulkhead help lists them"],
       ),
     );
   const bind = createBind(options, program);

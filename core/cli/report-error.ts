@@ -4,6 +4,7 @@ import { errorTable } from "../errors/error-table.ts";
 import { toBulkheadError } from "../errors/to-error-data.ts";
 import type { Terminal } from "../runtime/terminal.ts";
 import { commands } from "./commands.ts";
+import { pageOfError } from "./help-pages.ts";
 import { jsonTerminal } from "./json-terminal.ts";
 import { safeText } from "./render/agent-text.ts";
 import { createPaint } from "./render/paint.ts";
@@ -25,8 +26,11 @@ export async function reportError(thrown: unknown, terminal: Terminal): Promise<
 /** An error as lines for people. */
 export function errorText(error: ErrorData, colours: boolean): string {
   const paint = createPaint(colours);
-  const hint = error.hint === undefined ? "" : `${paint("dim", `  ${safeText(error.hint)}`)}\n`;
-  return `${paint("red", "error:")} ${safeText(error.message)}\n${hint}`;
+  // Wrong usage of a command is explained by its own help.
+  const page = error.details?.["usage"] === undefined ? pageOfError[error.code] : undefined;
+  const below = [error.hint, page === undefined ? undefined : `More: bulkhead help ${page}`];
+  const lines = below.flatMap((line) => line === undefined ? [] : [`${paint("dim", `  ${safeText(line)}`)}\n`]);
+  return `${paint("red", "error:")} ${safeText(error.message)}\n${lines.join("")}`;
 }
 
 function usageError(error: CommanderError, terminal: Terminal): BulkheadError {

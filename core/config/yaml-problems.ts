@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
+import { nearest } from "./nearest.ts";
 
 /** Keys and indexes from the root of a file to a value. */
 export type KeyPath = readonly (string | number)[];
@@ -62,34 +63,10 @@ export function describeFound(value: unknown): string {
 
 /** A hint that names the known key nearest to an unknown one; undefined when none is near. */
 export function didYouMean(unknown: string, known: readonly string[]): string | undefined {
-  const near = known
-    .map((key) => ({ key, distance: editDistance(unknown.toLowerCase(), key.toLowerCase()) }))
-    .filter(({ key, distance }) => distance <= Math.max(1, Math.floor(Math.min(key.length, unknown.length) / 3)))
-    .sort((a, b) => a.distance - b.distance)[0];
-  return near && `did you mean "${near.key}"?`;
+  const near = nearest(unknown, known);
+  return near === null ? undefined : `did you mean "${near}"?`;
 }
 
 function clip(text: string): string {
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
-}
-
-/** Edits from one word to the other, where swapping two neighbours counts as one. */
-function editDistance(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > 3 || a.length > 64) return Number.POSITIVE_INFINITY;
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1];
-      let best = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + (same ? 0 : 1));
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        best = Math.min(best, beforeLast[j - 2]! + 1);
-      }
-      row.push(best);
-    }
-    beforeLast = last;
-    last = row;
-  }
-  return last[b.length]!;
 }

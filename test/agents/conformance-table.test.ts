@@ -5,9 +5,9 @@ import { readReport } from "./proving-ground/report.ts";
 import { reasons } from "./reasons.ts";
 import { caseNames, cases } from "./proving-ground/cases.ts";
 
-test("the README's table is that of the kept report", async () => {
-  const readme = await readFile(new URL("../../README.md", import.meta.url), "utf8");
-  const table = readme.slice(readme.indexOf(tableBegin), readme.indexOf(tableEnd) + tableEnd.length);
+test("agents.md's table is that of the kept report", async () => {
+  const page = await readFile(new URL("../../.github/docs/agents.md", import.meta.url), "utf8");
+  const table = page.slice(page.indexOf(tableBegin), page.indexOf(tableEnd) + tableEnd.length);
   expect(table).toBe(conformanceTable(await readReport(), reasons));
 });
 

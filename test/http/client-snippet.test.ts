@@ -5,19 +5,12 @@ import { join } from "node:path";
 import process from "node:process";
 import { transformSync } from "esbuild";
 import { expect, test } from "vitest";
-import { routes } from "../../core/http/routes/all.ts";
 import { snippetsOf } from "../structure/snippets.ts";
-import { readSource, root } from "../structure/source.ts";
+import { root } from "../structure/source.ts";
 import { openDoor } from "./door-fixture.ts";
 
-test("README.md's table of routes is that of the code, with its scopes", () => {
-  const rows = [...readSource("README.md").matchAll(/^\| `([A-Z]+) (\/[^`]*)` +\| `?(\w+)`? +\|/gm)];
-  const written = rows.map(([, method, path, scope]) => `${method} ${path} ${scope}`);
-  expect(written.sort()).toEqual(routes.map(({ method, path, scope }) => `${method} ${path} ${scope}`).sort());
-});
-
-test("README.md's client runs a session against a host", async () => {
-  const snippet = snippetsOf("README.md").find(({ text }) => text.includes("BULKHEAD_URL"));
+test("http-api.md's client runs a session against a host", async () => {
+  const snippet = snippetsOf(".github/docs/http-api.md").find(({ text }) => text.includes("BULKHEAD_URL"));
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-readme-"));
   try {
     await mkdir(join(folder, "node_modules"));

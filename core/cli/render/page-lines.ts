@@ -1,0 +1,88 @@
+import type { Paint } from "./paint.ts";
+import { textWidth } from "./text-width.ts";
+
+/** Options of {@link pageLines}. */
+export interface PageOptions {
+  /** Columns of the terminal. */
+  columns: number;
+  paint: Paint;
+}
+
+/** A Markdown page of ours as lines for a terminal: headings, paragraphs, lists, tables and code, nothing else. */
+export function pageLines(markdown: string, { columns, paint }: PageOptions): string[] {
+  const lines: string[] = [];
+  for (const block of blocksOf(markdown)) {
+    if (lines.length > 0) lines.push("");
+    lines.push(...blockLines(block, { columns, paint }));
+  }
+  return lines;
+}
+
+/** Blocks of a page: separated by blank lines, but for code, which holds them. */
+function blocksOf(markdown: string): string[] {
+  const text = markdown.replaceAll(/<!--[\s\S]*?-->/g, "").replaceAll("<br>", " ");
+  const blocks: string[] = [];
+  for (const part of text.split(/(^```[\s\S]*?^```$)/m)) {
+    if (part.startsWith("```")) blocks.push(part);
+    else blocks.push(...part.split(/\n{2,}/).map((block) => block.replaceAll(/^\n+|\n+$/g, "")).filter(Boolean));
+  }
+  return blocks;
+}
+
+function blockLines(block: string, options: PageOptions): string[] {
+  const { columns, paint } = options;
+  if (block.startsWith("```")) {
+    return block.split("\n").slice(1, -1).map((line) => paint("cyan", line === "" ? "" : `    ${line}`));
+  }
+  const [, heading] = /^#+ (.*)$/.exec(block) ?? [];
+  if (heading !== undefined) return [paint("bold", inline(heading))];
+  if (block.startsWith("|")) return tableLines(block, options);
+  if (/^(?:[-*]|\d+\.) /.test(block)) {
+    return block.split(/\n(?=(?:[-*]|\d+\.) )/).flatMap((item) => {
+      const [, mark = "", text = ""] = /^([-*]|\d+\.) ([\s\S]*)$/.exec(item) ?? [];
+      const indent = " ".repeat(mark.length + 3);
+      return wrap(inline(text), columns - indent.length).map((line, index) =>
+        index === 0 ? `  ${mark} ${line}` : `${indent}${line}`
+      );
+    });
+  }
+  return wrap(inline(block), columns);
+}
+
+/** A row becomes its first cell and, indented below it, the others: whatever fits no column of a table fits there. */
+function tableLines(block: string, { columns, paint }: PageOptions): string[] {
+  const rows = block.split("\n").map((line) =>
+    line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => inline(cell.trim().replaceAll("\\|", "|")))
+  );
+  const [head = [], , ...body] = rows;
+  return body.flatMap(([first = "", ...cells]) => {
+    const facts = cells.flatMap((cell, index) => {
+      if (cell === "") return [];
+      return [cells.length === 1 ? cell : `${head[index + 1]}: ${cell}`];
+    });
+    return [`  ${paint("bold", first)}`, ...wrap(facts.join(" · "), columns - 6).map((line) => `      ${line}`)];
+  });
+}
+
+/** A text without the marks of Markdown; a link to another page becomes the command that shows it. */
+function inline(text: string): string {
+  return text.replaceAll("\n", " ")
+    .replaceAll(/\[([^\]]+)\]\(([\w-]+)\.md[^)]*\)/g, "$1 (bulkhead help $2)")
+    .replaceAll(/\[([^\]]+)\]\([^)]*\)/g, "$1")
+    .replaceAll(/\*\*([^*]+)\*\*/g, "$1")
+    .replaceAll(/`([^`]+)`/g, "$1")
+    .replaceAll(/ {2,}/g, " ");
+}
+
+function wrap(text: string, columns: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (line !== "" && textWidth(longer) > columns) {
+      lines.push(line);
+      line = word;
+    } else line = longer;
+  }
+  return line === "" ? lines : [...lines, line];
+}

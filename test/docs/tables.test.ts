@@ -1,0 +1,38 @@
+import { describe, expect, test } from "vitest";
+import { hostManifestJsonSchema } from "../../core/config/host-manifest-schema.ts";
+import { manifestSchema } from "../../plugin-sdk/manifest.ts";
+import { permissionsSchema } from "../../plugin-sdk/permissions.ts";
+import { readSource } from "../structure/source.ts";
+
+/** Rows of the tables of a page, as cells. */
+function rowsOf(page: string): string[][] {
+  return readSource(`.github/docs/${page}.md`).split("\n").filter((line) => line.startsWith("|")).map((line) =>
+    line.split("|").slice(1, -1).map((cell) => cell.trim())
+  );
+}
+
+/** Names in backquotes in the first cells of a page's tables. */
+function namesIn(page: string): string[] {
+  return rowsOf(page).flatMap(([name]) => [...(name ?? "").matchAll(/`([a-z_]+)`/g)].map((match) => match[1]!));
+}
+
+const hostKeys = hostManifestJsonSchema()["properties"] as Record<string, { properties?: object }>;
+
+describe("tables that people write", () => {
+  test("manifest.md has every key of plugin.yaml and of bulkhead.yaml, and no other", () => {
+    const keys = [...Object.keys(manifestSchema.properties), ...Object.keys(hostKeys)];
+    expect(namesIn("manifest").sort()).toEqual(keys.sort());
+  });
+
+  test("permissions.md has every permission", () => {
+    const names = namesIn("permissions");
+    for (const key of Object.keys(permissionsSchema.properties)) expect(names).toContain(key);
+  });
+
+  test("sessions.md has the settings of routing, in their order", () => {
+    const rows = rowsOf("sessions");
+    const from = rows.findIndex(([name]) => name === "Key of `routing`") + 2;
+    const keys = Object.keys(hostKeys["routing"]!.properties!);
+    expect(rows.slice(from, from + keys.length).map(([name]) => name?.replaceAll("`", ""))).toEqual(keys);
+  });
+});
