@@ -37,12 +37,12 @@ export async function importPlugins(file: string, { into, command }: ImportOptio
 
 async function importAgent(entry: object, { into, command }: ImportOptions): Promise<WrittenPlugin> {
   const agent = readAcpEntry(entry, { command });
-  const words = wordsOf({ folder: into, template: "acp", name: agent.name }, agent.id);
+  const words = await wordsOf({ folder: into, template: "acp", name: agent.name }, agent.id);
   return await write(join(into, agent.id), agent.id, await acpFiles(agent, words));
 }
 
 async function importTool(id: string, cli: CliTool, into: string): Promise<WrittenPlugin> {
-  const words = wordsOf({ folder: into, template: "cli", name: id }, id);
+  const words = await wordsOf({ folder: into, template: "cli", name: id }, id);
   const files = await fillCommon({ ...words, files: "[]" });
   files.set("plugin.yaml", toolManifest(id, cli));
   files.set("conformance.yaml", toolScript(cli));

@@ -3,8 +3,8 @@ import { idPattern } from "../../plugin-sdk/manifest.ts";
 import { manifestJsonSchema } from "../../plugin-sdk/manifest-json-schema.ts";
 import { parseArguments } from "../../plugin-sdk/command-template.ts";
 import { reservedIds } from "../config/reserved-ids.ts";
-import { hostVersion } from "../config/version.ts";
 import { readManifest } from "../registry/read-manifest.ts";
+import { hostSpecifier } from "./host-specifier.ts";
 import { writePackageFolder } from "./package-folder.ts";
 import { fillTemplate, type TemplateName } from "./templates.ts";
 
@@ -43,7 +43,7 @@ export async function newPlugin(wanted: NewPlugin): Promise<WrittenPlugin> {
 }
 
 async function filesOf(wanted: NewPlugin, id: string): Promise<Map<string, string>> {
-  const words = wordsOf(wanted, id);
+  const words = await wordsOf(wanted, id);
   if (wanted.template !== "acp") return await fillTemplate(wanted.template, words);
   const { acpFiles } = await import("./acp-files.ts");
   const [binary = id, ...args] = wordsIn(wanted.command ?? `${id} --acp`);
@@ -64,7 +64,10 @@ export function idOf(name: string): string {
 }
 
 /** What fills a template in, but for what only some of them ask. */
-export function wordsOf({ name, template, command }: NewPlugin, id: string): Record<string, string> {
+export async function wordsOf(
+  { name, template, command }: NewPlugin,
+  id: string,
+): Promise<Record<string, string>> {
   const plain = name.replaceAll(/[^\w .,+()/-]/g, "").trim() || id;
   const [binary = id, ...args] = command === undefined ? [id] : wordsIn(command);
   const { line, readsInput } = commandLine(args);
@@ -76,7 +79,7 @@ export function wordsOf({ name, template, command }: NewPlugin, id: string): Rec
     name_json: JSON.stringify(plain),
     class: classOf(id),
     version: "0.1.0",
-    host_version: hostVersion,
+    host_json: JSON.stringify(await hostSpecifier()),
     binary,
     binary_text: JSON.stringify(binary),
     binary_json: JSON.stringify(binary),

@@ -2,10 +2,12 @@ import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hostSpecifier } from "../../core/author/host-specifier.ts";
 import { newPlugin } from "../../core/author/new-plugin.ts";
 import { type TemplateName, templateNames } from "../../core/author/templates.ts";
 import { type KitHost, openKitHost } from "../../core/conformance/kit-host.ts";
 import { testPlugin } from "../../core/conformance/test-plugin.ts";
+import { hostVersion } from "../../core/config/version.ts";
 import { readManifest } from "../../core/registry/read-manifest.ts";
 import { errorOf } from "../host/test-host.ts";
 
@@ -18,6 +20,29 @@ beforeAll(async () => {
 afterAll(async () => {
   await kit[Symbol.asyncDispose]();
   await rm(folder, { recursive: true, force: true });
+});
+
+describe("hostSpecifier", () => {
+  const installed = async (resolved: string | null) => {
+    const modules = join(await mkdtemp(join(folder, "installed-")), "node_modules");
+    await mkdir(join(modules, "bulkhead"), { recursive: true });
+    const packages = { "node_modules/bulkhead": { resolved } };
+    if (resolved !== null) await writeFile(join(modules, ".package-lock.json"), JSON.stringify({ packages }));
+    return join(modules, "bulkhead");
+  };
+
+  test("is a range of versions for a host that npm got from a registry", async () => {
+    const host = await installed("https://registry.example.com/bulkhead/-/bulkhead-0.1.0.tgz");
+    expect(await hostSpecifier(host)).toBe(`^${hostVersion}`);
+  });
+
+  test("is the folder for a host from a tarball, from a clone, and where nothing tells", async () => {
+    for (const resolved of ["file:../bulkhead-0.1.0.tgz", null]) {
+      const host = await installed(resolved);
+      expect(await hostSpecifier(`${host}/`)).toBe(`file:${host}`);
+    }
+    expect(await hostSpecifier()).toMatch(/^file:\//);
+  });
 });
 
 describe("newPlugin", () => {
