@@ -152,7 +152,7 @@ export interface Limits {
   http_connections: number;
   /** Streams of events that are open over HTTP. */
   http_streams: number;
-  /** Streams of events that one token may have open; whoever may open the unix socket has all there are. */
+  /** Streams of events that one token may have open; the operator's has all there are. */
   http_streams_per_token: number;
   /** HTTP requests of one token in a second. */
   http_requests_per_second: number;
