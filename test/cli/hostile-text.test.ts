@@ -94,7 +94,12 @@ async function hostileHost(): Promise<Pick<Parameters<typeof runCli>[1] & object
     workspaces: {
       ...noWorkspaces,
       list: () => Promise.resolve([workspace] as never),
-      diff: () => Promise.resolve({ artifacts, patch: new TextEncoder().encode(poison) } as never),
+      diff: () =>
+        Promise.resolve({
+          artifacts,
+          links_out: [{ path: poison, target: poison }],
+          patch: new TextEncoder().encode(poison),
+        } as never),
     },
   });
   return {

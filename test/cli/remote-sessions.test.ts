@@ -5,7 +5,7 @@ import { reportError } from "../../core/cli/report-error.ts";
 import { fakeTerminal } from "./fake-terminal.ts";
 
 test.each([
-  ["busy", 6, "error: Too much to do.\n"],
+  ["busy", 6, "error: Too much to do.\n  More: bulkhead help sessions\n"],
   [
     "brand_new",
     8,

@@ -251,7 +251,7 @@ const corpus: [name: string, text: string, start: string][] = [
   [
     "a grant of a home folder",
     "bulkhead: 1\nplugins:\n  a: {grant: {read: ['~/x']}}\n",
-    "bulkhead.yaml:3:22 plugins.a.grant.read[0]: expected workdir, data, plugin",
+    "bulkhead.yaml:3:22 plugins.a.grant.read[0]: expected workdir, workdir:<path>, data, plugin",
   ],
   [
     "a denied address without port",

@@ -34,7 +34,8 @@ describe("Lane, against a guest that was taken over", () => {
 
   test("D6 a message nested a hundred thousand levels deep is refused without a stack overflow", async () => {
     const deep = "[".repeat(100_000) + "]".repeat(100_000);
-    const fake = fakeLane();
+    const limits = { event_values: 1_000_000 };
+    const fake = fakeLane({ limits });
     const { calls } = fake.open();
     fake.sayText(`{"type":"call","sid":1,"id":1,"op":"kv_set","args":${deep}}`);
     expect(calls).toEqual([]);
@@ -44,7 +45,7 @@ describe("Lane, against a guest that was taken over", () => {
     }
     expect(fake.killed()).toMatch(/break the protocol/);
 
-    const atLoad = fakeLane({ loaded: false });
+    const atLoad = fakeLane({ limits, loaded: false });
     atLoad.sayText(`{"type":"loaded","protocol":1,"error":{"code":"fatal","message":"x","details":{"deep":${deep}}}}`);
     expect(await codeOf(atLoad.lane.loaded)).toBe("protocol_violation");
     const withPrototypes = fakeLane();
@@ -169,7 +170,7 @@ describe("Lane, against a guest that was taken over", () => {
   });
 
   test("D20 events without credit are fatal", () => {
-    const fake = fakeLane({ limits: { event_credit: 100 } });
+    const fake = fakeLane({ limits: { event_credit: 100, event_values: 1_000_000 } });
     const { events } = fake.open();
     const batch = Array.from({ length: 10_000 }, () => event);
     for (let n = 0; n < 12 && fake.killed() === null; n++) fake.say({ type: "events", sid: 1, events: batch });

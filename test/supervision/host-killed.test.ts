@@ -1,9 +1,11 @@
+import { readdirSync, readlinkSync } from "node:fs";
 import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { createHost } from "bulkhead";
 import { describe, expect, test } from "vitest";
 import { openSqlite } from "../../core/runtime/sqlite.ts";
+import { needsWall } from "../runtime/os-walls/needs-wall.ts";
 import { readRow } from "../../core/runtime/process-rows.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { adapterCode, completed, errorOf, openHost, type TestHost, until, writePlugin } from "../host/test-host.ts";
@@ -23,13 +25,30 @@ const manifest = `permissions:
   run:
     - { binary: /bin/sh, args: ["-c {*}"] }
 `;
-const settings = { grant: { run: [{ binary: "/bin/sh" }] } };
+// Without a PID namespace of their own, programs outlive a killed host, and show their own pids.
+const settings = { grant: { run: [{ binary: "/bin/sh" }] }, os_walls: { bubblewrap: "off" as const } };
 
 /** Prints the pids of a child, a grandchild in a session of its own that ignores SIGTERM, and a daemon; then waits. */
 const family = `sleep 300 & echo pid $! ;
 setsid sh -c 'trap "" TERM; echo pid $$; while :; do sleep 0.1; done' &
 setsid sh -c '(trap "" HUP; sh -c "echo pid \\$\\$; exec sleep 301") & exit 0';
 echo pid $$; wait`;
+
+/** Processes in the PID namespace that the children of a process are in. */
+function namespaceBelow(outer: number): number[] {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map(Number);
+  const namespaceOf = (pid: number): string | null => {
+    try {
+      return readlinkSync(`/proc/${pid}/ns/pid`);
+    } catch {
+      return null;
+    }
+  };
+  const child = pids.find((pid) => readRow(pid)?.ppid === outer);
+  const below = child === undefined ? null : namespaceOf(child);
+  if (below === null || below === namespaceOf(process.pid)) return [];
+  return pids.filter((pid) => namespaceOf(pid) === below);
+}
 
 function alive(pid: number): boolean {
   return readRow(pid)?.zombie === false;
@@ -117,6 +136,26 @@ describe("a host that was killed", () => {
       await next.close();
     }
     await expect(stat(join(setting.stateDir, "host-2", "children.jsonl"))).rejects.toThrow();
+  });
+
+  test("takes its programs along where they have a PID namespace of their own, before any other host starts", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const setting = await openHost();
+    await setting.host.close();
+    const folder = await writePlugin(join(setting.root, "packages", "busy"), "busy", { code: busy, manifest });
+    const { stateDir, workdir } = setting;
+    const name = `bulkhead-daemon-${process.pid}`;
+    // A daemon that forks twice and clears its environment: neither parents nor marks lead to it.
+    const daemon = `(setsid env -i sh -c 'sleep 300 & exec sleep 300' ${name} &) ; echo pid $$; exec sleep 300`;
+    const host = startHost({ stateDir, workdir, folder, settings: { grant: settings.grant }, prompt: daemon });
+    await host.seen((line) => line.envelope?.event.type === "output");
+    const { envelope } = await host.seen((line) => line.envelope?.event.type === "process_spawned");
+    const outer = envelope?.event.type === "process_spawned" ? envelope.event.pid : 0;
+    // The first process of the namespace, the program, and the daemon with its child.
+    await until(() => namespaceBelow(outer).length >= 4);
+    const inside = namespaceBelow(outer);
+    await host.kill();
+    await until(() => inside.filter(alive).length === 0);
   });
 
   test("never has a process signalled that got one of its pids", async () => {
