@@ -10,12 +10,12 @@ const folder = join(root, "dist/bundle");
 // A program has the library or the command line, so they share no files: shared ones would be many and small.
 const library = await bundle({
   "mod": "core/mod.ts",
-  "client": "core/client/mod.ts",
-  "conformance": "core/conformance/mod.ts",
+  "client": "core/doors/client/mod.ts",
+  "conformance": "core/kit/conformance/mod.ts",
   "plugin-sdk": "plugin-sdk/mod.ts",
   "testing": "plugin-sdk/testing.ts",
 }, []);
-const commandLine = await bundle({ "cli": "core/cli/main.ts" }, [{ name: "commands", setup: joinCommands }]);
+const commandLine = await bundle({ "cli": "core/doors/cli/main.ts" }, [{ name: "commands", setup: joinCommands }]);
 await writeFolder(folder, [...library, ...commandLine]);
 await chmod(join(folder, "cli.js"), 0o755).catch(unlessMissing);
 

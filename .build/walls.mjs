@@ -10,15 +10,15 @@ const dist = join(root, "dist");
 await buildWalls();
 await removeStale("core");
 await removeStale("plugin-sdk");
-await chmod(join(dist, "core/cli/main.js"), 0o755).catch(unlessMissing);
+await chmod(join(dist, "core/doors/cli/main.js"), 0o755).catch(unlessMissing);
 
 async function buildWalls() {
   const { outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: {
-      "warden": "core/warden/main.ts",
-      "guest": "core/worker/guest.ts",
-      "bundler": "core/registry/bundler/main.ts",
+      "warden": "core/walls/warden/main.ts",
+      "guest": "core/walls/worker/guest.ts",
+      "bundler": "core/packages/registry/bundler/main.ts",
       // The bundled tinypool starts its threads from `entry/worker.js` beside the file it stands in.
       "entry/worker": "node_modules/tinypool/dist/entry/worker.js",
       // The contract's schema library: as its many modules it would be most of the work of bundling a plugin.

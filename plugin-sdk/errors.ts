@@ -1,6 +1,6 @@
 /**
  * Every error code Bulkhead gives, with what it means.
- * `core/errors` adds HTTP status, exit code and JSON-RPC code to the same keys.
+ * `core/ground/errors` adds HTTP status, exit code and JSON-RPC code to the same keys.
  */
 export const errorCodes = {
   invalid_request: "The request does not fit its schema.",

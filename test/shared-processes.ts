@@ -5,19 +5,19 @@
  */
 export const sharingFolders: readonly string[] = [
   "test/agents",
-  "test/channel",
-  "test/config",
+  "test/walls/channel",
+  "test/ground/config",
   "test/fuzz",
-  "test/git",
-  "test/journal",
+  "test/records/git",
+  "test/records/journal",
   "test/lint",
-  "test/log",
+  "test/ground/log",
   "test/plugin-sdk",
-  "test/prompt",
-  "test/routing",
-  "test/session",
+  "test/ground/prompt",
+  "test/sessions/routing",
+  "test/sessions/session",
   "test/structure",
 ];
 
 /** Those in them that need a process of their own all the same. */
-export const notSharing: readonly string[] = ["test/session/properties.test.ts"];
+export const notSharing: readonly string[] = ["test/sessions/session/properties.test.ts"];

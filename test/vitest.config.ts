@@ -13,8 +13,8 @@ const source = [
   { find: /^bulkhead$/, replacement: `${root}core/mod.ts` },
   { find: /^bulkhead\/plugin-sdk$/, replacement: `${root}plugin-sdk/mod.ts` },
   { find: /^bulkhead\/plugin-sdk\/testing$/, replacement: `${root}plugin-sdk/testing.ts` },
-  { find: /^bulkhead\/conformance$/, replacement: `${root}core/conformance/mod.ts` },
-  { find: /^bulkhead\/client$/, replacement: `${root}core/client/mod.ts` },
+  { find: /^bulkhead\/conformance$/, replacement: `${root}core/kit/conformance/mod.ts` },
+  { find: /^bulkhead\/client$/, replacement: `${root}core/doors/client/mod.ts` },
 ];
 const built = !onDeno && modeOf(process.argv) === "built";
 
@@ -31,7 +31,7 @@ export const hostileTests = [
 export const agentTests = ["test/agents/proving-ground/*.test.ts"];
 
 /** Tests that start programs of both runtimes themselves: once is enough. */
-const ofBothRuntimes = onDeno ? ["test/author/host-package.test.ts"] : [];
+const ofBothRuntimes = onDeno ? ["test/kit/author/host-package.test.ts"] : [];
 
 const sharing = sharingFolders.map((folder) => `${folder}/**/*.test.ts`);
 const elsewhere = [...hostileTests, ...agentTests, "test/crash/**", ...ofBothRuntimes];

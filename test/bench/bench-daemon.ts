@@ -26,7 +26,7 @@ export async function benchDaemon(): Promise<BenchDaemon> {
     limits: { http_requests_per_second: 1_000_000, sessions_per_worker: 32 },
   };
   await writeFile(join(folder, "bulkhead.yaml"), JSON.stringify(manifest));
-  const own = "Deno" in globalThis ? ["run", "-A", "core/cli/main.ts"] : ["dist/bundle/cli.js"];
+  const own = "Deno" in globalThis ? ["run", "-A", "core/doors/cli/main.ts"] : ["dist/bundle/cli.js"];
   const flags = ["up", "--port", "0", "--json", "--config", join(folder, "bulkhead.yaml"), "--state-dir"];
   const child = spawn(process.execPath, [...own, ...flags, join(folder, "state")], {
     stdio: ["ignore", "pipe", "inherit"],

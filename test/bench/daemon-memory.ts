@@ -10,7 +10,7 @@ import { adapterFolder } from "./bench-host.ts";
 import type { Figure } from "./measure.ts";
 
 const program = "Deno" in globalThis
-  ? ["run", "-A", join(process.cwd(), "core/cli/main.ts")]
+  ? ["run", "-A", join(process.cwd(), "core/doors/cli/main.ts")]
   : [join(process.cwd(), "dist/bundle/cli.js")];
 
 /** How long memory may settle before it is read. Milliseconds. */

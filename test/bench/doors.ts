@@ -9,7 +9,7 @@ import { aimed, type Figure, quantile, timed } from "./measure.ts";
 const onDeno = "Deno" in globalThis;
 // From the folder that tsc puts it in, as from its source, the project is the folder that node_modules is in.
 const root = fileURLToPath(import.meta.resolve("bulkhead/package.json")).replace(/package\.json$/, "");
-const program = onDeno ? ["run", "-A", join(root, "core/cli/main.ts")] : [join(root, "dist/bundle/cli.js")];
+const program = onDeno ? ["run", "-A", join(root, "core/doors/cli/main.ts")] : [join(root, "dist/bundle/cli.js")];
 
 const clientInfo = { name: "bench", version: "1.0.0" };
 const openings = {

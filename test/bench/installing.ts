@@ -7,7 +7,7 @@ import { aimed, type Figure, quantile, timed } from "./measure.ts";
 
 /** Benches are run from the package's root. */
 const program = "Deno" in globalThis
-  ? ["run", "-A", join(process.cwd(), "core/cli/main.ts")]
+  ? ["run", "-A", join(process.cwd(), "core/doors/cli/main.ts")]
   : [join(process.cwd(), "dist/bundle/cli.js")];
 
 /**

@@ -52,7 +52,10 @@ interface LogModules {
 async function loadLog(): Promise<LogModules> {
   const from = (name: string) =>
     pathToFileURL(resolve("Deno" in globalThis ? `core/${name}.ts` : `dist/core/${name}.js`)).href;
-  const [log, sqlite] = await Promise.all([import(from("session/merged-log")), import(from("journal/sqlite-journal"))]);
+  const [log, sqlite] = await Promise.all([
+    import(from("sessions/session/merged-log")),
+    import(from("records/journal/sqlite-journal")),
+  ]);
   return { ...log, ...sqlite } as LogModules;
 }
 

@@ -4,15 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { connectHost, type RemoteHost } from "../../core/client/mod.ts";
-import { type DaemonRecord, readDaemonRecord } from "../../core/daemon/daemon-record.ts";
-import { readLockFile } from "../../core/runtime/lock-file.ts";
-import { unixFetch } from "../../core/runtime/unix-fetch.ts";
-import { adapterCode, writePlugin } from "../host/test-host.ts";
+import { connectHost, type RemoteHost } from "../../core/doors/client/mod.ts";
+import { type DaemonRecord, readDaemonRecord } from "../../core/doors/daemon/daemon-record.ts";
+import { readLockFile } from "../../core/ground/runtime/lock-file.ts";
+import { unixFetch } from "../../core/ground/runtime/unix-fetch.ts";
+import { adapterCode, writePlugin } from "../sessions/host/test-host.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const program = "Deno" in globalThis
-  ? ["run", "-A", join(root, "core/cli/main.ts")]
+  ? ["run", "-A", join(root, "core/doors/cli/main.ts")]
   : [join(root, "dist/bundle/cli.js")];
 
 /** A state folder in which one daemon after the other is killed. */

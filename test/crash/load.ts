@@ -1,4 +1,4 @@
-import type { RemoteHost, RemoteSession } from "../../core/client/mod.ts";
+import type { RemoteHost, RemoteSession } from "../../core/doors/client/mod.ts";
 import type { Lane } from "./lane.ts";
 
 /** What clients were shown before their daemon was killed: of each session its events, as JSON. */

@@ -1,9 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { RemoteHost } from "../../core/client/mod.ts";
-import { readNumber } from "../../core/journal/journal-schema.ts";
-import { verifyJournal } from "../../core/journal/verify-journal.ts";
+import type { RemoteHost } from "../../core/doors/client/mod.ts";
+import { readNumber } from "../../core/records/journal/journal-schema.ts";
+import { verifyJournal } from "../../core/records/journal/verify-journal.ts";
 import { listAll } from "./processes.ts";
 import {
   type Lane,

@@ -1,10 +1,10 @@
-import { defaultLimits } from "../../core/config/limits.ts";
-import { errorTable } from "../../core/errors/error-table.ts";
-import { exitCodeRows } from "../../core/cli/commands/exit-codes.ts";
-import { commands } from "../../core/cli/commands.ts";
-import { routes } from "../../core/http/routes/all.ts";
-import { bulkheadSurface } from "../../core/mcp/bulkhead-surface.ts";
-import type { SessionHost } from "../../core/host/session-host.ts";
+import { defaultLimits } from "../../core/ground/config/limits.ts";
+import { errorTable } from "../../core/ground/errors/error-table.ts";
+import { exitCodeRows } from "../../core/doors/cli/commands/exit-codes.ts";
+import { commands } from "../../core/doors/cli/commands.ts";
+import { routes } from "../../core/doors/http/routes/all.ts";
+import { bulkheadSurface } from "../../core/doors/mcp/bulkhead-surface.ts";
+import type { SessionHost } from "../../core/sessions/host/session-host.ts";
 import { hostEventTypes } from "../../plugin-sdk/envelope.ts";
 import { errorCodes } from "../../plugin-sdk/errors.ts";
 import { adapterEventTypes } from "../../plugin-sdk/events.ts";
@@ -30,7 +30,9 @@ export const generated: { readonly [name: string]: () => string } = {
 };
 
 function limitsTable(): string {
-  const says = new Map(interfaceOf("core/config/limits.ts", "Limits").members.map((one) => [one.name, one.says]));
+  const says = new Map(
+    interfaceOf("core/ground/config/limits.ts", "Limits").members.map((one) => [one.name, one.says]),
+  );
   const rows = Object.entries(defaultLimits).map(([name, value]) => [
     code(name),
     value.toLocaleString("en-US"),

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, posix } from "node:path";
 import { describe, expect, test } from "vitest";
-import { helpPages, pageOfError } from "../../core/cli/help-pages.ts";
+import { helpPages, pageOfError } from "../../core/doors/cli/help-pages.ts";
 import { documents } from "../structure/snippets.ts";
 import { listFiles, readSource, root } from "../structure/source.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hostManifestJsonSchema } from "../../core/config/host-manifest-schema.ts";
+import { hostManifestJsonSchema } from "../../core/ground/config/host-manifest-schema.ts";
 import { manifestSchema } from "../../plugin-sdk/manifest.ts";
 import { permissionsSchema } from "../../plugin-sdk/permissions.ts";
 import { readSource } from "../structure/source.ts";

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { AttackReport } from "../../core/attack/attack-case.ts";
-import type { CanaryReport } from "../../core/attack/canary.ts";
+import type { AttackReport } from "../../core/kit/attack/attack-case.ts";
+import type { CanaryReport } from "../../core/kit/attack/canary.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const onDeno = "Deno" in globalThis;
@@ -37,7 +37,7 @@ export interface AttackRun {
 export async function runAttackProgram(args: readonly string[]): Promise<AttackRun> {
   const temporary = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-corpus-")));
   const [file, ...before] = onDeno
-    ? [process.execPath, "run", "-A", "--v8-flags=--expose-gc", join(root, "core/cli/main.ts")]
+    ? [process.execPath, "run", "-A", "--v8-flags=--expose-gc", join(root, "core/doors/cli/main.ts")]
     : [process.execPath, "--expose-gc", join(root, "dist/bundle/cli.js")];
   const child = spawn(file!, [...before, "attack", "--json", ...args], {
     cwd: temporary,

@@ -1,4 +1,4 @@
-import type { Seen } from "../session/session-rules.ts";
+import type { Seen } from "../sessions/session/session-rules.ts";
 
 /** Milliseconds between two events of the canary: 20 a second. */
 const paceMs = 50;

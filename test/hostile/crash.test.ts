@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import process from "node:process";
 import { afterEach, expect, test } from "vitest";
-import { adapterCode, childrenLeft, completed, openHost, until } from "../host/test-host.ts";
+import { adapterCode, childrenLeft, completed, openHost, until } from "../sessions/host/test-host.ts";
 import { endHostileGuests, hostileGuest, hostileWarden } from "./hostile-guest.ts";
 
 const onDeno = "Deno" in globalThis;

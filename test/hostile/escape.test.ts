@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { afterEach, describe, expect, test } from "vitest";
-import { defaultLimits } from "../../core/config/limits.ts";
-import { Lane } from "../../core/pool/lane.ts";
-import { startProcessContainer } from "../../core/pool/process-container.ts";
-import { wardenFile } from "../../core/pool/wall-files.ts";
-import { defaultOsWallUses, type OsWallUses } from "../../core/runtime/os-walls/os-wall.ts";
-import { adapterCode, completed, isolations, openHost } from "../host/test-host.ts";
+import { defaultLimits } from "../../core/ground/config/limits.ts";
+import { Lane } from "../../core/walls/pool/lane.ts";
+import { startProcessContainer } from "../../core/walls/pool/process-container.ts";
+import { wardenFile } from "../../core/walls/pool/wall-files.ts";
+import { defaultOsWallUses, type OsWallUses } from "../../core/ground/runtime/os-walls/os-wall.ts";
+import { adapterCode, completed, isolations, openHost } from "../sessions/host/test-host.ts";
 
 const onDeno = "Deno" in globalThis;
 const folders: string[] = [];
@@ -175,7 +175,7 @@ describe("code that is out of its compartment", () => {
   test(
     "F19 with the walls of the operating system it is as shut in, and has no network where there is bubblewrap",
     async () => {
-      const { probeOsWalls } = await import("../../core/runtime/os-walls/probe.ts");
+      const { probeOsWalls } = await import("../../core/ground/runtime/os-walls/probe.ts");
       const { report } = await escape(defaultOsWallUses);
       for (const name of alwaysDenied) expect(report[name], name).toMatch(/^denied /);
       const bubblewrap = (await probeOsWalls()).get("bubblewrap")?.active === true;

@@ -1,10 +1,10 @@
-import { defaultLimits, type Limits } from "../../core/config/limits.ts";
-import { encodeFrame, FrameReader, headerBytes } from "../../core/channel/frames.ts";
-import { MessageReader } from "../../core/channel/messages.ts";
-import { type HostMessage, protocolVersion } from "../../core/channel/protocol.ts";
-import type { Entry, EntryOptions } from "../../core/pool/lane-entry.ts";
-import { Lane } from "../../core/pool/lane.ts";
-import type { LaneEnd } from "../../core/pool/lane-transport.ts";
+import { defaultLimits, type Limits } from "../../core/ground/config/limits.ts";
+import { encodeFrame, FrameReader, headerBytes } from "../../core/walls/channel/frames.ts";
+import { MessageReader } from "../../core/walls/channel/messages.ts";
+import { type HostMessage, protocolVersion } from "../../core/walls/channel/protocol.ts";
+import type { Entry, EntryOptions } from "../../core/walls/pool/lane-entry.ts";
+import { Lane } from "../../core/walls/pool/lane.ts";
+import type { LaneEnd } from "../../core/walls/pool/lane-transport.ts";
 
 /** A lane whose worker is the test: what a guest that was taken over could send. */
 export interface FakeLane {

@@ -2,9 +2,9 @@ import { execFile } from "node:child_process";
 import { chown, link, lstat, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { loadHostManifest } from "../../core/registry/find-host-manifest.ts";
-import { codeOf, makeBroker } from "../broker/broker-fixture.ts";
-import { adapterCode, completed, openHost, ownChildren, until, writePlugin } from "../host/test-host.ts";
+import { loadHostManifest } from "../../core/packages/registry/find-host-manifest.ts";
+import { codeOf, makeBroker } from "../walls/broker/broker-fixture.ts";
+import { adapterCode, completed, openHost, ownChildren, until, writePlugin } from "../sessions/host/test-host.ts";
 
 /** An adapter that reads or writes the path in its option, and says how that ended. */
 const toucher = {

@@ -3,8 +3,8 @@ import process from "node:process";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { attackCases } from "../../core/attack/cases/all.ts";
-import { runAttacks } from "../../core/attack/run-attacks.ts";
+import { attackCases } from "../../core/kit/attack/cases/all.ts";
+import { runAttacks } from "../../core/kit/attack/run-attacks.ts";
 import {
   adapterCode,
   childrenLeft,
@@ -14,7 +14,7 @@ import {
   openHost,
   until,
   writePlugin,
-} from "../host/test-host.ts";
+} from "../sessions/host/test-host.ts";
 
 const onDeno = "Deno" in globalThis;
 if (!onDeno) setFlagsFromString("--expose-gc");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { adapterCode, completed, errorOf, openHost, writePlugin } from "../host/test-host.ts";
+import { adapterCode, completed, errorOf, openHost, writePlugin } from "../sessions/host/test-host.ts";
 
 const onDeno = "Deno" in globalThis;
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -68,7 +68,7 @@ test("A21 a host that is being debugged does not make its workers stop for a deb
   await writePlugin(join(folder, "plugins/acme"), "acme", { code });
   await writeFile(join(folder, "bulkhead.yaml"), "bulkhead: 1\nplugins: { acme: {} }\n");
   const [file, ...before] = onDeno
-    ? [process.execPath, "run", "-A", "--inspect=127.0.0.1:0", `${root}core/cli/main.ts`]
+    ? [process.execPath, "run", "-A", "--inspect=127.0.0.1:0", `${root}core/doors/cli/main.ts`]
     : [process.execPath, "--inspect=127.0.0.1:0", `${root}dist/bundle/cli.js`];
   const child = spawn(file!, [...before, "run", "acme", "go", "--json"], {
     cwd: folder,

@@ -1,12 +1,12 @@
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { defaultLimits, type Limits } from "../../core/config/limits.ts";
-import { Lane } from "../../core/pool/lane.ts";
-import type { Container } from "../../core/pool/lane-transport.ts";
-import { startProcessContainer } from "../../core/pool/process-container.ts";
-import { wardenFile } from "../../core/pool/wall-files.ts";
-import { defaultOsWallUses } from "../../core/runtime/os-walls/os-wall.ts";
+import { defaultLimits, type Limits } from "../../core/ground/config/limits.ts";
+import { Lane } from "../../core/walls/pool/lane.ts";
+import type { Container } from "../../core/walls/pool/lane-transport.ts";
+import { startProcessContainer } from "../../core/walls/pool/process-container.ts";
+import { wardenFile } from "../../core/walls/pool/wall-files.ts";
+import { defaultOsWallUses } from "../../core/ground/runtime/os-walls/os-wall.ts";
 
 const made: { container: Container; folder: string }[] = [];
 

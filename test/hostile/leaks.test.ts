@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
-import { adapterCode, completed, openHost, ownChildren, until } from "../host/test-host.ts";
+import { adapterCode, completed, openHost, ownChildren, until } from "../sessions/host/test-host.ts";
 
 const say = (expression: string) => `yield { type: "output", stream: "stdout", data: String(${expression}) };`;
 

@@ -1,6 +1,6 @@
 import process from "node:process";
 import { afterEach, expect, test } from "vitest";
-import { adapterCode, completed, openHost } from "../host/test-host.ts";
+import { adapterCode, completed, openHost } from "../sessions/host/test-host.ts";
 import { endHostileGuests, hostileGuest } from "./hostile-guest.ts";
 
 afterEach(endHostileGuests);

@@ -2,13 +2,13 @@ import { lookup } from "node:dns/promises";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
-import type { SessionBroker } from "../../core/broker/session-broker.ts";
-import { loadHostManifest } from "../../core/registry/find-host-manifest.ts";
-import { sendRequest } from "../../core/runtime/network.ts";
-import { codeOf, errorOf, makeBroker } from "../broker/broker-fixture.ts";
-import { serve } from "../broker/loopback-server.ts";
-import { serveSockets } from "../broker/loopback-sockets.ts";
-import { adapterCode, completed, openHost, writePlugin } from "../host/test-host.ts";
+import type { SessionBroker } from "../../core/walls/broker/session-broker.ts";
+import { loadHostManifest } from "../../core/packages/registry/find-host-manifest.ts";
+import { sendRequest } from "../../core/ground/runtime/network.ts";
+import { codeOf, errorOf, makeBroker } from "../walls/broker/broker-fixture.ts";
+import { serve } from "../walls/broker/loopback-server.ts";
+import { serveSockets } from "../walls/broker/loopback-sockets.ts";
+import { adapterCode, completed, openHost, writePlugin } from "../sessions/host/test-host.ts";
 
 // The system's resolver, played by the test: names lead where an attacker would have them lead.
 vi.mock("node:dns/promises", () => ({ lookup: vi.fn() }));

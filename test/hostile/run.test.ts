@@ -4,9 +4,9 @@ import { access, mkdir, open, readdir, readFile, readlink, writeFile } from "nod
 import { join } from "node:path";
 import process from "node:process";
 import { expect, test } from "vitest";
-import { killTree } from "../../core/runtime/process-tree.ts";
-import { anyShell, codeOf, makeBroker, readAll, runShell } from "../broker/broker-fixture.ts";
-import { adapterCode, completed, openHost } from "../host/test-host.ts";
+import { killTree } from "../../core/ground/runtime/process-tree.ts";
+import { anyShell, codeOf, makeBroker, readAll, runShell } from "../walls/broker/broker-fixture.ts";
+import { adapterCode, completed, openHost } from "../sessions/host/test-host.ts";
 
 test("G26 a program in a folder of PATH that the adapter may write to is passed over for the next of its name", async () => {
   const { root } = await makeBroker();

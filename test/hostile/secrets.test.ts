@@ -2,9 +2,9 @@ import { mkdtemp, readdir, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { storeSecret } from "../../core/secrets/store.ts";
-import { serve } from "../broker/loopback-server.ts";
-import { adapterCode, closeHosts, completed, openHost } from "../host/test-host.ts";
+import { storeSecret } from "../../core/walls/secrets/store.ts";
+import { serve } from "../walls/broker/loopback-server.ts";
+import { adapterCode, closeHosts, completed, openHost } from "../sessions/host/test-host.ts";
 
 const value = "sk-attack/0123456789+abcdef";
 

@@ -1,10 +1,10 @@
 import process from "node:process";
 import { afterAll, describe, expect, it } from "vitest";
-import { defaultLimits } from "../../core/config/limits.ts";
-import { stopBundler } from "../../core/registry/make-bundle.ts";
-import { bundlePlugin } from "../../core/registry/plugin-script.ts";
+import { defaultLimits } from "../../core/ground/config/limits.ts";
+import { stopBundler } from "../../core/packages/registry/make-bundle.ts";
+import { bundlePlugin } from "../../core/packages/registry/plugin-script.ts";
 import { BulkheadError } from "../../plugin-sdk/errors.ts";
-import { codeManifest, newFolder, writePackage } from "../registry/package-folder.ts";
+import { codeManifest, newFolder, writePackage } from "../packages/registry/package-folder.ts";
 import { watchStalls } from "./host-stalls.ts";
 import { hostileSources } from "./source-shapes.ts";
 

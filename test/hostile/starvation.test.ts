@@ -1,8 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { probeOsWalls } from "../../core/runtime/os-walls/probe.ts";
-import type { Session } from "../../core/host/host.ts";
-import { adapterCode, childrenLeft, completed, errorOf, openHost, ownChildren, until } from "../host/test-host.ts";
+import { probeOsWalls } from "../../core/ground/runtime/os-walls/probe.ts";
+import type { Session } from "../../core/sessions/host/host.ts";
+import {
+  adapterCode,
+  childrenLeft,
+  completed,
+  errorOf,
+  openHost,
+  ownChildren,
+  until,
+} from "../sessions/host/test-host.ts";
 
 const quick = {
   heartbeat_interval_ms: 100,

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { CanaryReport } from "../../core/attack/canary.ts";
-import { adapterCode, completed, writePlugin } from "../host/test-host.ts";
+import type { CanaryReport } from "../../core/kit/attack/canary.ts";
+import { adapterCode, completed, writePlugin } from "../sessions/host/test-host.ts";
 
 const onDeno = "Deno" in globalThis;
 const program = fileURLToPath(new URL("programs/streaming-host.mjs", import.meta.url));

@@ -1,6 +1,6 @@
 import process from "node:process";
 import { expect, test } from "vitest";
-import { chunksOf } from "../acp/acp-client.ts";
+import { chunksOf } from "../doors/acp/acp-client.ts";
 import { eventBytes, linesOf, startStreamingHost, type StreamingHost, Tally } from "./streaming-client.ts";
 
 /** Megabytes through each door; the full form is 1000. */

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { AgentQuestions } from "../../core/cli/agent-questions.ts";
-import { createAskGrant } from "../../core/cli/ask-grant.ts";
-import { Questions } from "../../core/cli/questions.ts";
-import type { MissingGrant } from "../../core/broker/session-broker.ts";
-import { makeBroker } from "../broker/broker-fixture.ts";
-import { fakeTerminal } from "../cli/fake-terminal.ts";
-import { adapterCode, completed, openHost } from "../host/test-host.ts";
+import { AgentQuestions } from "../../core/doors/cli/agent-questions.ts";
+import { createAskGrant } from "../../core/doors/cli/ask-grant.ts";
+import { Questions } from "../../core/doors/cli/questions.ts";
+import type { MissingGrant } from "../../core/walls/broker/session-broker.ts";
+import { makeBroker } from "../walls/broker/broker-fixture.ts";
+import { fakeTerminal } from "../doors/cli/fake-terminal.ts";
+import { adapterCode, completed, openHost } from "../sessions/host/test-host.ts";
 
 /** Clears the screen, sets the title and the clipboard, makes a link, goes back, turns and hides text, breaks the line. */
 const hostile =

@@ -76,7 +76,7 @@ const cases: Record<string, Case> = {
   "an export star": { path: "plugin-sdk/star.ts", code: 'export * from "./four.ts";\n', breaks: ["named-exports"] },
   "a default export of a plugin": { path: "plugins/demo/mod.ts", code: "export default 1;\n", breaks: [] },
   "console in the core": { path: "core/a/loud.ts", code: 'console.log("x");\n', breaks: ["no-console"] },
-  "console on the command line": { path: "core/cli/print.ts", code: 'console.log("x");\n', breaks: [] },
+  "console on the command line": { path: "core/doors/cli/print.ts", code: 'console.log("x");\n', breaks: [] },
   "console as the name of a key": {
     path: "core/a/endow.ts",
     code: "const endowed = { console: 1 };\nendowed.console;\n",
@@ -114,8 +114,8 @@ const cases: Record<string, Case> = {
     code: "let bytes: Buffer | undefined;\nbytes;\n",
     breaks: ["platform-in-runtime"],
   },
-  "node: in core/runtime": {
-    path: "core/runtime/files.ts",
+  "node: in core/ground/runtime": {
+    path: "core/ground/runtime/files.ts",
     code: 'import { stat } from "node:fs";\nstat;\nprocess.pid;\n',
     breaks: [],
   },

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { openHost } from "../host/test-host.ts";
+import { openHost } from "../sessions/host/test-host.ts";
 import { printed } from "./recorded-lines.ts";
 import { openRemote, type Remote, serve, sessionId, ways } from "./remote-agent.ts";
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { until } from "../host/test-host.ts";
+import { until } from "../sessions/host/test-host.ts";
 import { printed } from "./recorded-lines.ts";
 import { allRequested, openOwnAgent, openScriptedAgent } from "./scripted-agent.ts";
 import { interruptWhen } from "./stand-in.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { until } from "../host/test-host.ts";
+import { until } from "../sessions/host/test-host.ts";
 import { printed } from "./recorded-lines.ts";
 import { interruptWhen, openStandIn } from "./stand-in.ts";
 

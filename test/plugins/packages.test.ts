@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { defaultLimits } from "../../core/config/limits.ts";
-import { bundlePlugin } from "../../core/registry/plugin-script.ts";
-import { readManifest } from "../../core/registry/read-manifest.ts";
-import { openHost } from "../host/test-host.ts";
+import { defaultLimits } from "../../core/ground/config/limits.ts";
+import { bundlePlugin } from "../../core/packages/registry/plugin-script.ts";
+import { readManifest } from "../../core/packages/registry/read-manifest.ts";
+import { openHost } from "../sessions/host/test-host.ts";
 
 const plugins = fileURLToPath(new URL("../../plugins/", import.meta.url));
 // Whatever is there: without one of them the rest holds as before.
@@ -91,5 +91,5 @@ test("a plugin's folder is reached for by tests of that plugin alone, so without
   const many = reached.filter(({ ids }) => ids.length > 1).map(({ path }) => path);
   expect(many).toEqual(["test/plugins/every-recording.ts"]);
   const others = reached.filter(({ path, ids }) => ids.length > 0 && !path.startsWith("test/plugins/"));
-  expect(others).toEqual([{ path: "test/host/record.test.ts", ids: ["replay"] }]);
+  expect(others).toEqual([{ path: "test/sessions/host/record.test.ts", ids: ["replay"] }]);
 });

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { readManifest } from "../../core/registry/read-manifest.ts";
+import { readManifest } from "../../core/packages/registry/read-manifest.ts";
 import { mapJsonLine } from "../../plugin-sdk/jsonl-mapping.ts";
 
 test("Qwen Code's calls of several tools at once are all told, each with its result", async () => {

@@ -10,12 +10,12 @@ import { createNodeHttpHandler, createNodeWebSocketUpgradeHandler } from "@agent
 import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
 import { afterEach } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
-import { storeSecret } from "../../core/secrets/store.ts";
+import { storeSecret } from "../../core/walls/secrets/store.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
-import { hostManifest, openHost, type TestHost } from "../host/test-host.ts";
+import { hostManifest, openHost, type TestHost } from "../sessions/host/test-host.ts";
 
 const plugins = fileURLToPath(new URL("../../plugins/", import.meta.url));
 

@@ -7,8 +7,8 @@ import { promisify } from "node:util";
 import { cliTool } from "bulkhead/plugin-sdk";
 import { runAdapter } from "bulkhead/plugin-sdk/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readManifest } from "../../core/registry/read-manifest.ts";
-import { runtimeCommand } from "../../core/runtime/runtime-command.ts";
+import { readManifest } from "../../core/packages/registry/read-manifest.ts";
+import { runtimeCommand } from "../../core/ground/runtime/runtime-command.ts";
 
 const folder = fileURLToPath(new URL("../../plugins/repo-census/", import.meta.url));
 

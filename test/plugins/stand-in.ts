@@ -7,14 +7,14 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { RegistrySettings } from "bulkhead";
 import { afterEach } from "vitest";
-import { requestedPermissions } from "../../core/registry/requested-permissions.ts";
-import { readManifest } from "../../core/registry/read-manifest.ts";
-import { runtimeName } from "../../core/runtime/platform.ts";
+import { requestedPermissions } from "../../core/packages/registry/requested-permissions.ts";
+import { readManifest } from "../../core/packages/registry/read-manifest.ts";
+import { runtimeName } from "../../core/ground/runtime/platform.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
-import { hostManifest, openHost, type TestHost, until } from "../host/test-host.ts";
+import { hostManifest, openHost, type TestHost, until } from "../sessions/host/test-host.ts";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const plugins = fileURLToPath(new URL("../../plugins/", import.meta.url));

@@ -4,9 +4,9 @@ import { fileURLToPath } from "node:url";
 import { cliTool } from "bulkhead/plugin-sdk";
 import { probeAdapter } from "bulkhead/plugin-sdk/testing";
 import { describe, expect, test } from "vitest";
-import { readManifest } from "../../core/registry/read-manifest.ts";
-import { requestedPermissions } from "../../core/registry/requested-permissions.ts";
-import { until } from "../host/test-host.ts";
+import { readManifest } from "../../core/packages/registry/read-manifest.ts";
+import { requestedPermissions } from "../../core/packages/registry/requested-permissions.ts";
+import { until } from "../sessions/host/test-host.ts";
 import { printed } from "./recorded-lines.ts";
 import { interruptWhen, openStandIn } from "./stand-in.ts";
 

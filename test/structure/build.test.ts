@@ -28,10 +28,10 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 describe(".build/walls.mjs", () => {
   beforeEach(() => {
     symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "dir");
-    write("core/worker/guest.ts", "export function twice(n: number): number { return n * 2; }\n");
-    write("core/registry/bundler/main.ts", "export const bundles = 1;\n");
+    write("core/walls/worker/guest.ts", "export function twice(n: number): number { return n * 2; }\n");
+    write("core/packages/registry/bundler/main.ts", "export const bundles = 1;\n");
     write(
-      "core/warden/main.ts",
+      "core/walls/warden/main.ts",
       `import { Tinypool } from "tinypool";
        const filename = new URL("./guest.js", import.meta.url).href;
        const pool = new Tinypool({ filename, name: "twice", minThreads: 1, maxThreads: 1, useAtomics: false });
@@ -62,10 +62,10 @@ describe(".build/walls.mjs", () => {
   });
 
   test("makes the command line executable and does not rewrite a bundle that is the same", () => {
-    write("core/cli/main.ts", "");
-    write("dist/core/cli/main.js", "");
+    write("core/doors/cli/main.ts", "");
+    write("dist/core/doors/cli/main.js", "");
     build();
-    expect(statSync(join(folder, "dist/core/cli/main.js")).mode & 0o111).toBe(0o111);
+    expect(statSync(join(folder, "dist/core/doors/cli/main.js")).mode & 0o111).toBe(0o111);
     const first = statSync(join(folder, "dist/walls/guest.js"));
     build();
     const second = statSync(join(folder, "dist/walls/guest.js"));
@@ -73,10 +73,10 @@ describe(".build/walls.mjs", () => {
   });
 
   test("fails when an entry is missing", () => {
-    rmSync(join(folder, "core/worker/guest.ts"));
+    rmSync(join(folder, "core/walls/worker/guest.ts"));
     const { status, stderr } = run(script(".build/walls.mjs"), { ...process.env, BULKHEAD_BUILD_ROOT: folder });
     expect(status).not.toBe(0);
-    expect(stderr).toContain("core/worker/guest.ts");
+    expect(stderr).toContain("core/walls/worker/guest.ts");
   });
 
   function build(): void {
@@ -88,21 +88,21 @@ describe(".build/walls.mjs", () => {
 describe(".build/host.mjs", () => {
   beforeEach(() => {
     symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "dir");
-    write("core/client/mod.ts", "export const client = 1;\n");
-    write("core/conformance/mod.ts", "export const conformance = 1;\n");
+    write("core/doors/client/mod.ts", "export const client = 1;\n");
+    write("core/kit/conformance/mod.ts", "export const conformance = 1;\n");
     write("core/place.ts", "export const place: string = new URL('../../walls/x.js', import.meta.url).href;\n");
     write("core/mod.ts", 'export { place } from "./place.ts";\nexport { Same } from "../plugin-sdk/mod.ts";\n');
     write("plugin-sdk/mod.ts", "export class Same {}\n");
     write("plugin-sdk/testing.ts", 'export { Same } from "./mod.ts";\n');
     for (const name of ["run", "demo"]) {
-      const commands = `core/cli/commands/${name}.ts`;
+      const commands = `core/doors/cli/commands/${name}.ts`;
       write(
         commands,
-        `import { place } from "../../place.ts";\nexport const ${name} = () => console.log("${name}", place);\n`,
+        `import { place } from "../../../place.ts";\nexport const ${name} = () => console.log("${name}", place);\n`,
       );
     }
     write(
-      "core/cli/main.ts",
+      "core/doors/cli/main.ts",
       `#!/usr/bin/env node
        const commands: Record<string, () => Promise<() => void>> = {
          run: async () => (await import("./commands/run.ts")).run,

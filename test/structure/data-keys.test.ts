@@ -2,17 +2,17 @@ import { Type } from "@sinclair/typebox";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { hostManifestSchema } from "../../core/config/host-manifest-schema.ts";
+import { hostManifestSchema } from "../../core/ground/config/host-manifest-schema.ts";
 import { keysOfSchemas, keysOfTypes, snakeCase } from "./data-keys.ts";
 import { listFiles, readSource, root } from "./source.ts";
 
 /** Files of core whose types are data: what crosses a channel, stands in a file, or is printed. */
 const dataFiles = [
-  "core/channel/protocol.ts",
-  "core/channel/operations.ts",
-  "core/config/host-manifest.ts",
-  "core/config/limits.ts",
-  "core/errors/error-table.ts",
+  "core/walls/channel/protocol.ts",
+  "core/walls/channel/operations.ts",
+  "core/ground/config/host-manifest.ts",
+  "core/ground/config/limits.ts",
+  "core/ground/errors/error-table.ts",
 ];
 
 /** Keys that an outside format spells its own way: JSON Schema, and `session/update` of the Agent Client Protocol. */
@@ -74,5 +74,5 @@ async function collectKeys(): Promise<string[]> {
 /** Modules that run when they are loaded are not loaded here; they hold no schemas. */
 function makesSchemas(path: string): boolean {
   return !path.endsWith("/main.ts") && /from "(zod|@sinclair\/typebox)"/.test(readSource(path)) &&
-    !path.startsWith("core/worker/");
+    !path.startsWith("core/walls/worker/");
 }

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join, posix } from "node:path";
 import { describe, expect, test } from "vitest";
-import { breachesOf, circlesIn, floors, linkMap, roomOf } from "./floors.ts";
+import { breachesOf, circlesIn, levelOf, linkMap, roomOf } from "./floors.ts";
 import { type Link, linksOf, listFiles, readSource, root } from "./source.ts";
 
 const links = linkMap("core", "plugin-sdk");
@@ -23,17 +23,17 @@ describe("floors", () => {
     expect(circlesIn(links)).toEqual([]);
   });
 
-  test("every room of core has its floor", () => {
-    const rooms = new Set([...links.keys()].filter((path) => path.startsWith("core/")).map(roomOf));
-    expect([...rooms].filter((room) => !floors.flat().includes(room))).toEqual([]);
+  test("every room of core stands in its wing", () => {
+    const files = [...links.keys()].filter((path) => path.startsWith("core/"));
+    expect(files.filter((path) => levelOf(path) === null)).toEqual([]);
   });
 
-  test("packages that core imports are dependencies, and node: is imported in core/runtime alone", () => {
+  test("packages that core imports are dependencies, and node: is imported in core/ground/runtime alone", () => {
     const { dependencies } = JSON.parse(readSource("package.json")) as { dependencies: Record<string, string> };
     const foreign = [...links].flatMap(([path, found]) =>
       found.filter(({ target, specifier }) =>
         target === null && !Object.hasOwn(dependencies, packageOf(specifier)) &&
-        !(specifier.startsWith("node:") && path.startsWith("core/runtime/"))
+        !(specifier.startsWith("node:") && path.startsWith("core/ground/runtime/"))
       ).map(({ specifier, line }) => `${path}:${line} ${specifier}`)
     );
     expect(foreign).toEqual([]);
@@ -42,7 +42,7 @@ describe("floors", () => {
 
 describe("doors", () => {
   const doorstep = ["session-host.ts", "host.ts", "asked-requests.ts", "event-sentence.ts"];
-  const ground = ["channel", "config", "errors", "runtime", "plugin-sdk"];
+  const ground = ["channel", "checks", "config", "errors", "runtime", "plugin-sdk"];
 
   for (const door of ["mcp", "acp"]) {
     test(`${door} knows sessions through what the host says of them alone`, () => {
@@ -88,42 +88,50 @@ describe("breachesOf", () => {
   const check = (path: string, text: string): number => breachesOf(path, linksOf(path, text)).length;
 
   test("lets a room import what is below it", () => {
-    expect(check("core/session/run.ts", 'import { a } from "../journal/journal.ts";')).toBe(0);
-    expect(check("core/journal/a.ts", 'import { a } from "../../plugin-sdk/events.ts";')).toBe(0);
-    expect(check("core/git/a.ts", 'import { a } from "./b.ts";')).toBe(0);
-    expect(check("core/mod.ts", 'export { a } from "./host/a.ts";')).toBe(0);
+    expect(check("core/sessions/session/run.ts", 'import { a } from "../../records/journal/journal.ts";')).toBe(0);
+    expect(check("core/records/journal/a.ts", 'import { a } from "../../../plugin-sdk/events.ts";')).toBe(0);
+    expect(check("core/records/git/a.ts", 'import { a } from "./b.ts";')).toBe(0);
+    expect(check("core/mod.ts", 'export { a } from "./sessions/host/a.ts";')).toBe(0);
   });
 
   test("refuses what is above, also as a type or when asked for later", () => {
-    expect(check("core/journal/a.ts", 'import { a } from "../session/a.ts";')).toBe(1);
-    expect(check("core/journal/a.ts", 'import type { A } from "../session/a.ts";')).toBe(1);
-    expect(check("core/pool/a.ts", 'await import("../host/a.ts");')).toBe(1);
-    expect(check("core/host/a.ts", 'import { a } from "../mod.ts";')).toBe(1);
-    expect(check("plugin-sdk/a.ts", 'import type { A } from "../core/config/limits.ts";')).toBe(1);
+    expect(check("core/records/journal/a.ts", 'import { a } from "../../sessions/session/a.ts";')).toBe(1);
+    expect(check("core/records/journal/a.ts", 'import type { A } from "../../sessions/session/a.ts";')).toBe(1);
+    expect(check("core/walls/pool/a.ts", 'await import("../../sessions/host/a.ts");')).toBe(1);
+    expect(check("core/sessions/host/a.ts", 'import { a } from "../../mod.ts";')).toBe(1);
+    expect(check("plugin-sdk/a.ts", 'import type { A } from "../core/ground/config/limits.ts";')).toBe(1);
     expect(check("plugin-sdk/a.ts", 'import { z } from "zod";')).toBe(1);
   });
 
   test("lets rooms of one floor share types and nothing else", () => {
-    expect(check("core/broker/a.ts", 'import type { A } from "../journal/a.ts";')).toBe(0);
-    expect(check("core/broker/a.ts", 'import { a } from "../journal/a.ts";')).toBe(1);
-    expect(check("core/http/a.ts", 'import { a } from "../mcp/a.ts";')).toBe(1);
+    expect(check("core/walls/broker/a.ts", 'import type { A } from "../../records/journal/a.ts";')).toBe(0);
+    expect(check("core/walls/broker/a.ts", 'import { a } from "../../records/journal/a.ts";')).toBe(1);
+    expect(check("core/doors/http/a.ts", 'import { a } from "../mcp/a.ts";')).toBe(1);
   });
 
   test("knows that a URL of a worker imports nothing, and that one of another room would", () => {
-    expect(check("core/runtime/a.ts", 'new URL("../worker/guest.ts", import.meta.url);')).toBe(0);
-    expect(check("core/runtime/a.ts", 'new URL("../host/host.ts", import.meta.url);')).toBe(1);
+    expect(check("core/ground/runtime/a.ts", 'new URL("../../walls/worker/guest.ts", import.meta.url);')).toBe(0);
+    expect(check("core/ground/runtime/a.ts", 'new URL("../../sessions/host/host.ts", import.meta.url);')).toBe(1);
   });
 
   test("holds the client to the SDK's types", () => {
-    expect(check("core/client/a.ts", 'import type { A } from "../../plugin-sdk/events.ts";')).toBe(0);
-    expect(check("core/client/a.ts", 'import { a } from "../../plugin-sdk/events.ts";')).toBe(1);
-    expect(check("core/client/a.ts", 'import type { A } from "../host/host.ts";')).toBe(1);
-    expect(check("core/client/a.ts", 'import { z } from "zod";')).toBe(1);
+    expect(check("core/doors/client/a.ts", 'import type { A } from "../../../plugin-sdk/events.ts";')).toBe(0);
+    expect(check("core/doors/client/a.ts", 'import { a } from "../../../plugin-sdk/events.ts";')).toBe(1);
+    expect(check("core/doors/client/a.ts", 'import type { A } from "../../sessions/host/host.ts";')).toBe(1);
+    expect(check("core/doors/client/a.ts", 'import { z } from "zod";')).toBe(1);
   });
 
   test("refuses a room that stands on no floor", () => {
-    expect(check("core/attic/a.ts", 'import { a } from "../host/host.ts";')).toBe(1);
-    expect(check("core/host/a.ts", 'import { a } from "../../test/a.ts";')).toBe(1);
+    expect(check("core/walls/attic/a.ts", 'import { a } from "../../sessions/host/host.ts";')).toBe(1);
+    expect(check("core/sessions/host/a.ts", 'import { a } from "../../../test/a.ts";')).toBe(1);
+  });
+
+  test("knows wings of one floor as blind to each other, and a room only in its wing", () => {
+    expect(check("core/walls/pool/a.ts", 'import { a } from "../../records/git/a.ts";')).toBe(1);
+    expect(check("core/walls/pool/a.ts", 'import type { A } from "../../packages/registry/a.ts";')).toBe(0);
+    expect(check("core/walls/pool/a.ts", 'import { a } from "../channel/a.ts";')).toBe(0);
+    expect(check("core/walls/channel/a.ts", 'import { a } from "../pool/a.ts";')).toBe(1);
+    expect(check("core/records/pool/a.ts", 'import { a } from "../../ground/log/a.ts";')).toBe(1);
   });
 });
 

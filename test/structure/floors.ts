@@ -1,34 +1,67 @@
 import { type Link, linksOf, listFiles } from "./source.ts";
 
+/** A folder of core, and its rooms from the roof down. */
+export interface Wing {
+  name: string;
+  rows: readonly (readonly string[])[];
+}
+
 /**
- * The rooms from the roof down. A room imports rooms of lower rows only. Rooms of one row are blind to each other,
- * but for types, which vanish on compiling.
+ * The wings from the roof down; `mod.ts` stands beside them as a file. A room imports from lower wings, and from lower
+ * rows in its own. Wings of one floor and rooms of one row are blind to each other, but for types, which vanish on
+ * compiling.
  */
-export const floors: readonly (readonly string[])[] = [
-  ["cli"],
-  ["attack", "conformance", "author"],
-  ["mod.ts"],
-  ["daemon"],
-  ["http", "mcp", "acp", "client"],
-  ["host"],
-  ["session"],
-  ["routing"],
-  ["pool", "install"],
-  ["worker", "warden", "registry", "broker", "secrets", "journal", "workspace"],
-  ["git"],
-  ["channel"],
-  ["config"],
-  ["runtime"],
-  ["errors", "log", "prompt"],
+export const floors: readonly (readonly Wing[])[] = [
+  [
+    { name: "doors", rows: [["cli"], ["daemon"], ["http", "mcp", "acp", "client"]] },
+  ],
+  [
+    { name: "kit", rows: [["attack", "conformance", "author"]] },
+  ],
+  [
+    { name: "mod.ts", rows: [["mod.ts"]] },
+  ],
+  [
+    { name: "sessions", rows: [["host"], ["session"], ["routing"]] },
+  ],
+  [
+    { name: "packages", rows: [["install"], ["registry"]] },
+    { name: "walls", rows: [["pool"], ["worker", "warden", "broker", "secrets"], ["channel"]] },
+    { name: "records", rows: [["journal", "workspace"], ["git"]] },
+  ],
+  [
+    { name: "ground", rows: [["config"], ["checks"], ["runtime"], ["errors", "log", "prompt"]] },
+  ],
 ];
 
 /** One import that breaks the floors: a sentence. */
 export type Breach = string;
 
-/** Room of a file: `core/host/host.ts` is in `host`, `core/mod.ts` is itself, `plugin-sdk/…` is `plugin-sdk`. */
+/**
+ * Room of a file: `core/sessions/host/host.ts` is in `host`, `core/mod.ts` is itself, `plugin-sdk/…` is `plugin-sdk`.
+ */
 export function roomOf(path: string): string {
-  const [top, second] = path.split("/");
-  return top === "core" ? second ?? "" : top ?? "";
+  const [top = "", second = "", third = ""] = path.split("/");
+  if (top !== "core") return top;
+  return path.split("/").length > 3 ? third : second;
+}
+
+/** Where a file of core stands: indexes from the roof, in the house and in its wing. */
+export interface Level {
+  wing: string;
+  floor: number;
+  row: number;
+}
+
+/** Null for a room that no wing has, or that stands in another wing. */
+export function levelOf(path: string): Level | null {
+  const wing = path.split("/")[1] ?? "";
+  const room = roomOf(path);
+  for (const [floor, names] of floors.entries()) {
+    const row = names.find(({ name }) => name === wing)?.rows.findIndex((rooms) => rooms.includes(room)) ?? -1;
+    if (row !== -1) return { wing, floor, row };
+  }
+  return null;
 }
 
 /** All imports of one core or SDK file that do not go down. */
@@ -54,15 +87,18 @@ function whyNot(path: string, link: Link): string | null {
     return target === "plugin-sdk" && link.kind === "type" ? null : "the client imports types of plugin-sdk only";
   }
   if (target === "plugin-sdk") return null;
-  const from = floorOf(room);
-  const to = floorOf(target);
-  if (from === -1) return `room "${room}" stands on no floor`;
-  if (to === -1) return `room "${target}" stands on no floor`;
-  if (to > from) return null;
-  if (to === from) {
-    return link.kind === "type" ? null : `${room} and ${target} are on one floor and do not see each other`;
-  }
-  return `${target} is above ${room}`;
+  return whyNotBetween(path, link.target, link.kind);
+}
+
+function whyNotBetween(path: string, target: string, kind: Link["kind"]): string | null {
+  const from = levelOf(path);
+  const to = levelOf(target);
+  if (from === null) return `"${path}" stands in no room of a wing`;
+  if (to === null) return `"${target}" stands in no room of a wing`;
+  const down = from.wing === to.wing ? to.row - from.row : to.floor - from.floor;
+  if (down > 0) return null;
+  if (down < 0) return `${roomOf(target)} is above ${roomOf(path)}`;
+  return kind === "type" ? null : `${roomOf(path)} and ${roomOf(target)} are on one floor and do not see each other`;
 }
 
 function foreign(room: string, link: Link): string | null {
@@ -71,10 +107,6 @@ function foreign(room: string, link: Link): string | null {
     return "plugin-sdk imports only TypeBox";
   }
   return link.specifier.startsWith("bulkhead") ? "core names its files, not the package" : null;
-}
-
-function floorOf(room: string): number {
-  return floors.findIndex((rooms) => rooms.includes(room));
 }
 
 /** Circles of files through links that load something when the module does; each as the list of its files. */

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
-import { commands } from "../../core/cli/commands.ts";
-import { parseHostManifest } from "../../core/config/parse-host-manifest.ts";
-import { parseScript } from "../../core/conformance/script.ts";
+import { commands } from "../../core/doors/cli/commands.ts";
+import { parseHostManifest } from "../../core/ground/config/parse-host-manifest.ts";
+import { parseScript } from "../../core/kit/conformance/script.ts";
 import { manifestSchema } from "../../plugin-sdk/manifest.ts";
 import { callsIn, documents, type Snippet, snippetsOf, yamlKind } from "./snippets.ts";
 import { root } from "./source.ts";
@@ -57,8 +57,8 @@ describe("TypeScript snippets", () => {
         "bulkhead": [join(root, "core/mod.ts")],
         "bulkhead/plugin-sdk": [join(root, "plugin-sdk/mod.ts")],
         "bulkhead/plugin-sdk/testing": [join(root, "plugin-sdk/testing.ts")],
-        "bulkhead/conformance": [join(root, "core/conformance/mod.ts")],
-        "bulkhead/client": [join(root, "core/client/mod.ts")],
+        "bulkhead/conformance": [join(root, "core/kit/conformance/mod.ts")],
+        "bulkhead/client": [join(root, "core/doors/client/mod.ts")],
       },
     };
     const config = { extends: join(root, "tsconfig.json"), compilerOptions, include: ["*.ts"] };
@@ -158,7 +158,7 @@ function writeSources(): void {
 
 /** Help texts of the command and, where the line names one, of its sub-command. */
 function helpOf(line: string, command: string | undefined): string {
-  const main = join(root, onDeno ? "core/cli/main.ts" : "dist/bundle/cli.js");
+  const main = join(root, onDeno ? "core/doors/cli/main.ts" : "dist/bundle/cli.js");
   const words = /\bbulkhead\s+(.*)$/.exec(line)?.[1]?.split(/\s+/) ?? [];
   const sub = words[1]?.match(/^[a-z][a-z-]*$/) ? [words[1]] : [];
   const asked = command === undefined ? [["--help"]] : [[command, "--help"], [command, ...sub, "--help"]];

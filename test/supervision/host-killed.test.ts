@@ -4,12 +4,20 @@ import { join } from "node:path";
 import process from "node:process";
 import { createHost } from "bulkhead";
 import { describe, expect, test } from "vitest";
-import { openSqlite } from "../../core/runtime/sqlite.ts";
-import { needsWall } from "../runtime/os-walls/needs-wall.ts";
-import { readRow } from "../../core/runtime/process-rows.ts";
+import { openSqlite } from "../../core/ground/runtime/sqlite.ts";
+import { needsWall } from "../ground/runtime/os-walls/needs-wall.ts";
+import { readRow } from "../../core/ground/runtime/process-rows.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
-import { adapterCode, completed, errorOf, openHost, type TestHost, until, writePlugin } from "../host/test-host.ts";
-import { checkSession } from "../session/session-rules.ts";
+import {
+  adapterCode,
+  completed,
+  errorOf,
+  openHost,
+  type TestHost,
+  until,
+  writePlugin,
+} from "../sessions/host/test-host.ts";
+import { checkSession } from "../sessions/session/session-rules.ts";
 import { recordedWardens, startHost } from "./host-process.ts";
 
 /** Starts a program that has children in other sessions and process groups, and leaves a call and a request open. */

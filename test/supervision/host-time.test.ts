@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { startCanary } from "../../core/attack/canary.ts";
-import { adapterCode, openHost } from "../host/test-host.ts";
+import { startCanary } from "../../core/kit/attack/canary.ts";
+import { adapterCode, openHost } from "../sessions/host/test-host.ts";
 
 /** The costliest events there may be: as many values as are allowed, and as many bytes. */
 const costliest = adapterCode(`

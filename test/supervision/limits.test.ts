@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { defaultLimits } from "../../core/config/limits.ts";
+import { defaultLimits } from "../../core/ground/config/limits.ts";
 import { listFiles, readSource } from "../structure/source.ts";
-import { adapterCode, completed, errorOf, openHost } from "../host/test-host.ts";
+import { adapterCode, completed, errorOf, openHost } from "../sessions/host/test-host.ts";
 
 const floods = (count: string) =>
   adapterCode(`    for (let n = 0; n < ${count}; n++) yield { type: "progress", message: "x" };
@@ -9,7 +9,7 @@ const floods = (count: string) =>
 
 describe("limits", () => {
   test.each(Object.keys(defaultLimits).map((key) => [key]))("%s is held to somewhere", (key) => {
-    const files = listFiles("core").filter((path) => path !== "core/config/limits.ts");
+    const files = listFiles("core").filter((path) => path !== "core/ground/config/limits.ts");
     const uses = files.filter((path) => new RegExp(`(limits\\.|[{,] *)${key}\\b`).test(readSource(path)));
     expect(uses).not.toEqual([]);
   });

@@ -2,10 +2,10 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { describe, expect, test } from "vitest";
-import { runCli } from "../../core/cli/run-cli.ts";
-import { fakeTerminal } from "../cli/fake-terminal.ts";
-import { adapterCode, completed, openHost, type TestHost } from "../host/test-host.ts";
-import { checkSession } from "../session/session-rules.ts";
+import { runCli } from "../../core/doors/cli/run-cli.ts";
+import { fakeTerminal } from "../doors/cli/fake-terminal.ts";
+import { adapterCode, completed, openHost, type TestHost } from "../sessions/host/test-host.ts";
+import { checkSession } from "../sessions/session/session-rules.ts";
 import { recordedWardens } from "./host-process.ts";
 
 /** Ends its worker: an uncaught rejection cannot be told whose it is. */

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import type { HostManifest } from "bulkhead";
 import { describe, expect, test } from "vitest";
-import { parseHostManifest } from "../../core/registry/find-host-manifest.ts";
+import { parseHostManifest } from "../../core/packages/registry/find-host-manifest.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
-import { adapterCode, completed, openHost, type TestHost, writePlugin } from "../host/test-host.ts";
-import { checkSession } from "../session/session-rules.ts";
+import { adapterCode, completed, openHost, type TestHost, writePlugin } from "../sessions/host/test-host.ts";
+import { checkSession } from "../sessions/session/session-rules.ts";
 import { startHost } from "./host-process.ts";
 
 /** Says its own session's id and works until it is killed; when it is continued it tells what it was given. */

@@ -1,10 +1,10 @@
 import process from "node:process";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { closeInSteps } from "../../core/host/close-steps.ts";
-import { readRow } from "../../core/runtime/process-rows.ts";
-import { adapterCode, openHost, ownChildren, type TestHost, until, writePlugin } from "../host/test-host.ts";
-import { checkSession } from "../session/session-rules.ts";
+import { closeInSteps } from "../../core/sessions/host/close-steps.ts";
+import { readRow } from "../../core/ground/runtime/process-rows.ts";
+import { adapterCode, openHost, ownChildren, type TestHost, until, writePlugin } from "../sessions/host/test-host.ts";
+import { checkSession } from "../sessions/session/session-rules.ts";
 import { recordedWardens, startHost } from "./host-process.ts";
 
 const limits = { agent_grace_ms: 300, teardown_timeout_ms: 200, warden_grace_ms: 300, heartbeat_timeout_ms: 60_000 };

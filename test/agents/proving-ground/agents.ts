@@ -1,8 +1,8 @@
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { readManifest } from "../../../core/registry/read-manifest.ts";
-import { requestedPermissions } from "../../../core/registry/requested-permissions.ts";
+import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
+import { requestedPermissions } from "../../../core/packages/registry/requested-permissions.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { ModelRun } from "../mock-model/mock-model.ts";

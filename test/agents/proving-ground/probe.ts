@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { createHost } from "bulkhead";
-import { readManifest } from "../../../core/registry/read-manifest.ts";
-import { requestedPermissions } from "../../../core/registry/requested-permissions.ts";
+import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
+import { requestedPermissions } from "../../../core/packages/registry/requested-permissions.ts";
 import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
 import type { MockModel } from "../mock-model/mock-model.ts";
-import { storeSecret } from "../../../core/secrets/store.ts";
+import { storeSecret } from "../../../core/walls/secrets/store.ts";
 import { type Agent, bundledFor } from "./agents.ts";
 import { openPlace } from "./place.ts";
 

@@ -1,6 +1,12 @@
-import { classifyAddress } from "../../../core/broker/classify-address.ts";
-import { coversTarget, formatTarget, isLocalName, namesLiterally, netTarget } from "../../../core/broker/net-grants.ts";
-import { checkHeaders } from "../../../core/broker/request-headers.ts";
+import { classifyAddress } from "../../../core/walls/broker/classify-address.ts";
+import {
+  coversTarget,
+  formatTarget,
+  isLocalName,
+  namesLiterally,
+  netTarget,
+} from "../../../core/walls/broker/net-grants.ts";
+import { checkHeaders } from "../../../core/walls/broker/request-headers.ts";
 import { promise, type Target } from "../target.ts";
 
 /** Where requests go and what they carry. */

@@ -1,8 +1,8 @@
-import { encodeFrame, FrameReader, headerBytes } from "../../../core/channel/frames.ts";
-import { MessageReader } from "../../../core/channel/messages.ts";
-import { defaultLimits } from "../../../core/config/limits.ts";
-import { Lane } from "../../../core/pool/lane.ts";
-import type { LaneEnd } from "../../../core/pool/lane-transport.ts";
+import { encodeFrame, FrameReader, headerBytes } from "../../../core/walls/channel/frames.ts";
+import { MessageReader } from "../../../core/walls/channel/messages.ts";
+import { defaultLimits } from "../../../core/ground/config/limits.ts";
+import { Lane } from "../../../core/walls/pool/lane.ts";
+import type { LaneEnd } from "../../../core/walls/pool/lane-transport.ts";
 import { bytesOf, promise, type Target, textOf } from "../target.ts";
 
 const messages = [

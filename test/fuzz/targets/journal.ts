@@ -1,6 +1,6 @@
-import { readEvents } from "../../../core/client/mod.ts";
-import { journalError } from "../../../core/journal/journal-error.ts";
-import { envelopesAfter, rowOf } from "../../../core/journal/journal-row.ts";
+import { readEvents } from "../../../core/doors/client/mod.ts";
+import { journalError } from "../../../core/records/journal/journal-error.ts";
+import { envelopesAfter, rowOf } from "../../../core/records/journal/journal-row.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { bytesOf, promise, type Target, textOf } from "../target.ts";
 

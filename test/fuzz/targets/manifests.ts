@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseHostManifest } from "../../../core/config/parse-host-manifest.ts";
-import { parseYaml } from "../../../core/config/yaml.ts";
-import { readManifest } from "../../../core/registry/read-manifest.ts";
-import { requestedPermissions } from "../../../core/registry/requested-permissions.ts";
+import { parseHostManifest } from "../../../core/ground/config/parse-host-manifest.ts";
+import { parseYaml } from "../../../core/ground/config/yaml.ts";
+import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
+import { requestedPermissions } from "../../../core/packages/registry/requested-permissions.ts";
 import { promise, type Target } from "../target.ts";
 
 const plugin = `manifest: 1

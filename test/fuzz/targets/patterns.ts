@@ -1,4 +1,4 @@
-import { coversPatterns, meetPatterns, withoutPatterns } from "../../../core/registry/argument-set.ts";
+import { coversPatterns, meetPatterns, withoutPatterns } from "../../../core/packages/registry/argument-set.ts";
 import { formatArgumentPattern, matchesArguments, parseArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import {
   argumentPatterns,

@@ -1,10 +1,10 @@
-import { isBinary, isName } from "../../../core/config/permission-problems.ts";
-import { readNet } from "../../../core/config/net-address.ts";
-import { effectivePermissions } from "../../../core/registry/effective-permissions.ts";
-import { meetNet } from "../../../core/registry/net-set.ts";
-import { holds, meetRoots, rootsOverlap } from "../../../core/registry/root-set.ts";
-import { isLoaderName } from "../../../core/runtime/loader-names.ts";
-import { forbiddenBecause } from "../../../core/broker/forbidden-paths.ts";
+import { isBinary, isName } from "../../../core/ground/config/permission-problems.ts";
+import { readNet } from "../../../core/ground/config/net-address.ts";
+import { effectivePermissions } from "../../../core/packages/registry/effective-permissions.ts";
+import { meetNet } from "../../../core/packages/registry/net-set.ts";
+import { holds, meetRoots, rootsOverlap } from "../../../core/packages/registry/root-set.ts";
+import { isLoaderName } from "../../../core/ground/runtime/loader-names.ts";
+import { forbiddenBecause } from "../../../core/walls/broker/forbidden-paths.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { promise, type Target } from "../target.ts";
 

@@ -1,4 +1,4 @@
-import { redact } from "../../../core/log/redact.ts";
+import { redact } from "../../../core/ground/log/redact.ts";
 import { readDuration } from "../../../plugin-sdk/durations.ts";
 import { splitText } from "../../../plugin-sdk/lines.ts";
 import { readPointInTime } from "../../../plugin-sdk/points-in-time.ts";

@@ -13,10 +13,10 @@ const [folder, door, prompt] = process.argv.slice(2);
 const onDeno = "Deno" in globalThis;
 const core = (path) => import(`../../../${onDeno ? "" : "dist/"}core/${path}.${onDeno ? "ts" : "js"}`);
 
-const { createHost } = await core("host/create-host");
-const { loadHostManifest } = await core("registry/find-host-manifest");
-const { startCanary } = await core("attack/canary");
-const { standardInput, standardOutput } = await core("runtime/standard-streams");
+const { createHost } = await core("sessions/host/create-host");
+const { loadHostManifest } = await core("packages/registry/find-host-manifest");
+const { startCanary } = await core("kit/attack/canary");
+const { standardInput, standardOutput } = await core("ground/runtime/standard-streams");
 
 const stdout = standardOutput();
 stdout.giveUpAfter(stallMs);
@@ -48,7 +48,7 @@ async function open() {
 }
 
 async function openDaemon() {
-  const { startDaemon } = await core("daemon/daemon");
+  const { startDaemon } = await core("doors/daemon/daemon");
   const daemon = await startDaemon({ createHost, stateDir, bundledDir: null, root: folder, readManifest, port: 0 });
   await daemon.host.registry.register(join(folder, "flood"), {});
   return {
@@ -65,9 +65,11 @@ async function openDaemon() {
 async function serve(host) {
   const wire = { input: standardInput().chunks(), write: (text) => stdout.write(text) };
   const { sessions } = host;
-  if (door === "mcp") return await (await core("mcp/serve-mcp")).serveMcp({ wire, sessions, signal: stdout.closed });
+  if (door === "mcp") {
+    return await (await core("doors/mcp/serve-mcp")).serveMcp({ wire, sessions, signal: stdout.closed });
+  }
   if (door === "acp") {
-    return await (await core("acp/serve-acp")).serveAcp({ wire, sessions, mode: "flood", signal: stdout.closed });
+    return await (await core("doors/acp/serve-acp")).serveAcp({ wire, sessions, mode: "flood", signal: stdout.closed });
   }
   const session = await host.runSession({ workdir, prompt, retry: "never" }, { adapter: "flood", artifacts: "none" });
   const { outcome, error } = await session.result;

@@ -3,15 +3,18 @@ import { isDeclaration, isReference } from "../reference.ts";
 
 const globals = new Set(["process", "Deno", "Buffer", "NodeJS", "require", "__dirname", "__filename", "global"]);
 
-/** core/runtime is the only room that names Node or Deno, so that porting means reading one folder. */
+/** core/ground/runtime is the only room that names Node or Deno, so that porting means reading one folder. */
 export const platformInRuntime: Deno.lint.Rule = {
   create(context) {
-    if (!isIn(context.filename, "core", "plugin-sdk") || isIn(context.filename, "core/runtime")) return {};
+    if (!isIn(context.filename, "core", "plugin-sdk") || isIn(context.filename, "core/ground/runtime")) return {};
     const declared = new Set<string>();
     const used: Deno.lint.Identifier[] = [];
     const checkSource = (node: Deno.lint.Node & { source: Deno.lint.Node | null }): void => {
       if (node.source?.type !== "Literal" || !String(node.source.value).startsWith("node:")) return;
-      context.report({ node, message: `Only core/runtime may import ${node.source.value}; import from core/runtime.` });
+      context.report({
+        node,
+        message: `Only core/ground/runtime may import ${node.source.value}; import from core/ground/runtime.`,
+      });
     };
     return {
       ImportDeclaration: checkSource,
@@ -26,13 +29,16 @@ export const platformInRuntime: Deno.lint.Rule = {
       "MemberExpression[object.name='globalThis']"(node: Deno.lint.MemberExpression) {
         const { property } = node;
         const name = property.type === "Identifier" ? property.name : property.type === "Literal" ? property.value : "";
-        if (globals.has(String(name))) context.report({ node, message: `Only core/runtime may name ${name}.` });
+        if (globals.has(String(name))) context.report({ node, message: `Only core/ground/runtime may name ${name}.` });
       },
       "Program:exit"() {
         for (const node of used) {
           // A file's own variable of that name is not the global.
           if (declared.has(node.name)) continue;
-          context.report({ node, message: `Only core/runtime may name ${node.name}; import from core/runtime.` });
+          context.report({
+            node,
+            message: `Only core/ground/runtime may name ${node.name}; import from core/ground/runtime.`,
+          });
         }
       },
     };

@@ -1,8 +1,0 @@
-import type { WaitingReport } from "../../install/waiting-update.ts";
-import { safeLine } from "./agent-text.ts";
-
-/** What an update that waits asks for, in a line, and what takes it. */
-export function waitingLines(id: string, { version, asks, command }: WaitingReport): string[] {
-  const why = asks.length === 0 ? "what it asks for is granted" : `it asks for more: ${asks.join(", ")}`;
-  return [safeLine(`${id} ${version} waits; ${why}. To take it:`), `  ${safeLine(command)}`];
-}

@@ -1,0 +1,226 @@
+import { agent, type AgentApp, type AgentContext, PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
+import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { hostVersion } from "../../ground/config/version.ts";
+import { errorTable } from "../../ground/errors/error-table.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import type { SessionHost } from "../../sessions/host/session-host.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import { isAbsolute } from "../../ground/runtime/paths.ts";
+import { autoMode, Conversation, type ConversationGround, conversationLabels } from "./conversation.ts";
+import { modeState } from "./modes.ts";
+import { promptText } from "./prompt-text.ts";
+
+/** What the agent of this protocol is made from. */
+export interface AcpAgentOptions {
+  sessions: SessionHost;
+  /** The mode of a new conversation; default: `auto`. */
+  mode?: string;
+  /** Fields of every session's request. */
+  defaults?: Partial<SessionRequest>;
+}
+
+/** Conversations that one connection may have open; the one that was used longest ago makes room. */
+const openConversations = 256;
+/** Conversations on one page of a list. */
+const pageSize = 50;
+
+/** The agent for one connection, and how to end what it has begun. */
+export function createAcpAgent(options: AcpAgentOptions): { app: AgentApp; close(): void } {
+  const connection = new Connection(options);
+  const app = agent({ name: "bulkhead" })
+    .onRequest("initialize", ({ params, client }) => connection.initialize(client, params.clientCapabilities))
+    .onRequest("authenticate", ({ params }) => {
+      throw RequestError.invalidParams({ methodId: params.methodId }, "this agent asks for no authentication");
+    })
+    .onRequest("session/new", ({ params }) => answer(() => connection.create(params)))
+    .onRequest("session/load", ({ params }) => answer(() => connection.load(params)))
+    .onRequest("session/list", ({ params }) => answer(() => connection.list(params)))
+    .onRequest("session/close", ({ params }) => answer(() => connection.close(params.sessionId)))
+    .onRequest("session/set_mode", ({ params }) => answer(() => connection.setMode(params)))
+    .onRequest(
+      "session/prompt",
+      ({ params, signal }) => answer(() => connection.open(params.sessionId).prompt(promptText(params.prompt), signal)),
+    )
+    .onNotification("session/cancel", ({ params }) => connection.find(params.sessionId)?.cancel());
+  return { app, close: () => connection.closeAll() };
+}
+
+/** A refusal in the protocol's form: the code of the one table, the sentence, and what to do next. */
+async function answer<T>(act: () => Promise<T> | T): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof RequestError) throw error;
+    const { code, message, hint, details } = toErrorData(error);
+    throw new RequestError(errorTable[code].json_rpc_code, message, {
+      error_type: code,
+      ...(hint === undefined ? {} : { recovery_guidance: hint }),
+      ...(details === undefined ? {} : { details }),
+    });
+  }
+}
+
+class Connection {
+  readonly #options: AcpAgentOptions;
+  readonly #open = new Map<string, Conversation>();
+  #ground: ConversationGround | null = null;
+  #agents: Promise<AgentReport[]> = Promise.resolve([]);
+  #contextSizes = new Map<string, number>();
+
+  constructor(options: AcpAgentOptions) {
+    this.#options = options;
+  }
+
+  initialize(client: AgentContext, can: { session?: unknown; elicitation?: unknown } = {}): InitializeAnswer {
+    this.#ground = {
+      sessions: this.#options.sessions,
+      client,
+      shows: { notices: has(can.session, "notices"), forms: has(can.elicitation, "form") },
+      defaults: this.#options.defaults ?? {},
+      contextSize: (id) => this.#contextSizes.get(id),
+    };
+    // Agents take a while to say whether they are there; the client will ask for them next.
+    this.#askAgents();
+    return {
+      protocolVersion: PROTOCOL_VERSION,
+      agentInfo: { name: "bulkhead", title: "Bulkhead", version: hostVersion },
+      agentCapabilities: {
+        loadSession: true,
+        promptCapabilities: { image: false, audio: false, embeddedContext: true },
+        sessionCapabilities: { list: {}, close: {} },
+      },
+      authMethods: [],
+    };
+  }
+
+  async create({ cwd, mcpServers }: { cwd: string; mcpServers: { name: string }[] }) {
+    const conversation = this.#keep(randomId(), cwd);
+    tellUnused(conversation, mcpServers);
+    return { sessionId: conversation.id, modes: await this.#modes(conversation) };
+  }
+
+  async load({ sessionId, cwd, mcpServers }: { sessionId: string; cwd: string; mcpServers: { name: string }[] }) {
+    const known = await this.#ready.sessions.list({ labels: conversationLabels(sessionId), limit: 1 });
+    if (known.length === 0) throw unknownSession(sessionId);
+    this.find(sessionId)?.close();
+    const conversation = this.#keep(sessionId, cwd);
+    await conversation.replay();
+    tellUnused(conversation, mcpServers);
+    return { modes: await this.#modes(conversation) };
+  }
+
+  async list({ cwd, cursor }: { cwd?: string | null; cursor?: string | null }) {
+    const page = await this.#ready.sessions.list({
+      labels: { door: "acp" },
+      limit: pageSize,
+      ...(cursor ? { before: cursor } : {}),
+    });
+    // A conversation is listed where its newest prompt stands; its earlier ones may be on later pages.
+    const sessions = new Map<string, { sessionId: string; cwd: string; title: string; updatedAt: string }>();
+    for (const { labels, workdir, title, started_at, ended_at } of page) {
+      const sessionId = labels["acp_session"];
+      if (sessionId === undefined || sessions.has(sessionId) || (cwd && cwd !== workdir)) continue;
+      sessions.set(sessionId, { sessionId, cwd: workdir, title, updatedAt: ended_at ?? started_at });
+    }
+    const last = page.length === pageSize ? page.at(-1) : undefined;
+    return { sessions: [...sessions.values()], ...(last ? { nextCursor: last.session_id } : {}) };
+  }
+
+  async setMode({ sessionId, modeId }: { sessionId: string; modeId: string }) {
+    const conversation = this.open(sessionId);
+    const { availableModes } = modeState(await this.#agents, conversation.mode);
+    if (!availableModes.some(({ id }) => id === modeId)) {
+      throw new BulkheadError("unknown_adapter", `Cannot set the mode: no enabled adapter has the id "${modeId}".`, {
+        hint: `Modes are ${availableModes.map(({ id }) => id).join(", ")}.`,
+      });
+    }
+    conversation.mode = modeId;
+    return {};
+  }
+
+  /** @throws {BulkheadError} `not_found` */
+  open(sessionId: string): Conversation {
+    const conversation = this.find(sessionId);
+    if (conversation === undefined) throw unknownSession(sessionId);
+    this.#open.delete(sessionId);
+    this.#open.set(sessionId, conversation);
+    return conversation;
+  }
+
+  find(sessionId: string): Conversation | undefined {
+    return this.#open.get(sessionId);
+  }
+
+  close(sessionId: string): Record<string, never> {
+    this.open(sessionId).close();
+    this.#open.delete(sessionId);
+    return {};
+  }
+
+  closeAll(): void {
+    for (const conversation of this.#open.values()) conversation.close();
+    this.#open.clear();
+  }
+
+  get #ready(): ConversationGround {
+    if (this.#ground === null) throw new BulkheadError("invalid_request", "Cannot do this before initialize.");
+    return this.#ground;
+  }
+
+  #keep(id: string, workdir: string): Conversation {
+    if (!isAbsolute(workdir)) {
+      throw new BulkheadError("invalid_request", `Cannot open a session in "${workdir}": the path is not absolute.`);
+    }
+    const conversation = new Conversation(this.#ready, { id, workdir, mode: this.#options.mode ?? autoMode });
+    this.#open.set(id, conversation);
+    for (const [oldId, old] of this.#open) {
+      if (this.#open.size <= openConversations) break;
+      old.close();
+      this.#open.delete(oldId);
+    }
+    return conversation;
+  }
+
+  #askAgents(): Promise<AgentReport[]> {
+    this.#agents = this.#options.sessions.agents().catch(() => []);
+    void this.#agents.then((agents) => {
+      for (const { id, capabilities } of agents) {
+        if (capabilities.max_context_tokens !== undefined) this.#contextSizes.set(id, capabilities.max_context_tokens);
+      }
+    });
+    return this.#agents;
+  }
+
+  async #modes({ mode }: Conversation) {
+    return modeState(await this.#askAgents(), mode);
+  }
+}
+
+type InitializeAnswer = {
+  protocolVersion: number;
+  agentInfo: { name: string; title: string; version: string };
+  agentCapabilities: Record<string, unknown>;
+  authMethods: [];
+};
+
+/** The operator says which servers an agent may have; what an editor brings along is not run, and that is told. */
+function tellUnused(conversation: Conversation, servers: readonly { name: string }[]): void {
+  if (servers.length === 0) return;
+  const names = servers.map(({ name }) => name).join(", ");
+  conversation.tell(
+    `The editor's MCP servers are not used (${names}): ` +
+      "register them under mcp_servers in bulkhead.yaml and name them with --mcp-server.",
+  );
+}
+
+function unknownSession(sessionId: string): BulkheadError {
+  return new BulkheadError("not_found", `Cannot use session "${sessionId}": this connection has not opened it.`, {
+    hint: "Open it with session/new or session/load; session/list names those that can be loaded.",
+  });
+}
+
+function has(group: unknown, key: string): boolean {
+  return typeof group === "object" && group !== null && (group as Record<string, unknown>)[key] != null;
+}

@@ -1,0 +1,110 @@
+import type { AgentContext, RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
+import type { PermissionRequestEvent, QuestionEvent } from "../../../plugin-sdk/events.ts";
+import type { AskedRequest } from "../../sessions/host/asked-requests.ts";
+import { cleanLines, oneLine } from "../../sessions/host/event-sentence.ts";
+import { questionText, toolCallId } from "./updates.ts";
+
+/** Who is asked, and about which session. */
+export interface AskGround {
+  client: AgentContext;
+  /** The protocol's session. */
+  acpSessionId: string;
+  /** Bulkhead's session. */
+  sessionId: string;
+  /** The client shows forms. */
+  forms: boolean;
+}
+
+/** The answer of the person at the client; `null`: none; `"prompt"`: only a prompt can give it. */
+export type ClientAnswer = { choice: string } | "prompt" | null;
+
+/**
+ * Puts an agent's request to the person at the client, in words that cannot pass for anything else. Never rejects.
+ */
+export async function askClient(request: AskedRequest, ground: AskGround, signal: AbortSignal): Promise<ClientAnswer> {
+  try {
+    if (request.type === "permission_request") return await askPermission(request, ground, signal);
+    if (ground.forms) return await askForm(request, ground, signal);
+    return request.options?.length ? await askChoice(request, ground, signal) : "prompt";
+  } catch {
+    // A client that cannot be asked leaves the request to its deadline.
+    return null;
+  }
+}
+
+async function askPermission(
+  request: PermissionRequestEvent,
+  { client, acpSessionId, sessionId }: AskGround,
+  signal: AbortSignal,
+): Promise<ClientAnswer> {
+  const outcome = await choose(client, {
+    sessionId: acpSessionId,
+    toolCall: {
+      toolCallId: toolCallId(sessionId, request.call_id ?? request.request_id),
+      title: oneLine(request.title),
+      name: oneLine(request.tool),
+      ...(request.kind === undefined ? {} : { kind: request.kind }),
+      status: "pending",
+      ...(request.input === undefined ? {} : { rawInput: request.input }),
+    },
+    options: request.options.map(({ id, label, kind }) => ({ optionId: id, name: oneLine(label), kind })),
+  }, signal);
+  return outcome.outcome === "selected" ? { choice: outcome.optionId } : null;
+}
+
+async function choose(
+  client: AgentContext,
+  params: RequestPermissionRequest,
+  signal: AbortSignal,
+): Promise<RequestPermissionResponse["outcome"]> {
+  const options = { cancellationSignal: signal, stopWaitingOnCancel: true };
+  const { outcome } = await client.request("session/request_permission", params, options);
+  return outcome;
+}
+
+/** A question with choices, to a client that has no forms: each choice is an option. */
+async function askChoice(
+  request: QuestionEvent,
+  { client, acpSessionId, sessionId }: AskGround,
+  signal: AbortSignal,
+): Promise<ClientAnswer> {
+  const options = request.options ?? [];
+  const outcome = await choose(client, {
+    sessionId: acpSessionId,
+    toolCall: {
+      toolCallId: toolCallId(sessionId, request.request_id),
+      title: oneLine(request.question),
+      kind: "other",
+      status: "pending",
+    },
+    options: options.map((option, index) => ({ optionId: String(index), name: oneLine(option), kind: "allow_once" })),
+  }, signal);
+  const choice = outcome.outcome === "selected" ? options[Number(outcome.optionId)] : undefined;
+  return choice === undefined ? null : { choice };
+}
+
+async function askForm(
+  request: QuestionEvent,
+  { client, acpSessionId }: AskGround,
+  signal: AbortSignal,
+): Promise<ClientAnswer> {
+  const { options = [] } = request;
+  const answer = await client.request("elicitation/create", {
+    mode: "form",
+    sessionId: acpSessionId,
+    message: cleanLines(questionText(request)),
+    requestedSchema: {
+      type: "object",
+      properties: {
+        answer: { type: "string", title: "Answer", ...(options.length > 0 ? { enum: options } : {}) },
+      },
+      required: ["answer"],
+    },
+  }, { cancellationSignal: signal, stopWaitingOnCancel: true });
+  const said = answer.action === "accept" && "content" in answer ? readAnswer(answer.content) : undefined;
+  return typeof said === "string" ? { choice: said } : null;
+}
+
+function readAnswer(content: unknown): unknown {
+  return typeof content === "object" && content !== null && "answer" in content ? content.answer : undefined;
+}

@@ -1,0 +1,221 @@
+import type { AgentContext, PromptResponse, SessionUpdate } from "@agentclientprotocol/sdk";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
+import type { conversationLabelNames, SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
+import { askClient } from "./ask-client.ts";
+import { acpStopReason, resultMeta } from "./stop-reason.ts";
+import { type LastSession, Turn, type TurnStop } from "./turn.ts";
+import { Updates } from "./updates.ts";
+
+/** What all conversations of one connection have in common. */
+export interface ConversationGround {
+  sessions: SessionHost;
+  client: AgentContext;
+  /** What the client said it can show. */
+  shows: { notices: boolean; forms: boolean };
+  /** Fields of every request, from the operator. */
+  defaults: Partial<SessionRequest>;
+  contextSize(adapterId: string): number | undefined;
+}
+
+/** What a conversation is about. */
+export interface ConversationOptions {
+  id: string;
+  workdir: string;
+  /** `auto`, or the id of the adapter. */
+  mode: string;
+}
+
+/** Labels of the Bulkhead sessions of one conversation: by them it is found again. */
+export function conversationLabels(id: string): Record<(typeof conversationLabelNames)[number], string> {
+  return { door: "acp", acp_session: id };
+}
+
+/** The mode in which the host chooses the adapter. */
+export const autoMode = "auto";
+
+/** One session of the protocol: a chain of Bulkhead sessions, one for each prompt, each continued by the next. */
+export class Conversation {
+  readonly id: string;
+  readonly workdir: string;
+  mode: string;
+  readonly #ground: ConversationGround;
+  #turn: Turn | null = null;
+  #prompting: AbortController | null = null;
+  #last: LastSession | null = null;
+  /** What the next prompt shows first. */
+  #untold: string[] = [];
+
+  constructor(ground: ConversationGround, { id, workdir, mode }: ConversationOptions) {
+    this.#ground = ground;
+    this.id = id;
+    this.workdir = workdir;
+    this.mode = mode;
+  }
+
+  /**
+   * Runs a prompt to its end.
+   * @throws {BulkheadError} why the session could not start; `busy` while another prompt is under way; what it failed
+   * with, `details` holding its result
+   */
+  async prompt(text: string, signal: AbortSignal): Promise<PromptResponse> {
+    if (this.#prompting !== null) {
+      throw new BulkheadError("busy", "Cannot take the prompt: the one before it is still under way.", {
+        hint: "Wait for its end, or cancel it.",
+      });
+    }
+    const prompting = new AbortController();
+    this.#prompting = prompting;
+    const cancel = () => this.cancel();
+    signal.addEventListener("abort", cancel, { once: true });
+    try {
+      return await this.#prompt(text, prompting.signal);
+    } finally {
+      this.#prompting = null;
+      signal.removeEventListener("abort", cancel);
+    }
+  }
+
+  /** Shows a sentence of the host with the next prompt: before that, a client may not know the conversation yet. */
+  tell(text: string): void {
+    this.#untold.push(text);
+  }
+
+  /** Stops the prompt under way, and what still waits for one. */
+  cancel(): void {
+    this.#prompting?.abort();
+    this.#turn?.interrupt().catch(() => {});
+  }
+
+  /** Cancels, and follows nothing any more. */
+  close(): void {
+    this.cancel();
+    this.#turn?.leave();
+  }
+
+  /** Shows all that was said and done in it before. */
+  async replay(): Promise<void> {
+    const all = await this.#ground.sessions.list({ labels: conversationLabels(this.id), limit: 500 });
+    for (const { session_id, last_seq } of all.reverse()) {
+      const handle = await this.#ground.sessions.open(session_id);
+      const updates = this.#updates();
+      let last: LastSession | null = null;
+      for await (const envelope of handle.events()) {
+        const { event, adapter } = envelope;
+        if (event.type === "session_started") {
+          const prompt = event.requested.prompt;
+          await this.#send({ sessionUpdate: "user_message_chunk", content: { type: "text", text: prompt } });
+        }
+        if (event.type === "attempt_started") last = { adapter: event.adapter_id, agent_session_id: null };
+        if (event.type === "agent_info" && event.agent_session_id !== undefined) {
+          last = { adapter: adapter.id, agent_session_id: event.agent_session_id };
+        }
+        for (const update of updates.of(envelope)) await this.#send(update);
+        // One that still runs has no end to wait for.
+        if (envelope.seq >= last_seq) break;
+      }
+      this.#last = last ?? this.#last;
+    }
+  }
+
+  async #prompt(text: string, signal: AbortSignal): Promise<PromptResponse> {
+    if (!await this.#turn?.answer(text)) {
+      this.#leaveTurn();
+      try {
+        this.#turn = this.#follow(await this.#start(text, signal));
+      } catch (error) {
+        if (signal.aborted) return { stopReason: "cancelled" };
+        throw error;
+      }
+    }
+    await this.#showUntold();
+    const turn = this.#turn!;
+    if (signal.aborted) await turn.interrupt();
+    let stop: TurnStop;
+    try {
+      stop = await turn.run();
+    } catch (error) {
+      this.#leaveTurn();
+      await turn.interrupt().catch(() => {});
+      throw error;
+    }
+    if (stop === "asks") return { stopReason: "end_turn" };
+    this.#leaveTurn();
+    return answerOf(stop.result);
+  }
+
+  #leaveTurn(): void {
+    this.#last = this.#turn?.last ?? this.#last;
+    this.#turn?.leave();
+    this.#turn = null;
+  }
+
+  async #start(prompt: string, signal: AbortSignal): Promise<SessionHandle> {
+    const { sessions, defaults } = this.#ground;
+    const last = this.#last;
+    const goesOn = last !== null && (this.mode === autoMode || this.mode === last.adapter);
+    const from = goesOn ? last.agent_session_id : null;
+    const request: SessionRequest = {
+      ...defaults,
+      workdir: this.workdir,
+      prompt,
+      labels: { ...defaults.labels, ...conversationLabels(this.id) },
+    };
+    const start = (more: Partial<SessionRequest>, adapter: string) =>
+      sessions.start({ ...request, ...more }, { adapter, client: "acp", signal });
+    if (from !== null) {
+      const going = await start({ continue_from: from }, last!.adapter).catch((error: unknown) => {
+        if (cannotContinue(error)) return null;
+        throw error;
+      });
+      if (going !== null) return going;
+    }
+    if (last !== null) this.tell("This agent begins anew: it does not know what was said before in this conversation.");
+    return await start({}, this.mode);
+  }
+
+  async #showUntold(): Promise<void> {
+    for (const text of this.#untold.splice(0)) {
+      await this.#send(
+        this.#ground.shows.notices
+          ? { sessionUpdate: "notice", severity: "info", title: text }
+          : { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: `${text}\n` } },
+      );
+    }
+  }
+
+  #follow(handle: SessionHandle): Turn {
+    const { client, shows } = this.#ground;
+    const ground = { client, acpSessionId: this.id, sessionId: handle.id, forms: shows.forms };
+    return new Turn({
+      handle,
+      updates: this.#updates(),
+      send: (update) => this.#send(update),
+      ask: (request, signal) => askClient(request, ground, signal),
+    });
+  }
+
+  #updates(): Updates {
+    const { shows, contextSize } = this.#ground;
+    return new Updates({ workdir: this.workdir, notices: shows.notices, contextSize });
+  }
+
+  async #send(update: SessionUpdate): Promise<void> {
+    await this.#ground.client.notify("session/update", { sessionId: this.id, update });
+  }
+}
+
+function answerOf(result: SessionResult): PromptResponse {
+  const stopReason = acpStopReason(result);
+  if (stopReason !== null) return { stopReason, _meta: resultMeta(result) };
+  const { code = "fatal", message = `The session ended: ${result.stop_reason}.`, hint, details } = result.error ?? {};
+  throw new BulkheadError(code, message, { hint, details: { ...details, ...resultMeta(result) } });
+}
+
+/** The agent's adapter has no way to continue a session. */
+function cannotContinue(error: unknown): boolean {
+  const { code, details } = toBulkheadError(error);
+  return code === "unenforceable" && JSON.stringify(details?.["fields"]) === '["continue_from"]';
+}

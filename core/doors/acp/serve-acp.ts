@@ -1,0 +1,39 @@
+import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
+import { type ByteWire, type MessageBounds, readMessages, writeMessage } from "../../ground/checks/json-wire.ts";
+import { defaultLimits } from "../../ground/config/limits.ts";
+import { type AcpAgentOptions, createAcpAgent } from "./agent.ts";
+
+/** What {@link serveAcp} is given. */
+export interface ServeAcpOptions extends AcpAgentOptions {
+  wire: ByteWire;
+  bounds?: MessageBounds;
+  /** Ends the service. */
+  signal?: AbortSignal;
+}
+
+/** Serves one client until it goes away or the signal aborts; then what it began is interrupted. */
+export async function serveAcp({ wire, bounds = defaultLimits, signal, ...options }: ServeAcpOptions): Promise<void> {
+  const { app, close } = createAcpAgent(options);
+  const connection = app.connect(messageStream(wire, bounds));
+  const end = () => connection.close();
+  signal?.addEventListener("abort", end, { once: true });
+  if (signal?.aborted) end();
+  await connection.closed;
+  signal?.removeEventListener("abort", end);
+  close();
+}
+
+function messageStream(wire: ByteWire, bounds: MessageBounds): Stream {
+  const messages = readMessages(wire, bounds);
+  return {
+    readable: new ReadableStream<AnyMessage>({
+      async pull(controller) {
+        const step = await messages.next().catch(() => ({ done: true as const, value: undefined }));
+        // The library answers what is an object and yet no message of the protocol.
+        if (step.done) controller.close();
+        else controller.enqueue(step.value as unknown as AnyMessage);
+      },
+    }),
+    writable: new WritableStream<AnyMessage>({ write: (message) => writeMessage(wire, message) }),
+  };
+}

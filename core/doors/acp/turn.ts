@@ -1,0 +1,104 @@
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import { type AskedRequest, AskedRequests } from "../../sessions/host/asked-requests.ts";
+import type { SessionHandle } from "../../sessions/host/session-host.ts";
+import type { ClientAnswer } from "./ask-client.ts";
+import type { Updates } from "./updates.ts";
+
+/** What a {@link Turn} is made from. */
+export interface TurnOptions {
+  handle: SessionHandle;
+  updates: Updates;
+  send(update: SessionUpdate): Promise<void>;
+  ask(request: AskedRequest, signal: AbortSignal): Promise<ClientAnswer>;
+}
+
+/** What of a session matters to the next one that goes on from it. */
+export interface LastSession {
+  adapter: string;
+  /** The agent's own id of its session; null where it named none. */
+  agent_session_id: string | null;
+}
+
+/** Why a turn stopped: the session ended, or it waits for an answer that only a prompt can give. */
+export type TurnStop = { result: SessionResult } | "asks";
+
+/** Follows one Bulkhead session, over one prompt or, where the agent asks for words, several. */
+export class Turn {
+  readonly #options: TurnOptions;
+  readonly #asked: AskedRequests;
+  readonly #left = new AbortController();
+  /** `seq` of the last event that was seen. */
+  #seq = 0;
+  /** What the agent asks that only a prompt can answer. */
+  #open: AskedRequest | null = null;
+  /** Stops following, while a prompt is under way. */
+  #pause: (() => void) | null = null;
+  #last: LastSession | null = null;
+
+  constructor(options: TurnOptions) {
+    this.#options = options;
+    this.#asked = new AskedRequests((request, signal) => void this.#ask(request, signal));
+  }
+
+  /** What is known of it so far; null before its agent was chosen. */
+  get last(): LastSession | null {
+    return this.#last;
+  }
+
+  /** Sends updates until the session ends or needs a prompt. */
+  async run(): Promise<TurnStop> {
+    const { handle, updates, send } = this.#options;
+    // Not Promise.race(): it would keep each event for as long as nothing is asked.
+    const paused = new AbortController();
+    this.#pause = () => paused.abort();
+    const signal = AbortSignal.any([paused.signal, this.#left.signal]);
+    for await (const envelope of handle.events({ after: this.#seq, signal })) {
+      const { event, seq } = envelope;
+      this.#seq = seq;
+      this.#see(envelope);
+      for (const update of updates.of(envelope)) await send(update);
+      this.#asked.see(event);
+      if (event.type === "session_ended") return { result: event.result };
+      if (this.#open !== null) break;
+    }
+    this.#pause = null;
+    // The stream of a session that was forgotten meanwhile ends without its end.
+    return this.#open === null ? { result: await handle.result() } : "asks";
+  }
+
+  /** Gives the agent the words it waits for; false when it waits no more. */
+  async answer(text: string): Promise<boolean> {
+    const open = this.#open;
+    this.#open = null;
+    return open !== null && await this.#options.handle.answer(open.request_id, text);
+  }
+
+  /** Stops the session; its end comes as an event. */
+  async interrupt(): Promise<void> {
+    await this.#options.handle.interrupt();
+  }
+
+  /** Lets go of the session, which goes on or has ended. */
+  leave(): void {
+    this.#asked.close();
+    this.#left.abort();
+  }
+
+  #see({ event, adapter }: Envelope): void {
+    if (event.type === "attempt_started") this.#last = { adapter: event.adapter_id, agent_session_id: null };
+    else if (event.type === "agent_info" && event.agent_session_id !== undefined) {
+      this.#last = { adapter: adapter.id, agent_session_id: event.agent_session_id };
+    }
+  }
+
+  async #ask(request: AskedRequest, signal: AbortSignal): Promise<void> {
+    const answer = await this.#options.ask(request, signal);
+    if (signal.aborted || answer === null) return;
+    if (answer === "prompt") {
+      this.#open ??= request;
+      this.#pause?.();
+    } else await this.#options.handle.answer(request.request_id, answer.choice).catch(() => false);
+  }
+}

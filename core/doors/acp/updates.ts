@@ -1,0 +1,182 @@
+import type { SessionUpdate, ToolCallContent, ToolCallLocation, ToolKind } from "@agentclientprotocol/sdk";
+import { toAcpUpdate } from "../../../plugin-sdk/acp-update.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { FileChangeEvent, QuestionEvent, UsageEvent } from "../../../plugin-sdk/events.ts";
+import { eventSentence } from "../../sessions/host/event-sentence.ts";
+import { isAbsolute, resolve } from "../../ground/runtime/paths.ts";
+import { changedPlaces } from "./unified-diff.ts";
+
+/** What {@link Updates} must know of client and session. */
+export interface UpdateOptions {
+  /** Folder that paths are relative to: the protocol wants absolute ones. */
+  workdir: string;
+  /** The client shows notices. */
+  notices: boolean;
+  /** Tokens that an adapter's agent can hold at once, where its manifest says so. */
+  contextSize(adapterId: string): number | undefined;
+}
+
+/**
+ * The updates of one session for its events. Each event gives at least one, and its first carries, under
+ * `_meta.bulkhead`, its numbers and all of it that the update itself has no place for: nothing is lost.
+ */
+export class Updates {
+  readonly #options: UpdateOptions;
+  /** The agent has said something. */
+  #spoke = false;
+
+  constructor(options: UpdateOptions) {
+    this.#options = options;
+  }
+
+  /** The updates for one event, in order. */
+  of(envelope: Envelope): SessionUpdate[] {
+    const [first, ...more] = this.#updates(envelope);
+    const { seq, gseq, ts, attempt, adapter, source, synthetic, event } = envelope;
+    const bulkhead = {
+      seq,
+      gseq,
+      ts,
+      attempt,
+      adapter,
+      source,
+      ...(synthetic ? { synthetic } : {}),
+      event: rest(event),
+    };
+    return [{ ...first, _meta: { bulkhead } } as SessionUpdate, ...more];
+  }
+
+  #updates({ event, adapter, seq, session_id }: Envelope): [SessionUpdate, ...SessionUpdate[]] {
+    if (event.type === "output" && event.stream === "stdout" && event.data !== "") this.#spoke = true;
+    switch (event.type) {
+      case "output":
+        return [event.stream === "stdout" ? toAcpUpdate(event) as SessionUpdate : thought(event.data)];
+      case "tool_call": {
+        const call = { toolCallId: toolCallId(session_id, event.call_id), name: event.tool };
+        return [{ ...toAcpUpdate(event), ...call, ...this.#located(event.input) } as SessionUpdate];
+      }
+      case "tool_result":
+        return [{ ...toAcpUpdate(event), toolCallId: toolCallId(session_id, event.call_id) } as SessionUpdate];
+      case "thinking":
+      case "plan":
+        return [toAcpUpdate(event) as SessionUpdate];
+      case "file_change":
+        return [this.#fileChange(event, toolCallId(session_id, `file-change-${seq}`))];
+      case "usage":
+        return [this.#usage(event, adapter.id)];
+      case "question":
+        return [message(questionText(event))];
+      case "completed":
+        // An agent that says nothing while it works says it all at the end.
+        return this.#spoke || !event.output ? [silent] : [message(event.output), silent];
+      case "permission_request":
+      case "session_ended":
+        return [silent];
+      default:
+        return [this.#notice(event)];
+    }
+  }
+
+  /** Files that a tool's input names. */
+  #located(input: unknown): { locations?: ToolCallLocation[] } {
+    if (typeof input !== "object" || input === null) return {};
+    const fields = input as Readonly<Record<string, unknown>>;
+    const paths = ["path", "file_path", "file", "filename", "absolute_path", "notebook_path"].flatMap((key) => {
+      const path = fields[key];
+      return typeof path === "string" && path !== "" ? [path] : [];
+    });
+    return paths.length === 0 ? {} : { locations: [...new Set(paths)].map((path) => ({ path: this.#absolute(path) })) };
+  }
+
+  #absolute(path: string): string {
+    return isAbsolute(path) ? path : resolve(this.#options.workdir, path);
+  }
+
+  /** A change of a file is a tool call of its own that is done already. */
+  #fileChange(event: FileChangeEvent, id: string): SessionUpdate {
+    const path = this.#absolute(event.path);
+    const places = event.diff === undefined ? [] : changedPlaces(event.diff);
+    const content: ToolCallContent[] = places.map(({ old_text, new_text }) => ({
+      type: "diff",
+      path,
+      oldText: event.action === "create" ? null : old_text,
+      newText: new_text,
+    }));
+    const kinds: { readonly [A in FileChangeEvent["action"]]: ToolKind } = {
+      create: "edit",
+      modify: "edit",
+      delete: "delete",
+      rename: "move",
+    };
+    const from = event.from === undefined ? "" : `${event.from} → `;
+    return {
+      sessionUpdate: "tool_call",
+      toolCallId: id,
+      title: `${event.action} ${from}${event.path}`,
+      kind: kinds[event.action],
+      status: "completed",
+      locations: [{ path, ...(places[0]?.line ? { line: places[0].line } : {}) }],
+      ...(content.length > 0 ? { content } : {}),
+    };
+  }
+
+  #usage({ tokens_in, tokens_out, cost, currency, scope }: UsageEvent, adapterId: string): SessionUpdate {
+    const size = this.#options.contextSize(adapterId);
+    // Only a turn's tokens say how full the context is, and a size that nobody stated is not made up.
+    if (size === undefined || scope !== "turn" || tokens_in === null) return silent;
+    return {
+      sessionUpdate: "usage_update",
+      used: tokens_in + (tokens_out ?? 0),
+      size,
+      ...(cost !== null && currency !== undefined ? { cost: { amount: cost, currency } } : {}),
+    };
+  }
+
+  #notice(event: Envelope["event"]): SessionUpdate {
+    const { weight, text } = eventSentence(event);
+    if (weight === "debug" || text === "") return silent;
+    return this.#options.notices ? { sessionUpdate: "notice", severity: weight, title: text } : thought(`${text}\n`);
+  }
+}
+
+/** A tool call's id for a client, to which the sessions of several prompts are one. */
+export function toolCallId(sessionId: string, callId: string): string {
+  return `${sessionId.slice(0, 8)}:${callId}`;
+}
+
+/** An update that shows nothing: it only carries what is in `_meta`. */
+const silent: SessionUpdate = { sessionUpdate: "session_info_update" };
+
+/** A question as the agent's own words. */
+export function questionText({ question, options = [] }: QuestionEvent): string {
+  return [question, ...options.map((option) => `- ${option}`)].join("\n");
+}
+
+/** An update with the agent's words. */
+export function message(text: string): SessionUpdate {
+  return { sessionUpdate: "agent_message_chunk", content: { type: "text", text } };
+}
+
+function thought(text: string): SessionUpdate {
+  return { sessionUpdate: "agent_thought_chunk", content: { type: "text", text } };
+}
+
+/** An event without what its update says whole. */
+function rest(event: Envelope["event"]): Record<string, unknown> {
+  switch (event.type) {
+    case "output":
+      return { type: event.type, stream: event.stream };
+    case "thinking":
+      return without(event, "content");
+    case "tool_call":
+      return without(event, "input");
+    case "tool_result":
+      return without(event, "output");
+    default:
+      return { ...event };
+  }
+}
+
+function without<E extends object>(event: E, key: keyof E): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(event).filter(([name]) => name !== key));
+}

@@ -1,0 +1,56 @@
+import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import type { Questions } from "./questions.ts";
+
+/** Where an answer for always is written. */
+export interface AskGrantOptions {
+  /** Path of the host manifest; undefined when there is none to write to. */
+  manifestFile: string | undefined;
+  /** Takes a pending question back; the answer is then no. */
+  signal?: AbortSignal;
+}
+
+/**
+ * Asks for missing grants: once, always (written to the host manifest) or no. The same question is not asked twice.
+ */
+export function createAskGrant(
+  questions: Questions,
+  options: AskGrantOptions,
+): (missing: MissingGrant) => Promise<boolean> {
+  const answers = new Map<string, Promise<boolean>>();
+  return (missing) => {
+    const key = JSON.stringify([missing.plugin_id, missing.permission, missing.target]);
+    const known = answers.get(key);
+    if (known !== undefined) return known;
+    const answer = ask(missing, { questions, ...options });
+    answers.set(key, answer);
+    return answer;
+  };
+}
+
+async function ask(
+  missing: MissingGrant,
+  { questions, manifestFile, signal }: AskGrantOptions & { questions: Questions },
+): Promise<boolean> {
+  const question = `The plugin "${missing.plugin_id}" asks for ${missing.permission}: ${missing.target}\n` +
+    `  always is the same as: ${missing.grant_command}`;
+  const answer = await questions.choose<"once" | "always" | "no">(question, {
+    choices: [
+      { word: "once", value: "once" },
+      ...(manifestFile === undefined ? [] : [{ word: "always", value: "always" } as const]),
+      { word: "no", value: "no" },
+    ],
+    ...(signal === undefined ? {} : { signal }),
+  });
+  if (answer === "always" && manifestFile !== undefined) await writeGrant(missing, manifestFile);
+  return answer === "once" || answer === "always";
+}
+
+async function writeGrant(missing: MissingGrant, manifestFile: string): Promise<void> {
+  const [{ addGrant }, { changeManifest }] = await Promise.all([
+    import("../../packages/registry/edit-host-manifest.ts"),
+    import("../../packages/install/manifest-transaction.ts"),
+  ]);
+  await changeManifest(manifestFile, async ({ text, writeText }) => {
+    await writeText(addGrant(text, { pluginId: missing.plugin_id, ...missing }, { file: manifestFile }));
+  });
+}

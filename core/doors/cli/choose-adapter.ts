@@ -1,0 +1,26 @@
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import type { Plugin } from "../../packages/registry/plugin.ts";
+import { unknownAdapter } from "../../sessions/routing/unknown-adapter.ts";
+
+/** What {@link chooseAdapter} chooses from. */
+export interface AdapterChoice {
+  /** The command line's: an id, several with commas, or `auto`. */
+  given: string | undefined;
+  plugins: readonly Pick<Plugin, "id" | "enabled" | "blocked">[];
+  routing: HostManifest["routing"] | undefined;
+}
+
+/**
+ * What is wanted of the adapter: an id, a chain of ids or `auto`, as given or as `routing.agent` has it. Where there is
+ * only one to choose from it is that one, and nobody is asked first.
+ * @throws {BulkheadError} `unknown_adapter` for an id that no enabled adapter has; `blocked_plugin`
+ */
+export function chooseAdapter({ given, plugins, routing }: AdapterChoice): string | string[] {
+  const enabled = plugins.filter((plugin) => plugin.enabled).map((plugin) => plugin.id);
+  const wanted = given?.split(",") ?? [routing?.agent ?? "auto"].flat();
+  const [first = "auto", ...others] = wanted;
+  if (others.length === 0 && first === "auto") return enabled.length === 1 ? enabled[0]! : "auto";
+  const unknown = wanted.find((id) => !enabled.includes(id));
+  if (unknown !== undefined) throw unknownAdapter(unknown, plugins);
+  return others.length === 0 ? first : wanted;
+}

@@ -1,0 +1,41 @@
+import type { Command } from "commander";
+import type { Host, HostOptions } from "../../sessions/host/host.ts";
+import type { Terminal } from "../../ground/runtime/terminal.ts";
+
+/** What a command works with. */
+export interface Invocation {
+  terminal: Terminal;
+  /** Positional arguments in the order of the usage line; undefined for one left out. */
+  args: readonly (string | undefined)[];
+  /** Values of the command's own flags, by commander's names. */
+  options: Readonly<Record<string, unknown>>;
+  /** Flags that every command has. */
+  json: boolean;
+  configFile: string | undefined;
+  stateDir: string | undefined;
+  /** Run in this process, also where a daemon runs. */
+  embedded: boolean;
+  createHost(options: HostOptions): Promise<Host>;
+}
+
+/** Does a command's work and gives the exit code. */
+export type CommandHandler = (invocation: Invocation) => Promise<number>;
+
+/** Ties a handler to commander's way of calling it. */
+export type Bind = (handler: CommandHandler) => (...values: unknown[]) => Promise<void>;
+
+/** Adds arguments, flags, examples and handler (or sub-commands) to a command whose name and summary stand already. */
+export type DefineCommand = (command: Command, bind: Bind) => void;
+
+/** One command of the program. Its module is loaded only when it is called. */
+export interface CommandEntry {
+  name: string;
+  summary: string;
+  load(): Promise<DefineCommand>;
+}
+
+/** The part of a help text that shows how a command is used. Each line is a command and, after two blanks, why. */
+export function examples(...lines: readonly (readonly [command: string, why: string])[]): string {
+  const width = Math.max(...lines.map(([command]) => command.length));
+  return `\nExamples:\n${lines.map(([command, why]) => `  ${command.padEnd(width)}  ${why}`).join("\n")}\n`;
+}

@@ -1,0 +1,60 @@
+import { Option } from "commander";
+import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
+import type { AgentCapabilities } from "../../../../plugin-sdk/capabilities.ts";
+import { errorTable } from "../../../ground/errors/error-table.ts";
+import { lackingCapabilities } from "../../../sessions/routing/lacking.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { openSessions } from "../open-sessions.ts";
+import { agentHead, agentRow } from "../render/agent-rows.ts";
+import { createPaint } from "../render/paint.ts";
+import { tableLines } from "../render/table.ts";
+import { readRequired, requireFlag } from "../required-capabilities.ts";
+import { tableColumns } from "../show-session.ts";
+import { whileWaiting } from "../while-waiting.ts";
+
+/** `bulkhead agents`. */
+export const defineAgents: DefineCommand = (command, bind) => {
+  command
+    .option("--refresh", "ask every agent now, whatever is known already")
+    .addOption(new Option(requireFlag.flags, requireFlag.description).argParser(readRequired))
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead agents", "which agents could take a session now, and what the others need"],
+        ["bulkhead agents --require code_review", "those that can review code"],
+        ["bulkhead agents --json", "one report a line"],
+      ),
+    )
+    .action(bind(agents));
+};
+
+async function agents(call: Invocation): Promise<number> {
+  const { terminal, options } = call;
+  await using opened = await openSessions(call);
+  const required = (options["require"] ?? {}) as AgentCapabilities;
+  const enabled = (await opened.plugins()).filter((plugin) => plugin.enabled).length;
+  const all = await whileWaiting(`Asking ${enabled === 1 ? "1 agent" : `${enabled} agents`} …`, {
+    terminal,
+    work: opened.sessions.agents({ refresh: options["refresh"] === true, require: required }),
+  });
+  const able = all.filter(({ capabilities }) => lackingCapabilities(required, capabilities).length === 0);
+  await terminal.stdout.write(
+    call.json ? able.map((report) => `${JSON.stringify(report)}\n`).join("") : table(able, call),
+  );
+  return able.some(({ availability }) => availability === "available") ? 0 : errorTable.unavailable.exit_code;
+}
+
+function table(reports: readonly AgentReport[], { terminal }: Invocation): string {
+  if (reports.length === 0) return "No agent was found that can do this.\n";
+  const paint = createPaint(terminal.colours.stdout);
+  const lines = tableLines(reports.map(agentRow), {
+    paint,
+    columns: tableColumns(terminal),
+    indent: 1,
+    head: agentHead,
+  });
+  const star = reports.some(({ primary }) => primary)
+    ? [`\n ${paint("dim", "* takes a session that names no adapter")}`]
+    : [];
+  return `${[...lines, ...star].join("\n")}\n`;
+}

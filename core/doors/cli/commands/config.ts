@@ -1,0 +1,97 @@
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { type EffectiveSetting, effectiveSettings } from "../../../ground/config/effective-settings.ts";
+import type { HostManifest } from "../../../ground/config/host-manifest.ts";
+import type { ValueOrigin } from "../../../ground/config/host-manifest-places.ts";
+import { hostManifestJsonSchema } from "../../../ground/config/host-manifest-schema.ts";
+import { createRegistry } from "../../../packages/registry/registry.ts";
+import { basename, dirname } from "../../../ground/runtime/paths.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { loadManifest } from "../open-host.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { createPaint } from "../render/paint.ts";
+import { plural } from "../render/quantities.ts";
+import { tableLines } from "../render/table.ts";
+import { tableColumns } from "../show-session.ts";
+
+/** `bulkhead config check|show|schema`. */
+export const defineConfig: DefineCommand = (command, bind) => {
+  command.usage("<check|show|schema> [flags]").addHelpText(
+    "after",
+    examples(
+      ["bulkhead config check", "every fault of bulkhead.yaml at line and column"],
+      ["bulkhead config show", "what is in force, and where each value comes from"],
+      ["bulkhead config schema > bulkhead.schema.json", "for editors"],
+    ),
+  );
+  command.command("check")
+    .description("check bulkhead.yaml, its lock and the options of its plugins")
+    .addHelpText("after", examples(["bulkhead config check --config ops/bulkhead.yaml", "before it is used"]))
+    .action(bind(check));
+  command.command("show")
+    .description("show every setting that is in force, and where it comes from; what may be secret is hidden")
+    .addHelpText("after", examples(["bulkhead config show --json", "one setting a line"]))
+    .action(bind(show));
+  command.command("schema")
+    .description("print the JSON Schema of bulkhead.yaml")
+    .addHelpText("after", examples(["bulkhead config schema", "as bulkhead init writes it"]))
+    .action(bind(schema));
+};
+
+async function check(call: Invocation): Promise<number> {
+  const manifest = await written(call);
+  const registry = await createRegistry({ manifest, root: dirname(manifest.file) });
+  const enabled = registry.list().filter((plugin) => plugin.enabled).map(({ id }) => id);
+  const blocked = registry.list().flatMap(({ id, blocked: why }) =>
+    why !== undefined && Object.hasOwn(manifest.plugins, id) ? [{ id, why }] : []
+  );
+  const { terminal, json } = call;
+  await terminal.stdout.write(
+    json
+      ? `${JSON.stringify({ file: manifest.file, valid: true, enabled, blocked: blocked.map(({ id }) => id) })}\n`
+      : `${manifest.file} is right. ${plural(enabled.length, "plugin")} enabled${
+        enabled.length === 0 ? "" : `: ${enabled.join(", ")}`
+      }.\n${blocked.map(({ id, why }) => `Not "${id}": ${safeLine(why)}.\n`).join("")}`,
+  );
+  return 0;
+}
+
+async function show(call: Invocation): Promise<number> {
+  const settings = effectiveSettings(await written(call));
+  const { terminal, json } = call;
+  if (json) {
+    for (const setting of settings) await terminal.stdout.write(`${JSON.stringify(setting)}\n`);
+    return 0;
+  }
+  const rows = settings.map(({ key, origin, ...setting }) => [
+    key,
+    { text: originText(origin), tone: origin.from === "default" ? "dim" as const : "green" as const },
+    valueText(setting),
+  ]);
+  const paint = createPaint(terminal.colours.stdout);
+  const lines = tableLines(rows, { paint, columns: tableColumns(terminal), head: ["setting", "from", "value"] });
+  await terminal.stdout.write(`${lines.join("\n")}\n`);
+  return 0;
+}
+
+async function schema({ terminal }: Invocation): Promise<number> {
+  await terminal.stdout.write(`${JSON.stringify(hostManifestJsonSchema(), null, 2)}\n`);
+  return 0;
+}
+
+async function written(call: Invocation): Promise<HostManifest & { file: string }> {
+  const manifest = await loadManifest(call);
+  if (manifest?.file !== undefined) return manifest as HostManifest & { file: string };
+  throw new BulkheadError("not_found", "There is no bulkhead.yaml here or above.", {
+    hint: 'Write one with "bulkhead init".',
+  });
+}
+
+function valueText({ value, hidden }: Pick<EffectiveSetting, "value" | "hidden">): string {
+  return hidden ? "(hidden)" : safeLine(JSON.stringify(value) ?? "");
+}
+
+function originText(origin: ValueOrigin): string {
+  if (origin.from === "default") return "default";
+  const place = `${basename(origin.file)}:${origin.line}:${origin.column}`;
+  return origin.from === "file" ? place : `${origin.names.map((name) => `$${name}`).join(", ")} in ${place}`;
+}

@@ -1,0 +1,154 @@
+import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
+import { toErrorData } from "../../../ground/errors/to-error-data.ts";
+import { isRoot, platform, runtimeVersion } from "../../../ground/runtime/platform.ts";
+import type { Plugin } from "../../../packages/registry/plugin.ts";
+import { runGit } from "../../../ground/runtime/git-program.ts";
+import { demandRequired } from "../../../ground/runtime/os-walls/confine.ts";
+import { probeOsWalls, probeWalls, type WallReport } from "../../../ground/runtime/os-walls/probe.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { openHost } from "../open-host.ts";
+import { agentRow } from "../render/agent-rows.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { createPaint, type Paint, type Tone } from "../render/paint.ts";
+import { type Cell, tableLines } from "../render/table.ts";
+import { tableColumns } from "../show-session.ts";
+import { hostVersion } from "../../../ground/config/version.ts";
+
+/** What the doctor found. */
+export interface DoctorReport {
+  bulkhead: string;
+  runtime: string;
+  platform: string;
+  /** git's version; null when it was not found. */
+  git: string | null;
+  /** Path of the host manifest; null when none was found. */
+  host_manifest: string | null;
+  walls: WallReport[];
+  agents: AgentReport[];
+  /** What keeps sessions from running here. */
+  problems: string[];
+  /** What makes this host weaker than it could be. */
+  warnings: string[];
+}
+
+const rootWarning =
+  "The host runs as root: a program that you grant may do anything on this machine, and a way out of a " +
+  "container would be root outside. Run it as a user of its own.";
+
+/** `bulkhead doctor`. */
+export const defineDoctor: DefineCommand = (command, bind) => {
+  command
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead doctor", "what works here, and what to do about the rest"],
+        ["bulkhead doctor --json", "the same for programs"],
+      ),
+    )
+    .action(bind(doctor));
+};
+
+async function doctor(call: Invocation): Promise<number> {
+  const report = await examine(call);
+  const { terminal } = call;
+  const text = call.json
+    ? JSON.stringify(report)
+    : reportLines(report, { paint: createPaint(terminal.colours.stdout), columns: tableColumns(terminal) }).join("\n");
+  await terminal.stdout.write(`${text}\n`);
+  return report.problems.length === 0 ? 0 : 1;
+}
+
+async function examine(call: Invocation): Promise<DoctorReport> {
+  const [git, walls, hosted] = await Promise.all([gitVersion(call.terminal.cwd), probeWalls(), examineHost(call)]);
+  return {
+    bulkhead: hostVersion,
+    runtime: runtimeVersion,
+    platform,
+    git,
+    host_manifest: hosted.host_manifest,
+    walls,
+    agents: hosted.agents,
+    problems: hosted.problems,
+    warnings: isRoot() ? [rootWarning] : [],
+  };
+}
+
+/** Making a host reads the manifest and opens the journal, so a state folder that cannot be written shows here. */
+async function examineHost(call: Invocation): Promise<Pick<DoctorReport, "host_manifest" | "agents" | "problems">> {
+  try {
+    await using opened = await openHost(call);
+    const { host, manifest } = opened;
+    const plugins = host.registry.list().filter((plugin) => plugin.enabled);
+    const reports = await host.agents();
+    const agents = reports.filter(({ id }) => plugins.some((plugin) => plugin.id === id));
+    const shadowed = host.registry.problems().filter(({ error }) => error.code === "duplicate_plugin");
+    const problems = [...await missingWalls(plugins), ...shadowed.map(({ error }) => error.message)];
+    return { host_manifest: manifest?.file ?? null, agents, problems };
+  } catch (error) {
+    const { message, hint } = toErrorData(error);
+    return { host_manifest: null, agents: [], problems: [hint === undefined ? message : `${message} ${hint}`] };
+  }
+}
+
+/** One sentence for each way in which this machine lacks a wall that the operator requires. */
+async function missingWalls(plugins: readonly Plugin[]): Promise<string[]> {
+  const found = await probeOsWalls();
+  const problems = plugins.filter(({ isolation }) => isolation === "process").flatMap(({ id, os_walls }) => {
+    try {
+      demandRequired(os_walls, found);
+      return [];
+    } catch (error) {
+      const { message, hint } = toErrorData(error);
+      return [`Plugin "${id}" cannot start. ${message}${hint === undefined ? "" : ` ${hint}`}`];
+    }
+  });
+  return [...new Set(problems)];
+}
+
+async function gitVersion(cwd: string): Promise<string | null> {
+  try {
+    const { exit_code, stdout } = await runGit(["--version"], { cwd, env: {} });
+    return exit_code === 0 ? new TextDecoder().decode(stdout).trim().replace(/^git version /, "") : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The report for people. */
+export function reportLines(report: DoctorReport, { paint, columns }: { paint: Paint; columns: number }): string[] {
+  const table = (rows: Cell[][]): string[] => tableLines(rows, { paint, columns, indent: 2 });
+  const git: Cell = report.git === null
+    ? { text: "not found: sessions run, but what they changed is not known", tone: "yellow" }
+    : report.git;
+  const agents = report.agents.length === 0
+    ? [[{ text: 'none is enabled; see "bulkhead plugin list"', tone: "dim" } as const]]
+    : report.agents.map(agentRow);
+  return [
+    paint("bold", "Here"),
+    ...table([
+      ["bulkhead", report.bulkhead],
+      ["runtime", `${report.runtime} on ${report.platform}`],
+      ["git", git],
+      ["manifest", report.host_manifest ?? { text: "no bulkhead.yaml here or above", tone: "dim" }],
+    ]),
+    "",
+    paint("bold", "Walls"),
+    ...table(report.walls.map(wallRow)),
+    "",
+    paint("bold", "Agents"),
+    ...table(agents),
+    ...(report.warnings.length === 0 ? [] : ["", paint("bold", "Warnings")]),
+    ...report.warnings.map((warning) => `  ${paint("yellow", `! ${safeLine(warning)}`)}`),
+    ...(report.problems.length === 0 ? [] : ["", paint("bold", "Problems")]),
+    ...report.problems.map((problem) => `  ${paint("red", `✘ ${safeLine(problem)}`)}`),
+  ];
+}
+
+function wallRow({ name, state, detail }: WallReport): Cell[] {
+  const looks: { readonly [S in WallReport["state"]]: [string, Tone] } = {
+    active: ["✔ active", "green"],
+    missing: ["- missing", "dim"],
+  };
+  const [text, tone] = looks[state];
+  return [name, { text, tone }, { text: detail, tone: "dim" }];
+}

@@ -1,0 +1,57 @@
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { hostManifestJsonSchema } from "../../../ground/config/host-manifest-schema.ts";
+import { starterHostManifest } from "../../../packages/registry/edit-host-manifest.ts";
+import { writeFile } from "../../../ground/runtime/files.ts";
+import { dirname, join, resolve } from "../../../ground/runtime/paths.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+
+/** `bulkhead init`. */
+export const defineInit: DefineCommand = (command, bind) => {
+  command
+    .option("--force", "overwrite the file that is there")
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead init", "write bulkhead.yaml in this folder"],
+        ["bulkhead init --config ops/bulkhead.yaml --force", "write it elsewhere, whatever is there"],
+      ),
+    )
+    .action(bind(init));
+};
+
+async function init({ terminal, configFile, options, json }: Invocation): Promise<number> {
+  const file = configFile === undefined ? join(terminal.cwd, "bulkhead.yaml") : resolve(terminal.cwd, configFile);
+  const schema = await writeStarter(file, { force: options["force"] === true });
+  await terminal.stdout.write(
+    json
+      ? `${JSON.stringify({ file, schema })}\n`
+      : `Wrote ${file}, and beside it its schema for editors.\nNext: "bulkhead plugin list" shows what can be enabled, "bulkhead doctor" what works here.\n`,
+  );
+  return 0;
+}
+
+/**
+ * Writes a host manifest to start from and, beside it, its schema for editors.
+ * @returns path of the schema
+ * @throws {BulkheadError} `already_exists` unless forced, `io_error`
+ */
+export async function writeStarter(file: string, { force }: { force: boolean }): Promise<string> {
+  const schema = join(dirname(file), "bulkhead.schema.json");
+  try {
+    await writeFile(file, starterHostManifest(), { flag: force ? "w" : "wx" });
+    await writeFile(schema, `${JSON.stringify(hostManifestJsonSchema(), null, 2)}\n`);
+  } catch (cause) {
+    if (isExisting(cause)) {
+      throw new BulkheadError("already_exists", `Cannot write ${file}: it is there already.`, {
+        hint: "Use --force to overwrite it.",
+        cause,
+      });
+    }
+    throw new BulkheadError("io_error", `Cannot write ${file}: the folder is missing or not writable.`, { cause });
+  }
+  return schema;
+}
+
+function isExisting(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EEXIST";
+}

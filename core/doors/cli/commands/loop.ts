@@ -1,0 +1,81 @@
+import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
+import type { RunSessionOptions } from "../../../sessions/host/host.ts";
+import { type LoopedSession, type LoopReport, runLoop } from "../../../sessions/host/run-loop.ts";
+import type { SessionHandle } from "../../../sessions/host/session-host.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { exitCodeOf } from "../exit-code.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { createPaint } from "../render/paint.ts";
+import { formatCost, formatCount, plural } from "../render/quantities.ts";
+import { askForGrants } from "../run-granted.ts";
+import { addSessionFlags, prepareSessions, type SessionCommand } from "../session-command.ts";
+import { showSession } from "../show-session.ts";
+
+/** Exit code of a loop that reached its maximum: a limit. */
+const maximumReached = 9;
+
+/** `bulkhead loop [adapter] [prompt]`. */
+export const defineLoop: DefineCommand = (command, bind) => {
+  addSessionFlags(command)
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead loop my-agent -f task.md --max-iterations 10", "fresh sessions until the agent is done"],
+        ['bulkhead loop my-agent "Port the tests" --budget-cost 5', "the budget is for all sessions together"],
+      ),
+    )
+    .action(bind(loop));
+};
+
+async function loop(call: Invocation): Promise<number> {
+  await using prepared = await prepareSessions(call);
+  const { request, how } = prepared;
+  const grants = askForGrants(prepared);
+  const sessions = runLoop({ runSession: (one, options) => looped(prepared, { one, options }) }, request, how);
+  let exitCode = 0;
+  let step = await sessions.next();
+  for (let iteration = request.iteration ?? 1; !step.done;) {
+    await announce(iteration, prepared);
+    const result = await showSession(step.value.handle, grants.show);
+    exitCode = exitCodeOf(result);
+    const again = await grants.givenAfter(result);
+    if (!again) iteration++;
+    step = await sessions.next(again);
+  }
+  await conclude(step.value, prepared);
+  if (step.value.complete) return 0;
+  return exitCode === 0 ? maximumReached : exitCode;
+}
+
+async function looped(
+  { sessions }: SessionCommand,
+  { one, options }: { one: SessionRequest; options: RunSessionOptions },
+): Promise<LoopedSession & { handle: SessionHandle }> {
+  const handle = await sessions.start(one, options);
+  const result = handle.result();
+  // Whoever shows the session waits for it as well.
+  result.catch(() => undefined);
+  return { id: handle.id, result, handle };
+}
+
+async function announce(iteration: number, { show, request }: SessionCommand): Promise<void> {
+  if (show.mode !== "live") return;
+  const paint = createPaint(show.terminal.colours.stdout);
+  const of = request.max_iterations === undefined ? "" : ` of ${request.max_iterations}`;
+  await show.terminal.stdout.write(`\n${paint("bold", `Iteration ${iteration}${of}`)}\n`);
+}
+
+async function conclude(report: LoopReport, { show }: SessionCommand): Promise<void> {
+  const { mode, terminal } = show;
+  if (mode === "json") return void await terminal.stdout.write(`${JSON.stringify({ loop: report })}\n`);
+  if (mode === "quiet") return;
+  const paint = createPaint(terminal.colours.stdout);
+  const facts = [
+    plural(report.iterations, "iteration"),
+    safeLine(report.stop_reason),
+    ...(report.tokens === null ? [] : [`${formatCount(report.tokens)} tokens`]),
+    ...(report.cost === null ? [] : [formatCost(report.cost, "USD")]),
+  ];
+  const line = report.complete ? paint("green", "✓ the agent says it is done") : paint("yellow", "… not done");
+  await terminal.stdout.write(`\n${line} ${paint("dim", `· ${facts.join(" · ")}`)}\n`);
+}

@@ -1,0 +1,148 @@
+import { BulkheadError, type ErrorData } from "../../../../plugin-sdk/errors.ts";
+import type { Manifest } from "../../../../plugin-sdk/manifest.ts";
+import { defaultLimits } from "../../../ground/config/limits.ts";
+import { errorTable } from "../../../ground/errors/error-table.ts";
+import { toErrorData } from "../../../ground/errors/to-error-data.ts";
+import type { Host } from "../../../sessions/host/host.ts";
+import { bundlePlugin } from "../../../packages/registry/plugin-script.ts";
+import { type BroadPlaces, broadPlaces } from "../../../packages/registry/broad-permissions.ts";
+import { type BroadPermission, broadPermissions } from "../../../packages/registry/explain-permissions.ts";
+import type { Plugin } from "../../../packages/registry/plugin.ts";
+import { manifestName, readManifest } from "../../../packages/registry/read-manifest.ts";
+import { requestedPermissions } from "../../../packages/registry/requested-permissions.ts";
+import { realpath, stat } from "../../../ground/runtime/files.ts";
+import { join, resolve } from "../../../ground/runtime/paths.ts";
+import type { Invocation } from "../command.ts";
+import { openHost } from "../open-host.ts";
+import { safeText } from "../render/agent-text.ts";
+import { broadLines } from "../render/broad-lines.ts";
+import { createPaint, type Paint } from "../render/paint.ts";
+import { formatBytes } from "../render/quantities.ts";
+import { stackLines } from "../render/stack-lines.ts";
+import { pluginOf } from "./plugin-explain.ts";
+
+/** One step of a check. */
+interface CheckStep {
+  step: "manifest" | "bundle" | "load";
+  passed: boolean;
+  /** What was found, for a step that passed. */
+  detail: string;
+  error?: ErrorData;
+}
+
+/** What checking one plugin came to. */
+interface CheckReport {
+  /** Null when the manifest could not be read. */
+  plugin_id: string | null;
+  folder: string;
+  passed: boolean;
+  steps: CheckStep[];
+  /** What it asks for that amounts to more than it seems, the riskiest first. */
+  broad: BroadPermission[];
+}
+
+interface CheckSubject {
+  folder: string;
+  origin: Plugin["origin"];
+  /** Of a tool that stands in the host manifest and has no file of its own. */
+  manifest?: Manifest;
+}
+
+/** `bulkhead plugin check [folder|id]`. */
+export async function pluginCheck(call: Invocation): Promise<number> {
+  const { terminal, json } = call;
+  const paint = createPaint(terminal.colours.stdout);
+  await using opened = await openHost(call);
+  const subjects = await findSubjects(opened.host, { named: call.args[0], cwd: terminal.cwd });
+  const reports: CheckReport[] = [];
+  for (const subject of subjects) {
+    const report = await check(opened.host, subject, broadPlaces(opened.manifest?.file));
+    reports.push(report);
+    await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : `${reportLines(report, paint).join("\n")}\n`);
+  }
+  if (reports.length === 0 && !json) await terminal.stdout.write("No plugin is enabled. Name one, or a folder.\n");
+  const failed = reports.flatMap(({ steps }) => steps).find(({ passed }) => !passed);
+  return failed?.error === undefined ? 0 : errorTable[failed.error.code].exit_code;
+}
+
+async function findSubjects(
+  host: Host,
+  { named, cwd }: { named: string | undefined; cwd: string },
+): Promise<CheckSubject[]> {
+  if (named === undefined) return host.registry.list().filter(({ enabled }) => enabled).map(subjectOf);
+  const folder = resolve(cwd, named);
+  const isFolder = await stat(folder).then((info) => info.isDirectory(), () => false);
+  const holdsManifest = isFolder && await stat(join(folder, manifestName)).then(() => true, () => false);
+  if (!holdsManifest && host.registry.get(named) !== undefined) return [subjectOf(pluginOf(host, named))];
+  if (isFolder) return [{ folder: await realpath(folder), origin: "folder" }];
+  if (/[\\/.]/.test(named)) throw new BulkheadError("not_found", `There is no folder ${folder}.`);
+  return [subjectOf(pluginOf(host, named))];
+}
+
+function subjectOf({ folder, origin, manifest }: Plugin): CheckSubject {
+  return { folder, origin, ...(origin === "inline" ? { manifest } : {}) };
+}
+
+async function check(host: Host, subject: CheckSubject, places: BroadPlaces): Promise<CheckReport> {
+  const steps: CheckStep[] = [];
+  const attempt = async <T>(step: CheckStep["step"], work: () => Promise<[T, string]>): Promise<T | null> => {
+    try {
+      const [value, detail] = await work();
+      steps.push({ step, passed: true, detail });
+      return value;
+    } catch (error) {
+      steps.push({ step, passed: false, detail: "", error: toErrorData(error) });
+      return null;
+    }
+  };
+  const manifest = await attempt("manifest", async () => {
+    const read = subject.manifest ?? await readManifest(subject.folder);
+    return [read, `${read.id} ${read.version}, ${read.entry ?? "no code"}`];
+  });
+  const script = manifest && await attempt("bundle", async () => {
+    const bundled = await bundlePlugin({
+      folder: subject.folder,
+      manifest,
+      limits: defaultLimits,
+      origin: subject.origin,
+    });
+    return [bundled, `${formatBytes(bundled.text.length)}, sha256 ${bundled.sha256.slice(0, 12)}`];
+  });
+  if (manifest && script) await attempt("load", () => load(host, { folder: subject.folder, manifest }));
+  return {
+    plugin_id: manifest?.id ?? null,
+    folder: subject.folder,
+    passed: steps.every(({ passed }) => passed),
+    steps,
+    broad: manifest === null ? [] : broadPermissions(requestedPermissions(manifest), places),
+  };
+}
+
+/** Loads the adapter behind its walls. Whether its agent is there is told, but is no fault of the plugin. */
+async function load(host: Host, { folder, manifest }: { folder: string; manifest: Manifest }): Promise<[true, string]> {
+  const known = host.registry.get(manifest.id);
+  const loaded = known?.enabled && known.folder === folder ? known : await host.registry.register(folder);
+  await host.load(loaded.id);
+  const { availability, reason } = await host.probe(loaded.id);
+  return [true, `${availability.replaceAll("_", " ")}: ${reason}`];
+}
+
+function reportLines({ plugin_id, folder, steps, broad }: CheckReport, paint: Paint): string[] {
+  const lines = steps.flatMap(({ step, passed, detail, error }) => {
+    const mark = passed ? paint("green", "✔") : paint("red", "✘");
+    const [first = "", ...rest] = safeText(error?.message ?? detail).split("\n");
+    const hint = error?.hint === undefined ? [] : safeText(error.hint).split("\n");
+    const stack = stackLines(error);
+    return [
+      `  ${mark} ${step.padEnd(9)} ${passed ? paint("dim", first) : first}`,
+      ...rest.map((line) => `    ${" ".repeat(9)} ${line}`),
+      ...stack.map((line) => `    ${" ".repeat(9)} ${paint("dim", line)}`),
+      ...hint.map((line) => `    ${" ".repeat(9)} ${paint("dim", line)}`),
+    ];
+  });
+  return [
+    `${paint("bold", plugin_id ?? "plugin")} ${paint("dim", safeText(folder))}`,
+    ...lines,
+    ...broadLines(broad, paint),
+  ];
+}

@@ -1,0 +1,116 @@
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { lookAt, nextChange } from "../../../kit/author/watch-folder.ts";
+import { toErrorData } from "../../../ground/errors/to-error-data.ts";
+import type { Host, LogRecord } from "../../../sessions/host/host.ts";
+import { cleanLine } from "../../../ground/log/terminal-text.ts";
+import { manifestName, readManifest } from "../../../packages/registry/read-manifest.ts";
+import { requestedPermissions } from "../../../packages/registry/requested-permissions.ts";
+import { realpath, stat } from "../../../ground/runtime/files.ts";
+import { join, resolve } from "../../../ground/runtime/paths.ts";
+import type { Invocation } from "../command.ts";
+import { exitCodeOf } from "../exit-code.ts";
+import { watchInterrupts } from "../interrupts.ts";
+import { createPaint } from "../render/paint.ts";
+import { stackLines } from "../render/stack-lines.ts";
+import { errorText } from "../report-error.ts";
+import { showSession } from "../show-session.ts";
+
+/**
+ * `bulkhead plugin dev [folder] [prompt]`: one session, live, and another one after each change of the folder. The
+ * plugin has all that its manifest asks for, on a host that has nothing else.
+ */
+export async function pluginDev(call: Invocation): Promise<number> {
+  const { terminal, createHost, options } = call;
+  const { folder, prompt } = await subjectOf(call);
+  const once = options["once"] === true;
+  using interrupts = watchInterrupts(terminal);
+  const { signal } = interrupts;
+  const writeLog = (record: LogRecord): void => void showLog(call, record);
+  const host = await createHost({ root: folder, stateDir: null, bundledDir: null, writeLog });
+  try {
+    for (;;) {
+      const known = await lookAt(folder);
+      // A change ends the session that runs, too.
+      const stop = new AbortController();
+      const change = nextChange(folder, known, AbortSignal.any([signal, stop.signal])).catch(() => null);
+      if (!once) void change.then((seen) => seen === null ? null : stop.abort(changed()));
+      const code = await runOnce(call, { host, folder, prompt, signal: AbortSignal.any([signal, stop.signal]) });
+      if (once || signal.aborted) {
+        stop.abort();
+        return code;
+      }
+      if (!stop.signal.aborted) await say(call, "Waiting for a change. Ctrl-C ends this.");
+      if (await change === null || signal.aborted) return 0;
+      await say(call, "Changed: reloading.");
+    }
+  } finally {
+    await host.close();
+  }
+}
+
+interface DevRun {
+  host: Host;
+  folder: string;
+  prompt: string;
+  signal: AbortSignal;
+}
+
+/** What is wrong with the plugin is shown, and mended by the next change. */
+async function runOnce(call: Invocation, { host, folder, prompt, signal }: DevRun): Promise<number> {
+  const { terminal, json } = call;
+  let id: string | null = null;
+  try {
+    const manifest = await readManifest(folder);
+    const trust_tools = manifest.defaults?.trust_tools === true;
+    id = (await host.registry.register(folder, { grant: requestedPermissions(manifest), trust_tools })).id;
+    await host.load(id);
+    const session = await host.sessions.start(
+      { workdir: terminal.cwd, prompt, retry: "never", answer_timeout_ms: 0, best_effort: true },
+      { adapter: id, signal },
+    );
+    return exitCodeOf(
+      await showSession(session, { terminal, adapter: id, mode: json ? "json" : "live", verbose: true }),
+    );
+  } catch (error) {
+    const data = toErrorData(error);
+    const paint = createPaint(terminal.colours.stderr);
+    if (json) await terminal.stdout.write(`${JSON.stringify({ error: data })}\n`);
+    await terminal.stderr.write(errorText(data, terminal.colours.stderr));
+    for (const line of stackLines(data)) await terminal.stderr.write(`  ${paint("dim", line)}\n`);
+    return 1;
+  } finally {
+    if (id !== null) await host.registry.remove(id);
+  }
+}
+
+/** `[folder] [prompt]`, or one of them: a single word is the folder where it holds a manifest. */
+async function subjectOf({ terminal, args }: Invocation): Promise<{ folder: string; prompt: string }> {
+  const [first, second] = args;
+  const holds = async (path: string) => await stat(join(path, manifestName)).then(() => true, () => false);
+  const named = first === undefined ? null : resolve(terminal.cwd, first);
+  const isFolder = named !== null && (second !== undefined || await holds(named));
+  const folder = isFolder ? named : terminal.cwd;
+  if (!await holds(folder)) {
+    throw new BulkheadError("not_found", `There is no ${manifestName} in ${folder}.`, {
+      hint: 'Name the folder of a plugin, or make one with "bulkhead plugin new".',
+    });
+  }
+  return { folder: await realpath(folder), prompt: (isFolder ? second : first) ?? "Say hello." };
+}
+
+function changed(): BulkheadError {
+  return new BulkheadError("interrupted", "The plugin was changed while the session ran.");
+}
+
+/** What an adapter logs in its session is for whoever writes it. */
+async function showLog({ terminal }: Invocation, { level, message, session_id, fields }: LogRecord): Promise<void> {
+  if (session_id === undefined) return;
+  const paint = createPaint(terminal.colours.stderr);
+  const more = (fields ?? null) === null ? "" : ` ${JSON.stringify(fields)}`;
+  const tone = level === "error" ? "red" : level === "warn" ? "yellow" : "dim";
+  await terminal.stderr.write(`${paint(tone, `log ${level}:`)} ${cleanLine(`${message}${more}`, 2048)}\n`);
+}
+
+async function say({ terminal }: Invocation, text: string): Promise<void> {
+  await terminal.stderr.write(`\n${createPaint(terminal.colours.stderr)("dim", `— ${text}`)}\n`);
+}

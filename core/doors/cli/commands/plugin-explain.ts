@@ -1,0 +1,105 @@
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { grantCommand } from "../../../ground/config/grant-command.ts";
+import type { Host } from "../../../sessions/host/host.ts";
+import { grantable } from "../../../packages/registry/edit-host-manifest.ts";
+import { quarantineError } from "../../../walls/pool/plugin-health.ts";
+import type { ExplainedPermission } from "../../../packages/registry/explain-permissions.ts";
+import type { Plugin } from "../../../packages/registry/plugin.ts";
+import type { Invocation } from "../command.ts";
+import { openPlugins } from "../open-plugins.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { createPaint } from "../render/paint.ts";
+import { broadLines } from "../render/broad-lines.ts";
+import { lookAtPins, pinLines, type ShownPin } from "../render/pin-lines.ts";
+import { type Cell, tableLines } from "../render/table.ts";
+import { tableColumns } from "../show-session.ts";
+
+/** `bulkhead plugin explain <id>`. */
+export async function pluginExplain(call: Invocation): Promise<number> {
+  await using opened = await openPlugins(call);
+  const plugin = await opened.facts.explain(call.args[0] ?? "");
+  const { permissions: rows, quarantine: record } = plugin;
+  const pins = await lookAtPins(plugin.pins);
+  const { terminal } = call;
+  if (call.json) {
+    for (const explained of rows) {
+      const pinned = explained.binary === undefined ? {} : { pinned: pinOf(explained.binary, pins) };
+      await terminal.stdout.write(`${JSON.stringify({ plugin_id: plugin.id, ...explained, ...pinned })}\n`);
+    }
+    return 0;
+  }
+  const paint = createPaint(terminal.colours.stdout);
+  const { name, version, description } = plugin.manifest;
+  const state = record
+    ? paint("red", "quarantined")
+    : plugin.blocked !== null
+    ? paint("red", "blocked")
+    : plugin.enabled
+    ? paint("green", "enabled")
+    : paint("yellow", "disabled");
+  await terminal.stdout.write(`${paint("bold", plugin.id)} ${safeLine(version)} · ${state} · ${safeLine(name)}\n`);
+  await terminal.stdout.write(`${paint("dim", safeLine(description))}\n\n`);
+  if (plugin.blocked !== null) await terminal.stdout.write(`${safeLine(plugin.blocked)}\n\n`);
+  if (record) {
+    const { message, hint } = quarantineError(record);
+    await terminal.stdout.write(`${safeLine(message)}\nTo let it run again:\n  ${safeLine(hint ?? "")}\n\n`);
+  }
+  const lines = rows.length === 0 ? ["It asks for no permission and has none."] : tableLines(rows.map(row), {
+    paint,
+    columns: tableColumns(terminal),
+    indent: 1,
+    head: ["permission", "target", "asked", "granted", "denied", "effective", "why"],
+  });
+  await terminal.stdout.write(
+    `${[...lines, ...broadLines(rows, paint), ...pinLines(pins)].join("\n")}\n${missingGrants(plugin, rows)}`,
+  );
+  return 0;
+}
+
+function pinOf(binary: string, pins: readonly ShownPin[]): ShownPin | null {
+  return pins.find((pin) => pin.binary === binary) ?? null;
+}
+
+/**
+ * The plugin of an id.
+ * @throws {BulkheadError} `not_found` listing those that were found
+ */
+export function pluginOf(host: Host, id: string): Plugin {
+  const plugin = host.registry.get(id);
+  if (plugin !== undefined) return plugin;
+  const found = host.registry.list().map((one) => one.id).sort();
+  throw new BulkheadError("not_found", `There is no plugin with the id "${id}".`, {
+    hint: `Found: ${found.join(", ") || "none"}.`,
+  });
+}
+
+function row(explained: ExplainedPermission): Cell[] {
+  const { permission, target, requested, granted, denied, effective, why, breadth } = explained;
+  const same = effective.length === 1 && effective[0] === target;
+  return [
+    breadth === "everything" ? { text: permission, tone: "red" } : permission,
+    safeLine(target),
+    mark(requested, "plain"),
+    mark(granted, "green"),
+    mark(denied, "red"),
+    effective.length === 0
+      ? { text: "nothing", tone: "red" }
+      : { text: same ? "all of it" : safeLine(effective.join(", ")), tone: "green" },
+    { text: why, tone: "dim" },
+  ];
+}
+
+function mark(yes: boolean, tone: "plain" | "green" | "red"): Cell {
+  return yes ? { text: "yes", tone } : { text: "-", tone: "dim" };
+}
+
+function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermission[]): string {
+  const commands = rows.flatMap(({ permission, target, requested, granted }) => {
+    // A program is granted with the arguments and names that its manifest asks for, a secret with its places.
+    const word = permission === "run" || permission === "secrets" ? target.split(" ")[0] ?? target : target;
+    const isGrantable = (grantable as readonly string[]).includes(permission);
+    return requested && !granted && isGrantable ? [grantCommand(plugin.id, permission, { target: word })] : [];
+  });
+  if (commands.length === 0) return "";
+  return `\nTo grant what is missing:\n${[...new Set(commands)].map((command) => `  ${command}\n`).join("")}`;
+}

@@ -1,0 +1,57 @@
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import type { BinaryPin } from "../../../walls/broker/binary-pins.ts";
+import type { HostManifest } from "../../../ground/config/host-manifest.ts";
+import { parseHostManifest } from "../../../ground/config/parse-host-manifest.ts";
+import { changeManifest } from "../../../packages/install/manifest-transaction.ts";
+import { addGrant } from "../../../packages/registry/edit-host-manifest.ts";
+import { cliBinary } from "../../../packages/registry/requested-permissions.ts";
+import type { Invocation } from "../command.ts";
+import { manifestFile } from "../open-host.ts";
+import { parseGrant } from "../parse-grant.ts";
+import { type PinGranted, pinGranted } from "../pin-granted.ts";
+import { safeLine } from "../render/agent-text.ts";
+
+/** `bulkhead plugin grant <id> <permission:target>`. */
+export async function pluginGrant(call: Invocation): Promise<number> {
+  const { terminal, json, args } = call;
+  const [pluginId = "", typed = ""] = args;
+  const { permission, target } = parseGrant(typed);
+  const file = await manifestFile(call);
+  if (file === undefined) {
+    throw new BulkheadError("not_found", "There is no bulkhead.yaml here or above to write the grant to.", {
+      hint: 'Write one with "bulkhead init".',
+    });
+  }
+  const changed = await changeManifest(file, async ({ text, writeText }) => {
+    const isTools = permission === "run" && isToolsProgram(parseHostManifest(text, { file }), { pluginId, target });
+    const after = isTools ? text : addGrant(text, { pluginId, permission, target }, { file });
+    if (after !== text) await writeText(after);
+    return after !== text;
+  });
+  const pinned = permission === "run" ? await pinGranted(call, { pluginId, binary: target }) : null;
+  const granted = `${changed ? "Granted" : "Granted already"}: ${pluginId} may ${permission} ${target} (${file}).\n`;
+  await terminal.stdout.write(
+    json
+      ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed, ...pinned })}\n`
+      : `${granted}${pinned === null ? "" : pinLine(target, pinned)}`,
+  );
+  return 0;
+}
+
+/** A tool has what it asks for; only where its program is can be settled anew. */
+function isToolsProgram(
+  { tools }: HostManifest,
+  { pluginId, target }: { pluginId: string; target: string },
+): boolean {
+  const tool = Object.hasOwn(tools, pluginId) ? tools[pluginId] : undefined;
+  return tool !== undefined && cliBinary(tool) === target;
+}
+
+function pinLine(binary: string, { pinned, pinned_before, not_pinned }: PinGranted): string {
+  if (pinned === null) return `It is pinned when it is first used: ${safeLine(not_pinned ?? "")}\n`;
+  const place = ({ path, real }: BinaryPin) => safeLine(path === real ? path : `${path} (${real})`);
+  const before = pinned_before !== null && pinned_before.real !== pinned.real
+    ? `, before: ${place(pinned_before)}`
+    : "";
+  return `Pinned: ${safeLine(binary)} is ${place(pinned)}${before}.\n`;
+}

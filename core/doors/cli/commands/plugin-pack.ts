@@ -1,0 +1,43 @@
+import { stopBundler } from "../../../packages/registry/make-bundle.ts";
+import { mkdir, writeFile } from "../../../ground/runtime/files.ts";
+import { dirname, join, resolve } from "../../../ground/runtime/paths.ts";
+import type { Invocation } from "../command.ts";
+import { formatBytes } from "../render/quantities.ts";
+
+/** `bulkhead plugin pack [folder]`. */
+export async function pluginPack({ terminal, args, options, json }: Invocation): Promise<number> {
+  const folder = resolve(terminal.cwd, args[0] ?? ".");
+  const { packPlugin } = await import("../../../kit/author/pack-plugin.ts");
+  const packed = await packPlugin(folder).finally(stopBundler);
+  const { manifest, fileName, tarball, sha256, files, leftOut } = packed;
+  const out = resolve(terminal.cwd, typeof options["out"] === "string" ? options["out"] : ".");
+  const file = join(out, fileName);
+  await mkdir(out, { recursive: true });
+  await writeFile(file, tarball);
+  if (typeof options["unpacked"] === "string") {
+    const root = resolve(terminal.cwd, options["unpacked"]);
+    for (const { path, bytes } of files) {
+      await mkdir(dirname(join(root, path)), { recursive: true });
+      await writeFile(join(root, path), bytes);
+    }
+  }
+  const rows = files.map(({ path, bytes }) => ({ path, bytes: bytes.length }));
+  const report = {
+    plugin_id: manifest.id,
+    name: packed.name,
+    version: manifest.version,
+    file,
+    sha256,
+    files: rows,
+    left_out: leftOut,
+  };
+  const lines = [
+    `Packed ${manifest.id} ${manifest.version} to ${file}`,
+    ...rows.map(({ path, bytes }) => `  ${path.padEnd(24)} ${formatBytes(bytes)}`),
+    ...leftOut.map((path) => `  left out: ${path}, which holds secrets`),
+    `  sha256 ${sha256}`,
+    `Next: "npm publish ${fileName}", or give the file to "bulkhead plugin add".`,
+  ];
+  await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : `${lines.join("\n")}\n`);
+  return 0;
+}

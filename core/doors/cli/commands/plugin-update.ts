@@ -1,0 +1,113 @@
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { lockedSpec } from "../../../packages/install/fetch-package.ts";
+import { prepareInstall } from "../../../packages/install/prepare-install.ts";
+import { type LockedPlugin, readLock } from "../../../packages/registry/plugin-lock.ts";
+import type { Invocation } from "../command.ts";
+import { decideGrants } from "../decide-grants.ts";
+import {
+  allowances,
+  commitInstall,
+  fetchWhileWaiting,
+  type FileManifest,
+  installReport,
+  manifestToChange,
+  packageLimits,
+} from "../installing.ts";
+import { reportError } from "../report-error.ts";
+import { installLines } from "../render/install-lines.ts";
+import { createPaint } from "../render/paint.ts";
+
+/** `bulkhead plugin update [id]`: each from its own source. One that asks for more waits, and the others go on. */
+export async function pluginUpdate(call: Invocation): Promise<number> {
+  const manifest = await manifestToChange(call);
+  const { plugins } = await readLock(manifest.file);
+  const [named] = call.args;
+  const [id, wanted] = named?.split("@") ?? [];
+  if (id !== undefined) {
+    if (!Object.hasOwn(plugins, id)) throw notInstalled(id, Object.keys(plugins));
+    return await update(call, { id, wanted, locked: plugins[id]!, manifest });
+  }
+  let code = 0;
+  for (const [each, locked] of Object.entries(plugins)) {
+    try {
+      await update(call, { id: each, wanted: undefined, locked, manifest });
+    } catch (error) {
+      code = await reportError(error, call.terminal);
+    }
+  }
+  if (Object.keys(plugins).length === 0 && !call.json) await call.terminal.stdout.write("No plugin is installed.\n");
+  return code;
+}
+
+/** A file holds one version; a newer one is another file, which only a person knows. */
+function upToDate(id: string, { version, source }: LockedPlugin): string {
+  if (source.type !== "tarball") return `Up to date: ${id} ${version}.\n`;
+  return `Up to date: ${id} ${version} is what ${source.path} holds. To take another file: ` +
+    "bulkhead plugin add <file>\n";
+}
+
+interface Update {
+  id: string;
+  /** A version, where one was named. */
+  wanted: string | undefined;
+  locked: LockedPlugin;
+  manifest: FileManifest;
+}
+
+async function update(call: Invocation, { id, wanted, locked, manifest }: Update): Promise<number> {
+  const { terminal, json } = call;
+  const newest = lockedSpec(locked, { manifestFile: manifest.file, newest: true });
+  const spec = wanted !== undefined && newest.type === "registry" ? { ...newest, wanted } : newest;
+  const fetched = await fetchWhileWaiting(call, {
+    spec,
+    named: id,
+    manifestFile: manifest.file,
+    limits: packageLimits(manifest),
+    locked: { entry: locked, exact: false },
+  });
+  const install = await prepareInstall(fetched, { hostManifest: manifest, allow: allowances(call) });
+  try {
+    if (install.id !== id) throw renamed(id, install.id);
+    if (install.unchanged) {
+      const report = installReport(install, { grants: [], manifest });
+      await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : upToDate(id, locked));
+      return 0;
+    }
+    const lines = installLines(install, createPaint(terminal.colours.stdout));
+    if (!json) await terminal.stdout.write(`${lines.join("\n")}\n`);
+    const grants = await decideGrants(
+      call,
+      install,
+      `bulkhead plugin update ${wanted === undefined ? id : `${id}@${wanted}`}`,
+    );
+    if (grants === null) {
+      await terminal.stdout.write(`Version ${locked.version} of ${id} stays in use.\n`);
+      return 0;
+    }
+    await commitInstall(call, install, { grants, manifest });
+    await terminal.stdout.write(
+      json
+        ? `${JSON.stringify(installReport(install, { grants, manifest }))}\n`
+        : `Updated: ${id} is ${install.next.version} now.\n`,
+    );
+    return 0;
+  } finally {
+    await install.discard();
+  }
+}
+
+function notInstalled(id: string, installed: readonly string[]): BulkheadError {
+  return new BulkheadError("not_found", `Cannot update plugin "${id}": it is not installed.`, {
+    hint: `Installed: ${installed.join(", ") || "none"}.`,
+  });
+}
+
+function renamed(id: string, other: string): BulkheadError {
+  return new BulkheadError(
+    "invalid_package",
+    `Cannot update plugin "${id}": its package holds plugin "${other}" now.`,
+    {
+      hint: "To use that one, install it under its own id with: bulkhead plugin add",
+    },
+  );
+}

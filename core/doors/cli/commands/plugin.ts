@@ -1,0 +1,110 @@
+import { Option } from "commander";
+import { templateNames } from "../../../kit/author/templates.ts";
+import { type DefineCommand, examples } from "../command.ts";
+import { pluginCheck } from "./plugin-check.ts";
+import { pluginDev } from "./plugin-dev.ts";
+import { pluginExplain } from "./plugin-explain.ts";
+import { pluginGrant } from "./plugin-grant.ts";
+import { pluginImport } from "./plugin-import.ts";
+import { defineInstalling } from "./plugin-install.ts";
+import { pluginList } from "./plugin-list.ts";
+import { pluginNew } from "./plugin-new.ts";
+import { pluginPack } from "./plugin-pack.ts";
+import { pluginRelease } from "./plugin-release.ts";
+import { pluginTest } from "./plugin-test.ts";
+import { reloading, reloadNote } from "../reloading.ts";
+
+/** `bulkhead plugin …`: what operators and authors do with plugins. */
+export const definePlugin: DefineCommand = (command, bind) => {
+  command.usage("<command> [flags]").addHelpText(
+    "after",
+    examples(
+      ["bulkhead plugin add bulkhead-greeter", "install one, and see what it asks for"],
+      ["bulkhead plugin list", "what was found, and whether it is enabled"],
+      ["bulkhead plugin check ./my-plugin", "is the package whole, does it load"],
+      ["bulkhead plugin explain my-agent", "what it may do, and why"],
+      ["bulkhead plugin grant my-agent net:api.example.com:443", "let it do more"],
+    ),
+  );
+  defineInstalling(command, bind);
+  command.command("list")
+    .description("list every plugin that was found")
+    .addHelpText("after", examples(["bulkhead plugin list --json", "one plugin a line"]))
+    .action(bind(pluginList));
+  command.command("check")
+    .description("check a plugin: manifest, bundle, and loading it behind the walls")
+    .argument("[plugin]", "folder of a package, or id; default: every enabled plugin")
+    .addHelpText("after", examples(["bulkhead plugin check ./my-plugin", "while you write it"]))
+    .action(bind(pluginCheck));
+  command.command("new")
+    .description("write a plugin that works as it is, to go on from")
+    .argument("<name>", "the name people read; its id is made from it")
+    .addOption(new Option("--template <kind>", "what it will drive; default: code").choices([...templateNames]))
+    .option("--command <line>", "for cli and acp: the program with its arguments; default: the id")
+    .option("--folder <folder>", "where it is written; default: its id, here")
+    .option("-y, --yes", "ask nothing")
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead plugin new my-agent", "asks what it will drive"],
+        ['bulkhead plugin new my-tool --template cli --command "my-tool --quiet"', "a program, without code"],
+      ),
+    )
+    .action(bind(pluginNew));
+  command.command("dev")
+    .description("run a session of a plugin, live, and again after each change of its folder")
+    .argument("[folder]", "folder of the plugin; default: this one")
+    .argument("[prompt]", "the prompt; default: Say hello.")
+    .option("--once", "run one session and end with its exit code")
+    .addHelpText("after", examples(['bulkhead plugin dev ./my-plugin "Say hello"', "while you write it"]))
+    .action(bind(pluginDev));
+  command.command("test")
+    .description("try a plugin against every rule of the contract, with scripted tools and without a network")
+    .argument("[folder]", "folder of the plugin; default: this one")
+    .option("--all", "show also the rules that it keeps and those that do not concern it")
+    .addHelpText(
+      "after",
+      examples(["bulkhead plugin test ./my-plugin", "what conformance.yaml scripts, and how it did"]),
+    )
+    .action(bind(pluginTest));
+  command.command("pack")
+    .description("make the package of a plugin: a tarball that npm publishes and any host takes")
+    .argument("[folder]", "folder of the plugin; default: this one")
+    .option("--out <folder>", "where the tarball is written; default: this folder")
+    .option("--unpacked <folder>", "also lay the package out here, as JSR publishes it")
+    .addHelpText("after", examples(["bulkhead plugin pack ./my-plugin", "the same folder gives the same bytes"]))
+    .action(bind(pluginPack));
+  command.command("import")
+    .description("make plugins of an agent.json of the Agent Client Protocol's registry, or of a map of tools")
+    .argument("<file>", "agent.json, or YAML with tools: <name>: {binary, command_template, models, env_vars}")
+    .option("--into <folder>", "where each becomes a folder; default: here")
+    .option("--command <program>", "the program of an agent that is not called as its package is")
+    .addHelpText("after", examples(["bulkhead plugin import tools.yaml --into plugins", "a plugin for each tool"]))
+    .action(bind(pluginImport));
+  command.command("explain")
+    .description("show what a plugin asks for, what is granted, and what it comes to")
+    .argument("<id>", "id of a plugin")
+    .addHelpText("after", examples(["bulkhead plugin explain replay", "a row for each permission"]))
+    .action(bind(pluginExplain));
+  command.command("grant")
+    .description("add a grant to bulkhead.yaml")
+    .argument("<id>", "id of a plugin")
+    .argument("<permission:target>", "such as run:git, read:workdir, net:example.com:443, env:LANG, or kv")
+    .addHelpText(
+      "after",
+      examples(["bulkhead plugin grant replay write:workdir", "lets it write in the working directory"]),
+    )
+    .action(bind(reloading(pluginGrant)));
+  command.command("release")
+    .description("lift a plugin's quarantine and forget its crashes")
+    .argument("<id>", "id of a plugin")
+    .addHelpText(
+      "after",
+      examples(["bulkhead plugin release my-agent", "lets it run again after it crashed too often"]),
+    )
+    .action(bind(pluginRelease));
+  for (const one of command.commands) if (changing.has(one.name())) one.addHelpText("after", reloadNote);
+};
+
+/** Those that change the host manifest. */
+const changing: ReadonlySet<string> = new Set(["add", "update", "remove", "enable", "disable", "grant", "revoke"]);

@@ -1,0 +1,43 @@
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import type { RemoteReload } from "../../client/connect-host.ts";
+import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { daemonPlace } from "../daemon-place.ts";
+
+/** `bulkhead reload`. */
+export const defineReload: DefineCommand = (command, bind) => {
+  command
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead reload", "put bulkhead.yaml into force; sessions that run go on as they began"],
+        ["kill -HUP $(bulkhead status --json | jq .pid)", "the same; what came of it stands in the log"],
+      ),
+    )
+    .action(bind(reload));
+};
+
+async function reload(call: Invocation): Promise<number> {
+  const { stateDir } = await daemonPlace(call);
+  const { state, record, reason } = await inspectDaemon(stateDir);
+  if (state !== "running" || record === null) {
+    throw new BulkheadError("unavailable", `Cannot reload the daemon: it does not run. ${reason}`, {
+      hint: 'Start it with "bulkhead start".',
+    });
+  }
+  const { connectDaemon, ours } = await import("../remote-sessions.ts");
+  const remote = await connectDaemon(record);
+  const report = await ours(remote.reload());
+  await call.terminal.stdout.write(call.json ? `${JSON.stringify(report)}\n` : reportText(report));
+  return 0;
+}
+
+function reportText({ added, removed, changed, restart_needed }: RemoteReload): string {
+  const rows = [["added", added], ["removed", removed], ["changed", changed]] as const;
+  const lines = rows.filter(([, ids]) => ids.length > 0).map(([what, ids]) => `${what}: ${ids.join(", ")}`);
+  return [
+    ...(lines.length === 0 ? ["No plugin changed."] : lines),
+    ...(restart_needed.length === 0 ? [] : [`After a restart: ${restart_needed.join(", ")}`]),
+    "",
+  ].join("\n");
+}

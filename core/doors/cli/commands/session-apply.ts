@@ -1,0 +1,38 @@
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import type { Invocation } from "../command.ts";
+import { findWorkspace } from "../find-workspace.ts";
+import { openSessions } from "../open-sessions.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { artifactLine, linkOutLine, type TreeLink } from "./session-diff.ts";
+
+/** `bulkhead session apply <id>`. */
+export async function sessionApply(call: Invocation): Promise<number> {
+  await using opened = await openSessions(call);
+  const { terminal, json, args, options } = call;
+  const allowLinks = options["allowLinks"] === true;
+  const { session_id, repository } = await findWorkspace(opened.workspaces, args[0] ?? "");
+  const applied = await opened.workspaces.apply(session_id, { allowLinks }).catch(async (error: unknown) => {
+    if (!json) await terminal.stderr.write(conflictLines(error));
+    throw error;
+  });
+  if (json) {
+    await terminal.stdout.write(`${JSON.stringify(applied)}\n`);
+    return 0;
+  }
+  const { artifacts, kept_commit } = applied;
+  const lines = [
+    ...artifacts.map(artifactLine),
+    artifacts.length === 0 ? "Nothing was changed." : `Applied to ${safeLine(repository)}.`,
+    ...(kept_commit === null ? [] : [`Its commits are kept: git log refs/bulkhead/${session_id}`]),
+  ];
+  await terminal.stdout.write(`${lines.join("\n")}\n`);
+  return 0;
+}
+
+/** The paths that do not fit; the error itself is reported after them. */
+function conflictLines(error: unknown): string {
+  const paths = error instanceof BulkheadError && error.code === "conflict" ? error.details?.["paths"] : [];
+  if (Array.isArray(paths)) return paths.map((path) => `conflict  ${safeLine(String(path))}\n`).join("");
+  const links = error instanceof BulkheadError && error.code === "conflict" ? error.details?.["links"] : [];
+  return Array.isArray(links) ? (links as TreeLink[]).map((link) => `${linkOutLine(link)}\n`).join("") : "";
+}

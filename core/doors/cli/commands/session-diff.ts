@@ -1,0 +1,43 @@
+import type { Artifact } from "../../../../plugin-sdk/result.ts";
+import type { WorktreeDiff } from "../../../../plugin-sdk/workspace.ts";
+import { textOrBase64 } from "../../../ground/runtime/text-or-base64.ts";
+import type { Invocation } from "../command.ts";
+import { findWorkspace } from "../find-workspace.ts";
+import { openSessions } from "../open-sessions.ts";
+import { safeLine, safeText } from "../render/agent-text.ts";
+
+/** `bulkhead session diff <id>`. */
+export async function sessionDiff(call: Invocation): Promise<number> {
+  await using opened = await openSessions(call);
+  const { terminal, json, args, options } = call;
+  const { session_id } = await findWorkspace(opened.workspaces, args[0] ?? "");
+  const { patch, artifacts, links_out } = await opened.workspaces.diff(session_id);
+  const isStat = options["stat"] === true;
+  if (json) {
+    const held = textOrBase64(patch);
+    const shown = isStat ? {} : "text" in held ? { patch: held.text } : { patch_base64: held.base64 };
+    await terminal.stdout.write(`${JSON.stringify({ session_id, artifacts, links_out, ...shown })}\n`);
+  } else if (isStat) {
+    const lines = [...artifacts.map(artifactLine), ...links_out.map(linkOutLine)];
+    await terminal.stdout.write(lines.map((line) => `${line}\n`).join(""));
+  } else {
+    // A file gets every byte; a terminal nothing that it would obey.
+    await terminal.stdout.write(terminal.stdout.isTty ? safeText(new TextDecoder().decode(patch)) : patch);
+    // The patch goes to a file or to git, the warning to the person.
+    await terminal.stderr.write(links_out.map((link) => `${linkOutLine(link)}\n`).join(""));
+  }
+  return 0;
+}
+
+/** A link that leads out of the repository. */
+export type TreeLink = WorktreeDiff["links_out"][number];
+
+/** Such a link in one line. */
+export function linkOutLine({ path, target }: TreeLink): string {
+  return `leads out ${safeLine(path)} → ${safeLine(target)}`;
+}
+
+/** A changed path in one line. */
+export function artifactLine({ change, path, from }: Artifact): string {
+  return `${safeLine(change).padEnd(9)} ${from === undefined ? "" : `${safeLine(from)} → `}${safeLine(path)}`;
+}

@@ -1,0 +1,61 @@
+import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import type { SessionHost } from "../../../sessions/host/session-host.ts";
+import type { Invocation } from "../command.ts";
+import { findSession } from "../find-session.ts";
+import { watchInterrupts } from "../interrupts.ts";
+import { openSessions } from "../open-sessions.ts";
+import { LiveView } from "../render/live-view.ts";
+import { createPaint } from "../render/paint.ts";
+import { drawingColumns } from "../show-session.ts";
+
+/** `bulkhead session events [id]`. */
+export async function sessionEvents(call: Invocation): Promise<number> {
+  await using opened = await openSessions(call);
+  using interrupts = watchInterrupts(call.terminal);
+  const { terminal, json, options } = call;
+  const view = new LiveView({
+    write: (text) => terminal.stdout.write(text),
+    paint: createPaint(terminal.colours.stdout),
+    columns: drawingColumns(terminal),
+    adapters: [],
+    verbose: options["verbose"] === true,
+    endings: true,
+  });
+  for await (const envelope of await eventsOf(call, opened.sessions, interrupts.signal)) {
+    if (json) await terminal.stdout.write(`${JSON.stringify(envelope)}\n`);
+    else await view.show(envelope);
+  }
+  await view.finish();
+  return 0;
+}
+
+async function eventsOf(
+  { args, options }: Invocation,
+  sessions: SessionHost,
+  signal: AbortSignal,
+): Promise<AsyncIterable<Envelope>> {
+  const [id] = args;
+  const follow = options["follow"] === true;
+  const from = typeof options["after"] === "number" ? { after: options["after"] } : {};
+  if (id === undefined) {
+    if (!follow) {
+      throw new BulkheadError("invalid_config", "There is no session named whose events are to be shown.", {
+        hint: "Name one, or follow all sessions with --follow.",
+      });
+    }
+    return sessions.events({ ...from, signal });
+  }
+  const { session_id, state, last_seq } = await findSession(sessions, id);
+  const events = (await sessions.open(session_id)).events({ ...from, signal });
+  return follow || state === "ended" ? events : until(events, last_seq);
+}
+
+/** What a running session has until now. */
+async function* until(events: AsyncIterable<Envelope>, lastSeq: number): AsyncGenerator<Envelope, void, void> {
+  if (lastSeq === 0) return;
+  for await (const envelope of events) {
+    yield envelope;
+    if (envelope.seq >= lastSeq) return;
+  }
+}

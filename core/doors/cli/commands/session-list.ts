@@ -1,0 +1,65 @@
+import type { Outcome } from "../../../../plugin-sdk/result.ts";
+import type { SessionState, SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
+import type { SessionQuery } from "../../../sessions/host/session-host.ts";
+import type { Invocation } from "../command.ts";
+import { openSessions } from "../open-sessions.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { createPaint, outcomeLooks } from "../render/paint.ts";
+import { formatDuration } from "../render/quantities.ts";
+import { type Cell, tableLines } from "../render/table.ts";
+import { tableColumns } from "../show-session.ts";
+import { sessionWorktrees } from "./session-worktrees.ts";
+
+/** `bulkhead session list`. */
+export async function sessionList(call: Invocation): Promise<number> {
+  if (call.options["worktrees"] === true) return await sessionWorktrees(call);
+  await using opened = await openSessions(call);
+  const { terminal } = call;
+  const rows = await opened.sessions.list(queryOf(call));
+  if (call.json) {
+    for (const row of rows) await terminal.stdout.write(`${JSON.stringify(row)}\n`);
+    return 0;
+  }
+  if (rows.length === 0) {
+    await terminal.stdout.write("There is no such session.\n");
+    return 0;
+  }
+  const now = Date.now();
+  const lines = tableLines(rows.map((row) => cells(row, now)), {
+    paint: createPaint(terminal.colours.stdout),
+    columns: tableColumns(terminal),
+    indent: 1,
+    head: ["session", "state", "adapter", "age", "prompt"],
+  });
+  await terminal.stdout.write(`${lines.join("\n")}\n`);
+  return 0;
+}
+
+function queryOf({ options }: Invocation): SessionQuery {
+  const { state, outcome, adapter, label, task, limit, before } = options;
+  return {
+    ...(typeof state === "string" ? { state: state as SessionState } : {}),
+    ...(typeof outcome === "string" ? { outcome: outcome as Outcome } : {}),
+    ...(typeof adapter === "string" ? { adapter } : {}),
+    ...(typeof label === "object" && label !== null ? { labels: { ...label } as Record<string, string> } : {}),
+    ...(typeof task === "string" ? { task_id: task } : {}),
+    ...(typeof limit === "number" ? { limit } : {}),
+    ...(typeof before === "string" ? { before } : {}),
+  };
+}
+
+function cells(row: SessionSummary, now: number): Cell[] {
+  return [
+    { text: row.session_id, tone: "bold" },
+    stateCell(row),
+    safeLine(row.adapter_id ?? "none yet"),
+    formatDuration(Math.max(0, now - Date.parse(row.started_at))),
+    { text: safeLine(row.title), tone: "dim" },
+  ];
+}
+
+/** A session's state in a word. */
+export function stateCell({ outcome, stop_reason, waiting }: SessionSummary): Cell {
+  if (outcome !== null) return { text: `${outcome} · ${stop_reason ?? ""}`, tone: outcomeLooks[outcome][1] };
+  return waiting.length > 0 ? { text: "waits for an answer", tone: "yellow" } : { text: "running", tone: "cyan" };
+}

@@ -1,0 +1,51 @@
+import type { Workspace } from "../../../../plugin-sdk/workspace.ts";
+import type { Invocation } from "../command.ts";
+import { openSessions } from "../open-sessions.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { createPaint, type Tone } from "../render/paint.ts";
+import { formatDuration } from "../render/quantities.ts";
+import { type Cell, tableLines } from "../render/table.ts";
+import { tableColumns } from "../show-session.ts";
+
+/** `bulkhead session list --worktrees`. */
+export async function sessionWorktrees(call: Invocation): Promise<number> {
+  await using opened = await openSessions(call);
+  const { terminal } = call;
+  const workspaces = await opened.workspaces.list();
+  if (call.json) {
+    for (const workspace of workspaces) await terminal.stdout.write(`${JSON.stringify(workspace)}\n`);
+    return 0;
+  }
+  if (workspaces.length === 0) {
+    await terminal.stdout.write("No session has worked in a worktree.\n");
+    return 0;
+  }
+  const now = Date.now();
+  const lines = tableLines(workspaces.map((workspace) => row(workspace, now)), {
+    paint: createPaint(terminal.colours.stdout),
+    columns: tableColumns(terminal),
+    indent: 1,
+    head: ["session", "state", "age", "base", "repository"],
+  });
+  await terminal.stdout.write(`${lines.join("\n")}\n`);
+  return 0;
+}
+
+function row({ session_id, state, running, created_at, base_commit, repository }: Workspace, now: number): Cell[] {
+  const [text, tone] = running ? ["running", "yellow" as Tone] : looks[state];
+  return [
+    { text: session_id, tone: "bold" },
+    { text, tone },
+    formatDuration(Math.max(0, now - Date.parse(created_at))),
+    base_commit.slice(0, 10),
+    { text: safeLine(repository), tone: "dim" },
+  ];
+}
+
+const looks: Readonly<Record<Workspace["state"], [text: string, tone: Tone]>> = {
+  opening: ["cut off while opened", "red"],
+  open: ["waits", "green"],
+  applying: ["cut off while applied", "red"],
+  applied: ["applied", "dim"],
+  discarded: ["discarded", "dim"],
+};

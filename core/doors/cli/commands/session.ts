@@ -1,0 +1,122 @@
+import { InvalidArgumentError, Option } from "commander";
+import type { Outcome } from "../../../../plugin-sdk/result.ts";
+import { type DefineCommand, examples } from "../command.ts";
+import { readTime } from "../request-flags.ts";
+import { sessionAnswer } from "./session-answer.ts";
+import { sessionApply } from "./session-apply.ts";
+import { sessionDelete } from "./session-delete.ts";
+import { sessionDiff } from "./session-diff.ts";
+import { sessionDiscard } from "./session-discard.ts";
+import { sessionEvents } from "./session-events.ts";
+import { sessionInterrupt } from "./session-interrupt.ts";
+import { sessionList } from "./session-list.ts";
+import { sessionPrune } from "./session-prune.ts";
+import { sessionShow } from "./session-show.ts";
+
+const idMeaning = "id of a session, or its beginning";
+
+const subcommands = "list|show|events|interrupt|answer|delete|diff|apply|discard|prune";
+
+/** `bulkhead session` with what can be done with sessions. */
+export const defineSession: DefineCommand = (command, bind) => {
+  command.usage(`<${subcommands}> [flags]`).addHelpText(
+    "after",
+    examples(
+      ["bulkhead session list --state running", "what runs now"],
+      ["bulkhead session events -f 3f2a", "watch one"],
+      ['bulkhead run my-agent --workspace worktree "Fix it"', "the agent works in a worktree of its own"],
+      ["bulkhead session list --worktrees", "sessions whose changes wait, and what became of others"],
+      ["bulkhead session diff 3f2a", "what was changed"],
+      ["bulkhead session apply 3f2a", "bring it here, merged with what changed since"],
+    ),
+  );
+  defineReading(command, bind);
+  defineActing(command, bind);
+  defineWorktrees(command, bind);
+};
+
+const defineReading: DefineCommand = (command, bind) => {
+  command.command("list")
+    .description("list sessions, the newest first")
+    .addOption(new Option("--state <state>", "only those that").choices(["running", "ended"]))
+    .addOption(new Option("--outcome <outcome>", "only those that ended so").choices(outcomes))
+    .option("--adapter <id>", "only those of this adapter")
+    .option("--label <key=value>", "only those with this label; repeat for several", readPair)
+    .option("--task <id>", "only those of this task")
+    .option("--limit <number>", "at most so many, up to 500; default: 50", readNumber)
+    .option("--before <id>", "those that began before this one: the next page")
+    .option("--worktrees", "in place of that, what became of each worktree")
+    .addHelpText("after", examples(["bulkhead session list --json", "one session a line"]))
+    .action(bind(sessionList));
+  command.command("show")
+    .description("show a session and, once it has ended, its result")
+    .argument("<id>", idMeaning)
+    .addHelpText("after", examples(["bulkhead session show 3f2a --json | jq .result", "the whole result"]))
+    .action(bind(sessionShow));
+  command.command("events")
+    .description("show a session's events, or with --follow those of all sessions")
+    .argument("[id]", idMeaning)
+    .option("-f, --follow", "go on with what comes, until the session ends or Ctrl-C")
+    .option("--after <number>", "only what came after this seq, or gseq for all sessions", readNumber)
+    .option("-v, --verbose", "also show what was allowed, and the end of every process")
+    .addHelpText("after", examples(["bulkhead session events 3f2a --json", "one envelope a line"]))
+    .action(bind(sessionEvents));
+};
+
+const defineActing: DefineCommand = (command, bind) => {
+  command.command("interrupt")
+    .description("stop a running session gracefully")
+    .argument("<id>", idMeaning)
+    .addHelpText("after", examples(["bulkhead session interrupt 3f2a", "and wait for its end"]))
+    .action(bind(sessionInterrupt));
+  command.command("answer")
+    .description("answer what an agent asks: a permission request or a question")
+    .argument("<id>", idMeaning)
+    .argument("<choice>", "one of the choices that it offers, or any text where it offers none")
+    .option("--request <id>", "which request, where several wait")
+    .addHelpText("after", examples(["bulkhead session answer 3f2a allow", '"session show" lists what waits']))
+    .action(bind(sessionAnswer));
+  command.command("delete")
+    .description("forget the events of a session that has ended")
+    .argument("<id>", idMeaning)
+    .addHelpText("after", examples(["bulkhead session delete 3f2a", "what is left says that there was one"]))
+    .action(bind(sessionDelete));
+};
+
+const defineWorktrees: DefineCommand = (command, bind) => {
+  command.command("diff")
+    .description("print what a session changed in its worktree, as a patch")
+    .argument("<id>", idMeaning)
+    .option("--stat", "only the paths")
+    .addHelpText("after", examples(["bulkhead session diff 3f2a > fix.patch", "for git apply"]))
+    .action(bind(sessionDiff));
+  command.command("apply")
+    .description("bring a session's changes to the repository, all or none, and remove its worktree")
+    .argument("<id>", idMeaning)
+    .option("--allow-links", "links that lead out of the repository as well")
+    .addHelpText("after", examples(["bulkhead session apply 3f2a", "as changes that are not staged"]))
+    .action(bind(sessionApply));
+  command.command("discard")
+    .description("remove a session's worktree with all that was changed in it")
+    .argument("<id>", idMeaning)
+    .addHelpText("after", examples(["bulkhead session discard 3f2a", "nothing of it is kept"]))
+    .action(bind(sessionDiscard));
+  command.command("prune")
+    .description("remove worktrees past their age, whatever is in them, but never of a session that runs")
+    .option("--older-than <time>", "such as 90s, 5m, 1h; default: workspaces.keep_ms of bulkhead.yaml", readTime)
+    .addHelpText("after", examples(["bulkhead session prune --older-than 48h", "those of sessions that ended before"]))
+    .action(bind(sessionPrune));
+};
+
+const outcomes = ["completed", "blocked", "error"] as const satisfies readonly Outcome[];
+
+function readNumber(typed: string): number {
+  if (/^\d{1,15}$/.test(typed)) return Number(typed);
+  throw new InvalidArgumentError("It is not a number.");
+}
+
+function readPair(typed: string, before: Record<string, string> = {}): Record<string, string> {
+  const at = typed.indexOf("=");
+  if (at > 0) return { ...before, [typed.slice(0, at)]: typed.slice(at + 1) };
+  throw new InvalidArgumentError("It is not key=value.");
+}

@@ -1,0 +1,141 @@
+import { BulkheadError, type ErrorData, errorFromData, isErrorCode } from "../../../../plugin-sdk/errors.ts";
+import type { DaemonRecord } from "../../daemon/daemon-record.ts";
+import { type DaemonView, inspectDaemon } from "../../daemon/inspect-daemon.ts";
+import { startDetached } from "../../../ground/runtime/detached-process.ts";
+import { mkdir, readFile, rm } from "../../../ground/runtime/files.ts";
+import { ownCommand } from "../../../ground/runtime/own-command.ts";
+import { join } from "../../../ground/runtime/paths.ts";
+import { sleep } from "../../../ground/runtime/wait.ts";
+import { askDaemon } from "../ask-daemon.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { daemonPlace } from "../daemon-place.ts";
+import { whileWaiting } from "../while-waiting.ts";
+import { daemonText, readPort } from "./up.ts";
+
+/** Longest that a daemon may take until it takes requests: a long journal may have to be migrated. Milliseconds. */
+const startMs = 120_000;
+const lookEveryMs = 25;
+
+/** `bulkhead start`. */
+export const defineStart: DefineCommand = (command, bind) => {
+  command
+    .option("--port <number>", "TCP port on 127.0.0.1, 0 for any that is free; default: daemon.port", readPort)
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead start", "the daemon in the background; waits until it takes requests"],
+        ["bulkhead start --json | jq -r .daemon.address", "where it is"],
+      ),
+    )
+    .action(bind(start));
+};
+
+async function start(call: Invocation): Promise<number> {
+  const { terminal, json } = call;
+  const { stateDir, problem } = await daemonPlace(call);
+  const view = await inspectDaemon(stateDir);
+  if (view.state === "running" && view.record !== null) {
+    if ((await askDaemon(view))?.ready === false) {
+      throw new BulkheadError("busy", `Cannot start the daemon: process ${view.pid} is shutting down.`, {
+        hint: '"bulkhead restart" waits for its end and starts another one.',
+      });
+    }
+    await tell(call, { record: view.record, already: true });
+    return 0;
+  }
+  if (problem !== null) throw problem;
+  const record = await whileWaiting("Starting the daemon …", { terminal, work: startInBackground(call) });
+  await tell(call, { record, already: false });
+  if (view.state === "killed" && !json) {
+    await terminal.stderr.write("The daemon before was killed; cleaned up after it.\n");
+  }
+  return 0;
+}
+
+async function tell(
+  call: Invocation,
+  { record, already }: { record: DaemonRecord; already: boolean },
+): Promise<void> {
+  const { terminal, json } = call;
+  if (json) {
+    return void await terminal.stdout.write(`${JSON.stringify({ daemon: record, already_running: already })}\n`);
+  }
+  if (already) await terminal.stdout.write("The daemon runs already.\n");
+  await terminal.stdout.write(daemonText(record, call));
+}
+
+/**
+ * Starts the daemon as a process of its own and waits until it takes requests.
+ * @throws {BulkheadError} why it could not start, `timeout` when it takes too long, `crash` when it ended unsaid
+ */
+export async function startInBackground(call: Invocation): Promise<DaemonRecord> {
+  const { stateDir, configFile } = await daemonPlace(call);
+  await mkdir(stateDir, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
+    throw new BulkheadError("io_error", `Cannot write to the state folder "${stateDir}".`, { cause });
+  });
+  const outputFile = join(stateDir, "daemon.out");
+  const child = await startDetached([...ownCommand(), ...upArguments(call, { stateDir, configFile })], {
+    cwd: call.terminal.cwd,
+    outputFile,
+  }).catch((cause: unknown) => {
+    throw new BulkheadError("io_error", "Cannot start the daemon: its process could not be made.", { cause });
+  });
+  const exit: { code: number | null | undefined } = { code: undefined };
+  void child.exited.then((code) => (exit.code = code));
+  for (const end = Date.now() + startMs; Date.now() < end; await sleep(lookEveryMs)) {
+    if (exit.code !== undefined) throw await whyEnded(outputFile, exit.code);
+    const view = await inspectDaemon(stateDir);
+    if (isUp(view, child.pid)) {
+      await rm(outputFile, { force: true });
+      return view.record!;
+    }
+  }
+  throw new BulkheadError("timeout", `The daemon, process ${child.pid}, does not take requests after ${startMs} ms.`, {
+    hint: `Look into ${join(stateDir, "daemon.log")}, or stop it with "bulkhead stop".`,
+  });
+}
+
+function isUp({ state, record }: DaemonView, pid: number): boolean {
+  return state === "running" && record?.pid === pid;
+}
+
+/** The same program with the same flags, in the foreground of its own session. */
+function upArguments(
+  { options }: Invocation,
+  { stateDir, configFile }: { stateDir: string; configFile: string | undefined },
+): string[] {
+  const { port } = options;
+  return [
+    "up",
+    "--json",
+    "--state-dir",
+    stateDir,
+    ...(configFile === undefined ? [] : ["--config", configFile]),
+    ...(typeof port === "number" ? ["--port", String(port)] : []),
+  ];
+}
+
+/** What a daemon that could not start has said last. */
+async function whyEnded(outputFile: string, code: number | null): Promise<BulkheadError> {
+  const text = await readFile(outputFile, "utf8").catch(() => "");
+  for (const line of text.split("\n")) {
+    const error = errorIn(line);
+    if (error !== null) return errorFromData(error);
+  }
+  const how = code === null ? "was killed" : `ended with exit code ${code}`;
+  return new BulkheadError("crash", `Cannot start the daemon: its process ${how}.`, {
+    hint: `What it said stands in ${outputFile}.`,
+  });
+}
+
+function errorIn(line: string): ErrorData | null {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (typeof value !== "object" || value === null || !("error" in value)) return null;
+    const { error } = value;
+    if (typeof error !== "object" || error === null || !("code" in error) || !isErrorCode(error.code)) return null;
+    return error as ErrorData;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,107 @@
+import { defaultDaemonSettings } from "../../../ground/config/daemon-settings.ts";
+import { type DaemonView, inspectDaemon } from "../../daemon/inspect-daemon.ts";
+import { errorTable } from "../../../ground/errors/error-table.ts";
+import { portIsFree } from "../../../ground/runtime/port-is-free.ts";
+import { askDaemon } from "../ask-daemon.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { daemonPlace } from "../daemon-place.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { createPaint, type Tone } from "../render/paint.ts";
+import { formatDuration } from "../render/quantities.ts";
+
+/** `bulkhead status`. */
+export const defineStatus: DefineCommand = (command, bind) => {
+  command
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead status", "exits with 0 only when the daemon takes sessions"],
+        ["bulkhead status --json | jq -r .address", "where it is"],
+      ),
+    )
+    .action(bind(status));
+};
+
+/** What `bulkhead status --json` prints. */
+interface StatusReport {
+  state: DaemonView["state"] | "unresponsive";
+  reason: string;
+  /** It takes sessions. */
+  ready: boolean;
+  pid: number | null;
+  address: string | null;
+  socket: string | null;
+  version: string | null;
+  started_at: string | null;
+  /** Sessions that run; null where it cannot be asked. */
+  sessions: number | null;
+  /** The port that it has, or would take; null while it has one of its own choice. */
+  port: { number: number; free: boolean } | null;
+  state_dir: string;
+  config_file: string | null;
+  log_file: string | null;
+}
+
+async function status(call: Invocation): Promise<number> {
+  const report = await reportOf(call);
+  await call.terminal.stdout.write(call.json ? `${JSON.stringify(report)}\n` : reportText(report, call));
+  return report.ready ? 0 : errorTable.unavailable.exit_code;
+}
+
+async function reportOf(call: Invocation): Promise<StatusReport> {
+  const { stateDir, configFile, manifest } = await daemonPlace(call);
+  const view = await inspectDaemon(stateDir);
+  const running = view.state === "running" && view.record !== null;
+  const asked = running ? await askDaemon(view) : null;
+  const wanted = manifest?.daemon?.port ?? defaultDaemonSettings.port;
+  const port = running || wanted === 0 ? null : { number: wanted, free: await portIsFree(wanted) };
+  const record = running ? view.record : null;
+  return {
+    state: running && asked === null ? "unresponsive" : view.state,
+    reason: running && asked === null ? `Process ${view.pid} holds the lock and does not answer.` : view.reason,
+    ready: asked?.ready ?? false,
+    pid: view.pid,
+    address: record?.address ?? null,
+    socket: record?.socket ?? null,
+    version: record?.version ?? null,
+    started_at: record?.started_at ?? null,
+    sessions: asked?.sessions ?? null,
+    port,
+    state_dir: stateDir,
+    config_file: record === null ? configFile ?? null : record.config_file,
+    log_file: view.record?.log_file ?? null,
+  };
+}
+
+const looks: Readonly<Record<StatusReport["state"], Tone>> = {
+  running: "green",
+  starting: "yellow",
+  unresponsive: "red",
+  stopped: "dim",
+  killed: "red",
+  stale: "red",
+};
+
+function reportText(report: StatusReport, { terminal }: Invocation): string {
+  const paint = createPaint(terminal.colours.stdout);
+  const { state, ready, started_at, sessions, port } = report;
+  const word = state === "running" && !ready ? "running, takes no sessions" : state;
+  const rows: [string, string | null][] = [
+    ["address", report.address],
+    ["socket", report.socket],
+    ["up for", started_at === null ? null : formatDuration(Math.max(0, Date.now() - Date.parse(started_at)))],
+    ["sessions", sessions === null ? null : `${sessions} running`],
+    ["version", report.version],
+    ["port", port === null ? null : `${port.number} is ${port.free ? "free" : "taken by another program"}`],
+    ["state", report.state_dir],
+    ["manifest", report.config_file],
+    ["log", report.log_file],
+  ];
+  return [
+    ` ${paint(looks[state], word)}  ${safeLine(report.reason)}`,
+    ...rows.flatMap(([name, value]) =>
+      value === null ? [] : [`   ${paint("dim", name.padEnd(8))}  ${safeLine(value)}`]
+    ),
+    "",
+  ].join("\n");
+}

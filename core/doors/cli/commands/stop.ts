@@ -1,0 +1,82 @@
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { defaultDaemonSettings } from "../../../ground/config/daemon-settings.ts";
+import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
+import { isAlive } from "../../../ground/runtime/lock-file.ts";
+import { processStart } from "../../../ground/runtime/process-rows.ts";
+import { sendSignal } from "../../../ground/runtime/send-signal.ts";
+import { sleep } from "../../../ground/runtime/wait.ts";
+import { askDaemon } from "../ask-daemon.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { daemonPlace } from "../daemon-place.ts";
+import { whileWaiting } from "../while-waiting.ts";
+
+/** How long a daemon may take to end what its sessions have left, beside the time that they themselves have. */
+const closingMs = 45_000;
+const lookEveryMs = 25;
+
+/** `bulkhead stop`. */
+export const defineStop: DefineCommand = (command, bind) => {
+  command
+    .option("--now", "kill it: the next start ends its sessions as host_restarted")
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead stop", "sessions that run get daemon.drain_ms, then they are interrupted"],
+        ["bulkhead stop --now", "at once, whatever runs"],
+      ),
+    )
+    .action(bind(stop));
+};
+
+async function stop(call: Invocation): Promise<number> {
+  const { terminal, json } = call;
+  const pid = await stopDaemon(call);
+  await terminal.stdout.write(
+    json
+      ? `${JSON.stringify({ stopped: pid !== null, pid })}\n`
+      : pid === null
+      ? "No daemon runs on this state folder.\n"
+      : `Stopped the daemon, process ${pid}.\n`,
+  );
+  return 0;
+}
+
+/**
+ * Stops the daemon of a command's state folder and waits for its end.
+ * @returns its pid; null where none ran
+ * @throws {BulkheadError} `timeout` when it does not end, `unavailable` when nobody can tell whether it is the daemon
+ */
+export async function stopDaemon(call: Invocation): Promise<number | null> {
+  const { stateDir, manifest } = await daemonPlace(call);
+  const view = await inspectDaemon(stateDir);
+  const { state, pid } = view;
+  if (pid === null || (state !== "running" && state !== "starting")) return null;
+  const holder = { pid, start: processStart(pid) };
+  const now = call.options["now"] === true;
+  const answer = now && view.certain ? null : await askDaemon(view);
+  if (answer === null && !view.certain) throw uncertain(pid);
+  // A second SIGTERM would end it at once, with the sessions that still have their time.
+  if (!now && answer?.ready === false) await call.terminal.stderr.write("The daemon is shutting down already.\n");
+  else sendSignal(pid, now ? "SIGKILL" : "SIGTERM");
+  const patience = (manifest?.daemon?.drain_ms ?? defaultDaemonSettings.drain_ms) + closingMs;
+  const ended = async (): Promise<boolean> => {
+    for (const end = Date.now() + patience; Date.now() < end; await sleep(lookEveryMs)) {
+      if (!isAlive(holder)) return true;
+    }
+    return false;
+  };
+  const work = ended();
+  if (await whileWaiting("Waiting for the daemon's sessions to end …", { terminal: call.terminal, work })) return pid;
+  throw new BulkheadError("timeout", `The daemon, process ${pid}, has not ended after ${patience} ms.`, {
+    hint: 'Kill it with "bulkhead stop --now".',
+  });
+}
+
+/** The lock may be one that a killed daemon left, and its pid another program's by now. */
+function uncertain(pid: number): BulkheadError {
+  return new BulkheadError(
+    "unavailable",
+    `Cannot stop the daemon: process ${pid} does not answer, and nothing tells whether it is the daemon.`,
+    { hint: `Look with "ps -p ${pid}"; if it is, end it with "kill ${pid}".`, details: { pid } },
+  );
+}

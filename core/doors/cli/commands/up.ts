@@ -1,0 +1,126 @@
+import { InvalidArgumentError } from "commander";
+import type { DaemonRecord } from "../../daemon/daemon-record.ts";
+import { hostVersion } from "../../../ground/config/version.ts";
+import type { Daemon } from "../../daemon/daemon.ts";
+import { errorTable } from "../../../ground/errors/error-table.ts";
+import { readHostManifest } from "../../../packages/registry/find-host-manifest.ts";
+import type { Terminal } from "../../../ground/runtime/terminal.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { demoManifest } from "../demo/demo-sessions.ts";
+import { daemonPlace } from "../daemon-place.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { logText } from "../render/log-text.ts";
+import { createPaint } from "../render/paint.ts";
+import { untilToldToEnd } from "../until-told-to-end.ts";
+
+/** `bulkhead up`. */
+export const defineUp: DefineCommand = (command, bind) => {
+  command
+    .option("--port <number>", "TCP port on 127.0.0.1, 0 for any that is free; default: daemon.port", readPort)
+    .option("--demo", "on the first start of a state folder run three sessions at once, one of them hostile")
+    .option("--once", "with --demo: run them in any case, then stop; exits with 0 only if all checks hold")
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead up", "the daemon in this terminal; Ctrl-C stops it"],
+        [
+          "bulkhead up --demo",
+          "the same with something to see; without a bulkhead.yaml the demo's plugins are enabled",
+        ],
+        ["bulkhead up --port 0 --state-dir /tmp/try", "another daemon, with a state of its own"],
+      ),
+    )
+    .action(bind(up));
+};
+
+async function up(call: Invocation): Promise<number> {
+  const { terminal, json, options } = call;
+  const early = watchStart(terminal);
+  try {
+    const daemon = await openDaemon(call);
+    await terminal.stdout.write(
+      json ? `${JSON.stringify({ daemon: daemon.record })}\n` : daemonText(daemon.record, call),
+    );
+    const demo = options["demo"] === true ? await import("../demo/serve-demo.ts") : null;
+    if (early.reload) void daemon.reload().catch(() => undefined);
+    // Whoever takes over listens from this turn on.
+    early.stop();
+    if (demo !== null && !early.signal.aborted) return await demo.serveDemo(daemon, call);
+    await untilToldToEnd(daemon, call, { signal: early.signal });
+    return 0;
+  } finally {
+    early.stop();
+  }
+}
+
+/**
+ * Keeps what a daemon is told while it starts, which would end it in the midst of that: it ends in order when it is up,
+ * and takes up the host manifest once more. A second signal to end does so at once.
+ */
+function watchStart(terminal: Terminal): { readonly signal: AbortSignal; readonly reload: boolean; stop(): void } {
+  const ending = new AbortController();
+  let reload = false;
+  const stop = terminal.onSignals({
+    end: () => ending.signal.aborted ? terminal.exit(errorTable.interrupted.exit_code) : ending.abort(),
+    reload: () => {
+      reload = true;
+    },
+  });
+  return {
+    signal: ending.signal,
+    get reload() {
+      return reload;
+    },
+    stop,
+  };
+}
+
+/**
+ * The daemon that a command's flags and host manifest describe; where somebody watches, its log is shown.
+ * @throws {BulkheadError} as `startDaemon`
+ */
+export async function openDaemon(call: Invocation): Promise<Daemon> {
+  const { startDaemon } = await import("../../daemon/daemon.ts");
+  const { terminal, json, options, createHost } = call;
+  const { stateDir, root, configFile, problem } = await daemonPlace(call);
+  if (problem !== null) throw problem;
+  const paint = createPaint(terminal.colours.stderr);
+  const { port } = options;
+  return await startDaemon({
+    createHost,
+    readManifest: async () => {
+      if (configFile !== undefined) return await readHostManifest(configFile);
+      return options["demo"] === true ? demoManifest() : undefined;
+    },
+    root,
+    stateDir,
+    ...(typeof port === "number" ? { port } : {}),
+    ...(terminal.stderr.isTty && !json
+      ? { echo: (line) => void terminal.stderr.write(`${logText(line.trimEnd(), paint)}\n`) }
+      : {}),
+  });
+}
+
+/** Where a daemon is and how it is used, for people. */
+export function daemonText(record: DaemonRecord, { terminal }: Pick<Invocation, "terminal">): string {
+  const paint = createPaint(terminal.colours.stdout);
+  const rows = [
+    ["socket", record.socket ?? "none"],
+    ["token", record.token_file],
+    ["log", record.log_file],
+    ["manifest", record.config_file ?? 'none; write one with "bulkhead init"'],
+  ] as const;
+  return [
+    ` ${paint("bold", "Bulkhead")} ${paint("dim", hostVersion)} is up at ${paint("bold", record.address)} ${
+      paint("dim", `· process ${record.pid}`)
+    }`,
+    ...rows.map(([name, value]) => `   ${paint("dim", name.padEnd(8))}  ${safeLine(value)}`),
+    "",
+  ].join("\n");
+}
+
+/** A port as it is typed. */
+export function readPort(typed: string): number {
+  if (/^\d{1,5}$/.test(typed) && Number(typed) <= 65_535) return Number(typed);
+  throw new InvalidArgumentError("It is not a port: a number from 0 to 65535.");
+}

@@ -1,0 +1,49 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { stateFolderOf } from "../../sessions/host/state-folder.ts";
+import { dirname, resolve } from "../../ground/runtime/paths.ts";
+import type { Invocation } from "./command.ts";
+import { manifestFile } from "./open-host.ts";
+import { readHostManifest } from "../../packages/registry/find-host-manifest.ts";
+
+/** Where the daemon that a command means keeps its state, and what it is made from. */
+export interface DaemonPlace {
+  /** Absolute path; it may not be there. */
+  stateDir: string;
+  /** Folder of `plugins/` and of relative paths. */
+  root: string;
+  /** Absolute path of the host manifest; undefined where there is none. */
+  configFile: string | undefined;
+  /** Undefined without one. */
+  manifest: HostManifest | undefined;
+  /** What is wrong with the host manifest; a daemon that runs already may have been made from a better one. */
+  problem: BulkheadError | null;
+}
+
+/**
+ * The place of the daemon for a command. With a host manifest that has errors it is the one of `--state-dir`, else the
+ * default one.
+ * @throws {BulkheadError} `not_found` for a `--config` that is not there
+ */
+export async function daemonPlace(
+  call: Pick<Invocation, "terminal" | "configFile" | "stateDir">,
+): Promise<DaemonPlace> {
+  const configFile = await manifestFile(call);
+  const root = configFile === undefined ? call.terminal.cwd : dirname(configFile);
+  let manifest: HostManifest | undefined;
+  let problem: BulkheadError | null = null;
+  try {
+    manifest = configFile === undefined ? undefined : await readHostManifest(configFile);
+  } catch (error) {
+    if (!(error instanceof BulkheadError) || error.code !== "invalid_config") throw error;
+    problem = error;
+  }
+  const stateDir = resolve(
+    call.terminal.cwd,
+    stateFolderOf({
+      ...(call.stateDir === undefined ? {} : { stateDir: call.stateDir }),
+      ...(manifest === undefined ? {} : { manifest }),
+    }, root),
+  );
+  return { stateDir, root, configFile, manifest, problem };
+}

@@ -1,0 +1,100 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { grantFlags, grantsFor, grantWord, isSameGrant } from "../../packages/install/asked-permissions.ts";
+import type { PreparedInstall } from "../../packages/install/prepare-install.ts";
+import type { NewGrant } from "../../packages/registry/edit-host-manifest.ts";
+import type { Invocation } from "./command.ts";
+import { parseGrant } from "./parse-grant.ts";
+import { Questions } from "./questions.ts";
+
+/** What was decided: the grants to write; null: it is not to be installed. */
+export type Decision = NewGrant[] | null;
+
+/**
+ * Decides which grants an installation gets: those named with `--grant`, with `--yes` all that is asked for but what
+ * amounts to more than it seems, else by asking at the terminal. An update that is not to be had so is kept as waiting.
+ * @param command what was called, for the hint
+ * @throws {BulkheadError} `grant_needed` where nobody can be asked; `invalid_config` for a grant that is not asked for
+ */
+export async function decideGrants(call: Invocation, install: PreparedInstall, command: string): Promise<Decision> {
+  try {
+    const decision = await decide(call, install, command);
+    if (decision === null) await install.wait(command);
+    return decision;
+  } catch (error) {
+    if (error instanceof BulkheadError && error.code === "grant_needed") await install.wait(command);
+    throw error;
+  }
+}
+
+async function decide(call: Invocation, install: PreparedInstall, command: string): Promise<Decision> {
+  const { options, terminal } = call;
+  const wanted = grantsFor(install.id, install.undecided);
+  const named = ((options["grant"] ?? []) as string[]).map((typed) => ({ pluginId: install.id, ...parseGrant(typed) }));
+  const stray = named.find((grant) => !wanted.some((one) => isSameGrant(one, grant)));
+  if (stray !== undefined) throw notAsked(install, stray, wanted);
+  const left = wanted.filter((grant) => !named.some((one) => isSameGrant(one, grant)));
+  if (left.length === 0) return named;
+  const broad = left.filter((grant) => isBroad(install, grant));
+  if (options["yes"] === true) {
+    if (broad.length > 0) throw needed(install, { left: broad, wanted, command, yes: true });
+    return wanted;
+  }
+  // A new plugin may do without; an update would take what an old grant covers by name alone.
+  if (named.length > 0 && install.current === null) return named;
+  if (named.length > 0 || call.json || !Questions.possible(terminal)) throw needed(install, { left, wanted, command });
+  return await ask(call, install, wanted);
+}
+
+async function ask(call: Invocation, install: PreparedInstall, wanted: NewGrant[]): Promise<Decision> {
+  const isNew = install.current === null;
+  const answer = await new Questions(call.terminal).choose<"grant" | "without" | "no">(
+    isNew ? "Install it and grant all of this?" : "Update it and grant all of this?",
+    {
+      choices: [
+        { word: "grant", value: "grant" },
+        ...(isNew ? [{ word: "without", value: "without" } as const] : []),
+        { word: "no", value: "no" },
+      ],
+    },
+  );
+  if (answer === "grant") return wanted;
+  return answer === "without" ? [] : null;
+}
+
+function isBroad({ id, undecided }: PreparedInstall, grant: NewGrant): boolean {
+  return undecided.some((row) =>
+    row.breadth !== "bounded" && grantsFor(id, [row]).some((one) => isSameGrant(one, grant))
+  );
+}
+
+function needed(
+  { id, manifest, current }: PreparedInstall,
+  { left, wanted, command, yes = false }: { left: NewGrant[]; wanted: NewGrant[]; command: string; yes?: boolean },
+): BulkheadError {
+  const flags = grantFlags(wanted).join(" ");
+  const words = left.map(grantWord).join(", ");
+  const what = current === null
+    ? `Cannot install plugin "${id}" ${manifest.version}: nobody has granted ${words}.`
+    : `Cannot update plugin "${id}" to ${manifest.version}: it asks for more, and nobody has granted ${words}. ` +
+      `Version ${current.version} stays in use.`;
+  return new BulkheadError("grant_needed", what, {
+    hint: `${yes ? "--yes grants nothing that is more than it seems. " : ""}To grant it: ${command} ${flags}`,
+    details: {
+      plugin_id: id,
+      version: manifest.version,
+      version_in_use: current?.version ?? null,
+      missing: left.map(grantWord),
+      asked: wanted.map(grantWord),
+    },
+  });
+}
+
+function notAsked({ id }: PreparedInstall, stray: NewGrant, wanted: readonly NewGrant[]): BulkheadError {
+  return new BulkheadError(
+    "invalid_config",
+    `Cannot grant ${grantWord(stray)}: plugin "${id}" does not ask for it now.`,
+    {
+      hint: `It asks for: ${wanted.map(grantWord).join(", ") || "nothing that is not granted"}.`,
+    },
+  );
+}

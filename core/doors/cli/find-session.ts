@@ -1,0 +1,44 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+import type { SessionHost } from "../../sessions/host/session-host.ts";
+
+/** Sessions of one page, and pages that are looked through for the beginning of an id. */
+const pageSize = 500;
+const mostPages = 20;
+
+/**
+ * The session that a person names: by its id, or by as many of its first characters as tell it apart from the newest
+ * ten thousand.
+ * @throws {BulkheadError} `not_found`, `invalid_request` for a beginning that several have
+ */
+export async function findSession(sessions: SessionHost, typed: string): Promise<SessionSummary> {
+  const whole = await sessions.get(typed).catch((error: unknown) => {
+    if (error instanceof BulkheadError && (error.code === "not_found" || error.code === "invalid_request")) return null;
+    throw error;
+  });
+  if (whole !== null) return whole;
+  const found = typed === "" ? [] : await beginningWith(sessions, typed);
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return only;
+  if (found.length > 1) {
+    throw new BulkheadError("invalid_request", `"${typed}" begins the ids of ${found.length} sessions.`, {
+      hint: "Type more of it.",
+      details: { session_ids: found.map(({ session_id }) => session_id) },
+    });
+  }
+  throw new BulkheadError("not_found", `There is no session "${typed}".`, {
+    hint: '"bulkhead session list" shows those there are.',
+  });
+}
+
+async function beginningWith(sessions: SessionHost, typed: string): Promise<SessionSummary[]> {
+  const found: SessionSummary[] = [];
+  let before: string | undefined;
+  for (let page = 0; page < mostPages; page++) {
+    const rows = await sessions.list({ limit: pageSize, ...(before === undefined ? {} : { before }) });
+    found.push(...rows.filter(({ session_id }) => session_id.startsWith(typed)));
+    before = rows.at(-1)?.session_id;
+    if (rows.length < pageSize || before === undefined) break;
+  }
+  return found;
+}

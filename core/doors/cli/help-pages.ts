@@ -1,0 +1,76 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
+import { readFile } from "../../ground/runtime/files.ts";
+import { fileURLToPath, join } from "../../ground/runtime/paths.ts";
+
+/** Every page of the documentation, in reading order, with what it is about. To add one: a file in `.github/docs/` too. */
+export const helpPages = {
+  "get-started": "install, run an agent you have, keep a daemon running",
+  agents: "the agents that come with Bulkhead, and what each can do",
+  sessions: "requests, results, retries, routing, events of the host",
+  worktrees: "let an agent work on a copy, then take or leave its changes",
+  permissions: "what a plugin may do, how to grant it, why it was denied",
+  secrets: "keys that a plugin's code never sees",
+  walls: "what holds a hostile adapter, and what does not",
+  "install-plugins": "install, update, block and remove plugins",
+  manifest: "every key of plugin.yaml and bulkhead.yaml",
+  limits: "every limit with its default",
+  daemon: "run Bulkhead as a service",
+  journal: "retention, verification and export of the log",
+  "http-api": "routes, tokens, streams and the client",
+  "mcp-acp": "MCP clients, editors, and MCP servers for agents",
+  "write-an-adapter": "ctx, events, templates, packages",
+  "conformance-kit": "prove that a plugin keeps the contract",
+  errors: "every error code and exit code",
+} as const;
+
+/** The name of a page. */
+export type HelpPage = keyof typeof helpPages;
+
+/** The page that explains an error, where one helps. */
+export const pageOfError: { readonly [C in ErrorCode]?: HelpPage } = {
+  invalid_manifest: "manifest",
+  invalid_config: "manifest",
+  invalid_package: "install-plugins",
+  duplicate_plugin: "manifest",
+  blocked_plugin: "install-plugins",
+  grant_needed: "permissions",
+  permission_denied: "permissions",
+  env_missing: "secrets",
+  conflict: "worktrees",
+  limit_exceeded: "limits",
+  too_large: "limits",
+  busy: "sessions",
+  unavailable: "agents",
+  binary_missing: "agents",
+  quarantined: "walls",
+  unenforceable: "sessions",
+  unauthorized: "http-api",
+  forbidden: "http-api",
+  journal_error: "journal",
+  git_missing: "worktrees",
+  bundle_failed: "write-an-adapter",
+  load_failed: "write-an-adapter",
+  adapter_incomplete: "write-an-adapter",
+};
+
+const own = import.meta.url;
+const folder = fileURLToPath(new URL(own.endsWith(".ts") ? "../../../.github/docs" : "../../../../.github/docs", own));
+
+/** Whether a word names a page. */
+export function isHelpPage(word: string): word is HelpPage {
+  return Object.hasOwn(helpPages, word);
+}
+
+/**
+ * The Markdown of a page.
+ * @throws {BulkheadError} `not_found` where the package came without its documentation
+ */
+export async function readHelpPage(page: HelpPage): Promise<string> {
+  const file = join(folder, `${page}.md`);
+  return await readFile(file, "utf8").catch(() => {
+    throw new BulkheadError("not_found", `Cannot show the page "${page}": "${file}" does not exist.`, {
+      hint: "Install Bulkhead again, or read the page in the repository.",
+    });
+  });
+}

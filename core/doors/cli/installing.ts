@@ -1,0 +1,98 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { defaultLimits } from "../../ground/config/limits.ts";
+import { stateFolderOf } from "../../sessions/host/state-folder.ts";
+import { type FetchedPackage, type FetchOptions, fetchPackage } from "../../packages/install/fetch-package.ts";
+import type { PackageLimits } from "../../packages/install/package-files.ts";
+import type { PackageSpec } from "../../packages/install/package-spec.ts";
+import type { PreparedInstall } from "../../packages/install/prepare-install.ts";
+import { forgetPlugin } from "../../packages/install/remove-plugin.ts";
+import { type Allowances, isSameSource } from "../../packages/install/source-policy.ts";
+import type { NewGrant } from "../../packages/registry/edit-host-manifest.ts";
+import { dirname, resolve } from "../../ground/runtime/paths.ts";
+import type { Invocation } from "./command.ts";
+import { grantWord } from "../../packages/install/asked-permissions.ts";
+import { loadManifest } from "./open-host.ts";
+import { pinGranted } from "./pin-granted.ts";
+import { whileWaiting } from "./while-waiting.ts";
+
+/** A host manifest that lies in a file. */
+export type FileManifest = HostManifest & { file: string };
+
+/**
+ * The host manifest of a command that changes it.
+ * @throws {BulkheadError} `not_found`, `invalid_config`
+ */
+export async function manifestToChange(call: Invocation): Promise<FileManifest> {
+  const manifest = await loadManifest(call);
+  // The same object: the places of its values in the file are kept by it.
+  if (manifest?.file !== undefined) return manifest as FileManifest;
+  throw new BulkheadError("not_found", "There is no bulkhead.yaml here or above.", {
+    hint: 'Write one with "bulkhead init".',
+  });
+}
+
+/** What the operator allows beyond the rules, by the command's flags. */
+export function allowances({ options }: Invocation): Allowances {
+  return {
+    downgrade: options["allowDowngrade"] === true,
+    replaceSource: options["replaceSource"] === true,
+    similarId: options["allowSimilarId"] === true,
+  };
+}
+
+/** Limits of packages, as the host manifest has them. */
+export function packageLimits({ limits }: HostManifest): PackageLimits {
+  return { ...defaultLimits, ...limits };
+}
+
+/** Fetches a package and says so meanwhile. */
+export function fetchWhileWaiting(
+  call: Invocation,
+  { spec, named, ...options }: FetchOptions & { spec: PackageSpec; named: string },
+): Promise<FetchedPackage> {
+  return whileWaiting(`Fetching ${named} …`, { terminal: call.terminal, work: fetchPackage(spec, options) });
+}
+
+/** Takes a prepared package into use, with its programs pinned; what another source's kept is removed. */
+export async function commitInstall(
+  call: Invocation,
+  install: PreparedInstall,
+  { grants, manifest }: { grants: readonly NewGrant[]; manifest: FileManifest },
+): Promise<void> {
+  await install.commit(grants);
+  const { id, current, next } = install;
+  if (current !== null && !isSameSource(current.source, next.source)) {
+    await forgetPlugin(stateFolder(call, manifest), id);
+  }
+  for (const { permission, target } of grants) {
+    if (permission === "run") await pinGranted(call, { pluginId: id, binary: target });
+  }
+}
+
+/** What an installation came to, for programs. */
+export function installReport(
+  { id, next, current, unchanged }: PreparedInstall,
+  { grants, manifest }: { grants: readonly NewGrant[]; manifest: FileManifest },
+): Record<string, unknown> {
+  const { source, version, integrity, files, signed_by, provenance } = next;
+  return {
+    plugin_id: id,
+    version,
+    version_before: current?.version ?? null,
+    changed: !unchanged || grants.length > 0,
+    granted: grants.map(grantWord),
+    source,
+    integrity,
+    files,
+    signed_by,
+    provenance,
+    file: manifest.file,
+  };
+}
+
+/** Where the host keeps its state. */
+export function stateFolder(call: Invocation, manifest: FileManifest): string {
+  const stateDir = call.stateDir === undefined ? {} : { stateDir: resolve(call.terminal.cwd, call.stateDir) };
+  return stateFolderOf({ ...stateDir, manifest }, dirname(manifest.file));
+}

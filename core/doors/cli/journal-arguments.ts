@@ -1,0 +1,58 @@
+import { InvalidArgumentError } from "commander";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { stateFolderOf } from "../../sessions/host/state-folder.ts";
+import { type StateJournal, stateJournals } from "../../sessions/host/state-journals.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import type { ChainPlace } from "../../records/journal/chain.ts";
+import { dirname, resolve } from "../../ground/runtime/paths.ts";
+import type { Invocation } from "./command.ts";
+import { loadManifest } from "./open-host.ts";
+
+/** The journals that a command is about. */
+export interface FoundJournals {
+  stateDir: string;
+  journals: StateJournal[];
+  manifest: HostManifest | undefined;
+}
+
+/**
+ * The journals of the state folder that a host started here would use.
+ * @throws {BulkheadError} `invalid_config`, `not_found` where there is none
+ */
+export async function findJournals(call: Invocation): Promise<FoundJournals> {
+  const manifest = await loadManifest(call);
+  const root = manifest?.file === undefined ? call.terminal.cwd : dirname(manifest.file);
+  const stateDir = stateFolderOf({
+    ...(manifest === undefined ? {} : { manifest }),
+    ...(call.stateDir === undefined ? {} : { stateDir: resolve(call.terminal.cwd, call.stateDir) }),
+  }, root);
+  const journals = await stateJournals(stateDir);
+  if (journals.length > 0) return { stateDir, journals, manifest };
+  throw new BulkheadError("not_found", `There is no journal in the state folder "${stateDir}".`, {
+    hint: "It is made with the first session; name another folder with --state-dir.",
+  });
+}
+
+/** A whole number as it was typed. */
+export function readCount(text: string): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
+  throw new InvalidArgumentError("It must be a whole number.");
+}
+
+/** A chain's end in one word: the journal's part, the link's number, and its code. */
+export function headText(part: number, { number, mac }: ChainPlace): string {
+  return `${part}:${number}:${mac}`;
+}
+
+/**
+ * What `headText` wrote.
+ * @throws {BulkheadError} `invalid_config`
+ */
+export function readHead(text: string): ChainPlace & { part: number } {
+  const [, part, number, mac] = /^(\d{1,2}):(\d{1,15}):([0-9a-f]{64})$/.exec(text.trim()) ?? [];
+  if (mac !== undefined) return { part: Number(part), number: Number(number), mac };
+  throw new BulkheadError("invalid_config", `"${text}" is no head of a journal.`, {
+    hint: 'It looks like 1:42:9f86… with 64 digits at its end, as "bulkhead journal verify" prints it.',
+  });
+}

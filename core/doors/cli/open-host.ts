@@ -1,0 +1,54 @@
+import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import type { Host } from "../../sessions/host/host.ts";
+import { findHostManifest, readHostManifest } from "../../packages/registry/find-host-manifest.ts";
+import { resolve } from "../../ground/runtime/paths.ts";
+import type { Invocation } from "./command.ts";
+
+/** A host and the manifest it was made from. */
+export interface OpenedHost extends AsyncDisposable {
+  host: Host;
+  /** Absent where no bulkhead.yaml was found. */
+  manifest: HostManifest | undefined;
+}
+
+/** Options of {@link openHost}. */
+export interface OpenHostOptions {
+  /** A session will follow at once. */
+  warm?: boolean;
+  /** Makes the function that asks for missing grants, once it is known where a lasting answer is written. */
+  askGrant?: (manifestFile: string | undefined) => (missing: MissingGrant) => Promise<boolean>;
+}
+
+/**
+ * The host for a command: from `--config`, or from the bulkhead.yaml here or above. Close it with `await using`.
+ * @throws {BulkheadError} `invalid_config`, `not_found`
+ */
+export async function openHost(
+  call: Invocation,
+  { askGrant, warm = false }: OpenHostOptions = {},
+): Promise<OpenedHost> {
+  const manifest = await loadManifest(call);
+  const host = await call.createHost({
+    root: call.terminal.cwd,
+    warm,
+    ...(manifest === undefined ? {} : { manifest }),
+    ...(manifest?.file === undefined ? {} : { root: resolve(manifest.file, "..") }),
+    ...(call.stateDir === undefined ? {} : { stateDir: resolve(call.terminal.cwd, call.stateDir) }),
+    ...(askGrant === undefined ? {} : { askGrant: askGrant(manifest?.file) }),
+  });
+  return { host, manifest, [Symbol.asyncDispose]: () => host.close() };
+}
+
+/** The host manifest of a command; undefined where there is none. */
+export async function loadManifest(
+  call: Pick<Invocation, "terminal" | "configFile">,
+): Promise<HostManifest | undefined> {
+  const file = await manifestFile(call);
+  return file === undefined ? undefined : await readHostManifest(file);
+}
+
+/** Path of the host manifest of a command; undefined where none was found. */
+export async function manifestFile(call: Pick<Invocation, "terminal" | "configFile">): Promise<string | undefined> {
+  return await findHostManifest({ config: call.configFile, from: call.terminal.cwd }) ?? undefined;
+}

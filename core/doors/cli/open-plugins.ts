@@ -1,0 +1,36 @@
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { type ExplainedPlugin, type PluginFacts, pluginFacts } from "../http/plugin-facts.ts";
+import type { Invocation } from "./command.ts";
+import { openHost } from "./open-host.ts";
+import { daemonFor } from "./open-sessions.ts";
+
+/** What a command shows of plugins, and the host manifest that they are settled by. */
+export interface OpenedPlugins extends AsyncDisposable {
+  facts: Pick<PluginFacts, "list" | "problems" | "explain">;
+  /** Absent where no bulkhead.yaml was found. */
+  manifest: HostManifest | undefined;
+}
+
+/**
+ * The plugins of the daemon that runs for this command's state folder and host manifest, as they are in force there,
+ * else those of a host in this process. Close them with `await using`.
+ * @throws {BulkheadError} as `openHost`, `unavailable` when the daemon does not answer
+ */
+export async function openPlugins(call: Invocation): Promise<OpenedPlugins> {
+  const daemon = call.embedded ? null : await daemonFor(call);
+  if (daemon !== null) {
+    const { connectDaemon, ours } = await import("./remote-sessions.ts");
+    const remote = await connectDaemon(daemon.record);
+    return {
+      facts: {
+        list: async () => (await ours(remote.plugins())) as Awaited<ReturnType<PluginFacts["list"]>>,
+        problems: () => ours(remote.pluginProblems()),
+        explain: async (id) => (await ours(remote.explain(id))) as unknown as ExplainedPlugin,
+      },
+      manifest: daemon.manifest,
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    };
+  }
+  const { host, manifest, [Symbol.asyncDispose]: close } = await openHost(call);
+  return { facts: pluginFacts(host, manifest?.file), manifest, [Symbol.asyncDispose]: close };
+}

@@ -1,0 +1,104 @@
+import type { ConfigSchema } from "../../../plugin-sdk/manifest.ts";
+import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import type { DaemonRecord } from "../daemon/daemon-record.ts";
+import { inspectDaemon } from "../daemon/inspect-daemon.ts";
+import type { Host } from "../../sessions/host/host.ts";
+import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
+import type { SessionHost } from "../../sessions/host/session-host.ts";
+import { readHostManifest } from "../../packages/registry/find-host-manifest.ts";
+import type { Plugin } from "../../packages/registry/plugin.ts";
+import type { Invocation } from "./command.ts";
+import { daemonPlace } from "./daemon-place.ts";
+import { openHost, type OpenHostOptions } from "./open-host.ts";
+import { safeLine } from "./render/agent-text.ts";
+
+/** What a command asks of a plugin in a list. */
+export type ListedPlugin = Pick<Plugin, "id" | "enabled" | "blocked">;
+
+/** Sessions for a command, in this process or in the daemon, and the manifest that this folder has. */
+export interface OpenedSessions extends AsyncDisposable {
+  sessions: SessionHost;
+  workspaces: HostWorkspaces;
+  plugins(): Promise<readonly ListedPlugin[]>;
+  /** The options that a plugin declares. */
+  configOf(pluginId: string): Promise<ConfigSchema | undefined>;
+  /** Grants something in the daemon, for the sessions to come; null for a host in this process. */
+  grant: ((missing: MissingGrant) => Promise<void>) | null;
+  /** The host in this process; null where the daemon has it. */
+  host: Host | null;
+  /** Absent where no bulkhead.yaml was found. */
+  manifest: HostManifest | undefined;
+}
+
+/**
+ * The sessions of the daemon that runs for this command's state folder and host manifest, else of a host in this
+ * process. Close them with `await using`.
+ * @throws {BulkheadError} as `openHost`, `unavailable` when the daemon does not answer
+ */
+export async function openSessions(call: Invocation, options: OpenHostOptions = {}): Promise<OpenedSessions> {
+  const daemon = call.embedded ? null : await daemonFor(call);
+  if (daemon !== null) return await openRemote(daemon);
+  const opened = await openHost(call, options);
+  const { host, manifest } = opened;
+  return {
+    sessions: host.sessions,
+    workspaces: host.workspaces,
+    plugins: () => Promise.resolve(host.registry.list()),
+    configOf: (id) => Promise.resolve(host.registry.get(id)?.manifest.config),
+    grant: null,
+    host,
+    manifest,
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+  };
+}
+
+async function openRemote({ record, manifest }: FoundDaemon): Promise<OpenedSessions> {
+  const { connectDaemon, ours, ourWorkspaces, remoteSessions } = await import("./remote-sessions.ts");
+  const remote = await connectDaemon(record);
+  return {
+    sessions: remoteSessions(remote),
+    workspaces: ourWorkspaces(remote),
+    plugins: async () =>
+      (await ours(remote.plugins())).map(({ id, enabled, blocked }) => ({
+        id,
+        enabled,
+        ...(blocked === null ? {} : { blocked }),
+      })),
+    configOf: async (id) => (await ours(remote.explain(id))).config as ConfigSchema | null ?? undefined,
+    grant: ({ plugin_id, permission, target }) => ours(remote.addGrant(plugin_id, { permission, target })),
+    host: null,
+    manifest,
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+interface FoundDaemon {
+  record: DaemonRecord;
+  manifest: HostManifest | undefined;
+}
+
+/** The daemon that a command talks to; null where none runs, or one with another host manifest, which is said. */
+export async function daemonFor(
+  call: Invocation,
+  { quiet = false }: { quiet?: boolean } = {},
+): Promise<FoundDaemon | null> {
+  const { stateDir, configFile, manifest, problem } = await daemonPlace(call);
+  const { state, record } = await inspectDaemon(stateDir);
+  if (state !== "running" || record === null) return null;
+  if (configFile === undefined) return { record, manifest: await manifestOf(record) };
+  if (record.config_file === configFile) return { record, manifest };
+  if (problem !== null) throw problem;
+  if (quiet) return null;
+  const other = record.config_file === null ? "without one" : `with ${safeLine(record.config_file)}`;
+  await call.terminal.stderr.write(
+    `The daemon was started ${other}, not with ${safeLine(configFile)}: running in this process.\n`,
+  );
+  return null;
+}
+
+/** The host manifest that the daemon was made from, as it is now. */
+async function manifestOf({ config_file }: DaemonRecord): Promise<HostManifest | undefined> {
+  if (config_file === null) return undefined;
+  return await readHostManifest(config_file).catch(() => undefined);
+}

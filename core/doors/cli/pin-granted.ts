@@ -1,0 +1,40 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { BinaryPin } from "../../walls/broker/binary-pins.ts";
+import { isPinned, newPin } from "../../walls/broker/resolve-binary.ts";
+import { openPins } from "../../sessions/host/pin-store.ts";
+import { pinsFolder, stateFolderOf } from "../../sessions/host/state-folder.ts";
+import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
+import type { Invocation } from "./command.ts";
+import { loadManifest } from "./open-host.ts";
+
+/** What became of the pin of a program that was granted. */
+export interface PinGranted {
+  pinned: BinaryPin | null;
+  pinned_before: BinaryPin | null;
+  /** Why it is not pinned. */
+  not_pinned?: string;
+}
+
+/** Settles where a granted program is: the one found now is started from now on. Null for one that is never pinned. */
+export async function pinGranted(
+  call: Invocation,
+  { pluginId, binary }: { pluginId: string; binary: string },
+): Promise<PinGranted | null> {
+  if (!isPinned(binary)) return null;
+  const { cwd } = call.terminal;
+  const manifest = await loadManifest(call);
+  const stateDir = call.stateDir === undefined ? {} : { stateDir: resolve(cwd, call.stateDir) };
+  const root = manifest?.file === undefined ? cwd : dirname(manifest.file);
+  const folder = stateFolderOf({ ...stateDir, ...(manifest === undefined ? {} : { manifest }) }, root);
+  const pins = openPins(join(folder, pinsFolder)).of(pluginId);
+  const pinned_before = (await pins.list()).find((pin) => pin.binary === binary) ?? null;
+  try {
+    const refuse = ({ because }: { because: string }) => new BulkheadError("permission_denied", `${because}.`);
+    const pinned = await newPin(binary, { workdir: cwd, writable: [cwd], refuse });
+    await pins.write(pinned);
+    return { pinned, pinned_before };
+  } catch (error) {
+    if (!(error instanceof BulkheadError)) throw error;
+    return { pinned: null, pinned_before, not_pinned: error.message };
+  }
+}

@@ -1,0 +1,98 @@
+import { Command } from "commander";
+import type { Host, HostOptions } from "../../sessions/host/host.ts";
+import { hostVersion } from "../../ground/config/version.ts";
+import type { Terminal } from "../../ground/runtime/terminal.ts";
+import { type Bind, type CommandEntry, examples } from "./command.ts";
+import { commands } from "./commands.ts";
+import { jsonTerminal } from "./json-terminal.ts";
+
+/** What {@link createProgram} is made from. */
+export interface ProgramOptions {
+  terminal: Terminal;
+  createHost(options: HostOptions): Promise<Host>;
+  /** Takes the exit code of the command that ran. */
+  exit: { code: number };
+  /** Load every command, also those that are not called: for completion. */
+  whole?: boolean;
+}
+
+/**
+ * The command line as commander knows it. Only the modules of commands that stand in the arguments are loaded.
+ * Parsing throws `CommanderError` for wrong usage, and for help and version with exit code 0.
+ */
+export async function createProgram(options: ProgramOptions): Promise<Command> {
+  const { terminal, whole = false } = options;
+  const program = new Command("bulkhead")
+    .description("A plugin host for AI-agent adapters that can neither crash nor rob it.")
+    .version(hostVersion, "-V, --version", "print the version")
+    .helpOption("-h, --help", "show help")
+    .helpCommand(false)
+    .option("--json", "print JSON, one value a line")
+    .option("--config <file>", "the host manifest; default: bulkhead.yaml here or above")
+    .option("--state-dir <folder>", "where journal and state are kept")
+    .option("--embedded", "run in this process, also where a daemon runs")
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead demo", "see it work in seconds"],
+        ["bulkhead start", "run the daemon in the background"],
+        ["bulkhead init", "write a bulkhead.yaml to start from"],
+        ['bulkhead run repo-census "Count this repository"', "run one session"],
+        ["bulkhead help permissions", "read a page of the documentation; bulkhead help lists them"],
+      ),
+    );
+  const bind = createBind(options, program);
+  prepare(program, terminal);
+  for (const entry of commands) {
+    const command = program.command(entry.name).description(entry.summary);
+    if (whole || terminal.args.includes(entry.name)) await define(command, { entry, bind });
+    prepareAll(command, terminal);
+  }
+  return program;
+}
+
+async function define(command: Command, { entry, bind }: { entry: CommandEntry; bind: Bind }): Promise<void> {
+  (await entry.load())(command, bind);
+}
+
+function prepareAll(command: Command, terminal: Terminal): void {
+  prepare(command, terminal);
+  for (const child of command.commands) prepareAll(child, terminal);
+}
+
+function prepare(command: Command, terminal: Terminal): void {
+  command
+    .exitOverride()
+    .helpOption("-h, --help", "show help")
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: (text) => void terminal.stdout.write(text),
+      writeErr: (text) => void terminal.stdout.write(text),
+      // The error that is thrown says the same; it is reported once, in one place.
+      outputError: () => {},
+      getOutHelpWidth: () => Math.min(terminal.stdout.columns || 100, 120),
+      getErrHelpWidth: () => Math.min(terminal.stdout.columns || 100, 120),
+      getOutHasColors: () => terminal.colours.stdout,
+      getErrHasColors: () => terminal.colours.stdout,
+    });
+}
+
+function createBind({ terminal, createHost, exit }: ProgramOptions, program: Command): Bind {
+  return (handler) => async (...values) => {
+    const command = values.at(-1);
+    if (!(command instanceof Command)) throw new TypeError("A command's handler was called without its command.");
+    const { json, config, stateDir, embedded } = program.opts<
+      { json?: boolean; config?: string; stateDir?: string; embedded?: boolean }
+    >();
+    exit.code = await handler({
+      terminal: json === true ? jsonTerminal(terminal) : terminal,
+      args: values.slice(0, -2).map((value) => typeof value === "string" ? value : undefined),
+      options: command.opts(),
+      json: json ?? false,
+      configFile: config,
+      stateDir,
+      embedded: embedded ?? false,
+      createHost,
+    });
+  };
+}

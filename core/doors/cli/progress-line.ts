@@ -1,0 +1,27 @@
+import type { TextSink } from "../../ground/runtime/standard-streams.ts";
+
+/** A line that tells a person who watches how far something is, and goes away again. */
+export interface ProgressLine {
+  /** Shows it in place of the one before; not more often than a person can read. */
+  show(text: string): void;
+  clear(): Promise<void>;
+}
+
+const everyMs = 100;
+
+/** The line on a terminal; on anything else nothing is ever shown. */
+export function progressLine(sink: TextSink): ProgressLine {
+  let shownAt = -Infinity;
+  return {
+    show(text) {
+      const now = performance.now();
+      if (!sink.isTty || now - shownAt < everyMs) return;
+      shownAt = now;
+      void sink.write(`\r${text}\u001b[K`);
+    },
+    async clear() {
+      // To the first column, and erase to the end of the line (ECMA-48, 8.3.41).
+      if (shownAt > -Infinity) await sink.write("\r\u001b[K");
+    },
+  };
+}

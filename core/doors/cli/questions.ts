@@ -1,0 +1,98 @@
+import type { Terminal } from "../../ground/runtime/terminal.ts";
+import { safeLine, safeText } from "./render/agent-text.ts";
+
+/** One answer that a question offers. */
+export interface Choice<T> {
+  /** What is typed, or its first letter; compared without case. */
+  word: string;
+  value: T;
+}
+
+/** Options of {@link Questions.choose}. */
+export interface ChooseOptions<T> {
+  choices: readonly Choice<T>[];
+  /** Takes the question back. */
+  signal?: AbortSignal;
+}
+
+/** Asks the person at the terminal, one question at a time; what is written meanwhile waits. */
+export class Questions {
+  readonly #terminal: Terminal;
+  #turn: Promise<unknown> = Promise.resolve();
+  #asking = 0;
+  #held = "";
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  /** Whether somebody can be asked: both the input and the place where questions stand are a terminal. */
+  static possible(terminal: Terminal): boolean {
+    return terminal.stdin.isTty && terminal.stderr.isTty;
+  }
+
+  /** Whether a question waits for its answer. */
+  get isAsking(): boolean {
+    return this.#asking > 0;
+  }
+
+  /** Writes to standard output, after the question if there is one. */
+  async write(text: string): Promise<void> {
+    if (this.#asking > 0) this.#held += text;
+    else await this.#terminal.stdout.write(text);
+  }
+
+  /** The value of the chosen answer; null when the question was taken back or the input has ended. */
+  async choose<T>(question: string, { choices, signal }: ChooseOptions<T>): Promise<T | null> {
+    const words = choices.map(({ word }) => safeLine(`[${word.charAt(0)}]${word.slice(1)}`)).join("  ");
+    return await this.#inTurn(async () => {
+      await this.#terminal.stderr.write(`\n${safeText(question)}\n`);
+      while (!signal?.aborted) {
+        const typed = await this.#line(`  ${words} › `, signal);
+        if (typed === null) break;
+        const choice = matching(typed, choices);
+        if (choice !== undefined) return choice.value;
+      }
+      return null;
+    });
+  }
+
+  /** A line of free text; null when the question was taken back or the input has ended. */
+  async text(question: string, signal?: AbortSignal): Promise<string | null> {
+    return await this.#inTurn(async () => {
+      await this.#terminal.stderr.write(`\n${safeText(question)}\n`);
+      return await this.#line("  › ", signal);
+    });
+  }
+
+  async #line(prompt: string, signal?: AbortSignal): Promise<string | null> {
+    if (signal?.aborted) return null;
+    await this.#terminal.stderr.write(prompt);
+    const line = await this.#terminal.stdin.readLine(signal);
+    if (line === null) await this.#terminal.stderr.write("\n");
+    return line;
+  }
+
+  #inTurn<T>(ask: () => Promise<T>): Promise<T> {
+    const answer = this.#turn.then(async () => {
+      this.#asking += 1;
+      try {
+        return await ask();
+      } finally {
+        this.#asking -= 1;
+        const held = this.#held;
+        this.#held = "";
+        await this.#terminal.stdout.write(held);
+      }
+    });
+    this.#turn = answer.catch(() => undefined);
+    return answer;
+  }
+}
+
+function matching<T>(typed: string, choices: readonly Choice<T>[]): Choice<T> | undefined {
+  const word = typed.trim().toLowerCase();
+  if (word === "") return undefined;
+  return choices.find((choice) => choice.word.toLowerCase() === word) ??
+    choices.find((choice) => choice.word.toLowerCase().startsWith(word));
+}

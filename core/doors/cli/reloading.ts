@@ -1,0 +1,40 @@
+import type { CommandHandler, Invocation } from "./command.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { daemonFor } from "./open-sessions.ts";
+
+/**
+ * A command that changes the host manifest: where a daemon runs with it, the daemon is asked to put the change into force
+ * once it is written.
+ */
+export function reloading(handler: CommandHandler): CommandHandler {
+  return async (call) => {
+    const code = await handler(call);
+    if (code === 0 && !call.embedded) await reloadDaemon(call);
+    return code;
+  };
+}
+
+/** What a help text says of it. */
+export const reloadNote =
+  "\nWhere a daemon runs with this bulkhead.yaml it takes the change over, for the sessions to come.\n";
+
+/** @throws {BulkheadError} what the daemon says is wrong */
+async function reloadDaemon(call: Invocation): Promise<void> {
+  const daemon = await daemonFor(call, { quiet: true });
+  if (daemon === null) return;
+  const { connectDaemon, ours } = await import("./remote-sessions.ts");
+  const remote = await connectDaemon(daemon.record);
+  try {
+    const { added, removed, changed } = await ours(remote.reload());
+    // What the command prints stays the same, whether a daemon runs or not.
+    if (added.length + removed.length + changed.length === 0) return;
+    await call.terminal.stderr.write("The daemon goes by it from now on.\n");
+  } catch (error) {
+    const { code, message, hint } = toErrorData(error);
+    throw new BulkheadError(code, `The change is written, but the daemon did not take it over. ${message}`, {
+      hint: hint ?? 'Try "bulkhead reload".',
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,96 @@
+import { type ErrorData, errorFromData, isErrorCode } from "../../../plugin-sdk/errors.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { ClientError } from "../client/client-error.ts";
+import { connectHost, type RemoteHost } from "../client/connect-host.ts";
+import type { RemoteSession } from "../client/remote-session.ts";
+import type { DaemonRecord } from "../daemon/daemon-record.ts";
+import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
+import { readFile, stat } from "../../ground/runtime/files.ts";
+import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
+import { mayOpenSockets } from "../../ground/runtime/own-command.ts";
+import { unixFetch } from "../../ground/runtime/unix-fetch.ts";
+
+/** A daemon as this terminal reaches it, with the first token: over its socket, else over TCP. */
+export async function connectDaemon({ socket, address, token_file }: DaemonRecord): Promise<RemoteHost> {
+  // A runtime folder is cleared at the end of a login, which a daemon may outlive.
+  const isThere = socket !== null && (await stat(socket).then(() => true, () => false));
+  const token = (await readFile(token_file, "utf8").catch(() => "")).trim();
+  if (isThere && mayOpenSockets()) return connectHost({ fetch: unixFetch(socket), token });
+  return connectHost({ url: address, token });
+}
+
+/** A daemon's sessions in the shape of a host's in this process: its errors are ours. */
+export function remoteSessions(remote: RemoteHost): SessionHost {
+  return {
+    start: (request, { adapter, require, artifacts, signal } = {}) =>
+      ours(
+        remote.start(request, {
+          ...(adapter === undefined ? {} : { adapter }),
+          ...(require === undefined ? {} : { require }),
+          ...(artifacts === undefined ? {} : { artifacts }),
+          ...(signal === undefined ? {} : { signal }),
+        }).then(handleOf),
+      ),
+    list: (query) => ours(remote.list(query)),
+    get: (sessionId) => ours(remote.get(sessionId)),
+    history: (sessionId) => ours(remote.history(sessionId)),
+    open: (sessionId) => ours(remote.open(sessionId).then(handleOf)),
+    delete: (sessionId) => ours(remote.delete(sessionId)),
+    agents: (options) => ours(remote.agents(options)),
+    events: (query) => oursIn(remote.events(query)),
+  };
+}
+
+/** The worktrees of a daemon's sessions, likewise. */
+export function ourWorkspaces({ workspaces }: Pick<RemoteHost, "workspaces">): HostWorkspaces {
+  return {
+    list: () => ours(workspaces.list()),
+    diff: (sessionId) => ours(workspaces.diff(sessionId)),
+    apply: (sessionId, options) => ours(workspaces.apply(sessionId, options)),
+    discard: (sessionId) => ours(workspaces.discard(sessionId)),
+    prune: (options) => ours(workspaces.prune(options)),
+  };
+}
+
+function handleOf(session: RemoteSession): SessionHandle {
+  return {
+    id: session.id,
+    events: (query) => oursIn(session.events(query)),
+    result: () => ours(session.result()),
+    interrupt: () => ours(session.interrupt()),
+    answer: (requestId, choice) => ours(session.answer(requestId, choice)),
+  };
+}
+
+/** The same, with a client's error as the error that the daemon reported. */
+export async function ours<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw ourError(error);
+  }
+}
+
+async function* oursIn(events: AsyncIterable<Envelope>): AsyncGenerator<Envelope, void, void> {
+  try {
+    yield* events;
+  } catch (error) {
+    throw ourError(error);
+  }
+}
+
+function ourError(error: unknown): unknown {
+  if (!(error instanceof ClientError)) return error;
+  const { code, message, hint, details } = error;
+  // A daemon of another version may know others.
+  const known = isErrorCode(code);
+  const data: ErrorData = {
+    code: known ? code : "protocol_violation",
+    message: known
+      ? message
+      : `The daemon reports an error of a kind that is not known here (${String(code)}): ${message}`,
+    ...(hint === undefined ? {} : { hint }),
+    ...(details === undefined ? {} : { details }),
+  };
+  return errorFromData(data);
+}

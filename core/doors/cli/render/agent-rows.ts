@@ -1,0 +1,35 @@
+import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
+import type { Availability } from "../../../../plugin-sdk/availability.ts";
+import { safeLine } from "./agent-text.ts";
+import type { Tone } from "./paint.ts";
+import type { Cell } from "./table.ts";
+
+const tones: { readonly [A in Availability]: Tone } = {
+  available: "green",
+  missing: "yellow",
+  unrunnable: "red",
+  incompatible: "red",
+  unauthenticated: "yellow",
+  rate_limited: "yellow",
+  quota_exhausted: "yellow",
+  disabled: "dim",
+};
+
+/** Titles of {@link agentRow}'s columns. */
+export const agentHead: readonly string[] = ["agent", "state", "version", "access", "why, and what to do"];
+
+/** One agent as a row of a table; the primary has a star. */
+export function agentRow(
+  { id, primary, availability, agent_version, access_mode, reason, next_step }: AgentReport,
+): Cell[] {
+  return [
+    { text: primary ? `${id} *` : id, tone: primary ? "bold" : "plain" },
+    {
+      text: `${availability === "available" ? "✔" : "✘"} ${availability.replaceAll("_", " ")}`,
+      tone: tones[availability],
+    },
+    safeLine(agent_version ?? ""),
+    access_mode?.type ?? "",
+    { text: safeLine(next_step === undefined ? reason : `${reason} ${next_step}`), tone: "dim" },
+  ];
+}

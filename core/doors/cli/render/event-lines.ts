@@ -1,0 +1,201 @@
+import type { Envelope, HostEvent } from "../../../../plugin-sdk/envelope.ts";
+import type {
+  AdapterEvent,
+  FileChangeEvent,
+  PlanEvent,
+  ToolResultEvent,
+  UsageEvent,
+} from "../../../../plugin-sdk/events.ts";
+import type { Tone } from "./paint.ts";
+import { formatCost, formatCount, formatDuration } from "./quantities.ts";
+import { shortInput, shortJson } from "./short-json.ts";
+
+/** One line about an event, not yet cleaned, fitted or coloured. */
+export interface EventLine {
+  tone: Tone;
+  text: string;
+  /** Never shortened: a command to copy. */
+  whole?: true;
+}
+
+/** What {@link eventLines} leaves out. */
+export interface EventLineOptions {
+  /** Also what was allowed, and every process. */
+  verbose?: boolean;
+}
+
+/**
+ * Lines for one event. Text that flows (`output`, `thinking`) and the end (`session_ended`, `artifacts`) give none:
+ * the live view and the result show them.
+ */
+export function eventLines(event: Envelope["event"], { verbose = false }: EventLineOptions = {}): EventLine[] {
+  switch (event.type) {
+    case "output":
+    case "thinking":
+    case "artifacts":
+    case "session_ended":
+      return [];
+    case "tool_call":
+      return [line("cyan", `→ ${event.tool}  ${shortInput(event.input)}`)];
+    case "tool_result":
+      return [toolResult(event)];
+    case "file_change":
+      return [fileChange(event)];
+    case "progress":
+      return [line("plain", progress(event.message, event.percentage))];
+    case "plan":
+      return plan(event);
+    case "usage":
+      return usage(event);
+    case "permission_request":
+      return [line("yellow", `? ${event.tool} asks: ${event.title}`)];
+    case "question":
+      return [line("yellow", `? ${event.question}`)];
+    case "rate_limit":
+      return [line("yellow", `… rate limit: ${event.message}${wait(event.wait_ms)}`)];
+    case "agent_info":
+      return [line("dim", agentInfo(event))];
+    case "unparsed":
+      return [line("dim", `… ${shortJson(event.data)}`)];
+    case "completed":
+      return event.success
+        ? []
+        : [line("red", `✗ the agent reports failure${event.output ? `: ${event.output}` : ""}`)];
+    case "error":
+      return [line(event.recoverable ? "yellow" : "red", `✗ ${event.code}: ${event.message}`)];
+    default:
+      return hostEventLines(event, verbose);
+  }
+}
+
+function hostEventLines(
+  event: Exclude<HostEvent, { type: "artifacts" | "session_ended" }>,
+  verbose: boolean,
+): EventLine[] {
+  switch (event.type) {
+    case "session_started":
+      return [line("dim", `● started in ${event.workdir}`)];
+    case "queued":
+      return event.retry_in_ms === undefined ? [line("dim", `… waiting for a slot, position ${event.position}`)] : [
+        line("yellow", `… waiting for a worker after crashes, position ${event.position}${retry(event.retry_in_ms)}`),
+      ];
+    case "attempt_started":
+      return event.attempt === 1 ? [] : [line("dim", `↻ attempt ${event.attempt}`)];
+    case "attempt_failed":
+      // What is not tried again is said by what follows: another adapter takes over, or the result.
+      if (event.retry_in_ms === null) return [];
+      return [line("yellow", `✗ attempt ${event.attempt} failed: ${event.error.message}${retry(event.retry_in_ms)}`)];
+    case "fallback":
+      return [line("yellow", `↪ ${event.to} takes over from ${event.from}: ${event.reason}`)];
+    case "process_spawned":
+      return [line("dim", `▸ ${commandLine(event.argv)}`)];
+    case "process_exited":
+      return event.exit_code === 0 && !verbose ? [] : [line("dim", `▹ ${processEnd(event)}`)];
+    case "permission_resolved":
+      return [line("dim", `✓ answered by ${event.by}: ${event.choice ?? "no answer"}`)];
+    case "capability":
+      return capability(event, verbose);
+    case "worker":
+      return [line("red", `✗ worker ${event.state.replaceAll("_", " ")}: ${event.message}`)];
+    case "gap":
+      return [line("yellow", `… events ${event.from_seq} to ${event.to_seq} are no longer held`)];
+    default: {
+      const unknown: never = event;
+      return [line("dim", `… ${shortJson(unknown)}`)];
+    }
+  }
+}
+
+function line(tone: Tone, text: string): EventLine {
+  return { tone, text };
+}
+
+function toolResult(event: ToolResultEvent): EventLine {
+  const took = event.duration_ms === null ? "" : `  ${formatDuration(event.duration_ms)}`;
+  const said = shortJson(event.output);
+  return line(event.success ? "dim" : "red", `← ${event.tool} ${event.success ? "ok" : "failed"}${took}  ${said}`);
+}
+
+function fileChange(event: FileChangeEvent): EventLine {
+  switch (event.action) {
+    case "create":
+      return line("green", `+ ${event.path}`);
+    case "modify":
+      return line("yellow", `~ ${event.path}`);
+    case "delete":
+      return line("red", `- ${event.path}`);
+    case "rename":
+      return line("yellow", `~ ${event.from ?? "?"} → ${event.path}`);
+  }
+}
+
+function progress(message: string, percentage: number | undefined): string {
+  if (percentage === undefined) return `· ${message}`;
+  const cells = Math.round(percentage / 10);
+  const bar = "▰".repeat(cells) + "▱".repeat(10 - cells);
+  return `${bar} ${String(Math.round(percentage)).padStart(3)}%  ${message}`;
+}
+
+function plan(event: PlanEvent): EventLine[] {
+  const marks = { pending: "☐", in_progress: "◐", completed: "☑" } as const;
+  return event.entries.map((entry) =>
+    line(entry.status === "completed" ? "dim" : "plain", `${marks[entry.status]} ${entry.content}`)
+  );
+}
+
+function usage(event: UsageEvent): EventLine[] {
+  const parts = [
+    ...(event.tokens_in === null ? [] : [`${formatCount(event.tokens_in)} tokens in`]),
+    ...(event.tokens_out === null ? [] : [`${formatCount(event.tokens_out)} out`]),
+    ...(event.cost === null ? [] : [formatCost(event.cost, event.currency ?? null)]),
+  ];
+  return parts.length === 0 ? [] : [line("dim", `· ${parts.join(", ")} (${event.scope})`)];
+}
+
+function agentInfo(event: Extract<AdapterEvent, { type: "agent_info" }>): string {
+  const parts = [
+    event.agent_version,
+    event.model,
+    event.tools === undefined ? undefined : `${event.tools.length} tools`,
+    event.agent_session_id === undefined ? undefined : `session ${event.agent_session_id}`,
+  ];
+  return `· ${parts.filter((part) => part !== undefined).join(" · ") || "agent started"}`;
+}
+
+function capability(event: Extract<HostEvent, { type: "capability" }>, verbose: boolean): EventLine[] {
+  if (event.decision === "allowed") {
+    return verbose ? [line("dim", `✓ allowed ${event.permission} ${event.target}`)] : [];
+  }
+  const denied = line("red", `✗ denied ${event.permission} ${event.target}`);
+  if (event.grantable === false) {
+    return [
+      denied,
+      line("dim", "  no grant alone allows it: plugin.yaml does not ask for it, or something takes it away"),
+    ];
+  }
+  if (event.grant_command === undefined) return [denied];
+  return [denied, { tone: "dim", text: `  to allow it: ${event.grant_command}`, whole: true }];
+}
+
+function commandLine(argv: readonly string[]): string {
+  const [program = "", ...rest] = argv;
+  return [program.split(/[\\/]/).at(-1), ...rest.map(shortPath)].join(" ");
+}
+
+/** A long absolute path by its last two names. */
+function shortPath(argument: string): string {
+  return argument.length > 40 && /^\/\S*$/.test(argument) ? `…/${argument.split("/").slice(-2).join("/")}` : argument;
+}
+
+function processEnd(event: Extract<HostEvent, { type: "process_exited" }>): string {
+  const how = event.signal === null ? `exited with ${event.exit_code ?? "no code"}` : `was ended by ${event.signal}`;
+  return `process ${event.pid} ${how} after ${formatDuration(event.duration_ms)}`;
+}
+
+function retry(ms: number | null): string {
+  return ms === null ? "" : `; next try in ${formatDuration(ms)}`;
+}
+
+function wait(ms: number | null): string {
+  return ms === null ? "" : `; wait ${formatDuration(ms)}`;
+}

@@ -1,0 +1,37 @@
+import type { PreparedInstall } from "../../../packages/install/prepare-install.ts";
+import { sourceText } from "../../../packages/install/source-policy.ts";
+import type { LockedPlugin } from "../../../packages/registry/plugin-lock.ts";
+import { safeLine } from "./agent-text.ts";
+import type { Paint } from "./paint.ts";
+import { askedLines, choiceLines } from "./permission-words.ts";
+
+/** What an operator should know before a package is taken into use. */
+export function installLines(
+  { manifest, next, current, deprecated, undecided, choices }: PreparedInstall,
+  paint: Paint,
+): string[] {
+  const { id, name, version, description } = manifest;
+  const from = current === null || current.version === version ? "" : ` (in use: ${current.version})`;
+  return [
+    `${paint("bold", id)} ${safeLine(version)}${from} · ${JSON.stringify(safeLine(name))}`,
+    paint("dim", `  ${JSON.stringify(safeLine(description))}`),
+    ...originLines(next),
+    ...(deprecated === null ? [] : [
+      `  ${paint("yellow", "its publisher says not to use this version:")} ${JSON.stringify(safeLine(deprecated))}`,
+    ]),
+    ...(undecided.length === 0
+      ? [current === null ? "It asks for nothing that is not granted." : "It asks for nothing more."]
+      : [current === null ? "It asks to" : "It asks for more than before, to", ...askedLines(undecided, paint)]),
+    ...choiceLines(id, choices),
+  ];
+}
+
+/** Where an installed plugin came from, and who vouches for it. */
+export function originLines({ source, integrity, files, signed_by, provenance }: LockedPlugin): string[] {
+  return [
+    `  from    ${safeLine(sourceText(source))}`,
+    `  signed  ${signed_by === null ? "not signed" : `signed by registry key ${safeLine(signed_by)}`}`,
+    `  built   ${provenance === null ? "no provenance" : `provenance verified: built by ${safeLine(provenance)}`}`,
+    `  bytes   ${integrity ?? `sha256 of its files ${files}`}`,
+  ];
+}

@@ -1,0 +1,147 @@
+import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
+import type { OutputEvent, ThinkingEvent } from "../../../../plugin-sdk/events.ts";
+import { safeLine, safeText } from "./agent-text.ts";
+import { type EventLine, eventLines } from "./event-lines.ts";
+import { adapterTones, outcomeLooks, type Paint, type Tone } from "./paint.ts";
+import { TextFlow } from "./text-flow.ts";
+import { fitLine, padEnd, takeColumns, textWidth } from "./text-width.ts";
+
+/** What a {@link LiveView} is made from. */
+export interface LiveViewOptions {
+  /** Takes finished text; awaited, so that a slow reader slows the view. */
+  write(text: string): Promise<void>;
+  paint: Paint;
+  /** Columns of the terminal. */
+  columns: number;
+  /** Ids of the adapters to come: the width of the left column, which grows for others. */
+  adapters: readonly string[];
+  /** Show words as they come. Only for one session at a time; otherwise text waits until its line is full. */
+  streaming?: boolean;
+  verbose?: boolean;
+  /** Show how each session ended; for many sessions, whose results come later. */
+  endings?: boolean;
+}
+
+interface Flow {
+  kind: string;
+  tone: Tone;
+  wrap: TextFlow;
+  /** Wrapped text whose line is not full yet. */
+  line: string;
+  /** The line's beginning is on the screen already. */
+  open: boolean;
+}
+
+/** Shows the events of one or many sessions as lines, each behind its adapter's name. */
+export class LiveView {
+  readonly #options: LiveViewOptions;
+  #nameColumns: number;
+  readonly #tones = new Map<string, Tone>();
+  readonly #flows = new Map<string, { flow: Flow; adapter: string }>();
+
+  constructor(options: LiveViewOptions) {
+    this.#options = options;
+    this.#nameColumns = nameColumnsFor(4, options.adapters);
+    for (const id of options.adapters) this.#toneOf(id);
+  }
+
+  /** Shows one event. */
+  async show(envelope: Envelope): Promise<void> {
+    const { event, session_id, adapter } = envelope;
+    // Of an adapter that was not announced the name is not cut either.
+    this.#nameColumns = nameColumnsFor(this.#nameColumns, [adapter.id]);
+    const text = event.type === "output" || event.type === "thinking"
+      ? this.#flowing(envelope, event)
+      : this.#endFlow(session_id) +
+        this.#linesFor(event).map((line) => this.#gutter(adapter.id) + this.#fit(line) + "\n").join("");
+    if (text !== "") await this.#options.write(text);
+  }
+
+  /** Shows what is held back. */
+  async finish(): Promise<void> {
+    let text = "";
+    for (const session of [...this.#flows.keys()]) text += this.#endFlow(session);
+    if (text !== "") await this.#options.write(text);
+  }
+
+  #linesFor(event: Envelope["event"]): EventLine[] {
+    const { verbose = false, endings = false } = this.#options;
+    if (event.type !== "session_ended" || !endings) return eventLines(event, { verbose });
+    const [mark, tone] = outcomeLooks[event.result.outcome];
+    return [{ tone, text: `${mark} ${event.result.outcome} · ${event.result.stop_reason}` }];
+  }
+
+  #flowing(envelope: Envelope, event: OutputEvent | ThinkingEvent): string {
+    const kind = event.type === "output" ? event.stream : "thinking";
+    let held = this.#flows.get(envelope.session_id);
+    let before = "";
+    if (held?.flow.kind !== kind) {
+      before = this.#endFlow(envelope.session_id);
+      const tone: Tone = kind === "stdout" ? "plain" : "dim";
+      const flow: Flow = { kind, tone, wrap: new TextFlow(this.#textColumns), line: "", open: false };
+      held = { flow, adapter: envelope.adapter.id };
+      this.#flows.set(envelope.session_id, held);
+    }
+    const text = safeText(event.type === "output" ? event.data : event.content);
+    return before + this.#put(held.flow, { adapter: held.adapter, wrapped: held.flow.wrap.push(text) });
+  }
+
+  #put(flow: Flow, { adapter, wrapped }: { adapter: string; wrapped: string }): string {
+    const { paint, streaming = false } = this.#options;
+    const lines = (flow.line + wrapped).split("\n");
+    flow.line = lines.pop() ?? "";
+    let out = "";
+    for (const line of lines) {
+      out += (flow.open ? "" : this.#gutter(adapter)) + paint(flow.tone, line.trimEnd()) + "\n";
+      flow.open = false;
+    }
+    if (streaming && flow.line !== "") {
+      out += (flow.open ? "" : this.#gutter(adapter)) + paint(flow.tone, flow.line);
+      flow.open = true;
+      flow.line = "";
+    }
+    return out;
+  }
+
+  #endFlow(sessionId: string): string {
+    const held = this.#flows.get(sessionId);
+    if (held === undefined) return "";
+    this.#flows.delete(sessionId);
+    const out = this.#put(held.flow, { adapter: held.adapter, wrapped: held.flow.wrap.end() });
+    return held.flow.open ? `${out}\n` : out;
+  }
+
+  #gutter(adapter: string): string {
+    const { paint } = this.#options;
+    const name = padEnd(takeColumns(safeLine(adapter), this.#nameColumns), this.#nameColumns);
+    return ` ${paint(this.#toneOf(adapter), name)} ${paint("dim", "│")} `;
+  }
+
+  #fit(line: EventLine): string {
+    const text = safeLine(line.text);
+    const shown = line.whole ? text : fitKeepingIndent(text, this.#textColumns);
+    return this.#options.paint(line.tone, shown);
+  }
+
+  get #textColumns(): number {
+    return Math.max(20, this.#options.columns - this.#nameColumns - 4);
+  }
+
+  #toneOf(adapter: string): Tone {
+    const known = this.#tones.get(adapter);
+    if (known !== undefined) return known;
+    const tone = adapterTones[this.#tones.size % adapterTones.length] ?? "plain";
+    this.#tones.set(adapter, tone);
+    return tone;
+  }
+}
+
+function fitKeepingIndent(text: string, columns: number): string {
+  const indent = /^ */.exec(text)?.[0] ?? "";
+  return indent + fitLine(text, columns - indent.length);
+}
+
+/** Columns that the names fit into, within reason. */
+function nameColumnsFor(least: number, ids: readonly string[]): number {
+  return Math.min(20, Math.max(least, ...ids.map(textWidth)));
+}

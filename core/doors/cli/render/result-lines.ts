@@ -1,0 +1,139 @@
+import type { Artifact, SessionResult, UsageReport } from "../../../../plugin-sdk/result.ts";
+import { safeLine } from "./agent-text.ts";
+import { outcomeLooks, type Paint, type Tone } from "./paint.ts";
+import { formatBytes, formatCost, formatCount, formatDuration, plural } from "./quantities.ts";
+import { type Cell, tableLines } from "./table.ts";
+import { fitLine, wrapText } from "./text-width.ts";
+import { stackLines } from "./stack-lines.ts";
+
+/** What {@link resultLines} draws with. */
+export interface ResultLineOptions {
+  paint: Paint;
+  columns: number;
+  /** Number of the session's events. */
+  events: number;
+  indent?: number;
+}
+
+const shownArtifacts = 20;
+const shownMessageLines = 8;
+
+/** A result as lines: how it ended, what it used, what it changed, and why it failed. */
+export function resultLines(result: SessionResult, options: ResultLineOptions): string[] {
+  const { indent = 0 } = options;
+  const lines = [
+    headline(result, options),
+    ...errorLines(result, options),
+    ...substitutionLines(result, options),
+    ...usageLine(result.usage, options),
+    ...artifactLines(result, options),
+    ...workspaceLine(result, options),
+  ];
+  return lines.map((line) => " ".repeat(indent) + line);
+}
+
+function headline(result: SessionResult, { paint, events }: ResultLineOptions): string {
+  const [mark, tone] = outcomeLooks[result.outcome];
+  const facts = [
+    safeLine(result.stop_reason),
+    formatDuration(result.usage.duration_ms),
+    plural(events, "event"),
+    ...(result.attempts.length > 1 ? [plural(result.attempts.length, "attempt")] : []),
+  ];
+  return `${paint(tone, `${mark} ${safeLine(result.outcome)}`)} ${paint("dim", `· ${facts.join(" · ")}`)}`;
+}
+
+function errorLines(result: SessionResult, { paint, columns }: ResultLineOptions): string[] {
+  if (result.error === undefined) return [];
+  const { code, message, hint } = result.error;
+  return [
+    // Its end is often what a person has to know.
+    ...wrapText(safeLine(`${code}: ${message}`), columns - 6, shownMessageLines).map((line) =>
+      `  ${paint("red", line)}`
+    ),
+    ...stackLines(result.error).map((line) => `  ${paint("dim", fitLine(line, columns - 6))}`),
+    // A hint may be a command to copy, so it is not shortened.
+    ...(hint === undefined ? [] : [`  ${paint("dim", safeLine(hint))}`]),
+  ];
+}
+
+/** What is not as it was asked for. */
+function substitutionLines(
+  { substitutions, effective }: SessionResult,
+  { paint, columns }: ResultLineOptions,
+): string[] {
+  const chain = [substitutions[0]?.from, ...substitutions.map(({ to }) => to)];
+  const taken = substitutions.length === 0 ? [] : [`tried in turn: ${chain.join(" → ")}`];
+  const open = effective.unenforced.length === 0 ? [] : [`not enforced: ${effective.unenforced.join(", ")}`];
+  return [...taken, ...open].map((text) => `  ${paint("yellow", fitLine(safeLine(text), columns - 4))}`);
+}
+
+function usageLine(usage: UsageReport, { paint, columns }: ResultLineOptions): string[] {
+  const facts = [
+    ...(usage.tokens_in === null ? [] : [`${formatCount(usage.tokens_in)} tokens in`]),
+    ...(usage.tokens_out === null ? [] : [`${formatCount(usage.tokens_out)} out`]),
+    ...costOf(usage),
+    ...(usage.model === null ? [] : [safeLine(usage.model)]),
+  ];
+  return facts.length === 0 ? [] : [`  ${paint("dim", fitLine(facts.join(" · "), columns - 4))}`];
+}
+
+/** What is free under a plan is not shown as if it had been billed. */
+function costOf({ cost, currency, basis }: UsageReport): string[] {
+  if (cost === null || (cost === 0 && currency === null)) return [];
+  return [`${basis === "estimated" ? "about " : ""}${formatCost(cost, currency)}`];
+}
+
+function sharedText(sessions: number): string {
+  return sessions === 1
+    ? "another session worked here: some changes may be its"
+    : `${sessions} other sessions worked here: some changes may be theirs`;
+}
+
+function artifactLines(result: SessionResult, { paint, columns }: ResultLineOptions): string[] {
+  const claimed = result.claimed_only.map((path) =>
+    `  ${paint("yellow", `claimed, but git shows no change: ${fitLine(safeLine(path), columns - 40)}`)}`
+  );
+  const shared = result.artifacts_shared_with?.length ?? 0;
+  if (shared > 0) claimed.push(`  ${paint("yellow", sharedText(shared))}`);
+  if (result.artifacts === null) {
+    return [
+      `  ${paint("dim", `artifacts unknown: ${safeLine(result.artifacts_reason ?? "git cannot tell")}`)}`,
+      ...claimed,
+    ];
+  }
+  if (result.artifacts.length === 0) return [`  ${paint("dim", "no files changed")}`, ...claimed];
+  const rows = result.artifacts.slice(0, shownArtifacts).map(artifactRow);
+  const more = result.artifacts.length - rows.length;
+  return [
+    ...tableLines(rows, { paint, columns: columns - 2, indent: 2 }),
+    ...(more > 0 ? [`  ${paint("dim", `and ${formatCount(more)} more`)}`] : []),
+    ...claimed,
+  ];
+}
+
+/** What is to be done with changes that are not in the person's folder yet. */
+function workspaceLine({ effective, artifacts, session_id }: SessionResult, { paint }: ResultLineOptions): string[] {
+  if (effective.workspace !== "worktree" || artifacts?.length === 0) return [];
+  return [
+    `  ${paint("cyan", `in a worktree of its own: bulkhead session diff|apply|discard ${safeLine(session_id)}`)}`,
+  ];
+}
+
+function artifactRow(artifact: Artifact): Cell[] {
+  const looks: { readonly [C in Artifact["change"]]: [string, Tone] } = {
+    created: ["+", "green"],
+    untracked: ["+", "green"],
+    modified: ["~", "yellow"],
+    renamed: ["~", "yellow"],
+    deleted: ["-", "red"],
+  };
+  const [mark, tone] = looks[artifact.change];
+  const path = artifact.from === undefined ? artifact.path : `${artifact.from} → ${artifact.path}`;
+  return [
+    { text: `${mark} ${artifact.change}`, tone },
+    safeLine(path),
+    { text: artifact.bytes === null ? "" : formatBytes(artifact.bytes), tone: "dim" },
+    { text: artifact.sha256 === null ? "" : `sha256 ${artifact.sha256.slice(0, 12)}`, tone: "dim" },
+  ];
+}

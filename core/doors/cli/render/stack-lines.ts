@@ -1,0 +1,11 @@
+import type { ErrorData } from "../../../../plugin-sdk/errors.ts";
+import { safeLine } from "./agent-text.ts";
+
+/** Where in the author's own files an error was thrown, a line each; nothing when it was not thrown there. */
+export function stackLines(error: ErrorData | undefined): string[] {
+  const stack = error?.details?.["stack"];
+  if (typeof stack !== "string") return [];
+  return stack.split("\n").map((line) => line.trim()).filter((line) => line.startsWith("at ")).slice(0, 8).map(
+    safeLine,
+  );
+}

@@ -1,0 +1,181 @@
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { InvalidArgumentError } from "commander";
+
+/** Where a flag's value goes in a request. */
+export type RequestField = keyof SessionRequest | `budget.${keyof NonNullable<SessionRequest["budget"]>}`;
+
+/** A flag of `bulkhead run` that sets one field of the request. */
+export interface RequestFlag {
+  field: RequestField;
+  flags: string;
+  description: string;
+  /**
+   * The value for the field from what was typed and, for a flag given before, its value so far.
+   * @throws {InvalidArgumentError} with what was expected
+   */
+  read?: (typed: string, before: unknown) => unknown;
+  choices?: readonly string[];
+}
+
+/** A flag for every field of a session request. `prompt` has arguments and files of its own besides. */
+export const requestFlags: readonly RequestFlag[] = [
+  { field: "workdir", flags: "-w, --workdir <folder>", description: "folder the agent works in; default: here" },
+  { field: "prompt", flags: "-p, --prompt <text>", description: "the prompt, in place of the argument" },
+  {
+    field: "role",
+    flags: "--role <role>",
+    description: "template of the prompt",
+    choices: ["orchestrator", "implementor"],
+  },
+  { field: "model", flags: "-m, --model <name>", description: "model, as the adapter names it" },
+  {
+    field: "allowed_tools",
+    flags: "--allowed-tools <names>",
+    description: 'tools the agent may use, with commas; "" for none',
+    read: readList,
+  },
+  {
+    field: "context_files",
+    flags: "--context-file <path>",
+    description: "file for the agent; repeat",
+    read: readOneMore,
+  },
+  { field: "system_prompt", flags: "--system-prompt <text>", description: "system prompt" },
+  { field: "max_turns", flags: "--max-turns <n>", description: "turns of the agent at most", read: readCount },
+  { field: "timeout_ms", flags: "--timeout <time>", description: "total deadline: ms, or 90s, 5m, 1h", read: readTime },
+  { field: "idle_timeout_ms", flags: "--idle-timeout <time>", description: "longest silence", read: readTime },
+  { field: "env", flags: "-e, --env <name=value>", description: "value for a granted name; repeat", read: readPair },
+  { field: "continue_from", flags: "--continue-from <id>", description: "the agent's own session to continue" },
+  { field: "iteration", flags: "--iteration <n>", description: "number of this iteration", read: readCount },
+  { field: "max_iterations", flags: "--max-iterations <n>", description: "iterations at most", read: readCount },
+  { field: "permissions", flags: "--permissions <json>", description: "narrows the permissions", read: readObject },
+  {
+    field: "approval",
+    flags: "--approval <mode>",
+    description: "how tool use is answered",
+    choices: ["ask", "reads", "edits", "all", "deny"],
+  },
+  {
+    field: "tool_approvals",
+    flags: "--tool-approval <tool=answer>",
+    description: "allow, ask or deny for one tool, * stands for anything; repeat",
+    read: readPair,
+  },
+  {
+    field: "answer_timeout_ms",
+    flags: "--answer-timeout <time>",
+    description: "how long a request of the agent waits for you; 0: nobody is there",
+    read: readWait,
+  },
+  { field: "best_effort", flags: "--best-effort", description: "run also where a limit cannot be enforced" },
+  {
+    field: "enhance",
+    flags: "--enhance <answer>",
+    description: "yes or no: add instructions and the signal of completion; default: with a role or an iteration",
+    read: readYesNo,
+  },
+  { field: "budget.cost", flags: "--budget-cost <amount>", description: "cost at most", read: readAmount },
+  { field: "budget.tokens", flags: "--budget-tokens <n>", description: "tokens at most", read: readCount },
+  { field: "budget.turns", flags: "--budget-turns <n>", description: "turns at most", read: readCount },
+  { field: "budget.tool_calls", flags: "--budget-tool-calls <n>", description: "tool calls at most", read: readWhole },
+  {
+    field: "mcp_servers",
+    flags: "--mcp-server <name>",
+    description: "registered MCP server; repeat",
+    read: readOneMore,
+  },
+  {
+    field: "workspace",
+    flags: "--workspace <kind>",
+    description: "where changes are made",
+    choices: ["inplace", "worktree"],
+  },
+  {
+    field: "retry",
+    flags: "--retry <when>",
+    description: "whether to try again after a failure",
+    choices: ["never", "safe", "always"],
+  },
+  {
+    field: "resume",
+    flags: "--resume <when>",
+    description: "whether another session goes on with the agent's own when the host was killed",
+    choices: ["never", "after_restart"],
+  },
+  { field: "labels", flags: "-l, --label <key=value>", description: "label of the session; repeat", read: readPair },
+  { field: "task_id", flags: "--task-id <id>", description: "echoed in the result" },
+  { field: "idempotency_key", flags: "--idempotency-key <key>", description: "same key, same session" },
+  {
+    field: "params",
+    flags: "--param <key=value>",
+    description: "the adapter's own option; repeat",
+    read: readPair,
+  },
+];
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+function readList(typed: string): string[] {
+  return typed.split(",").map((name) => name.trim()).filter((name) => name !== "");
+}
+
+function readOneMore(typed: string, before: unknown): string[] {
+  return [...(Array.isArray(before) ? before : []), typed];
+}
+
+function readPair(typed: string, before: unknown): Record<string, string> {
+  const split = typed.indexOf("=");
+  if (split < 1) throw new InvalidArgumentError("Expected name=value.");
+  const pair: [string, string] = [typed.slice(0, split), typed.slice(split + 1)];
+  // From entries, so that a key such as __proto__ is a key like any other.
+  return Object.fromEntries([...Object.entries(before ?? {}), pair]);
+}
+
+function readCount(typed: string): number {
+  const count = readWhole(typed);
+  if (count < 1) throw new InvalidArgumentError("Expected a whole number from 1.");
+  return count;
+}
+
+function readWhole(typed: string): number {
+  if (!/^\d{1,15}$/.test(typed)) throw new InvalidArgumentError("Expected a whole number.");
+  return Number(typed);
+}
+
+function readAmount(typed: string): number {
+  if (!/^\d{1,15}(\.\d+)?$/.test(typed)) throw new InvalidArgumentError("Expected an amount such as 0.50.");
+  return Number(typed);
+}
+
+/**
+ * Milliseconds of a time as it is typed.
+ * @throws {InvalidArgumentError} with what was expected
+ */
+export function readTime(typed: string): number {
+  const parts = /^(\d{1,12}(?:\.\d+)?)(ms|s|m|h)?$/.exec(typed);
+  const ms = parts === null ? 0 : Math.round(Number(parts[1]) * (units[parts[2] ?? "ms"] ?? 1));
+  if (ms < 1) throw new InvalidArgumentError("Expected milliseconds, or a time such as 90s, 5m or 1h.");
+  return ms;
+}
+
+function readWait(typed: string): number {
+  return typed === "0" ? 0 : readTime(typed);
+}
+
+function readYesNo(typed: string): boolean {
+  if (typed !== "yes" && typed !== "no") throw new InvalidArgumentError("Expected yes or no.");
+  return typed === "yes";
+}
+
+function readObject(typed: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(typed);
+  } catch {
+    value = null;
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new InvalidArgumentError('Expected a JSON object such as {"net":[]}.');
+  }
+  return value;
+}

@@ -1,0 +1,39 @@
+import { CommanderError } from "commander";
+import type { Host, HostOptions } from "../../sessions/host/host.ts";
+import type { Terminal } from "../../ground/runtime/terminal.ts";
+import { createProgram } from "./program.ts";
+import { reportError } from "./report-error.ts";
+
+/** What {@link runCli} can be given in place of the real thing. */
+export interface CliOptions {
+  createHost?: (options: HostOptions) => Promise<Host>;
+}
+
+/** Exit code of a program whose reader went away, as a shell reports SIGPIPE. */
+const readerGone = 141;
+
+/** Runs the command that the terminal's arguments name and gives the exit code. Never rejects. */
+export async function runCli(terminal: Terminal, { createHost = loadHost }: CliOptions = {}): Promise<number> {
+  const code = await run(terminal, createHost);
+  await terminal.stdout.flush();
+  await terminal.stderr.flush();
+  return terminal.stdout.closed.aborted ? readerGone : code;
+}
+
+async function run(terminal: Terminal, createHost: NonNullable<CliOptions["createHost"]>): Promise<number> {
+  const exit = { code: 0 };
+  try {
+    const program = await createProgram({ terminal, createHost, exit });
+    if (terminal.args.length === 0) program.outputHelp();
+    else await program.parseAsync(terminal.args, { from: "user" });
+    return exit.code;
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    return await reportError(error, terminal);
+  }
+}
+
+async function loadHost(options: HostOptions): Promise<Host> {
+  const { createHost } = await import("../../sessions/host/create-host.ts");
+  return await createHost(options);
+}

@@ -1,0 +1,76 @@
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import { readGrantCommand } from "../../ground/config/grant-command.ts";
+import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import { parseGrant } from "./parse-grant.ts";
+import type { SessionCommand } from "./session-command.ts";
+import { showSession } from "./show-session.ts";
+
+/** What {@link runGranted} works with. */
+export type GrantedRun = Pick<SessionCommand, "sessions" | "request" | "how" | "show" | "grant">;
+
+/** Asks for grants that sessions in a daemon lacked. */
+export interface AskedGrants {
+  /** How the sessions are to be shown. */
+  show: SessionCommand["show"];
+  /** Whether the session that was shown last failed for want of grants that it has now, so that it can run again. */
+  givenAfter(result: SessionResult): Promise<boolean>;
+}
+
+/**
+ * Runs a session in a daemon and shows it. Where it failed for want of a grant and somebody is there, they are asked for
+ * it; with a yes it is granted in the daemon, and the session is started again.
+ */
+export async function runGranted({ sessions, request, how, ...rest }: GrantedRun): Promise<SessionResult> {
+  const grants = askForGrants({ request, how, ...rest });
+  for (;;) {
+    const result = await showSession(await sessions.start(request, how), grants.show);
+    if (!(await grants.givenAfter(result))) return result;
+  }
+}
+
+/** Asks where somebody is there and a daemon can grant; the same question is not asked again after a no. */
+export function askForGrants({ request, how, show, grant }: Omit<GrantedRun, "sessions">): AskedGrants {
+  // A key stands for the session that failed.
+  if (grant === null || show.questions === undefined || request.idempotency_key !== undefined) {
+    return { show, givenAfter: () => Promise.resolve(false) };
+  }
+  const refused = new Set<string>();
+  const missing = new Set<string>();
+  return { show: { ...show, missing }, givenAfter };
+
+  async function givenAfter({ outcome }: SessionResult): Promise<boolean> {
+    const asked = [...missing].filter((command) => !refused.has(command)).flatMap((command) =>
+      missingIn(command) ?? []
+    );
+    missing.clear();
+    if (outcome === "completed" || how.signal.aborted || grant === null || asked.length === 0) return false;
+    for (const one of asked) {
+      refused.add(one.grant_command);
+      if (!(await isWanted(one, { show, signal: how.signal }))) return false;
+      await grant(one);
+    }
+    await show.terminal.stderr.write("Granted. Starting again.\n");
+    return true;
+  }
+}
+
+async function isWanted(
+  { plugin_id, permission, target, grant_command }: MissingGrant,
+  { show, signal }: Pick<SessionCommand, "show"> & { signal: AbortSignal },
+): Promise<boolean> {
+  const question = `The plugin "${plugin_id}" asks for ${permission}: ${target}\n` +
+    `  always is the same as: ${grant_command}`;
+  const choices = [{ word: "always", value: true }, { word: "no", value: false }];
+  return await show.questions?.choose(question, { choices, signal }) === true;
+}
+
+/** What a command line that an event names would grant. */
+function missingIn(grant_command: string): MissingGrant | null {
+  const read = readGrantCommand(grant_command);
+  if (read === null) return null;
+  try {
+    return { plugin_id: read.pluginId, ...parseGrant(read.word), grant_command };
+  } catch {
+    return null;
+  }
+}

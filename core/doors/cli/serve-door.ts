@@ -1,0 +1,60 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { ByteWire } from "../../ground/checks/json-wire.ts";
+import type { SessionHost } from "../../sessions/host/session-host.ts";
+import type { Invocation } from "./command.ts";
+import { watchInterrupts } from "./interrupts.ts";
+import type { OpenedSessions } from "./open-sessions.ts";
+import { lazySessions } from "./lazy-sessions.ts";
+
+/** What a door on standard input and output is served with. */
+export interface DoorGround {
+  sessions: SessionHost;
+  wire: ByteWire;
+  /** Aborts when the program is told to end. */
+  signal: AbortSignal;
+}
+
+/** How long the program that started this one may leave unread what it asked for. Milliseconds. */
+const stallMs = 30_000;
+
+/**
+ * Serves a door to the program that started this one, until it goes away.
+ * @throws {BulkheadError} `timeout` when it has stopped reading
+ */
+export async function serveDoor(
+  call: Invocation,
+  { protocol, serve }: { protocol: string; serve(ground: DoorGround): Promise<void> },
+): Promise<number> {
+  const { terminal } = call;
+  if (terminal.stdin.isTty) {
+    await terminal.stderr.write(
+      `This speaks the ${protocol} on standard input and output: it is for programs to start, not for people.\n`,
+    );
+  }
+  using interrupts = watchInterrupts(terminal);
+  terminal.stdout.giveUpAfter(stallMs);
+  const openings: ReturnType<typeof open>[] = [];
+  const sessions = lazySessions(async () => {
+    const opening = open(call);
+    openings.push(opening);
+    return (await opening).sessions;
+  });
+  try {
+    const wire = { input: terminal.stdin.chunks(), write: (text: string) => terminal.stdout.write(text) };
+    await serve({ sessions, wire, signal: interrupts.signal });
+  } finally {
+    // One that failed was told to whoever asked.
+    for (const opened of await Promise.allSettled(openings)) {
+      if (opened.status === "fulfilled") await opened.value[Symbol.asyncDispose]();
+    }
+  }
+  const { closed } = terminal.stdout;
+  if (closed.reason instanceof BulkheadError) throw closed.reason;
+  return 0;
+}
+
+async function open(call: Invocation): Promise<Pick<OpenedSessions, "sessions"> & AsyncDisposable> {
+  // It brings the host along, which a client does not wait for.
+  const { openSessions } = await import("./open-sessions.ts");
+  return await openSessions(call);
+}

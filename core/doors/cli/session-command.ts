@@ -1,0 +1,130 @@
+import { type Command, Option } from "commander";
+import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { defaultLimits } from "../../ground/config/limits.ts";
+import { createAskGrant } from "./ask-grant.ts";
+import { chooseAdapter } from "./choose-adapter.ts";
+import type { Invocation } from "./command.ts";
+import { findAdapters } from "./find-adapters.ts";
+import { watchInterrupts } from "./interrupts.ts";
+import type { Host, RunSessionOptions } from "../../sessions/host/host.ts";
+import type { SessionHost } from "../../sessions/host/session-host.ts";
+import { type OpenedSessions, openSessions } from "./open-sessions.ts";
+import { readPrompt } from "./prompt.ts";
+import { Questions } from "./questions.ts";
+import { requestFlags } from "./request-flags.ts";
+import { readRequired, requireFlag } from "./required-capabilities.ts";
+import { buildRequest } from "./session-request.ts";
+import type { ShowSessionOptions } from "./show-session.ts";
+
+/** A command that runs sessions, with all that its flags said. */
+export interface SessionCommand extends AsyncDisposable {
+  sessions: SessionHost;
+  /** The host in this process; null where the daemon has it. */
+  host: Host | null;
+  /** Grants something in the daemon; null where the host in this process asks by itself. */
+  grant: OpenedSessions["grant"];
+  adapter: string | string[];
+  request: SessionRequest;
+  /** How each is started; its signal aborts at the first Ctrl-C. */
+  how: RunSessionOptions & { signal: AbortSignal };
+  /** How each session is shown. */
+  show: ShowSessionOptions;
+}
+
+/** Adds the arguments and flags of a command that runs sessions. */
+export function addSessionFlags(command: Command): Command {
+  command
+    .usage("[adapter] <prompt> [flags]")
+    .argument("[adapter]", "id of an enabled adapter; default: routing.agent")
+    .argument("[prompt]", 'the prompt; "-" reads standard input');
+  for (const flag of requestFlags) {
+    const option = new Option(flag.flags, flag.description);
+    if (flag.read !== undefined) option.argParser(flag.read);
+    if (flag.choices !== undefined) option.choices(flag.choices);
+    command.addOption(option);
+  }
+  return command
+    .option("-a, --agent <ids>", 'the adapter, in place of the argument; several with commas, or "auto"')
+    .addOption(new Option(requireFlag.flags, requireFlag.description).argParser(readRequired))
+    .option("-f, --prompt-file <file>", 'read the prompt from a file; "-" is standard input')
+    .option("-q, --quiet", "print only the final output")
+    .option("-v, --verbose", "also show what was allowed, and the end of every process");
+}
+
+/**
+ * Finds the daemon or opens a host, and puts the request together. Where nobody can be asked, no session waits for an
+ * answer.
+ */
+export async function prepareSessions(call: Invocation): Promise<SessionCommand> {
+  const { terminal, options, json } = call;
+  const questions = new Questions(terminal);
+  const attended = Questions.possible(terminal) && !json;
+  const interrupts = watchInterrupts(terminal);
+  const opened = await openSessions(
+    call,
+    {
+      warm: true,
+      ...(attended
+        ? { askGrant: (manifestFile) => createAskGrant(questions, { manifestFile, signal: interrupts.signal }) }
+        : {}),
+    },
+  ).catch((error: unknown) => {
+    interrupts[Symbol.dispose]();
+    throw error;
+  });
+  const dispose = async () => {
+    await opened[Symbol.asyncDispose]();
+    interrupts[Symbol.dispose]();
+  };
+  try {
+    const { sessions, host, manifest, grant } = opened;
+    const plugins = await opened.plugins();
+    const { adapter: given, prompt } = await readPrompt({
+      args: call.args,
+      agent: text(options["agent"]),
+      prompt: text(options["prompt"]),
+      promptFile: text(options["promptFile"]),
+      isAdapter: (word) => plugins.some((plugin) => plugin.id === word),
+      maxBytes: manifest?.limits.prompt_bytes ?? defaultLimits.prompt_bytes,
+    }, terminal);
+    const mode = json ? "json" : options["quiet"] === true ? "quiet" : "live";
+    const wanted = chooseAdapter({
+      given: given ?? (options["all"] === true ? "auto" : undefined),
+      plugins,
+      routing: manifest?.routing,
+    });
+    // A daemon finds them itself, and its events say which it took.
+    const adapters = host === null ? [wanted].flat() : await findAdapters(call, {
+      host,
+      wanted,
+      prompt,
+      // Of those that run at once none is the first.
+      quiet: mode === "quiet" || options["all"] === true,
+    });
+    const [first = "auto"] = adapters;
+    const config = options["param"] === undefined || first === "auto" ? undefined : await opened.configOf(first);
+    const asked = buildRequest({ options, prompt, cwd: terminal.cwd, config });
+    const request = attended ? asked : { answer_timeout_ms: 0, ...asked };
+    const show: ShowSessionOptions = {
+      terminal,
+      adapter: first,
+      ...(attended ? { questions } : {}),
+      mode,
+      verbose: options["verbose"] === true,
+    };
+    const adapter = adapters.length === 1 ? first : adapters;
+    const { signal } = interrupts;
+    const require = options["require"] as AgentCapabilities | undefined;
+    // Whoever found the adapters here has looked at what they can do.
+    const how = { adapter, signal, ...(host === null && require !== undefined ? { require } : {}) };
+    return { sessions, host, grant, adapter, request, how, show, [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

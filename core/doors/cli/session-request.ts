@@ -1,0 +1,68 @@
+import { Errors } from "@sinclair/typebox/errors";
+import { Check } from "@sinclair/typebox/value";
+import { Option } from "commander";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { ConfigSchema, OptionSchema } from "../../../plugin-sdk/manifest.ts";
+import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
+import { resolve } from "../../ground/runtime/paths.ts";
+import { requestFlags } from "./request-flags.ts";
+
+/** What {@link buildRequest} puts together. */
+export interface RequestParts {
+  /** Flags by commander's names. */
+  options: Readonly<Record<string, unknown>>;
+  prompt: string;
+  /** Folder that `--workdir` is relative to, and its default. */
+  cwd: string;
+  /** What the adapter's manifest declares for `--param`. */
+  config: ConfigSchema | undefined;
+}
+
+/**
+ * The session request that the flags describe.
+ * @throws {BulkheadError} `invalid_request` naming the field that does not fit
+ */
+export function buildRequest({ options, prompt, cwd, config }: RequestParts): SessionRequest {
+  const request: Record<string, unknown> = {};
+  for (const flag of requestFlags) {
+    const value = options[new Option(flag.flags).attributeName()];
+    if (value === undefined) continue;
+    const [field = "", inner] = flag.field.split(".");
+    if (inner === undefined) request[field] = value;
+    else request[field] = { ...(request[field] as Record<string, unknown> | undefined), [inner]: value };
+  }
+  request["prompt"] = prompt;
+  request["workdir"] = resolve(cwd, typeof options["workdir"] === "string" ? options["workdir"] : ".");
+  if (request["params"] !== undefined) request["params"] = typedParams(request["params"], config);
+  return checked(request);
+}
+
+function checked(request: Record<string, unknown>): SessionRequest {
+  if (Check(sessionRequestSchema, request)) return request;
+  const first = Errors(sessionRequestSchema, request).First();
+  const path = (first?.path ?? "").slice(1).replaceAll("/", ".") || "request";
+  throw new BulkheadError(
+    "invalid_request",
+    `The request's "${path}" does not fit: ${first?.message ?? "it is not valid"}.`,
+    {
+      details: { path },
+    },
+  );
+}
+
+function typedParams(params: unknown, config: ConfigSchema | undefined): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(params ?? {}).map(([key, typed]) => [key, typedParam(String(typed), config?.properties[key]?.type)]),
+  );
+}
+
+/** A typed word as the value that the manifest declares; what it does not declare is JSON where it can be. */
+function typedParam(typed: string, type: OptionSchema["type"] | undefined): unknown {
+  if (type === "string") return typed;
+  if (type === "array" && !typed.startsWith("[")) return typed === "" ? [] : typed.split(",");
+  try {
+    return JSON.parse(typed) as unknown;
+  } catch {
+    return typed;
+  }
+}

@@ -1,0 +1,129 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import type { SessionHandle } from "../../sessions/host/session-host.ts";
+import type { Terminal } from "../../ground/runtime/terminal.ts";
+import { AgentQuestions } from "./agent-questions.ts";
+import type { Questions } from "./questions.ts";
+import { safeText } from "./render/agent-text.ts";
+import { LiveView } from "./render/live-view.ts";
+import { createPaint } from "./render/paint.ts";
+import { ProgressLine } from "./render/progress-line.ts";
+import { resultLines } from "./render/result-lines.ts";
+import { errorText } from "./report-error.ts";
+
+/** How a session is shown. */
+export interface ShowSessionOptions {
+  terminal: Terminal;
+  adapter: string;
+  /** Answers what the agent asks; absent when nobody can. */
+  questions?: Questions;
+  /** `live` for people, `json` one envelope a line, `quiet` only the final output. */
+  mode: "live" | "json" | "quiet";
+  verbose: boolean;
+  /** Takes the command lines that would grant what was denied, for whoever can have it granted and try again. */
+  missing?: Set<string>;
+}
+
+/** A session that is shown, from its first event on. */
+export type ShownSession = Pick<SessionHandle, "id" | "events" | "result" | "answer">;
+
+/** Shows a session's events as they come, then its result. */
+export async function showSession(session: ShownSession, options: ShowSessionOptions): Promise<SessionResult> {
+  const { terminal, mode, questions } = options;
+  const progress = createProgress(options);
+  const view = createView(options, progress);
+  const asked = questions === undefined ? null : new AgentQuestions(session, questions);
+  const missing = new Set<string>();
+  let events = 0;
+  try {
+    for await (const envelope of session.events()) {
+      events += 1;
+      progress?.count();
+      noteMissingGrant(envelope, { missing, askable: options.missing });
+      asked?.see(envelope.event);
+      if (mode === "json") await terminal.stdout.write(`${JSON.stringify(envelope)}\n`);
+      else if (mode === "live") await view.show(envelope);
+    }
+  } finally {
+    asked?.close();
+    await view.finish();
+    progress?.close();
+  }
+  const result = await session.result();
+  if (mode === "live") await showResult(result, { ...options, events });
+  if (mode === "quiet") await showOutput(result, terminal);
+  const isAsked = questions !== undefined && (options.missing?.size ?? 0) > 0;
+  if (mode !== "json" && !isAsked) await showMissing(missing, { result, terminal });
+  return result;
+}
+
+/** Columns for a table: those of the terminal; a pipe takes all there is. */
+export function tableColumns(terminal: Terminal): number {
+  return terminal.stdout.columns > 0 ? Math.max(60, terminal.stdout.columns) : 1000;
+}
+
+/** Columns to draw in: those of the terminal, within reason. */
+export function drawingColumns(terminal: Terminal): number {
+  return Math.min(160, Math.max(60, terminal.stdout.columns || 100));
+}
+
+/** Where a person watches: null elsewhere. */
+function createProgress({ terminal, mode, questions }: ShowSessionOptions): ProgressLine | null {
+  const { stdout, stderr, colours } = terminal;
+  if (mode === "json" || !stdout.isTty || !stderr.isTty || terminal.env("TERM") === "dumb") return null;
+  return new ProgressLine({
+    write: (text) => stderr.write(text),
+    paint: createPaint(colours.stderr),
+    isAsking: () => questions?.isAsking ?? false,
+  });
+}
+
+function createView(
+  { terminal, adapter, questions, verbose }: ShowSessionOptions,
+  progress: ProgressLine | null,
+): LiveView {
+  return new LiveView({
+    write: (text) => {
+      progress?.giveWay({ ends: text.endsWith("\n") ? "line" : "middle" });
+      return questions?.write(text) ?? terminal.stdout.write(text);
+    },
+    paint: createPaint(terminal.colours.stdout),
+    columns: drawingColumns(terminal),
+    adapters: [adapter],
+    streaming: terminal.stdout.isTty,
+    verbose,
+  });
+}
+
+async function showResult(result: SessionResult, options: ShowSessionOptions & { events: number }): Promise<void> {
+  const { terminal, events } = options;
+  const paint = createPaint(terminal.colours.stdout);
+  const lines = resultLines(result, { paint, columns: drawingColumns(terminal), events, indent: 1 });
+  await terminal.stdout.write(`\n${lines.join("\n")}\n`);
+}
+
+async function showOutput(result: SessionResult, terminal: Terminal): Promise<void> {
+  const text = terminal.stdout.isTty ? safeText(result.output) : result.output;
+  if (text !== "") await terminal.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
+  if (result.error !== undefined) await terminal.stderr.write(errorText(result.error, terminal.colours.stderr));
+}
+
+function noteMissingGrant(
+  { event }: Envelope,
+  { missing, askable }: { missing: Set<string>; askable: Set<string> | undefined },
+): void {
+  if (event.type !== "capability" || event.decision !== "denied" || event.grant_command === undefined) return;
+  if (event.grantable === false) return;
+  missing.add(event.grant_command);
+  askable?.add(event.grant_command);
+}
+
+async function showMissing(
+  missing: ReadonlySet<string>,
+  { result, terminal }: { result: SessionResult; terminal: Terminal },
+): Promise<void> {
+  const unsaid = [...missing].filter((command) => result.error?.hint?.includes(command) !== true);
+  if (unsaid.length === 0 || result.outcome === "completed") return;
+  const commands = unsaid.map((command) => `  ${safeText(command)}\n`).join("");
+  await terminal.stderr.write(`\nSome permissions are not granted. To grant what was denied:\n${commands}`);
+}

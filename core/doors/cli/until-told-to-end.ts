@@ -1,0 +1,42 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Daemon } from "../daemon/daemon.ts";
+import { errorTable } from "../../ground/errors/error-table.ts";
+import type { Invocation } from "./command.ts";
+
+/**
+ * Keeps the daemon up until SIGINT, SIGTERM, or the end of whoever reads standard output, then stops it in order.
+ * SIGHUP reloads the host manifest. Ends as well when `signal` aborts, and aborts `interrupts` when it is told to end.
+ * A second signal ends the process at once: the next start cleans up after it.
+ */
+export async function untilToldToEnd(
+  daemon: Daemon,
+  { terminal }: Pick<Invocation, "terminal">,
+  { signal, interrupts }: { signal?: AbortSignal; interrupts?: AbortController } = {},
+): Promise<void> {
+  let stopSignals = (): void => {};
+  const { closed } = terminal.stdout;
+  await new Promise<void>((resolve) => {
+    let told = false;
+    const gone = (): void => {
+      told = true;
+      interrupts?.abort(new BulkheadError("interrupted", "The command was interrupted."));
+      resolve();
+    };
+    const end = (): void => {
+      if (told) return terminal.exit(errorTable.interrupted.exit_code);
+      void terminal.stderr.write("\nStopping. A second signal ends the daemon at once.\n");
+      gone();
+    };
+    // What is wrong with the manifest stands in the log.
+    stopSignals = terminal.onSignals({ end, reload: () => void daemon.reload().catch(() => undefined) });
+    for (const other of [closed, signal]) {
+      if (other?.aborted) gone();
+      other?.addEventListener("abort", gone, { once: true });
+    }
+  });
+  try {
+    await daemon.stop();
+  } finally {
+    stopSignals();
+  }
+}

@@ -1,0 +1,104 @@
+import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
+import { ClientError } from "./client-error.ts";
+
+/** What of `fetch` the client needs. Another one reaches a host elsewhere, such as behind a unix socket. */
+export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
+
+/** How a host is reached. */
+export interface Api {
+  /** Without a slash at its end. */
+  url: string;
+  fetch: FetchLike;
+  token: string | undefined;
+  /**
+   * Resolves once the server may be shown the token. Before each request: by the next one another program may have the
+   * port, and no connection says so.
+   */
+  prove(signal: AbortSignal | undefined): Promise<void>;
+}
+
+/** One request. */
+export interface CallOptions {
+  method?: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Sends a request; gives a response that is no error.
+ * @throws {ClientError} what the host reported, `network_error` when it cannot be reached; the signal's reason
+ */
+export async function call(api: Api, path: string, options: CallOptions = {}): Promise<Response> {
+  const { method = "GET", body, headers = {}, signal } = options;
+  await api.prove(signal);
+  const response = await send(api, path, {
+    method,
+    headers: {
+      accept: "application/json",
+      ...(api.token === undefined ? {} : { authorization: `Bearer ${api.token}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    redirect: "error",
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  if (response.ok) return response;
+  throw await reported(response);
+}
+
+/** As {@link call}, and reads the answer's JSON. */
+export async function callJson<T>(api: Api, path: string, options: CallOptions = {}): Promise<T> {
+  const response = await call(api, path, options);
+  try {
+    return await response.json() as T;
+  } catch (error) {
+    if (options.signal?.aborted) throw options.signal.reason;
+    throw unreachable(api, error);
+  }
+}
+
+/** Sends a request as it is. */
+export async function send(
+  api: Pick<Api, "url" | "fetch">,
+  path: string,
+  init: RequestInit,
+): Promise<Response> {
+  try {
+    return await api.fetch(`${api.url}${path}`, init);
+  } catch (error) {
+    if (init.signal?.aborted) throw init.signal.reason;
+    throw unreachable(api, error);
+  }
+}
+
+/** The error for a host that does not answer. */
+export function unreachable({ url }: Pick<Api, "url">, cause: unknown): ClientError {
+  const why = cause instanceof Error ? ` (${cause.message})` : "";
+  return new ClientError({
+    code: "network_error",
+    message: `Cannot reach the host at ${url}${why}.`,
+    hint: 'Is it running? "bulkhead status" says so.',
+  }, { cause });
+}
+
+async function reported(response: Response): Promise<ClientError> {
+  const problem: unknown = await response.json().catch(() => null);
+  const field = (name: string): unknown =>
+    typeof problem === "object" && problem !== null ? Reflect.get(problem, name) : undefined;
+  const [code, detail, hint, details] = ["code", "detail", "hint", "details"].map(field);
+  if (typeof code !== "string" || typeof detail !== "string") {
+    return new ClientError({
+      code: "protocol_violation",
+      message: `The server answered with ${response.status} and no problem document: it is no Bulkhead host.`,
+    });
+  }
+  const wait = Number(response.headers.get("retry-after"));
+  return new ClientError({
+    code: code as ErrorCode,
+    message: detail,
+    ...(typeof hint === "string" ? { hint } : {}),
+    ...(typeof details === "object" && details !== null ? { details: details as Record<string, unknown> } : {}),
+  }, wait > 0 ? { retryAfterMs: wait * 1000 } : {});
+}

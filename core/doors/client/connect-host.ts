@@ -1,0 +1,209 @@
+import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
+import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
+import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+import { type Api, call, callJson, type FetchLike } from "./call-api.ts";
+import { ClientError } from "./client-error.ts";
+import { followEvents } from "./follow-events.ts";
+import { proveServer } from "./prove-server.ts";
+import { queryText, type RemoteEventQuery, type RemoteSessionQuery, type StartOptions } from "./queries.ts";
+import { type RemoteSession, remoteSession } from "./remote-session.ts";
+import { type RemoteWorkspaces, remoteWorkspaces } from "./remote-workspaces.ts";
+import { retried } from "./retried.ts";
+
+/** How to reach a host. */
+export interface ConnectOptions {
+  /** Such as `http://127.0.0.1:7717`; default, for a `fetch` that knows where to go: `http://localhost`. */
+  url?: string;
+  /** As `bulkhead token create` prints it, or as `http/token` in the host's state folder holds it. */
+  token?: string;
+  /** Another way to the host, such as `unixFetch(path)`. Default: the runtime's own. */
+  fetch?: FetchLike;
+  /** How long a host that cannot be reached is tried before a stream fails. Default five minutes. */
+  patienceMs?: number;
+}
+
+/** A plugin as the host lists it. */
+export interface RemotePlugin {
+  id: string;
+  name: string;
+  version: string;
+  description: string;
+  adapter_type: string;
+  folder: string;
+  origin: string;
+  enabled: boolean;
+  trusted: boolean;
+  isolation: string;
+  /** Which line of the host manifest blocks it; null: none does. */
+  blocked: string | null;
+  quarantine: object | null;
+  /** An update that waits, with the grants that it asks for and the command that takes it; null: none does. */
+  waiting_update: { version: string; found_at: string; asks: string[]; command: string } | null;
+}
+
+/** A plugin that the host has found and cannot use. */
+export interface RemotePluginProblem {
+  id: string;
+  folder: string;
+  enabled: false;
+  error: ErrorData;
+}
+
+/** A plugin with what it asks for and what came of each, and the options that it declares. */
+export interface ExplainedRemotePlugin extends RemotePlugin {
+  manifest: Record<string, unknown>;
+  /** Where its programs are pinned. */
+  pins: Record<string, unknown>[];
+  permissions: Record<string, unknown>[];
+  config: Record<string, unknown> | null;
+  /** What the update that waits asks for and nobody has decided about. */
+  waiting_permissions: Record<string, unknown>[];
+}
+
+/** What a reload changed: ids of plugins in use, and settings that wait for a restart. */
+export interface RemoteReload {
+  added: string[];
+  removed: string[];
+  changed: string[];
+  restart_needed: string[];
+}
+
+/** A host behind its HTTP API. Whatever fails is a `ClientError`. */
+export interface RemoteHost {
+  /** With an `idempotency_key` it is tried again when the connection breaks, without starting a second session. */
+  start(request: SessionRequest, options?: StartOptions): Promise<RemoteSession>;
+  list(query?: RemoteSessionQuery): Promise<SessionSummary[]>;
+  get(sessionId: string): Promise<SessionSummary>;
+  /** What a session was granted, its attempts and the programs that were started for it. */
+  history(sessionId: string): Promise<SessionHistory>;
+  open(sessionId: string): Promise<RemoteSession>;
+  /** Forgets the events of a session that has ended. */
+  delete(sessionId: string): Promise<void>;
+  agents(options?: { refresh?: boolean; require?: AgentCapabilities }): Promise<AgentReport[]>;
+  /** All sessions' events merged; resumes by itself when the connection breaks. */
+  events(query?: RemoteEventQuery): AsyncIterable<Envelope>;
+  /** The worktrees that sessions work in. */
+  readonly workspaces: RemoteWorkspaces;
+  plugins(): Promise<RemotePlugin[]>;
+  /** Those that were found and cannot be used. */
+  pluginProblems(): Promise<RemotePluginProblem[]>;
+  /** A plugin with what it asks for and what came of each. */
+  explain(pluginId: string): Promise<ExplainedRemotePlugin>;
+  grants(pluginId: string): Promise<{ plugin_id: string; grant: Permissions; deny: Permissions }>;
+  /** Grants a plugin this in place of what it was granted; null: nothing. */
+  setGrants(pluginId: string, grant: Permissions | null): Promise<void>;
+  /** Grants a plugin one thing more, such as `{ permission: "run", target: "git" }`. */
+  addGrant(pluginId: string, grant: { permission: string; target: string }): Promise<void>;
+  /** Puts the host manifest that is there now into force, for the sessions to come. */
+  reload(): Promise<RemoteReload>;
+  /** Whether the host takes sessions. */
+  ready(): Promise<boolean>;
+}
+
+/**
+ * A host that runs elsewhere. Nothing is sent before the first call.
+ *
+ * ```ts
+ * const host = connectHost({ url: "http://127.0.0.1:7717", token });
+ * const session = await host.start({ workdir: "/project", prompt: "Fix it" });
+ * for await (const { event } of session.events()) console.log(event.type);
+ * ```
+ */
+export function connectHost(options: ConnectOptions = {}): RemoteHost {
+  const { patienceMs = 300_000 } = options;
+  const api = apiOf(options);
+  const sessionOf = (id: string) => remoteSession(api, id, patienceMs);
+  const get = async (id: string): Promise<SessionSummary> => await sessionOf(id).summary();
+
+  return {
+    async start(request, { signal, adapter, require, artifacts } = {}) {
+      const post = () =>
+        callJson<SessionSummary>(api, "/v1/sessions", {
+          method: "POST",
+          body: { ...request, adapter, require, artifacts },
+        });
+      const { session_id } = request.idempotency_key === undefined ? await post() : await retried(post, patienceMs);
+      const session = sessionOf(session_id);
+      if (signal !== undefined) interruptWith(signal, session);
+      return session;
+    },
+    async list(query = {}) {
+      const { sessions } = await callJson<{ sessions: SessionSummary[] }>(
+        api,
+        `/v1/sessions${queryText({ ...query })}`,
+      );
+      return sessions;
+    },
+    get,
+    history: (sessionId) => sessionOf(sessionId).history(),
+    async open(sessionId) {
+      await get(sessionId).catch((error: unknown) => {
+        // Who comes back to one that was deleted learns from its events what was missed.
+        if (!(error instanceof ClientError && error.details?.["deleted_at"] !== undefined)) throw error;
+      });
+      return sessionOf(sessionId);
+    },
+    delete: async (sessionId) => void await call(api, sessionPath(sessionId), { method: "DELETE" }),
+    async agents({ refresh, require } = {}) {
+      const query = queryText({ refresh, require: require === undefined ? undefined : JSON.stringify(require) });
+      return (await callJson<{ agents: AgentReport[] }>(api, `/v1/agents${query}`)).agents;
+    },
+    events: (query = {}) =>
+      followEvents({
+        api,
+        path: "/v1/events",
+        query,
+        numberOf: ({ gseq }) => gseq,
+        isLast: () => false,
+        patienceMs,
+      }),
+    workspaces: remoteWorkspaces(api),
+    plugins: async () => (await callJson<{ plugins: RemotePlugin[] }>(api, "/v1/plugins")).plugins,
+    pluginProblems: async () => (await callJson<{ problems: RemotePluginProblem[] }>(api, "/v1/plugins")).problems,
+    explain: (pluginId) => callJson(api, pluginPath(pluginId)),
+    grants: (pluginId) => callJson(api, `${pluginPath(pluginId)}/grants`),
+    async setGrants(pluginId, grant) {
+      const path = `${pluginPath(pluginId)}/grants`;
+      await call(api, path, grant === null ? { method: "DELETE" } : { method: "PUT", body: grant });
+    },
+    addGrant: async (pluginId, grant) =>
+      void await call(api, `${pluginPath(pluginId)}/grants`, { method: "POST", body: grant }),
+    reload: () => callJson(api, "/v1/reload", { method: "POST" }),
+    ready: () => call(api, "/ready").then(() => true, () => false),
+  };
+}
+
+function apiOf({ url = "http://localhost", token, fetch: given }: ConnectOptions): Api {
+  const ground = {
+    url: url.replace(/\/+$/, ""),
+    fetch: given ?? ((place: string, init: RequestInit) => fetch(place, init)),
+    token,
+  };
+  // Whatever reaches a place of its own needs no proof: nobody else can stand there.
+  const needsProof = token !== undefined && given === undefined;
+  return {
+    ...ground,
+    prove: async (signal) => {
+      if (needsProof) await proveServer(ground, token, signal);
+    },
+  };
+}
+
+function interruptWith(signal: AbortSignal, session: RemoteSession): void {
+  const stop = () => void session.interrupt().catch(() => {});
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+}
+
+function sessionPath(id: string): string {
+  return `/v1/sessions/${encodeURIComponent(id)}`;
+}
+
+function pluginPath(id: string): string {
+  return `/v1/plugins/${encodeURIComponent(id)}`;
+}

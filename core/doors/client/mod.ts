@@ -1,0 +1,29 @@
+/**
+ * For programs that use a running host, or read what `bulkhead run --json` prints.
+ *
+ * @module
+ */
+export { ClientError } from "./client-error.ts";
+export { finalResult, type NdjsonSource, readEvents, type ReadEventsOptions } from "./read-events.ts";
+export {
+  connectHost,
+  type ConnectOptions,
+  type ExplainedRemotePlugin,
+  type RemoteHost,
+  type RemotePlugin,
+  type RemotePluginProblem,
+  type RemoteReload,
+} from "./connect-host.ts";
+export type { FetchLike } from "./call-api.ts";
+export type { EventFilter, RemoteEventQuery, RemoteSessionQuery, StartOptions } from "./queries.ts";
+export type { RemoteSession } from "./remote-session.ts";
+export type { RemoteWorkspaces } from "./remote-workspaces.ts";
+export type { AppliedWorkspace, PruneReport, Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
+export type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
+export type { Envelope } from "../../../plugin-sdk/envelope.ts";
+export type { ErrorData } from "../../../plugin-sdk/errors.ts";
+export type { Permissions } from "../../../plugin-sdk/permissions.ts";
+export type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
+export type { SessionRequest } from "../../../plugin-sdk/request.ts";
+export type { SessionResult } from "../../../plugin-sdk/result.ts";
+export type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";

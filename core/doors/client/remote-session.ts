@@ -1,0 +1,91 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
+import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+import { type Api, call, callJson } from "./call-api.ts";
+import { ClientError } from "./client-error.ts";
+import { followEvents } from "./follow-events.ts";
+import type { RemoteEventQuery } from "./queries.ts";
+
+/** One session of a host elsewhere, whether it runs or has ended. */
+export interface RemoteSession {
+  readonly id: string;
+  /** Its events in order; ends after `session_ended`. Resumes by itself when the connection breaks. */
+  events(query?: RemoteEventQuery): AsyncIterable<Envelope>;
+  /** Resolves when it has ended; never rejects for what happens to the agent. */
+  result(): Promise<SessionResult>;
+  /** Stops it gracefully; of one that has ended, the result. */
+  interrupt(): Promise<SessionResult>;
+  /** Answers a permission request or question; false when it is unknown, answered already, or does not offer the choice. */
+  answer(requestId: string, choice: string): Promise<boolean>;
+  /** What is known of it now. */
+  summary(): Promise<SessionSummary>;
+  /** What it was granted, its attempts and the programs that were started for it. */
+  history(): Promise<SessionHistory>;
+}
+
+/** A session as `GET /v1/sessions/{id}` shows it. */
+type ShownSession = SessionSummary & SessionHistory & { result: SessionResult | null };
+
+/** A session of a host, by its id; asks nothing yet. */
+export function remoteSession(api: Api, id: string, patienceMs: number): RemoteSession {
+  const path = `/v1/sessions/${encodeURIComponent(id)}`;
+  let told: SessionResult | null = null;
+
+  const events = (query: RemoteEventQuery = {}): AsyncIterable<Envelope> =>
+    followEvents({
+      api,
+      path: `${path}/events`,
+      query: { ...query, after: query.after ?? 0 },
+      numberOf: ({ seq, event }) => event.type === "gap" ? event.to_seq : seq,
+      isLast({ event }) {
+        if (event.type !== "session_ended") return false;
+        told = event.result;
+        return true;
+      },
+      patienceMs,
+    });
+
+  const result = async (): Promise<SessionResult> => {
+    // A host that shuts down is gone once it has told how its last session ended.
+    if (told !== null) return told;
+    const shown = await callJson<ShownSession>(api, path);
+    if (shown.result !== null) return shown.result;
+    for await (const { event } of events({ after: shown.last_seq, type: ["session_ended"] })) {
+      if (event.type === "session_ended") return event.result;
+    }
+    const ended = await callJson<ShownSession>(api, path);
+    if (ended.result !== null) return ended.result;
+    throw new ClientError({
+      code: "protocol_violation",
+      message: `The events of session "${id}" ended before it did.`,
+    });
+  };
+
+  return {
+    id,
+    events,
+    result,
+    async interrupt() {
+      await call(api, `${path}/interrupt`, { method: "POST" });
+      return await result();
+    },
+    async answer(requestId, choice) {
+      try {
+        await call(api, `${path}/answers`, { method: "POST", body: { request_id: requestId, choice } });
+        return true;
+      } catch (error) {
+        if (error instanceof ClientError && error.code === "conflict") return false;
+        throw error;
+      }
+    },
+    async summary() {
+      const { result: _, grants: _g, attempts: _a, children: _c, ...summary } = await callJson<ShownSession>(api, path);
+      return summary;
+    },
+    async history() {
+      const { grants, attempts, children } = await callJson<ShownSession>(api, path);
+      return { grants, attempts, children };
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import type { AppliedWorkspace, PruneReport, Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
+import { type Api, call, callJson } from "./call-api.ts";
+
+/** The worktrees of a host's sessions. */
+export interface RemoteWorkspaces {
+  list(): Promise<Workspace[]>;
+  /** What a session changed. */
+  diff(sessionId: string): Promise<WorktreeDiff>;
+  /** Brings a session's changes to the repository, all or none, and removes its worktree. */
+  apply(sessionId: string, options?: { allowLinks?: boolean }): Promise<AppliedWorkspace>;
+  /** Removes a session's worktree with all that was changed in it. */
+  discard(sessionId: string): Promise<void>;
+  /** Removes those that are older; default: than the host manifest keeps them. */
+  prune(options?: { olderThanMs?: number }): Promise<PruneReport>;
+}
+
+/** The worktrees of a host; asks nothing yet. */
+export function remoteWorkspaces(api: Api): RemoteWorkspaces {
+  const pathOf = (id: string, act: string) => `/v1/sessions/${encodeURIComponent(id)}/${act}`;
+  return {
+    list: async () => (await callJson<{ workspaces: Workspace[] }>(api, "/v1/workspaces")).workspaces,
+    async diff(sessionId) {
+      const { artifacts, links_out, patch, patch_base64 } = await callJson<ShownDiff>(api, pathOf(sessionId, "diff"));
+      return {
+        artifacts,
+        links_out,
+        patch: patch === undefined ? bytesOf(patch_base64 ?? "") : new TextEncoder().encode(patch),
+      };
+    },
+    apply: (sessionId, { allowLinks = false } = {}) =>
+      callJson(api, `${pathOf(sessionId, "apply")}${allowLinks ? "?allow_links=true" : ""}`, { method: "POST" }),
+    discard: async (sessionId) => void await call(api, pathOf(sessionId, "discard"), { method: "POST" }),
+    prune: ({ olderThanMs } = {}) =>
+      callJson(api, "/v1/workspaces/prune", { method: "POST", body: { older_than_ms: olderThanMs } }),
+  };
+}
+
+/** A diff as it crosses the wire. */
+interface ShownDiff extends Pick<WorktreeDiff, "artifacts" | "links_out"> {
+  patch?: string;
+  patch_base64?: string;
+}
+
+function bytesOf(base64: string): Uint8Array {
+  return Uint8Array.from(atob(base64), (one) => one.charCodeAt(0));
+}

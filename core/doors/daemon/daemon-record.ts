@@ -1,0 +1,64 @@
+import { Type } from "@sinclair/typebox";
+import { Check } from "@sinclair/typebox/value";
+import { exactly } from "../../../plugin-sdk/schema.ts";
+import { readFile, rm } from "../../ground/runtime/files.ts";
+import { replaceFile } from "../../ground/runtime/replace-file.ts";
+
+/** What a daemon says of itself in its state folder, for whoever looks for it. */
+export interface DaemonRecord {
+  record: 1;
+  pid: number;
+  /** As `processStart()` gave it; null where it cannot be told. Guards against a pid used again. */
+  start: string | null;
+  started_at: string;
+  version: string;
+  runtime: string;
+  /** Base address over TCP, such as `http://127.0.0.1:7717`. */
+  address: string;
+  /** Path of the unix socket; null where there is none. */
+  socket: string | null;
+  /** Holds the token with which this user may do all there is. */
+  token_file: string;
+  log_file: string;
+  /** Host manifest it was made from; null without one. */
+  config_file: string | null;
+}
+
+const text = Type.String();
+const orNull = Type.Union([Type.String(), Type.Null()]);
+
+const schema = exactly<DaemonRecord>()(Type.Object({
+  record: Type.Literal(1),
+  pid: Type.Integer({ minimum: 1 }),
+  start: orNull,
+  started_at: text,
+  version: text,
+  runtime: text,
+  address: text,
+  socket: orNull,
+  token_file: text,
+  log_file: text,
+  config_file: orNull,
+}));
+
+/** Writes it, all or nothing, for this user alone. */
+export async function writeDaemonRecord(file: string, record: DaemonRecord): Promise<void> {
+  await replaceFile(file, `${JSON.stringify(record)}\n`);
+}
+
+/** What stands there; null where there is nothing, `broken` for what no daemon of this version wrote. */
+export async function readDaemonRecord(file: string): Promise<DaemonRecord | "broken" | null> {
+  const text = await readFile(file, "utf8").catch(() => null);
+  if (text === null) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    return Check(schema, value) ? value : "broken";
+  } catch {
+    return "broken";
+  }
+}
+
+/** Takes it away; it is no matter when there is none. */
+export async function removeDaemonRecord(file: string): Promise<void> {
+  await rm(file, { force: true });
+}

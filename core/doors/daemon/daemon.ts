@@ -1,0 +1,293 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { type DaemonSettings, defaultDaemonSettings } from "../../ground/config/daemon-settings.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
+import { hostVersion } from "../../ground/config/version.ts";
+import type { McpHttp } from "../mcp/http.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import type { Host, HostOptions } from "../../sessions/host/host.ts";
+import { demandOwnState, stateFolderOf } from "../../sessions/host/state-folder.ts";
+import { createHttpDoor, type HttpDoor, type Mount, type ReloadChanges } from "../http/door.ts";
+import { pluginFacts } from "../http/plugin-facts.ts";
+import { problem } from "../http/problem.ts";
+import { openSessionOwners } from "../http/session-owners.ts";
+import { openTokens } from "../http/tokens.ts";
+import { mkdir, realpath } from "../../ground/runtime/files.ts";
+import { pid, runtimeVersion } from "../../ground/runtime/platform.ts";
+import { processStart } from "../../ground/runtime/process-rows.ts";
+import { within } from "../../ground/runtime/within.ts";
+import { daemonFiles } from "./daemon-files.ts";
+import { takeDaemonLock } from "./daemon-lock.ts";
+import { type DaemonLog, openDaemonLog } from "./daemon-log.ts";
+import { type DaemonRecord, removeDaemonRecord, writeDaemonRecord } from "./daemon-record.ts";
+import { gateSessions } from "./gated-sessions.ts";
+import { listen, type Listening } from "./listen.ts";
+import { reloadManifest } from "./reload.ts";
+import { writeGrant, writeGrants } from "./write-grants.ts";
+
+/** What a daemon is made from. */
+export interface DaemonOptions extends Pick<HostOptions, "stateDir" | "bundledDir"> {
+  createHost(options: HostOptions): Promise<Host>;
+  /** Reads the host manifest, now and at each reload; undefined where there is none. */
+  readManifest(): Promise<HostManifest | undefined>;
+  /** Folder of `plugins/` and of relative paths. */
+  root: string;
+  /** Over the host manifest's. */
+  port?: number | undefined;
+  /** Takes each line of the log as well. */
+  echo?: ((line: string) => void) | undefined;
+}
+
+/** A daemon that takes requests. */
+export interface Daemon {
+  record: DaemonRecord;
+  host: Host;
+  /**
+   * Puts the host manifest that is there now into force, for the sessions to come.
+   * @throws {BulkheadError} what is wrong with it; then the old one stays in force
+   */
+  reload(): Promise<ReloadChanges>;
+  /**
+   * Starts no more sessions, gives those that run their time, interrupts the rest and ends.
+   * @param drainMs default: `daemon.drain_ms`
+   */
+  stop(options?: { drainMs?: number }): Promise<void>;
+}
+
+/** How long answers under way may take at the end. Milliseconds. */
+const lastAnswersMs = 1000;
+
+/**
+ * Makes this process the daemon of a state folder. It takes requests when the promise resolves.
+ * @throws {BulkheadError} `busy` when there is one already or another program has the port, and as `createHost`
+ */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const manifest = await options.readManifest();
+  const settings = settingsOf(manifest, options.port);
+  const stateDir = await makeFolder(stateFolderOf(manifestIn(options, manifest), options.root));
+  await demandOwnState(stateDir);
+  const files = daemonFiles(stateDir);
+  const undo: (() => unknown)[] = [];
+  try {
+    undo.push(await takeDaemonLock(files));
+    await removeDaemonRecord(files.record);
+    const log = openDaemonLog({ ...settings, file: files.log, echo: options.echo });
+    undo.push(() => log.close());
+    let door: HttpDoor | null = null;
+    const limits: Limits = { ...defaultLimits, ...manifest?.limits };
+    const listening = await listen({
+      port: settings.port,
+      sockets: files.sockets,
+      limits,
+      onStall: (path) => {
+        const message = `Cut off a client of ${path}: it has read nothing for ${limits.http_stall_timeout_ms} ms.`;
+        log.write({ level: "warn", message });
+      },
+      answer: async (request, from) => await door?.fetch(request, from) ?? notYet(request),
+    });
+    undo.push(() => listening.close({ graceMs: lastAnswersMs }));
+    const host = await options.createHost({
+      ...hostOptions(options, manifest),
+      stateDir,
+      onlyFirst: true,
+      writeLog: (record) => log.write(record),
+    });
+    undo.push(() => host.close());
+    const made = await openDaemon({ options, manifest, settings, host, listening, log, stateDir });
+    door = made.door;
+    const record = recordOf(listening, {
+      token_file: made.tokenFile,
+      log_file: files.log,
+      config_file: manifest?.file ?? null,
+    });
+    await writeDaemonRecord(files.record, record);
+    undo.push(() => removeDaemonRecord(files.record));
+    log.write({ level: "info", message: `The daemon takes requests at ${record.address}.`, fields: { pid } });
+    const ending = endingOf({ made, log, undo, drainMs: settings.drain_ms });
+    return { record, host, reload: made.reload, stop: ending };
+  } catch (error) {
+    for (const step of undo.reverse()) await step();
+    throw error;
+  }
+}
+
+interface OpenDaemonOptions {
+  options: DaemonOptions;
+  manifest: HostManifest | undefined;
+  settings: DaemonSettings;
+  host: Host;
+  listening: Listening;
+  log: DaemonLog;
+  stateDir: string;
+}
+
+interface OpenedDaemon {
+  door: HttpDoor;
+  host: Host;
+  tokenFile: string;
+  reload(): Promise<ReloadChanges>;
+  shut(): void;
+}
+
+/** The door of the host, and what it may do to the daemon. */
+async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
+  const { options, host, listening, log, stateDir } = opened;
+  const started = opened.manifest;
+  let manifest = started;
+  const gate = gateSessions(host.sessions);
+  let isShut = false;
+  let turn: Promise<unknown> = Promise.resolve();
+  /** One after the other: the file is read when the turn comes. */
+  const inTurn = <T>(act: () => Promise<T>): Promise<T> => {
+    const done = turn.then(act);
+    turn = done.catch(() => undefined);
+    return done;
+  };
+  const reloadNow = async (): Promise<ReloadChanges> => {
+    try {
+      const after = await options.readManifest();
+      if (after === undefined) throw noManifest();
+      const report = await reloadManifest(host, { started, after });
+      manifest = after;
+      log.setLevel(settingsOf(after).log_level);
+      log.write({ level: "info", message: "The host manifest was reloaded.", fields: report });
+      return report;
+    } catch (error) {
+      const { message } = toErrorData(error);
+      log.write({ level: "error", message: `The host manifest was not reloaded; the old one holds: ${message}` });
+      throw error;
+    }
+  };
+  const reload = () => inTurn(reloadNow);
+  const tokens = openTokens(stateDir);
+  const { file: tokenFile } = await tokens.first();
+  const limits = { ...defaultLimits, ...manifest?.limits };
+  const mcp = mountMcp(limits);
+  const door = createHttpDoor({
+    sessions: gate.sessions,
+    mounts: [mcp],
+    facts: {
+      plugins: pluginFacts(host, manifest?.file),
+      workspaces: host.workspaces,
+      setGrants: (pluginId, grant) =>
+        inTurn(async () => {
+          await writeGrants(manifest, { pluginId, grant });
+          await reloadNow();
+        }),
+      addGrant: (grant) =>
+        inTurn(async () => {
+          await writeGrant(manifest, grant);
+          await reloadNow();
+        }),
+      reload,
+      signals: () => host.signals(),
+      readiness: () => isShut ? { ready: false, reason: "The daemon is shutting down." } : { ready: true },
+    },
+    tokens,
+    owners: await openSessionOwners(stateDir, { onProblem: (message) => log.write({ level: "error", message }) }),
+    hosts: () => listening.hosts,
+    limits,
+    writeLog: (record) => log.write(record),
+  });
+  const shut = () => {
+    isShut = true;
+    gate.shut();
+  };
+  return { door: { ...door, close: () => (door.close(), mcp.close()) }, host, tokenFile, reload, shut };
+}
+
+/** The endpoint of the Model Context Protocol. Its library is loaded by the first request. */
+function mountMcp({ message_bytes }: Pick<Limits, "message_bytes">): Mount & { close(): void } {
+  let opening: Promise<McpHttp> | null = null;
+  const open = async () => (await import("../mcp/http.ts")).createMcpHttp({ message_bytes });
+  return {
+    path: "/mcp",
+    handle: async (request, caller) => await (await (opening ??= open())).handle(request, caller),
+    close: () => void opening?.then((mcp) => mcp.close()).catch(() => {}),
+  };
+}
+
+/** What ends the daemon, once whoever asks for it. */
+function endingOf(
+  { made, log, undo, drainMs: patience }: {
+    made: OpenedDaemon;
+    log: DaemonLog;
+    undo: (() => unknown)[];
+    drainMs: number;
+  },
+): Daemon["stop"] {
+  let ending: Promise<void> | null = null;
+  return ({ drainMs = patience } = {}) => ending ??= end(drainMs);
+
+  async function end(drainMs: number): Promise<void> {
+    made.shut();
+    log.write({ level: "info", message: `The daemon is shutting down; sessions that run have ${drainMs} ms.` });
+    if (!(await within(made.host.idle(), drainMs))) {
+      log.write({ level: "warn", message: "Sessions that still run are interrupted." });
+    }
+    // Streams are open until their sessions have ended, so that clients see the end.
+    await made.host.close();
+    made.door.close();
+    log.write({ level: "info", message: "The daemon has stopped." });
+    for (const step of undo.reverse()) await step();
+  }
+}
+
+function settingsOf(manifest: HostManifest | undefined, port?: number): DaemonSettings {
+  return { ...defaultDaemonSettings, ...manifest?.daemon, ...(port === undefined ? {} : { port }) };
+}
+
+function hostOptions({ root, bundledDir }: DaemonOptions, manifest: HostManifest | undefined): HostOptions {
+  return {
+    root,
+    resume: true,
+    ...(bundledDir === undefined ? {} : { bundledDir }),
+    ...(manifest === undefined ? {} : { manifest }),
+  };
+}
+
+function manifestIn({ stateDir }: DaemonOptions, manifest: HostManifest | undefined) {
+  return { ...(stateDir === undefined ? {} : { stateDir }), ...(manifest === undefined ? {} : { manifest }) };
+}
+
+async function makeFolder(folder: string): Promise<string> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return await realpath(folder);
+  } catch (cause) {
+    throw new BulkheadError("io_error", `Cannot write to the state folder "${folder}".`, {
+      hint: "Name another one with --state-dir.",
+      cause,
+    });
+  }
+}
+
+function recordOf(
+  { address, socket }: Listening,
+  paths: Pick<DaemonRecord, "token_file" | "log_file" | "config_file">,
+): DaemonRecord {
+  return {
+    record: 1,
+    pid,
+    start: processStart(pid),
+    started_at: new Date().toISOString(),
+    version: hostVersion,
+    runtime: runtimeVersion,
+    address,
+    socket,
+    ...paths,
+  };
+}
+
+function notYet(request: Request): Response {
+  const error = new BulkheadError("host_closed", "Cannot serve the request: the daemon is starting.", {
+    hint: "Try again in a moment.",
+  });
+  return problem(error, { writeLog: () => {}, method: request.method, path: new URL(request.url).pathname });
+}
+
+function noManifest(): BulkheadError {
+  return new BulkheadError("not_found", "Cannot reload: there is no host manifest.", {
+    hint: 'Write one with "bulkhead init", and restart the daemon if it was started without one.',
+  });
+}

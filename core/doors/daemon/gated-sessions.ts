@@ -1,0 +1,38 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { SessionHost } from "../../sessions/host/session-host.ts";
+
+/** A host's sessions, of which no more are started once the gate is shut. */
+export interface GatedSessions {
+  sessions: SessionHost;
+  /** Refuses what would start from now on, with `host_closed`. What runs goes on. */
+  shut(): void;
+}
+
+/** Puts a gate before the start of sessions. */
+export function gateSessions(host: SessionHost): GatedSessions {
+  let isShut = false;
+  return {
+    sessions: {
+      start: async (request, options) => {
+        if (isShut) throw shutError();
+        return await host.start(request, options);
+      },
+      list: (query) => host.list(query),
+      get: (id) => host.get(id),
+      history: (id) => host.history(id),
+      open: (id) => host.open(id),
+      delete: (id) => host.delete(id),
+      agents: (options) => host.agents(options),
+      events: (query) => host.events(query),
+    },
+    shut: () => {
+      isShut = true;
+    },
+  };
+}
+
+function shutError(): BulkheadError {
+  return new BulkheadError("host_closed", "Cannot start a session: the daemon is shutting down.", {
+    hint: "Try again when it is up.",
+  });
+}

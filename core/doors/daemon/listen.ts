@@ -1,0 +1,107 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Limits } from "../../ground/config/limits.ts";
+import { mkdir } from "../../ground/runtime/files.ts";
+import {
+  type HttpServer,
+  type HttpServerOptions,
+  type RequestSource,
+  startHttpServer,
+} from "../../ground/runtime/http-server.ts";
+import { whoElseMayChange } from "../../ground/runtime/own-folder.ts";
+import { dirname } from "../../ground/runtime/paths.ts";
+
+/** Where a daemon is reached. */
+export interface Listening {
+  /** Base address over TCP. */
+  address: string;
+  /** Path of the unix socket; null where there is none. */
+  socket: string | null;
+  /** What a request over TCP may name as its host. */
+  hosts: string[];
+  close(options?: { graceMs?: number }): Promise<void>;
+}
+
+/** Options of {@link listen}. */
+export interface ListenOptions {
+  port: number;
+  /** Places for the unix socket, the best first. */
+  sockets: readonly string[];
+  limits: Limits;
+  answer(request: Request, from: RequestSource): Promise<Response>;
+  /** As of `startHttpServer`. */
+  onStall(path: string): void;
+}
+
+/**
+ * Listens on 127.0.0.1 and on the unix socket, whose folder is made where it is missing.
+ * @throws {BulkheadError} `busy` for a port that another program has, `io_error`
+ */
+export async function listen({ port, sockets, limits, answer, onStall }: ListenOptions): Promise<Listening> {
+  const common = { answer, onStall, limits: serverLimits(limits) };
+  const servers: HttpServer[] = [];
+  const close = async (options?: { graceMs?: number }) => {
+    await Promise.allSettled(servers.map((server) => server.close(options)));
+  };
+  try {
+    const tcp = await startHttpServer({ ...common, at: { kind: "tcp", host: "127.0.0.1", port } }).catch(
+      portError(port),
+    );
+    servers.push(tcp);
+    const unix = await listenAtFirst(sockets, common);
+    if (unix !== null) servers.push(unix.server);
+    const got = tcp.at.kind === "tcp" ? tcp.at.port : port;
+    return {
+      address: `http://127.0.0.1:${got}`,
+      socket: unix?.socket ?? null,
+      hosts: [`127.0.0.1:${got}`, `localhost:${got}`],
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/**
+ * Listens at the first place that can be had: `XDG_RUNTIME_DIR` may be another user's, as after `su`, or be gone. Null
+ * where there is none; then TCP has to do.
+ */
+async function listenAtFirst(
+  sockets: readonly string[],
+  common: Pick<HttpServerOptions, "answer" | "limits" | "onStall">,
+): Promise<{ socket: string; server: HttpServer } | null> {
+  for (const socket of sockets) {
+    const folder = dirname(socket);
+    const isThere = await mkdir(folder, { recursive: true, mode: 0o700 }).then(() => true, () => false);
+    if (!isThere || (await whoElseMayChange(folder)) !== null) continue;
+    const server = await startHttpServer({ ...common, at: { kind: "unix", path: socket } }).catch(nullWhereUnfit);
+    if (server !== null) return { socket, server };
+  }
+  return null;
+}
+
+function nullWhereUnfit(error: unknown): null {
+  if (error instanceof BulkheadError && error.code === "io_error") return null;
+  throw error;
+}
+
+function serverLimits(limits: Limits): Parameters<typeof startHttpServer>[0]["limits"] {
+  return {
+    header_bytes: limits.http_header_bytes,
+    connections: limits.http_connections,
+    header_timeout_ms: limits.http_header_timeout_ms,
+    request_timeout_ms: limits.http_request_timeout_ms,
+    stall_timeout_ms: limits.http_stall_timeout_ms,
+  };
+}
+
+function portError(port: number): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof BulkheadError) || error.code !== "busy") throw error;
+    throw new BulkheadError("busy", `Cannot start the daemon: another program has port ${port} of 127.0.0.1.`, {
+      hint: "Stop that program, or choose another port with --port or daemon.port in bulkhead.yaml; 0 is any free one.",
+      details: { port },
+      cause: error,
+    });
+  };
+}

@@ -1,0 +1,35 @@
+import type { DaemonSettings } from "../../ground/config/daemon-settings.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import type { Host } from "../../sessions/host/host.ts";
+import type { ReloadChanges } from "../http/door.ts";
+
+/** What of `daemon:` is read only when the daemon starts. */
+const atStart = ["port", "drain_ms", "log_file_bytes", "log_files"] as const satisfies (keyof DaemonSettings)[];
+
+/**
+ * Puts the host manifest that is there now into force.
+ * @param options.started the one that the daemon was started with, whatever was reloaded since
+ * @throws {BulkheadError} what is wrong with it; then the old one stays in force
+ */
+export async function reloadManifest(
+  host: Pick<Host, "reload">,
+  { started, after }: { started: HostManifest | undefined; after: HostManifest },
+): Promise<ReloadChanges> {
+  const changes = await host.reload(after);
+  const [before, now] = [readAtStart(started), readAtStart(after)];
+  const names = [...new Set([...before.keys(), ...now.keys()])];
+  return { ...changes, restart_needed: names.filter((name) => before.get(name) !== now.get(name)) };
+}
+
+/** The settings that only a start reads, as far as a manifest has them, by their path. */
+function readAtStart(
+  { state_dir, daemon, limits = {}, journal = {} }: Partial<HostManifest> = {},
+): Map<string, unknown> {
+  const doors = Object.entries(limits).filter(([name]) => name.startsWith("http_"));
+  return new Map<string, unknown>([
+    ["state_dir", state_dir],
+    ...atStart.map((name): [string, unknown] => [`daemon.${name}`, daemon?.[name]]),
+    ...doors.map(([name, value]): [string, unknown] => [`limits.${name}`, value]),
+    ...Object.entries(journal).map(([name, value]): [string, unknown] => [`journal.${name}`, value]),
+  ]);
+}

@@ -1,0 +1,45 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { changeManifest } from "../../packages/install/manifest-transaction.ts";
+import { addGrant, type NewGrant, setGrant } from "../../packages/registry/edit-host-manifest.ts";
+
+/**
+ * Writes one grant more of a plugin.
+ * @throws {BulkheadError} as {@link writeGrants}
+ */
+export async function writeGrant(manifest: HostManifest | undefined, grant: NewGrant): Promise<void> {
+  await edit(manifest, (text, file) => addGrant(text, grant, { file }));
+}
+
+/**
+ * Writes a plugin's grants into the file that the host manifest came from; null: none.
+ * @throws {BulkheadError} `unsupported` without such a file, `not_found`, `invalid_config`, `busy`, `io_error`
+ */
+export async function writeGrants(
+  manifest: HostManifest | undefined,
+  { pluginId, grant }: { pluginId: string; grant: Permissions | null },
+): Promise<void> {
+  await edit(manifest, (text, file) => setGrant(text, { pluginId, grant }, { file }));
+}
+
+async function edit(
+  manifest: HostManifest | undefined,
+  change: (text: string, file: string) => string,
+): Promise<void> {
+  const file = manifest?.file;
+  if (file === undefined) {
+    throw new BulkheadError("unsupported", "Cannot write grants: the daemon was started without a host manifest.", {
+      hint: 'Write one with "bulkhead init", then restart the daemon.',
+    });
+  }
+  try {
+    await changeManifest(file, async ({ text, writeText }) => {
+      const after = change(text, file);
+      if (after !== text) await writeText(after);
+    });
+  } catch (cause) {
+    if (cause instanceof BulkheadError) throw cause;
+    throw new BulkheadError("io_error", `Cannot write the host manifest "${file}".`, { cause });
+  }
+}

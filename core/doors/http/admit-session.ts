@@ -1,0 +1,36 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { conversationLabelNames } from "../../sessions/host/session-host.ts";
+import { realFolder } from "../../ground/runtime/real-folder.ts";
+import { isInside } from "../../ground/runtime/paths.ts";
+import { type Caller, hasScope } from "./scopes.ts";
+
+/**
+ * What a caller's token lets a request for a session ask for, whichever door it comes through: the request, to be
+ * started as it comes back.
+ * @throws {BulkheadError} `forbidden`
+ */
+export async function admitSession(caller: Caller, request: SessionRequest): Promise<SessionRequest> {
+  demandLabels(caller, request.labels);
+  const { workdirs } = caller;
+  if (workdirs === undefined) return request;
+  const workdir = await realFolder(request.workdir);
+  if (workdir === null || !workdirs.some((folder) => isInside(folder, workdir))) {
+    throw new BulkheadError("forbidden", `The token does not allow it: start a session in "${request.workdir}".`, {
+      hint: `Its sessions are started in ${workdirs.join(", ")}, or below.`,
+      details: { workdirs: [...workdirs] },
+    });
+  }
+  // The one that was looked at: a link in the path may lead elsewhere by the time the session starts.
+  return { ...request, workdir };
+}
+
+/** By these labels a person's own door finds a conversation again: who may set them could put words into it. */
+function demandLabels(caller: Caller, labels: Readonly<Record<string, string>> = {}): void {
+  const kept = conversationLabelNames.filter((name) => Object.hasOwn(labels, name));
+  if (kept.length === 0 || hasScope(caller, "admin")) return;
+  throw new BulkheadError("forbidden", `The token's scopes do not allow it: set the label ${kept.join(", ")}.`, {
+    hint: "An editor's conversations are found by these labels: choose another name.",
+    details: { needed: ["admin"] },
+  });
+}

@@ -1,0 +1,45 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { RequestSource } from "../../ground/runtime/http-server.ts";
+import type { Meters } from "./meters.ts";
+import type { Caller } from "./scopes.ts";
+import type { TokenStore } from "./tokens.ts";
+
+/** What {@link authenticate} needs. */
+export interface AuthenticateOptions {
+  from: RequestSource;
+  tokens: TokenStore;
+  meters: Meters;
+}
+
+/**
+ * Who a request comes from: the bearer of its token, over TCP and over the unix socket alike. That a program can open the
+ * socket proves nothing: a plugin's process may be able to connect and still not to read the token's file.
+ * @throws {BulkheadError} `unauthorized`; `limit_exceeded` for an address that fails too often
+ */
+export async function authenticate(
+  request: Request,
+  { from, tokens, meters }: AuthenticateOptions,
+): Promise<Caller> {
+  const header = request.headers.get("authorization");
+  const token = header === null ? null : /^Bearer ([\w-]{1,256})$/i.exec(header)?.[1] ?? null;
+  const caller = token === null ? null : await check(tokens, token);
+  if (caller !== null) return caller;
+  // Only what fails draws on this: nobody can shut out a valid token by guessing.
+  meters.countRefusal(from.address ?? from.kind);
+  const why = header === null ? "it carries no token" : "its token is unknown, revoked or expired";
+  throw new BulkheadError("unauthorized", `Cannot serve the request: ${why}.`, {
+    hint:
+      'Send "Authorization: Bearer <token>"; "bulkhead token create" makes one, and http/token in the state folder ' +
+      "holds the operator's.",
+  });
+}
+
+/** Whoever has no token yet learns nothing of the file that holds them: that is for the log. */
+async function check(tokens: TokenStore, token: string): Promise<Caller | null> {
+  try {
+    return await tokens.check(token);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`no token can be checked. ${why}`, { cause });
+  }
+}

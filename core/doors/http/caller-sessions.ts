@@ -1,0 +1,112 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+import type { RunSessionOptions } from "../../sessions/host/host.ts";
+import type { SessionHandle, SessionHost, SessionQuery } from "../../sessions/host/session-host.ts";
+import { admitSession } from "./admit-session.ts";
+import { listOwn } from "./list-own.ts";
+import type { SessionOwners } from "./session-owners.ts";
+import { type Caller, demandScope, hasScope } from "./scopes.ts";
+import { demandControl, demandSight, sees } from "./visible-sessions.ts";
+
+/** A page of a list of sessions; `next` leads on where there may be more. */
+export interface SessionPage {
+  sessions: SessionSummary[];
+  next: string | null;
+}
+
+/** A session that a request has led to. */
+export interface AdmittedSession {
+  session: SessionHandle;
+  /** An earlier request with the same key started it. */
+  known: boolean;
+}
+
+/** A host's sessions as one caller may see and handle them. */
+export interface CallerSessions extends SessionHost {
+  /** @throws {BulkheadError} as {@link SessionHost.start}; `forbidden` */
+  admit(request: SessionRequest, options?: RunSessionOptions): Promise<AdmittedSession>;
+  /** @throws {BulkheadError} `not_found` when `before` is no session that the caller sees */
+  page(query?: SessionQuery): Promise<SessionPage>;
+  /**
+   * The handle of a session that the caller may act on.
+   * @throws {BulkheadError} as {@link SessionHost.open}; `forbidden` for one that it may only see
+   */
+  control(sessionId: string): Promise<SessionHandle>;
+}
+
+/** What {@link callerSessions} works with. */
+export interface CallerSessionsDeps {
+  sessions: SessionHost;
+  owners: SessionOwners;
+}
+
+/**
+ * A host's sessions as one caller may see and handle them. Every door to clients with tokens goes through here: the routes
+ * of the API and what is mounted beside them.
+ */
+export function callerSessions(caller: Caller, { sessions, owners }: CallerSessionsDeps): CallerSessions {
+  return {
+    admit,
+    page,
+    start: async (request, options) => (await admit(request, options)).session,
+    list: async (query) => (await page(query)).sessions,
+    async get(sessionId) {
+      demandSight(caller, sessionId, owners);
+      return await sessions.get(sessionId);
+    },
+    async history(sessionId) {
+      demandSight(caller, sessionId, owners);
+      return await sessions.history(sessionId);
+    },
+    async open(sessionId) {
+      demandSight(caller, sessionId, owners);
+      return held(await sessions.open(sessionId));
+    },
+    async control(sessionId) {
+      demandControl(caller, sessionId, owners);
+      return held(await sessions.open(sessionId));
+    },
+    async delete(sessionId) {
+      demandControl(caller, sessionId, owners);
+      await sessions.delete(sessionId);
+    },
+    agents: (options) => sessions.agents(options),
+    // Asked at once, so that a query that fits no journal is refused before a stream begins.
+    events: (query) => hasScope(caller, "read") ? sessions.events(query) : seen(sessions.events(query)),
+  };
+
+  async function admit(request: SessionRequest, options: RunSessionOptions = {}): Promise<AdmittedSession> {
+    demandScope(caller, { needed: ["run"], act: "start a session" });
+    const session = await sessions.start(await admitSession(caller, request), { ...options, client: caller.id });
+    const known = owners.ownerOf(session.id) !== undefined;
+    await owners.note(session.id, caller);
+    return { session: held(session), known };
+  }
+
+  async function page({ limit = 50, ...query }: SessionQuery = {}): Promise<SessionPage> {
+    if (!hasScope(caller, "read")) return await listOwn(caller, { ...query, limit }, { sessions, owners });
+    const all = await sessions.list({ ...query, limit });
+    return { sessions: all, next: all.length < limit ? null : all.at(-1)?.session_id ?? null };
+  }
+
+  async function* seen(events: AsyncIterable<Envelope>): AsyncGenerator<Envelope, void, void> {
+    for await (const envelope of events) {
+      if (sees(caller, envelope.session_id, owners)) yield envelope;
+    }
+  }
+
+  function held(session: SessionHandle): SessionHandle {
+    const controlled = <T>(act: () => Promise<T>) => async () => {
+      demandControl(caller, session.id, owners);
+      return await act();
+    };
+    return {
+      id: session.id,
+      events: (query) => session.events(query),
+      result: () => session.result(),
+      interrupt: controlled(() => session.interrupt()),
+      answer: (requestId, choice) => controlled(() => session.answer(requestId, choice))(),
+    };
+  }
+}

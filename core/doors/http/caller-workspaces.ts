@@ -1,0 +1,56 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
+import { isInside } from "../../ground/runtime/paths.ts";
+import { type Caller, demandScope } from "./scopes.ts";
+import type { SessionOwners } from "./session-owners.ts";
+import { demandControl, demandSight, sees } from "./visible-sessions.ts";
+
+/** What {@link callerWorkspaces} works with. */
+export interface CallerWorkspacesDeps {
+  workspaces: HostWorkspaces;
+  owners: SessionOwners;
+}
+
+/** The worktrees of sessions as one caller may see and handle them: by the same rule as the sessions themselves. */
+export function callerWorkspaces(caller: Caller, { workspaces, owners }: CallerWorkspacesDeps): HostWorkspaces {
+  return {
+    async list() {
+      return (await workspaces.list()).filter(({ session_id }) => sees(caller, session_id, owners));
+    },
+    async diff(sessionId) {
+      demandSight(caller, sessionId, owners);
+      return await workspaces.diff(sessionId);
+    },
+    async apply(sessionId, options) {
+      demandControl(caller, sessionId, owners);
+      await demandRepository(caller, sessionId, workspaces);
+      return await workspaces.apply(sessionId, options);
+    },
+    async discard(sessionId) {
+      demandControl(caller, sessionId, owners);
+      await workspaces.discard(sessionId);
+    },
+    async prune(options) {
+      demandScope(caller, { needed: ["admin"], act: "remove the worktrees of others" });
+      return await workspaces.prune(options);
+    },
+  };
+}
+
+/**
+ * A worktree is of the whole repository, whatever folder of it the session was started in.
+ * @throws {BulkheadError} `forbidden` for a repository that reaches beyond the folders of the token
+ */
+async function demandRepository(
+  { workdirs }: Caller,
+  sessionId: string,
+  workspaces: Pick<HostWorkspaces, "list">,
+): Promise<void> {
+  if (workdirs === undefined) return;
+  const found = (await workspaces.list()).find(({ session_id }) => session_id === sessionId);
+  if (found === undefined || workdirs.some((folder) => isInside(folder, found.repository))) return;
+  throw new BulkheadError("forbidden", "The token does not allow it: change a repository beyond its folders.", {
+    hint: `Its folders are ${workdirs.join(", ")}; the repository is ${found.repository}.`,
+    details: { workdirs: [...workdirs] },
+  });
+}

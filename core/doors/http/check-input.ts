@@ -1,0 +1,82 @@
+import { KindGuard, type TSchema } from "@sinclair/typebox";
+import { Errors, ValueErrorType } from "@sinclair/typebox/errors";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { lazyCheck } from "../../ground/checks/lazy-check.ts";
+import { describeSchema, type SchemaShape } from "../../ground/config/describe-schema.ts";
+import { describeFound, didYouMean } from "../../ground/config/yaml-problems.ts";
+
+/** Problems that one answer lists. */
+const listed = 10;
+
+const checks = new WeakMap<TSchema, ReturnType<typeof lazyCheck>>();
+
+/**
+ * A value as what the schema says it is.
+ * @param what begins the sentence: `The body`
+ * @throws {BulkheadError} `invalid_request`, with the first problems in `details.problems`
+ */
+export function checkInput(schema: TSchema, value: unknown, what: string): unknown {
+  let check = checks.get(schema);
+  if (check === undefined) checks.set(schema, check = lazyCheck(schema));
+  if (check().Check(value)) return value;
+  const problems = inputProblems(schema, value);
+  const texts = problems.map(({ path, expected, found, hint }) =>
+    `${path || "all of it"}: expected ${expected}, found ${found}${hint === undefined ? "" : `; ${hint}`}`
+  );
+  throw new BulkheadError("invalid_request", `${what} is not valid. ${texts.join(". ")}.`, { details: { problems } });
+}
+
+/**
+ * The query of a URL as its schema says: numbers and booleans as such, lists from a name that is repeated.
+ * @throws {BulkheadError} `invalid_request`
+ */
+export function readQuery(schema: TSchema | undefined, params: URLSearchParams): unknown {
+  const shapes: Record<string, TSchema> = schema !== undefined && KindGuard.IsObject(schema) ? schema.properties : {};
+  const values: Record<string, unknown> = Object.create(null);
+  for (const name of new Set(params.keys())) {
+    const shape = Object.hasOwn(shapes, name) ? shapes[name] : undefined;
+    const all = params.getAll(name);
+    if (shape === undefined) throw unknownName(name, Object.keys(shapes));
+    if (shape["type"] === "array") values[name] = all;
+    else if (all.length > 1) throw new BulkheadError("invalid_request", `The query names "${name}" more than once.`);
+    else values[name] = readValue(shape, all[0] ?? "");
+  }
+  const query = { ...values };
+  return schema === undefined ? query : checkInput(schema, query, "The query");
+}
+
+function readValue(shape: TSchema, text: string): unknown {
+  if (shape["type"] === "integer" && /^(0|[1-9]\d{0,15})$/.test(text)) return Number(text);
+  if (shape["type"] === "boolean" && (text === "true" || text === "false")) return text === "true";
+  return text;
+}
+
+function unknownName(name: string, known: readonly string[]): BulkheadError {
+  const near = didYouMean(name, known);
+  return new BulkheadError("invalid_request", `The query has an unknown name: "${name.slice(0, 64)}".`, {
+    hint: near ?? (known.length === 0 ? "This takes no query." : `Known are: ${known.join(", ")}.`),
+  });
+}
+
+/** One thing wrong with an input. A type alias, so that it is JSON for `details`. */
+type InputProblem = { path: string; expected: string; found: string; hint?: string };
+
+function inputProblems(schema: TSchema, value: unknown): InputProblem[] {
+  const problems: InputProblem[] = [];
+  const seen = new Set<string>();
+  for (const error of Errors(schema, value)) {
+    if (problems.length === listed) break;
+    if (seen.has(error.path)) continue;
+    seen.add(error.path);
+    const shape = error.schema as SchemaShape;
+    const path = error.path.slice(1).replaceAll("/", ".").slice(0, 256);
+    if (error.type === ValueErrorType.ObjectAdditionalProperties) {
+      const key = path.split(".").at(-1) ?? "";
+      const hint = didYouMean(key, Object.keys(shape.properties ?? {}));
+      problems.push({ path, expected: "a known key", found: JSON.stringify(key), ...(hint ? { hint } : {}) });
+    } else {
+      problems.push({ path, expected: describeSchema(shape), found: describeFound(error.value) });
+    }
+  }
+  return problems;
+}

@@ -1,0 +1,29 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { RequestSource } from "../../ground/runtime/http-server.ts";
+
+/**
+ * Refuses what a web page of somebody else's could send. A page reaches this host only by a name of its own that is made
+ * to lead here (then `Host` says so), or across origins (then the browser says so).
+ * @throws {BulkheadError} `forbidden`
+ */
+export function checkOrigin(request: Request, from: RequestSource, hosts: readonly string[]): void {
+  const { headers } = request;
+  const host = headers.get("host");
+  const allowed = from.kind === "unix" ? ["localhost"] : hosts;
+  if (host === null || !allowed.includes(host.toLowerCase())) {
+    throw refused(`its Host header is ${host === null ? "missing" : "not this server's"}`, { allowed });
+  }
+  const origin = headers.get("origin");
+  if (origin !== null && (from.kind === "unix" || !hosts.some((name) => origin === `http://${name}`))) {
+    throw refused("it comes from another origin");
+  }
+  const site = headers.get("sec-fetch-site");
+  if (site !== null && site !== "same-origin" && site !== "none") throw refused("a page of another site made it");
+}
+
+function refused(why: string, details?: Record<string, unknown>): BulkheadError {
+  return new BulkheadError("forbidden", `Cannot serve the request: ${why}.`, {
+    hint: "Call the API from a program, at the address that the host prints.",
+    details,
+  });
+}

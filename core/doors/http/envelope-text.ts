@@ -1,0 +1,23 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+
+const texts = new WeakMap<Envelope, string>();
+const adapters = new WeakMap<Envelope["adapter"], string>();
+
+/**
+ * An envelope as JSON on one line. It is written once for all who read it, and around its event's JSON, which costs less
+ * than to write all of it.
+ */
+export function envelopeText(envelope: Envelope): string {
+  let text = texts.get(envelope);
+  if (text === undefined) texts.set(envelope, text = write(envelope));
+  return text;
+}
+
+function write({ v, seq, gseq, ts, session_id, attempt, adapter, source, synthetic, event }: Envelope): string {
+  let adapterText = adapters.get(adapter);
+  if (adapterText === undefined) adapters.set(adapter, adapterText = JSON.stringify(adapter));
+  const head = `{"v":${v},"seq":${seq},"gseq":${gseq},"ts":${JSON.stringify(ts)}`;
+  const whose = `"session_id":${JSON.stringify(session_id)},"attempt":${attempt},"adapter":${adapterText}`;
+  const made = synthetic ? ',"synthetic":true' : "";
+  return `${head},${whose},"source":"${source}"${made},"event":${JSON.stringify(event)}}`;
+}

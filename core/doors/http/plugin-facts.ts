@@ -1,0 +1,132 @@
+import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { BinaryPin } from "../../walls/broker/binary-pins.ts";
+import type { Host } from "../../sessions/host/host.ts";
+import {
+  type WaitingReport,
+  waitingReport,
+  type WaitingUpdate,
+  waitingUpdates,
+} from "../../packages/install/waiting-update.ts";
+import type { CrashRecord } from "../../walls/pool/plugin-health.ts";
+import { broadPlaces } from "../../packages/registry/broad-permissions.ts";
+import type { ExplainedPermission } from "../../packages/registry/explain-permissions.ts";
+import type { Plugin } from "../../packages/registry/plugin.ts";
+import { shownPermissions } from "../../packages/registry/shown-permissions.ts";
+
+/** A plugin in a list, as `bulkhead plugin list --json` prints it. */
+export interface PluginReport {
+  id: string;
+  name: string;
+  version: string;
+  description: string;
+  adapter_type: string;
+  folder: string;
+  origin: string;
+  enabled: boolean;
+  /** Which line of the host manifest blocks it; null: none does. */
+  blocked: string | null;
+  trusted: boolean;
+  isolation: string;
+  quarantine: CrashRecord | null;
+  /** An update that was looked at and not taken, because it asks for more; null: none waits. */
+  waiting_update: WaitingReport | null;
+}
+
+/** A plugin that was found and cannot be used. */
+export interface PluginProblem {
+  id: string;
+  folder: string;
+  enabled: false;
+  error: ErrorData;
+}
+
+/** A plugin with what it asks for and what came of each. */
+export interface ExplainedPlugin extends PluginReport {
+  manifest: Plugin["manifest"];
+  /** Where its programs are pinned. */
+  pins: BinaryPin[];
+  permissions: ExplainedPermission[];
+  /** The options that it declares; null without any. */
+  config: Plugin["manifest"]["config"] | null;
+  /** What the update that waits asks for and nobody has decided about, the riskiest first. */
+  waiting_permissions: ExplainedPermission[];
+}
+
+/** What the operator decided about a plugin's permissions, as written. */
+export interface PluginGrants {
+  plugin_id: string;
+  grant: Permissions;
+  deny: Permissions;
+}
+
+/** What the door shows of plugins. */
+export interface PluginFacts {
+  list(): Promise<PluginReport[]>;
+  /** Those that were found and cannot be used. */
+  problems(): Promise<PluginProblem[]>;
+  /** @throws {BulkheadError} `not_found` */
+  explain(id: string): Promise<ExplainedPlugin>;
+  /** @throws {BulkheadError} `not_found` */
+  grants(id: string): PluginGrants;
+}
+
+/** Shows the plugins of a host; `manifestFile` is where its host manifest lies. */
+export function pluginFacts(
+  host: Pick<Host, "registry" | "quarantined" | "pinned">,
+  manifestFile: string | undefined,
+): PluginFacts {
+  const pluginOf = (id: string): Plugin => {
+    const plugin = host.registry.get(id);
+    if (plugin !== undefined) return plugin;
+    throw new BulkheadError("not_found", `There is no plugin with the id "${id}".`, {
+      hint: `Found: ${host.registry.list().map((one) => one.id).sort().join(", ") || "none"}.`,
+    });
+  };
+  const stopped = async () => new Map((await host.quarantined()).map((record) => [record.plugin_id, record]));
+  return {
+    async list() {
+      const quarantined = await stopped();
+      const plugins = host.registry.list().toSorted((a, b) => a.id.localeCompare(b.id));
+      const waiting = await waitingUpdates(plugins, manifestFile);
+      return plugins.map((plugin) =>
+        report(plugin, { quarantine: quarantined.get(plugin.id), waiting: waiting.get(plugin.id) })
+      );
+    },
+    async problems() {
+      return host.registry.problems().map(({ id, folder, error }) => {
+        return { id, folder, enabled: false, error: error.toJSON() };
+      });
+    },
+    async explain(id) {
+      const plugin = pluginOf(id);
+      const waiting = await waitingUpdates([plugin], manifestFile);
+      return {
+        ...report(plugin, { quarantine: (await stopped()).get(id), waiting: waiting.get(id) }),
+        manifest: plugin.manifest,
+        pins: await host.pinned(id),
+        permissions: shownPermissions(plugin, broadPlaces(manifestFile)),
+        config: plugin.manifest.config ?? null,
+        waiting_permissions: waiting.get(id)?.undecided ?? [],
+      };
+    },
+    grants: (id) => {
+      const { grant, deny } = pluginOf(id);
+      return { plugin_id: id, grant, deny };
+    },
+  };
+}
+
+function report(
+  { id, manifest, folder, origin, enabled, blocked, trusted, isolation }: Plugin,
+  { quarantine, waiting }: { quarantine: CrashRecord | undefined; waiting: WaitingUpdate | undefined },
+): PluginReport {
+  const { name, version, description, adapter_type } = manifest;
+  const stated = { id, name, version, description, adapter_type, folder, origin, enabled, trusted, isolation };
+  return {
+    ...stated,
+    blocked: blocked ?? null,
+    quarantine: quarantine ?? null,
+    waiting_update: waitingReport(id, waiting),
+  };
+}

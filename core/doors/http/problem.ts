@@ -1,0 +1,55 @@
+import { errorCodes, type ErrorData, errorDataOf } from "../../../plugin-sdk/errors.ts";
+import { errorTable } from "../../ground/errors/error-table.ts";
+import { textResponse } from "./text-response.ts";
+import type { LogRecord } from "../../sessions/host/host.ts";
+
+/** Where a problem came up, for the log. */
+export interface ProblemPlace {
+  writeLog(record: LogRecord): void;
+  method: string;
+  path: string;
+}
+
+/** Errors after which the same request may succeed a little later. */
+const passing: ReadonlySet<string> = new Set(["busy", "host_closed", "unavailable", "rate_limit", "limit_exceeded"]);
+
+/**
+ * Any thrown thing as a problem document (RFC 9457). What is not ours is a defect: the client learns only that, the log
+ * the rest.
+ */
+export function problem(thrown: unknown, { writeLog, method, path }: ProblemPlace): Response {
+  const told = errorDataOf(thrown);
+  const error = told === null || told.code === "internal" ? defect() : told;
+  if (error.code === "internal") {
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    writeLog({ level: "error", message: `The HTTP API failed: ${message}`, fields: { method, path } });
+  }
+  const { code, message, hint, details } = error;
+  const status = errorTable[code].http_status;
+  const headers: Record<string, string> = {};
+  if (code === "unauthorized") headers["www-authenticate"] = 'Bearer realm="bulkhead"';
+  const allowed = details?.["allowed"];
+  if (code === "method_not_allowed" && Array.isArray(allowed)) headers["allow"] = allowed.join(", ");
+  const wait = details?.["retry_after"];
+  if (passing.has(code)) headers["retry-after"] = String(typeof wait === "number" ? wait : 1);
+  const body = {
+    type: `urn:bulkhead:error:${code}`,
+    title: errorCodes[code],
+    status,
+    detail: message,
+    code,
+    ...(hint === undefined ? {} : { hint }),
+    ...(details === undefined ? {} : { details: withoutStack(details) }),
+  };
+  return textResponse(JSON.stringify(body), { status, type: "application/problem+json", headers });
+}
+
+function defect(): ErrorData {
+  const hint = "Its log says more; please report it.";
+  return { code: "internal", message: "The host failed while it served the request.", hint };
+}
+
+/** Positions in files are for whoever wrote them, at the command line. */
+function withoutStack({ stack: _, ...details }: Record<string, unknown>): Record<string, unknown> {
+  return details;
+}

@@ -1,0 +1,48 @@
+import { Type } from "@sinclair/typebox";
+import { type AgentCapabilities, agentCapabilitiesSchema } from "../../../../plugin-sdk/capabilities.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import { checkInput } from "../check-input.ts";
+import { json, type Route, route } from "../route.ts";
+
+interface AgentsQuery {
+  refresh?: boolean;
+  require?: string;
+}
+
+const query = exactly<AgentsQuery>()(Type.Object({
+  refresh: Type.Optional(Type.Boolean({ description: "ask every agent now" })),
+  require: Type.Optional(
+    Type.String({ maxLength: 4096, description: "JSON of what the one called primary must be able to do" }),
+  ),
+}, closed));
+
+/** Agents and whether they could take a session now. */
+export const agentRoutes: readonly Route[] = [
+  route<AgentsQuery>({
+    id: "listAgents",
+    method: "GET",
+    path: "/v1/agents",
+    summary: "list agents and whether each could take a session now",
+    scope: "any",
+    query,
+    answers: {
+      200: { summary: "every agent", schema: Type.Object({ agents: Type.Array(Type.Object({ id: Type.String() })) }) },
+    },
+    async handle({ query: { require, ...wanted }, sessions }) {
+      const needed = require === undefined ? {} : { require: readRequire(require) };
+      return json({ agents: await sessions.agents({ ...wanted, ...needed }) });
+    },
+  }),
+];
+
+/** @throws {BulkheadError} `invalid_request` */
+function readRequire(text: string): AgentCapabilities {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new BulkheadError("invalid_request", 'The query is not valid: "require" is not JSON.');
+  }
+  return checkInput(agentCapabilitiesSchema, value, 'The query\'s "require"') as AgentCapabilities;
+}

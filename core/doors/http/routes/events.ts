@@ -1,0 +1,172 @@
+import { Type } from "@sinclair/typebox";
+import { BulkheadError, errorDataOf } from "../../../../plugin-sdk/errors.ts";
+import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
+import type { NeutralKind } from "../../../../plugin-sdk/normalise.ts";
+import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import type { SessionHost } from "../../../sessions/host/session-host.ts";
+import { envelopeText } from "../envelope-text.ts";
+import { isWanted } from "../event-filter.ts";
+import { eventStream } from "../event-stream.ts";
+import type { Meters } from "../meters.ts";
+import type { Caller } from "../scopes.ts";
+import { labelled } from "../labelled-events.ts";
+import { type Call, type Route, route, type RouteAnswer, type RouteGround } from "../route.ts";
+import { envelopeSchema, oneOf } from "../schemas.ts";
+
+/** What a stream of events is asked by. */
+interface EventsQuery {
+  after?: number;
+  type?: string[];
+  kind?: NeutralKind[];
+  adapter?: string[];
+}
+
+interface MergedQuery extends EventsQuery {
+  label?: string[];
+}
+
+const fields = {
+  after: Type.Optional(Type.Integer({ minimum: 0, description: "the number of the last event that is known" })),
+  type: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 64 })),
+  kind: Type.Optional(
+    Type.Array(oneOf(["reasoning", "tool-call", "tool-result", "output"] as const), { maxItems: 4 }),
+  ),
+  adapter: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 64 })),
+};
+const eventsQuery = exactly<EventsQuery>()(Type.Object(fields, closed));
+const mergedQuery = exactly<MergedQuery>()(Type.Object({
+  ...fields,
+  label: Type.Optional(
+    Type.Array(Type.String({ pattern: "^[^=]{1,64}=", maxLength: 321 }), { maxItems: 16, description: "name=value" }),
+  ),
+}, closed));
+
+const heads = [
+  { name: "Last-Event-ID", summary: "the id of the last event that is known; counts before after" },
+  { name: "Accept", summary: "application/x-ndjson for one envelope a line; default: server-sent events" },
+];
+const streamed: RouteAnswer = {
+  summary: "events as they come",
+  schema: envelopeSchema,
+  types: ["text/event-stream", "application/x-ndjson"],
+};
+
+/** Events of one session, and of all. */
+export const eventRoutes: readonly Route[] = [
+  route<EventsQuery>({
+    id: "sessionEvents",
+    method: "GET",
+    path: "/v1/sessions/{id}/events",
+    summary: "follow a session's events, from its first on; ids are its seq",
+    scope: "own",
+    query: eventsQuery,
+    heads,
+    answers: { 200: streamed, 204: { summary: "it has ended, and there is nothing after what is known" } },
+    async handle(call, ground) {
+      const id = call.params["id"] ?? "";
+      const after = cursorOf(call) ?? 0;
+      const session = await call.sessions.open(id);
+      // A browser's own client asks again for ever after any other end.
+      if (await isOver(id, after, call.sessions)) return new Response(null, { status: 204 });
+      return stream(call, ground, { open: (signal) => session.events({ after, signal }), idOf: ({ seq }) => seq });
+    },
+  }),
+  route<MergedQuery>({
+    id: "allEvents",
+    method: "GET",
+    path: "/v1/events",
+    summary: "follow the events of all sessions, from now on; ids are their gseq",
+    scope: "own",
+    query: mergedQuery,
+    heads,
+    answers: { 200: streamed },
+    handle(call, ground) {
+      const after = cursorOf(call);
+      const { label } = call.query;
+      const { sessions } = call;
+      const open = (signal: AbortSignal) => sessions.events({ ...(after === null ? {} : { after }), signal });
+      return stream(call, ground, {
+        open: label === undefined ? open : (signal) => labelled(open(signal), { wanted: label, sessions }),
+        idOf: ({ gseq }) => gseq,
+      });
+    },
+  }),
+];
+
+/** Whether a session has ended, and nothing follows an event of it. Of one that was deleted there may be a gap to tell. */
+async function isOver(id: string, after: number, sessions: SessionHost): Promise<boolean> {
+  const summary = await sessions.get(id).catch((error: unknown) => {
+    if (errorDataOf(error)?.code === "not_found") return null;
+    throw error;
+  });
+  if (summary !== null) return summary.state === "ended" && after >= summary.last_seq;
+  for await (const _ of (await sessions.open(id)).events({ after })) return false;
+  return true;
+}
+
+interface Source {
+  open(signal: AbortSignal): AsyncIterable<Envelope>;
+  idOf(envelope: Envelope): number;
+}
+
+function stream(call: Call<EventsQuery>, ground: RouteGround, { open, idOf }: Source): Response {
+  const { caller, query, headers, signal } = call;
+  const { meters, tokens, limits } = ground;
+  const lines = wantsLines(headers.get("accept"));
+  const over = new AbortController();
+  const end = () => over.abort();
+  const events = open(over.signal);
+  const closeStream = countStream(meters, caller, end);
+  signal.addEventListener("abort", end, { once: true });
+  let passed = 0;
+  let told = 0;
+  const frame = (envelope: Envelope): string | null => {
+    if (over.signal.aborted) return null;
+    passed = idOf(envelope);
+    if (!isWanted(envelope, query)) return null;
+    told = passed;
+    const text = envelopeText(envelope);
+    return lines ? `${text}\n` : `id: ${passed}\ndata: ${text}\n\n`;
+  };
+  const body = eventStream({
+    events,
+    frame,
+    heartbeatMs: limits.http_heartbeat_ms,
+    mayGoOn: () => tokens.holds(caller),
+    idle() {
+      if (lines) return "\n";
+      // What was left out need not be looked through again: an id alone moves on what a client will resume after.
+      return passed > told ? `id: ${told = passed}\n\n` : ": still here\n\n";
+    },
+    done() {
+      signal.removeEventListener("abort", end);
+      end();
+      closeStream();
+    },
+  });
+  return new Response(body, {
+    headers: { "content-type": lines ? "application/x-ndjson" : "text/event-stream", "x-accel-buffering": "no" },
+  });
+}
+
+/** @throws {BulkheadError} `limit_exceeded`, `host_closed`; then what was opened for the stream is closed */
+function countStream(meters: Meters, caller: Caller, end: () => void): () => void {
+  try {
+    return meters.openStream(caller, end);
+  } catch (error) {
+    end();
+    throw error;
+  }
+}
+
+/** @throws {BulkheadError} `invalid_request` */
+function cursorOf({ query, headers }: Call<EventsQuery>): number | null {
+  const known = headers.get("last-event-id");
+  if (known === null || known === "") return query.after ?? null;
+  if (/^(0|[1-9]\d{0,15})$/.test(known) && Number.isSafeInteger(Number(known))) return Number(known);
+  throw new BulkheadError("invalid_request", "The header Last-Event-ID is not the id of an event.");
+}
+
+function wantsLines(accept: string | null): boolean {
+  return accept !== null && accept.includes("application/x-ndjson") && !accept.includes("text/event-stream");
+}

@@ -1,0 +1,76 @@
+import { Type } from "@sinclair/typebox";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import { type Signal, toPrometheusText } from "../../../ground/log/prometheus-text.ts";
+import { hmacSha256Hex } from "../../../ground/runtime/hash.ts";
+import { json, type Route, route, type RouteGround } from "../route.ts";
+import { textResponse } from "../text-response.ts";
+
+const proofQuery = exactly<{ token_id: string; nonce: string }>()(Type.Object({
+  token_id: Type.String({ pattern: "^[0-9a-f]{32}$" }),
+  nonce: Type.String({ pattern: "^[0-9a-f]{32,64}$" }),
+}, closed));
+
+/** How the host itself is. */
+export const hostRoutes: readonly Route[] = [
+  route({
+    id: "health",
+    method: "GET",
+    path: "/health",
+    summary: "say that the host is alive",
+    scope: "public",
+    answers: { 200: { summary: "it is", schema: Type.Object({ status: Type.Literal("ok") }) } },
+    handle: () => json({ status: "ok" }),
+  }),
+  route({
+    id: "ready",
+    method: "GET",
+    path: "/ready",
+    summary: "say whether the host takes sessions",
+    scope: "public",
+    answers: { 200: { summary: "it does", schema: Type.Object({ ready: Type.Boolean() }) } },
+    handle(_, { facts }) {
+      const { ready, reason } = facts.readiness();
+      if (ready) return json({ ready });
+      throw new BulkheadError("unavailable", `The host takes no sessions: ${reason ?? "it is not ready"}.`);
+    },
+  }),
+  route<{ token_id: string; nonce: string }>({
+    id: "prove",
+    method: "GET",
+    path: "/v1/proof",
+    summary: "prove to a client that this server knows its token, before it is sent",
+    scope: "public",
+    query: proofQuery,
+    answers: { 200: { summary: "the proof", schema: Type.Object({ proof: Type.String() }) } },
+    async handle({ query: { token_id, nonce }, headers }, { tokens, meters }) {
+      const key = await tokens.keyOf(token_id);
+      if (key !== null) return json({ proof: hmacSha256Hex(key, `${headers.get("host") ?? ""}\n${nonce}`) });
+      meters.countRefusal("proof");
+      throw new BulkheadError("not_found", "There is no token with this id.", {
+        hint: '"bulkhead token list" lists those there are.',
+      });
+    },
+  }),
+  route({
+    id: "metrics",
+    method: "GET",
+    path: "/metrics",
+    summary: "show counters and gauges in Prometheus' text format",
+    scope: "read",
+    answers: { 200: { summary: "all of them", schema: Type.String(), types: ["text/plain; version=0.0.4"] } },
+    handle: (_, ground) =>
+      textResponse(toPrometheusText([...ground.facts.signals(), ...ownSignals(ground)]), {
+        type: "text/plain; version=0.0.4; charset=utf-8",
+      }),
+  }),
+];
+
+function ownSignals({ meters }: RouteGround): Signal[] {
+  return [{
+    name: "bulkhead_http_streams",
+    help: "Streams of events that are open over HTTP.",
+    type: "gauge",
+    samples: [{ labels: {}, value: meters.open }],
+  }];
+}

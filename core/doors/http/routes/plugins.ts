@@ -1,0 +1,107 @@
+import { Type } from "@sinclair/typebox";
+import { type Permissions, permissionsSchema } from "../../../../plugin-sdk/permissions.ts";
+import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import { grantable, type NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
+import { oneOf } from "../schemas.ts";
+import { json, type Route, route } from "../route.ts";
+
+const plugin = Type.Object({ id: Type.String(), version: Type.String(), enabled: Type.Boolean() });
+const problem = Type.Object({
+  id: Type.String(),
+  folder: Type.String(),
+  enabled: Type.Literal(false),
+  error: Type.Object({ code: Type.String(), message: Type.String() }),
+});
+const grants = Type.Object({ plugin_id: Type.String(), grant: permissionsSchema, deny: permissionsSchema });
+
+type GrantBody = Pick<NewGrant, "permission" | "target">;
+
+const grantBody = exactly<GrantBody>()(Type.Object({
+  permission: oneOf(grantable),
+  target: Type.String({
+    minLength: 1,
+    maxLength: 4096,
+    description: "as it is granted: git, workdir, host:port, a name",
+  }),
+}, closed));
+
+/** Plugins, what they ask for, and what they are granted. */
+export const pluginRoutes: readonly Route[] = [
+  route({
+    id: "listPlugins",
+    method: "GET",
+    path: "/v1/plugins",
+    summary: "list plugins",
+    scope: "read",
+    answers: {
+      200: {
+        summary: "every plugin, and those that cannot be used",
+        schema: Type.Object({ plugins: Type.Array(plugin), problems: Type.Array(problem) }),
+      },
+    },
+    handle: async (_, { facts }) =>
+      json({ plugins: await facts.plugins.list(), problems: await facts.plugins.problems() }),
+  }),
+  route({
+    id: "explainPlugin",
+    method: "GET",
+    path: "/v1/plugins/{id}",
+    summary: "show what a plugin asks for and what came of it",
+    scope: "read",
+    answers: { 200: { summary: "the plugin with its permissions", schema: plugin } },
+    handle: async ({ params }, { facts }) => json(await facts.plugins.explain(params["id"] ?? "")),
+  }),
+  route({
+    id: "getGrants",
+    method: "GET",
+    path: "/v1/plugins/{id}/grants",
+    summary: "show what the operator granted a plugin",
+    scope: "admin",
+    answers: { 200: { summary: "its grants, as written", schema: grants } },
+    handle: ({ params }, { facts }) => json(facts.plugins.grants(params["id"] ?? "")),
+  }),
+  route<unknown, Permissions>({
+    id: "setGrants",
+    method: "PUT",
+    path: "/v1/plugins/{id}/grants",
+    summary: "grant a plugin this, in place of what it was granted",
+    scope: "admin",
+    body: permissionsSchema,
+    answers: { 200: { summary: "its grants now", schema: grants } },
+    async handle({ params, body }, { facts }) {
+      const id = params["id"] ?? "";
+      facts.plugins.grants(id);
+      await facts.setGrants(id, body);
+      return json(facts.plugins.grants(id));
+    },
+  }),
+  route<unknown, GrantBody>({
+    id: "addGrant",
+    method: "POST",
+    path: "/v1/plugins/{id}/grants",
+    summary: "grant a plugin one thing more",
+    scope: "admin",
+    body: grantBody,
+    answers: { 200: { summary: "its grants now", schema: grants } },
+    async handle({ params, body }, { facts }) {
+      const id = params["id"] ?? "";
+      facts.plugins.grants(id);
+      await facts.addGrant({ pluginId: id, ...body });
+      return json(facts.plugins.grants(id));
+    },
+  }),
+  route({
+    id: "clearGrants",
+    method: "DELETE",
+    path: "/v1/plugins/{id}/grants",
+    summary: "take back all that a plugin was granted",
+    scope: "admin",
+    answers: { 204: { summary: "it has no grant" } },
+    async handle({ params }, { facts }) {
+      const id = params["id"] ?? "";
+      facts.plugins.grants(id);
+      await facts.setGrants(id, null);
+      return new Response(null, { status: 204 });
+    },
+  }),
+];

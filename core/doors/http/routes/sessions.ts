@@ -1,0 +1,192 @@
+import { Type } from "@sinclair/typebox";
+import type { AgentCapabilities } from "../../../../plugin-sdk/capabilities.ts";
+import { agentCapabilitiesSchema } from "../../../../plugin-sdk/capabilities.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { type SessionRequest, sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
+import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
+import type { SessionQuery } from "../../../sessions/host/session-host.ts";
+import { json, type Route, route } from "../route.ts";
+import { oneOf, sessionSchema, sessionSummarySchema } from "../schemas.ts";
+
+/** The body of a start: the request of `run_session`, and who shall run it. */
+export interface StartBody extends SessionRequest {
+  adapter?: string | string[];
+  require?: AgentCapabilities;
+  artifacts?: "git" | "none";
+}
+
+const adapterId = Type.String({ minLength: 1, maxLength: 256 });
+const requestFields = (sessionRequestSchema as unknown as ReturnType<typeof Type.Object>).properties;
+
+/** Checks {@link StartBody}. */
+export const startBodySchema: SchemaOf<StartBody> = Type.Unsafe<StartBody>(Type.Object({
+  ...requestFields,
+  adapter: Type.Optional(Type.Union([adapterId, Type.Array(adapterId, { minItems: 1, maxItems: 64 })])),
+  require: Type.Optional(agentCapabilitiesSchema),
+  artifacts: Type.Optional(oneOf(["git", "none"] as const)),
+}, closed)) as SchemaOf<StartBody>;
+
+/** What a list of sessions is asked by. */
+export interface ListQuery {
+  state?: "running" | "ended";
+  outcome?: "completed" | "blocked" | "error";
+  adapter?: string;
+  label?: string[];
+  task_id?: string;
+  before?: string;
+  limit?: number;
+}
+
+const listQuery = exactly<ListQuery>()(Type.Object({
+  state: Type.Optional(oneOf(["running", "ended"] as const)),
+  outcome: Type.Optional(oneOf(["completed", "blocked", "error"] as const)),
+  adapter: Type.Optional(adapterId),
+  label: Type.Optional(
+    Type.Array(Type.String({ pattern: "^[^=]{1,64}=", maxLength: 321 }), { maxItems: 16, description: "name=value" }),
+  ),
+  task_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  before: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: "next of the page before" })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: "default 50" })),
+}, closed));
+
+const answerBody = exactly<{ request_id: string; choice: string }>()(Type.Object({
+  request_id: Type.String({ minLength: 1, maxLength: 256 }),
+  choice: Type.String({ maxLength: 65_536 }),
+}, closed));
+
+/** Starting, listing, showing, stopping, answering and forgetting sessions. */
+export const sessionRoutes: readonly Route[] = [
+  route<unknown, StartBody>({
+    id: "startSession",
+    method: "POST",
+    path: "/v1/sessions",
+    summary: "start a session",
+    scope: "run",
+    heads: [{ name: "Idempotency-Key", summary: "the same request with the same key is the same session" }],
+    body: startBodySchema,
+    answers: {
+      201: { summary: "it has started; Location is where it is", schema: sessionSummarySchema },
+      200: { summary: "an earlier request with this key started it", schema: sessionSummarySchema },
+    },
+    async handle({ body, headers, sessions }) {
+      const { adapter, require, artifacts, ...request } = body;
+      const keyed = withKey(request, headers.get("idempotency-key"));
+      const { session, known } = await sessions.admit(keyed, {
+        ...(adapter === undefined ? {} : { adapter }),
+        ...(require === undefined ? {} : { require }),
+        ...(artifacts === undefined ? {} : { artifacts }),
+      });
+      const headersOut = { location: `/v1/sessions/${encodeURIComponent(session.id)}` };
+      return json(await sessions.get(session.id), { status: known ? 200 : 201, headers: headersOut });
+    },
+  }),
+  route<ListQuery>({
+    id: "listSessions",
+    method: "GET",
+    path: "/v1/sessions",
+    summary: "list sessions, the newest first",
+    scope: "own",
+    query: listQuery,
+    answers: {
+      200: {
+        summary: "a page; next is null on the last",
+        schema: Type.Object({
+          sessions: Type.Array(sessionSummarySchema),
+          next: Type.Union([Type.String(), Type.Null()]),
+        }),
+      },
+    },
+    handle: async ({ query, sessions }) => json(await sessions.page(queryOf(query))),
+  }),
+  route({
+    id: "getSession",
+    method: "GET",
+    path: "/v1/sessions/{id}",
+    summary: "show a session and, when it has ended, its result",
+    scope: "own",
+    answers: { 200: { summary: "the session", schema: sessionSchema } },
+    async handle({ params, sessions }) {
+      const id = params["id"] ?? "";
+      const summary = { ...await sessions.get(id), ...await sessions.history(id) };
+      if (summary.state === "running") return json({ ...summary, result: null });
+      const { events: _, ...result } = await (await sessions.open(id)).result();
+      return json({ ...summary, result });
+    },
+  }),
+  route({
+    id: "deleteSession",
+    method: "DELETE",
+    path: "/v1/sessions/{id}",
+    summary: "forget the events of a session that has ended",
+    scope: "run",
+    answers: { 204: { summary: "they are forgotten" } },
+    async handle({ params, sessions }) {
+      await sessions.delete(params["id"] ?? "");
+      return new Response(null, { status: 204 });
+    },
+  }),
+  route({
+    id: "interruptSession",
+    method: "POST",
+    path: "/v1/sessions/{id}/interrupt",
+    summary: "stop a session gracefully",
+    scope: "run",
+    answers: {
+      202: { summary: "it is being stopped; its events tell when it has ended", schema: sessionSummarySchema },
+      200: { summary: "it had ended already", schema: sessionSummarySchema },
+    },
+    async handle({ params, sessions }, { writeLog }) {
+      const id = params["id"] ?? "";
+      const session = await sessions.control(id);
+      const before = await sessions.get(id);
+      session.interrupt().catch((error: unknown) => {
+        writeLog({ level: "error", message: `A session could not be stopped: ${String(error)}`, session_id: id });
+      });
+      return json(before, { status: before.state === "running" ? 202 : 200 });
+    },
+  }),
+  route<unknown, { request_id: string; choice: string }>({
+    id: "answerRequest",
+    method: "POST",
+    path: "/v1/sessions/{id}/answers",
+    summary: "answer a permission request or a question of the agent",
+    scope: "run",
+    body: answerBody,
+    answers: { 200: { summary: "the answer was taken", schema: Type.Object({ accepted: Type.Literal(true) }) } },
+    async handle({ params, body, sessions }) {
+      const session = await sessions.control(params["id"] ?? "");
+      if (await session.answer(body.request_id, body.choice)) return json({ accepted: true });
+      throw new BulkheadError(
+        "conflict",
+        "The answer was not taken: the request is unknown, answered, or has no such choice.",
+        {
+          hint: "The session's summary lists what waits for an answer, with its choices.",
+          details: { request_id: body.request_id.slice(0, 256) },
+        },
+      );
+    },
+  }),
+];
+
+/** @throws {BulkheadError} `invalid_request` for a key of another form, or two keys */
+function withKey(request: SessionRequest, header: string | null): SessionRequest {
+  if (header === null) return request;
+  if (header === "" || header.length > 256) {
+    throw new BulkheadError("invalid_request", "The header Idempotency-Key has no or more than 256 characters.");
+  }
+  if (request.idempotency_key !== undefined && request.idempotency_key !== header) {
+    throw new BulkheadError("invalid_request", "The header Idempotency-Key and idempotency_key in the body differ.");
+  }
+  return { ...request, idempotency_key: header };
+}
+
+function queryOf({ label = [], ...query }: ListQuery): SessionQuery {
+  return { ...query, ...(label.length === 0 ? {} : { labels: labelsOf(label) }) };
+}
+
+function labelsOf(texts: readonly string[]): Record<string, string> {
+  return Object.fromEntries(texts.map((text) => {
+    const at = text.indexOf("=");
+    return [text.slice(0, at), text.slice(at + 1)];
+  }));
+}

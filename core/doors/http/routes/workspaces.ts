@@ -1,0 +1,124 @@
+import { Type } from "@sinclair/typebox";
+import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import { textOrBase64 } from "../../../ground/runtime/text-or-base64.ts";
+import { json, type Route, route } from "../route.ts";
+import { oneOf } from "../schemas.ts";
+
+const text = Type.String();
+const maybeText = Type.Union([text, Type.Null()]);
+const artifacts = Type.Array(Type.Object({ path: text, change: text }));
+
+const workspace = Type.Object({
+  session_id: text,
+  state: oneOf(["opening", "open", "applying", "applied", "discarded"] as const),
+  workdir: text,
+  repository: text,
+  folder: text,
+  base_commit: text,
+  base_tree: text,
+  created_at: text,
+  ended_at: maybeText,
+  kept_commit: maybeText,
+  running: Type.Boolean(),
+});
+
+const linksOut = Type.Array(Type.Object({ path: text, target: text }));
+
+const applyQuery = exactly<{ allow_links?: "true" | "false" }>()(Type.Object({
+  allow_links: Type.Optional(oneOf(["true", "false"] as const)),
+}, closed));
+
+const pruneBody = exactly<{ older_than_ms?: number }>()(Type.Object({
+  older_than_ms: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 1e15, description: "default: workspaces.keep_ms of the host manifest" }),
+  ),
+}, closed));
+
+/** What sessions changed in worktrees of their own: showing it, bringing it to the repository, and removing it. */
+export const workspaceRoutes: readonly Route[] = [
+  route({
+    id: "listWorkspaces",
+    method: "GET",
+    path: "/v1/workspaces",
+    summary: "list the worktrees of sessions, and what became of each",
+    scope: "own",
+    answers: {
+      200: { summary: "the oldest first", schema: Type.Object({ workspaces: Type.Array(workspace) }) },
+    },
+    handle: async ({ workspaces }) => json({ workspaces: await workspaces.list() }),
+  }),
+  route({
+    id: "diffSession",
+    method: "GET",
+    path: "/v1/sessions/{id}/diff",
+    summary: "show what a session changed in its worktree",
+    scope: "own",
+    answers: {
+      200: {
+        summary: "patch, or patch_base64 where it is not UTF-8, is for git apply",
+        schema: Type.Object({
+          session_id: text,
+          artifacts,
+          links_out: linksOut,
+          patch: Type.Optional(text),
+          patch_base64: Type.Optional(text),
+        }),
+      },
+    },
+    async handle({ params, workspaces }) {
+      const session_id = params["id"] ?? "";
+      const diff = await workspaces.diff(session_id);
+      const held = textOrBase64(diff.patch);
+      const patch = "text" in held ? { patch: held.text } : { patch_base64: held.base64 };
+      return json({ session_id, artifacts: diff.artifacts, links_out: diff.links_out, ...patch });
+    },
+  }),
+  route<{ allow_links?: "true" | "false" }>({
+    id: "applySession",
+    method: "POST",
+    path: "/v1/sessions/{id}/apply",
+    summary: "bring a session's changes to the repository, all or none, and remove its worktree",
+    scope: "run",
+    query: applyQuery,
+    answers: {
+      200: {
+        summary: "they are there, not staged",
+        schema: Type.Object({ session_id: text, artifacts, kept_commit: maybeText }),
+      },
+    },
+    async handle({ params, query, workspaces }) {
+      return json(await workspaces.apply(params["id"] ?? "", { allowLinks: query.allow_links === "true" }));
+    },
+  }),
+  route({
+    id: "discardSession",
+    method: "POST",
+    path: "/v1/sessions/{id}/discard",
+    summary: "remove a session's worktree with all that was changed in it",
+    scope: "run",
+    answers: { 204: { summary: "it is gone" } },
+    async handle({ params, workspaces }) {
+      await workspaces.discard(params["id"] ?? "");
+      return new Response(null, { status: 204 });
+    },
+  }),
+  route<unknown, { older_than_ms?: number }>({
+    id: "pruneWorkspaces",
+    method: "POST",
+    path: "/v1/workspaces/prune",
+    summary: "remove worktrees past their age, whatever is in them, but never of a session that runs",
+    scope: "admin",
+    body: pruneBody,
+    answers: {
+      200: {
+        summary: "what was removed, and what could not be",
+        schema: Type.Object({
+          removed: Type.Array(text),
+          failed: Type.Array(Type.Object({ session_id: text, error: Type.Object({ code: text, message: text }) })),
+        }),
+      },
+    },
+    handle: async ({ body: { older_than_ms }, workspaces }) =>
+      json(await workspaces.prune(older_than_ms === undefined ? {} : { olderThanMs: older_than_ms })),
+  }),
+];

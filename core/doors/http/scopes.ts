@@ -1,0 +1,41 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+
+/**
+ * What a token may do: `read` sees everything, `run` starts sessions and handles its own, `admin` may do all there is.
+ */
+export const scopes = ["read", "run", "admin"] as const;
+
+/** A member of {@link scopes}. */
+export type Scope = (typeof scopes)[number];
+
+/** Who a request comes from. */
+export interface Caller {
+  /** The token's id; `owner` for the first token, which the daemon keeps in a file for the operator. */
+  id: string;
+  scopes: readonly Scope[];
+  /**
+   * Real absolute folders: its sessions are started in these and below. Absent: anywhere. What an agent reads and writes
+   * beyond them is for its adapter's grants to say.
+   */
+  workdirs?: readonly string[];
+}
+
+/** The operator: the bearer of the first token. */
+export const owner: Caller = { id: "owner", scopes };
+
+/**
+ * Refuses a caller that has none of the scopes that an act needs.
+ * @throws {BulkheadError} `forbidden`
+ */
+export function demandScope(caller: Caller, { needed, act }: { needed: readonly Scope[]; act: string }): void {
+  if (needed.some((one) => hasScope(caller, one))) return;
+  throw new BulkheadError("forbidden", `The token's scopes do not allow it: ${act}.`, {
+    hint: `It takes a token with the scope ${needed.join(" or ")}: "bulkhead token create NAME --scope ${needed[0]}".`,
+    details: { needed: [...needed] },
+  });
+}
+
+/** Whether a caller may do what a scope stands for. */
+export function hasScope(caller: Caller, scope: Scope): boolean {
+  return caller.scopes.includes(scope) || caller.scopes.includes("admin");
+}

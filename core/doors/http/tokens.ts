@@ -1,0 +1,215 @@
+import { Type } from "@sinclair/typebox";
+import { Check } from "@sinclair/typebox/value";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { closed, exactly } from "../../../plugin-sdk/schema.ts";
+import { chmod, mkdir, readFile, stat } from "../../ground/runtime/files.ts";
+import { isSameText, randomId, randomSecret, sha256Hex } from "../../ground/runtime/hash.ts";
+import { withLockFile } from "../../ground/runtime/lock-file.ts";
+import { dirname, join } from "../../ground/runtime/paths.ts";
+import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
+import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import { type Caller, owner, type Scope, scopes } from "./scopes.ts";
+
+/** A token as it is kept: without what would let somebody use it. */
+export interface TokenRecord {
+  id: string;
+  name: string;
+  scopes: Scope[];
+  /** As in {@link Caller}. */
+  workdirs?: string[];
+  /** RFC 3339, UTC. */
+  created_at: string;
+  /** Null: it holds until it is revoked. */
+  expires_at: string | null;
+  /** Of the whole token. */
+  sha256: string;
+}
+
+/** What a new token is made from. */
+export interface NewToken {
+  name: string;
+  scopes: readonly Scope[];
+  /** As in {@link Caller}. */
+  workdirs?: readonly string[];
+  /** RFC 3339; null: never. */
+  expires_at?: string | null;
+}
+
+/** The tokens of one state folder. Other programs may change them meanwhile; each call sees what is there then. */
+export interface TokenStore {
+  /** Who sends this token; null for one that is unknown, revoked or expired. */
+  check(token: string): Promise<Caller | null>;
+  /** Whether a caller's token still holds. */
+  holds(caller: Caller): Promise<boolean>;
+  /** What proves to a client that the server knows its token; null for an unknown one. */
+  keyOf(id: string): Promise<string | null>;
+  list(): Promise<TokenRecord[]>;
+  /**
+   * Makes a token. It is given once and never kept.
+   * @throws {BulkheadError} `already_exists` for a name that is taken, `limit_exceeded`
+   */
+  create(wanted: NewToken): Promise<{ token: string; record: TokenRecord }>;
+  /** Revokes the token of this id or name, with any of that name that expired before it; null when there is none. */
+  revoke(idOrName: string): Promise<TokenRecord | null>;
+  /** The file that holds the first token, with all scopes; makes both where they are not there. */
+  first(): Promise<{ file: string; token: string }>;
+}
+
+const record = exactly<TokenRecord>()(Type.Object({
+  id: Type.String({ pattern: "^[0-9a-f]{32}$" }),
+  name: Type.String({ minLength: 1, maxLength: 64 }),
+  scopes: Type.Array(Type.Union([Type.Literal("read"), Type.Literal("run"), Type.Literal("admin")]), { minItems: 1 }),
+  workdirs: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
+  created_at: Type.String(),
+  expires_at: Type.Union([Type.String(), Type.Null()]),
+  sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+}, closed));
+
+const fileSchema = Type.Object({ tokens: Type.Literal(1), entries: Type.Array(record) }, closed);
+
+const mostTokens = 1000;
+const maxFileBytes = 1024 * 1024;
+const firstName = "first";
+
+/** The store of a state folder; nothing is read or made before it is needed. */
+export function openTokens(stateDir: string): TokenStore {
+  const folder = join(stateDir, "http");
+  const file = join(folder, "tokens.json");
+  const firstFile = join(folder, "token");
+  let known: { version: string; records: ReadonlyMap<string, TokenRecord> } = { version: "", records: new Map() };
+
+  const current = async (): Promise<ReadonlyMap<string, TokenRecord>> => {
+    const version = await versionOf(file);
+    if (version !== known.version) known = { version, records: byId(await readRecords(file)) };
+    return known.records;
+  };
+
+  const change = async <T>(act: (records: TokenRecord[]) => T): Promise<T> => {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await chmod(folder, 0o700);
+    return await withLockFile(`${file}.lock`, { what: "the list of tokens", waitMs: 2000 }, async () => {
+      const records = await readRecords(file);
+      const given = act(records);
+      await replaceFile(file, `${JSON.stringify({ tokens: 1, entries: records })}\n`);
+      return given;
+    });
+  };
+
+  const create = async ({ name, scopes: wanted, workdirs, expires_at = null }: NewToken) => {
+    const id = randomId();
+    const token = `bh_${id}_${randomSecret()}`;
+    const made: TokenRecord = {
+      id,
+      name,
+      scopes: scopes.filter((scope) => wanted.includes(scope)),
+      ...(workdirs === undefined ? {} : { workdirs: [...workdirs] }),
+      created_at: new Date().toISOString(),
+      expires_at,
+      sha256: sha256Hex(token),
+    };
+    await change((records) => {
+      if (records.some((other) => other.name === name && isCurrent(other))) throw taken(name);
+      if (records.length >= mostTokens) throw tooMany();
+      records.push(made);
+    });
+    return { token, record: made };
+  };
+
+  return {
+    async check(token) {
+      const id = /^bh_([0-9a-f]{32})_/.exec(token)?.[1] ?? "";
+      const found = (await current()).get(id);
+      const same = isSameText(sha256Hex(token), found?.sha256 ?? "");
+      return found !== undefined && same && isCurrent(found) ? callerOf(found) : null;
+    },
+    async holds({ id }) {
+      const records = await current();
+      const found = id === owner.id ? [...records.values()].find(isFirst) : records.get(id);
+      return found !== undefined && isCurrent(found);
+    },
+    async keyOf(id) {
+      const found = (await current()).get(id);
+      return found !== undefined && isCurrent(found) ? found.sha256 : null;
+    },
+    list: async () => [...(await current()).values()],
+    create,
+    revoke: (idOrName) =>
+      change((records) => {
+        const found = records.filter(({ id, name }) => id === idOrName || name === idOrName);
+        for (const one of found) records.splice(records.indexOf(one), 1);
+        return found.at(-1) ?? null;
+      }),
+    async first() {
+      const kept = await readFile(firstFile, "utf8").then((text) => text.trim(), () => null);
+      if (kept !== null && (await this.check(kept)) !== null) return { file: firstFile, token: kept };
+      await change((records) => {
+        const at = records.findIndex(({ name }) => name === firstName);
+        if (at !== -1) records.splice(at, 1);
+      });
+      const { token } = await create({ name: firstName, scopes });
+      await replaceFile(firstFile, `${token}\n`);
+      return { file: firstFile, token };
+    },
+  };
+}
+
+function callerOf(record: TokenRecord): Caller {
+  const { id, scopes: given, workdirs } = record;
+  return isFirst(record) ? owner : { id, scopes: given, ...(workdirs === undefined ? {} : { workdirs }) };
+}
+
+/** A name is anybody's to take, so it is the name with all that goes with it. */
+function isFirst({ name, scopes: given, workdirs }: TokenRecord): boolean {
+  return name === firstName && given.length === scopes.length && workdirs === undefined;
+}
+
+function isCurrent({ expires_at }: TokenRecord): boolean {
+  return expires_at === null || Date.parse(expires_at) > Date.now();
+}
+
+function byId(records: readonly TokenRecord[]): ReadonlyMap<string, TokenRecord> {
+  return new Map(records.map((one) => [one.id, one]));
+}
+
+/** A file that is replaced is another one, whatever its times say. */
+async function versionOf(file: string): Promise<string> {
+  const found = await stat(file).catch(() => null);
+  return found === null ? "none" : `${found.ino}.${found.mtimeMs}.${found.size}`;
+}
+
+async function readRecords(file: string): Promise<TokenRecord[]> {
+  const bytes = await readPlainFile(file, maxFileBytes);
+  if (bytes === null) {
+    if ((await versionOf(file)) === "none") return [];
+    throw damaged(file);
+  }
+  const value = parse(new TextDecoder().decode(bytes));
+  if (!Check(fileSchema, value)) throw damaged(file);
+  return value.entries;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function damaged(file: string): BulkheadError {
+  return new BulkheadError("invalid_config", `Cannot read the tokens: "${file}" is damaged.`, {
+    hint: `Move it away, in "${dirname(file)}", and make new tokens.`,
+  });
+}
+
+function taken(name: string): BulkheadError {
+  return new BulkheadError("already_exists", `Cannot make the token "${name}": one of that name is there.`, {
+    hint: `Choose another name, or "bulkhead token revoke ${name}" first.`,
+  });
+}
+
+function tooMany(): BulkheadError {
+  return new BulkheadError("limit_exceeded", `Cannot make a token: there are ${mostTokens} already.`, {
+    hint: 'Revoke those that nobody needs: "bulkhead token list".',
+  });
+}

@@ -1,0 +1,37 @@
+import { hostVersion } from "../../ground/config/version.ts";
+import type { SessionHost } from "../../sessions/host/session-host.ts";
+import { createCompletion, prompts } from "./prompts.ts";
+import { sessionResources } from "./resources.ts";
+import type { McpSurface } from "./surface.ts";
+import { answerTool } from "./tools/answer.ts";
+import { continueSessionTool } from "./tools/continue-session.ts";
+import { interruptSessionTool } from "./tools/interrupt-session.ts";
+import { listAgentsTool } from "./tools/list-agents.ts";
+import { listSessionsTool } from "./tools/list-sessions.ts";
+import { readSessionTool } from "./tools/read-session.ts";
+import { runSessionTool } from "./tools/run-session.ts";
+
+/** All that Bulkhead offers to a client of this name. To add a tool: a file in `tools/` and a line here. */
+export function bulkheadSurface(sessions: SessionHost, client = "mcp"): McpSurface {
+  return {
+    name: "bulkhead",
+    title: "Bulkhead",
+    version: hostVersion,
+    instructions:
+      "Bulkhead runs AI agents on tasks in folders of this machine, each behind walls, with the rights that " +
+      "the operator granted. list_agents says who could work; run_session has one work; every answer is JSON with " +
+      "success, and on failure recovery_guidance.",
+    tools: [
+      runSessionTool(sessions, client),
+      continueSessionTool(sessions, client),
+      answerTool(sessions),
+      interruptSessionTool(sessions),
+      readSessionTool(sessions),
+      listSessionsTool(sessions),
+      listAgentsTool(sessions),
+    ],
+    prompts,
+    resources: sessionResources(sessions),
+    complete: createCompletion(sessions),
+  };
+}

@@ -1,0 +1,166 @@
+import { inputRequired, inputResponse, type LoggingLevel, type ServerContext } from "@modelcontextprotocol/server";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import { type AskedRequest, AskedRequests } from "../../sessions/host/asked-requests.ts";
+import { cleanLines, eventSentence, oneLine, type Weight } from "../../sessions/host/event-sentence.ts";
+import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
+import { flowOf } from "./response-flow.ts";
+import type { McpAnswer, McpCall } from "./surface.ts";
+import { endedAnswer, waitingAnswer } from "./session-data.ts";
+
+/** Progress notifications of one call come no faster. */
+const progressEveryMs = 100;
+
+/**
+ * Follows a session until it ends or its agent asks something. What happens meanwhile goes to the client as progress
+ * and log messages. A client that can ask its person is asked to, and its answer comes with the same call again.
+ * A cancelled call interrupts the session.
+ */
+export async function followSession(
+  handle: SessionHandle,
+  { context, canAsk }: McpCall,
+  { after = 0 }: { after?: number } = {},
+): Promise<McpAnswer> {
+  const { signal } = context.mcpReq;
+  const interrupt = () => void handle.interrupt().catch(() => {});
+  if (signal.aborted) interrupt();
+  signal.addEventListener("abort", interrupt, { once: true });
+  const stop = await untilStop(handle, context, after);
+  if ("result" in stop) {
+    signal.removeEventListener("abort", interrupt);
+    return endedAnswer(stop.result);
+  }
+  if (!canAsk) {
+    signal.removeEventListener("abort", interrupt);
+    return waitingAnswer(handle.id, [waitingOf(stop.asked)]);
+  }
+  // In the newer protocol the call is over here, and its signal says no more what became of it.
+  if (context.mcpReq.envelope !== undefined) signal.removeEventListener("abort", interrupt);
+  const state: CallState = { session_id: handle.id, request_id: stop.asked.request_id, after: stop.seq };
+  return inputRequired({
+    inputRequests: { [answerKey]: inputRequired.elicit(elicitation(stop.asked)) },
+    requestState: JSON.stringify(state),
+  });
+}
+
+/** Takes up a call that was left for an answer; null where the call is a new one. */
+export async function resumeCall(
+  sessions: SessionHost,
+  call: McpCall,
+): Promise<McpAnswer | null> {
+  const { context } = call;
+  const state = readState(context.mcpReq.requestState<unknown>());
+  if (state === null) return null;
+  const handle = await sessions.open(state.session_id);
+  const response = inputResponse(context.mcpReq.inputResponses, answerKey);
+  const said = response.kind === "elicit" && response.action === "accept" ? response.content?.["answer"] : undefined;
+  if (typeof said === "string") await handle.answer(state.request_id, said);
+  else {
+    // Nobody chose: the session waits on, and the client may still use the answer tool.
+    const { waiting } = await sessions.get(state.session_id);
+    const open = waiting.filter(({ request_id }) => request_id === state.request_id);
+    if (open.length > 0) return waitingAnswer(state.session_id, open);
+  }
+  return await followSession(handle, call, { after: state.after });
+}
+
+const answerKey = "answer";
+
+/** What a call keeps while the client asks its person. It holds no right: every session can be answered by its id. */
+interface CallState {
+  session_id: string;
+  request_id: string;
+  after: number;
+}
+
+function readState(text: unknown): CallState | null {
+  if (typeof text !== "string") return null;
+  try {
+    const { session_id, request_id, after } = JSON.parse(text) as Partial<CallState>;
+    if (typeof session_id === "string" && typeof request_id === "string" && Number.isSafeInteger(after)) {
+      return { session_id, request_id, after: after! };
+    }
+  } catch { /* Told below. */ }
+  throw new BulkheadError("invalid_request", "Cannot go on with the call: its requestState is not one of this server.");
+}
+
+type Stop = { result: SessionResult } | { asked: AskedRequest; seq: number };
+
+async function untilStop(handle: SessionHandle, context: ServerContext, after: number): Promise<Stop> {
+  const left = new AbortController();
+  let asked: AskedRequest | null = null;
+  // Not Promise.race(): it would keep each event for as long as nothing is asked.
+  const requests = new AskedRequests((request) => {
+    asked ??= request;
+    left.abort();
+  });
+  const tell = teller(context);
+  let seq = after;
+  try {
+    for await (const envelope of handle.events({ after, signal: left.signal })) {
+      seq = envelope.seq;
+      await tell(envelope);
+      requests.see(envelope.event);
+      if (envelope.event.type === "session_ended") return { result: envelope.event.result };
+      if (asked !== null) break;
+    }
+    return asked === null ? { result: await handle.result() } : { asked, seq };
+  } finally {
+    requests.close();
+    left.abort();
+  }
+}
+
+const levels: { readonly [W in Weight]: LoggingLevel } = {
+  debug: "debug",
+  info: "info",
+  warning: "warning",
+  error: "error",
+};
+
+/** Sends what an event says; a client that is gone is no failure of the session. */
+function teller(context: ServerContext): (envelope: Envelope) => Promise<void> {
+  const { mcpReq } = context;
+  const flow = flowOf(context);
+  const token = mcpReq._meta?.progressToken;
+  let toldAt = -Infinity;
+  return async (envelope) => {
+    const { weight, text } = eventSentence(envelope.event);
+    await mcpReq.log(levels[weight], envelope, "bulkhead.session").catch(() => {});
+    const waits = flow?.told(envelope);
+    if (waits) await waits;
+    const now = performance.now();
+    if (token === undefined || weight === "debug" || text === "" || now - toldAt < progressEveryMs) return;
+    toldAt = now;
+    const params = { progressToken: token, progress: envelope.seq, message: text };
+    await mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
+  };
+}
+
+function elicitation(request: AskedRequest): Parameters<typeof inputRequired.elicit>[0] {
+  const { text, choices } = waitingOf(request);
+  const titles = request.type === "permission_request" ? request.options.map(({ label }) => label) : choices;
+  const closed = choices.length > 0 ? { enum: choices, enumNames: titles.map(oneLine) } : {};
+  return {
+    message: cleanLines(text),
+    requestedSchema: {
+      type: "object",
+      properties: { answer: { type: "string", title: "Answer", ...closed } },
+      required: ["answer"],
+    },
+  };
+}
+
+function waitingOf(request: AskedRequest): WaitingRequest {
+  const { request_id, type } = request;
+  if (type === "question") return { request_id, type, text: request.question, choices: request.options ?? [] };
+  const choices = request.options.map(({ id }) => id);
+  return {
+    request_id,
+    type,
+    text: `The agent asks to use ${oneLine(request.tool)}: ${oneLine(request.title)}`,
+    choices,
+  };
+}

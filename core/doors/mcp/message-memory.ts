@@ -1,0 +1,43 @@
+import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";
+import { ByteQueue } from "../../walls/channel/byte-queue.ts";
+import { weightOf } from "../../walls/channel/weight.ts";
+
+interface Kept {
+  id: number;
+  stream: string;
+  message: JSONRPCMessage;
+}
+
+/** What a message takes beside its text. Bytes. */
+const messageBytes = 256;
+/** Bytes of messages that are kept for a client that lost its connection. */
+const keptBytes = 4 * 1024 * 1024;
+
+/** The newest messages of one connection, for a client that comes back and asks for what it missed. */
+export function keepMessages(): EventStore {
+  const kept = new ByteQueue<Kept>(keptBytes);
+  let lastId = 0;
+  const find = (eventId: string) => [...kept].find(({ id }) => String(id) === eventId);
+  return {
+    async storeEvent(stream, message) {
+      const one = { id: ++lastId, stream, message };
+      const bytes = weightOf(message) + messageBytes;
+      // One that is larger than all the room is not kept: a client that missed it is told that it did.
+      while (!kept.offer(one, bytes) && kept.length > 0) kept.take();
+      return String(lastId);
+    },
+    async getStreamIdForEventId(eventId) {
+      return find(eventId)?.stream;
+    },
+    async replayEventsAfter(eventId, { send }) {
+      const from = find(eventId);
+      if (from === undefined) throw new Error("The messages after this one are no longer held.");
+      const missed = [...kept].filter(({ id, stream }) => id > from.id && stream === from.stream);
+      for (const { id, message } of missed) {
+        // What only marks a place in the stream says nothing.
+        if ("method" in message || "result" in message || "error" in message) await send(String(id), message);
+      }
+      return from.stream;
+    },
+  };
+}

@@ -1,0 +1,136 @@
+import type { ReadResourceResult, Resource } from "@modelcontextprotocol/server";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
+import type { SessionHost } from "../../sessions/host/session-host.ts";
+import { textOrBase64 } from "../../ground/runtime/text-or-base64.ts";
+import { readArtifact } from "./artifact-file.ts";
+import { readEvents } from "./read-events.ts";
+import { invalid, type McpResources } from "./surface.ts";
+
+/** Sessions on one page of the list. */
+const pageSize = 50;
+/** A watched session's news is told no more often. */
+const newsEveryMs = 1000;
+
+type Address =
+  | { of: "events"; session_id: string; after: number }
+  | { of: "result"; session_id: string }
+  | { of: "artifact"; session_id: string; path: string };
+
+/** Session logs, results and artifacts. */
+export function sessionResources(sessions: SessionHost): McpResources {
+  return {
+    templates: [
+      {
+        name: "session-events",
+        title: "A session's events",
+        uriTemplate: "bulkhead://sessions/{session_id}/events{?after}",
+        description: "A page of events after a seq, with next_after for the next page.",
+        mimeType: "application/json",
+      },
+      {
+        name: "session-result",
+        title: "A session's result",
+        uriTemplate: "bulkhead://sessions/{session_id}/result",
+        description: "What a session that has ended came to, with its provenance.",
+        mimeType: "application/json",
+      },
+      {
+        name: "session-artifact",
+        title: "A file that a session changed",
+        uriTemplate: "bulkhead://sessions/{session_id}/artifacts/{+path}",
+        description: "Its content when the session ended; paths are those of the result's artifacts.",
+      },
+    ],
+    async list(cursor) {
+      const page = await sessions.list({ limit: pageSize, ...(cursor === undefined ? {} : { before: cursor }) })
+        .catch((error: unknown) => {
+          throw invalid(toBulkheadError(error).message);
+        });
+      const resources = page.flatMap(({ session_id, title, state, started_at }): Resource[] => {
+        const common = { description: title, mimeType: "application/json", annotations: { lastModified: started_at } };
+        const uri = `bulkhead://sessions/${session_id}`;
+        const events = { ...common, uri: `${uri}/events`, name: `${session_id}-events`, title: `Events: ${title}` };
+        if (state === "running") return [events];
+        return [events, { ...common, uri: `${uri}/result`, name: `${session_id}-result`, title: `Result: ${title}` }];
+      });
+      const last = page.length === pageSize ? page.at(-1)?.session_id : undefined;
+      return { resources, ...(last === undefined ? {} : { nextCursor: last }) };
+    },
+    read: (uri) => read(sessions, uri),
+    watch(uri, onChange) {
+      const address = parseAddress(uri);
+      return address === null ? null : watch(sessions, address.session_id, onChange);
+    },
+  };
+}
+
+async function read(sessions: SessionHost, uri: string): Promise<ReadResourceResult | null> {
+  const address = parseAddress(uri);
+  if (address === null) return null;
+  const json = (value: unknown): ReadResourceResult => ({
+    contents: [{ uri, mimeType: "application/json", text: JSON.stringify(value) }],
+  });
+  try {
+    const { session_id } = address;
+    if (address.of === "events") return json(await readEvents(sessions, session_id, { after: address.after }));
+    if ((await sessions.get(session_id)).state === "running") {
+      throw new BulkheadError("busy", `Session "${session_id}" is still running: it has no result yet.`);
+    }
+    const handle = await sessions.open(session_id);
+    if (address.of === "result") return json(await handle.result());
+    const content = textOrBase64(await readArtifact(handle, address.path));
+    return { contents: ["text" in content ? { uri, text: content.text } : { uri, blob: content.base64 }] };
+  } catch (error) {
+    const { code, message, hint } = toBulkheadError(error);
+    if (code === "internal") throw error;
+    throw invalid(message, { uri, error_type: code, ...(hint === undefined ? {} : { recovery_guidance: hint }) });
+  }
+}
+
+/** The address, or null for one of another kind. A path that leads upwards is none of a session's. */
+function parseAddress(uri: string): Address | null {
+  const found =
+    /^bulkhead:\/\/sessions\/([\w-]{1,64})\/(?:(events)(?:\?after=(\d{1,15}))?|(result)|artifacts\/(.{1,4096}))$/s
+      .exec(uri);
+  if (found === null) return null;
+  const [, session_id = "", events, after = "0", result, encoded = ""] = found;
+  if (events !== undefined) return { of: "events", session_id, after: Number(after) };
+  if (result !== undefined) return { of: "result", session_id };
+  const path = decode(encoded);
+  if (path === null || path.split("/").some((part) => part === ".." || part === "." || part === "")) return null;
+  return { of: "artifact", session_id, path };
+}
+
+function decode(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Tells of a session's new events, and of a burst of them once at its beginning and once at its end. */
+function watch(sessions: SessionHost, sessionId: string, onChange: () => void): () => void {
+  const left = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let toldAt = -Infinity;
+  const tell = () => {
+    timer = undefined;
+    toldAt = performance.now();
+    onChange();
+  };
+  const follow = async () => {
+    const { last_seq } = await sessions.get(sessionId);
+    const handle = await sessions.open(sessionId);
+    for await (const _ of handle.events({ after: last_seq, signal: left.signal })) {
+      if (timer === undefined) timer = setTimeout(tell, Math.max(0, toldAt + newsEveryMs - performance.now()));
+    }
+  };
+  // A session that is not there has no news.
+  follow().catch(() => {});
+  return () => {
+    left.abort();
+    clearTimeout(timer);
+  };
+}

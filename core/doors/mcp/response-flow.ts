@@ -1,0 +1,75 @@
+import type { ServerContext } from "@modelcontextprotocol/server";
+import { weightOf } from "../../walls/channel/weight.ts";
+import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+
+/** Bytes, about, that may wait for a client before whoever tells it more must wait. */
+const mostUnread = 256 * 1024;
+
+/**
+ * The streamed answers of one connection, and how its client reads them: the protocol's library queues without end what
+ * is sent to a client that reads slowly or not at all.
+ */
+export class ResponseFlow {
+  readonly #open = new Set<{ isWaiting: boolean }>();
+  #told = 0;
+  #wake: (() => void)[] = [];
+
+  /** The same answer; a stream of events is watched from now on. */
+  watch(response: Response): Response {
+    const { body } = response;
+    if (body === null || !response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
+    const reader = body.getReader();
+    const one = { isWaiting: false };
+    this.#open.add(one);
+    const end = () => {
+      this.#open.delete(one);
+      this.#moved();
+    };
+    const watched = new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        one.isWaiting = true;
+        this.#moved();
+        const next = await reader.read().catch((error: unknown) => {
+          end();
+          throw error;
+        });
+        one.isWaiting = false;
+        if (!next.done) return controller.enqueue(next.value);
+        end();
+        controller.close();
+      },
+      cancel: (reason) => {
+        end();
+        return reader.cancel(reason);
+      },
+    }, { highWaterMark: 0 });
+    return new Response(watched, response);
+  }
+
+  /** Takes notice of what was sent. A promise, where its client must first read what waits for it. */
+  told(message: unknown): Promise<void> | null {
+    this.#told += weightOf(message);
+    if (this.#told <= mostUnread) return null;
+    this.#told = 0;
+    return this.#taken();
+  }
+
+  async #taken(): Promise<void> {
+    for (;;) {
+      // A stream that still has something gives it within this turn.
+      await new Promise<void>(onNextTurn);
+      if ([...this.#open].every(({ isWaiting }) => isWaiting)) return;
+      await new Promise<void>((resolve) => this.#wake.push(resolve));
+    }
+  }
+
+  #moved(): void {
+    for (const wake of this.#wake.splice(0)) wake();
+  }
+}
+
+/** How the client of a call reads its answers; undefined where its wire itself holds back. */
+export function flowOf({ http }: ServerContext): ResponseFlow | undefined {
+  const flow = http?.authInfo?.extra?.["flow"];
+  return flow instanceof ResponseFlow ? flow : undefined;
+}

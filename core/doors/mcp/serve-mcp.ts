@@ -1,0 +1,94 @@
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
+import { parseJSONRPCMessage } from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import {
+  type ByteWire,
+  type JsonObject,
+  type MessageBounds,
+  readMessages,
+  writeMessage,
+} from "../../ground/checks/json-wire.ts";
+import { defaultLimits } from "../../ground/config/limits.ts";
+import type { SessionHost } from "../../sessions/host/session-host.ts";
+import { bulkheadSurface } from "./bulkhead-surface.ts";
+import { createServer, type McpSurface } from "./surface.ts";
+
+/** What {@link serveMcp} is given. */
+export interface ServeMcpOptions {
+  wire: ByteWire;
+  sessions: SessionHost;
+  /** Default: all that Bulkhead offers. */
+  surface?: McpSurface;
+  bounds?: MessageBounds;
+  /** Ends the service. */
+  signal?: AbortSignal;
+}
+
+/** Serves one client until it goes away or the signal aborts; calls that are under way are cancelled then. */
+export async function serveMcp(options: ServeMcpOptions): Promise<void> {
+  const { wire, sessions, surface = bulkheadSurface(sessions), bounds = defaultLimits, signal } = options;
+  const transport = new WireTransport(wire, bounds);
+  const service = serveStdio(() => createServer(surface), { transport });
+  const end = () => void service.close();
+  signal?.addEventListener("abort", end, { once: true });
+  if (signal?.aborted) end();
+  await transport.closed;
+  signal?.removeEventListener("abort", end);
+  await service.close();
+}
+
+class WireTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: NonNullable<Transport["onmessage"]>;
+  readonly closed: Promise<void>;
+  readonly #wire: ByteWire;
+  readonly #bounds: MessageBounds;
+  #close!: () => void;
+  #open = true;
+
+  constructor(wire: ByteWire, bounds: MessageBounds) {
+    this.#wire = wire;
+    this.#bounds = bounds;
+    this.closed = new Promise((resolve) => (this.#close = resolve));
+  }
+
+  async start(): Promise<void> {
+    void this.#read();
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (this.#open) await writeMessage(this.#wire, message);
+  }
+
+  async close(): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    this.onclose?.();
+    this.#close();
+  }
+
+  async #read(): Promise<void> {
+    try {
+      for await (const message of readMessages(this.#wire, this.#bounds)) {
+        if (!this.#open) return;
+        await this.#take(message);
+      }
+    } catch (error) {
+      this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+    }
+    await this.close();
+  }
+
+  async #take(message: JsonObject): Promise<void> {
+    let parsed: JSONRPCMessage;
+    try {
+      parsed = parseJSONRPCMessage(message);
+    } catch {
+      const id = typeof message["id"] === "string" || typeof message["id"] === "number" ? message["id"] : null;
+      const error = { code: -32600, message: "Cannot take the message: it is no JSON-RPC 2.0 message." };
+      return await writeMessage(this.#wire, { jsonrpc: "2.0", id, error });
+    }
+    this.onmessage?.(parsed);
+  }
+}

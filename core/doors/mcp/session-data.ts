@@ -1,0 +1,80 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import { type TSchema, Type } from "@sinclair/typebox";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import { shownRequests } from "../../../plugin-sdk/shown-requests.ts";
+import { failure, hostProvenance, success } from "./answers.ts";
+
+const nullableText = Type.Union([Type.String(), Type.Null()]);
+
+/** Schema of what a tool tells of one session. */
+export const sessionDataSchema: TSchema = Type.Object({
+  session_id: Type.String(),
+  state: Type.Union([Type.Literal("ended"), Type.Literal("waiting"), Type.Literal("running")]),
+  outcome: Type.Optional(Type.String()),
+  stop_reason: Type.Optional(Type.String()),
+  output: Type.Optional(Type.String({ description: "The agent's final text." })),
+  usage: Type.Optional(Type.Object({}, { additionalProperties: true })),
+  artifacts: Type.Optional(
+    Type.Union([Type.Array(Type.Object({}, { additionalProperties: true })), Type.Null()], {
+      description: "Paths that changed, as git shows.",
+    }),
+  ),
+  artifacts_reason: Type.Optional(nullableText),
+  waiting: Type.Optional(Type.Array(Type.Object({
+    request_id: Type.String(),
+    type: Type.Union([Type.Literal("permission_request"), Type.Literal("question")]),
+    text: Type.String(),
+    choices: Type.Array(Type.String()),
+  }))),
+  next_step: Type.Optional(Type.String()),
+  resources: Type.Object({ events: Type.String(), result: Type.String() }),
+}, { additionalProperties: true });
+
+/** The answer about a session that has ended: success where it completed, else failure with all that is known. */
+export function endedAnswer(result: SessionResult): CallToolResult {
+  const { session_id, outcome, confidence, metadata, provenance, error, stop_reason } = result;
+  const { requested: _requested, events: _events, confidence: _c, metadata: _m, provenance: _p, ...data } = result;
+  const told = {
+    data: { ...data, state: "ended", resources: resourcesOf(session_id) },
+    confidence,
+    metadata,
+    provenance,
+  };
+  if (outcome === "completed") return success(told);
+  return failure(error ?? { code: "fatal", message: `The session ended: ${stop_reason}.` }, told);
+}
+
+/** The answer about a session whose agent waits for somebody. */
+export function waitingAnswer(sessionId: string, waiting: readonly WaitingRequest[]): CallToolResult {
+  return success({
+    data: {
+      session_id: sessionId,
+      state: "waiting",
+      waiting: shownRequests(waiting),
+      next_step:
+        'Call "answer" with session_id, request_id and one of the choices, or your own words where there are none.',
+      resources: resourcesOf(sessionId),
+    },
+    provenance: { ...hostProvenance, session_id: sessionId },
+  });
+}
+
+/** The answer about a session that goes on by itself. */
+export function runningAnswer(sessionId: string): CallToolResult {
+  return success({
+    data: {
+      session_id: sessionId,
+      state: "running",
+      next_step: 'Call "read_session" for what it does, or "interrupt_session" to stop it.',
+      resources: resourcesOf(sessionId),
+    },
+    provenance: { ...hostProvenance, session_id: sessionId },
+  });
+}
+
+/** Where a session can be read. */
+export function resourcesOf(sessionId: string): { events: string; result: string } {
+  const base = `bulkhead://sessions/${sessionId}`;
+  return { events: `${base}/events`, result: `${base}/result` };
+}

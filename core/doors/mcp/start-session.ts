@@ -1,0 +1,23 @@
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { RunSessionOptions } from "../../sessions/host/host.ts";
+import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
+
+/**
+ * Starts a session unless the call is cancelled first. Once it has started the signal is nothing to it any more:
+ * whoever follows it interrupts it, and one that nobody follows outlives the call.
+ */
+export async function startSession(
+  sessions: SessionHost,
+  request: SessionRequest,
+  { signal, ...options }: RunSessionOptions & { signal: AbortSignal },
+): Promise<SessionHandle> {
+  const starting = new AbortController();
+  const abort = () => starting.abort(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await sessions.start(request, { ...options, signal: starting.signal });
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}

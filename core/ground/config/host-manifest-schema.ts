@@ -1,0 +1,72 @@
+// The whole module as a namespace: a bundle then holds what is used of it, and not a text for every language.
+import * as z from "zod";
+import { cliToolSchema } from "../../../plugin-sdk/manifest.ts";
+import { defaultKeepMs, type HostManifest } from "./host-manifest.ts";
+import { blockedSection } from "./sections/blocked.ts";
+import { daemonSection } from "./sections/daemon.ts";
+import { journalSection } from "./sections/journal.ts";
+import { limitsSection, osWallsSection } from "./sections/limits.ts";
+import { mcpServersSection } from "./sections/mcp-servers.ts";
+import { permissionsSection } from "./sections/permissions.ts";
+import { idKey, pluginSection } from "./sections/plugins.ts";
+import { promptSection } from "./sections/prompt.ts";
+import { routingSection } from "./sections/routing.ts";
+import { secretsSection } from "./sections/secrets.ts";
+import { line, positive } from "./sections/texts.ts";
+
+/** The host manifest as its schema checks it: a tool's own keys are checked by the contract's schema. */
+type WrittenManifest = Omit<HostManifest, "file" | "tools"> & { tools: Record<string, unknown> };
+
+interface Schemas {
+  schema: z.ZodType<WrittenManifest>;
+  tool: object;
+}
+
+let built: Schemas | null = null;
+
+/** What a person may write into the host manifest, but for the keys of a tool. Made when it is first asked for. */
+export function hostManifestSchema(): z.ZodType<WrittenManifest> {
+  return (built ??= build()).schema;
+}
+
+/** JSON Schema of `bulkhead.yaml`, for editors. */
+export function hostManifestJsonSchema(): Record<string, unknown> {
+  const { schema, tool } = built ??= build();
+  return z.toJSONSchema(schema, {
+    io: "input",
+    unrepresentable: "any",
+    override: ({ zodSchema, jsonSchema }) => {
+      if (zodSchema !== tool) return;
+      // Through text, which leaves the schema library's symbols behind.
+      const own = JSON.parse(JSON.stringify(cliToolSchema)) as { properties: object; required: string[] };
+      const grant = jsonSchema.properties;
+      Object.assign(jsonSchema, own, { properties: { ...own.properties, ...grant } });
+    },
+  });
+}
+
+function build(): Schemas {
+  /** A tool's own keys are checked by the contract's schema, which packages use as well. */
+  const tool = z.looseObject({ grant: permissionsSection().prefault({}) });
+
+  const schema: z.ZodType<WrittenManifest> = z
+    .strictObject({
+      bulkhead: z.literal(1),
+      // Nothing after the colon is what is left when all below it is commented out.
+      plugins: z.record(idKey(), pluginSection()).nullable().prefault({}).transform((plugins) => plugins ?? {}),
+      tools: z.record(idKey(), tool).nullable().prefault({}).transform((tools) => tools ?? {}),
+      blocked: blockedSection().exactOptional(),
+      secrets: secretsSection().exactOptional(),
+      mcp_servers: mcpServersSection().exactOptional(),
+      routing: routingSection().prefault({ agent: "auto" }),
+      approval: z.enum(["ask", "reads", "edits", "all", "deny"]).exactOptional(),
+      prompt: promptSection().exactOptional(),
+      limits: limitsSection().prefault({}),
+      os_walls: osWallsSection().exactOptional(),
+      state_dir: line().exactOptional(),
+      journal: journalSection().exactOptional(),
+      workspaces: z.strictObject({ keep_ms: positive().default(defaultKeepMs) }).exactOptional(),
+      daemon: daemonSection().exactOptional(),
+    });
+  return { schema, tool };
+}

@@ -1,0 +1,220 @@
+import { parseArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { ConfigSchema, OptionSchema } from "../../../plugin-sdk/manifest.ts";
+import type { Permissions, RunPermission, SecretPermission } from "../../../plugin-sdk/permissions.ts";
+import { isAbsolute } from "../runtime/paths.ts";
+import { readNet } from "./net-address.ts";
+import { describeFound, didYouMean, type KeyPath, pathText, type Problem } from "./yaml-problems.ts";
+import type { ParsedYaml } from "./yaml.ts";
+
+/** Where permissions stand. */
+export interface PermissionPlace {
+  parsed: ParsedYaml;
+  /** Their path in the file. */
+  prefix: KeyPath;
+  /** The plugin's options, of a manifest: what it asks for may name one of them. */
+  options?: ConfigSchema["properties"];
+}
+
+/** What a schema cannot say about permissions: the forms of programs, argument patterns, roots, addresses and names. */
+export function permissionProblems(permissions: Permissions, { parsed, prefix, options }: PermissionPlace): Problem[] {
+  const named = options ? optionFaults(permissions, options) : [];
+  const plain = options ? withoutOptions(permissions) : permissions;
+  return [...named, ...faults(plain)].map(({ path, expected, found, hint }) => {
+    const whole = [...prefix, ...path];
+    return {
+      file: parsed.file,
+      ...parsed.locate(whole),
+      path: pathText(whole),
+      expected,
+      found,
+      ...(hint === undefined ? {} : { hint }),
+    };
+  });
+}
+
+/** The option that stands in place of an item, as in `{config.command}`; null for an item that says itself what it is. */
+export function optionNamed(item: string): string | null {
+  return /^\{config\.([A-Za-z0-9_-]+)\}$/.exec(item)?.[1] ?? null;
+}
+
+interface Fault {
+  path: KeyPath;
+  expected: string;
+  found: string;
+  hint?: string;
+}
+
+const environmentName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+function* faults(permissions: Permissions): Generator<Fault> {
+  for (const [index, run] of (permissions.run ?? []).entries()) yield* runFaults(run, ["run", index]);
+  yield* listFaults("read", permissions.read, {
+    fits: isReadRoot,
+    expected: "workdir, workdir:<path>, data, plugin, config:<tool> or an absolute path",
+  });
+  yield* listFaults("write", permissions.write, {
+    fits: isWriteRoot,
+    expected: "workdir, workdir:<path>, data, config:<tool> or an absolute path",
+  });
+  yield* listFaults("net", permissions.net, { fits: isNet, expected: "host:port" });
+  yield* listFaults("env", permissions.env, { fits: isName, expected: "the name of an environment variable" });
+  yield* listFaults("mcp_servers", permissions.mcp_servers, {
+    fits: isBinary,
+    expected: "a program, as the run permission names it",
+  });
+  for (const [index, secret] of (permissions.secrets ?? []).entries()) yield* secretFaults(secret, ["secrets", index]);
+}
+
+/** Items that name options, with what the options must hold. */
+function* optionFaults(permissions: Permissions, options: ConfigSchema["properties"]): Generator<Fault> {
+  const { run = [], net = [], env = [], secrets = [], mcp_servers = [] } = permissions;
+  const items: [path: KeyPath, item: string, types: OptionSchema["type"][]][] = [
+    ...run.flatMap((entry, at): typeof items => [
+      [["run", at, "binary"], entry.binary, ["string"]],
+      ...within(["run", at, "args"], entry.args),
+      ...within(["run", at, "env"], entry.env),
+    ]),
+    ...within(["net"], net),
+    ...within(["env"], env),
+    ...within(["mcp_servers"], mcp_servers),
+    ...secrets.flatMap(({ name, ...into }, at): typeof items => [
+      [["secrets", at, "name"], name, ["string"]],
+      ...within(["secrets", at, "env"], into.env),
+      ...within(["secrets", at, "hosts"], into.hosts),
+    ]),
+  ];
+  for (const [path, item, types] of items) {
+    const name = optionNamed(item);
+    if (name === null) continue;
+    const option = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (option && types.includes(option.type)) continue;
+    const hint = didYouMean(name, Object.keys(options));
+    const found = option ? `one of type ${option.type}` : describeFound(item);
+    const expected = `an option of the manifest's config, of type ${types.join(" or ")}`;
+    yield { path, expected, found, ...(hint === undefined || option ? {} : { hint }) };
+  }
+}
+
+function within(path: KeyPath, items: readonly string[] = []): [KeyPath, string, OptionSchema["type"][]][] {
+  return items.map((item, index) => [[...path, index], item, ["string", "array"]]);
+}
+
+/** The same places, with what is known to be right where an option stands. */
+function withoutOptions(permissions: Permissions): Permissions {
+  const { run, net, env, secrets, mcp_servers } = permissions;
+  const plain = (stand: string) => (item: string) => (optionNamed(item) === null ? item : stand);
+  return {
+    ...permissions,
+    ...(run
+      ? {
+        run: run.map((entry) => ({
+          binary: plain("program")(entry.binary),
+          ...(entry.args ? { args: entry.args.map(plain("")) } : {}),
+          ...(entry.env ? { env: entry.env.map(plain("NAME")) } : {}),
+        })),
+      }
+      : {}),
+    ...(net ? { net: net.map(plain("host:1")) } : {}),
+    ...(env ? { env: env.map(plain("NAME")) } : {}),
+    ...(mcp_servers ? { mcp_servers: mcp_servers.map(plain("program")) } : {}),
+    ...(secrets
+      ? {
+        secrets: secrets.map((entry) => ({
+          name: plain("NAME")(entry.name),
+          ...(entry.env ? { env: entry.env.map(plain("NAME")) } : {}),
+          ...(entry.hosts ? { hosts: entry.hosts.map(plain("host:1")) } : {}),
+        })),
+      }
+      : {}),
+  };
+}
+
+function* secretFaults({ name, env, hosts }: SecretPermission, path: KeyPath): Generator<Fault> {
+  if (!isName(name)) yield { path: [...path, "name"], expected: "the name of a secret", found: describeFound(name) };
+  yield* listFaults([...path, "env"], env, { fits: isName, expected: "the name of an environment variable" });
+  yield* listFaults([...path, "hosts"], hosts, { fits: isNet, expected: "host:port" });
+}
+
+function* listFaults(
+  kind: string | KeyPath,
+  items: readonly string[] | undefined,
+  { fits, expected }: { fits(item: string): boolean; expected: string },
+): Generator<Fault> {
+  for (const [index, item] of (items ?? []).entries()) {
+    if (!fits(item)) yield { path: [...[kind].flat(), index], expected, found: describeFound(item) };
+  }
+}
+
+function* runFaults(run: RunPermission, path: KeyPath): Generator<Fault> {
+  if (!isBinary(run.binary)) {
+    const expected = "a name, an absolute path, ./path inside the plugin, or @runtime";
+    yield { path: [...path, "binary"], expected, found: describeFound(run.binary) };
+  }
+  for (const [index, line] of (run.args ?? []).entries()) {
+    const fault = patternFault(line);
+    if (fault) yield { path: [...path, "args", index], expected: "an argument pattern", ...fault };
+  }
+  for (const [index, name] of (run.env ?? []).entries()) {
+    if (isName(name)) continue;
+    yield {
+      path: [...path, "env", index],
+      expected: "the name of an environment variable",
+      found: describeFound(name),
+    };
+  }
+}
+
+function patternFault(line: string): { found: string; hint?: string } | null {
+  try {
+    parseArgumentPattern(line);
+    return null;
+  } catch (error) {
+    if (!(error instanceof BulkheadError)) throw error;
+    return {
+      found: `${describeFound(line)} (${error.message})`,
+      ...(error.hint === undefined ? {} : { hint: error.hint }),
+    };
+  }
+}
+
+/** Whether a program may be named so: a bare name, an absolute path, `./` inside the plugin's folder, `@runtime`. */
+export function isBinary(text: string): boolean {
+  if (text === "@runtime" || isPlainPath(text)) return true;
+  if (text.startsWith("./")) return text.length > 2 && staysInside(text);
+  return /^[^/\\@-][^/\\]*$/.test(text) && text !== "." && text !== "..";
+}
+
+function isReadRoot(text: string): boolean {
+  return text === "plugin" || isWriteRoot(text);
+}
+
+function isWriteRoot(text: string): boolean {
+  return text === "workdir" || text === "data" || /^config:[a-z0-9]+(-[a-z0-9]+)*$/.test(text) || isPlainPath(text) ||
+    isInWorkdir(text);
+}
+
+/** `workdir:` and a path with no empty part and no step, so that one place has one spelling. */
+function isInWorkdir(text: string): boolean {
+  const below = /^workdir:(.+)$/s.exec(text)?.[1];
+  return below !== undefined && below.split("/").every((part) => part !== "" && part !== "." && part !== "..") &&
+    staysInside(below);
+}
+
+/** Absolute, and without steps up, which would make it say one thing and mean another. */
+function isPlainPath(text: string): boolean {
+  return isAbsolute(text) && staysInside(text);
+}
+
+function staysInside(text: string): boolean {
+  return !text.split(/[\\/]/).includes("..");
+}
+
+function isNet(text: string): boolean {
+  return readNet(text) !== null;
+}
+
+/** Whether an environment variable may have this name. */
+export function isName(text: string): boolean {
+  return environmentName.test(text);
+}

@@ -1,0 +1,72 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { nearest } from "./nearest.ts";
+
+/** Keys and indexes from the root of a file to a value. */
+export type KeyPath = readonly (string | number)[];
+
+/** Where something stands in a file; both count from 1, columns in UTF-16 units. */
+export interface Position {
+  line: number;
+  column: number;
+}
+
+/** One thing wrong in a file. A type alias, so that it is JSON for `details`. */
+export type Problem = {
+  file: string;
+  line: number;
+  column: number;
+  /** Path of the key as a person writes it, such as `permissions.run[0].binary`; empty for the whole file. */
+  path: string;
+  expected: string;
+  found: string;
+  /** What may have been meant. */
+  hint?: string;
+};
+
+/** Codes for errors about a file that a person wrote. */
+export type FileErrorCode = "invalid_manifest" | "invalid_config";
+
+const listed = 10;
+
+/** One error that lists up to ten problems, in the order of the file, and has them all in `details.problems`. */
+export function problemsError(code: FileErrorCode, problems: readonly Problem[]): BulkheadError {
+  const sorted = [...problems].sort((a, b) => a.line - b.line || a.column - b.column);
+  const lines = sorted.slice(0, listed).map(problemText);
+  if (sorted.length > listed) lines.push(`and ${sorted.length - listed} more`);
+  return new BulkheadError(code, lines.join("\n"), { details: { problems: sorted } });
+}
+
+/** A problem as one line: `plugin.yaml:7:5 permissions.run[0].binary: expected string, found number 5`. */
+export function problemText(problem: Problem): string {
+  const place = `${problem.file}:${problem.line}:${problem.column}`;
+  const path = problem.path === "" ? ":" : ` ${problem.path}:`;
+  const hint = problem.hint === undefined ? "" : `; ${problem.hint}`;
+  return `${place}${path} expected ${problem.expected}, found ${problem.found}${hint}`;
+}
+
+/** A path as a person writes it: `a.b[0].c`, with odd keys in quotes. */
+export function pathText(path: KeyPath): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === "number") return `${text}[${part}]`;
+    if (!/^[\w-]+$/.test(part)) return `${text}[${JSON.stringify(part)}]`;
+    return text === "" ? part : `${text}.${part}`;
+  }, "");
+}
+
+/** What a value is, with the value itself where that is short: `number 5`, `string "abc"`, `a list`, `nothing`. */
+export function describeFound(value: unknown): string {
+  if (value === null || value === undefined) return "nothing";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object") return "a map";
+  return `${typeof value} ${clip(typeof value === "string" ? JSON.stringify(value) : String(value))}`;
+}
+
+/** A hint that names the known key nearest to an unknown one; undefined when none is near. */
+export function didYouMean(unknown: string, known: readonly string[]): string | undefined {
+  const near = nearest(unknown, known);
+  return near === null ? undefined : `did you mean "${near}"?`;
+}
+
+function clip(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}

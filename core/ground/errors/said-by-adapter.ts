@@ -1,0 +1,42 @@
+import type { ErrorCode, ErrorData } from "../../../plugin-sdk/errors.ts";
+
+/** Codes that an adapter may give: what its agent, its request or a call of its own can fail with. */
+const ofAdapters: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "invalid_request",
+  "invalid_model",
+  "invalid_config",
+  "too_large",
+  "load_failed",
+  "adapter_incomplete",
+  "adapter_initialization",
+  "permission_denied",
+  "binary_missing",
+  "env_missing",
+  "not_found",
+  "already_exists",
+  "conflict",
+  "io_error",
+  "network_error",
+  "limit_exceeded",
+  "busy",
+  "timeout",
+  "idle_timeout",
+  "interrupted",
+  "rate_limit",
+  "unavailable",
+  "crash",
+  "unanswered",
+  "unenforceable",
+  "git_missing",
+  "unsupported",
+  "fatal",
+]);
+
+/**
+ * An error as an adapter gave it. A code that only the host can know, such as `internal`, becomes `fatal`, and
+ * `details.agent_code` keeps it.
+ */
+export function saidByAdapter(error: ErrorData): ErrorData {
+  if (ofAdapters.has(error.code)) return error;
+  return { ...error, code: "fatal", details: { ...error.details, agent_code: error.code } };
+}

@@ -1,0 +1,56 @@
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { instructionsFor } from "./instructions.ts";
+import { isEnhanced, type PromptSettings } from "./prompt-settings.ts";
+
+/** A context file of a request, read. */
+export interface ContextFile {
+  /** Relative to the working directory, with `/`. */
+  path: string;
+  text: string;
+}
+
+/** What stands around a prompt. */
+export interface PromptParts {
+  settings: PromptSettings;
+  /** Absolute path, as the agent will see it. */
+  workdir: string;
+  contextFiles: readonly ContextFile[];
+  /** The agent takes a system prompt of its own; else it stands in front of the prompt. */
+  takesSystemPrompt: boolean;
+}
+
+/**
+ * The prompt that an adapter gets, the same for every adapter: the system prompt where the agent takes none, the
+ * instructions, the working directory, the signal of completion, the scratchpad, the iteration, the context files, and
+ * the request's prompt last.
+ */
+export function enhancePrompt(request: SessionRequest, parts: PromptParts): string {
+  const sections = [
+    ...(request.system_prompt === undefined || parts.takesSystemPrompt ? [] : [request.system_prompt]),
+    ...(isEnhanced(request, parts.settings) ? instructions(request, parts) : []),
+    ...(parts.contextFiles.length > 0 ? [contextSection(parts.contextFiles)] : []),
+  ];
+  return sections.length === 0 ? request.prompt : [...sections, request.prompt].join("\n\n");
+}
+
+function instructions(request: SessionRequest, { settings, workdir }: PromptParts): string[] {
+  const { role = "implementor", iteration = 1, max_iterations } = request;
+  const kind = iteration <= settings.full_iterations ? "full" : "condensed";
+  const text = settings.instructions[role]?.[kind] ?? instructionsFor(role)[kind];
+  const facts = [
+    `Working Directory: ${workdir}`,
+    `Signal completion with ${settings.signal}`,
+    `Read ${settings.scratchpad}`,
+    max_iterations === undefined ? `Iteration ${iteration}` : `Iteration ${iteration} of ${max_iterations}`,
+  ];
+  return [text, facts.join("\n")];
+}
+
+/** Fences are longer than any run of backticks in the file, so that no file can end its own. */
+function contextSection(files: readonly ContextFile[]): string {
+  return files.map(({ path, text }) => {
+    const runs = text.match(/`+/g) ?? [];
+    const fence = "`".repeat(Math.max(3, ...runs.map((run) => run.length + 1)));
+    return `Context file ${JSON.stringify(path)}:\n${fence}\n${text.endsWith("\n") ? text : `${text}\n`}${fence}`;
+  }).join("\n\n");
+}

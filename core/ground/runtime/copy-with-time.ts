@@ -1,0 +1,46 @@
+import { constants, type FileHandle, open } from "node:fs/promises";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+
+/**
+ * Copies a plain file; the copy gets the modification time of the original, rounded down to the millisecond. Whoever
+ * works beside us may put a pipe in its place: it is never waited for, because nothing could end that wait.
+ * @returns false when there is no original
+ * @throws {BulkheadError} `io_error` for anything that is no plain file; else the file system's errors
+ */
+export async function copyWithTime(from: string, to: string): Promise<boolean> {
+  let original: FileHandle;
+  try {
+    original = await open(from, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) {
+      return false;
+    }
+    throw error;
+  }
+  try {
+    const found = await original.stat();
+    if (!found.isFile()) throw new BulkheadError("io_error", `Cannot copy "${from}": it is no plain file.`);
+    const copy = await open(to, "w");
+    try {
+      await copyAll(original, copy);
+      const seconds = Math.floor(found.mtimeMs) / 1000;
+      await copy.utimes(seconds, seconds);
+    } finally {
+      await copy.close();
+    }
+    return true;
+  } finally {
+    await original.close();
+  }
+}
+
+const pieceBytes = 1024 * 1024;
+
+async function copyAll(from: FileHandle, to: FileHandle): Promise<void> {
+  const piece = new Uint8Array(pieceBytes);
+  for (;;) {
+    const { bytesRead } = await from.read(piece, 0, pieceBytes);
+    if (bytesRead === 0) return;
+    await to.writeFile(piece.subarray(0, bytesRead));
+  }
+}

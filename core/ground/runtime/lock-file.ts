@@ -1,0 +1,128 @@
+import { link, open, readFile, rm, stat } from "node:fs/promises";
+import { pid } from "node:process";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { randomId } from "./hash.ts";
+import { processIsAlive } from "./process-alive.ts";
+import { processStart } from "./process-rows.ts";
+
+/** The process that holds a lock. */
+export interface LockHolder {
+  pid: number;
+  /** As `processStart()` gave it; null where it cannot be told. */
+  start: string | null;
+}
+
+/** How often a lock is asked for that another process has. Milliseconds. */
+const pauseMs = 50;
+
+/** A guard that nobody can read for so long was left by a process that was killed. Milliseconds. */
+const oldMs = 10_000;
+
+/**
+ * Takes a lock for this process: one that is free, or that a process which is gone has left. Null while a living
+ * process has it. Its folder must exist.
+ * @returns gives it back
+ */
+export async function takeLockFile(lock: string): Promise<(() => Promise<void>) | null> {
+  if (!(await take(lock)) && !(await retake(lock))) return null;
+  return () => rm(lock, { force: true });
+}
+
+/**
+ * Does something while no other process does it that takes the same lock.
+ * @param options.what what is changed meanwhile, for the error
+ * @param options.waitMs how long another process is waited for
+ * @throws {BulkheadError} `busy` when it has not ended by then
+ */
+export async function withLockFile<T>(
+  lock: string,
+  { what, waitMs }: { what: string; waitMs: number },
+  act: () => Promise<T>,
+): Promise<T> {
+  const end = Date.now() + waitMs;
+  let release = await takeLockFile(lock);
+  while (release === null && Date.now() < end) {
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    release = await takeLockFile(lock);
+  }
+  if (release === null) throw await stillHeld(lock, what);
+  try {
+    return await act();
+  } finally {
+    await release();
+  }
+}
+
+async function stillHeld(lock: string, what: string): Promise<BulkheadError> {
+  const pid = (await readLockFile(lock))?.pid ?? null;
+  const who = pid === null ? "another process" : `process ${pid}`;
+  return new BulkheadError("busy", `Cannot change ${what}: ${who} is changing it.`, {
+    hint: "Try again when that has ended.",
+    details: { pid },
+  });
+}
+
+/** Who is written in a lock, alive or not; null when there is none or it cannot be read. */
+export async function readLockFile(lock: string): Promise<LockHolder | null> {
+  try {
+    const written: unknown = JSON.parse(await readFile(lock, "utf8"));
+    if (typeof written !== "object" || written === null || !("pid" in written)) return null;
+    const start = "start" in written && typeof written.start === "string" ? written.start : null;
+    return typeof written.pid === "number" ? { pid: written.pid, start } : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * True while the very process is there; a pid alone may have been given away again. Where this process may not look at
+ * others, as Deno has it with narrow permissions, the pid has to do: better wait for a stranger than share a lock.
+ */
+export function isAlive({ pid, start }: LockHolder): boolean {
+  if (!processIsAlive(pid)) return false;
+  const now = start === null ? null : processStart(pid);
+  return now === null || now === start;
+}
+
+/** The file takes its name only once it is whole, so that a process that is killed meanwhile leaves no empty lock. */
+async function take(lock: string): Promise<boolean> {
+  const draft = `${lock}.${randomId()}`;
+  try {
+    const file = await open(draft, "wx", 0o600);
+    await file.writeFile(JSON.stringify({ pid, start: processStart(pid) }));
+    await file.close();
+    await link(draft, lock);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await rm(draft, { force: true }).catch(() => undefined);
+  }
+}
+
+async function isStale(lock: string): Promise<boolean> {
+  const holder = await readLockFile(lock);
+  if (holder !== null) return !isAlive(holder);
+  // Gone at this moment, or not ours to read: it counts only once it has lain there for long.
+  return await isOld(lock);
+}
+
+/** Takes a lock from a process that is gone. Of several that try it at once one may, or one would take the other's. */
+async function retake(lock: string): Promise<boolean> {
+  if (!(await isStale(lock))) return false;
+  const guard = `${lock}.taking`;
+  if (await isStale(guard)) await rm(guard, { force: true });
+  if (!(await take(guard))) return false;
+  try {
+    if (!(await isStale(lock))) return false;
+    await rm(lock, { force: true });
+    return await take(lock);
+  } finally {
+    await rm(guard, { force: true });
+  }
+}
+
+async function isOld(file: string): Promise<boolean> {
+  const info = await stat(file).catch(() => null);
+  return info !== null && Date.now() - info.mtimeMs > oldMs;
+}

@@ -1,0 +1,107 @@
+import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
+import type { AcceptedField } from "../../../plugin-sdk/manifest.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import type { Limits } from "../../ground/config/limits.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+
+/** Text that an attack yields when it got what it wanted; wherever it is seen the wall has failed. */
+export const breach = "BREACH";
+
+/** Name of the MCP server that an attack may ask for; its definition holds {@link breach} where a secret would stand. */
+export const baitServer = "bait";
+
+/** The right outcome of an attack. */
+export type Expectation =
+  /** The session completes and nothing came of it. */
+  | { kind: "harmless" }
+  /** The plugin is refused before any session runs: at its manifest, its bundle or its load. */
+  | { kind: "refused"; codes: readonly ErrorCode[] }
+  /** The session ends with a typed error; its worker lives on. */
+  | { kind: "error"; codes: readonly ErrorCode[] }
+  /** The worker or its process is ended, and the session with it. */
+  | { kind: "killed"; codes: readonly ErrorCode[] }
+  /** Which of several is right depends on the engine; each is safe. */
+  | { kind: "any"; of: readonly Exclude<Expectation, { kind: "any" }>[] };
+
+/** Folders of one attack, made fresh and removed after it. All real absolute paths. */
+export interface AttackPlace {
+  /** The plugin's package. */
+  package: string;
+  workdir: string;
+  /** Something the attack must not reach; holds `secret.txt`. */
+  outside: string;
+}
+
+/** What an attack finds prepared, and how that is taken away again. */
+export interface AttackStage {
+  /** Handed to the adapter as `request.params.stage`; the manifest of every attack allows that option. */
+  params?: Record<string, string>;
+  /** `permissions:` of the manifest, for those that name what was just made: a port, a folder. */
+  permissions?: Permissions;
+  grant?: Permissions;
+  /** Sentence that says what the attack reached; null when it reached nothing. Looked at when the session is over. */
+  reached?(): Promise<string | null> | string | null;
+  close?(): Promise<void> | void;
+}
+
+/** One attack of the corpus. Its code is data: it is only ever evaluated behind the walls. */
+export interface AttackCase {
+  /** Row of the corpus, such as `A1`. */
+  id: string;
+  /** What tells it from the other cases of its row: lowercase words with hyphens. */
+  name: string;
+  /** What it tries, in a sentence. */
+  attack: string;
+  /** Statements of the adapter's `runSession`, an async generator with `request` and `ctx`. */
+  body?: string;
+  /** Statements before the adapter, at the top of its module. */
+  top?: string;
+  /** Further members of the adapter's definition. */
+  members?: string;
+  /** More files of the package, or others in place of `mod.js` and `plugin.yaml`. */
+  files?: Record<string, string>;
+  /** `accepts:` of the manifest. A request may name the MCP server {@link baitServer}. */
+  accepts?: AcceptedField[];
+  /** `permissions:` of the manifest. */
+  permissions?: Permissions;
+  /** What the operator granted; default: what the manifest asks for. */
+  grant?: Permissions;
+  request?: Partial<SessionRequest>;
+  /** A session of the same plugin with this request is run to its end first: what it leaves behind must not be there. */
+  before?: Partial<SessionRequest>;
+  /** Limits that differ from those of all attacks, which are small. */
+  limits?: Partial<Limits>;
+  /** Interrupts the session when the adapter has run that long. */
+  interruptAfterMs?: number;
+  stage?(place: AttackPlace): Promise<AttackStage>;
+  expected: Expectation;
+  /** Looks at what was streamed beyond the outcome; a sentence says what is wrong. */
+  check?(seen: { events: Envelope[]; result: SessionResult | null }): string | null;
+  /** The outcome must be there by then. */
+  withinMs: number;
+  /** Which runtime's quirk makes this attack meaningless there, and why. */
+  notOn?: { runtime: "node" | "deno"; reason: string };
+  /**
+   * What a worker thread inside the host cannot stop, and why; such a case runs in process isolation only. On Deno no
+   * case whose worker must be killed runs in a thread: that need not be said.
+   */
+  notInThread?: string | { runtime: "node" | "deno"; reason: string };
+}
+
+/** What came of one attack. */
+export interface AttackReport {
+  id: string;
+  name: string;
+  passed: boolean;
+  /** `harmless`, `refused invalid_manifest`, `killed out_of_memory`…; `skipped` with the reason. */
+  outcome: string;
+  /** Why it did not pass. */
+  problem?: string;
+  /** It got what it wanted: no machine is too busy to be blamed for that. */
+  through?: true;
+  /** What it failed by beside others, when it was run again alone. */
+  first_problem?: string;
+  duration_ms: number;
+}

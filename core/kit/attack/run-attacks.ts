@@ -1,0 +1,82 @@
+import type { Host } from "../../sessions/host/host.ts";
+import type { Isolation } from "../../packages/registry/plugin.ts";
+import { mkdir, mkdtemp, realpath, rm, tmpdir } from "../../ground/runtime/files.ts";
+import { collectGarbage } from "../../ground/runtime/collect-garbage.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { sleep } from "../../ground/runtime/wait.ts";
+import { ownUsage } from "../../ground/runtime/warden-side.ts";
+import type { AttackCase, AttackReport } from "./attack-case.ts";
+import { type CanaryReport, startCanary } from "./canary.ts";
+import { runAttack } from "./run-attack.ts";
+
+/** Options of {@link runAttacks}. */
+export interface RunAttacksOptions {
+  isolation?: Isolation;
+  /** Attacks under way at once. Default 2. */
+  parallel?: number;
+  /** Takes each report as it comes. */
+  onReport?(report: AttackReport): void;
+  signal?: AbortSignal;
+}
+
+/** What a whole run came to. */
+export interface AttacksReport {
+  attacks: AttackReport[];
+  canary: CanaryReport;
+  /** Growth of the host's memory over the run, in bytes; without what is garbage where that can be collected. */
+  rss_growth_bytes: number;
+}
+
+/** Runs attacks against one host, beside a session that must lose nothing. */
+export async function runAttacks(
+  host: Host,
+  cases: readonly AttackCase[],
+  { isolation = "process", parallel = 2, onReport, signal }: RunAttacksOptions = {},
+): Promise<AttacksReport> {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-attacks-")));
+  const workdir = join(root, "workdir");
+  await mkdir(workdir);
+  // What is loaded once, by the first attack that needs it, is no growth.
+  await Promise.all([import("../../ground/runtime/web-socket.ts"), import("../../ground/runtime/loopback-sockets.ts")]);
+  const canary = await startCanary(host, { folder: join(root, "canary"), workdir });
+  const before = await residentBytes();
+  const waiting = [...cases];
+  const attacks: AttackReport[] = [];
+  const again: { attack: AttackCase; first: AttackReport }[] = [];
+  const tell = (report: AttackReport) => {
+    attacks.push(report);
+    onReport?.(report);
+  };
+  const run = async () => {
+    for (let next = waiting.shift(); next && !signal?.aborted; next = waiting.shift()) {
+      const report = await runAttack(host, next, { isolation });
+      if (report.passed || report.through) tell(report);
+      else again.push({ attack: next, first: report });
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: parallel }, run));
+    // An outcome or a time that was not right beside other attacks counts when it is not right alone either.
+    for (const { attack, first } of again) {
+      const first_problem = first.problem ?? "";
+      tell({ ...await runAttack(host, attack, { isolation }), first_problem });
+    }
+    const rss_growth_bytes = await residentBytes() - before;
+    return { attacks, canary: await canary.stop(), rss_growth_bytes };
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+/** What is left once it falls no more. */
+async function residentBytes(): Promise<number> {
+  // The runtime gives freed pages back a moment later, and makes its young space smaller only when it has been idle.
+  let least = ownUsage().rss_bytes;
+  for (let calm = 0, rounds = 0; calm < 5 && rounds < 20 && collectGarbage(); rounds++) {
+    await sleep(300);
+    const { rss_bytes } = ownUsage();
+    calm = rss_bytes < least - 1024 * 1024 ? 0 : calm + 1;
+    least = Math.min(least, rss_bytes);
+  }
+  return least;
+}

@@ -1,0 +1,61 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { formatArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
+import { defaultLimits } from "../../ground/config/limits.ts";
+import { makeModule } from "../../packages/registry/make-bundle.ts";
+import { bundleOrder } from "../../packages/registry/bundle-order.ts";
+import { ownPluginsDir } from "../../packages/registry/find-plugins.ts";
+import { readManifest } from "../../packages/registry/read-manifest.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { fillTemplate } from "./templates.ts";
+
+/** An agent that speaks the Agent Client Protocol. */
+export interface AcpAgent {
+  binary: string;
+  args: readonly string[];
+  /** Variables that it is given, with their values. */
+  env: Readonly<Record<string, string>>;
+  version: string;
+  description: string;
+  license: string;
+  /** How its program gets onto a machine, a sentence; empty where nobody says. */
+  install: string;
+}
+
+/**
+ * The files of a plugin for such an agent. A plugin imports no other plugin, so it holds a copy of the host's own adapter
+ * for the protocol, as one module.
+ * @throws {BulkheadError} `unsupported` where this host has no such adapter; `bundle_failed`
+ */
+export async function acpFiles(agent: AcpAgent, words: Readonly<Record<string, string>>): Promise<Map<string, string>> {
+  const { binary, args, env, version, description, license, install } = agent;
+  const pattern = formatArgumentPattern(args.map((literal) => [{ literal }]));
+  const files = await fillTemplate("acp", {
+    ...words,
+    version,
+    version_json: JSON.stringify(version),
+    description_text: JSON.stringify(description),
+    license_text: JSON.stringify(license),
+    binary_text: JSON.stringify(binary),
+    binary_json: JSON.stringify(binary),
+    command: [binary, ...args].join(" "),
+    args_json: JSON.stringify(args),
+    args_patterns: JSON.stringify(args.length === 0 ? [] : [pattern]),
+    env_json: JSON.stringify(env),
+    env_names: JSON.stringify(Object.keys(env)),
+    install: install === "" ? "" : ` ${install}`,
+  });
+  return files.set("acp.js", await ownAdapter());
+}
+
+async function ownAdapter(): Promise<string> {
+  const folder = join(ownPluginsDir, "acp");
+  try {
+    const manifest = await readManifest(folder);
+    const order = await bundleOrder({ folder, manifest, limits: defaultLimits, origin: "bundled" });
+    return await makeModule(order, defaultLimits);
+  } catch (cause) {
+    if (!(cause instanceof BulkheadError) || cause.code !== "not_found") throw cause;
+    const message = "Cannot make a plugin for the Agent Client Protocol: this host has no adapter of its own for it.";
+    throw new BulkheadError("unsupported", message, { cause });
+  }
+}

@@ -1,0 +1,119 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { idPattern } from "../../../plugin-sdk/manifest.ts";
+import { manifestJsonSchema } from "../../../plugin-sdk/manifest-json-schema.ts";
+import { parseArguments } from "../../../plugin-sdk/command-template.ts";
+import { reservedIds } from "../../ground/config/reserved-ids.ts";
+import { readManifest } from "../../packages/registry/read-manifest.ts";
+import { hostSpecifier } from "./host-specifier.ts";
+import { writePackageFolder } from "./package-folder.ts";
+import { fillTemplate, type TemplateName } from "./templates.ts";
+
+/** What a new plugin is to be. */
+export interface NewPlugin {
+  /** Where it is written; made if it is not there. */
+  folder: string;
+  template: TemplateName;
+  /** The name people read. */
+  name: string;
+  /** What runs the program, for those that have one, such as `my-agent --quiet`; default: its id. */
+  command?: string | undefined;
+}
+
+/** What was written. */
+export interface WrittenPlugin {
+  id: string;
+  folder: string;
+  /** Paths in the folder, sorted. */
+  files: string[];
+}
+
+/**
+ * Writes a plugin that works as it is: `plugin check` and `plugin test` pass.
+ * @throws {BulkheadError} `already_exists` for a folder that holds something, `invalid_config` for a name that gives no
+ * id, `io_error`
+ */
+export async function newPlugin(wanted: NewPlugin): Promise<WrittenPlugin> {
+  const { folder } = wanted;
+  const id = idOf(wanted.name);
+  const files = await filesOf(wanted, id);
+  files.set("plugin.schema.json", `${JSON.stringify(manifestJsonSchema(), null, 2)}\n`);
+  await writePackageFolder(folder, files);
+  await readManifest(folder);
+  return { id, folder, files: [...files.keys()].sort() };
+}
+
+async function filesOf(wanted: NewPlugin, id: string): Promise<Map<string, string>> {
+  const words = await wordsOf(wanted, id);
+  if (wanted.template !== "acp") return await fillTemplate(wanted.template, words);
+  const { acpFiles } = await import("./acp-files.ts");
+  const [binary = id, ...args] = wordsIn(wanted.command ?? `${id} --acp`);
+  const facts = { version: "0.1.0", description: `Runs ${words["name"]}.`, license: "MIT", install: "" };
+  return await acpFiles({ binary, args, env: {}, ...facts }, words);
+}
+
+/**
+ * The id that a name gives: `My Agent` is `my-agent`.
+ * @throws {BulkheadError} `invalid_config`
+ */
+export function idOf(name: string): string {
+  const id = name.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64);
+  if (new RegExp(idPattern).test(id) && !reservedIds.includes(id)) return id;
+  throw new BulkheadError("invalid_config", `Cannot make a plugin "${name}": the name gives no id.`, {
+    hint: "Take one with letters or digits, such as my-agent.",
+  });
+}
+
+/** What fills a template in, but for what only some of them ask. */
+export async function wordsOf(
+  { name, template, command }: NewPlugin,
+  id: string,
+): Promise<Record<string, string>> {
+  const plain = name.replaceAll(/[^\w .,+()/-]/g, "").trim() || id;
+  const [binary = id, ...args] = command === undefined ? [id] : wordsIn(command);
+  const { line, readsInput } = commandLine(args);
+  return {
+    id,
+    name: plain,
+    name_plain: plain,
+    name_text: JSON.stringify(plain),
+    name_json: JSON.stringify(plain),
+    class: classOf(id),
+    version: "0.1.0",
+    host_json: JSON.stringify(await hostSpecifier()),
+    binary,
+    binary_text: JSON.stringify(binary),
+    binary_json: JSON.stringify(binary),
+    template_text: JSON.stringify(line),
+    stdin: readsInput ? "stdin: read, " : "",
+    grant: template === "wrap" ? '{ grant: { net: ["localhost:8080"] } }' : "{}",
+    files: JSON.stringify(template === "wrap" || template === "cli" ? ["recordings"] : []),
+  };
+}
+
+/**
+ * A command line split at its blanks; quotes group, and braces have no meaning yet. That the prompt comes from its input
+ * goes without saying.
+ */
+function wordsIn(command: string): string[] {
+  const line = command.replace(/\s<\s*\{prompt_file\}\s*$/, "");
+  return parseArguments(line.replace(/[{}]/g, "\\$&"));
+}
+
+/** The command template of a program, which reads the prompt from its input unless an argument holds it. */
+function commandLine(args: readonly string[]): { line: string; readsInput: boolean } {
+  const readsInput = !args.some((argument) => /\{prompt(?:_file)?\}/.test(argument));
+  const words = ["{binary}", ...args.map(templateWord), ...(readsInput ? ["< {prompt_file}"] : [])];
+  return { line: words.join(" "), readsInput };
+}
+
+/** An argument as a command template writes it; of what stands in braces only placeholders that need nothing else. */
+function templateWord(argument: string): string {
+  const escaped = argument.replace(/[\\"'{}<>|]/g, "\\$&");
+  const text = escaped.replace(/\\\{(prompt|prompt_file|workdir|plugin_dir)\\\}/g, "{$1}");
+  return /\s/.test(text) || text === "" ? `"${text}"` : text;
+}
+
+function classOf(id: string): string {
+  const words = id.split("-").map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
+  return /^[A-Z]/.test(words) ? words : `Agent${words}`;
+}

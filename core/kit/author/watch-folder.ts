@@ -1,0 +1,43 @@
+import { readdir, stat } from "../../ground/runtime/files.ts";
+import { join } from "../../ground/runtime/paths.ts";
+
+/** How often a folder is looked at, in milliseconds. */
+const lookMs = 250;
+/** What an author does not write by hand. */
+const passedOver = new Set(["node_modules", ".git", "dist", "coverage"]);
+
+/**
+ * Resolves when a file of a plugin's folder was written, made or removed since `known`; with what is there then. Looks,
+ * because what tells of changes by itself differs from system to system. Rejects with the signal's reason.
+ */
+export async function nextChange(folder: string, known: string, signal: AbortSignal): Promise<string> {
+  for (;;) {
+    signal.throwIfAborted();
+    const now = await lookAt(folder);
+    if (now !== known) return now;
+    await pause(signal);
+  }
+}
+
+/** All files of a folder with their size and time, as one text. */
+export async function lookAt(folder: string): Promise<string> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const parts = entries.filter(({ name }) => !passedOver.has(name)).map(async (entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return `${entry.name}/(${await lookAt(path)})`;
+    return await stat(path).then(({ size, mtimeMs }) => `${entry.name}:${size}:${mtimeMs}`, () => entry.name);
+  });
+  return (await Promise.all(parts)).sort().join(",");
+}
+
+function pause(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, lookMs);
+    signal.addEventListener("abort", end, { once: true });
+  });
+}

@@ -1,0 +1,121 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
+import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import type { ConformanceScript } from "./script.ts";
+
+/** What a scripted tool does in a session: what its script says, or one of the ways in which tools misbehave. */
+export const toolModes = [
+  "play",
+  "exits",
+  "garbage",
+  "half",
+  "hangs",
+  "floods",
+  "dies",
+  "long_line",
+  "rate_limit",
+  "missing",
+] as const;
+
+/** One of {@link toolModes}. */
+export type ToolMode = (typeof toolModes)[number];
+
+/** One session that the kit ran. */
+export interface Take {
+  /** Its name in `conformance.yaml`. */
+  session: string;
+  mode: ToolMode;
+  /** What the adapter yielded, as it reached the journal. */
+  events: AdapterEvent[];
+  envelopes: Envelope[];
+  result: SessionResult | null;
+  /** Why it could not be started. */
+  refused: ErrorData | null;
+  /** From the interrupt to the end, in milliseconds; null when it was not interrupted. */
+  stopped_ms: number | null;
+  /** Paths in the working directory that differ from before. */
+  changed: string[];
+}
+
+/** What a call of one member came to. */
+export interface Returned {
+  /** As `typeof` says. */
+  type: string;
+  value?: unknown;
+  thrown?: { name: string; message: string; code: string | null };
+}
+
+/** What the adapter says of itself, in a compartment behind its walls. */
+export interface Members {
+  /** `typeof` of each member that every adapter has. */
+  types: Record<string, string>;
+  id: unknown;
+  name: unknown;
+  version: unknown;
+  capabilities: unknown;
+  access_modes: unknown;
+  /** What each call came to, by the member's name. */
+  calls: Record<string, Returned>;
+  /** `validateModel()` by the model that was asked for. */
+  models: Record<string, Returned>;
+  /** The detector's answers, by the text it was shown. */
+  detected: Record<string, { detected: unknown; wait: unknown; thrown?: string }>;
+}
+
+/** What the kit saw of a plugin: all that rules look at. */
+export interface Seen {
+  folder: string;
+  manifest: Manifest;
+  /** All that the manifest asks for. */
+  permissions: Permissions;
+  script: ConformanceScript;
+  /** The package's `package.json`, or null where there is none that can be read. */
+  package_json: Record<string, unknown> | null;
+  /** Names in the folder. */
+  names: string[];
+  load_error: ErrorData | null;
+  members: Members | null;
+  /** Characters read from programs and servers while nobody pulled; null when it reads none. */
+  read_unasked: number | null;
+  /** What it does where its program or server is not there. */
+  missing: { availability: Returned; last: AdapterEvent["type"] | null; success: boolean; code: string | null } | null;
+  /** Fields of a request that were looked at, and all that went to programs and servers. */
+  fields: { read: string[]; sent: string } | null;
+  /** What that request asked for. */
+  traced: Partial<SessionRequest>;
+  /** All that was heard of the sessions in which the adapter was looked at. */
+  asked: Envelope[];
+  /** Each scripted session, its tools doing what their script says. */
+  plain: Take[];
+  /** The first of them once more. */
+  again: Take | null;
+  interrupted: Take | null;
+  /** Sessions whose tool misbehaves. */
+  modes: Partial<Record<ToolMode, Take>>;
+  /** Hosts and secrets that were used where the kit stands in for servers. */
+  used: { net: string[]; secrets: string[] };
+  /** Programs that the manifest names and no script stands in for. */
+  unscripted: string[];
+  /** Whether programs or servers are scripted, so that they can misbehave. */
+  scripted: boolean;
+}
+
+/** Every session whose tools did what their script says. */
+export function ordinary(seen: Seen): Take[] {
+  return seen.again === null ? seen.plain : [...seen.plain, seen.again];
+}
+
+/** Every session that was run. */
+export function allTakes(seen: Seen): Take[] {
+  const interrupted = seen.interrupted === null ? [] : [seen.interrupted];
+  return [...ordinary(seen), ...interrupted, ...Object.values(seen.modes)];
+}
+
+/** How a session is called in a finding. */
+export function nameOf({ session, mode }: Take): string {
+  return mode === "play" ? session : `${session} (tool: ${mode})`;
+}

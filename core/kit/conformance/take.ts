@@ -1,0 +1,112 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import type { Host, Session } from "../../sessions/host/host.ts";
+import { mkdir, readdir, readFile, rm, writeFile } from "../../ground/runtime/files.ts";
+import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { dirname, join } from "../../ground/runtime/paths.ts";
+import type { ScriptedSession } from "./script.ts";
+import type { Take, ToolMode } from "./seen.ts";
+import { kitMark } from "./watched-source.ts";
+
+/** One session to run. */
+export interface TakeOrder {
+  adapter: string;
+  /** Made anew for each session. */
+  workdir: string;
+  session: ScriptedSession;
+  mode: ToolMode;
+  request: Partial<SessionRequest>;
+  /** Stops it after its first event, or when it has said nothing for a moment. */
+  interrupt?: boolean;
+}
+
+/** How long an adapter may be silent before it is interrupted all the same, in milliseconds. */
+const silenceMs = 700;
+
+/** Runs one session and keeps all of it. */
+export async function runTake(host: Host, order: TakeOrder): Promise<Take> {
+  const { adapter, workdir, session: scripted, mode, request } = order;
+  await freshFolder(workdir, scripted.files ?? {});
+  const before = await filesOf(workdir);
+  const take: Take = {
+    session: scripted.name,
+    mode,
+    events: [],
+    envelopes: [],
+    result: null,
+    refused: null,
+    stopped_ms: null,
+    changed: [],
+  };
+  try {
+    const session = await host.runSession(
+      {
+        workdir,
+        prompt: scripted.prompt,
+        ...(scripted.params === undefined ? {} : { params: scripted.params }),
+        retry: "never",
+        answer_timeout_ms: 0,
+        approval: "all",
+        best_effort: true,
+        ...request,
+      },
+      { adapter, artifacts: "none" },
+    );
+    await follow(session, take, order.interrupt ?? false);
+  } catch (error) {
+    take.refused = toErrorData(error);
+  }
+  const after = await filesOf(workdir);
+  take.changed = [...new Set([...before.keys(), ...after.keys()])].filter((path) =>
+    before.get(path) !== after.get(path)
+  ).sort();
+  return take;
+}
+
+async function follow(session: Session, take: Take, interrupt: boolean): Promise<void> {
+  let asked: number | null = null;
+  const stop = () => {
+    if (asked !== null) return;
+    asked = performance.now();
+    void session.interrupt();
+  };
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  for await (const envelope of session) {
+    take.envelopes.push(envelope);
+    if (isOwn(envelope)) take.events.push(envelope.event as AdapterEvent);
+    if (!interrupt) continue;
+    if (envelope.event.type === "attempt_started") timer = setTimeout(stop, silenceMs);
+    // A moment later, so that the adapter is at work again.
+    if (envelope.source === "agent" && asked === null) setTimeout(stop, 50);
+  }
+  clearTimeout(timer);
+  take.result = await session.result;
+  if (asked !== null && take.result.stop_reason === "interrupted") take.stopped_ms = performance.now() - asked;
+}
+
+/** What the adapter under trial yielded: nothing that the host put in its place, and nothing that the kit says. */
+function isOwn({ source, synthetic, event }: Envelope): boolean {
+  if (source !== "agent" || synthetic) return false;
+  return event.type !== "progress" || !event.message.startsWith(kitMark);
+}
+
+async function freshFolder(folder: string, files: Readonly<Record<string, string>>): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+  }
+}
+
+async function filesOf(folder: string): Promise<Map<string, string>> {
+  const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => []);
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return new Map(
+    await Promise.all(files.map(async (file): Promise<[string, string]> => {
+      return [file.slice(folder.length + 1), sha256Hex(await readFile(file))];
+    })),
+  );
+}

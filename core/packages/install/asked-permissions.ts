@@ -1,0 +1,92 @@
+import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import { quoteWord } from "../../ground/config/grant-command.ts";
+import type { BroadPlaces } from "../registry/broad-permissions.ts";
+import type { Grantable, NewGrant } from "../registry/edit-host-manifest.ts";
+import { type ExplainedPermission, explainPermissions } from "../registry/explain-permissions.ts";
+import { hideArguments } from "../registry/shown-permissions.ts";
+import { requestedWith } from "../registry/requested-permissions.ts";
+
+/** What an installation comes to, in permissions. */
+export interface AskedOptions {
+  manifest: Manifest;
+  /** Manifest of the version in use; null for a new plugin. */
+  before: Manifest | null;
+  /** What the host manifest grants it already. */
+  granted: Permissions;
+  places: BroadPlaces;
+  /** The operator's values for its options. */
+  config: Readonly<Record<string, unknown>>;
+  /** What stands in them and nobody is shown. */
+  hidden: readonly string[];
+}
+
+/**
+ * What a plugin asks for that nobody has decided about yet, the riskiest first. A grant of a program or secret by its
+ * name alone covers what the version in use asks for, and nothing that a later one adds.
+ */
+export function undecidedPermissions(options: AskedOptions): ExplainedPermission[] {
+  const { manifest, before, granted, places, config, hidden } = options;
+  const known = before === null ? {} : requestedWith(before, config);
+  const grant = joined(asGrant(known), before === null ? granted : withoutNamesOf(granted, known));
+  const rows = explainPermissions({ requested: requestedWith(manifest, config), grant, deny: {} }, places);
+  const undecided = rows.filter(({ permission, target, requested, effective }) =>
+    requested && permission !== "limits" && !(effective.length === 1 && effective[0] === target)
+  );
+  return hideArguments(undecided, hidden);
+}
+
+/** The grants that would allow these, each once. */
+export function grantsFor(pluginId: string, rows: readonly ExplainedPermission[]): NewGrant[] {
+  const grants = rows.map(({ permission, target, binary }): NewGrant => {
+    if (permission === "run" || permission === "run_env") {
+      return { pluginId, permission: "run", target: binary ?? target };
+    }
+    if (permission === "secrets") return { pluginId, permission, target: target.split(" ")[0] ?? target };
+    return { pluginId, permission: permission as Grantable, target };
+  });
+  return grants.filter((grant, index) => index === grants.findIndex((other) => isSameGrant(other, grant)));
+}
+
+/** Whether two grants are one. */
+export function isSameGrant(a: NewGrant, b: NewGrant): boolean {
+  return a.permission === b.permission && (a.permission === "kv" || a.target === b.target);
+}
+
+/** Flags that give these grants, as they are typed. */
+export function grantFlags(grants: readonly NewGrant[]): string[] {
+  return grants.map((grant) => `--grant ${quoteWord(grantWord(grant))}`);
+}
+
+/** A grant as it is typed. */
+export function grantWord({ permission, target }: Pick<NewGrant, "permission" | "target">): string {
+  return permission === "kv" ? "kv" : `${permission}:${target}`;
+}
+
+/** What a manifest asks for, as a grant of just that: in a grant what is left out would mean all. */
+function asGrant(asked: Permissions): Permissions {
+  const { limits: _, ...rights } = asked;
+  if (rights.run === undefined) return rights;
+  return {
+    ...rights,
+    run: rights.run.map((run) => ({ ...run, args: run.args?.length ? run.args : [""], env: run.env ?? [] })),
+  };
+}
+
+function withoutNamesOf(granted: Permissions, known: Permissions): Permissions {
+  const { limits: _, run = [], secrets = [], ...rest } = granted;
+  return {
+    ...rest,
+    run: run.filter(({ binary, args }) => args !== undefined || !known.run?.some((one) => one.binary === binary)),
+    secrets: secrets.filter(({ name, env, hosts }) =>
+      env !== undefined || hosts !== undefined || !known.secrets?.some((one) => one.name === name)
+    ),
+  };
+}
+
+function joined(a: Permissions, b: Permissions): Permissions {
+  const lists = (["run", "read", "write", "net", "env", "secrets", "mcp_servers"] as const).map((kind) =>
+    [kind, [...(a[kind] ?? []), ...(b[kind] ?? [])]] as const
+  );
+  return { ...Object.fromEntries(lists), ...(a.kv === true || b.kv === true ? { kv: true } : {}) };
+}

@@ -1,0 +1,142 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { LockedPlugin, PackageSource } from "../registry/plugin-lock.ts";
+import { stat } from "../../ground/runtime/files.ts";
+import { sha512Integrity } from "../../ground/runtime/hash.ts";
+import { dirname, relative, resolve } from "../../ground/runtime/paths.ts";
+import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
+import { fetchGit } from "./fetch-git.ts";
+import { fetchArchive, fetchFromRegistry } from "./fetch-registry.ts";
+import { packageError, type PackageFiles, type PackageLimits } from "./package-files.ts";
+import type { PackageSpec } from "./package-spec.ts";
+import { readArchive } from "./read-archive.ts";
+import { readFolder } from "./read-folder.ts";
+
+/** A package whose files were read and checked, and nothing else. */
+export interface FetchedPackage {
+  files: PackageFiles;
+  /** How it is called in errors. */
+  name: string;
+  source: PackageSource;
+  /** Version that its registry gives it; null where no registry is. */
+  version: string | null;
+  /** SHA-512 of its archive; null for a folder and for a repository. */
+  integrity: string | null;
+  signed_by: string | null;
+  provenance: string | null;
+  deprecated: string | null;
+}
+
+/** Options of {@link fetchPackage}. */
+export interface FetchOptions {
+  manifestFile: string;
+  limits: PackageLimits;
+  /** What a lock binds the package to: its registry, and with `exact` its bytes too. */
+  locked?: { entry: LockedPlugin; exact: boolean };
+}
+
+/**
+ * Fetches a package from wherever it is, within limits, and runs nothing of it.
+ * @throws {BulkheadError} `not_found`, `invalid_package`, `too_large`, `network_error`, `git_missing`
+ */
+export async function fetchPackage(spec: PackageSpec, options: FetchOptions): Promise<FetchedPackage> {
+  const { limits, locked } = options;
+  const folder = dirname(options.manifestFile);
+  const unsigned = { version: null, signed_by: null, provenance: null, deprecated: null };
+  const wanted = locked?.exact ? locked.entry.integrity ?? undefined : undefined;
+  switch (spec.type) {
+    case "registry": {
+      const source = locked?.entry.source;
+      const registry = source?.type === "registry" && source.name === spec.name ? source.registry : undefined;
+      const { bytes, ...found } = await fetchFromRegistry({
+        ...spec,
+        registry,
+        folder,
+        maxBytes: limits.package_bytes,
+      });
+      const name = `${found.name}@${found.version}`;
+      checkIntegrity(bytes, { name, integrity: found.integrity });
+      if (wanted !== undefined) checkIntegrity(bytes, { name, integrity: wanted });
+      const { name: own, registry: from, ...rest } = found;
+      const files = await readArchive(bytes, { name, limits });
+      return { ...rest, files, name, source: { type: "registry", name: own, registry: from } };
+    }
+    case "tarball": {
+      const bytes = await readTarball(spec.path, limits);
+      return {
+        ...unsigned,
+        ...await localArchive(bytes, { name: spec.path, limits, wanted }),
+        source: { type: "tarball", path: own(folder, spec.path) },
+      };
+    }
+    case "remote": {
+      const bytes = await fetchArchive(spec.url, { folder, maxBytes: limits.package_bytes });
+      return { ...unsigned, ...await localArchive(bytes, { name: spec.url, limits, wanted }), source: spec };
+    }
+    case "git": {
+      const unpacked = limits.package_unpacked_bytes + 2048 * limits.package_files;
+      const { bytes, commit } = await fetchGit(spec, unpacked);
+      const name = `${spec.url}#${commit.slice(0, 12)}`;
+      const files = await readArchive(bytes, { name, limits: { ...limits, package_bytes: unpacked } });
+      return { ...unsigned, files, name, integrity: null, source: { ...spec, commit } };
+    }
+    case "folder": {
+      const files = await readFolder(spec.path, { name: spec.path, limits });
+      return {
+        ...unsigned,
+        files,
+        name: spec.path,
+        integrity: null,
+        source: { type: "folder", path: own(folder, spec.path) },
+      };
+    }
+  }
+}
+
+/** Where a locked package is fetched from again: just that one, or with `newest` the newest of its source. */
+export function lockedSpec(
+  { source, version }: LockedPlugin,
+  { manifestFile, newest }: { manifestFile: string; newest: boolean },
+): PackageSpec {
+  switch (source.type) {
+    case "registry":
+      return { type: "registry", name: source.name, wanted: newest ? "latest" : version };
+    case "git":
+      return { type: "git", url: source.url, ref: newest ? source.ref : source.commit };
+    case "remote":
+      return source;
+    case "tarball":
+    case "folder":
+      return { ...source, path: resolve(dirname(manifestFile), source.path) };
+  }
+}
+
+/** As it can be found from wherever the host manifest is moved to. */
+function own(folder: string, path: string): string {
+  return relative(folder, path) || ".";
+}
+
+async function localArchive(
+  bytes: Uint8Array,
+  { name, limits, wanted }: { name: string; limits: PackageLimits; wanted: string | undefined },
+): Promise<Pick<FetchedPackage, "files" | "name" | "integrity">> {
+  if (wanted !== undefined) checkIntegrity(bytes, { name, integrity: wanted });
+  return { files: await readArchive(bytes, { name, limits }), name, integrity: sha512Integrity(bytes) };
+}
+
+function checkIntegrity(bytes: Uint8Array, { name, integrity }: { name: string; integrity: string }): void {
+  if (sha512Integrity(bytes) === integrity) return;
+  throw packageError(name, "its bytes are not those that were published");
+}
+
+async function readTarball(path: string, { package_bytes }: PackageLimits): Promise<Uint8Array> {
+  const bytes = await readPlainFile(path, package_bytes);
+  if (bytes !== null) return bytes;
+  const size = await stat(path).then((found) => found.size, () => null);
+  if (size === null) throw new BulkheadError("not_found", `Cannot install ${path}: it is not there.`);
+  if (size > package_bytes) {
+    throw new BulkheadError("too_large", `Cannot take ${path}: it has more than ${package_bytes} bytes.`, {
+      hint: "The limit is package_bytes, under limits in the host manifest.",
+    });
+  }
+  throw packageError(path, "it is no file that can be read");
+}

@@ -1,0 +1,214 @@
+import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { type Blockable, blockedError, blockOf } from "../registry/blocked-plugins.ts";
+import { broadPlaces } from "../registry/broad-permissions.ts";
+import { addGrant, type NewGrant } from "../registry/edit-host-manifest.ts";
+import { removePluginEntry, setEnabled } from "../registry/edit-plugin-entry.ts";
+import type { ExplainedPermission } from "../registry/explain-permissions.ts";
+import { findPlugins } from "../registry/find-plugins.ts";
+import { checkInstalled, listFileOf } from "../registry/installed-files.ts";
+import {
+  installedFolder,
+  type LockedPlugin,
+  type PluginLock,
+  readLock,
+  versionFolder,
+} from "../registry/plugin-lock.ts";
+import { type OptionChoice, optionChoices } from "../registry/option-choices.ts";
+import { readManifest } from "../registry/read-manifest.ts";
+import { hiddenTexts } from "../registry/shown-permissions.ts";
+import { readdir, rm } from "../../ground/runtime/files.ts";
+import { dirname, join } from "../../ground/runtime/paths.ts";
+import compare from "semver/functions/compare.js";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { undecidedPermissions } from "./asked-permissions.ts";
+import type { FetchedPackage } from "./fetch-package.ts";
+import { checkNewId, type KnownId } from "./id-policy.ts";
+import { changeManifest } from "./manifest-transaction.ts";
+import { type Allowances, checkAgainstLock, isSameSource } from "./source-policy.ts";
+import { stagePackage, sweepStaging } from "./staging.ts";
+import { keepWaiting } from "./waiting-update.ts";
+
+/** A package that lies ready, with what the operator has to know and decide. */
+export interface PreparedInstall {
+  id: string;
+  manifest: Manifest;
+  next: LockedPlugin;
+  /** What is in use now; null for a new plugin. */
+  current: LockedPlugin | null;
+  /** Whether the very same files are in use already. */
+  unchanged: boolean;
+  deprecated: string | null;
+  /** What nobody has decided about yet, the riskiest first. */
+  undecided: ExplainedPermission[];
+  /** What depends on options that the operator may set, and what they hold now. */
+  choices: OptionChoice[];
+  /**
+   * Takes it into use with these grants more. The rules are checked again, against what is in use by then.
+   * @throws {BulkheadError} as {@link prepareInstall}, `busy`, `invalid_config`
+   */
+  commit(grants: readonly NewGrant[]): Promise<void>;
+  /** Keeps that it waits for a grant, where it is an update: lists tell of it from then on. */
+  wait(command: string): Promise<void>;
+  /** Forgets it; what is in use stays. */
+  discard(): Promise<void>;
+}
+
+/** Options of {@link prepareInstall}. */
+export interface PrepareOptions {
+  /** With its file. */
+  hostManifest: HostManifest & { file: string };
+  allow: Allowances;
+}
+
+/**
+ * Stages a fetched package and holds it against the rules: its id, its source, its version.
+ * @throws {BulkheadError} `invalid_package`, `invalid_manifest`, `bundle_failed`, `duplicate_plugin`,
+ * `blocked_plugin`
+ */
+export async function prepareInstall(fetched: FetchedPackage, options: PrepareOptions): Promise<PreparedInstall> {
+  const { hostManifest, allow } = options;
+  const { file } = hostManifest;
+  const installed = await installedFolder(file);
+  const staged = await stagePackage(fetched, installed);
+  try {
+    const { manifest } = staged;
+    const { id, version } = manifest;
+    checkBlocked(hostManifest, { id, version, packageName: staged.packageName });
+    const { plugins } = await readLock(file);
+    const current = Object.hasOwn(plugins, id) ? plugins[id]! : null;
+    const next = lockEntry(fetched, { version, files: staged.files, current });
+    checkRules(id, { current, next, allow, known: await knownIds(hostManifest, plugins) });
+    const bound = current !== null && isSameSource(current.source, next.source);
+    const before = bound ? await manifestInUse(installed, id, current) : null;
+    const config = Object.hasOwn(hostManifest.plugins, id) ? hostManifest.plugins[id]!.config : {};
+    const unchanged = bound && current.files === next.files;
+    return {
+      id,
+      manifest,
+      next,
+      current,
+      unchanged,
+      deprecated: fetched.deprecated,
+      undecided: undecidedPermissions({
+        manifest,
+        before,
+        // What was granted to a plugin from elsewhere, or to one that cannot be read any more, says nothing of this one.
+        granted: current === null || before !== null ? grantedTo(hostManifest, id) : {},
+        places: broadPlaces(file),
+        config,
+        hidden: hiddenTexts(hostManifest, id, config),
+      }),
+      choices: optionChoices(manifest, hostManifest),
+      discard: staged.discard,
+      wait: async (command) => {
+        if (!bound) return;
+        await changeManifest(file, (state) => keepWaiting(state, { beside: current, manifest, command }));
+      },
+      commit: async (grants) => {
+        await changeManifest(file, async (state) => {
+          const known = await knownIds(hostManifest, state.lock.plugins);
+          const before = Object.hasOwn(state.lock.plugins, id) ? state.lock.plugins[id]! : null;
+          checkRules(id, { current: before, next, allow, known });
+          await sweepStaging(state.installed);
+          await staged.moveTo(versionFolder(state.installed, id, next));
+          const elsewhere = before !== null && !isSameSource(before.source, next.source);
+          const cleared = elsewhere ? removePluginEntry(state.text, { pluginId: id, file }) : state.text;
+          const enabled = before === null || elsewhere
+            ? setEnabled(cleared, { pluginId: id, enabled: true, file })
+            : cleared;
+          const text = grants.reduce((edited, grant) => addGrant(edited, grant, { file }), enabled);
+          const lock = { ...state.lock, plugins: { ...state.lock.plugins, [id]: next } };
+          // A grant without its plugin, or a plugin that is not enabled, does nothing: whoever is killed between the two
+          // leaves all that was in use as it was.
+          if (before === null) {
+            await state.writeLock(lock);
+            await state.writeText(text);
+          } else {
+            await state.writeText(text);
+            await state.writeLock(lock);
+          }
+          await removeOthers(join(state.installed, id), [next, ...(before === null ? [] : [before])]);
+        });
+      },
+    };
+  } catch (error) {
+    await staged.discard();
+    throw error;
+  }
+}
+
+function checkBlocked(hostManifest: HostManifest, subject: Blockable): void {
+  const why = blockOf(hostManifest, subject);
+  if (why !== null) throw blockedError(subject.id, why);
+}
+
+interface Rules {
+  current: LockedPlugin | null;
+  next: LockedPlugin;
+  allow: Allowances;
+  known: readonly KnownId[];
+}
+
+function checkRules(id: string, { current, next, allow, known }: Rules): void {
+  if (current !== null) return checkAgainstLock(id, { locked: current, next, allow });
+  const same = known.find((one) => one.id === id);
+  if (same !== undefined && !allow.replaceSource) {
+    throw new BulkheadError("duplicate_plugin", `Cannot install plugin "${id}": that id is ${same.origin}.`, {
+      hint: "If this one is to take its place, say --replace-source.",
+      details: { plugin_id: id },
+    });
+  }
+  if (!allow.similarId) checkNewId(id, known);
+}
+
+/** Ids of everything that is there, installed or not. */
+async function knownIds(
+  { file, tools }: PrepareOptions["hostManifest"],
+  plugins: PluginLock["plugins"],
+): Promise<KnownId[]> {
+  const found = await findPlugins({ root: dirname(file) });
+  const words = { bundled: "bundled with the host", folder: "that of a folder in plugins/", installed: "installed" };
+  return [
+    ...found.map(({ id, origin }) => ({ id, origin: words[origin as keyof typeof words] ?? origin })),
+    ...Object.keys(plugins).map((id) => ({ id, origin: "installed" })),
+    ...Object.keys(tools).map((id) => ({ id, origin: "that of a tool in the host manifest" })),
+  ];
+}
+
+function lockEntry(
+  { source, integrity, signed_by, provenance }: FetchedPackage,
+  { version, files, current }: { version: string; files: string; current: LockedPlugin | null },
+): LockedPlugin {
+  const former = current !== null && isSameSource(current.source, source) ? current.highest : version;
+  const highest = compare(version, former) > 0 ? version : former;
+  return { source, version, integrity, files, highest, signed_by, provenance, installed_at: new Date().toISOString() };
+}
+
+function grantedTo({ plugins }: HostManifest, id: string): Permissions {
+  return Object.hasOwn(plugins, id) ? plugins[id]!.grant : {};
+}
+
+/** Null when it cannot be read any more: then all that is asked for is new. */
+async function manifestInUse(installed: string, id: string, locked: LockedPlugin): Promise<Manifest | null> {
+  const folder = versionFolder(installed, id, locked);
+  try {
+    const hashes = await checkInstalled(folder, id, locked);
+    return await readManifest(folder, { sha256: hashes["plugin.yaml"] ?? "none" });
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The version before stays: a host that runs may not have read all of it. An update that waited goes: it was this one, or is
+ * looked for anew.
+ */
+async function removeOthers(folder: string, kept: readonly LockedPlugin[]): Promise<void> {
+  const names = kept.map((locked) => versionFolder("", "", locked));
+  const stay = new Set(names.flatMap((name) => [name, listFileOf(name)]));
+  for (const name of await readdir(folder)) {
+    if (!stay.has(name)) await rm(join(folder, name), { recursive: true, force: true });
+  }
+}

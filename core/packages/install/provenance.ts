@@ -1,0 +1,44 @@
+import * as z from "zod/mini";
+import { certificateUri } from "../../ground/runtime/certificate-name.ts";
+import { bytesOfBase64 } from "../../ground/runtime/text-or-base64.ts";
+
+const certificate = z.looseObject({ rawBytes: z.string() });
+const attestationsSchema = z.array(z.looseObject({
+  bundle: z.looseObject({
+    verificationMaterial: z.looseObject({
+      certificate: z.optional(certificate),
+      x509CertificateChain: z.optional(z.looseObject({ certificates: z.array(certificate) })),
+    }),
+    dsseEnvelope: z.looseObject({ payload: z.string() }),
+  }),
+}));
+
+/**
+ * Who built a package, of statements that were verified: the workflow, or other identity, that the authority wrote into
+ * the certificate with which its provenance is signed. Null: none of them is provenance with a certificate.
+ */
+export function builtBy(attestations: unknown): string | null {
+  const checked = attestationsSchema.safeParse(attestations);
+  if (!checked.success) return null;
+  for (const { bundle: { verificationMaterial: material, dsseEnvelope } } of checked.data) {
+    // What stands beside the bundle nobody has signed.
+    if (!isProvenance(dsseEnvelope.payload)) continue;
+    const first = material.certificate ?? material.x509CertificateChain?.certificates[0];
+    const bytes = first === undefined ? null : bytesOfBase64(first.rawBytes);
+    const name = bytes === null ? null : certificateUri(bytes);
+    if (name !== null) return name;
+  }
+  return null;
+}
+
+function isProvenance(payload: string): boolean {
+  const bytes = bytesOfBase64(payload);
+  if (bytes === null) return false;
+  const { predicateType } = JSON.parse(new TextDecoder().decode(bytes)) as { predicateType?: unknown };
+  return typeof predicateType === "string" && predicateType.startsWith("https://slsa.dev/provenance/");
+}
+
+/** Of who built it, what stays from version to version: `https://github.com/me/greeter`, not the workflow or the tag. */
+export function repositoryOf(builder: string): string {
+  return builder.split("@")[0]!.replace(/(?<!:)\/(?:\.github)?\/.*$/, "");
+}

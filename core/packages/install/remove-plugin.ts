@@ -1,0 +1,33 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { removePluginEntry } from "../registry/edit-plugin-entry.ts";
+import { rm } from "../../ground/runtime/files.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { changeManifest } from "./manifest-transaction.ts";
+
+/**
+ * Removes an installed plugin: its grants, its lock entry and its files.
+ * @throws {BulkheadError} `not_found` when no plugin of that id is installed, `busy`
+ */
+export async function removePlugin(manifestFile: string, id: string): Promise<void> {
+  await changeManifest(manifestFile, async ({ file, text, lock, installed, writeText, writeLock }) => {
+    if (!Object.hasOwn(lock.plugins, id)) {
+      throw new BulkheadError("not_found", `Cannot remove plugin "${id}": it is not installed.`, {
+        hint: `To stop using one that is bundled or lies in a folder: bulkhead plugin disable ${id}`,
+      });
+    }
+    const { [id]: _, ...plugins } = lock.plugins;
+    // First what it may do, last what it is.
+    await writeText(removePluginEntry(text, { pluginId: id, file }));
+    await writeLock({ ...lock, plugins });
+    await rm(join(installed, id), { recursive: true, force: true });
+  });
+}
+
+/** Removes what a plugin of this id has kept: whoever gets the id next finds nothing of it. */
+export async function forgetPlugin(stateFolder: string, id: string): Promise<void> {
+  await Promise.all([
+    rm(join(stateFolder, "data", id), { recursive: true, force: true }),
+    rm(join(stateFolder, "pins", id), { recursive: true, force: true }),
+    rm(join(stateFolder, "crashes", `${id}.json`), { force: true }),
+  ]);
+}

@@ -1,0 +1,106 @@
+import { type Manifest, manifestSchema } from "../../../plugin-sdk/manifest.ts";
+import { checkAgainst } from "../../ground/config/check-against.ts";
+import { defaultLimits } from "../../ground/config/limits.ts";
+import { readTextFile } from "../../ground/config/read-text-file.ts";
+import { parseYaml } from "../../ground/config/yaml.ts";
+import { type BroadPlaces, broadPlaces } from "../registry/broad-permissions.ts";
+import type { ExplainedPermission } from "../registry/explain-permissions.ts";
+import type { Plugin } from "../registry/plugin.ts";
+import { installedFolder, type LockedPlugin, readLock } from "../registry/plugin-lock.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import { grantFlags, grantsFor, grantWord, undecidedPermissions } from "./asked-permissions.ts";
+import type { ManifestState } from "./manifest-transaction.ts";
+
+/** An update that was looked at and not taken, because it asks for more. */
+export interface WaitingUpdate {
+  version: string;
+  /** What takes it into use, but for the grants. */
+  command: string;
+  found_at: string;
+  /** What it asks for that nobody has decided about by now, the riskiest first. */
+  undecided: ExplainedPermission[];
+}
+
+/** An update that waits, in words that can be typed. */
+export interface WaitingReport {
+  version: string;
+  found_at: string;
+  /** The grants that it asks for, each as it is typed; none where all of it is granted by now. */
+  asks: string[];
+  /** What takes it, with those grants. */
+  command: string;
+}
+
+/** What is kept of it. Its file lies among the plugin's versions, and goes when one is taken into use. */
+interface KeptUpdate {
+  /** The files in use when it was found: for others it does not wait. */
+  beside: string;
+  command: string;
+  found_at: string;
+  manifest: Manifest;
+}
+
+const fileName = "waiting.json";
+const maxBytes = 4 * defaultLimits.manifest_bytes;
+
+/** Keeps that an update waits, unless another version is in use by now. */
+export async function keepWaiting(
+  { installed, lock }: ManifestState,
+  { beside, manifest, command }: { beside: LockedPlugin; manifest: Manifest; command: string },
+): Promise<void> {
+  const { id } = manifest;
+  if (!Object.hasOwn(lock.plugins, id) || lock.plugins[id]!.files !== beside.files) return;
+  const kept: KeptUpdate = { beside: beside.files, command, found_at: new Date().toISOString(), manifest };
+  await replaceFile(join(installed, id, fileName), `${JSON.stringify(kept)}\n`, 0o644);
+}
+
+/** The updates that wait, by the id of their plugin. */
+export async function waitingUpdates(
+  plugins: readonly Plugin[],
+  hostManifest: string | undefined,
+): Promise<Map<string, WaitingUpdate>> {
+  if (hostManifest === undefined) return new Map();
+  const { plugins: lock } = await readLock(hostManifest);
+  const places = broadPlaces(hostManifest);
+  const installed = plugins.filter(({ id, origin }) => origin === "installed" && Object.hasOwn(lock, id));
+  const found = await Promise.all(installed.map(async (plugin) => {
+    const waiting = await findWaiting(plugin, { hostManifest, locked: lock[plugin.id]!, places });
+    return waiting === null ? [] : [[plugin.id, waiting] as const];
+  }));
+  return new Map(found.flat());
+}
+
+/** A plugin's update that waits, as it is told; null: none does. */
+export function waitingReport(id: string, waiting: WaitingUpdate | undefined): WaitingReport | null {
+  if (waiting === undefined) return null;
+  const { version, found_at, command, undecided } = waiting;
+  const grants = grantsFor(id, undecided);
+  return { version, found_at, asks: grants.map(grantWord), command: [command, ...grantFlags(grants)].join(" ") };
+}
+
+/** The update of a plugin that waits, held against what is granted now; null: none does. */
+async function findWaiting(
+  { id, manifest, grant, config, hidden_texts: hidden = [] }: Plugin,
+  { hostManifest, locked, places }: { hostManifest: string; locked: LockedPlugin; places: BroadPlaces },
+): Promise<WaitingUpdate | null> {
+  const file = join(await installedFolder(hostManifest), id, fileName);
+  const kept = await readKept(file).catch(() => null);
+  if (kept === null || kept.beside !== locked.files || kept.manifest.id !== id) return null;
+  const { command, found_at, manifest: next } = kept;
+  const undecided = undecidedPermissions({ manifest: next, before: manifest, granted: grant, places, config, hidden });
+  return { version: next.version, command, found_at, undecided };
+}
+
+async function readKept(file: string): Promise<KeptUpdate> {
+  const text = await readTextFile(file, { maxBytes, code: "invalid_config" });
+  const kept = JSON.parse(text) as Record<string, unknown>;
+  const parsed = parseYaml(JSON.stringify(kept["manifest"]), { file, maxBytes, maxAliases: 0 });
+  const { beside, command, found_at } = kept;
+  return {
+    beside: String(beside),
+    command: String(command),
+    found_at: String(found_at),
+    manifest: checkAgainst(manifestSchema, parsed),
+  };
+}

@@ -1,0 +1,71 @@
+import satisfies from "semver/functions/satisfies.js";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { BlockedPlugin, HostManifest } from "../../ground/config/host-manifest.ts";
+import { hostManifestProblem } from "../../ground/config/host-manifest-places.ts";
+import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
+import { join } from "../../ground/runtime/paths.ts";
+
+/** What the operator's list of blocked plugins is held against. */
+export interface Blockable {
+  id: string;
+  version: string;
+  /** As its `package.json` says; null: it has none. */
+  packageName: string | null;
+}
+
+/**
+ * Which line of the host manifest blocks a plugin, in words, as `bulkhead.yaml:4 blocks every version of plugin "a"`;
+ * null: none does.
+ */
+export function blockOf(manifest: HostManifest, { id, version, packageName }: Blockable): string | null {
+  const { blocked = [] } = manifest;
+  const index = blocked.findIndex((one) =>
+    (one.plugin === undefined || one.plugin === id) &&
+    (one.package === undefined || one.package === packageName) &&
+    (one.versions === undefined || satisfies(version, one.versions, { includePrerelease: true }))
+  );
+  const found = blocked[index];
+  if (found === undefined) return null;
+  const { file, line } = hostManifestProblem(manifest, { path: ["blocked", index], expected: "", found: "" });
+  return `${file}:${line} blocks ${inWords(found, version)}`;
+}
+
+/** The error for a plugin that is blocked: `why` is what {@link blockOf} said. */
+export function blockedError(id: string, why: string): BulkheadError {
+  return new BulkheadError("blocked_plugin", `Cannot use plugin "${id}": ${why}.`, {
+    hint: "Take a version that is not blocked, or remove that line if it should hold no more.",
+    details: { plugin_id: id, blocked: why },
+  });
+}
+
+/** Whether anybody has to look for the names of packages. */
+export function blocksPackages({ blocked = [] }: HostManifest): boolean {
+  return blocked.some((one) => one.package !== undefined);
+}
+
+const mostBytes = 1024 * 1024;
+
+/** The name that a plugin's package has on a registry; null where nothing tells one. */
+export async function packageNameIn(folder: string): Promise<string | null> {
+  const bytes = await readPlainFile(join(folder, "package.json"), mostBytes);
+  return bytes === null ? null : packageNameOf(bytes);
+}
+
+/** The name in the bytes of a `package.json`. */
+export function packageNameOf(bytes: Uint8Array): string | null {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    const name: unknown = typeof value === "object" && value !== null ? Reflect.get(value, "name") : null;
+    return typeof name === "string" ? name : null;
+  } catch {
+    return null;
+  }
+}
+
+function inWords({ plugin, package: name, versions, because }: BlockedPlugin, version: string): string {
+  const whose = name === undefined ? `plugin "${plugin}"` : `package ${name}`;
+  const which = versions === undefined
+    ? `every version of ${whose}`
+    : `versions ${versions} of ${whose}, and this is ${version}`;
+  return because === undefined ? which : `${which} (${because.replace(/\.$/, "")})`;
+}

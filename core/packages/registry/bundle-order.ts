@@ -1,0 +1,113 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import type { Limits } from "../../ground/config/limits.ts";
+import { realpath, stat } from "../../ground/runtime/files.ts";
+import { dirname, join } from "../../ground/runtime/paths.ts";
+import type { FileHashes } from "./installed-files.ts";
+import { ownPluginsDir } from "./find-plugins.ts";
+import type { Plugin } from "./plugin.ts";
+import { sdkFile, typeboxFile } from "./sdk-files.ts";
+import { sdkName } from "./sdk-name.ts";
+
+/** A limit of making a script. */
+export type BundleLimit =
+  | "script_bytes"
+  | "source_file_bytes"
+  | "source_bytes"
+  | "source_depth"
+  | "bundle_timeout_ms"
+  | "bundle_mb";
+
+/** What a plugin's script is made from. */
+export interface BundleSource {
+  /** Absolute path of the package. */
+  folder: string;
+  manifest: Manifest;
+  limits: Pick<Limits, BundleLimit>;
+  /** Bundled plugins share the host's own `node_modules`. */
+  origin?: Plugin["origin"];
+  /** Of an installed package the hashes of its files: others are refused. */
+  hashes?: FileHashes;
+}
+
+/** What a plugin's source may have before a parser sees it. */
+export interface SourceLimits {
+  /** Bytes of one file. */
+  fileBytes: number;
+  /** Bytes of all files. */
+  bytes: number;
+  /** Nesting of brackets in one file. */
+  depth: number;
+}
+
+/** What the bundler is told; with the same files and the same order it makes the same script. */
+export interface BundleOrder {
+  pluginId: string;
+  /** Real absolute path of the package. */
+  folder: string;
+  /** Path of the entry in the package, or the source of one that is no file. */
+  entry: { path: string } | { source: string };
+  /** Other `node_modules` folders for the packages the plugin names. */
+  nodeModules: readonly string[];
+  /** Bytes of the script at most. */
+  maxBytes: number;
+  source: SourceLimits;
+  /** Absolute paths of the contract's entry and of its schema library. */
+  contract: { entry: string; typebox: string };
+  /** Of an installed package the hashes of its files: others are refused. */
+  hashes?: FileHashes;
+}
+
+/**
+ * What the bundler is told for a plugin.
+ * @param nodeModules default: the host's, for bundled plugins only
+ * @throws {BulkheadError} `bundle_failed` for a folder that cannot be read
+ */
+export async function bundleOrder(source: BundleSource, nodeModules?: readonly string[]): Promise<BundleOrder> {
+  const { manifest, limits } = source;
+  const folder = await realpath(source.folder).catch((cause: unknown) => {
+    throw new BulkheadError("bundle_failed", `Cannot bundle plugin "${manifest.id}": its folder cannot be read.`, {
+      cause,
+    });
+  });
+  return {
+    pluginId: manifest.id,
+    folder,
+    entry: manifest.entry === undefined ? { source: toolSource(manifest) } : { path: manifest.entry },
+    nodeModules: nodeModules ?? (isOurs(source, folder) ? await hostNodeModules() : []),
+    maxBytes: limits.script_bytes,
+    source: { fileBytes: limits.source_file_bytes, bytes: limits.source_bytes, depth: limits.source_depth },
+    contract: { entry: sdkFile, typebox: typeboxFile },
+    ...(source.hashes === undefined ? {} : { hashes: source.hashes }),
+  };
+}
+
+/** One that comes with the host is that in the conformance kit as well, whose own host knows of no plugin. */
+function isOurs({ origin }: BundleSource, folder: string): boolean {
+  return origin === "bundled" || dirname(folder) === ownPluginsDir;
+}
+
+/** The entry of a plugin without code. */
+function toolSource(manifest: Manifest): string {
+  const tool = JSON.stringify(manifest);
+  if (manifest.normaliser === undefined) {
+    return `import { cliTool } from "${sdkName}";\nexport default cliTool(${tool});\n`;
+  }
+  const path = JSON.stringify(relativePath(manifest.normaliser));
+  return `import { cliTool } from "${sdkName}";\nimport normaliser from ${path};\n` +
+    `export default cliTool(${tool}, normaliser);\n`;
+}
+
+function relativePath(path: string): string {
+  return path.startsWith("./") ? path : `./${path}`;
+}
+
+/** `node_modules` of the host itself and of whatever it is installed in, nearest first. */
+async function hostNodeModules(): Promise<string[]> {
+  const found: string[] = [];
+  for (let folder = dirname(dirname(sdkFile)); folder !== dirname(folder); folder = dirname(folder)) {
+    const candidate = join(folder, "node_modules");
+    if (await stat(candidate).then((entry) => entry.isDirectory(), () => false)) found.push(await realpath(candidate));
+  }
+  return found;
+}

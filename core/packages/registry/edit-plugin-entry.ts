@@ -1,0 +1,67 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { parseHostManifest } from "../../ground/config/parse-host-manifest.ts";
+import { editedText, makeWay, type NewGrant, openDocument } from "./edit-host-manifest.ts";
+
+/** Names the file in errors. */
+interface EditOptions {
+  file: string;
+}
+
+/**
+ * The host manifest's text with a plugin enabled or not; comments stay.
+ * @throws {BulkheadError} `invalid_config` when the text was, or would be, no host manifest, and for a tool
+ */
+export function setEnabled(
+  text: string,
+  { pluginId, enabled, file }: EditOptions & { pluginId: string; enabled: boolean },
+): string {
+  const before = parseHostManifest(text, { file });
+  if (Object.hasOwn(before.tools, pluginId)) {
+    throw new BulkheadError("invalid_config", `Cannot change "${pluginId}": it is a tool, which is always enabled.`, {
+      hint: "Remove it from tools in the host manifest.",
+    });
+  }
+  if ((before.plugins[pluginId]?.enabled ?? false) === enabled) return text;
+  const document = openDocument(text, file);
+  const path = ["plugins", pluginId, "enabled"];
+  makeWay(document, path, file);
+  // To be listed is to be enabled.
+  if (enabled) document.deleteIn(path);
+  else document.setIn(path, false);
+  return editedText(document, { before, pluginId, file });
+}
+
+/** The host manifest's text without a plugin and all that is said about it. */
+export function removePluginEntry(text: string, { pluginId, file }: EditOptions & { pluginId: string }): string {
+  const before = parseHostManifest(text, { file });
+  if (!Object.hasOwn(before.plugins, pluginId)) return text;
+  const document = openDocument(text, file);
+  document.deleteIn(["plugins", pluginId]);
+  return editedText(document, { before, pluginId, file });
+}
+
+/** The host manifest's text with one grant less; a program or secret goes with all that stands beside its name. */
+export function removeGrant(text: string, { pluginId, permission, target }: NewGrant, { file }: EditOptions): string {
+  const before = parseHostManifest(text, { file });
+  const granted = before.plugins[pluginId]?.grant ?? {};
+  const document = openDocument(text, file);
+  const path = ["plugins", pluginId, "grant", permission];
+  if (permission === "kv") {
+    if (granted.kv !== true) return text;
+    makeWay(document, path, file);
+    document.deleteIn(path);
+    return editedText(document, { before, pluginId, file });
+  }
+  const kept = (granted[permission] ?? []).map((item) => nameOf(item) !== target);
+  if (kept.every(Boolean)) return text;
+  makeWay(document, [...path, "0"], file);
+  // From the end, so that the places before stay where they are.
+  for (let index = kept.length - 1; index >= 0; index--) if (!kept[index]) document.deleteIn([...path, index]);
+  if (!kept.some(Boolean)) document.deleteIn(path);
+  return editedText(document, { before, pluginId, file });
+}
+
+function nameOf(item: string | { binary: string } | { name: string }): string {
+  if (typeof item === "string") return item;
+  return "binary" in item ? item.binary : item.name;
+}

@@ -1,0 +1,205 @@
+import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
+import { meetPatterns } from "./argument-set.ts";
+import {
+  type Breadth,
+  broadness,
+  type BroadPlaces,
+  broadRunEnv,
+  riskiestFirst,
+  writesWorkdir,
+} from "./broad-permissions.ts";
+import { effectivePermissions, type PermissionSources } from "./effective-permissions.ts";
+
+/** One permission and what became of it. */
+export interface ExplainedPermission {
+  permission: "run" | "run_env" | "read" | "write" | "net" | "env" | "secrets" | "mcp_servers" | "kv" | "limits";
+  /**
+   * A program with an argument pattern, a program with a name, a root, `host:port`, a name, a secret with the variable
+   * or host that gets it, a program that gets a session's MCP servers, or a limit.
+   */
+  target: string;
+  /** The program, as it is named, of one that is about a program. */
+  binary?: string;
+  requested: boolean;
+  granted: boolean;
+  denied: boolean;
+  /** What is allowed of it, as targets; empty: nothing. */
+  effective: string[];
+  /** One sentence. */
+  why: string;
+  breadth: Breadth;
+  /** One sentence: why it is more than it seems. */
+  broad_because?: string;
+}
+
+/**
+ * A row for every permission that the manifest asks for, and for every grant it does not ask for; those first that
+ * amount to most.
+ */
+export function explainPermissions(
+  sources: PermissionSources,
+  places: BroadPlaces = { path: [] },
+): ExplainedPermission[] {
+  const rows = atoms(sources.requested).map((atom) => ({ atom, row: explainRequested(atom, sources) }));
+  const unasked = atoms(sources.grant).filter((atom) =>
+    !isBareRun(atom) && !overlaps(sources.requested, atom, sources)
+  );
+  const all = [...rows, ...unasked.map((atom) => ({ atom, row: explainUnasked(atom) }))];
+  const beside = { ...places, workdirIsWritten: writesWorkdir(sources.requested) };
+  return riskiestFirst(all.map(({ atom, row }) => ({ ...row, ...breadthOf(atom, beside) })));
+}
+
+/** What permissions amount to more than they seem, the riskiest first. */
+export function broadPermissions(permissions: Permissions, places: BroadPlaces): BroadPermission[] {
+  const all = atoms(permissions).map((atom) => {
+    const { permission, target } = atom;
+    return { permission, target, ...breadthOf(atom, { ...places, workdirIsWritten: writesWorkdir(permissions) }) };
+  });
+  return riskiestFirst(all).filter(({ breadth }) => breadth !== "bounded");
+}
+
+/** A permission that amounts to more than it seems. */
+export type BroadPermission = Pick<ExplainedPermission, "permission" | "target" | "breadth" | "broad_because">;
+
+function breadthOf(
+  { permission, only }: Atom,
+  places: BroadPlaces,
+): Pick<ExplainedPermission, "breadth" | "broad_because"> {
+  const [run] = only.run ?? [];
+  const broad = permission === "run_env"
+    ? broadRunEnv(run?.binary ?? "", run?.env?.[0] ?? "")
+    : broadness(only, places);
+  return broad === null ? { breadth: "bounded" } : { breadth: broad.breadth, broad_because: broad.why };
+}
+
+type Settled = Omit<ExplainedPermission, "breadth" | "broad_because">;
+
+interface Atom {
+  permission: ExplainedPermission["permission"];
+  target: string;
+  only: Permissions;
+}
+
+/** Permissions taken apart to the smallest pieces that can be granted. */
+function atoms(permissions: Permissions): Atom[] {
+  const lists = (["read", "write", "net", "env", "mcp_servers"] as const).flatMap((kind) =>
+    (permissions[kind] ?? []).map((target): Atom => ({ permission: kind, target, only: { [kind]: [target] } }))
+  );
+  const limits = Object.entries(permissions.limits ?? {}).map(([key, value]): Atom => ({
+    permission: "limits",
+    target: `${key} ${value}`,
+    only: { limits: { [key]: value } },
+  }));
+  const kv: Atom[] = permissions.kv ? [{ permission: "kv", target: "kv", only: { kv: true } }] : [];
+  const secrets = (permissions.secrets ?? []).flatMap(secretAtoms);
+  return [...(permissions.run ?? []).flatMap(runAtoms), ...lists, ...secrets, ...kv, ...limits];
+}
+
+/** A name alone is a grant of whatever is asked for. */
+function secretAtoms({ name, env, hosts }: NonNullable<Permissions["secrets"]>[number]): Atom[] {
+  const atom = (target: string, rest: { env?: string[]; hosts?: string[] }): Atom => ({
+    permission: "secrets",
+    target,
+    only: { secrets: [{ name, ...rest }] },
+  });
+  if (env === undefined && hosts === undefined) return [atom(name, {})];
+  return [
+    ...(env ?? []).map((variable) => atom(`${name} in ${variable}`, { env: [variable] })),
+    ...(hosts ?? []).map((host) => atom(`${name} to ${host}`, { hosts: [host] })),
+  ];
+}
+
+function runAtoms({ binary, args, env, ...containment }: RunPermission): Atom[] {
+  const patterns = (args === undefined || args.length === 0 ? [""] : args).map(sameForm);
+  return [
+    ...patterns.map((pattern): Atom => ({
+      permission: "run",
+      target: pattern === "" ? binary : `${binary} ${pattern}`,
+      only: { run: [{ binary, args: [pattern], ...containment }] },
+    })),
+    ...(env ?? []).map((name): Atom => ({
+      permission: "run_env",
+      target: `${binary} ${name}`,
+      only: { run: [{ binary, ...(args === undefined ? {} : { args }), env: [name] }] },
+    })),
+  ];
+}
+
+/** As the algebra writes it, so that texts can be compared. */
+function sameForm(pattern: string): string {
+  return meetPatterns([pattern], [pattern])[0] ?? pattern;
+}
+
+function isBareRun(atom: Atom): boolean {
+  return atom.permission === "run" && atom.only.run?.[0]?.args?.[0] === "";
+}
+
+function explainRequested(atom: Atom, sources: PermissionSources): Settled {
+  const { permission, target, only } = atom;
+  if (permission === "limits") return explainLimit(atom, sources);
+  const { grant, deny, request, places = {} } = sources;
+  const targetsOf = (left: Permissions) =>
+    atoms(left).filter((one) => one.permission === permission).map((one) => one.target);
+  const granted = targetsOf(effectivePermissions({ requested: only, grant, deny: {}, places }));
+  const allowed = targetsOf(effectivePermissions({ requested: only, grant, deny, places }));
+  const effective = targetsOf(effectivePermissions({ requested: only, grant, deny, request, places }));
+  const denied = targetsOf(effectivePermissions({ requested: only, grant: only, deny, places })).length === 0;
+  const shut = effectivePermissions({ requested: only, grant, deny, request, places }).run?.[0];
+  const narrowed = effective.length !== 1 || effective[0] !== target;
+  const why = granted.length === 0
+    ? "The manifest asks for it and nobody granted it."
+    : allowed.length === 0
+    ? "It is granted and also denied; what is denied counts."
+    : effective.length === 0
+    ? "It is granted, and this session's request leaves it out."
+    : narrowed
+    ? `It is allowed as far as ${effective.join(", ")}.`
+    : `It is asked for and granted${containmentWords(shut)}.`;
+  const binary = binaryOf(atom);
+  return { permission, target, ...binary, requested: true, granted: granted.length > 0, denied, effective, why };
+}
+
+function binaryOf({ only }: Atom): { binary?: string } {
+  const binary = only.run?.[0]?.binary;
+  return binary === undefined ? {} : { binary };
+}
+
+function containmentWords(run: RunPermission | undefined): string {
+  if (run?.contain === undefined) return "";
+  return `, contained in the working directory${run.contain_net ? " and without network" : ""}`;
+}
+
+function explainLimit({ permission, target, only }: Atom, sources: PermissionSources): Settled {
+  const [key] = Object.keys(only.limits ?? {}) as ("children" | "file_bytes" | "response_bytes")[];
+  const value = key && effectivePermissions(sources).limits?.[key];
+  const own = key && only.limits?.[key];
+  return {
+    permission,
+    target,
+    requested: true,
+    granted: true,
+    denied: false,
+    effective: value === undefined ? [] : [`${key} ${value}`],
+    why: value === own ? "The manifest sets this ceiling." : `A smaller ceiling of ${value} is set for it.`,
+  };
+}
+
+function overlaps(requested: Permissions, atom: Atom, { places = {} }: PermissionSources): boolean {
+  if (atom.permission === "limits") return true;
+  const { limits: _, ...rights } = requested;
+  return Object.keys(effectivePermissions({ requested: rights, grant: atom.only, deny: {}, places })).length > 0;
+}
+
+function explainUnasked(atom: Atom): Settled {
+  const { permission, target } = atom;
+  return {
+    permission,
+    target,
+    ...binaryOf(atom),
+    requested: false,
+    granted: true,
+    denied: false,
+    effective: [],
+    why: "It is granted, but the manifest does not ask for it.",
+  };
+}

@@ -1,0 +1,80 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { defaultLimits } from "../../ground/config/limits.ts";
+import { readTextFile } from "../../ground/config/read-text-file.ts";
+import { stat } from "../../ground/runtime/files.ts";
+import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
+import { stateFolders } from "../../ground/runtime/state-folders.ts";
+
+/** File name of the host manifest. */
+export const hostManifestName = "bulkhead.yaml";
+
+/** Options of {@link findHostManifest}. */
+export interface FindOptions {
+  /** What `--config` says; relative to `from`. */
+  config?: string | undefined;
+  /** Absolute path of the working directory. */
+  from: string;
+  /** The environment, for the XDG folders; default: the host's own. */
+  env?: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Absolute path of the host manifest: `config`, else `bulkhead.yaml` in the working directory or a folder above it,
+ * else the one in the XDG config folder; null when there is none.
+ * @throws {BulkheadError} `not_found` when `config` names no file
+ */
+export async function findHostManifest({ config, from, env }: FindOptions): Promise<string | null> {
+  if (config !== undefined) {
+    const file = resolve(from, config);
+    if (await isFile(file)) return file;
+    throw new BulkheadError("not_found", `Cannot read the host manifest "${config}": there is no such file.`, {
+      hint: "Give the path of a file, or make one with: bulkhead init",
+      details: { file },
+    });
+  }
+  for (const folder of upwards(resolve(from))) {
+    if (await isFile(join(folder, hostManifestName))) return join(folder, hostManifestName);
+  }
+  const own = join(stateFolders(env).config, hostManifestName);
+  return (await isFile(own)) ? own : null;
+}
+
+/**
+ * Finds, reads and checks the host manifest; null when there is none.
+ * @throws {BulkheadError} `not_found` as {@link findHostManifest}; `invalid_config` with file, line and column; `io_error`
+ */
+export async function loadHostManifest(options: FindOptions): Promise<HostManifest | null> {
+  const file = await findHostManifest(options);
+  return file === null ? null : await readHostManifest(file);
+}
+
+/**
+ * Reads and checks one host manifest.
+ * @throws {BulkheadError} `not_found`, `io_error`, `invalid_config` with file, line and column
+ */
+export async function readHostManifest(file: string): Promise<HostManifest> {
+  const text = await readTextFile(file, { maxBytes: defaultLimits.manifest_bytes, code: "invalid_config" });
+  const manifest = await parseHostManifest(text, { file });
+  manifest.file = file;
+  return manifest;
+}
+
+/**
+ * Checks the text of a host manifest and fills in its defaults. What does that is loaded at the first call: many hosts
+ * have no such file.
+ * @throws {BulkheadError} `invalid_config`, listing every problem with file, line and column
+ */
+export async function parseHostManifest(text: string, { file }: { file: string }): Promise<HostManifest> {
+  const parser = await import("../../ground/config/parse-host-manifest.ts");
+  return parser.parseHostManifest(text, { file });
+}
+
+function upwards(folder: string): string[] {
+  const parent = dirname(folder);
+  return parent === folder ? [folder] : [folder, ...upwards(parent)];
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return await stat(path).then((found) => found.isFile(), () => false);
+}

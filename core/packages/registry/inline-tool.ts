@@ -1,0 +1,54 @@
+import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { withinJournal } from "../../ground/config/journal-size.ts";
+import { defaultLimits } from "../../ground/config/limits.ts";
+import { hostManifestProblem } from "../../ground/config/host-manifest-places.ts";
+import { problemsError } from "../../ground/config/yaml-problems.ts";
+import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
+import { blockOf } from "./blocked-plugins.ts";
+import type { Plugin } from "./plugin.ts";
+import { requestedPermissions } from "./requested-permissions.ts";
+import { toolFaults } from "./tool-faults.ts";
+
+/**
+ * The plugin that a tool in the host manifest stands for. The operator wrote it, so what it asks for is granted; its
+ * `grant` is what it may do besides running its own program.
+ * @throws {BulkheadError} `invalid_config` with file, line and column
+ */
+export function inlineTool(manifest: HostManifest, id: string, root: string): Plugin {
+  const { grant, ...cli } = manifest.tools[id]!;
+  const own: Manifest = {
+    manifest: 1,
+    id,
+    name: id,
+    version: "0.0.0",
+    description: "A tool of the host manifest.",
+    license: "UNLICENSED",
+    host: "*",
+    adapter_type: "cli",
+    cli,
+    capabilities: {},
+    permissions: grant,
+  };
+  const faults = [...toolFaults(own)].map(({ path, ...fault }) => {
+    return hostManifestProblem(manifest, { ...fault, path: ["tools", id, ...path.slice(1)] });
+  });
+  if (faults.length > 0) throw problemsError("invalid_config", faults);
+  const blocked = blockOf(manifest, { id, version: own.version, packageName: null });
+  return {
+    id,
+    manifest: own,
+    folder: root,
+    origin: "inline",
+    enabled: blocked === null,
+    ...(blocked === null ? {} : { blocked }),
+    trusted: false,
+    trust_tools: false,
+    isolation: "process",
+    grant: requestedPermissions(own),
+    deny: {},
+    config: {},
+    limits: withinJournal({ ...defaultLimits, ...manifest.limits }, manifest.journal),
+    os_walls: { ...defaultOsWallUses, ...manifest.os_walls },
+  };
+}

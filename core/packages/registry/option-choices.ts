@@ -1,0 +1,46 @@
+import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { isHiddenValue } from "../../ground/config/host-manifest-places.ts";
+import { optionNamed } from "../../ground/config/permission-problems.ts";
+
+/** A permission that a manifest leaves to one of its options, which the operator may set. */
+export interface OptionChoice {
+  option: string;
+  /** What the option decides, in words, such as "which program it starts". */
+  decides: string[];
+  /** What the option holds now; null: nothing, and so nothing is asked for. */
+  value: unknown;
+  /** Whether the value is not to be shown. */
+  hidden: boolean;
+}
+
+/** Every permission that depends on an option, with what the option holds: the host manifest's value or the default. */
+export function optionChoices({ id, permissions, config }: Manifest, hostManifest?: HostManifest): OptionChoice[] {
+  const decided = decisions(permissions ?? {});
+  const settings = hostManifest && Object.hasOwn(hostManifest.plugins, id) ? hostManifest.plugins[id]!.config : {};
+  return [...new Set(decided.map(({ option }) => option))].map((option) => ({
+    option,
+    decides: [...new Set(decided.filter((one) => one.option === option).map(({ words }) => words))],
+    value: Object.hasOwn(settings, option) ? settings[option] : config?.properties[option]?.default ?? null,
+    hidden: hostManifest !== undefined && isHiddenValue(hostManifest, ["plugins", id, "config", option]),
+  }));
+}
+
+function decisions({ run = [], net = [], env = [], secrets = [] }: Permissions): { option: string; words: string }[] {
+  const places: [items: readonly string[], words: string][] = [
+    [run.map(({ binary }) => binary), "which program it starts"],
+    [run.flatMap(({ args = [] }) => args), "with which arguments"],
+    [run.flatMap((entry) => entry.env ?? []), "which variables it sets for a program"],
+    [[...net, ...secrets.flatMap(({ hosts = [] }) => hosts)], "where it sends what it knows"],
+    [env, "which environment variables it reads"],
+    [secrets.flatMap((secret) => secret.env ?? []), "in which variables of a program a secret stands"],
+    [secrets.map(({ name }) => name), "which secret is used"],
+  ];
+  return places.flatMap(([items, words]) =>
+    items.flatMap((item) => {
+      const option = optionNamed(item);
+      return option === null ? [] : [{ option, words }];
+    })
+  );
+}

@@ -1,0 +1,106 @@
+import { formatArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
+import type { Permissions, RunPermission, SecretPermission } from "../../../plugin-sdk/permissions.ts";
+import { readNet } from "../../ground/config/net-address.ts";
+import { isBinary, isName, optionNamed } from "../../ground/config/permission-problems.ts";
+
+/** Values of a plugin's options. */
+type Values = Readonly<Record<string, unknown>>;
+
+/**
+ * What a manifest asks for where it leaves a choice to the operator: `{config.command}` in place of a program, its
+ * arguments, names or addresses stands for what that option holds. It asks for exactly that, and nothing where the
+ * option is not set or holds what could not stand there. As with all that is asked for, it takes a grant to be in force.
+ */
+export function fillPermissions(permissions: Permissions, values: Values): Permissions {
+  const { run, net, env, secrets, mcp_servers } = permissions;
+  return {
+    ...permissions,
+    ...(run ? { run: run.flatMap((entry) => fillRun(entry, values)) } : {}),
+    ...(net ? { net: net.flatMap((item) => fill(item, values, netsOf)) } : {}),
+    ...(env ? { env: env.flatMap((item) => fill(item, values, namesOf)) } : {}),
+    ...(secrets ? { secrets: secrets.flatMap((entry) => fillSecret(entry, values)) } : {}),
+    ...(mcp_servers ? { mcp_servers: mcp_servers.flatMap((item) => fill(item, values, binariesOf)) } : {}),
+  };
+}
+
+/**
+ * The same before the operator has chosen, as it can be shown: a program to be named keeps its option's name, with any
+ * arguments, and is no program that a grant could name; other choices ask for nothing yet.
+ */
+export function unfilledPermissions(permissions: Permissions): Permissions {
+  const { run, net, env, secrets, mcp_servers } = permissions;
+  const told = (item: string) => optionNamed(item) === null;
+  return {
+    ...permissions,
+    ...(run
+      ? {
+        run: run.map((entry) => ({
+          ...entry,
+          ...(entry.args ? { args: entry.args.map((line) => (told(line) ? line : "{...}")) } : {}),
+          ...(entry.env ? { env: entry.env.filter(told) } : {}),
+        })),
+      }
+      : {}),
+    ...(net ? { net: net.filter(told) } : {}),
+    ...(env ? { env: env.filter(told) } : {}),
+    ...(secrets ? { secrets: secrets.filter(({ name }) => told(name)) } : {}),
+    ...(mcp_servers ? { mcp_servers: mcp_servers.filter(told) } : {}),
+  };
+}
+
+function fillRun(entry: RunPermission, values: Values): RunPermission[] {
+  const { args, env } = entry;
+  return fill(entry.binary, values, binariesOf).map((binary) => ({
+    ...entry,
+    binary,
+    ...(args ? { args: args.flatMap((line) => fill(line, values, argumentsOf)) } : {}),
+    ...(env ? { env: env.flatMap((name) => fill(name, values, namesOf)) } : {}),
+  }));
+}
+
+function fillSecret(entry: SecretPermission, values: Values): SecretPermission[] {
+  const { env, hosts } = entry;
+  return fill(entry.name, values, namesOf).map((name) => ({
+    ...entry,
+    name,
+    ...(env ? { env: env.flatMap((item) => fill(item, values, namesOf)) } : {}),
+    ...(hosts ? { hosts: hosts.flatMap((item) => fill(item, values, netsOf)) } : {}),
+  }));
+}
+
+/** The item, or what its option's value comes to. */
+function fill(item: string, values: Values, read: (value: unknown) => string[]): string[] {
+  const option = optionNamed(item);
+  if (option === null) return [item];
+  return read(Object.hasOwn(values, option) ? values[option] : undefined);
+}
+
+function binariesOf(value: unknown): string[] {
+  return textsOf(value).filter(isBinary);
+}
+
+function namesOf(value: unknown): string[] {
+  return textsOf(value).filter(isName);
+}
+
+/** One pattern that allows exactly these arguments. */
+function argumentsOf(value: unknown): string[] {
+  return [formatArgumentPattern(textsOf(value).map((literal) => [{ literal }]))];
+}
+
+/** Where URLs lead, and `host:port` as it stands. */
+function netsOf(value: unknown): string[] {
+  return textsOf(value).map((text) => hostAndPort(text) ?? text).filter((text) => readNet(text) !== null);
+}
+
+function hostAndPort(text: string): string | null {
+  const plain = text.replace(/^ws(s?):\/\//i, "http$1://");
+  if (!/^https?:\/\//i.test(plain) || !URL.canParse(plain)) return null;
+  const { hostname, port, protocol } = new URL(plain);
+  return `${hostname}:${port || (protocol === "https:" ? "443" : "80")}`;
+}
+
+function textsOf(value: unknown): string[] {
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  return list.filter((one): one is string => typeof one === "string" && one !== "");
+}

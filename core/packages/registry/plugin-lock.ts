@@ -1,0 +1,91 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { readTextFile } from "../../ground/config/read-text-file.ts";
+import { dirname, join } from "../../ground/runtime/paths.ts";
+import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { realpath } from "../../ground/runtime/files.ts";
+import { stateFolders } from "../../ground/runtime/state-folders.ts";
+
+/** Where an installed plugin came from; its id is bound to that. A type alias, so that it is JSON for details. */
+export type PackageSource =
+  | { type: "registry"; name: string; registry: string }
+  | { type: "tarball"; path: string }
+  | { type: "remote"; url: string }
+  | { type: "git"; url: string; ref: string | null; commit: string }
+  | { type: "folder"; path: string };
+
+/** What `bulkhead.lock` says about one installed plugin. */
+export interface LockedPlugin {
+  source: PackageSource;
+  version: string;
+  /** SHA-512 of the archive as npm writes it; null for a folder. */
+  integrity: string | null;
+  /** Hex SHA-256 of the list of all its files, each with its own. */
+  files: string;
+  /** Highest version of it that was ever in use here. */
+  highest: string;
+  /** Key of the registry that signed it; null: not signed. */
+  signed_by: string | null;
+  /** Who built it, as the certificate of its provenance says; null: it has none. */
+  provenance: string | null;
+  installed_at: string;
+}
+
+/** `bulkhead.lock`: what is installed beside a host manifest. */
+export interface PluginLock {
+  lock: 1;
+  plugins: Record<string, LockedPlugin>;
+}
+
+/** File name of the lock, beside the host manifest. */
+export const lockName = "bulkhead.lock";
+
+const mostBytes = 1024 * 1024;
+
+/** Path of the lock that belongs to a host manifest. */
+export function lockFileOf(manifestFile: string): string {
+  return join(dirname(manifestFile), lockName);
+}
+
+/**
+ * Reads the lock beside a host manifest; one that is not there locks nothing.
+ * @throws {BulkheadError} `invalid_config` with line and column, `io_error`
+ */
+export async function readLock(manifestFile: string): Promise<PluginLock> {
+  const file = lockFileOf(manifestFile);
+  let text: string;
+  try {
+    text = await readTextFile(file, { maxBytes: mostBytes, code: "invalid_config" });
+  } catch (error) {
+    if (error instanceof BulkheadError && error.code === "not_found") return { lock: 1, plugins: {} };
+    throw error;
+  }
+  const { parseLock } = await import("./parse-lock.ts");
+  return parseLock(text, { file, maxBytes: mostBytes });
+}
+
+/** The lock's text. */
+export function lockText(lock: PluginLock): string {
+  const plugins = Object.fromEntries(Object.entries(lock.plugins).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return `${JSON.stringify({ ...lock, plugins }, null, 2)}\n`;
+}
+
+/** Where the plugins that a host manifest has installed lie: each in a folder by id and version. */
+export async function installedFolder(
+  manifestFile: string,
+  env?: Readonly<Record<string, string | undefined>>,
+): Promise<string> {
+  const folder = dirname(manifestFile);
+  const real = await realpath(folder).catch(() => folder);
+  return join(stateFolders(env).data, "installed", sha256Hex(real).slice(0, 16));
+}
+
+/** Its real path, where it is there; else the path that it would have. */
+export async function realInstalledFolder(manifestFile: string): Promise<string> {
+  const folder = await installedFolder(manifestFile);
+  return await realpath(folder).catch(() => folder);
+}
+
+/** Folder of one installed version. */
+export function versionFolder(installed: string, id: string, { version, files }: LockedPlugin): string {
+  return join(installed, id, `${version}-${files.slice(0, 12)}`);
+}

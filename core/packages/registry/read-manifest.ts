@@ -1,0 +1,144 @@
+import satisfies from "semver/functions/satisfies.js";
+import valid from "semver/functions/valid.js";
+import validRange from "semver/ranges/valid.js";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { contractVersion, type Manifest, manifestSchema } from "../../../plugin-sdk/manifest.ts";
+import { checkAgainst } from "../../ground/config/check-against.ts";
+import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
+import { permissionProblems } from "../../ground/config/permission-problems.ts";
+import { readTextFile } from "../../ground/config/read-text-file.ts";
+import { reservedIds } from "../../ground/config/reserved-ids.ts";
+import { describeFound, pathText, type Problem, problemsError } from "../../ground/config/yaml-problems.ts";
+import { type ParsedYaml, parseYaml } from "../../ground/config/yaml.ts";
+import { realpath, stat } from "../../ground/runtime/files.ts";
+import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { basename, extname, isAbsolute, isBelow, join, resolve } from "../../ground/runtime/paths.ts";
+import { codeExtensions } from "./code-extensions.ts";
+import type { KnownManifests } from "./known-manifests.ts";
+import { configSchemaFaults } from "./plugin-config.ts";
+import { type ManifestFault, toolFaults } from "./tool-faults.ts";
+
+/** File name of a plugin's manifest. */
+export const manifestName = "plugin.yaml";
+
+/**
+ * Reads and checks `plugin.yaml` of a package folder.
+ * @param sha256 what its bytes must hash to, of an installed one
+ * @param known those that need not be parsed again
+ * @throws {BulkheadError} `not_found`, `io_error`, `invalid_package`; `invalid_manifest` with file, line and column of every problem
+ */
+export async function readManifest(
+  folder: string,
+  { limits = defaultLimits, sha256, known }: {
+    limits?: Pick<Limits, "manifest_bytes" | "yaml_aliases">;
+    sha256?: string | undefined;
+    known?: KnownManifests | undefined;
+  } = {},
+): Promise<Manifest> {
+  const file = join(folder, manifestName);
+  const name = `${basename(folder)}/${manifestName}`;
+  const text = await readTextFile(file, { maxBytes: limits.manifest_bytes, code: "invalid_manifest", name });
+  if (sha256 !== undefined && sha256Hex(text) !== sha256) {
+    throw new BulkheadError("invalid_package", `Cannot read ${file}: it is not the file that was installed.`);
+  }
+  const terms = limits.yaml_aliases;
+  const before = known?.find(text, terms);
+  // What its text says is not looked at again; the files that it names may have changed.
+  if (before !== undefined && (await fileFaults(before, folder)).length === 0) return before;
+  const parsed = parseYaml(text, { file: name, maxBytes: limits.manifest_bytes, maxAliases: limits.yaml_aliases });
+  const manifest = checkAgainst(manifestSchema, parsed);
+  const faults = [...manifestFaults(manifest), ...toolFaults(manifest), ...await fileFaults(manifest, folder)];
+  const problems = [
+    ...faults.map((fault) => problemOf(fault, parsed)),
+    ...permissionProblems(manifest.permissions ?? {}, {
+      parsed,
+      prefix: ["permissions"],
+      options: manifest.config?.properties ?? {},
+    }),
+  ];
+  if (problems.length > 0) throw problemsError("invalid_manifest", problems);
+  known?.note(text, terms, manifest);
+  return manifest;
+}
+
+function problemOf({ path, of = "value", expected, found, hint }: ManifestFault, parsed: ParsedYaml): Problem {
+  const place = parsed.locate(path, of);
+  return {
+    file: parsed.file,
+    ...place,
+    path: pathText(path),
+    expected,
+    found,
+    ...(hint === undefined ? {} : { hint }),
+  };
+}
+
+function* manifestFaults(manifest: Manifest): Generator<ManifestFault> {
+  const { id, version, host, entry, cli, normaliser, config } = manifest;
+  if (reservedIds.includes(id)) {
+    yield { path: ["id"], expected: `an id other than ${reservedIds.join(", ")}`, found: describeFound(id) };
+  }
+  for (const [index, { env = [], hosts = [] }] of (manifest.permissions?.secrets ?? []).entries()) {
+    if (env.length + hosts.length > 0) continue;
+    const expected = "env or hosts, which say where the secret may go";
+    yield { path: ["permissions", "secrets", index], expected, found: "neither" };
+  }
+  yield* mcpServerFaults(manifest);
+  if (valid(version) !== version) {
+    yield { path: ["version"], expected: "a semantic version such as 1.0.0", found: describeFound(version) };
+  }
+  if (validRange(host) === null) {
+    yield { path: ["host"], expected: "a semver range such as ^1.0.0", found: describeFound(host) };
+  } else if (!satisfies(contractVersion, host)) {
+    const found = describeFound(host);
+    yield { path: ["host"], expected: `a range that allows this host's contract ${contractVersion}`, found };
+  }
+  if (entry !== undefined && cli !== undefined) {
+    yield { path: ["cli"], of: "key", expected: "either entry or cli", found: "both" };
+  }
+  if (entry === undefined && cli === undefined) yield { path: [], expected: "either entry or cli", found: "neither" };
+  if (normaliser !== undefined && cli === undefined) {
+    yield { path: ["normaliser"], of: "key", expected: "a normaliser only beside cli", found: "one without it" };
+  }
+  if (config) yield* configSchemaFaults(config);
+}
+
+/** A request's MCP servers hold secrets: the manifest says which of its programs gets them, and the operator grants that. */
+function* mcpServerFaults({ accepts = [], permissions = {}, cli }: Manifest): Generator<ManifestFault> {
+  const { run = [], mcp_servers = [] } = permissions;
+  const path = ["permissions", "mcp_servers"];
+  const tools = typeof cli?.binary === "string" ? [cli.binary] : Object.values(cli?.binary ?? {});
+  const programs = [...run.map(({ binary }) => binary), ...tools];
+  if (accepts.includes("mcp_servers") && programs.length > 0 && mcp_servers.length === 0) {
+    const expected = "the programs that may be handed a session's MCP servers, because accepts names mcp_servers";
+    yield { path, expected, found: "none" };
+  }
+  for (const [index, program] of mcp_servers.entries()) {
+    if (programs.includes(program)) continue;
+    yield { path: [...path, index], expected: "a program that the manifest runs", found: describeFound(program) };
+  }
+}
+
+async function fileFaults(manifest: Manifest, folder: string): Promise<ManifestFault[]> {
+  const faults: ManifestFault[] = [];
+  for (const key of ["entry", "normaliser"] as const) {
+    const path = manifest[key];
+    const fault = path === undefined ? null : await codeFileFault(path, folder);
+    if (fault && path !== undefined) faults.push({ path: [key], expected: fault, found: describeFound(path) });
+  }
+  return faults;
+}
+
+/** What a path to code should have been; null when it is one inside the package, links followed. */
+async function codeFileFault(path: string, folder: string): Promise<string | null> {
+  const file = resolve(folder, path);
+  if (isAbsolute(path) || !isBelow(folder, file)) return "a path inside the package";
+  if (!codeExtensions.includes(extname(path))) return `a file with one of ${codeExtensions.join(" ")}`;
+  try {
+    const [root, real] = [await realpath(folder), await realpath(file)];
+    if (!isBelow(root, real)) return "a file that no link takes outside the package";
+    return (await stat(real)).isFile() ? null : "a file";
+  } catch {
+    return "a file that is there";
+  }
+}

@@ -1,0 +1,262 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { unsaid } from "../../ground/config/host-manifest.ts";
+import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
+import { hostManifestProblem } from "../../ground/config/host-manifest-places.ts";
+import { didYouMean, problemsError } from "../../ground/config/yaml-problems.ts";
+import { realpath } from "../../ground/runtime/files.ts";
+import { basename, resolve } from "../../ground/runtime/paths.ts";
+import { blockedError, blockOf, blocksPackages, packageNameIn } from "./blocked-plugins.ts";
+import { findPlugins, type FoundPlugin, type PluginPlaces, readPlugin } from "./find-plugins.ts";
+import { findInstalled } from "./find-installed.ts";
+import { inlineTool } from "./inline-tool.ts";
+import type { Plugin } from "./plugin.ts";
+import { registeredSettings, type RegistrySettings, settlePlugin } from "./settle-plugin.ts";
+
+/** What a registry is made from. */
+export interface RegistryOptions extends PluginPlaces {
+  /** Absent: nothing is enabled but what is registered. */
+  manifest?: HostManifest | undefined;
+}
+
+/** A plugin that was found and cannot be used; since it is not enabled the host goes on. */
+export interface RegistryProblem {
+  id: string;
+  folder: string;
+  error: BulkheadError;
+}
+
+/** All plugins of a host. */
+export interface Registry {
+  /** Every usable plugin, enabled or not, by id. */
+  list(): Plugin[];
+  get(id: string): Plugin | undefined;
+  /**
+   * Adds the plugin of a folder, relative to the root, enabled, with the same checks as at the start. What the host
+   * manifest says about its id holds unless `settings` says otherwise; what is denied there stays denied.
+   * @throws {BulkheadError} `duplicate_plugin`, `invalid_manifest`, `invalid_config`, `not_found`, `blocked_plugin`
+   */
+  register(folder: string, settings?: RegistrySettings): Promise<Plugin>;
+  /** Forgets a plugin until the next start; false when there is none of that id. */
+  remove(id: string): boolean;
+  /**
+   * Reads all plugins anew, as another host manifest says. What did not change stays the same object; what was
+   * registered at run time stays. When it throws, all stays as it was.
+   * @throws {BulkheadError} as {@link createRegistry}
+   */
+  reload(manifest: HostManifest): Promise<RegistryChanges>;
+  readonly problems: readonly RegistryProblem[];
+}
+
+/** Ids of plugins in use that a reload took in, took out, or gave other settings; each sorted. */
+export interface RegistryChanges {
+  added: string[];
+  removed: string[];
+  changed: string[];
+}
+
+/**
+ * Finds all plugins and checks them.
+ * Of several with one id the first is used, and the others are problems: what `source` names or the lock installs,
+ * then what is bundled, what is installed for the user, `plugins/`, and `node_modules`.
+ * @throws {BulkheadError} when one that is enabled cannot be used: `invalid_manifest`, `invalid_config`
+ */
+export async function createRegistry(options: RegistryOptions): Promise<Registry> {
+  let manifest: HostManifest = options.manifest ??
+    { bulkhead: 1, plugins: {}, tools: {}, routing: { agent: "auto" }, limits: {} };
+  let { plugins, problems } = await readAll(manifest, options);
+  return {
+    list: () => [...plugins.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
+    get: (id) => plugins.get(id),
+    get problems() {
+      return problems;
+    },
+    remove: (id) => plugins.delete(id),
+    async reload(next) {
+      const read = await readAll(next, options);
+      for (const [id, plugin] of plugins) {
+        const known = read.plugins.get(id);
+        const packageName = blocksPackages(next) ? await packageNameIn(plugin.folder) : null;
+        const stays = plugin.origin === "registered" && !known?.enabled &&
+          blockOf(next, { id, version: plugin.manifest.version, packageName }) === null;
+        if (stays) read.plugins.set(id, plugin);
+        else if (known && JSON.stringify(known) === JSON.stringify(plugin)) read.plugins.set(id, plugin);
+      }
+      const changes = changesOf(plugins, read.plugins);
+      manifest = next;
+      ({ plugins, problems } = read);
+      return changes;
+    },
+    async register(folder, settings = {}) {
+      const place = { origin: "registered" as const, limits: limitsOf(manifest), known: options.known };
+      const found = await named(manifest, await readPlugin(resolve(options.root, folder), place));
+      const own = found.manifest;
+      if (!own) throw found.error ?? new BulkheadError("internal", `Plugin "${found.id}" was not read.`);
+      const known = plugins.get(found.id);
+      // One that was found already stays what it is: a bundled one uses the host's packages.
+      const origin = known?.folder === found.folder ? known.origin : found.origin;
+      const plugin = settlePlugin({ ...found, origin }, own, {
+        manifest,
+        settings: registeredSettings(manifest, found.id, settings),
+      });
+      if (plugin.blocked !== undefined) throw blockedError(plugin.id, plugin.blocked);
+      // One that was found already and is not in use may be taken into use.
+      if (known && (known.enabled || known.folder !== plugin.folder)) throw duplicate(plugin.id, [known, plugin]);
+      plugins.set(plugin.id, plugin);
+      return plugin;
+    },
+  };
+}
+
+/** @throws {BulkheadError} as {@link createRegistry} */
+async function readAll(
+  manifest: HostManifest,
+  options: RegistryOptions,
+): Promise<{ plugins: Map<string, Plugin>; problems: RegistryProblem[] }> {
+  const { plugins, problems, errors } = sortOut(await allCandidates(manifest, options), manifest);
+  for (const id of Object.keys(manifest.tools)) {
+    collect(errors, id, () => {
+      const tool = inlineTool(manifest, id, options.root);
+      const known = plugins.get(id);
+      // The host manifest has said what this id is; a folder that came later has no say.
+      if (known) problems.push({ id, folder: known.folder, error: passedOver(known, tool) });
+      plugins.set(id, tool);
+    });
+  }
+  errors.push(...missingPlugins(manifest, plugins, errors));
+  if (errors.length > 0) throw oneOf(errors.map(({ error }) => error));
+  return { plugins, problems };
+}
+
+function changesOf(before: ReadonlyMap<string, Plugin>, after: ReadonlyMap<string, Plugin>): RegistryChanges {
+  const inUse = (plugins: ReadonlyMap<string, Plugin>) =>
+    [...plugins.values()].filter(({ enabled }) => enabled).map(({ id }) => id).sort();
+  const [had, has] = [inUse(before), inUse(after)];
+  return {
+    added: has.filter((id) => !had.includes(id)),
+    removed: had.filter((id) => !has.includes(id)),
+    changed: has.filter((id) => had.includes(id) && before.get(id) !== after.get(id)),
+  };
+}
+
+function limitsOf(manifest: HostManifest): Limits {
+  return { ...defaultLimits, ...manifest.limits };
+}
+
+interface Failure {
+  id: string;
+  error: BulkheadError;
+}
+
+/**
+ * What was found, what is installed and what `source` names. Where it names a folder, others with that id are passed
+ * over, and so are others than the installed one.
+ */
+async function allCandidates(manifest: HostManifest, options: RegistryOptions): Promise<FoundPlugin[]> {
+  const { env, known } = options;
+  const limits = limitsOf(manifest);
+  const found = await findPlugins(options, limits);
+  const installed = manifest.file === undefined ? [] : await findInstalled(manifest.file, { env, known, limits });
+  const picked = new Map<string, FoundPlugin>(installed.map((one) => [one.id, one]));
+  for (const [id, { source }] of Object.entries(manifest.plugins)) {
+    if (source === undefined) continue;
+    const path = resolve(options.root, source);
+    const folder = await realpath(path).catch(() => path);
+    const one = found.find((candidate) => candidate.folder === folder) ??
+      await readPlugin(folder, { origin: "folder", limits, known });
+    const wrong = one.manifest !== null && one.id !== id;
+    picked.set(id, wrong ? { ...one, id, manifest: null, error: wrongSource(manifest, id, one.id) } : { ...one, id });
+  }
+  const all = [...found.filter(({ id }) => !picked.has(id)), ...picked.values()];
+  return await Promise.all(all.map((one) => named(manifest, one)));
+}
+
+/** With the name of its package, where the host manifest blocks some by name. */
+async function named(manifest: HostManifest, found: FoundPlugin): Promise<FoundPlugin> {
+  return blocksPackages(manifest) ? { ...found, packageName: await packageNameIn(found.folder) } : found;
+}
+
+function sortOut(
+  found: readonly FoundPlugin[],
+  manifest: HostManifest,
+): { plugins: Map<string, Plugin>; problems: RegistryProblem[]; errors: Failure[] } {
+  const plugins = new Map<string, Plugin>();
+  const problems: RegistryProblem[] = [];
+  const errors: Failure[] = [];
+  for (const id of new Set(found.map((one) => one.id))) {
+    const settings = Object.hasOwn(manifest.plugins, id) ? manifest.plugins[id]! : unsaid();
+    const candidates = found.filter((one) => one.id === id);
+    // The first decides, broken or not: one that appears beside it neither stops the host nor takes its place.
+    const [first, ...later] = inOrder(candidates);
+    if (first === undefined) continue;
+    const failures: Failure[] = first.error ? [{ id, error: first.error }] : [];
+    const own = first.manifest;
+    if (own) collect(failures, id, () => plugins.set(id, settlePlugin(first, own, { manifest, settings })));
+    if (settings.enabled) errors.push(...failures);
+    else problems.push(...failures.map(({ error }) => ({ id, folder: first.folder, error })));
+    problems.push(...later.map((one) => ({ id, folder: one.folder, error: passedOver(one, first) })));
+  }
+  return { plugins, problems, errors };
+}
+
+/** Bundled and installed for the user before those of the project; there one in a folder of its own name first. */
+function inOrder(candidates: readonly FoundPlugin[]): FoundPlugin[] {
+  const own = ({ id, folder, origin }: FoundPlugin) => (origin === "folder" && basename(folder) === id ? 0 : 1);
+  return [...candidates].sort((a, b) => (a.origin === "folder" && b.origin === "folder" ? own(a) - own(b) : 0));
+}
+
+function collect(failures: Failure[], id: string, action: () => void): void {
+  try {
+    action();
+  } catch (error) {
+    if (!(error instanceof BulkheadError)) throw error;
+    failures.push({ id, error });
+  }
+}
+
+function missingPlugins(manifest: HostManifest, plugins: Map<string, Plugin>, errors: readonly Failure[]): Failure[] {
+  return Object.entries(manifest.plugins)
+    .filter(([id, { enabled }]) => enabled && !plugins.has(id) && !errors.some((failure) => failure.id === id))
+    .map(([id]) => {
+      const hint = didYouMean(id, [...plugins.keys()]) ?? "its folder can be named as its source";
+      const words = { expected: "a plugin that is there", found: `no "${id}"`, hint };
+      const problem = hostManifestProblem(manifest, { path: ["plugins", id], of: "key", ...words });
+      return { id, error: problemsError("invalid_config", [problem]) };
+    });
+}
+
+function wrongSource(manifest: HostManifest, id: string, found: string): BulkheadError {
+  const words = { expected: `the folder of plugin "${id}"`, found: `that of plugin "${found}"` };
+  return problemsError("invalid_config", [
+    hostManifestProblem(manifest, { path: ["plugins", id, "source"], ...words }),
+  ]);
+}
+
+function duplicate(id: string, all: readonly { folder: string; origin: Plugin["origin"] }[]): BulkheadError {
+  const folders = all.map(({ folder }) => folder);
+  const places = all.map(({ folder, origin }) => `${folder} (${origin})`).join(" and ");
+  return new BulkheadError("duplicate_plugin", `Cannot load plugin "${id}": it stands in ${places}.`, {
+    hint: `Name the folder to use as plugins.${id}.source in the host manifest, or give one another id.`,
+    details: { plugin_id: id, folders },
+  });
+}
+
+/** Of two with one id the first is used; this is what is said of the other. */
+function passedOver(
+  { id, folder }: { id: string; folder: string },
+  used: { folder: string; origin: Plugin["origin"] },
+): BulkheadError {
+  const message = `Cannot use the plugin in ${folder}: its id "${id}" is that of ${used.folder} (${used.origin}).`;
+  return new BulkheadError("duplicate_plugin", message, {
+    hint: `Remove the folder, give it another id, or name it as plugins.${id}.source in the host manifest.`,
+    details: { plugin_id: id, folders: [used.folder, folder] },
+  });
+}
+
+function oneOf(errors: readonly BulkheadError[]): BulkheadError {
+  const [first] = errors;
+  if (first && errors.length === 1) return first;
+  const details = { errors: errors.map((error) => error.toJSON()) };
+  const message = errors.map((error) => error.message).join("\n");
+  return new BulkheadError(first?.code ?? "internal", message, { hint: first?.hint, details });
+}

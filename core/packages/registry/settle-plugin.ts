@@ -1,0 +1,96 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { HostManifest, PluginSettings } from "../../ground/config/host-manifest.ts";
+import { unsaid } from "../../ground/config/host-manifest.ts";
+import { withinJournal } from "../../ground/config/journal-size.ts";
+import { defaultLimits } from "../../ground/config/limits.ts";
+import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
+import { hostManifestProblem, isHiddenValue } from "../../ground/config/host-manifest-places.ts";
+import { blockOf } from "./blocked-plugins.ts";
+import type { FoundPlugin } from "./find-plugins.ts";
+import { fillPermissions } from "./option-permissions.ts";
+import type { Plugin } from "./plugin.ts";
+import { checkPluginConfig, type OptionFault } from "./plugin-config.ts";
+import { hiddenTexts } from "./shown-permissions.ts";
+
+/** What the operator decides about a plugin that is registered at run time. */
+export type RegistrySettings = Partial<
+  Pick<PluginSettings, "trusted" | "trust_tools" | "isolation" | "grant" | "deny" | "config" | "limits" | "os_walls">
+>;
+
+/**
+ * A found plugin with what the operator decided about it.
+ * @throws {BulkheadError} `invalid_config` for options its manifest does not allow, and for a thread without trust
+ */
+export function settlePlugin(
+  { id, folder, origin, hashes, packageName = null }: FoundPlugin,
+  own: Plugin["manifest"],
+  { manifest, settings }: { manifest: HostManifest; settings: PluginSettings },
+): Plugin {
+  const { trusted, isolation, grant, deny } = settings;
+  const blocked = blockOf(manifest, { id, version: own.version, packageName });
+  const enabled = settings.enabled && blocked === null;
+  if (isolation === "thread" && !trusted) {
+    throw new BulkheadError("invalid_config", `Cannot run plugin "${id}" in a thread: it is not trusted.`, {
+      hint: "Say trusted: true as well, or leave isolation at process.",
+    });
+  }
+  // A plugin that is not enabled may still lack options that it requires.
+  const config = enabled
+    ? checkPluginConfig(own.config, settings.config, {
+      where: (fault) => optionPlace(manifest, id, fault),
+      hides: (option) => isHiddenValue(manifest, ["plugins", id, "config", option]),
+    })
+    : settings.config;
+  const limits = withinJournal({ ...defaultLimits, ...manifest.limits, ...settings.limits }, manifest.journal);
+  const os_walls = { ...defaultOsWallUses, ...manifest.os_walls, ...settings.os_walls };
+  const trust_tools = settings.trust_tools === true && own.defaults?.trust_tools === true;
+  const hidden_texts = hiddenTexts(manifest, id, config);
+  return {
+    id,
+    manifest: own.permissions ? { ...own, permissions: fillPermissions(own.permissions, config) } : own,
+    folder,
+    origin,
+    enabled,
+    ...(blocked === null ? {} : { blocked }),
+    trusted,
+    trust_tools,
+    isolation,
+    grant,
+    deny,
+    config,
+    ...(hidden_texts.length === 0 ? {} : { hidden_texts }),
+    limits,
+    os_walls,
+    ...(hashes === undefined ? {} : { hashes }),
+  };
+}
+
+/** The host manifest's settings for an id with those given at run time; what either denies is denied. */
+export function registeredSettings(manifest: HostManifest, id: string, settings: RegistrySettings): PluginSettings {
+  const listed = Object.hasOwn(manifest.plugins, id) ? manifest.plugins[id]! : unsaid();
+  return { ...listed, ...settings, deny: bothDenied(listed.deny, settings.deny ?? {}), enabled: true };
+}
+
+function bothDenied(a: Permissions, b: Permissions): Permissions {
+  const lists = (["run", "read", "write", "net", "env", "secrets", "mcp_servers"] as const).flatMap((kind) => {
+    const all = [...(a[kind] ?? []), ...(b[kind] ?? [])];
+    return all.length > 0 ? [[kind, all] as const] : [];
+  });
+  const kv = a.kv === true || b.kv === true ? { kv: true } : {};
+  return { ...Object.fromEntries(lists), ...kv, ...(a.limits || b.limits ? { limits: smaller(a, b) } : {}) };
+}
+
+function smaller(a: Permissions, b: Permissions): NonNullable<Permissions["limits"]> {
+  const limits: NonNullable<Permissions["limits"]> = { ...a.limits };
+  for (const key of ["children", "file_bytes", "response_bytes"] as const) {
+    const value = b.limits?.[key];
+    if (value !== undefined) limits[key] = Math.min(value, limits[key] ?? value);
+  }
+  return limits;
+}
+
+function optionPlace(manifest: HostManifest, id: string, { option, of, expected, found }: OptionFault): string {
+  const place = hostManifestProblem(manifest, { path: ["plugins", id, "config", option], of, expected, found });
+  return `${place.file}:${place.line}:${place.column} ${place.path}`;
+}

@@ -1,0 +1,40 @@
+import { formatArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { isHiddenValue } from "../../ground/config/host-manifest-places.ts";
+import type { BroadPlaces } from "./broad-permissions.ts";
+import { type ExplainedPermission, explainPermissions } from "./explain-permissions.ts";
+import type { Plugin } from "./plugin.ts";
+import { requestedPermissions } from "./requested-permissions.ts";
+
+/** What a plugin asks for and what became of it, as it may be shown. */
+export function shownPermissions(plugin: Plugin, places: BroadPlaces): ExplainedPermission[] {
+  const { manifest, grant, deny, hidden_texts = [] } = plugin;
+  const rows = explainPermissions({ requested: requestedPermissions(manifest), grant, deny }, places);
+  return hideArguments(rows, hidden_texts);
+}
+
+/** What stands in options of a plugin that nobody is shown: what came out of the environment, and what may be a secret. */
+export function hiddenTexts(manifest: HostManifest, id: string, config: Readonly<Record<string, unknown>>): string[] {
+  const hidden = Object.entries(config).filter(([option]) =>
+    isHiddenValue(manifest, ["plugins", id, "config", option])
+  );
+  const texts = hidden.flatMap(([, value]) => (Array.isArray(value) ? value : [value]) as unknown[]);
+  return texts.filter((text): text is string => typeof text === "string" && text !== "");
+}
+
+/** The same rows, in which no argument of a program is one of these texts. */
+export function hideArguments(rows: readonly ExplainedPermission[], texts: readonly string[]): ExplainedPermission[] {
+  if (texts.length === 0) return [...rows];
+  const words = new Set(texts.map((literal) => formatArgumentPattern([[{ literal }]])));
+  const hide = (line: string, binary: string): string =>
+    line.startsWith(`${binary} `) ? `${binary} ${withoutWords(line.slice(binary.length + 1), words)}` : line;
+  return rows.map((row) => {
+    const { permission, binary, target, effective } = row;
+    if (permission !== "run" || binary === undefined) return row;
+    return { ...row, target: hide(target, binary), effective: effective.map((line) => hide(line, binary)) };
+  });
+}
+
+function withoutWords(line: string, words: ReadonlySet<string>): string {
+  return (line.match(/"(?:[^"\\]|\\.)*"|[^ ]+/g) ?? []).map((word) => (words.has(word) ? "(hidden)" : word)).join(" ");
+}

@@ -1,0 +1,86 @@
+import { parseArguments, parseCommandTemplate } from "../../../plugin-sdk/command-template.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { checkMappingRules } from "../../../plugin-sdk/jsonl-mapping.ts";
+import type { CliTool, Manifest } from "../../../plugin-sdk/manifest.ts";
+import { isBinary, isName } from "../../ground/config/permission-problems.ts";
+import { describeFound, didYouMean, type KeyPath } from "../../ground/config/yaml-problems.ts";
+
+/** Something wrong at a path of a manifest. */
+export interface ManifestFault {
+  path: KeyPath;
+  of?: "value" | "key";
+  expected: string;
+  found: string;
+  hint?: string;
+}
+
+/** What is wrong with a manifest's `cli` that a schema cannot say. */
+export function* toolFaults({ cli, config }: Manifest): Generator<ManifestFault> {
+  if (!cli) return;
+  yield* templateFaults(cli, Object.keys(config?.properties ?? {}));
+  const binaries = typeof cli.binary === "string" ? { "": cli.binary } : cli.binary;
+  for (const [system, binary] of Object.entries(binaries)) {
+    const path = ["cli", "binary", ...(system === "" ? [] : [system])];
+    if (!isBinary(binary)) {
+      yield { path, expected: "a name, an absolute path, or ./path inside the plugin", found: describeFound(binary) };
+    }
+    if (system === "" || ["linux", "darwin", "win32", "default"].includes(system)) continue;
+    yield { path, of: "key", expected: "linux, darwin, win32 or default", found: describeFound(system) };
+  }
+  const models = Object.keys(cli.models ?? {});
+  if (cli.default_model !== undefined && !models.includes(cli.default_model)) {
+    const expected = models.length > 0 ? `one of the models ${models.join(", ")}` : "models beside it";
+    const hint = didYouMean(cli.default_model, models);
+    yield {
+      path: ["cli", "default_model"],
+      expected,
+      found: describeFound(cli.default_model),
+      ...(hint ? { hint } : {}),
+    };
+  }
+  for (const [name, text] of Object.entries(cli.env_vars ?? {})) {
+    const path = ["cli", "env_vars", name];
+    if (!isName(name)) {
+      yield { path, of: "key", expected: "the name of an environment variable", found: describeFound(name) };
+    }
+    const odd = /\$\{(?!(?:secret:)?[A-Za-z_][A-Za-z0-9_]*\})[^}]*\}?/.exec(text);
+    if (odd) yield { path, expected: "${NAME} or ${secret:NAME} in what it refers to", found: JSON.stringify(odd[0]) };
+  }
+  for (const code of Object.keys(cli.exit_codes ?? {})) {
+    if (/^\d{1,3}$/.test(code) && Number(code) <= 255) continue;
+    yield {
+      path: ["cli", "exit_codes", code],
+      of: "key",
+      expected: "an exit code from 0 to 255",
+      found: describeFound(code),
+    };
+  }
+}
+
+function* templateFaults(cli: CliTool, params: readonly string[]): Generator<ManifestFault> {
+  const lines: [string[], () => unknown][] = [
+    [["cli", "command_template"], () => parseCommandTemplate(cli.command_template, { params })],
+    [["cli", "version", "args"], () => parseArguments(cli.version?.args ?? "")],
+    [["cli", "auth", "args"], () => parseArguments(cli.auth?.args ?? "")],
+  ];
+  const { output } = cli;
+  if (output?.format === "jsonl") lines.push([["cli", "output", "rules"], () => checkMappingRules(output.rules)]);
+  for (const [path, parse] of lines) {
+    try {
+      parse();
+    } catch (error) {
+      if (!(error instanceof BulkheadError)) throw error;
+      const expected = { command_template: "a command template", output: "rules that make events" }[path[1]!] ??
+        "a line of arguments";
+      const { rule, field } = error.details ?? {};
+      const inRule = typeof rule === "number" ? [...path, rule, "event"] : path;
+      yield {
+        path: typeof field === "string" ? [...inRule, field] : inRule,
+        ...(typeof field === "string" ? { of: "key" as const } : {}),
+        expected,
+        found: `what cannot be used (${error.message})`,
+        ...(error.hint ? { hint: error.hint } : {}),
+      };
+    }
+  }
+}

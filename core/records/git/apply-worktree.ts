@@ -1,0 +1,206 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Artifact } from "../../../plugin-sdk/result.ts";
+import { mkdir, rm } from "../../ground/runtime/files.ts";
+import { runGit } from "../../ground/runtime/git-program.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { describeTrees } from "./artifacts.ts";
+import { findRepository } from "./find-repository.ts";
+import { gitError, lineOf, splitNul } from "./git-call.ts";
+import { newLinksOut } from "./leading-links.ts";
+import { pathText, rawChanges } from "./raw-diff.ts";
+import { restoreFiles, type Swap } from "./restore-files.ts";
+import { copyUserIndex, gitInShadow, type ShadowCall, type ShadowRepository, shadowRun } from "./shadow-repository.ts";
+import { writeWholeTree } from "./whole-tree.ts";
+import { shadowOver, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
+import { patchArgs, withWorktreeIndex } from "./worktree-diff.ts";
+import { writeWorkTree } from "./write-work-tree.ts";
+
+/** A worktree whose changes go to its source. */
+export interface ApplyOptions {
+  folder: string;
+  sourceTop: string;
+  signal: AbortSignal;
+  /** Brings links that lead out of the repository as well. */
+  allowLinks?: boolean | undefined;
+  /** Makes durable what is about to be written, before it is. */
+  onWrite(swap: Swap): Promise<void>;
+}
+
+/**
+ * Brings what was changed in a worktree to the work tree it was made from, merged with what was changed there since:
+ * all of it or nothing. Index, HEAD and branches of the repository stay as they are, so the changes show as not
+ * staged. Pointers to repositories that were made in the worktree are left out.
+ * @returns what was changed in the source, paths relative to its top
+ * @throws {BulkheadError} `conflict` with the paths in `details.paths`, or the links that lead out of the repository in
+ * `details.links`, `workdir_missing`, `io_error`; the source is
+ * then as it was, but where the message says otherwise
+ */
+export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): Promise<Artifact[]> {
+  const { folder, signal } = options;
+  const source = await sourceShadow(base, options);
+  return await withScratch(base, async (scratch) => {
+    const call = (name: string): ShadowCall => ({ index: `${scratch}/${name}`, signal });
+    await mkdir(join(base.store, scratch, "empty"));
+    await copyUserIndex(source, `${scratch}/ours`);
+    const now = await writeWholeTree(source, call("ours"));
+    const theirs = await withWorktreeIndex(base, async (index) => {
+      const written = await writeWorkTree(shadowOverWorktree(base, folder), { index, signal }, { storeAll: true });
+      return written.tree;
+    });
+    const merged = await merge(source, { base: base.tree, ours: now, theirs, call, scratch });
+    if (merged === now) return [];
+    if (options.allowLinks !== true) await refuseLinks(source, { ours: now, merged, call: call("links") });
+    await options.onWrite({ ours: now, merged });
+    await write(source, { ours: now, merged, call: call("written"), scratch });
+    return await describeTrees(source, {
+      before: { tree: now, stored: true },
+      after: { tree: merged, stored: true },
+      call: call("written"),
+      workdir: source.workdir,
+    });
+  });
+}
+
+/**
+ * Puts the source back as it was before an apply that was cut off in the middle of writing.
+ * @throws {BulkheadError} `conflict` when somebody has changed one of its files since, `workdir_missing`, `io_error`
+ */
+export async function undoApply(
+  base: WorktreeBase,
+  { sourceTop, signal, unfinished }: { sourceTop: string; signal: AbortSignal; unfinished: Swap },
+): Promise<void> {
+  const source = await sourceShadow(base, { sourceTop, signal });
+  await withScratch(base, async (scratch) => {
+    const call = (name: string): ShadowCall => ({ index: `${scratch}/${name}`, signal });
+    await copyUserIndex(source, `${scratch}/now`);
+    const now = await writeWholeTree(source, call("now"));
+    await restoreFiles(source, { ...unfinished, now, call: call("restored") });
+  });
+}
+
+/** Gives a folder below the store for as long as something is done. */
+async function withScratch<T>(base: WorktreeBase, act: (scratch: string) => Promise<T>): Promise<T> {
+  const scratch = `apply-${randomId()}`;
+  await mkdir(join(base.store, scratch));
+  try {
+    return await act(scratch);
+  } finally {
+    await rm(join(base.store, scratch), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+async function sourceShadow(
+  base: WorktreeBase,
+  { sourceTop, signal }: Pick<ApplyOptions, "sourceTop" | "signal">,
+): Promise<ShadowRepository> {
+  const found = await findRepository({ workdir: sourceTop, signal }).catch((error: unknown) => {
+    if (error instanceof BulkheadError && error.code !== "git_missing") return null;
+    throw error;
+  });
+  if (found !== null && found.top === sourceTop) return shadowOver(base, found);
+  throw new BulkheadError("workdir_missing", `The repository "${sourceTop}" is no longer there.`, {
+    hint: "Put it back in its place, or take the patch that bulkhead session diff prints.",
+  });
+}
+
+/** @throws {BulkheadError} `conflict` with the links that would lead out of the repository in `details.links` */
+async function refuseLinks(
+  source: ShadowRepository,
+  { ours, merged, call }: Swap & { call: ShadowCall },
+): Promise<void> {
+  const links = await newLinksOut(source, { before: ours, after: merged, call });
+  const [first] = links;
+  if (first === undefined) return;
+  const more = links.length === 1 ? "" : `, and ${links.length - 1} more`;
+  throw new BulkheadError(
+    "conflict",
+    `Cannot apply the changes to "${source.workdir}": the link "${first.path}" leads out of it, to "${first.target}"${more}.`,
+    {
+      hint:
+        "Nothing was changed. Look at the links, then apply with --allow-links (allow_links=true) to bring them too.",
+      details: { links: links.slice(0, 1000) },
+    },
+  );
+}
+
+interface Merge {
+  base: string;
+  ours: string;
+  theirs: string;
+  call(name: string): ShadowCall;
+  scratch: string;
+}
+
+/**
+ * The tree of ours with what changed from base to theirs, made without touching any work tree.
+ * @throws {BulkheadError} `conflict`
+ */
+async function merge(source: ShadowRepository, { base, ours, theirs, call, scratch }: Merge): Promise<string> {
+  const patch = await writePatch(source, { from: base, to: theirs, call: call("patch"), scratch });
+  if (patch === null) return ours;
+  // git looks at files beside the index: in an empty folder it finds none, and makes what it wants to look at.
+  const empty = join(source.folder, scratch, "empty");
+  const merging: ShadowCall = { ...call("merged"), workTree: empty, cwd: empty };
+  await gitInShadow(source, ["read-tree", ours], merging);
+  const args = ["apply", "--cached", "--3way", "--whitespace=nowarn", patch];
+  const outcome = await runGit(args, shadowRun(source, merging));
+  if (outcome.exit_code === 0) return lineOf(await gitInShadow(source, ["write-tree", "--missing-ok"], merging));
+  const unmerged = splitNul(await gitInShadow(source, ["ls-files", "-z", "-u"], merging))
+    .map((line) => pathText(line.subarray(line.indexOf(0x09) + 1)));
+  const paths = unmerged.length > 0 ? unmerged : await changedByBoth(source, { base, ours, theirs, call, scratch });
+  if (paths.length === 0) throw gitError(args, outcome);
+  throw conflict(paths, source.workdir);
+}
+
+async function changedByBoth(source: ShadowRepository, { base, ours, theirs, call }: Merge): Promise<string[]> {
+  const [here, there] = await Promise.all(
+    [ours, theirs].map((to) => rawChanges(source, { from: base, to, call: call("names") })),
+  );
+  const names = new Set((here ?? []).map(({ path }) => pathText(path)));
+  return (there ?? []).map(({ path }) => pathText(path)).filter((path) => names.has(path));
+}
+
+function conflict(paths: readonly string[], top: string): BulkheadError {
+  const all = [...new Set(paths)].sort();
+  const [first = ""] = all;
+  const named = all.length === 1 ? `"${first}" was` : `${all.length} files, "${first}" among them, were`;
+  return new BulkheadError("conflict", `Cannot apply the changes to "${top}": ${named} changed there as well.`, {
+    hint: "Nothing was changed. Merge by hand from the worktree, or undo the changes there and apply again.",
+    details: { paths: all.slice(0, 1000) },
+  });
+}
+
+/** Writes what differs into the work tree; a failure in the middle puts back what was there. */
+async function write(
+  source: ShadowRepository,
+  { ours, merged, call, scratch }: Swap & { call: ShadowCall; scratch: string },
+): Promise<void> {
+  const patch = await writePatch(source, { from: ours, to: merged, call, scratch });
+  if (patch === null) return;
+  const args = ["apply", "--whitespace=nowarn", patch];
+  // A deadline that passes now must not leave half of it: the writing itself is not cut off.
+  const signal = new AbortController().signal;
+  const outcome = await runGit(args, shadowRun(source, { ...call, signal }));
+  if (outcome.exit_code === 0) return;
+  const failure = gitError(args, outcome);
+  await restoreFiles(source, { ours, merged, now: null, call: { ...call, index: `${scratch}/restored`, signal } });
+  throw new BulkheadError("io_error", `Cannot apply the changes to "${source.workdir}": ${failure.message}`, {
+    hint: "What was written until then has been put back as it was.",
+    cause: failure,
+  });
+}
+
+/** Path of a file with the patch; null when nothing differs but pointers to repositories, which no patch can carry. */
+async function writePatch(
+  source: ShadowRepository,
+  { from, to, call, scratch }: { from: string; to: string; call: ShadowCall; scratch: string },
+): Promise<string | null> {
+  const changes = await rawChanges(source, { from, to, call });
+  if (changes.every(({ oldMode, newMode }) => oldMode === pointer || newMode === pointer)) return null;
+  const file = join(source.folder, scratch, `${randomId()}.patch`);
+  await gitInShadow(source, [...patchArgs, "--ignore-submodules=all", `--output=${file}`, from, to], call);
+  return file;
+}
+
+const pointer = "160000";

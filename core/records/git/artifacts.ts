@@ -1,0 +1,119 @@
+import type { Artifact } from "../../../plugin-sdk/result.ts";
+import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
+import { rm } from "../../ground/runtime/files.ts";
+import { runGit } from "../../ground/runtime/git-program.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
+import { type ChangeContext, describeChange } from "./describe-change.ts";
+import { readHead } from "./find-repository.ts";
+import { parseRawDiff, type RawChange } from "./raw-diff.ts";
+import {
+  copyUserIndex,
+  gitInShadow,
+  type ShadowCall,
+  type ShadowRepository,
+  shadowRun,
+  topOf,
+} from "./shadow-repository.ts";
+import { indexBefore, realFolder, type Snapshot } from "./snapshot.ts";
+import { listTracked } from "./tracked-paths.ts";
+import { type WorkTree, writeWorkTree } from "./write-work-tree.ts";
+
+/** What changed since a snapshot, or why that cannot be told. `head` is the HEAD commit now. */
+export type ArtifactList =
+  | { artifacts: Artifact[]; head: string | null }
+  | { artifacts: null; reason: string; head: string | null };
+
+/**
+ * Lists what changed below a working directory since the snapshot, by comparing trees of what lay there then and
+ * lies there now, sorted by path. A new file is `created` when the repository tracks it now, in a commit or the
+ * index, else `untracked`; in a plain folder every new file is `untracked`. Ignored files are left out, and submodules
+ * and nested repositories are pointers. Digests are of the files as they are now, null for those over 1 GiB. A file
+ * that was ignored and is no more counts as new; one over 1 GiB counts as modified when its time changed. A name that is not UTF-8 holds U+FFFD in place of the bad bytes.
+ * @throws only what `signal` was aborted with; all that is wrong with git or the folder is in `reason`
+ */
+export async function listArtifacts(before: Snapshot, options: GitDeadline = {}): Promise<ArtifactList> {
+  const { held } = before;
+  if (held === null) return { artifacts: null, reason: before.reason ?? "Nothing is held.", head: before.head };
+  const index = `index-${randomId()}`;
+  let head = before.head;
+  try {
+    return await withDeadline(options, async (signal) => {
+      const workdir = await realFolder(held.shadow.workdir);
+      head = await readHead({ workdir, signal });
+      const call: ShadowCall = { index, signal };
+      await startIndex(held.shadow, index);
+      const after = await writeWorkTree(held.shadow, call);
+      return { artifacts: await describeTrees(held.shadow, { before: held.before, after, call, workdir }), head };
+    });
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    return { artifacts: null, reason: reasonOf(error), head };
+  } finally {
+    await rm(join(held.shadow.folder, index), { force: true }).catch(() => undefined);
+  }
+}
+
+/** The user's index knows what is unchanged since the last commit; for a plain folder only our own does. */
+async function startIndex(shadow: ShadowRepository, index: string): Promise<void> {
+  if (shadow.repository !== null) await copyUserIndex(shadow, index);
+  else await copyWithTime(join(shadow.folder, indexBefore), join(shadow.folder, index));
+}
+
+/** Two trees of one work tree, the second as it lies there now. */
+export interface Comparison {
+  before: WorkTree;
+  after: WorkTree;
+  call: ShadowCall;
+}
+
+/**
+ * The changes between two trees as artifacts, sorted by path.
+ * @param compared `workdir` is the real absolute path that the artifacts' paths are below
+ */
+export async function describeTrees(
+  shadow: ShadowRepository,
+  compared: Comparison & { workdir: string },
+): Promise<Artifact[]> {
+  const { workdir, call: { signal } } = compared;
+  const changes = await compareTrees(shadow, compared);
+  const isNew = changes.some((change) => change.status !== "M");
+  const tracked = isNew ? await listTracked({ workdir, signal }) : new Set<string>();
+  return await describeAll(changes, { workdir, tracked, signal });
+}
+
+/** Changes below the working directory, their paths relative to it. */
+async function compareTrees(shadow: ShadowRepository, { before, after, call }: Comparison): Promise<RawChange[]> {
+  if (before.tree === after.tree) return [];
+  const prefix = shadow.repository?.prefix ?? "";
+  const relative = prefix === "" ? [] : [`--relative=${prefix}`];
+  const diff = ["diff-tree", "-r", "-z", "--raw", "--no-ext-diff", "--no-textconv", ...relative];
+  const atTop = { ...call, cwd: topOf(shadow) };
+  if (before.stored && after.stored) {
+    const outcome = await runGit([...diff, "-M", before.tree, after.tree], shadowRun(shadow, atTop));
+    if (outcome.exit_code === 0) return parseRawDiff(outcome.stdout);
+    // A partial clone lacks old contents, without which only exact renames can be found.
+  }
+  return parseRawDiff(await gitInShadow(shadow, [...diff, "-M100%", before.tree, after.tree], atTop));
+}
+
+async function describeAll(
+  changes: readonly RawChange[],
+  context: ChangeContext & { signal: AbortSignal },
+): Promise<Artifact[]> {
+  const artifacts: Artifact[] = [];
+  let next = 0;
+  const describeNext = async (): Promise<void> => {
+    for (let change = changes[next++]; change !== undefined; change = changes[next++]) {
+      context.signal.throwIfAborted();
+      const artifact = await describeChange(change, context);
+      if (artifact !== null) artifacts.push(artifact);
+    }
+  };
+  await Promise.all(Array.from({ length: filesAtOnce }, describeNext));
+  return artifacts.sort((a, b) => a.path < b.path ? -1 : a.path > b.path ? 1 : 0);
+}
+
+/** Files that are hashed at the same time. */
+const filesAtOnce = 8;

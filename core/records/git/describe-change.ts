@@ -1,0 +1,62 @@
+import type { Artifact } from "../../../plugin-sdk/result.ts";
+import { digestFile } from "../../ground/runtime/file-digest.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { isBehindLink } from "./behind-link.ts";
+import { hugeBytes } from "./huge-files.ts";
+import { lookAt } from "./look-at.ts";
+import { pathKey } from "./tracked-paths.ts";
+import { pathText, type RawChange } from "./raw-diff.ts";
+
+/** What a change is described with. */
+export interface ChangeContext {
+  /** Real absolute path that the change's paths are below. */
+  workdir: string;
+  /** Keys of the paths that are tracked now. */
+  tracked: ReadonlySet<string>;
+}
+
+/**
+ * One change as an artifact; null for a file that is still there and only went out of sight, because it is ignored
+ * now or lies in what became a repository of its own.
+ */
+export async function describeChange(change: RawChange, context: ChangeContext): Promise<Artifact | null> {
+  const path = pathText(change.path);
+  if (change.status === "D") {
+    if (await isStillThere(context.workdir, change.path)) return null;
+    return { path, change: "deleted", kind: kindOf(change.oldMode), sha256: null, bytes: null };
+  }
+  const renamed = change.from !== null && !(await isStillThere(context.workdir, change.from)) ? change.from : null;
+  return {
+    path,
+    change: renamed !== null ? "renamed" : change.status === "M" ? "modified" : newness(change.path, context),
+    ...(renamed === null ? {} : { from: pathText(renamed) }),
+    ...await contentOf(change, context),
+  };
+}
+
+function newness(path: Uint8Array, context: ChangeContext): "created" | "untracked" {
+  return context.tracked.has(pathKey(path)) ? "created" : "untracked";
+}
+
+async function contentOf(
+  change: RawChange,
+  context: ChangeContext,
+): Promise<Pick<Artifact, "kind" | "sha256" | "bytes">> {
+  const kind = kindOf(change.newMode);
+  if (kind === "submodule") return { kind, sha256: null, bytes: null };
+  const digest = await digestFile(join(context.workdir, pathText(change.path)), { maxBytes: hugeBytes });
+  return { kind, sha256: digest?.sha256 ?? null, bytes: digest?.bytes ?? null };
+}
+
+async function isStillThere(workdir: string, path: Uint8Array): Promise<boolean> {
+  const name = pathText(path);
+  const found = await lookAt(join(workdir, name));
+  // What cannot be looked at is not known to be gone.
+  if (found === "unreadable") return true;
+  return found !== null && (found.isFile() || found.isSymbolicLink()) && !(await isBehindLink(workdir, name));
+}
+
+function kindOf(mode: string): Artifact["kind"] {
+  if (mode === "120000") return "symlink";
+  return mode === "160000" ? "submodule" : "file";
+}

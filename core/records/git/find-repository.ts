@@ -1,0 +1,121 @@
+import { hostEnv } from "../../ground/runtime/platform.ts";
+import { runGit } from "../../ground/runtime/git-program.ts";
+import { isInside, join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
+import { git, gitEnv, gitError, lineOf, splitNul } from "./git-call.ts";
+
+/** The repository that a working directory lies in. */
+export interface Repository {
+  /** Top folder of the work tree. */
+  top: string;
+  /** The working directory below `top`, with `/` at its end; empty when it is the top. */
+  prefix: string;
+  /** Holds index and HEAD; of a linked worktree its own folder. */
+  gitDir: string;
+  /** Holds objects and `info`; shared by linked worktrees. */
+  commonDir: string;
+  objectFormat: string;
+}
+
+/** Where a question is asked. `workdir` is a real absolute path. */
+export interface Place {
+  workdir: string;
+  signal: AbortSignal;
+}
+
+/**
+ * Finds the repository whose work tree holds the working directory. Only reads: none of the questions runs what a
+ * repository's config names.
+ * @returns null outside any work tree, also in a bare repository and inside `.git`
+ * @throws {BulkheadError} `git_missing`, `io_error`
+ */
+export async function findRepository(place: Place): Promise<Repository | null> {
+  const args = ["rev-parse", "--is-inside-work-tree", "--show-object-format"];
+  const outcome = await runGit(args, { cwd: place.workdir, env: readingEnv(), signal: place.signal });
+  if (outcome.exit_code !== 0) {
+    if (/not a git repository|cannot use bare repository/.test(outcome.stderr)) return null;
+    throw gitError(args, outcome);
+  }
+  const [inside, objectFormat = "sha1"] = lineOf(outcome.stdout).split("\n");
+  if (inside !== "true") return null;
+  const [top, gitDir, commonDir] = await Promise.all([
+    ask(place, "--show-toplevel"),
+    ask(place, "--absolute-git-dir"),
+    ask(place, "--git-common-dir"),
+  ]);
+  // A `core.worktree` in the config can point anywhere.
+  if (!isInside(top, place.workdir)) return null;
+  const below = relative(top, place.workdir);
+  return {
+    top,
+    prefix: below === "" ? "" : `${below.split(sep).join("/")}/`,
+    gitDir,
+    commonDir: resolve(place.workdir, commonDir),
+    objectFormat,
+  };
+}
+
+/** The commit that HEAD names; null before the first commit and outside a repository. */
+export async function readHead(place: Place): Promise<string | null> {
+  const args = ["rev-parse", "--verify", "-q", "HEAD"];
+  const outcome = await runGit(args, { cwd: place.workdir, env: readingEnv(), signal: place.signal });
+  return outcome.exit_code === 0 ? lineOf(outcome.stdout) : null;
+}
+
+/** True when the folder is a repository of its own that has a commit, so that git can point to it. */
+export async function hasCommit(place: Place): Promise<boolean> {
+  const args = [`--git-dir=${join(place.workdir, ".git")}`, "rev-parse", "--verify", "-q", "HEAD"];
+  const outcome = await runGit(args, { cwd: place.workdir, env: readingEnv(), signal: place.signal });
+  return outcome.exit_code === 0;
+}
+
+/** Settings that decide what git sees in a work tree; none of them names a program. */
+const copiedSettings = new Set([
+  "core.autocrlf",
+  "core.eol",
+  "core.filemode",
+  "core.ignorecase",
+  "core.symlinks",
+  "core.precomposeunicode",
+  "core.trustctime",
+  "core.checkstat",
+  "core.sparsecheckout",
+  "core.sparsecheckoutcone",
+]);
+
+/**
+ * The user's and the repository's settings that decide what git sees, and the user's own exclude file. Reading them
+ * all and keeping these few is what keeps filters, hooks and helpers of a hostile repository out.
+ * @throws {BulkheadError} `git_missing`, `io_error`
+ */
+export async function readSettings(place: Place): Promise<Map<string, string>> {
+  const listed = await git(["config", "--list", "-z"], {
+    cwd: place.workdir,
+    env: readingEnv(),
+    signal: place.signal,
+  });
+  const settings = new Map<string, string>();
+  let excludesFile = join(hostEnv("XDG_CONFIG_HOME") ?? join(home(), ".config"), "git", "ignore");
+  for (const record of splitNul(listed)) {
+    const text = new TextDecoder().decode(record);
+    const end = text.indexOf("\n");
+    // A key without a value is a true boolean.
+    const [key, value] = end === -1 ? [text, "true"] : [text.slice(0, end), text.slice(end + 1)];
+    if (key === "core.excludesfile") excludesFile = value.startsWith("~/") ? join(home(), value.slice(2)) : value;
+    if (copiedSettings.has(key)) settings.set(key, value);
+  }
+  return settings.set("core.excludesfile", resolve(place.workdir, excludesFile));
+}
+
+async function ask(place: Place, question: string): Promise<string> {
+  return lineOf(await git(["rev-parse", question], { cwd: place.workdir, env: readingEnv(), signal: place.signal }));
+}
+
+/** The environment of questions to the user's own repository, with the user's own config. They only read. */
+export function readingEnv(): Record<string, string> {
+  const configHome = hostEnv("XDG_CONFIG_HOME");
+  return { ...gitEnv, HOME: home(), ...(configHome === undefined ? {} : { XDG_CONFIG_HOME: configHome }) };
+}
+
+function home(): string {
+  return hostEnv("HOME") ?? "/nonexistent";
+}

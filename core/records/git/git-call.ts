@@ -1,0 +1,83 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { type GitOutcome, type GitRunOptions, runGit } from "../../ground/runtime/git-program.ts";
+
+/**
+ * Settings of every call, above whatever a repository's own config says. git takes them from the environment, so
+ * that no name or value needs quoting.
+ */
+const hardening: readonly (readonly [key: string, value: string])[] = [
+  ["core.hooksPath", "/dev/null"],
+  ["core.fsmonitor", "false"],
+  ["core.untrackedCache", "false"],
+  ["core.attributesFile", "/dev/null"],
+  ["core.safecrlf", "false"],
+  ["core.compression", "0"],
+  ["core.quotePath", "false"],
+  ["protocol.allow", "never"],
+  ["safe.bareRepository", "explicit"],
+  // Folders that belong to another user are common in containers, and nothing in them is run.
+  ["safe.directory", "*"],
+];
+
+/** The environment of every call: no prompt, no network, no locks in the user's repository, English errors. */
+export const gitEnv: Readonly<Record<string, string>> = {
+  LC_ALL: "C",
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_OPTIONAL_LOCKS: "0",
+  GIT_ALLOW_PROTOCOL: "none",
+  GIT_NO_LAZY_FETCH: "1",
+  GIT_NO_REPLACE_OBJECTS: "1",
+  GIT_ATTR_NOSYSTEM: "1",
+  GIT_LITERAL_PATHSPECS: "1",
+  GIT_PAGER: "cat",
+  GIT_CONFIG_COUNT: String(hardening.length),
+  ...Object.fromEntries(hardening.flatMap(([key, value], index) => [
+    [`GIT_CONFIG_KEY_${index}`, key],
+    [`GIT_CONFIG_VALUE_${index}`, value],
+  ])),
+};
+
+/**
+ * Runs git and takes any exit code but 0 as a failure.
+ * @returns its stdout
+ * @throws {BulkheadError} `io_error` with git's first error line, `git_missing`; else what the signal was aborted with
+ */
+export async function git(args: readonly string[], options: GitRunOptions): Promise<Uint8Array> {
+  const outcome = await runGit(args, options);
+  if (outcome.exit_code !== 0) throw gitError(args, outcome);
+  return outcome.stdout;
+}
+
+/** A failed run of git as an error whose message holds git's first error line. */
+export function gitError(args: readonly string[], outcome: GitOutcome): BulkheadError {
+  const lines = outcome.stderr.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+  const line = lines.find((text) => /^(fatal|error):/.test(text)) ?? lines[0] ?? `exit code ${outcome.exit_code}`;
+  return new BulkheadError("io_error", `git ${args[0] ?? ""} failed: ${line}`);
+}
+
+/** Bytes as one line of text, without the line's end. */
+export function lineOf(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes).replace(/\r?\n$/, "");
+}
+
+/** The NUL-ended records of git's `-z` output, as bytes: names need not be UTF-8. */
+export function splitNul(bytes: Uint8Array): Uint8Array[] {
+  const records: Uint8Array[] = [];
+  let start = 0;
+  for (let end = bytes.indexOf(0); end !== -1; end = bytes.indexOf(0, start)) {
+    records.push(bytes.subarray(start, end));
+    start = end + 1;
+  }
+  return records;
+}
+
+/** Records joined for git's `-z` input. */
+export function joinNul(records: readonly Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(records.reduce((total, record) => total + record.byteLength + 1, 0));
+  let at = 0;
+  for (const record of records) {
+    joined.set(record, at);
+    at += record.byteLength + 1;
+  }
+  return joined;
+}

@@ -1,0 +1,81 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
+import { stat } from "../../ground/runtime/files.ts";
+import { runGit } from "../../ground/runtime/git-program.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { findRepository, readHead, readingEnv } from "./find-repository.ts";
+import { git, gitError } from "./git-call.ts";
+import { gitInShadow } from "./shadow-repository.ts";
+import { baseIndex, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
+
+/** A linked worktree: which one, of which repository. */
+export interface WorktreePlace {
+  /** Real absolute path of the worktree's top, which need not exist. Its parent does. */
+  folder: string;
+  /** Top of the work tree that it was made from. */
+  sourceTop: string;
+  signal: AbortSignal;
+}
+
+/**
+ * Adds a linked worktree with a detached HEAD, filled with what the base holds. In the user's repository this makes
+ * one registration in `worktrees/` and nothing else; no hook and no filter runs. Its index is that of HEAD, so all
+ * that was not committed shows as a change that is not staged.
+ * @throws {BulkheadError} `git_missing`, `io_error`; what was made until then is for the caller to remove
+ */
+export async function addWorktree(base: WorktreeBase, place: WorktreePlace): Promise<void> {
+  const { folder, sourceTop, signal } = place;
+  const add = ["worktree", "add", "-q", "--detach", "--no-checkout", folder, base.commit];
+  // A relative path would need, and so set, an extension in the repository's config.
+  await git(["-c", "worktree.useRelativePaths=false", ...add], { cwd: sourceTop, env: readingEnv(), signal });
+  const made = await findRepository({ workdir: folder, signal });
+  if (made?.top !== folder) throw new BulkheadError("io_error", `git made no worktree in "${folder}".`);
+  const files = shadowOverWorktree(base, folder);
+  // The index then knows time and size of each file, so that later no unchanged one has to be read.
+  await gitInShadow(files, ["checkout-index", "-a", "-u", "-q"], { index: baseIndex, signal });
+  const index = join(made.gitDir, "index");
+  await copyWithTime(join(base.store, baseIndex), index);
+  await gitInShadow(files, ["read-tree", "--reset", base.commit], { index, signal });
+}
+
+/**
+ * Removes a worktree and its registration, in whatever state either is; that there is none is no failure. No other
+ * registration is touched, also not a stale one.
+ * @throws {BulkheadError} `io_error` when something of it is left
+ */
+export async function removeWorktree({ folder, sourceTop, signal }: WorktreePlace): Promise<void> {
+  // First, because git refuses a folder whose `.git` the agent has changed, and takes one that is gone.
+  await removeTree(folder);
+  const args = ["worktree", "remove", "--force", "--force", folder];
+  // The repository itself may be gone, and with it every registration.
+  if (!(await stat(sourceTop).then((found) => found.isDirectory(), () => false))) return;
+  const outcome = await runGit(args, { cwd: sourceTop, env: readingEnv(), signal });
+  if (outcome.exit_code === 0) return;
+  if (/is not a working tree|not a git repository/.test(outcome.stderr)) return;
+  throw gitError(args, outcome);
+}
+
+/**
+ * Keeps the commits that were made in a worktree reachable, by a ref in the repository.
+ * @returns the commit that HEAD of the worktree names; null when there is none but the base
+ */
+export async function keepCommits(
+  ref: string,
+  { folder, sourceTop, baseCommit, signal }: WorktreePlace & { baseCommit: string },
+): Promise<string | null> {
+  const head = await headOf({ folder, sourceTop, signal });
+  if (head === null || head === baseCommit) return null;
+  await git(["update-ref", ref, head], { cwd: sourceTop, env: readingEnv(), signal });
+  return head;
+}
+
+/** HEAD of the worktree, if it still belongs to that repository. */
+async function headOf({ folder, sourceTop, signal }: WorktreePlace): Promise<string | null> {
+  const [made, source] = await Promise.all([
+    findRepository({ workdir: folder, signal }).catch(() => null),
+    findRepository({ workdir: sourceTop, signal }),
+  ]);
+  if (made === null || made.top !== folder || made.commonDir !== source?.commonDir) return null;
+  return await readHead({ workdir: folder, signal });
+}

@@ -1,0 +1,85 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { joinNul } from "./git-call.ts";
+import { pathKey } from "./tracked-paths.ts";
+import { pathText, rawChanges } from "./raw-diff.ts";
+import { gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
+
+/** Two trees: what a work tree held, and what was to take its place. */
+export interface Swap {
+  ours: string;
+  merged: string;
+}
+
+/** What {@link restoreFiles} is told. `call` names an index for its own use. */
+export interface RestoreOptions extends Swap {
+  /** The work tree as it is now, for a swap that was cut off long ago; null right after it. */
+  now: string | null;
+  call: ShadowCall;
+}
+
+/**
+ * Puts a work tree whose swap was cut off back as it was: only paths that the swap was about.
+ * @throws {BulkheadError} `conflict` when somebody has changed one of them since, `io_error` naming where all is kept
+ */
+export async function restoreFiles(shadow: ShadowRepository, options: RestoreOptions): Promise<void> {
+  const { ours, merged, now, call } = options;
+  const changes = await rawChanges(shadow, { from: ours, to: merged, call });
+  if (now !== null) await refuseChanged(shadow, { ...options, now });
+  const made = changes.filter(({ status }) => status === "A").map(({ path }) => path);
+  const replaced = changes.filter(({ status }) => status !== "A").map(({ path }) => path);
+  const atTop = { ...call, cwd: topOf(shadow) };
+  try {
+    // What was made goes first: on a full disk that gives the room for the rest.
+    await gitInShadow(shadow, ["read-tree", merged], atTop);
+    if (made.length > 0) await gitInShadow(shadow, [...removeArgs], { ...atTop, stdin: joinNul(made) });
+    await gitInShadow(shadow, ["read-tree", ours], atTop);
+    if (replaced.length > 0) {
+      await gitInShadow(shadow, ["checkout-index", "-f", "-q", "-z", "--stdin"], {
+        ...atTop,
+        stdin: joinNul(replaced),
+      });
+    }
+  } catch (cause) {
+    const message = `Cannot put "${topOf(shadow)}" back as it was: ${cause instanceof Error ? cause.message : cause}`;
+    throw new BulkheadError("io_error", message, {
+      hint: "Apply again once the cause is mended: all that was there is kept, and put back first.",
+      details: { half_written: true, paths: changes.map(({ path }) => pathText(path)).slice(0, 1000) },
+      cause,
+    });
+  }
+}
+
+const removeArgs: readonly string[] = [
+  "rm",
+  "-f",
+  "-q",
+  "--ignore-unmatch",
+  "--pathspec-from-file=-",
+  "--pathspec-file-nul",
+];
+
+/** A path of the swap that is there, and is neither as before nor as it was to be, is somebody's work. */
+async function refuseChanged(shadow: ShadowRepository, options: RestoreOptions & { now: string }): Promise<void> {
+  const { ours, merged, now, call } = options;
+  const [fromOurs, fromMerged, swapped] = await Promise.all([
+    rawChanges(shadow, { from: ours, to: now, call }),
+    rawChanges(shadow, { from: merged, to: now, call }),
+    rawChanges(shadow, { from: ours, to: merged, call }),
+  ]);
+  const unlikeMerged = new Set(fromMerged.map(({ path }) => pathKey(path)));
+  const ofSwap = new Set(swapped.map(({ path }) => pathKey(path)));
+  const changed = fromOurs.filter(({ status, path }) => {
+    const key = pathKey(path);
+    return status !== "D" && ofSwap.has(key) && unlikeMerged.has(key);
+  });
+  if (changed.length === 0) return;
+  const paths = changed.map(({ path }) => pathText(path)).sort();
+  throw new BulkheadError(
+    "conflict",
+    `An apply to "${topOf(shadow)}" was cut off, and since then "${paths[0]}" was changed there.`,
+    {
+      hint: "Move these files away and apply again: what was there before is put back first.",
+      details: { paths: paths.slice(0, 1000) },
+    },
+  );
+}

@@ -1,0 +1,129 @@
+import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
+import { mkdir, mkdtemp, readdir, writeFile } from "../../ground/runtime/files.ts";
+import type { GitRunOptions } from "../../ground/runtime/git-program.ts";
+import { join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
+import { git, gitEnv } from "./git-call.ts";
+import type { Repository } from "./find-repository.ts";
+
+/**
+ * A repository of our own beside the user's: own config, own index, own objects, which borrows the user's objects
+ * and work tree. Nothing of the user's repository is written, and of its config nothing is run.
+ */
+export interface ShadowRepository {
+  /** The git folder, which holds all there is. */
+  folder: string;
+  /** Real absolute path of the working directory. */
+  workdir: string;
+  /** The user's repository; null for a plain folder. */
+  repository: Repository | null;
+}
+
+/** What a shadow is made from. */
+export interface ShadowOptions {
+  workdir: string;
+  repository: Repository | null;
+  /** Folder in which the shadow's own is made; it is left out of every listing, as are those in `exclude`. */
+  scratchDir: string;
+  exclude: readonly string[];
+  /** git settings to write into the shadow's config. */
+  settings: ReadonlyMap<string, string>;
+}
+
+/** Makes a shadow repository; removing its folder is all it takes to be rid of it. */
+export async function makeShadow(options: ShadowOptions): Promise<ShadowRepository> {
+  const { workdir, repository, scratchDir } = options;
+  const folder = await mkdtemp(join(scratchDir, "git-"));
+  for (const name of ["objects/info", "refs", "info", "home"]) await mkdir(join(folder, name), { recursive: true });
+  await writeFile(join(folder, "HEAD"), "ref: refs/heads/none\n");
+  await writeFile(join(folder, "config"), configText(options));
+  if (repository !== null) await borrow(folder, repository);
+  await appendExcludes(folder, { top: repository?.top ?? workdir, folders: [scratchDir, ...options.exclude] });
+  return { folder, workdir, repository };
+}
+
+/** Where a shadow's git runs and with which index. */
+export interface ShadowCall {
+  /** File name of the index in the shadow's folder, or the absolute path of one elsewhere. */
+  index: string;
+  signal: AbortSignal;
+  stdin?: Uint8Array;
+  /** Folder in which git runs; default the working directory. */
+  cwd?: string;
+  /** Top of the work tree; default that of the user's repository. */
+  workTree?: string;
+}
+
+/**
+ * Runs git in a shadow.
+ * @returns its stdout
+ * @throws as {@link git}
+ */
+export function gitInShadow(shadow: ShadowRepository, args: readonly string[], call: ShadowCall): Promise<Uint8Array> {
+  return git(args, shadowRun(shadow, call));
+}
+
+/** Options for a run of git in a shadow. */
+export function shadowRun(shadow: ShadowRepository, call: ShadowCall): GitRunOptions {
+  return {
+    cwd: call.cwd ?? shadow.workdir,
+    signal: call.signal,
+    stdin: call.stdin,
+    env: {
+      ...gitEnv,
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_CONFIG_GLOBAL: "/dev/null",
+      HOME: join(shadow.folder, "home"),
+      GIT_DIR: shadow.folder,
+      GIT_WORK_TREE: call.workTree ?? topOf(shadow),
+      GIT_INDEX_FILE: resolve(shadow.folder, call.index),
+    },
+  };
+}
+
+/** Top folder of the work tree that a shadow sees. */
+export function topOf(shadow: ShadowRepository): string {
+  return shadow.repository?.top ?? shadow.workdir;
+}
+
+/**
+ * Copies the user's index into the shadow. The copy keeps the time of the original, or git would trust entries that
+ * changed in the same tick as the index was written.
+ * @returns false when there is no repository or it has no index
+ */
+export async function copyUserIndex(shadow: ShadowRepository, index: string): Promise<boolean> {
+  if (shadow.repository === null) return false;
+  const { gitDir } = shadow.repository;
+  // A split index is two files, and the second one is looked for beside the config.
+  for (const name of await readdir(gitDir).catch(() => [])) {
+    if (name.startsWith("sharedindex.")) await copyWithTime(join(gitDir, name), join(shadow.folder, name));
+  }
+  return await copyWithTime(join(gitDir, "index"), join(shadow.folder, index));
+}
+
+async function borrow(folder: string, repository: Repository): Promise<void> {
+  const { gitDir, commonDir } = repository;
+  const objects = join(commonDir, "objects").replace(/["\\]/g, "\\$&").replace(/\n/g, "\\n");
+  await writeFile(join(folder, "objects/info/alternates"), `"${objects}"\n`);
+  await copyWithTime(join(commonDir, "info/exclude"), join(folder, "info/exclude"));
+  await copyWithTime(join(commonDir, "info/attributes"), join(folder, "info/attributes"));
+  await copyWithTime(join(gitDir, "info/sparse-checkout"), join(folder, "info/sparse-checkout"));
+}
+
+async function appendExcludes(folder: string, options: { top: string; folders: readonly string[] }): Promise<void> {
+  const lines = options.folders.map((path) => relative(options.top, path))
+    .filter((below) => below !== "" && below.split(sep)[0] !== ".." && !below.includes("\n"))
+    .map((below) => `\n/${below.split(sep).join("/").replace(/[\\*?[ ]/g, "\\$&")}\n`);
+  await writeFile(join(folder, "info/exclude"), lines.join(""), { flag: "a" });
+}
+
+function configText(options: ShadowOptions): string {
+  const format = options.repository?.objectFormat ?? "sha1";
+  const lines = ["[core]", `repositoryformatversion = ${format === "sha1" ? 0 : 1}`, "bare = false"];
+  for (const [key, value] of options.settings) lines.push(`${key.slice("core.".length)} = ${quoted(value)}`);
+  if (format !== "sha1") lines.push("[extensions]", `objectFormat = ${quoted(format)}`);
+  return `${lines.join("\n")}\n`;
+}
+
+function quoted(value: string): string {
+  return `"${value.replace(/["\\]/g, "\\$&").replace(/\n/g, "\\n").replace(/\t/g, "\\t")}"`;
+}

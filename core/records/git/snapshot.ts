@@ -1,0 +1,78 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { realpath, rm, stat } from "../../ground/runtime/files.ts";
+import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
+import { findRepository, type Place, readHead, readSettings } from "./find-repository.ts";
+import { copyUserIndex, makeShadow, type ShadowRepository } from "./shadow-repository.ts";
+import { type WorkTree, writeWorkTree } from "./write-work-tree.ts";
+
+/** What a working directory looked like. */
+export interface Snapshot {
+  /** As it was given. */
+  readonly workdir: string;
+  /** The repository's HEAD commit; null without one or outside a repository. */
+  readonly head: string | null;
+  /** Why nothing can be compared with this snapshot: `git_missing`, `workdir_missing`, a sentence; else null. */
+  readonly reason: string | null;
+  /** Where it is kept until it is released; null when there is a reason. */
+  readonly held: { readonly shadow: ShadowRepository; readonly before: WorkTree } | null;
+}
+
+/** Options of {@link takeSnapshot}. */
+export interface SnapshotOptions extends GitDeadline {
+  /** Real absolute path of an existing folder for what the snapshot needs. */
+  scratchDir: string;
+  /** Real absolute paths to leave out, such as the host's own state. */
+  exclude?: readonly string[];
+}
+
+/** Name of the shadow's index as it was at the snapshot. */
+export const indexBefore = "index-before";
+
+/**
+ * Records what a working directory holds, in a shadow repository below `scratchDir`. The user's repository is not
+ * written to, nor is anything run that its config names. Release the snapshot when it is no longer needed.
+ * @throws only what `signal` was aborted with; all that is wrong with git or the folder is in `reason`
+ */
+export async function takeSnapshot(workdir: string, options: SnapshotOptions): Promise<Snapshot> {
+  let shadow: ShadowRepository | null = null;
+  let head: string | null = null;
+  try {
+    return await withDeadline(options, async (signal) => {
+      const place: Place = { workdir: await realFolder(workdir), signal };
+      const repository = await findRepository(place);
+      head = await readHead(place);
+      const { scratchDir, exclude = [] } = options;
+      const settings = await readSettings(place);
+      shadow = await makeShadow({ workdir: place.workdir, repository, scratchDir, exclude, settings });
+      await copyUserIndex(shadow, indexBefore);
+      const before = await writeWorkTree(shadow, { index: indexBefore, signal });
+      return { workdir, head, reason: null, held: { shadow, before } };
+    });
+  } catch (error) {
+    if (shadow !== null) await removeShadow(shadow);
+    options.signal?.throwIfAborted();
+    return { workdir, head, reason: reasonOf(error), held: null };
+  }
+}
+
+/** Removes what a snapshot keeps. Never throws; the snapshot is of no use after it. */
+export async function releaseSnapshot(snapshot: Snapshot): Promise<void> {
+  if (snapshot.held !== null) await removeShadow(snapshot.held.shadow);
+}
+
+/**
+ * The real path of a folder.
+ * @throws {BulkheadError} `workdir_missing`
+ */
+export async function realFolder(workdir: string): Promise<string> {
+  const real = await realpath(workdir).catch(() => null);
+  if (real === null || !(await stat(real)).isDirectory()) {
+    throw new BulkheadError("workdir_missing", `The working directory "${workdir}" is not a folder.`);
+  }
+  return real;
+}
+
+async function removeShadow(shadow: ShadowRepository): Promise<void> {
+  // A git that was just killed may still have made a file.
+  await rm(shadow.folder, { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
+}

@@ -1,0 +1,90 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
+import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
+import { rm } from "../../ground/runtime/files.ts";
+import { runGit } from "../../ground/runtime/git-program.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { describeTrees } from "./artifacts.ts";
+import { gitError } from "./git-call.ts";
+import { newLinksOut } from "./leading-links.ts";
+import { shadowRun } from "./shadow-repository.ts";
+import { baseIndex, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
+import { writeWorkTree } from "./write-work-tree.ts";
+
+/** Bytes of a patch that is handed out. */
+const patchBytes = 64 * 1024 * 1024;
+
+/**
+ * Compares what lies in a worktree, committed or not, with its base.
+ * @throws {BulkheadError} `too_large` for a patch of more than 64 MiB, `io_error`
+ */
+export async function worktreeDiff(
+  base: WorktreeBase,
+  { folder, signal }: { folder: string; signal: AbortSignal },
+): Promise<WorktreeDiff> {
+  const shadow = shadowOverWorktree(base, folder);
+  return await withWorktreeIndex(base, async (index) => {
+    const call = { index, signal };
+    const after = await writeWorkTree(shadow, call, { storeAll: true });
+    const before = { tree: base.tree, stored: true };
+    const patch = await readPatch([...patchArgs, base.tree, after.tree], shadowRun(shadow, call));
+    const artifacts = await describeTrees(shadow, { before, after, call, workdir: folder });
+    const links_out = await newLinksOut(shadow, { before: base.tree, after: after.tree, call });
+    return { patch, artifacts, links_out };
+  });
+}
+
+/** How a patch is written that `git apply` takes: no program of the repository's config has a say. */
+export const patchArgs: readonly string[] = [
+  "diff-tree",
+  "-r",
+  "-p",
+  "--binary",
+  "--full-index",
+  "--no-renames",
+  "--no-ext-diff",
+  "--no-textconv",
+  "--no-color",
+  "--src-prefix=a/",
+  "--dst-prefix=b/",
+];
+
+/** Does something with a copy of the base's index, which knows each unchanged file by its time and size. */
+export async function withWorktreeIndex<T>(
+  base: WorktreeBase,
+  act: (index: string) => Promise<T>,
+): Promise<T> {
+  const index = `index-${randomId()}`;
+  try {
+    await copyWithTime(join(base.store, baseIndex), join(base.store, index));
+    return await act(index);
+  } finally {
+    await rm(join(base.store, index), { force: true }).catch(() => undefined);
+  }
+}
+
+async function readPatch(args: readonly string[], run: Parameters<typeof runGit>[1]): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  const outcome = await runGit(args, {
+    ...run,
+    onStdout(chunk) {
+      bytes += chunk.byteLength;
+      if (bytes <= patchBytes) chunks.push(chunk);
+    },
+  });
+  if (outcome.exit_code !== 0) throw gitError(args, outcome);
+  if (bytes > patchBytes) {
+    throw new BulkheadError("too_large", `The patch has ${bytes} bytes, and at most ${patchBytes} are shown.`, {
+      hint: "Look at the files in the worktree itself. Applying it is possible all the same.",
+    });
+  }
+  const patch = new Uint8Array(bytes);
+  let at = 0;
+  for (const chunk of chunks) {
+    patch.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return patch;
+}

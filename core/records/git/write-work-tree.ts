@@ -1,0 +1,164 @@
+import { access, constants } from "../../ground/runtime/files.ts";
+import { runGit } from "../../ground/runtime/git-program.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { isBehindLink } from "./behind-link.ts";
+import { lookAt } from "./look-at.ts";
+import { hasCommit } from "./find-repository.ts";
+import { gitError, joinNul, lineOf, splitNul } from "./git-call.ts";
+import { addHugeFiles, dropHugeFiles, measureFiles } from "./huge-files.ts";
+import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun, topOf } from "./shadow-repository.ts";
+
+/** What the work tree holds, as a git tree. */
+export interface WorkTree {
+  /** Id of the tree, of the whole work tree. */
+  tree: string;
+  /** False when files were only hashed, not stored: git can then find exact renames alone. */
+  stored: boolean;
+}
+
+/**
+ * Brings the index up to what lies in the working directory, tracked and untracked, ignored files left out, and
+ * makes a tree of it. An index that is not there is made. With `storeAll` every changed file is stored, however many.
+ * @throws {BulkheadError} `io_error` when git fails
+ */
+export async function writeWorkTree(
+  shadow: ShadowRepository,
+  call: ShadowCall,
+  { storeAll = false }: { storeAll?: boolean } = {},
+): Promise<WorkTree> {
+  await refresh(shadow, call);
+  const changed = await listChanged(shadow, call);
+  const { isSmall, huge } = storeAll ? { isSmall: true, huge: [] } : await measureFiles(shadow.workdir, changed);
+  const tooHuge = new Set(huge.map(({ path }) => path));
+  await updateIndex(shadow, changed.filter((path) => !tooHuge.has(path)), { ...call, stored: isSmall });
+  await addHugeFiles(shadow, huge, call);
+  await dropOutside(shadow, call);
+  const tree = lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call));
+  await dropHugeFiles(shadow, huge, call);
+  return { tree, stored: isSmall };
+}
+
+/** Compares times and sizes, in several threads, also of files marked as assumed unchanged. */
+async function refresh(shadow: ShadowRepository, call: ShadowCall): Promise<void> {
+  const args = ["update-index", "-q", "--unmerged", "--really-refresh"];
+  const outcome = await runGit(args, shadowRun(shadow, call));
+  // 1 says that some files changed.
+  if (outcome.exit_code !== 0 && outcome.exit_code !== 1) throw gitError(args, outcome);
+}
+
+/** Paths below the working directory that differ from the index. */
+async function listChanged(shadow: ShadowRepository, call: ShadowCall): Promise<Uint8Array[]> {
+  const listed = splitNul(await gitInShadow(shadow, ["ls-files", "-z", "-m", "-o", "--exclude-standard"], call));
+  const paths: Uint8Array[] = [];
+  for (const path of listed) {
+    if (path.at(-1) === slash) paths.push(...await listNested(shadow, path, call));
+    else paths.push(path);
+  }
+  return paths;
+}
+
+const slash = 0x2f;
+
+/**
+ * A repository within the work tree: a pointer to its commit, as for a submodule. Without a commit there is nothing
+ * to point to, and its files count as what they are.
+ */
+async function listNested(shadow: ShadowRepository, path: Uint8Array, call: ShadowCall): Promise<Uint8Array[]> {
+  const name = utf8(path);
+  if (name === null) return [];
+  const folder = join(call.cwd ?? shadow.workdir, name);
+  if (await hasCommit({ workdir: folder, signal: call.signal })) return [path.subarray(0, -1)];
+  const inner = { ...call, cwd: folder, workTree: folder, index: "no-index" };
+  const nested = await listChanged(shadow, inner);
+  return nested.map((below) => {
+    const joined = new Uint8Array(path.byteLength + below.byteLength);
+    joined.set(path);
+    joined.set(below, path.byteLength);
+    return joined;
+  });
+}
+
+/** How changed paths go into an index. */
+interface UpdateCall extends ShadowCall {
+  stored: boolean;
+}
+
+async function updateIndex(shadow: ShadowRepository, paths: readonly Uint8Array[], call: UpdateCall): Promise<void> {
+  if (paths.length === 0) return;
+  const args = [
+    "update-index",
+    ...(call.stored ? [] : ["--info-only"]),
+    "--add",
+    "--remove",
+    "--replace",
+    "-z",
+    "--stdin",
+  ];
+  const outcome = await runGit(args, shadowRun(shadow, { ...call, stdin: joinNul(paths) }));
+  if (outcome.exit_code === 0) return;
+  // One path that cannot be read, or is no file any more, fails the whole run; without it the rest passes.
+  const { usable, replaced } = await sortOut(shadow.workdir, paths);
+  await removeFromIndex(shadow, replaced, call);
+  await gitInShadow(shadow, args, { ...call, stdin: joinNul(usable) });
+}
+
+interface SortedPaths {
+  /** What git can read, or finds gone. */
+  usable: Uint8Array[];
+  /** Where a plain folder, a pipe, a socket or a device lies in the place of a file, or a link in that of its folder. */
+  replaced: Uint8Array[];
+}
+
+/** Sorts paths by what lies there; unreadable files are in neither list and stay as the index has them. */
+async function sortOut(workdir: string, paths: readonly Uint8Array[]): Promise<SortedPaths> {
+  const sorted: SortedPaths = { usable: [], replaced: [] };
+  for (const path of paths) {
+    const name = new TextDecoder().decode(path);
+    const file = join(workdir, name);
+    const found = await lookAt(file);
+    if (found === "unreadable") continue;
+    if (await isBehindLink(workdir, name)) sorted.replaced.push(path);
+    else if (found === null || found.isSymbolicLink()) sorted.usable.push(path);
+    else if (found.isFile()) {
+      if (await isReadable(file)) sorted.usable.push(path);
+    } else if (found.isDirectory() && await isReadable(join(file, ".git"))) sorted.usable.push(path);
+    else sorted.replaced.push(path);
+  }
+  return sorted;
+}
+
+function isReadable(path: string): Promise<boolean> {
+  return access(path, constants.R_OK).then(() => true, () => false);
+}
+
+/** Takes paths out of the index that the listing must not see. */
+async function dropOutside(shadow: ShadowRepository, call: ShadowCall): Promise<void> {
+  if (shadow.repository === null) {
+    // Our own index remembers what was untracked before and is ignored now.
+    const ignored = await gitInShadow(shadow, ["ls-files", "-z", "-c", "-i", "--exclude-standard"], call);
+    return await removeFromIndex(shadow, splitNul(ignored), call);
+  }
+  if (shadow.repository.prefix === "") return;
+  // A tree cannot be made while a merge has conflicts, which may lie outside the working directory.
+  const atTop = { ...call, cwd: topOf(shadow) };
+  const unmerged = splitNul(await gitInShadow(shadow, ["ls-files", "-z", "-u"], atTop));
+  await removeFromIndex(shadow, unmerged.map((line) => line.subarray(line.indexOf(0x09) + 1)), atTop);
+}
+
+async function removeFromIndex(
+  shadow: ShadowRepository,
+  paths: readonly Uint8Array[],
+  call: ShadowCall,
+): Promise<void> {
+  if (paths.length === 0) return;
+  const args = ["update-index", "--force-remove", "-z", "--stdin"];
+  await gitInShadow(shadow, args, { ...call, stdin: joinNul(paths) });
+}
+
+function utf8(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}

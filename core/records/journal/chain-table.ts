@@ -1,0 +1,95 @@
+import type { SqliteFile, SqlStatement } from "../../ground/runtime/sqlite.ts";
+import { type ChainBase, chainOrigin, type ChainPlace, type LinkContent, linkOfRow } from "./chain.ts";
+import { asBytes, lenientText } from "./damaged-text.ts";
+import type { JournalRow } from "./journal-row.ts";
+
+/** A link without its batch: that of one which was erased, or of a deletion. */
+export interface BareLink extends ChainPlace, Omit<LinkContent, "kind"> {
+  /** `erased` was a `batch`. */
+  kind: "erased" | "deleted";
+}
+
+/** A row of the table of batches. */
+export interface ChainedRow extends Omit<JournalRow, "opening" | "adapter_id" | "ending" | "facts"> {
+  number: number | null;
+  mac: string | null;
+}
+
+/** What the chain says to the database, prepared. */
+export interface ChainTable {
+  head(): ChainPlace & { last_gseq: number };
+  /** The head moves from one place to another; false when it is not there any more. */
+  moveHead(from: ChainPlace, to: ChainPlace): boolean;
+  /** Null while nothing was taken away. */
+  base(): ChainBase | null;
+  setBase(base: ChainBase): void;
+  insert(link: BareLink): void;
+  /** Links without batches after a number, in order. */
+  bareAfter(number: number, limit: number): BareLink[];
+  dropUpTo(number: number): void;
+  /** True where a link says that this session was deleted. */
+  isDeleted(sessionId: string): boolean;
+  /** Rows after a `gseq`, in order. */
+  rowsAfter(gseq: number, limit: number): ChainedRow[];
+  rowsOf(sessionId: string, limit: number): ChainedRow[];
+  eraseRow: SqlStatement;
+  /** The number of the first link that has its batch; null where none has. */
+  firstNumber(): number | null;
+}
+
+/** All of a batch that its link vouches for, and its place; for {@link readChained}. */
+export const rowColumns: string = `last_gseq, first_gseq, first_seq, last_seq, count, number, ${
+  asBytes("session_id", "body", "mac")
+}`;
+
+/** A row that was read by {@link rowColumns}. What is not UTF-8 is other text then, which its link does not fit. */
+export function readChained(row: unknown): ChainedRow {
+  const { session_id, body, mac, ...numbers } = row as ChainedRow;
+  return { ...numbers, session_id: lenientText(session_id)!, body: lenientText(body)!, mac: lenientText(mac) };
+}
+
+/** Prepares what is said about the chain. */
+export function prepareChainTable(database: SqliteFile): ChainTable {
+  const head = database.prepare("SELECT head_number AS number, head_mac AS mac, last_gseq FROM state");
+  const moveHead = database.prepare("UPDATE state SET head_number = ?, head_mac = ? WHERE head_number = ?");
+  const base = database.prepare("SELECT number, mac, gseq, seal FROM base");
+  const setBase = database.prepare("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?)");
+  const insert = database.prepare("INSERT INTO link VALUES (?, ?, ?, ?, ?, ?)");
+  const bare = database.prepare("SELECT * FROM link WHERE number > ? ORDER BY number LIMIT ?");
+  const drop = database.prepare("DELETE FROM link WHERE number <= ?");
+  const rows = database.prepare(`SELECT ${rowColumns} FROM batch WHERE last_gseq > ? ORDER BY last_gseq LIMIT ?`);
+  const ofSession = database.prepare(
+    `SELECT ${rowColumns} FROM batch WHERE session_id = ? ORDER BY last_gseq LIMIT ?`,
+  );
+  const deletion = database.prepare("SELECT number FROM link WHERE session_id = ? AND kind = 'deleted'");
+  const first = database.prepare("SELECT number FROM batch ORDER BY last_gseq LIMIT 1");
+  return {
+    head: () => head.get() as ReturnType<ChainTable["head"]>,
+    moveHead: (from, to) => moveHead.run(to.number, to.mac, from.number).changes === 1,
+    base: () => base.get() as ChainBase | undefined ?? null,
+    setBase: ({ number, mac, gseq, seal }) => void setBase.run(number, mac, gseq, seal),
+    insert: ({ number, kind, session_id, gseq, digest, mac }) =>
+      void insert.run(number, kind, session_id, gseq, digest, mac),
+    bareAfter: (number, limit) => bare.all(number, limit) as BareLink[],
+    isDeleted: (sessionId) => deletion.get(sessionId) !== undefined,
+    dropUpTo: (number) => void drop.run(number),
+    rowsAfter: (gseq, limit) => rows.all(gseq, limit).map(readChained),
+    rowsOf: (sessionId, limit) => ofSession.all(sessionId, limit).map(readChained),
+    eraseRow: database.prepare("DELETE FROM batch WHERE last_gseq = ?"),
+    firstNumber: () => (first.get() as { number: number | null } | undefined)?.number ?? null,
+  };
+}
+
+/** What is left of a row's link once the row is erased. */
+export function bareLinkOf(row: ChainedRow): BareLink {
+  const { number, mac } = row;
+  const { session_id, gseq, digest } = linkOfRow(row);
+  return {
+    number: number ?? chainOrigin.number,
+    mac: mac ?? chainOrigin.mac,
+    kind: "erased",
+    session_id,
+    gseq,
+    digest,
+  };
+}

@@ -1,0 +1,81 @@
+import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import type { JournalLimits } from "./journal-limits.ts";
+
+/** What a {@link Checkpointer} works with. */
+export interface CheckpointerOptions {
+  database: SqliteFile;
+  limits: JournalLimits;
+  /** Holds commits back, or lets them go on. */
+  pauseCommits(paused: boolean): void;
+}
+
+/** How far commits may run ahead of a move, in `checkpoint_bytes`. */
+const movesBehind = 8;
+
+/**
+ * Moves the write-ahead log into the database file, on another thread, while commits go on. This is also what puts
+ * commits beyond the reach of a power loss.
+ */
+export class Checkpointer {
+  readonly #options: CheckpointerOptions;
+  /** Bytes committed since the last move began. */
+  #bytes = 0;
+  #running: Promise<void> | null = null;
+  #cancelTimer: (() => void) | null = null;
+
+  constructor(options: CheckpointerOptions) {
+    this.#options = options;
+  }
+
+  /** Tells of bytes that were committed. */
+  noteCommit(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#running === null) this.#plan();
+    // A slow disk must not let the log grow for ever.
+    else if (this.#bytes >= movesBehind * this.#options.limits.checkpoint_bytes) this.#options.pauseCommits(true);
+  }
+
+  /** Ends the move under way and does a last one, which also empties the log. No commit may run meanwhile. */
+  async finish(): Promise<void> {
+    while (this.#running !== null) await this.#running;
+    this.#cancelTimer?.();
+    await this.#move("TRUNCATE");
+  }
+
+  #plan(): void {
+    if (this.#bytes === 0) return;
+    const { limits } = this.#options;
+    if (this.#bytes >= limits.checkpoint_bytes) this.#start();
+    else this.#cancelTimer ??= startBackgroundTimer(() => this.#start(), limits.checkpoint_interval_ms);
+  }
+
+  #start(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    this.#running = this.#run().then(() => {
+      this.#running = null;
+      this.#plan();
+    });
+  }
+
+  async #run(): Promise<void> {
+    const { limits, pauseCommits } = this.#options;
+    const isLarge = this.#bytes >= limits.checkpoint_bytes;
+    this.#bytes = 0;
+    await this.#move("PASSIVE");
+    // The log starts over only where all of it has been moved. Under steady load that moment has to be made; what
+    // is left to move is what was committed during the first move.
+    if (this.#bytes > 0 && (isLarge || this.#bytes >= limits.checkpoint_bytes)) {
+      pauseCommits(true);
+      this.#bytes = 0;
+      await this.#move("PASSIVE");
+    }
+    pauseCommits(false);
+  }
+
+  /** A move that fails loses nothing: the next one does its work, and commits tell of a full or broken disk. */
+  async #move(mode: "PASSIVE" | "TRUNCATE"): Promise<void> {
+    await this.#options.database.execAside(`PRAGMA wal_checkpoint(${mode})`).catch(() => undefined);
+  }
+}

@@ -1,0 +1,99 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { chainOrigin, linkOfRow, nextPlace } from "./chain.ts";
+import { readChained, rowColumns } from "./chain-table.ts";
+import { asBytes, lenientText, strictText } from "./damaged-text.ts";
+import { factOf, mayHoldFacts } from "./history-fact.ts";
+import { prepareHistoryTable } from "./history-table.ts";
+import { envelopesAfter } from "./journal-row.ts";
+import { endingOf, openingOf } from "./session-record.ts";
+import { prepareSessionTable } from "./session-table.ts";
+
+interface FirstAndLast {
+  session_id: string;
+  first_gseq: number;
+  last_gseq: number;
+  last_seq: number;
+}
+
+/** Fills the table of sessions from the events, for a journal of before there was one. */
+export function fillSessionTable(database: SqliteFile): void {
+  const sessions = database.prepare(
+    `SELECT session_id, min(first_gseq) AS first_gseq, max(last_gseq) AS last_gseq, max(last_seq) AS last_seq
+      FROM batch GROUP BY session_id ORDER BY 2`,
+  ).all() as FirstAndLast[];
+  const body = database.prepare(
+    `SELECT ${asBytes("body")} FROM batch WHERE session_id = ? AND last_gseq >= ? ORDER BY last_gseq LIMIT 1`,
+  );
+  const table = prepareSessionTable(database);
+  const bodyFrom = (sessionId: string, gseq: number): unknown =>
+    (body.get(sessionId, gseq) as Record<string, unknown>)["body"];
+  for (const { session_id, first_gseq, last_gseq, last_seq } of sessions) {
+    const first = readBody(bodyFrom(session_id, first_gseq))[0];
+    const last = readBody(bodyFrom(session_id, last_gseq)).at(-1);
+    table.note({
+      session_id,
+      first_gseq,
+      last_gseq,
+      first_seq: first?.seq ?? 1,
+      last_seq,
+      count: 0,
+      opening: first === undefined
+        ? { workdir: "", title: "", task_id: null, labels: {}, started_at: last?.ts ?? new Date(0).toISOString() }
+        : openingOf(first),
+      adapter_id: last?.adapter.id ?? null,
+      ending: last === undefined ? null : endingOf(last),
+      facts: [],
+      body: "",
+    });
+  }
+}
+
+/** Fills the tables of attempts, programs and grants from the events, for a journal of before there were any. */
+export function fillHistoryTables(database: SqliteFile): void {
+  const table = prepareHistoryTable(database);
+  const next = database.prepare(
+    `SELECT last_gseq, ${asBytes("session_id", "body")} FROM batch WHERE last_gseq > ?
+      AND session_id NOT IN (SELECT session_id FROM session WHERE deleted_at IS NOT NULL) ORDER BY last_gseq LIMIT 1`,
+  );
+  for (let after = 0;;) {
+    const row = next.get(after) as Record<"last_gseq" | "session_id" | "body", unknown> | undefined;
+    if (row === undefined) break;
+    after = row.last_gseq as number;
+    const sessionId = lenientText(row.session_id)!;
+    if (!mayHoldFacts(lenientText(row.body)!)) continue;
+    for (const envelope of readBody(row.body)) {
+      const fact = factOf(envelope);
+      if (fact !== null) table.note(sessionId, fact);
+    }
+  }
+  // Before there was a table of attempts, that of sessions had the adapter of the last event.
+  database.exec(
+    `UPDATE session SET adapter_id = (SELECT attempt.adapter_id FROM attempt WHERE attempt.session = first_gseq
+      ORDER BY attempt DESC LIMIT 1) WHERE state = 0`,
+  );
+}
+
+/** What is damaged is no reason to leave all else as it was: whoever reads the event meets it. */
+function readBody(body: unknown): Envelope[] {
+  try {
+    return envelopesAfter(strictText(body), 0);
+  } catch {
+    return [];
+  }
+}
+
+/** Makes the chain of all batches that there are, for a journal of before there was one. */
+export function chainRows(database: SqliteFile, key: Uint8Array): void {
+  const next = database.prepare(`SELECT ${rowColumns} FROM batch WHERE last_gseq > ? ORDER BY last_gseq LIMIT 1`);
+  const write = database.prepare("UPDATE batch SET number = ?, mac = ? WHERE last_gseq = ?");
+  let place = chainOrigin;
+  for (let after = 0;;) {
+    const found = next.get(after);
+    if (found === undefined) break;
+    const row = readChained(found);
+    place = nextPlace(key, place, linkOfRow(row));
+    write.run(place.number, place.mac, after = row.last_gseq);
+  }
+  database.prepare("UPDATE state SET head_number = ?, head_mac = ?").run(place.number, place.mac);
+}

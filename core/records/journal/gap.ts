@@ -1,0 +1,23 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { SessionRecord } from "./session-record.ts";
+
+/** A tombstone as a reader meets it. */
+export type Tombstone = Pick<SessionRecord, "session_id" | "last_gseq" | "last_seq" | "adapter_id"> & {
+  deleted: NonNullable<SessionRecord["deleted"]>;
+};
+
+/** What stands in a stream in place of a deleted session's events, where the last of them stood. */
+export function gapOf({ session_id, last_gseq, last_seq, adapter_id, deleted }: Tombstone): Envelope {
+  return {
+    v: 1,
+    seq: last_seq,
+    gseq: last_gseq,
+    ts: deleted.at,
+    session_id,
+    attempt: 1,
+    adapter: { id: adapter_id ?? "", version: "" },
+    source: "host",
+    synthetic: true,
+    event: { type: "gap", from_seq: 1, to_seq: last_seq },
+  };
+}

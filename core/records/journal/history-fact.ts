@@ -1,0 +1,102 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
+import { countOf, fieldsOrNone, listOf, stringOf } from "../../../plugin-sdk/json-fields.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type {
+  GrantsInForce,
+  RecordedAttempt,
+  RecordedChild,
+  SessionHistory,
+} from "../../../plugin-sdk/session-history.ts";
+
+/** What one event of the host adds to what is known of its session beside the events. */
+export type HistoryFact =
+  | { what: "granted"; row: GrantsInForce }
+  | { what: "attempt"; row: RecordedAttempt; granted: Permissions | null }
+  | { what: "attempt_failed"; row: Pick<RecordedAttempt, "attempt" | "ended_at" | "error_code"> }
+  | { what: "child"; row: RecordedChild }
+  | { what: "child_gone"; row: Pick<RecordedChild, "process_id" | "ended_at" | "exit_code" | "signal"> };
+
+/** False for a batch in whose text none of those events can be: most of a busy session's need not be parsed. */
+export function mayHoldFacts(body: string): boolean {
+  return /"type":"(?:session_started|attempt_(?:started|failed)|process_(?:spawned|exited))"/.test(body);
+}
+
+/** What an event adds; null for one that adds nothing. What a damaged one does not say is empty. */
+export function factOf({ event, ts, attempt }: Envelope): HistoryFact | null {
+  switch (event.type) {
+    case "session_started": {
+      const permissions = fieldsOrNone(fieldsOrNone(event.effective)["permissions"]) as Permissions;
+      return { what: "granted", row: { attempt: 1, adapter_id: stringOf(event.adapter_id) ?? "", permissions } };
+    }
+    case "attempt_started": {
+      const adapter_id = stringOf(event.adapter_id) ?? "";
+      const row = {
+        attempt: countOf(event.attempt) ?? 0,
+        adapter_id,
+        started_at: ts,
+        ended_at: null,
+        error_code: null,
+      };
+      return { what: "attempt", row, granted: event.permissions ?? null };
+    }
+    case "attempt_failed": {
+      const error_code = stringOf(fieldsOrNone(event.error)["code"]) as ErrorCode | null;
+      return { what: "attempt_failed", row: { attempt: countOf(event.attempt) ?? 0, ended_at: ts, error_code } };
+    }
+    case "process_spawned": {
+      const { process_id, pid, identity, argv } = event;
+      const ids = { process_id: countOf(process_id) ?? 0, attempt: countOf(attempt) ?? 0, pid: countOf(pid) ?? 0 };
+      const known = { identity: stringOf(identity), program: stringOf(listOf(argv)[0]) ?? "" };
+      const open = { started_at: ts, ended_at: null, exit_code: null, signal: null };
+      return { what: "child", row: { ...ids, ...known, ...open } };
+    }
+    case "process_exited": {
+      const { process_id, exit_code, signal } = event;
+      const end = {
+        ended_at: ts,
+        exit_code: Number.isSafeInteger(exit_code) ? exit_code : null,
+        signal: stringOf(signal),
+      };
+      return { what: "child_gone", row: { process_id: countOf(process_id) ?? 0, ...end } };
+    }
+    default:
+      return null;
+  }
+}
+
+/** A history of nothing yet. */
+export function emptyHistory(): SessionHistory {
+  return { grants: [], attempts: [], children: [] };
+}
+
+/** Adds what an event says, as the tables of a journal do. */
+export function addFact(history: SessionHistory, fact: HistoryFact): void {
+  const { grants, attempts, children } = history;
+  switch (fact.what) {
+    case "granted":
+      if (!grants.some(({ attempt }) => attempt === fact.row.attempt)) grants.push(structuredClone(fact.row));
+      return;
+    case "attempt": {
+      const { attempt, adapter_id } = fact.row;
+      if (!attempts.some((one) => one.attempt === attempt)) attempts.push({ ...fact.row });
+      if (fact.granted === null) return;
+      return addFact(history, { what: "granted", row: { attempt, adapter_id, permissions: fact.granted } });
+    }
+    case "attempt_failed":
+      for (const one of attempts) if (one.attempt === fact.row.attempt) Object.assign(one, fact.row);
+      return;
+    case "child":
+      if (!children.some(({ process_id }) => process_id === fact.row.process_id)) children.push({ ...fact.row });
+      return;
+    case "child_gone":
+      for (const one of children) if (one.process_id === fact.row.process_id) Object.assign(one, fact.row);
+      return;
+  }
+}
+
+/** The history of a session that has ended, or runs: what has no end of its own ended with it. */
+export function settledHistory(history: SessionHistory, sessionEnd: string | null): SessionHistory {
+  const attempts = history.attempts.map((one) => ({ ...one, ended_at: one.ended_at ?? sessionEnd }));
+  return { ...history, attempts };
+}

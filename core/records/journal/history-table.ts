@@ -1,0 +1,178 @@
+import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { RecordedAttempt, RecordedChild, SessionHistory } from "../../../plugin-sdk/session-history.ts";
+import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import type { HistoryFact } from "./history-fact.ts";
+
+/** A program that was started for a session and has not been seen to end. */
+export interface LeftChild extends Pick<RecordedChild, "pid" | "identity" | "program"> {
+  session_id: string;
+}
+
+/** The tables of attempts, programs and grants, which are written with the events that tell of them. */
+export interface HistoryTable {
+  /** Notes what an event says; within the transaction that writes it. */
+  note(sessionId: string, fact: HistoryFact): void;
+  get(sessionId: string): SessionHistory;
+  /** Programs that have not been seen to end. */
+  left(): LeftChild[];
+  forget(sessionId: string): void;
+}
+
+/** Columns of the attempts beside their session. */
+export const attemptColumns: readonly string[] = ["attempt", "adapter_id", "started_at", "ended_at", "error_code"];
+/** Columns of the programs beside their session. */
+export const childColumns: readonly string[] = [
+  "process_id",
+  "attempt",
+  "pid",
+  "identity",
+  "program",
+  "started_at",
+  "ended_at",
+  "exit_code",
+  "signal",
+];
+/** Columns of the grants beside their session. */
+export const grantedColumns: readonly string[] = ["attempt", "adapter_id", "permissions"];
+
+/**
+ * The tables as they are made. `session` is the session's `first_gseq`: what is written goes to the end of each table,
+ * which costs far less than a place by the id would.
+ */
+export const historySchema = `
+  CREATE TABLE attempt (
+    session INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    adapter_id TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    ended_at TEXT,
+    error_code TEXT,
+    PRIMARY KEY (session, attempt)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE child (
+    session INTEGER NOT NULL,
+    process_id INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    pid INTEGER NOT NULL,
+    identity TEXT,
+    program TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    ended_at TEXT,
+    exit_code INTEGER,
+    signal TEXT,
+    PRIMARY KEY (session, process_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX child_left ON child (session) WHERE ended_at IS NULL;
+  CREATE TABLE granted (
+    session INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    adapter_id TEXT NOT NULL,
+    permissions TEXT NOT NULL,
+    PRIMARY KEY (session, attempt)
+  ) STRICT, WITHOUT ROWID;
+`;
+
+/** Prepares what is said to the tables. */
+export function prepareHistoryTable(database: SqliteFile): HistoryTable {
+  const ofSession = "session = (SELECT first_gseq FROM session WHERE session_id = ?)";
+  const insert = (table: string, columns: readonly string[]) => {
+    const marks = columns.map(() => "?").join(", ");
+    return database.prepare(
+      `INSERT OR IGNORE INTO ${table} (session, ${columns.join(", ")})
+        SELECT first_gseq, ${marks} FROM session WHERE session_id = ?`,
+    );
+  };
+  const select = (table: string, { columns, order }: { columns: readonly string[]; order: string }) =>
+    database.prepare(`SELECT ${columns.join(", ")} FROM ${table} WHERE ${ofSession} ORDER BY ${order}`);
+  const addAttempt = insert("attempt", attemptColumns);
+  const addChild = insert("child", childColumns);
+  const addGranted = insert("granted", grantedColumns);
+  const endAttempt = database.prepare(
+    `UPDATE attempt SET ended_at = ?, error_code = ? WHERE ${ofSession} AND attempt = ?`,
+  );
+  const endChild = database.prepare(
+    `UPDATE child SET ended_at = ?, exit_code = ?, signal = ? WHERE ${ofSession} AND process_id = ?`,
+  );
+  // What has no end of its own ended with its session.
+  const attempts = database.prepare(
+    `SELECT attempt, attempt.adapter_id, attempt.started_at, coalesce(attempt.ended_at, session.ended_at) AS ended_at,
+      error_code FROM attempt JOIN session ON first_gseq = session WHERE session_id = ? ORDER BY attempt`,
+  );
+  const children = select("child", { columns: childColumns, order: "process_id" });
+  const granted = select("granted", { columns: grantedColumns, order: "attempt" });
+  const left = database.prepare(
+    `SELECT session_id, pid, identity, program FROM child JOIN session ON first_gseq = session
+      WHERE child.ended_at IS NULL`,
+  );
+  const forgets = ["attempt", "child", "granted"].map((table) =>
+    database.prepare(`DELETE FROM ${table} WHERE ${ofSession}`)
+  );
+
+  const grant = (sessionId: string, { attempt, adapter_id, permissions }: GrantedRow) =>
+    void addGranted.run(attempt, adapter_id, JSON.stringify(permissions), sessionId);
+
+  return {
+    note(sessionId, fact) {
+      switch (fact.what) {
+        case "granted":
+          return grant(sessionId, fact.row);
+        case "attempt": {
+          const { attempt, adapter_id, started_at } = fact.row;
+          addAttempt.run(attempt, adapter_id, started_at, null, null, sessionId);
+          if (fact.granted !== null) grant(sessionId, { attempt, adapter_id, permissions: fact.granted });
+          return;
+        }
+        case "attempt_failed":
+          return void endAttempt.run(fact.row.ended_at, fact.row.error_code, sessionId, fact.row.attempt);
+        case "child": {
+          const { process_id, attempt, pid, identity, program, started_at } = fact.row;
+          const known = [process_id, attempt, pid, identity, program, started_at];
+          return void addChild.run(...known, null, null, null, sessionId);
+        }
+        case "child_gone": {
+          const { process_id, ended_at, exit_code, signal } = fact.row;
+          return void endChild.run(ended_at, exit_code, signal, sessionId, process_id);
+        }
+      }
+    },
+    get: (sessionId) => ({
+      grants: (granted.all(sessionId) as TableGrant[]).map((row) => ({
+        attempt: row.attempt,
+        adapter_id: row.adapter_id,
+        permissions: JSON.parse(row.permissions) as Permissions,
+      })),
+      attempts: (attempts.all(sessionId) as RecordedAttempt[]).map((row) => ({
+        attempt: row.attempt,
+        adapter_id: row.adapter_id,
+        started_at: row.started_at,
+        ended_at: row.ended_at,
+        error_code: row.error_code as ErrorCode | null,
+      })),
+      children: (children.all(sessionId) as RecordedChild[]).map(childOf),
+    }),
+    left: () =>
+      (left.all() as LeftChild[]).map(({ session_id, pid, identity, program }) => ({
+        session_id,
+        pid,
+        identity,
+        program,
+      })),
+    forget: (sessionId) => {
+      for (const forget of forgets) forget.run(sessionId);
+    },
+  };
+}
+
+type GrantedRow = { attempt: number; adapter_id: string; permissions: Permissions };
+
+/** As the table has it. */
+interface TableGrant extends Omit<GrantedRow, "permissions"> {
+  permissions: string;
+}
+
+/** Without what the database's library adds to a row. */
+function childOf(row: RecordedChild): RecordedChild {
+  const { process_id, attempt, pid, identity, program, started_at, ended_at, exit_code, signal } = row;
+  return { process_id, attempt, pid, identity, program, started_at, ended_at, exit_code, signal };
+}

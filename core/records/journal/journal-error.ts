@@ -1,0 +1,34 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+
+/** What a person can do, by the code of SQLite or of the file system. */
+const hints: Readonly<Record<string, string>> = {
+  SQLITE_NOTADB: "The file is damaged or of another program: move it away, or set another state_dir.",
+  SQLITE_CORRUPT: "The file is damaged: move it away, or restore it from a copy.",
+  SQLITE_IOERR: "The file is damaged or its disk is: move it away, or set another state_dir.",
+  SQLITE_BUSY: "Another process writes to it: stop that host, or set another state_dir.",
+  SQLITE_FULL: "Free some disk space.",
+  ENOSPC: "Free some disk space.",
+  SQLITE_READONLY: "Give the host the right to write the file and its folder.",
+  EACCES: "Give the host the right to write the file and its folder.",
+  EROFS: "Set a state_dir on a disk that can be written.",
+  ENOENT: "Make the folder, or set another state_dir.",
+  ENOTDIR: "Make the folder, or set another state_dir.",
+};
+
+/**
+ * A failure of the journal as a `journal_error`.
+ * @param act such as `Cannot open the journal "/x/journal.db"`
+ */
+export function journalError(act: string, cause: unknown): BulkheadError {
+  if (cause instanceof BulkheadError) return cause;
+  const message = cause instanceof Error ? cause.message : String(cause);
+  const code = cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "";
+  const hint = hints[code] ?? Object.entries(hints).find(([start]) => code.startsWith(`${start}_`))?.[1] ??
+    "Check that the file can be written and is of this program, or set another state_dir.";
+  return new BulkheadError("journal_error", `${act}: ${message}.`, { hint, details: { cause_code: code }, cause });
+}
+
+/** What everything rejects with once a journal is closed. */
+export function closedError(): BulkheadError {
+  return new BulkheadError("journal_error", "Cannot use the journal: it is closed.");
+}

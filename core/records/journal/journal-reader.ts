@@ -1,0 +1,113 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { stat } from "../../ground/runtime/files.ts";
+import { openSqlite, type SqliteFile } from "../../ground/runtime/sqlite.ts";
+import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
+import { closedError, journalError } from "./journal-error.ts";
+import { defaultJournalLimits } from "./journal-limits.ts";
+import { readNumber, schemaVersion } from "./journal-schema.ts";
+import { type JournalStatements, prepareStatements } from "./journal-statements.ts";
+import type { Cursor, Journal, ReadOptions } from "./journal.ts";
+import { readPage } from "./read-page.ts";
+import type { SessionFilter, SessionRecord } from "./session-record.ts";
+
+/** A journal that is only read, and may be another host's which is writing to it. */
+export type JournalReader = Pick<Journal, "read" | "session" | "sessions" | "history" | "cursorOf"> & { close(): void };
+
+/**
+ * Opens a journal without changing anything about it.
+ * @throws {BulkheadError} `not_found`; `journal_error` for one that cannot be read or that another version wrote
+ */
+export async function openJournalReader(file: string): Promise<JournalReader> {
+  const database = await openToRead(file, "read");
+  try {
+    return new Reader(database, { file, statements: prepareStatements(database) });
+  } catch (error) {
+    database.close();
+    throw journalError(`Cannot read the journal "${file}"`, error);
+  }
+}
+
+/**
+ * The database of a journal that is there and of this version.
+ * @param act what it is opened for, as in "Cannot verify the journal"
+ * @throws {BulkheadError} `not_found`, `journal_error`
+ */
+export async function openToRead(file: string, act: string): Promise<SqliteFile> {
+  if (!(await stat(file).then((found) => found.isFile(), () => false))) {
+    throw new BulkheadError("not_found", `Cannot ${act} the journal "${file}": there is no such file.`);
+  }
+  let database: SqliteFile | null = null;
+  try {
+    database = await openSqlite(file, { busyTimeoutMs: defaultJournalLimits.busy_timeout_ms });
+    const version = readNumber(database, "PRAGMA user_version", "user_version");
+    if (version !== schemaVersion) throw versionError({ file, act, version });
+    return database;
+  } catch (error) {
+    database?.close();
+    throw journalError(`Cannot ${act} the journal "${file}"`, error);
+  }
+}
+
+class Reader implements JournalReader {
+  readonly #database: SqliteFile;
+  readonly #file: string;
+  readonly #statements: JournalStatements;
+  #isClosed = false;
+
+  constructor(database: SqliteFile, { file, statements }: { file: string; statements: JournalStatements }) {
+    this.#database = database;
+    this.#file = file;
+    this.#statements = statements;
+  }
+
+  async read(options: ReadOptions): Promise<Envelope[]> {
+    const { findRow, sessions } = this.#statements;
+    const { findTombstones } = sessions;
+    return this.#look(() => readPage(options, { limits: defaultJournalLimits, findRow, findTombstones }));
+  }
+
+  async session(sessionId: string): Promise<SessionRecord | null> {
+    return this.#look(() => this.#statements.sessions.get(sessionId));
+  }
+
+  async sessions(filter: SessionFilter): Promise<SessionRecord[]> {
+    return this.#look(() => this.#statements.sessions.list(filter));
+  }
+
+  async history(sessionId: string): Promise<SessionHistory> {
+    return this.#look(() => this.#statements.history.get(sessionId));
+  }
+
+  async cursorOf(sessionId: string, seq: number): Promise<Cursor | null> {
+    return this.#look(() => this.#statements.findCursor(sessionId, seq));
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#database.close();
+  }
+
+  #look<T>(read: () => T): T {
+    if (this.#isClosed) throw closedError();
+    try {
+      return read();
+    } catch (error) {
+      throw journalError(`Cannot read the journal "${this.#file}"`, error);
+    }
+  }
+}
+
+function versionError({ file, act, version }: { file: string; act: string; version: number }): BulkheadError {
+  return new BulkheadError(
+    "journal_error",
+    `Cannot ${act} the journal "${file}": another version of the host wrote it.`,
+    {
+      hint: version < schemaVersion
+        ? "Start the host once, which brings it up to date."
+        : "Use the version that wrote it.",
+      details: { schema_version: version, known_version: schemaVersion },
+    },
+  );
+}

@@ -1,0 +1,145 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { factOf, type HistoryFact } from "./history-fact.ts";
+import type { Cursor, JournalBatch } from "./journal.ts";
+import { endingOf, openingOf, type SessionEnding, type SessionOpening } from "./session-record.ts";
+
+/** One batch as a journal keeps it. */
+export interface JournalRow {
+  session_id: string;
+  first_seq: number;
+  last_seq: number;
+  first_gseq: number;
+  last_gseq: number;
+  count: number;
+  /** What the session's first event says; null where it is not in it. */
+  opening: SessionOpening | null;
+  /** The adapter whose attempt begins in it, the last one where there are several; null where none does. */
+  adapter_id: string | null;
+  /** What the session's last event says; null where it is not in it. */
+  ending: SessionEnding | null;
+  /** What its events say beside that. */
+  facts: readonly HistoryFact[];
+  /** The envelopes as JSON: a list of runs, see {@link rowOf}. */
+  body: string;
+}
+
+/**
+ * Envelopes that differ in their events and in their numbers alone, which rise by one. `seq` and `gseq` are those of
+ * the first. All but a few envelopes of a busy session stand in long runs, so that hardly more than the events is
+ * written: a third of the bytes and of the time.
+ */
+type Run = Omit<Envelope, "event"> & { events: Envelope["event"][] };
+
+/**
+ * A batch as a row.
+ * @param after highest `gseq` appended so far
+ * @returns null for a batch without envelopes
+ * @throws {BulkheadError} `journal_error` when the batch does not continue the journal
+ */
+export function rowOf({ session_id, envelopes, texts = [] }: JournalBatch, after: Cursor): JournalRow | null {
+  const first = envelopes[0];
+  const last = envelopes.at(-1);
+  if (first === undefined || last === undefined) return null;
+  const runs: WrittenRun[] = [];
+  let run: WrittenRun | null = null;
+  let previous = after;
+  let known = 0;
+  let adapter_id: string | null = null;
+  const facts: HistoryFact[] = [];
+  for (let at = 0; at < envelopes.length;) {
+    const envelope = envelopes[at]!;
+    const given = texts[known]?.at === at ? texts[known++]! : null;
+    const count = given?.count ?? 1;
+    for (const one of count === 1 ? [envelope] : envelopes.slice(at, at + count)) {
+      if (!(one.gseq > previous) || one.session_id !== session_id) throw orderError(one, { session_id, previous });
+      previous = one.gseq;
+    }
+    // What comes with its text was said by an agent.
+    const fact = given === null ? factOf(envelope) : null;
+    if (fact !== null) facts.push(fact);
+    if (fact?.what === "attempt") adapter_id = fact.row.adapter_id;
+    if (run === null || !continues(run, envelope)) runs.push(run = beginRun(envelope));
+    run.parts.push(given ? given.text.slice(1, -1) : JSON.stringify(envelope.event));
+    run.count += count;
+    at += count;
+  }
+  return {
+    session_id,
+    first_seq: first.seq,
+    last_seq: last.seq,
+    first_gseq: first.gseq,
+    last_gseq: last.gseq,
+    count: envelopes.length,
+    opening: first.seq === 1 ? openingOf(first) : null,
+    adapter_id,
+    ending: endingOf(last),
+    facts,
+    body: `[${runs.map(textOf).join(",")}]`,
+  };
+}
+
+/**
+ * The envelopes of a row's body after a cursor.
+ * @throws {Error} for a body that `rowOf` did not write
+ */
+export function envelopesAfter(body: string, after: Cursor): Envelope[] {
+  const envelopes: Envelope[] = [];
+  for (const { events, seq, gseq, v, ...rest } of runsOf(body)) {
+    for (let at = Math.max(0, after - gseq + 1); at < events.length; at++) {
+      envelopes.push({ v, seq: seq + at, gseq: gseq + at, ...rest, event: events[at]! });
+    }
+  }
+  return envelopes;
+}
+
+function runsOf(body: string): Run[] {
+  const runs: unknown = JSON.parse(body);
+  if (Array.isArray(runs) && runs.every(isRun)) return runs;
+  throw new TypeError("an entry is damaged");
+}
+
+/** Enough for the numbers to be right; what the events hold was checked before it was written. */
+function isRun(value: unknown): value is Run {
+  return typeof value === "object" && value !== null && "events" in value && Array.isArray(value.events) &&
+    "seq" in value && Number.isSafeInteger(value.seq) && "gseq" in value && Number.isSafeInteger(value.gseq);
+}
+
+/** A run on its way into the body: its events as JSON, one or many in a part. */
+interface WrittenRun {
+  head: Omit<Run, "events">;
+  count: number;
+  parts: string[];
+}
+
+function beginRun({ event: _, ...head }: Envelope): WrittenRun {
+  return { head, count: 0, parts: [] };
+}
+
+function textOf({ head, parts }: WrittenRun): string {
+  return `${JSON.stringify(head).slice(0, -1)},"events":[${parts.join(",")}]}`;
+}
+
+/** A field that is not compared here must not differ between the envelopes of one session. */
+function continues(
+  { head, count }: WrittenRun,
+  { v, seq, gseq, ts, attempt, adapter, source, synthetic }: Envelope,
+): boolean {
+  return seq === head.seq + count && gseq === head.gseq + count && ts === head.ts && source === head.source &&
+    synthetic === head.synthetic && attempt === head.attempt && v === head.v && isSame(adapter, head.adapter);
+}
+
+function isSame(one: Envelope["adapter"], other: Envelope["adapter"]): boolean {
+  return one === other || (one.id === other.id && one.version === other.version);
+}
+
+function orderError(
+  envelope: Envelope,
+  { session_id, previous }: { session_id: string; previous: Cursor },
+): BulkheadError {
+  return new BulkheadError(
+    "journal_error",
+    `Cannot append event ${envelope.gseq} of session "${envelope.session_id}" to a batch of session "${session_id}": ` +
+      `it must be of that session and come after event ${previous}.`,
+  );
+}

@@ -1,0 +1,101 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
+import { type Outcome, type StopReason, stopReasons } from "../../../plugin-sdk/result.ts";
+import type { SessionState, SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+
+/** Who took a session's events away: a client, or the journal's age and size. */
+export type DeletedBy = "client" | "retention";
+
+/** One session as a journal knows it without reading its events. */
+export interface SessionRecord extends Omit<SessionSummary, "waiting"> {
+  first_gseq: number;
+  /** Of its last event; of one that runs, of its first. */
+  last_gseq: number;
+  /** Its events are gone, and this is its tombstone: of what it was only ids, numbers and times are left. */
+  deleted: { at: string; by: DeletedBy } | null;
+}
+
+/** By what the sessions of all journals stand in one order. */
+export type SessionAge = Pick<SessionRecord, "started_at" | "first_gseq" | "session_id">;
+
+/** Orders sessions, of one journal or of several, the newest first; no two are the same. */
+export function compareByAge(one: SessionAge, other: SessionAge): number {
+  return compare(other.started_at, one.started_at) || other.first_gseq - one.first_gseq ||
+    compare(other.session_id, one.session_id);
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+/** Which sessions a journal lists, the newest first; tombstones are not among them. */
+export interface SessionFilter {
+  state?: SessionState;
+  outcome?: Outcome;
+  adapter?: string;
+  /** All of these must be on the session. */
+  labels?: Readonly<Record<string, string>>;
+  task_id?: string;
+  /** Only those that come after this one in the order of {@link compareByAge}, whichever journal it is in. */
+  before?: SessionAge;
+  limit: number;
+}
+
+/** What is known of a session from its first event on. */
+export interface SessionOpening {
+  workdir: string;
+  title: string;
+  task_id: string | null;
+  labels: Record<string, string>;
+  started_at: string;
+}
+
+/** How a session ended. */
+export interface SessionEnding {
+  outcome: Outcome;
+  stop_reason: StopReason;
+  ended_at: string;
+  adapter_id: string;
+}
+
+/** What a session's first envelope says of it; what a damaged one does not say is empty. */
+export function openingOf({ event, ts }: Envelope): SessionOpening {
+  const { workdir, task_id, labels, requested } = fieldsOrNone(event.type === "session_started" ? event : null);
+  const texts = Object.entries(fieldsOrNone(labels)).filter((label): label is [string, string] =>
+    typeof label[1] === "string"
+  );
+  return {
+    workdir: stringOf(workdir) ?? "",
+    title: titleOf(stringOf(fieldsOrNone(requested)["prompt"]) ?? ""),
+    task_id: stringOf(task_id),
+    labels: Object.fromEntries(texts),
+    started_at: ts,
+  };
+}
+
+/** What a session's last envelope says of it; null for any other envelope, and for one that does not say how it ended. */
+export function endingOf({ event, ts, adapter }: Envelope): SessionEnding | null {
+  if (event.type !== "session_ended") return null;
+  const { outcome, stop_reason } = fieldsOrNone(event.result);
+  if (!isOutcome(outcome) || !isStopReason(stop_reason, outcome)) return null;
+  return { outcome, stop_reason, ended_at: ts, adapter_id: adapter.id };
+}
+
+function isOutcome(value: unknown): value is Outcome {
+  return typeof value === "string" && Object.hasOwn(stopReasons, value);
+}
+
+function isStopReason(value: unknown, outcome: Outcome): value is StopReason {
+  return (stopReasons[outcome] as readonly unknown[]).includes(value);
+}
+
+const titleLength = 100;
+
+/** The beginning of a prompt on one line. */
+export function titleOf(prompt: string): string {
+  // A prompt may be megabytes long, and its beginning nothing but blanks.
+  const line = prompt.slice(0, 4096).replace(/[\s\p{Cc}]+/gu, " ").trim();
+  const characters = Array.from(line.slice(0, 2 * titleLength));
+  if (characters.length <= titleLength) return line.slice(0, 2 * titleLength);
+  return `${characters.slice(0, titleLength - 1).join("")}…`;
+}

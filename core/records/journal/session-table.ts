@@ -1,0 +1,210 @@
+import type { SqliteFile, SqlValue } from "../../ground/runtime/sqlite.ts";
+import type { Tombstone } from "./gap.ts";
+import type { JournalRow } from "./journal-row.ts";
+import type { TombstoneRange } from "./read-page.ts";
+import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
+
+/** Where a session stands in its table. */
+const running = 0;
+const ended = 1;
+const deleted = 2;
+
+/** The table of sessions, which is written with their events. */
+export interface SessionTable {
+  /** Notes what a row says of its session; within the transaction that writes the row. */
+  note(row: JournalRow): void;
+  /** Sessions that run, the oldest first. */
+  running(): string[];
+  list(filter: SessionFilter): SessionRecord[];
+  get(sessionId: string): SessionRecord | null;
+  findTombstones(range: TombstoneRange): Tombstone[];
+  /** The one that ended first; null where none has. */
+  oldestEnded(): SessionRecord | null;
+  /** A deleted session of which batches are left; null where there is none. */
+  halfErased(): string | null;
+  /** Forgets tombstones beyond this number, the oldest first. */
+  forgetTombstones(beyond: number): void;
+  /** False where there is no such session that has ended, or with `leftOpen` none at all. */
+  bury(sessionId: string, deletion: { at: string; by: DeletedBy; leftOpen?: boolean }): boolean;
+}
+
+/** A row as the table has it; it is ours and STRICT. */
+interface TableRow {
+  session_id: string;
+  state: number;
+  first_gseq: number;
+  last_gseq: number;
+  last_seq: number;
+  adapter_id: string | null;
+  workdir: string;
+  title: string;
+  task_id: string | null;
+  labels: string;
+  started_at: string;
+  ended_at: string | null;
+  outcome: SessionRecord["outcome"];
+  stop_reason: SessionRecord["stop_reason"];
+  deleted_at: string | null;
+  deleted_by: DeletedBy | null;
+}
+
+/** Columns as they stand in the table. */
+export const sessionColumns: readonly string[] = [
+  "first_gseq",
+  "session_id",
+  "state",
+  "last_gseq",
+  "last_seq",
+  "adapter_id",
+  "workdir",
+  "title",
+  "task_id",
+  "labels",
+  "started_at",
+  "ended_at",
+  "outcome",
+  "stop_reason",
+  "deleted_at",
+  "deleted_by",
+];
+
+/** Of a session that runs the newest `seq` is that of its newest batch: its row is not written for each of them. */
+const columns = `session_id, state, first_gseq, last_gseq, adapter_id, workdir, title, task_id, labels, started_at,
+  ended_at, outcome, stop_reason, deleted_at, deleted_by, coalesce(last_seq, (SELECT batch.last_seq FROM batch
+  WHERE batch.session_id = session.session_id ORDER BY batch.last_gseq DESC LIMIT 1), 0) AS last_seq`;
+
+/** Prepares what is said to the table. */
+export function prepareSessionTable(database: SqliteFile): SessionTable {
+  const open = database.prepare(
+    `INSERT OR IGNORE INTO session (first_gseq, session_id, state, last_gseq, adapter_id, workdir, title, task_id,
+      labels, started_at, last_seq, ended_at, outcome, stop_reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const close = database.prepare(
+    `UPDATE session SET state = ${ended}, last_gseq = ?, last_seq = ?, adapter_id = ?, ended_at = ?, outcome = ?,
+      stop_reason = ? WHERE session_id = ?`,
+  );
+  const move = database.prepare("UPDATE session SET adapter_id = ? WHERE session_id = ?");
+  const allRunning = database.prepare(`SELECT session_id FROM session WHERE state = ${running} ORDER BY last_gseq`);
+  const one = database.prepare(`SELECT ${columns} FROM session WHERE session_id = ?`);
+  const tombstone = database.prepare(
+    `SELECT ${columns} FROM session WHERE session_id = ? AND state = ${deleted} AND last_gseq > ? AND last_gseq <= ?`,
+  );
+  const tombstones = database.prepare(
+    `SELECT ${columns} FROM session WHERE state = ${deleted} AND last_gseq > ? AND last_gseq <= ?
+      ORDER BY last_gseq LIMIT ?`,
+  );
+  const bury = database.prepare(
+    `UPDATE session SET state = ${deleted}, deleted_at = ?, deleted_by = ?, workdir = '', title = '', task_id = NULL,
+      labels = '{}', last_gseq = max(last_gseq, coalesce((SELECT max(batch.last_gseq) FROM batch
+      WHERE batch.session_id = session.session_id), 0)), last_seq = coalesce(last_seq, (SELECT max(batch.last_seq)
+      FROM batch WHERE batch.session_id = session.session_id)) WHERE session_id = ? AND state IN (${ended}, ?)`,
+  );
+  const oldest = database.prepare(
+    `SELECT ${columns} FROM session WHERE state = ${ended} ORDER BY last_gseq LIMIT 1`,
+  );
+  const halfErased = database.prepare(
+    `SELECT session_id FROM session WHERE state = ${deleted}
+      AND EXISTS (SELECT 1 FROM batch WHERE batch.session_id = session.session_id) LIMIT 1`,
+  );
+  const forget = database.prepare(
+    `DELETE FROM session WHERE state = ${deleted} AND last_gseq <= (SELECT last_gseq FROM session
+      WHERE state = ${deleted} ORDER BY last_gseq DESC LIMIT 1 OFFSET ?)`,
+  );
+  return {
+    note({ session_id, first_gseq, last_gseq, last_seq, opening, adapter_id, ending }) {
+      if (opening !== null) {
+        open.run(
+          first_gseq,
+          session_id,
+          ending === null ? running : ended,
+          ending === null ? first_gseq : last_gseq,
+          ending?.adapter_id ?? adapter_id,
+          opening.workdir,
+          opening.title,
+          opening.task_id,
+          JSON.stringify(opening.labels),
+          opening.started_at,
+          ending === null ? null : last_seq,
+          ending?.ended_at ?? null,
+          ending?.outcome ?? null,
+          ending?.stop_reason ?? null,
+        );
+      } else if (ending !== null) {
+        const { ended_at, outcome, stop_reason } = ending;
+        close.run(last_gseq, last_seq, ending.adapter_id, ended_at, outcome, stop_reason, session_id);
+      } else if (adapter_id !== null) {
+        move.run(adapter_id, session_id);
+      }
+    },
+    running: () => (allRunning.all() as { session_id: string }[]).map(({ session_id }) => session_id),
+    list(filter) {
+      const { sql, values } = listQuery(filter);
+      return (database.prepare(sql).all(...values) as TableRow[]).map(recordOf);
+    },
+    get(sessionId) {
+      const row = one.get(sessionId) as TableRow | undefined;
+      return row === undefined ? null : recordOf(row);
+    },
+    findTombstones({ after, upTo, sessionId, limit }) {
+      const rows = sessionId === undefined ? tombstones.all(after, upTo, limit) : tombstone.all(sessionId, after, upTo);
+      return (rows as TableRow[]).map(recordOf).filter(isTombstone);
+    },
+    oldestEnded() {
+      const row = oldest.get() as TableRow | undefined;
+      return row === undefined ? null : recordOf(row);
+    },
+    halfErased: () => (halfErased.get() as { session_id: string } | undefined)?.session_id ?? null,
+    forgetTombstones: (beyond) => void forget.run(beyond),
+    bury: (sessionId, { at, by, leftOpen = false }) =>
+      bury.run(at, by, sessionId, leftOpen ? running : ended).changes === 1,
+  };
+}
+
+function listQuery(filter: SessionFilter): { sql: string; values: SqlValue[] } {
+  const { state, outcome, adapter, labels = {}, task_id, before, limit } = filter;
+  const wanted: [condition: string, ...values: SqlValue[]][] = [
+    state === undefined ? [`state < ${deleted}`] : ["state = ?", state === "running" ? running : ended],
+    ...Object.entries(labels).map(([name, value]): [string, ...SqlValue[]] => [
+      "EXISTS (SELECT 1 FROM json_each(labels) WHERE key = ? AND value = ?)",
+      name,
+      value,
+    ]),
+  ];
+  if (outcome !== undefined) wanted.push(["outcome = ?", outcome]);
+  if (adapter !== undefined) wanted.push(["adapter_id = ?", adapter]);
+  if (task_id !== undefined) wanted.push(["task_id = ?", task_id]);
+  if (before !== undefined) {
+    const { started_at, first_gseq, session_id } = before;
+    wanted.push(["(started_at, first_gseq) <= (?, ?)", started_at, first_gseq]);
+    wanted.push(["(started_at, first_gseq, session_id) < (?, ?, ?)", started_at, first_gseq, session_id]);
+  }
+  const conditions = wanted.map(([condition]) => condition).join(" AND ");
+  return {
+    sql: `SELECT ${columns} FROM session WHERE ${conditions} ORDER BY started_at DESC, first_gseq DESC LIMIT ?`,
+    values: [...wanted.flatMap(([, ...values]) => values), limit],
+  };
+}
+
+function recordOf({ state, labels, deleted_at, deleted_by, ...row }: TableRow): SessionRecord {
+  return {
+    session_id: row.session_id,
+    state: state === running ? "running" : "ended",
+    adapter_id: row.adapter_id,
+    workdir: row.workdir,
+    title: row.title,
+    task_id: row.task_id,
+    labels: JSON.parse(labels) as Record<string, string>,
+    started_at: row.started_at,
+    ended_at: row.ended_at,
+    outcome: row.outcome,
+    stop_reason: row.stop_reason,
+    last_seq: row.last_seq,
+    first_gseq: row.first_gseq,
+    last_gseq: row.last_gseq,
+    deleted: deleted_at === null || deleted_by === null ? null : { at: deleted_at, by: deleted_by },
+  };
+}
+
+function isTombstone(record: SessionRecord): record is SessionRecord & Tombstone {
+  return record.deleted !== null;
+}

@@ -1,0 +1,312 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { openSqlite, type SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { Checkpointer } from "./checkpointer.ts";
+import { checkStructure, damageIn, newestProblem, wasKilled } from "./check-journal.ts";
+import { closedError, journalError } from "./journal-error.ts";
+import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
+import { type JournalRow, rowOf } from "./journal-row.ts";
+import { migrate, readNumber } from "./journal-schema.ts";
+import type { ChainPlace } from "./chain.ts";
+import { chainKeyFile, openChainKey } from "./chain-key.ts";
+import { burySession, eraseBatches, foldChain } from "./erase-session.ts";
+import { inTransaction, type JournalStatements, prepareStatements, writeRows } from "./journal-statements.ts";
+import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
+import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
+import type { LeftChild } from "./history-table.ts";
+import type { KeyRecord } from "./key-table.ts";
+import { readPage } from "./read-page.ts";
+import { finishRepair, repairJournal, sentenceOf } from "./repair-journal.ts";
+import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
+
+/** Options of {@link openJournal}. */
+export interface JournalOptions {
+  /** Those that differ from `defaultJournalLimits`. */
+  limits?: Partial<JournalLimits>;
+  /**
+   * Is told, in a sentence, what is wrong with the file. With it a damaged file is set aside, and what can be read of it
+   * goes into a new one; without it such a file is refused.
+   */
+  onProblem?(message: string): void;
+}
+
+/**
+ * Opens the journal in a SQLite file, which is made when there is none; its folder must exist.
+ *
+ * An append that was acknowledged survives any end of this process, SIGKILL too. A power loss or a crash of the
+ * system can cost what was acknowledged in about the last `checkpoint_interval_ms`; the rest is whole. One process
+ * writes at a time: an append of a second one that does not continue the file's numbers is refused.
+ * @throws {BulkheadError} `journal_error` for a file that is damaged, of another program, or cannot be written
+ */
+export async function openJournal(file: string, options: JournalOptions = {}): Promise<Journal> {
+  const limits = { ...defaultJournalLimits, ...options.limits };
+  const { onProblem } = options;
+  try {
+    const key = await openChainKey(chainKeyFile(file));
+    const aside = await finishRepair(file);
+    if (aside !== null) {
+      onProblem?.(`The journal "${file}" was damaged, and its repair is finished now. It was set aside as "${aside}".`);
+    }
+    const opening = { file, limits, key };
+    const database = await openDatabase(opening).catch(async (error: unknown) => {
+      const problem = damageIn(error);
+      if (problem === null || onProblem === undefined) throw error;
+      const report = await repairJournal(file, { key, problem, busyTimeoutMs: limits.busy_timeout_ms });
+      onProblem(sentenceOf(report, file));
+      return await openDatabase(opening);
+    });
+    const problem = newestProblem(database, key);
+    if (problem !== null) {
+      onProblem?.(`The journal "${file}" is not as its host wrote it: ${problem}. Look with: bulkhead journal verify.`);
+    }
+    return new SqliteJournal(database, opening);
+  } catch (error) {
+    throw journalError(`Cannot open the journal "${file}"`, error);
+  }
+}
+
+interface Opening {
+  file: string;
+  limits: JournalLimits;
+  key: Uint8Array;
+}
+
+async function openDatabase({ file, limits, key }: Opening): Promise<SqliteFile> {
+  const isLeft = await wasKilled(file);
+  const database = await openSqlite(file, { busyTimeoutMs: limits.busy_timeout_ms });
+  try {
+    database.prepare("PRAGMA journal_mode = WAL").get();
+    // NORMAL leaves the wait for the disk to checkpoints, and they run on another thread.
+    database.exec("PRAGMA synchronous = NORMAL");
+    database.prepare("PRAGMA wal_autocheckpoint = 0").get();
+    migrate(database, { file, key });
+    if (isLeft && usedBytes(database) <= limits.check_bytes) checkStructure(database);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Bytes of a database's pages but for those that are free. */
+export function usedBytes(database: SqliteFile): number {
+  const pages = readNumber(database, "PRAGMA page_count", "page_count");
+  const free = readNumber(database, "PRAGMA freelist_count", "freelist_count");
+  return (pages - free) * readNumber(database, "PRAGMA page_size", "page_size");
+}
+
+/** Rows that are erased in one transaction. */
+const erasedInOneGo = 16;
+
+interface Waiting {
+  row: JournalRow;
+  charge: JournalBatch["charge"];
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+class SqliteJournal implements Journal {
+  readonly #database: SqliteFile;
+  readonly #file: string;
+  readonly #limits: JournalLimits;
+  readonly #key: Uint8Array;
+  readonly #statements: JournalStatements;
+  readonly #checkpointer: Checkpointer;
+  readonly #waiting: Waiting[] = [];
+  #isScheduled = false;
+  #isPaused = false;
+  #closing: Promise<void> | null = null;
+  #lastGseq: number;
+  #head: ChainPlace;
+  /** Like `#lastGseq`, with what waits to be written. */
+  #lastAccepted: number;
+
+  constructor(database: SqliteFile, options: Opening) {
+    this.#database = database;
+    this.#file = options.file;
+    this.#limits = options.limits;
+    this.#key = options.key;
+    this.#statements = prepareStatements(database);
+    this.#lastGseq = this.#lastAccepted = readNumber(database, "SELECT last_gseq FROM state", "last_gseq");
+    this.#head = this.#statements.chain.head();
+    this.#checkpointer = new Checkpointer({
+      database,
+      limits: options.limits,
+      pauseCommits: (paused) => {
+        this.#isPaused = paused;
+        this.#schedule();
+      },
+    });
+  }
+
+  get lastGseq(): number {
+    return this.#lastGseq;
+  }
+
+  async append(batch: JournalBatch): Promise<number> {
+    if (this.#closing !== null) throw closedError();
+    const row = rowOf(batch, this.#lastAccepted);
+    if (row === null) return 0;
+    this.#lastAccepted = row.last_gseq;
+    const { charge } = batch;
+    await new Promise<void>((resolve, reject) => {
+      this.#waiting.push({ row, charge, resolve, reject });
+      this.#schedule();
+    });
+    return row.body.length;
+  }
+
+  async read(options: ReadOptions): Promise<Envelope[]> {
+    // Whoever reads page after page must not keep everyone else from their turn.
+    await new Promise<void>(onNextTurn);
+    const { findRow, sessions } = this.#statements;
+    const { findTombstones } = sessions;
+    return this.#look(() => readPage(options, { limits: this.#limits, findRow, findTombstones }));
+  }
+
+  async openSessions(): Promise<string[]> {
+    return this.#look(() => this.#statements.sessions.running());
+  }
+
+  async sessions(filter: SessionFilter): Promise<SessionRecord[]> {
+    return this.#look(() => this.#statements.sessions.list(filter));
+  }
+
+  async session(sessionId: string): Promise<SessionRecord | null> {
+    return this.#look(() => this.#statements.sessions.get(sessionId));
+  }
+
+  async history(sessionId: string): Promise<SessionHistory> {
+    return this.#look(() => this.#statements.history.get(sessionId));
+  }
+
+  async leftChildren(): Promise<LeftChild[]> {
+    return this.#look(() => this.#statements.history.left());
+  }
+
+  async cursorOf(sessionId: string, seq: number): Promise<Cursor | null> {
+    return this.#look(() => this.#statements.findCursor(sessionId, seq));
+  }
+
+  async delete(sessionId: string, by: DeletedBy, terms: { leftOpen?: boolean } = {}): Promise<boolean> {
+    const head = this.#change(() => burySession(this.#statements, { sessionId, by, key: this.#key, ...terms }));
+    if (head === null) return false;
+    this.#head = head;
+    await this.#erase(sessionId);
+    return true;
+  }
+
+  async findKey(name: string): Promise<KeyRecord | null> {
+    return this.#look(() => this.#statements.keys.find(name));
+  }
+
+  async noteKey(record: KeyRecord, most: number): Promise<void> {
+    this.#change(() => this.#statements.keys.note(record, most));
+  }
+
+  async oldestEnded(): Promise<SessionRecord | null> {
+    return this.#look(() => this.#statements.sessions.oldestEnded());
+  }
+
+  async bytesOf(sessionId: string): Promise<number> {
+    await new Promise<void>(onNextTurn);
+    return this.#look(() => this.#statements.bytesOf(sessionId));
+  }
+
+  async usedBytes(): Promise<number> {
+    return this.#look(() => usedBytes(this.#database));
+  }
+
+  async sweep(): Promise<void> {
+    for (;;) {
+      const sessionId = this.#look(() => this.#statements.sessions.halfErased());
+      if (sessionId === null) break;
+      await this.#erase(sessionId);
+      if (this.#closing !== null) return;
+    }
+    this.#change(() => this.#statements.sessions.forgetTombstones(this.#limits.tombstones));
+  }
+
+  /** Erases a session's rows, a few in a turn. */
+  async #erase(sessionId: string): Promise<void> {
+    const steps = [
+      () => eraseBatches(this.#statements, sessionId, erasedInOneGo) > 0,
+      () => foldChain(this.#statements, this.#key),
+    ];
+    for (const step of steps) {
+      while (this.#change(step)) {
+        await new Promise<void>(onNextTurn);
+        if (this.#closing !== null) return;
+      }
+    }
+  }
+
+  #look<T>(read: () => T): T {
+    if (this.#closing !== null) throw closedError();
+    try {
+      return read();
+    } catch (error) {
+      throw journalError(`Cannot read the journal "${this.#file}"`, error);
+    }
+  }
+
+  #change<T>(write: () => T): T {
+    if (this.#closing !== null) throw closedError();
+    try {
+      return inTransaction(this.#statements, write);
+    } catch (error) {
+      throw journalError(`Cannot write the journal "${this.#file}"`, error);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#closing ??= this.#close();
+  }
+
+  async #close(): Promise<void> {
+    while (this.#waiting.length > 0) await new Promise<void>(onNextTurn);
+    await this.#checkpointer.finish();
+    this.#database.close();
+  }
+
+  /** What is appended in one go, or until commits may go on, goes into one transaction. */
+  #schedule(when: (commit: () => void) => void = queueMicrotask): void {
+    if (this.#isScheduled || this.#isPaused || this.#waiting.length === 0) return;
+    this.#isScheduled = true;
+    when(() => {
+      this.#isScheduled = false;
+      if (!this.#isPaused) this.#commitChunk();
+      // What one transaction does not hold waits, so that others have their turn.
+      this.#schedule(onNextTurn);
+    });
+  }
+
+  #commitChunk(): void {
+    const chunk = this.#takeChunk();
+    const started = performance.now();
+    try {
+      const rows = chunk.map(({ row }) => row);
+      this.#head = writeRows(this.#statements, rows, { key: this.#key, head: this.#head });
+      this.#lastGseq = rows.at(-1)?.last_gseq ?? this.#lastGseq;
+    } catch (error) {
+      const failure = journalError(`Cannot write the journal "${this.#file}"`, error);
+      // What waits behind it must not be there without it.
+      for (const { reject } of [...chunk, ...this.#waiting.splice(0)]) reject(failure);
+      return;
+    }
+    for (const { resolve } of chunk) resolve();
+    const bytes = chunk.reduce((sum, { row }) => sum + row.body.length, 0);
+    const ms = performance.now() - started;
+    for (const { row, charge } of chunk) charge?.(ms * row.body.length / bytes);
+    this.#checkpointer.noteCommit(bytes);
+  }
+
+  /** As much of what waits as goes into one transaction without holding up the event loop for long. */
+  #takeChunk(): Waiting[] {
+    let count = 0;
+    for (let bytes = 0; count < this.#waiting.length && bytes < this.#limits.commit_bytes; count++) {
+      bytes += this.#waiting[count]?.row.body.length ?? 0;
+    }
+    return this.#waiting.splice(0, count);
+  }
+}

@@ -1,0 +1,276 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { stat } from "../../ground/runtime/files.ts";
+import { isSameText } from "../../ground/runtime/hash.ts";
+import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { chainKeyFile, readChainKey } from "./chain-key.ts";
+import {
+  type ChainBase,
+  chainOrigin,
+  type ChainPlace,
+  type LinkContent,
+  linkOfRow,
+  nextPlace,
+  sealBase,
+} from "./chain.ts";
+import { type BareLink, type ChainedRow, type ChainTable, prepareChainTable } from "./chain-table.ts";
+import { checkTables, type Misstated, type TableCheck } from "./check-tables.ts";
+import { journalError } from "./journal-error.ts";
+import { openToRead } from "./journal-reader.ts";
+
+/** Something in a journal that is not as its host wrote it. */
+export interface ChainProblem {
+  /**
+   * `changed`: a batch is not what its link vouches for. `missing`: a link, with its batch, is not there. `unordered`: a
+   * batch stands where another should. `unchained`: a batch has no link. `erased`: a batch is gone and its session was
+   * never deleted. `truncated`: the chain ends before its head. `rewritten`: the kept head was never there. `misstated`: what is
+   * listed of a session, its attempts, programs or grants is not what its events say.
+   */
+  problem: "changed" | "missing" | "unordered" | "unchained" | "erased" | "truncated" | "rewritten" | "misstated";
+  /** Number of the link; of those that are missing, of the first. */
+  link: number;
+  /** How many there are of it, one after the other. */
+  links: number;
+  /** Null where nothing tells any more whose it was. */
+  session_id: string | null;
+  /** Of the batch's first and last event, or those between which something is missing. */
+  from_gseq: number | null;
+  to_gseq: number | null;
+}
+
+/** What {@link verifyJournal} found. */
+export interface ChainReport {
+  ok: boolean;
+  /** Batches and events that are there and fit. */
+  batches: number;
+  events: number;
+  /** Links of batches that were erased with their session. */
+  erased: number;
+  /** The first link that is still there, less one: what came before was erased and folded away. */
+  base: number;
+  /** To be kept somewhere else. */
+  head: ChainPlace;
+  /** Where the kept head lies: in the chain, or before all that is left of it. Null where none was given. */
+  kept_head: "found" | "folded" | "missing" | null;
+  problems: ChainProblem[];
+  /** Problems that are not listed. */
+  more_problems: number;
+}
+
+/** Options of {@link verifyJournal}. */
+export interface VerifyOptions {
+  /** A head that was kept: the chain must hold it. */
+  head?: ChainPlace;
+  /** Told now and then how many links were looked at, of how many. */
+  onProgress?(done: number, all: number): void;
+}
+
+const maxProblems = 100;
+const pageRows = 32;
+
+/**
+ * Checks every batch of a journal against its link, every link against the one before, and what is listed of sessions
+ * against their events. It may be in use.
+ * @param file path of the journal, with its key beside it
+ * @throws {BulkheadError} `not_found` for a journal or key that is not there, `journal_error` for one that cannot be read
+ */
+export async function verifyJournal(file: string, options: VerifyOptions = {}): Promise<ChainReport> {
+  const keyFile = chainKeyFile(file);
+  if (!(await stat(keyFile).then((found) => found.isFile(), () => false))) {
+    throw new BulkheadError("not_found", `Cannot verify the journal "${file}": its key "${keyFile}" is not there.`);
+  }
+  const database = await openToRead(file, "verify");
+  try {
+    const key = await readChainKey(keyFile);
+    // One moment's state, whatever is written meanwhile.
+    database.exec("BEGIN");
+    const chain = prepareChainTable(database);
+    const tables = checkTables(database, (sessionId) => chain.isDeleted(sessionId));
+    const report = await new Verification(chain, key, { ...options, tables }).run();
+    // Closing alone leaves the moment held for a while.
+    database.exec("ROLLBACK");
+    return report;
+  } catch (error) {
+    throw journalError(`Cannot verify the journal "${file}"`, error);
+  } finally {
+    database.close();
+  }
+}
+
+/** One walk along a chain. */
+class Verification {
+  readonly #table: ChainTable;
+  readonly #key: Uint8Array;
+  readonly #options: VerifyOptions;
+  readonly #tables: TableCheck;
+  readonly #head: ReturnType<ChainTable["head"]>;
+  readonly #report: ChainReport;
+  #place: ChainPlace;
+  /** Of the event before. */
+  #gseq: number;
+  /** Of the last link of a batch. */
+  #lastGseq: number;
+  /** Sessions of which batches were erased, with the first such link, whose deletion was not met yet. */
+  readonly #erased = new Map<string, { link: number; gseq: number }>();
+
+  constructor(table: ChainTable, key: Uint8Array, { tables, ...options }: VerifyOptions & { tables: TableCheck }) {
+    this.#table = table;
+    this.#key = key;
+    this.#tables = tables;
+    this.#options = options;
+    this.#head = table.head();
+    const base = table.base();
+    this.#place = base ?? chainOrigin;
+    this.#gseq = this.#lastGseq = base?.gseq ?? 0;
+    this.#report = {
+      ok: true,
+      batches: 0,
+      events: 0,
+      erased: 0,
+      base: this.#place.number,
+      head: { number: this.#head.number, mac: this.#head.mac },
+      kept_head: options.head === undefined ? null : "missing",
+      problems: [],
+      more_problems: 0,
+    };
+    if (base !== null) this.#checkBase(base);
+  }
+
+  async run(): Promise<ChainReport> {
+    this.#meet(this.#place);
+    const rows = this.#pages((after) => this.#table.rowsAfter(after, pageRows), (row) => row.last_gseq, 0);
+    const links = this.#pages(
+      (after) => this.#table.bareAfter(after, pageRows),
+      (link) => link.number,
+      this.#report.base,
+    );
+    let row = (await rows.next()).value;
+    let link = (await links.next()).value;
+    while (row || link) {
+      const expected = this.#place.number + 1;
+      if (row && row.number === expected) {
+        this.#batch(row);
+        row = (await rows.next()).value;
+      } else if (link && link.number === expected) {
+        this.#bare(link);
+        link = (await links.next()).value;
+      } else if (row && (row.number === null || row.mac === null || row.number < expected)) {
+        const problem = row.number === null || row.mac === null ? "unchained" : "unordered";
+        this.#problem(problem, { link: row.number ?? 0, ...placeOf(row) });
+        row = (await rows.next()).value;
+      } else {
+        this.#missing(row ?? null, link ?? null);
+      }
+    }
+    this.#finish();
+    return this.#report;
+  }
+
+  #checkBase(base: ChainBase): void {
+    if (isSameText(sealBase(this.#key, base).seal, base.seal)) return;
+    this.#problem("changed", { link: base.number, session_id: null, from_gseq: null, to_gseq: base.gseq });
+  }
+
+  #batch(row: ChainedRow): void {
+    const fits = this.#fits(linkOfRow(row), row);
+    if (fits) {
+      this.#report.batches++;
+      this.#report.events += row.count;
+    } else this.#problem("changed", { link: this.#place.number, ...placeOf(row) });
+    this.#gseq = this.#lastGseq = Math.max(this.#lastGseq, row.last_gseq);
+    this.#misstated(this.#tables.take(row, fits));
+  }
+
+  #misstated(found: Misstated | null): void {
+    if (found !== null) this.#problem("misstated", found);
+  }
+
+  #bare(link: BareLink): void {
+    const { kind, session_id, gseq, digest } = link;
+    const where = { link: link.number, session_id, from_gseq: gseq, to_gseq: gseq };
+    if (!this.#fits({ kind: kind === "erased" ? "batch" : kind, session_id, gseq, digest }, link)) {
+      this.#problem("changed", where);
+    } else if (kind === "deleted") this.#erased.delete(session_id);
+    if (kind === "deleted") return;
+    this.#report.erased++;
+    this.#gseq = this.#lastGseq = Math.max(this.#lastGseq, gseq);
+    if (!this.#erased.has(session_id)) this.#erased.set(session_id, { link: link.number, gseq });
+  }
+
+  /** Goes on to a link; what comes after it is measured by what it says, so that one fault is one problem. */
+  #fits(content: LinkContent, { number, mac }: { number: number | null; mac: string | null }): boolean {
+    const previous = this.#place.mac;
+    const right = nextPlace(this.#key, this.#place, content);
+    this.#place = { number: number ?? right.number, mac: mac ?? right.mac };
+    this.#meet(this.#place);
+    return previous === "" || (mac !== null && isSameText(right.mac, mac));
+  }
+
+  /** Nothing has the next number: what follows is measured from where it says that it stands, and not vouched for. */
+  #missing(row: ChainedRow | null, link: BareLink | null): void {
+    const next = Math.min(row?.number ?? Infinity, link?.number ?? Infinity);
+    const to = row !== null && row.number === next ? row.first_gseq : link?.gseq ?? null;
+    const where = { session_id: null, from_gseq: this.#gseq, to_gseq: to };
+    const first = this.#place.number + 1;
+    this.#problem("missing", { link: first, links: next - first, ...where });
+    // The code before is not there, so that the next link cannot be told from a changed one.
+    this.#place = { number: next - 1, mac: "" };
+  }
+
+  #meet({ number, mac }: ChainPlace): void {
+    const { head } = this.#options;
+    if (head === undefined || number !== head.number) return;
+    if (isSameText(mac, head.mac)) this.#report.kept_head = "found";
+  }
+
+  #finish(): void {
+    this.#finishChain();
+    const whole = this.#report.problems.every(({ problem }) => problem === "misstated");
+    for (const found of this.#tables.finish({ whole })) this.#misstated(found);
+  }
+
+  #finishChain(): void {
+    const { head } = this.#options;
+    const nowhere = { session_id: null, from_gseq: this.#lastGseq, to_gseq: null };
+    for (const [session_id, { link, gseq }] of this.#erased) {
+      this.#problem("erased", { link, session_id, from_gseq: gseq, to_gseq: gseq });
+    }
+    const { number, mac } = this.#place;
+    if (number !== this.#head.number || mac !== this.#head.mac || this.#head.last_gseq !== this.#lastGseq) {
+      this.#problem("truncated", { ...nowhere, link: number, to_gseq: this.#head.last_gseq });
+    }
+    if (head === undefined || this.#report.kept_head === "found") return;
+    if (head.number < this.#report.base) this.#report.kept_head = "folded";
+    else this.#problem(head.number > number ? "truncated" : "rewritten", { ...nowhere, link: head.number });
+  }
+
+  #problem(
+    problem: ChainProblem["problem"],
+    where: Omit<ChainProblem, "problem" | "links"> & { links?: number },
+  ): void {
+    this.#report.ok = false;
+    if (this.#report.problems.length < maxProblems) this.#report.problems.push({ problem, links: 1, ...where });
+    else this.#report.more_problems++;
+  }
+
+  async *#pages<T>(
+    read: (after: number) => T[],
+    keyOf: (item: T) => number,
+    from: number,
+  ): AsyncGenerator<T, undefined, void> {
+    for (let after = from;;) {
+      const page = read(after);
+      const last = page.at(-1);
+      if (last === undefined) return undefined;
+      yield* page;
+      after = keyOf(last);
+      this.#options.onProgress?.(this.#place.number - this.#report.base, this.#head.number - this.#report.base);
+      await new Promise<void>(onNextTurn);
+    }
+  }
+}
+
+function placeOf(
+  { session_id, first_gseq, last_gseq }: ChainedRow,
+): Pick<ChainProblem, "session_id" | "from_gseq" | "to_gseq"> {
+  return { session_id, from_gseq: first_gseq, to_gseq: last_gseq };
+}

@@ -1,0 +1,49 @@
+import type { PruneReport } from "../../../plugin-sdk/workspace.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import { stat } from "../../ground/runtime/files.ts";
+import { isAlive } from "./holder.ts";
+import { homeOf, removeAll, removeFiles } from "./open-workspace.ts";
+import type { WorkspaceFiles } from "./workspace-files.ts";
+import type { WorkspaceRecord } from "./workspace-record.ts";
+
+/**
+ * Removes workspaces whose session ended, or whose host was killed, longer ago than that, whatever is in them; before
+ * that only what an operation that was cut off has left. A source that is half written is left for a person.
+ */
+export async function pruneWorkspaces(
+  files: WorkspaceFiles,
+  { olderThanMs, now = Date.now() }: { olderThanMs: number; now?: number },
+): Promise<PruneReport> {
+  const report: PruneReport = { removed: [], failed: [] };
+  for (const { session_id } of await files.list()) {
+    try {
+      // Somebody may have begun to apply it since it was listed.
+      const isGone = await files.alone(session_id, async () => {
+        return await pruneOne(files, { record: await files.read(session_id), before: now - olderThanMs });
+      });
+      if (isGone) report.removed.push(session_id);
+    } catch (error) {
+      report.failed.push({ session_id, error: toErrorData(error) });
+    }
+  }
+  return report;
+}
+
+async function pruneOne(
+  files: WorkspaceFiles,
+  { record, before }: { record: WorkspaceRecord; before: number },
+): Promise<boolean> {
+  if (isAlive(record.holder) || record.state === "applying") return false;
+  const isOld = Date.parse(record.ended_at ?? record.created_at) < before;
+  if (isOld || record.state === "opening") {
+    await removeAll(files, record);
+    return true;
+  }
+  const isDecided = record.state === "applied" || record.state === "discarded";
+  if (isDecided && await isThere(homeOf(files, record.session_id))) await removeFiles(files, record);
+  return false;
+}
+
+function isThere(path: string): Promise<boolean> {
+  return stat(path).then(() => true, () => false);
+}

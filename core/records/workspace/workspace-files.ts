@@ -1,0 +1,105 @@
+import { Value } from "@sinclair/typebox/value";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { mkdir, readdir, readFile, rm } from "../../ground/runtime/files.ts";
+import { takeLockFile } from "../../ground/runtime/lock-file.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import { type WorkspaceRecord, workspaceRecordSchema } from "./workspace-record.ts";
+
+/** The records of all workspaces, a file each, in a folder that all hosts of one state folder share. */
+export interface WorkspaceFiles {
+  /** The folder, which also holds one folder for each workspace. */
+  readonly folder: string;
+  /** @throws {BulkheadError} `not_found` */
+  read(sessionId: string): Promise<WorkspaceRecord>;
+  write(record: WorkspaceRecord): Promise<void>;
+  remove(sessionId: string): Promise<void>;
+  /** All records, the oldest first. A file that cannot be read is left out. */
+  list(): Promise<WorkspaceRecord[]>;
+  /**
+   * Does something that no other process does with this workspace at the same time.
+   * @throws {BulkheadError} `busy`
+   */
+  alone<T>(sessionId: string, act: () => Promise<T>): Promise<T>;
+}
+
+/** Opens the folder; nothing is made before there is a workspace. */
+export function openWorkspaceFiles(folder: string): WorkspaceFiles {
+  const fileOf = (sessionId: string): string => join(folder, `${checkedId(sessionId)}.json`);
+  const under = new Set<string>();
+
+  return { folder, read, write, remove, list, alone };
+
+  async function read(sessionId: string): Promise<WorkspaceRecord> {
+    const text = await readFile(fileOf(sessionId), "utf8").catch(() => null);
+    const record = text === null ? null : parse(text);
+    if (record === null || record.session_id !== sessionId) throw unknown(sessionId);
+    return record;
+  }
+
+  async function write(record: WorkspaceRecord): Promise<void> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await replaceFile(fileOf(record.session_id), JSON.stringify(record));
+  }
+
+  async function remove(sessionId: string): Promise<void> {
+    await rm(fileOf(sessionId), { force: true });
+  }
+
+  async function list(): Promise<WorkspaceRecord[]> {
+    const names = await readdir(folder).catch(() => []);
+    const ids = names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -".json".length));
+    const records = await Promise.all(ids.filter(isId).map((id) => read(id).catch(() => null)));
+    return records.filter((record) => record !== null).sort((a, b) => a.created_at < b.created_at ? -1 : 1);
+  }
+
+  async function alone<T>(sessionId: string, act: () => Promise<T>): Promise<T> {
+    const lock = join(folder, `${checkedId(sessionId)}.lock`);
+    if (under.has(sessionId)) throw busy(sessionId);
+    under.add(sessionId);
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const release = await takeLockFile(lock);
+      if (release === null) throw busy(sessionId);
+      try {
+        return await act();
+      } finally {
+        await release();
+      }
+    } finally {
+      under.delete(sessionId);
+    }
+  }
+}
+
+/** A file that was not written in one piece, or by another version, says nothing. */
+function parse(text: string): WorkspaceRecord | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Value.Check(workspaceRecordSchema, value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function checkedId(sessionId: string): string {
+  if (!isId(sessionId)) throw unknown(sessionId);
+  return sessionId;
+}
+
+/** Ids become names of files and of a ref. */
+function isId(sessionId: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(sessionId);
+}
+
+function unknown(sessionId: string): BulkheadError {
+  return new BulkheadError("not_found", `No session "${sessionId}" has a workspace.`, {
+    hint: '"bulkhead session list" shows those that have.',
+  });
+}
+
+function busy(sessionId: string): BulkheadError {
+  return new BulkheadError("busy", `Something else is being done with the workspace of session "${sessionId}".`, {
+    hint: "Try again in a moment.",
+  });
+}

@@ -1,0 +1,54 @@
+import { Type } from "@sinclair/typebox";
+import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
+import type { Workspace } from "../../../plugin-sdk/workspace.ts";
+
+/** One session's worktree, as it is written down. */
+export interface WorkspaceRecord extends Omit<Workspace, "running"> {
+  /** Git folder that holds what the source had not committed; empty while it is being made. */
+  store: string;
+  /** Trees of the source before and after a writing that was begun and not finished. */
+  unfinished: { ours: string; merged: string } | null;
+  /** The process in which the session runs; null when it has ended. */
+  holder: Holder | null;
+}
+
+/** A process. Its pid may be given away again; with its start it is one for ever. */
+export interface Holder {
+  pid: number;
+  /** Null where it cannot be read. */
+  start: string | null;
+}
+
+const path = Type.String({ minLength: 1, maxLength: 16_384 });
+const objectId = Type.String({ pattern: "^([0-9a-f]{40}|[0-9a-f]{64})?$" });
+const time = Type.String({ maxLength: 64 });
+
+/** Checks a {@link Holder} as it was written to a file. */
+export const holderSchema: SchemaOf<Holder> = exactly<Holder>()(
+  Type.Object({ pid: Type.Integer({ minimum: 1 }), start: Type.Union([Type.String(), Type.Null()]) }, closed),
+);
+
+/** Checks a {@link WorkspaceRecord} as it was written to its file. */
+export const workspaceRecordSchema: SchemaOf<WorkspaceRecord> = exactly<WorkspaceRecord>()(
+  Type.Object({
+    session_id: Type.String({ minLength: 1, maxLength: 64 }),
+    state: Type.Union([
+      Type.Literal("opening"),
+      Type.Literal("open"),
+      Type.Literal("applying"),
+      Type.Literal("applied"),
+      Type.Literal("discarded"),
+    ]),
+    workdir: path,
+    repository: path,
+    folder: path,
+    base_commit: objectId,
+    base_tree: objectId,
+    store: Type.String({ maxLength: 16_384 }),
+    created_at: time,
+    ended_at: Type.Union([time, Type.Null()]),
+    kept_commit: Type.Union([objectId, Type.Null()]),
+    unfinished: Type.Union([Type.Object({ ours: objectId, merged: objectId }, closed), Type.Null()]),
+    holder: Type.Union([holderSchema, Type.Null()]),
+  }, closed),
+);

@@ -1,0 +1,180 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type {
+  AppliedWorkspace,
+  PruneReport,
+  Workspace,
+  WorkspaceState,
+  WorktreeDiff,
+} from "../../../plugin-sdk/workspace.ts";
+import { applyWorktree, undoApply } from "../git/apply-worktree.ts";
+import { withDeadline } from "../git/deadline.ts";
+import { addWorktree, keepCommits, removeWorktree } from "../git/linked-worktree.ts";
+import type { WorktreeBase } from "../git/worktree-start.ts";
+import { worktreeDiff } from "../git/worktree-diff.ts";
+import { mkdir } from "../../ground/runtime/files.ts";
+import { join, relative } from "../../ground/runtime/paths.ts";
+import { isAlive } from "./holder.ts";
+import {
+  type OpenedWorkspace,
+  openWorkspace,
+  type OpenWorkspaceOptions,
+  removeFiles,
+  workspaceTimeoutMs,
+} from "./open-workspace.ts";
+import { pruneWorkspaces } from "./prune-workspaces.ts";
+import { openWorkspaceFiles } from "./workspace-files.ts";
+import type { WorkspaceRecord } from "./workspace-record.ts";
+
+/** The worktrees that sessions of one state folder work in, durable. */
+export interface Workspaces {
+  /** Makes the worktree of a session; see {@link openWorkspace}. */
+  open(options: OpenWorkspaceOptions): Promise<OpenedWorkspace>;
+  /** Puts a running session's worktree back to its base, for another attempt. Ignored files go as well. */
+  reset(sessionId: string): Promise<void>;
+  /** Notes that the session has ended: its changes wait for a decision now. */
+  end(sessionId: string): Promise<void>;
+  list(): Promise<Workspace[]>;
+  /** @throws {BulkheadError} `not_found`, `already_exists` when it is applied or discarded, `too_large` */
+  diff(sessionId: string): Promise<WorktreeDiff>;
+  /**
+   * Brings the changes to the source, all or none, and removes the worktree.
+   * @throws {BulkheadError} `not_found`, `busy` while the session runs, `conflict` (also for links that lead out of the
+   * repository, unless they are allowed), `already_exists`
+   */
+  apply(sessionId: string, options?: { allowLinks?: boolean }): Promise<AppliedWorkspace>;
+  /**
+   * Removes the worktree with all that was changed in it.
+   * @throws {BulkheadError} `not_found`, `busy` while the session runs, `conflict`
+   */
+  discard(sessionId: string): Promise<void>;
+  /** Removes what is older than its age, never the worktree of a session that runs. */
+  prune(options: { olderThanMs: number; now?: number }): Promise<PruneReport>;
+}
+
+/** Opens the workspaces in a folder; nothing is made before there is one. */
+export function openWorkspaces(folder: string): Workspaces {
+  const files = openWorkspaceFiles(folder);
+
+  return {
+    open: (options) => openWorkspace(files, options),
+    reset,
+    end,
+    list: async () => (await files.list()).map(shown),
+    diff,
+    apply,
+    discard,
+    prune: (options) => pruneWorkspaces(files, options),
+  };
+
+  async function reset(sessionId: string): Promise<void> {
+    const record = await files.read(sessionId);
+    refuseUnless(record, ["open"]);
+    const { folder, repository: sourceTop, workdir } = record;
+    await within(async (signal) => {
+      await removeWorktree({ folder, sourceTop, signal });
+      await addWorktree(baseOf(record), { folder, sourceTop, signal });
+      await mkdir(join(folder, relative(sourceTop, workdir)), { recursive: true });
+    });
+  }
+
+  async function end(sessionId: string): Promise<void> {
+    const record = await files.read(sessionId);
+    await files.write({ ...record, holder: null, ended_at: record.ended_at ?? new Date().toISOString() });
+  }
+
+  async function diff(sessionId: string): Promise<WorktreeDiff> {
+    const record = await files.read(sessionId);
+    refuseUnless(record, ["open", "applying"]);
+    return await within((signal) => worktreeDiff(baseOf(record), { folder: record.folder, signal }));
+  }
+
+  async function apply(
+    sessionId: string,
+    { allowLinks }: { allowLinks?: boolean } = {},
+  ): Promise<AppliedWorkspace> {
+    return await files.alone(sessionId, async () => {
+      const record = await settled(sessionId);
+      refuseUnless(record, ["open"]);
+      const { folder, repository: sourceTop, base_commit: baseCommit } = record;
+      const keep = () =>
+        within((signal) => keepCommits(`refs/bulkhead/${sessionId}`, { folder, sourceTop, baseCommit, signal }));
+      let kept_commit: string | null | undefined;
+      const artifacts = await within((signal) =>
+        applyWorktree(baseOf(record), {
+          folder,
+          sourceTop,
+          signal,
+          allowLinks,
+          async onWrite(unfinished) {
+            // First: the agent may have left refs beside which none can be made.
+            kept_commit = await keep();
+            await files.write({ ...record, state: "applying", unfinished });
+          },
+        })
+      ).catch(async (error: unknown) => {
+        // What was half written has been put back, or else the record says what there is to put back.
+        if (!isHalfWritten(error)) await files.write(record);
+        throw error;
+      });
+      kept_commit = kept_commit === undefined ? await keep() : kept_commit;
+      const applied: WorkspaceRecord = { ...record, state: "applied", kept_commit };
+      await files.write(applied);
+      await removeFiles(files, applied);
+      return { session_id: sessionId, artifacts, kept_commit };
+    });
+  }
+
+  async function discard(sessionId: string): Promise<void> {
+    await files.alone(sessionId, async () => {
+      const record = await settled(sessionId);
+      refuseUnless(record, ["opening", "open", "discarded"]);
+      const discarded: WorkspaceRecord = { ...record, state: "discarded" };
+      await files.write(discarded);
+      await removeFiles(files, discarded);
+    });
+  }
+
+  /** The record of a session that has ended, an apply that was cut off undone. */
+  async function settled(sessionId: string): Promise<WorkspaceRecord> {
+    const record = await files.read(sessionId);
+    if (isAlive(record.holder)) throw stillRunning(sessionId);
+    const { unfinished } = record;
+    if (unfinished === null) return record;
+    await within((signal) => undoApply(baseOf(record), { sourceTop: record.repository, signal, unfinished }));
+    const undone: WorkspaceRecord = { ...record, state: "open", unfinished: null };
+    await files.write(undone);
+    return undone;
+  }
+}
+
+function within<T>(act: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return withDeadline({ timeoutMs: workspaceTimeoutMs }, act);
+}
+
+function baseOf({ store, base_commit, base_tree }: WorkspaceRecord): WorktreeBase {
+  return { store, commit: base_commit, tree: base_tree };
+}
+
+function shown({ store: _store, unfinished: _unfinished, holder, ...rest }: WorkspaceRecord): Workspace {
+  return { ...rest, running: isAlive(holder) };
+}
+
+function isHalfWritten(error: unknown): boolean {
+  return error instanceof BulkheadError && error.details?.["half_written"] === true;
+}
+
+/** What can no longer be done with a workspace in another state. */
+function refuseUnless({ session_id, state }: WorkspaceRecord, states: readonly WorkspaceState[]): void {
+  if (states.includes(state)) return;
+  const gone = state === "applied" || state === "discarded";
+  const message = gone
+    ? `The changes of session "${session_id}" were ${state} already.`
+    : `The workspace of session "${session_id}" is not ready: it is ${state}.`;
+  throw new BulkheadError(gone ? "already_exists" : "busy", message, { details: { state } });
+}
+
+function stillRunning(sessionId: string): BulkheadError {
+  return new BulkheadError("busy", `Session "${sessionId}" still runs.`, {
+    hint: "Wait for its end, or interrupt it.",
+  });
+}

@@ -1,0 +1,135 @@
+import { BulkheadError, InvalidModelError } from "../../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
+import { isPseudoFile } from "../../walls/broker/forbidden-paths.ts";
+import { lazyCheck } from "../../ground/checks/lazy-check.ts";
+import { checkPluginConfig } from "../../packages/registry/plugin-config.ts";
+import type { Plugin } from "../../packages/registry/plugin.ts";
+import { offeredModels } from "../routing/offered-models.ts";
+import { stat } from "../../ground/runtime/files.ts";
+import { isLoaderName } from "../../ground/runtime/loader-names.ts";
+import { isInside } from "../../ground/runtime/paths.ts";
+import { realFolder } from "../../ground/runtime/real-folder.ts";
+
+const check = lazyCheck(sessionRequestSchema);
+
+/**
+ * A request as it came from outside, checked against its schema.
+ * @throws {BulkheadError} `invalid_request`
+ */
+export function checkRequest(request: unknown): SessionRequest {
+  if (!check().Check(request)) throw invalid(request);
+  return structuredClone(request);
+}
+
+/**
+ * The parts of a request that depend on the plugin, with the defaults of its options filled in.
+ * @throws {BulkheadError} `invalid_model`, `invalid_request`, `too_large`
+ */
+export function fitToPlugin(request: SessionRequest, { manifest, limits }: Plugin): SessionRequest {
+  const bytes = new TextEncoder().encode(request.prompt).length;
+  if (bytes > limits.prompt_bytes) {
+    const message = `The prompt has ${bytes} bytes, and at most ${limits.prompt_bytes} are allowed.`;
+    throw new BulkheadError("too_large", message, {
+      hint: "Put the material into files of the working directory and name them, or raise the limit prompt_bytes.",
+    });
+  }
+  const models = offeredModels(manifest);
+  if (request.model !== undefined && models.length > 0 && !models.includes(request.model)) {
+    throw new InvalidModelError(request.model, models);
+  }
+  if (request.params === undefined) return request;
+  const declared = manifest.config ? { ...manifest.config, required: [] } : undefined;
+  const checked = checkPluginConfig(declared, request.params, {
+    code: "invalid_request",
+    where: ({ option }) => `params.${option}`,
+  });
+  // Defaults belong to the operator's settings; here only what was said counts.
+  const said = Object.keys(request.params).map((key) => [key, checked[key]]);
+  return { ...request, params: Object.fromEntries(said) as Record<string, unknown> };
+}
+
+/**
+ * The real path of a working directory. Every door's sessions pass here, so this is where the host's own folders and
+ * pseudo file systems are refused: a contained program has its working directory in full, whatever is hidden around it.
+ * @param closedFolders real absolute paths in which no session works
+ * @throws {BulkheadError} `workdir_missing`, `invalid_request`
+ */
+export async function checkWorkdir(workdir: string, closedFolders: readonly string[]): Promise<string> {
+  const real = await realFolder(workdir);
+  if (real !== null) {
+    const isClosed = closedFolders.some((folder) => isInside(folder, real));
+    if (!isClosed && !isPseudoFile(real)) return real;
+    const why = isClosed ? "it is one of the host's own folders" : "it is in a pseudo file system";
+    throw new BulkheadError("invalid_request", `Cannot work in "${workdir}": ${why}.`, {
+      hint: "Name the folder of a project.",
+      details: { path: "workdir" },
+    });
+  }
+  const info = await stat(workdir).catch(() => null);
+  throw new BulkheadError(
+    "workdir_missing",
+    `The working directory "${workdir}" ${info ? "is not a folder" : "does not exist"}.`,
+    {
+      hint: "Name an existing folder.",
+    },
+  );
+}
+
+/** Who would need a grant, and where it would stand. */
+export interface Grantee {
+  plugin: Plugin;
+  place: { file: string; line: number } | null;
+}
+
+/**
+ * Values for the environment that a request sets: only names that are granted.
+ * @throws {BulkheadError} `permission_denied`
+ */
+export function checkEnv(
+  env: Record<string, string> = {},
+  effective: Permissions,
+  grantee: Grantee,
+): Record<string, string> {
+  const { plugin, place } = grantee;
+  const granted = new Set([...(effective.env ?? []), ...(effective.run ?? []).flatMap((run) => run.env ?? [])]);
+  const forPrograms = new Set((effective.run ?? []).flatMap((run) => run.env ?? []));
+  for (const name of Object.keys(env)) {
+    if (forPrograms.has(name) && isLoaderName(name)) throw loaderError(name, plugin.id);
+    if (granted.has(name)) continue;
+    throw new BulkheadError(
+      "permission_denied",
+      `The request may not set ${name} for plugin "${plugin.id}": it is not granted.`,
+      {
+        hint: `bulkhead plugin grant ${plugin.id} env:${name}`,
+        details: {
+          permission: "env",
+          target: name,
+          ...(place === null ? {} : { grant_file: place.file, grant_line: place.line }),
+        },
+      },
+    );
+  }
+  return env;
+}
+
+function invalid(request: unknown): BulkheadError {
+  const problems = [...check().Errors(request)].slice(0, 10).map(({ path, message }) =>
+    `${path.slice(1).replaceAll("/", ".") || "the request"}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
+  );
+  return new BulkheadError("invalid_request", `The request is not valid: ${problems.join("; ")}.`, {
+    details: { problems },
+  });
+}
+
+/** To leave the value out without a word would run the program in another way than the client asked for. */
+function loaderError(name: string, pluginId: string): BulkheadError {
+  return new BulkheadError(
+    "permission_denied",
+    `The request may not set ${name} for plugin "${pluginId}": programs load code by it.`,
+    {
+      hint: `Set ${name} in the host's own environment: a program that is granted the name gets that value.`,
+      details: { permission: "env", target: name, grantable: false },
+    },
+  );
+}

@@ -1,0 +1,107 @@
+import type { Journal } from "../../records/journal/journal.ts";
+import { stopBundler } from "../../packages/registry/make-bundle.ts";
+import { liveThreads } from "../../ground/runtime/live-threads.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import type { MergedLog } from "../session/merged-log.ts";
+import type { Workspaces } from "../../records/workspace/workspaces.ts";
+import { closeInSteps } from "./close-steps.ts";
+import type { LogRecord } from "./host.ts";
+import type { LiveSessions } from "./live-sessions.ts";
+import type { PluginServices } from "./plugin-services.ts";
+import type { Routes } from "./routes.ts";
+import type { HeldState } from "./take-state.ts";
+
+/** How long closing a host waits for each of its parts at most. Milliseconds. */
+export interface CloseDeadlines {
+  /** For sessions to end by themselves once they are told to. */
+  sessions: number;
+  workers: number;
+  /** For the programs of sessions that have not ended by then. */
+  programs: number;
+  /** For the sessions' ends to be written, and their worktrees to be left. */
+  ends: number;
+  events: number;
+  counters: number;
+  journal: number;
+  scripts: number;
+  bundler: number;
+  scratch: number;
+  ledger: number;
+  claim: number;
+  temporary: number;
+}
+
+/** Deadlines of a host whose operator names none. */
+export const defaultCloseDeadlines: CloseDeadlines = {
+  sessions: 10_000,
+  workers: 3000,
+  programs: 6000,
+  ends: 6000,
+  events: 2000,
+  counters: 1000,
+  journal: 3000,
+  scripts: 2000,
+  bundler: 1000,
+  scratch: 2000,
+  ledger: 500,
+  claim: 500,
+  temporary: 1000,
+};
+
+/** What {@link closeHost} closes. */
+export interface CloseHostDeps {
+  state: HeldState;
+  /** The state folder of a host that keeps nothing; null for any other. */
+  temporary: string | null;
+  sessions: LiveSessions;
+  services: PluginServices;
+  workspaces: Workspaces;
+  routes: Routes;
+  log: MergedLog;
+  journal: Journal;
+  /** Ends the retention of the journal. */
+  stopKeeping(): Promise<void>;
+  writeLog(record: LogRecord): void;
+}
+
+/** Closes a host in order, within 30 seconds whatever is in its way: what is late is logged and left behind. */
+export async function closeHost(deps: CloseHostDeps, deadlines: Partial<CloseDeadlines> = {}): Promise<void> {
+  const { state, sessions, services, routes, log, writeLog } = deps;
+  const { claim, children, spare } = state;
+  const ms = { ...defaultCloseDeadlines, ...deadlines };
+  const ending = sessions.close();
+  const killPrograms = () => sessions.size > 0 ? children.killAll() : Promise.resolve();
+  await closeInSteps([
+    { name: "ending the sessions", act: () => ending, ms: ms.sessions },
+    { name: "ending the workers", act: () => Promise.allSettled([spare?.close(), services.close()]), ms: ms.workers },
+    { name: "killing programs", act: killPrograms, ms: ms.programs },
+    { name: "writing the sessions' ends and leaving the worktrees", act: () => ending, ms: ms.ends },
+    { name: "writing the last events", act: () => log.settled(), ms: ms.events },
+    { name: "writing the counters", act: () => routes.close(), ms: ms.counters },
+    { name: "closing the journal", act: () => closeJournal(deps), ms: ms.journal },
+    { name: "finishing scripts", act: () => services.settled(), ms: ms.scripts },
+    { name: "stopping the bundler", act: stopBundler, ms: ms.bundler },
+    // Each session removes its own files; this takes what an operation under way wrote after its session's end.
+    { name: "clearing the scratch folder", act: () => removeTree(join(claim.folder, "scratch")), ms: ms.scratch },
+    { name: "forgetting the programs", act: () => children.close(), ms: ms.ledger },
+    { name: "giving back the state folder", act: () => claim.release(), ms: ms.claim },
+    { name: "removing the temporary folder", act: () => removeTemporary(deps), ms: ms.temporary },
+  ], (message) => writeLog({ level: "warn", message }));
+  if (liveThreads() > 0) writeLog({ level: "warn", message: stuckThread });
+}
+
+async function closeJournal({ log, stopKeeping, journal }: CloseHostDeps): Promise<void> {
+  log.close();
+  await stopKeeping();
+  await journal.close();
+}
+
+async function removeTemporary({ temporary, workspaces }: CloseHostDeps): Promise<void> {
+  if (temporary === null) return;
+  // Else the registrations in people's repositories would outlive their worktrees.
+  await workspaces.prune({ olderThanMs: -Infinity });
+  await removeTree(temporary);
+}
+
+const stuckThread = "A thread of a trusted plugin cannot be ended: only SIGKILL ends this process now.";

@@ -1,0 +1,88 @@
+import { Type } from "@sinclair/typebox";
+import { Check } from "@sinclair/typebox/value";
+import { type ErrorCode, errorCodes } from "../../../plugin-sdk/errors.ts";
+import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
+import type { CrashRecord, CrashStore } from "../../walls/pool/plugin-health.ts";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "../../ground/runtime/files.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import { join } from "../../ground/runtime/paths.ts";
+
+const time = Type.String({ maxLength: 64 });
+const codes = Object.keys(errorCodes) as ErrorCode[];
+
+/** Checks a {@link CrashRecord} as it was written to its file. */
+export const crashRecordSchema: SchemaOf<CrashRecord> = exactly<CrashRecord>()(
+  Type.Object({
+    plugin_id: Type.String({ maxLength: 64 }),
+    crashes: Type.Array(
+      Type.Object({
+        at: time,
+        code: Type.Unsafe<ErrorCode>(Type.Union(codes.map((code) => Type.Literal(code)))),
+        message: Type.String(),
+      }, closed),
+    ),
+    quarantined_at: Type.Union([time, Type.Null()]),
+  }, closed),
+);
+
+/** The crash records of all plugins, a file each, in a folder that all hosts of one state folder share. */
+export interface CrashFiles extends CrashStore {
+  /** Plugins in quarantine, by id. */
+  quarantined(): Promise<CrashRecord[]>;
+  /** Forgets a plugin's crashes; false when there were none. */
+  remove(pluginId: string): Promise<boolean>;
+}
+
+/** Opens the folder; nothing is made before a plugin crashes. */
+export function openCrashFiles(folder: string): CrashFiles {
+  const fileOf = (pluginId: string): string => join(folder, `${encodeURIComponent(pluginId)}.json`);
+
+  return { read, write, quarantined, remove };
+
+  async function read(pluginId: string): Promise<CrashRecord | null> {
+    let text: string;
+    try {
+      text = await readFile(fileOf(pluginId), "utf8");
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+      throw error;
+    }
+    return parse(text);
+  }
+
+  async function write(record: CrashRecord): Promise<void> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const file = fileOf(record.plugin_id);
+    const draft = `${file}.${randomId()}.tmp`;
+    try {
+      await writeFile(draft, JSON.stringify(record), { mode: 0o600 });
+      await rename(draft, file);
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
+    }
+  }
+
+  async function quarantined(): Promise<CrashRecord[]> {
+    const names = await readdir(folder).catch(() => []);
+    const ids = names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -".json".length)).sort();
+    const records = await Promise.all(ids.map((id) => read(id).catch(() => null)));
+    return records.filter((record) => record !== null && record.quarantined_at !== null) as CrashRecord[];
+  }
+
+  async function remove(pluginId: string): Promise<boolean> {
+    const known = await read(pluginId).catch(() => null);
+    await rm(fileOf(pluginId), { force: true });
+    return known !== null;
+  }
+}
+
+/** A file that no host has written in one piece says nothing. */
+function parse(text: string): CrashRecord | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Check(crashRecordSchema, value) ? value : null;
+  } catch {
+    return null;
+  }
+}

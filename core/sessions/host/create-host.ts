@@ -1,0 +1,134 @@
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import type { Redactor } from "../../ground/log/redact.ts";
+import type { RegistryChanges } from "../../packages/registry/registry.ts";
+import { requestedPermissions } from "../../packages/registry/requested-permissions.ts";
+import { resolve } from "../../ground/runtime/paths.ts";
+import { closeHost } from "./close-host.ts";
+import type { Host, HostOptions } from "./host.ts";
+import { KeyedSessions } from "./idempotency.ts";
+import { openSessionHost } from "./open-session-host.ts";
+import { OtherJournals } from "./other-journals.ts";
+import { recordSession } from "./record.ts";
+import { recover, recoverOthers } from "./recover.ts";
+import { resumer } from "./resume.ts";
+import { runAll } from "./run-all.ts";
+import { runLoop } from "./run-loop.ts";
+import { load } from "./served-plugin.ts";
+import { journalFile } from "./state-folder.ts";
+import { hostWorkspaces } from "./workspaces.ts";
+import { type HostParts, openParts } from "./host-parts.ts";
+import { tellShadowed } from "./shadowed-plugins.ts";
+
+/**
+ * Makes a host: finds and checks the plugins, opens the journal, starts nothing else until a session asks for it.
+ * @throws {BulkheadError} `invalid_config`, `invalid_manifest`, `duplicate_plugin`, `journal_error`, `io_error`, `busy`
+ */
+export async function createHost(options: HostOptions = {}): Promise<Host> {
+  const parts = await openParts(options);
+  const { claim, journal, log, registry, sessions, state, writeLog } = parts;
+  const resume = options.resume === true ? resumer({ journal, registry, sessions, writeLog }) : undefined;
+  try {
+    await recover({ reaped: state.reaped, journal, log, resume, writeLog });
+    await recoverOthers(claim.root, { writeLog, resume });
+  } catch (error) {
+    await closeHost(parts, options.closeDeadlines);
+    throw error;
+  }
+  return hostOf(parts, options);
+}
+
+function hostOf(parts: HostParts, options: HostOptions): Host {
+  const { claim, crashes, journal, log, pins, registry, root, routes, services, sessions, settings } = parts;
+  const keyed = new KeyedSessions({
+    limits: () => settings.limits,
+    eventsOf: (sessionId) => log.subscribe({ sessionId, after: 0 }),
+    journal,
+    resultOf: async (sessionId) => await (await host.sessions.open(sessionId)).result(),
+  });
+  let closing: Promise<void> | null = null;
+  let reloading: Promise<unknown> = Promise.resolve();
+  const host: Host = {
+    registry: {
+      list: () => registry.list(),
+      get: (id) => registry.get(id),
+      register: (folder, wanted) => registry.register(folder, wanted),
+      remove: async (id) => {
+        registry.remove(id);
+        routes.forget(id);
+        await services.remove(id);
+      },
+      problems: () => registry.problems,
+    },
+    runSession: (request, run = {}) => keyed.run(request, run, (begins) => sessions.start(request, run, { begins })),
+    runAll: (request, run = {}) => runAll(host, request, run),
+    runLoop: (request, run = {}) => runLoop(host, request, run),
+    events: (wanted = {}) => log.subscribe(wanted),
+    load: (adapter) => load(services.of(adapter)),
+    quarantined: () => crashes.quarantined(),
+    release: (id) => release(parts, id),
+    pinned: (id) => pins.of(id).list(),
+    record: (sessionId, file, wanted) => {
+      const deps = {
+        journal,
+        isRunning: (id: string) => sessions.isRunning(id),
+        redactorOf: (adapters: ReadonlySet<string>) => redactorOf(parts, adapters),
+      };
+      return recordSession(deps, { sessionId, file: resolve(root, file), options: wanted });
+    },
+    workspaces: hostWorkspaces(parts.workspaces, {
+      manifest: () => settings.manifest,
+      left: (id) => sessions.left(id),
+    }),
+    sessions: openSessionHost({
+      journal,
+      others: new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }),
+      log,
+      find: (id) => sessions.find(id),
+      runSession: (request, run) => host.runSession(request, run),
+      agents: (wanted) => routes.agents(wanted),
+    }),
+    probe: async (adapter) => await routes.probe(services.of(adapter).plugin.id),
+    agents: (wanted) => routes.agents(wanted),
+    route: (wanted) => routes.route(wanted),
+    reload: (next) => {
+      // One after the other: of two, the later one holds, however long each takes to read.
+      const turn = reloading.then(() => reload(parts, next));
+      reloading = turn.catch(() => undefined);
+      return turn;
+    },
+    signals: () => parts.signals.snapshot(routes.gauges()),
+    idle: () => sessions.ended(),
+    close: () => closing ??= closeHost(parts, options.closeDeadlines),
+  };
+  return host;
+}
+
+async function reload(parts: HostParts, next: HostManifest): Promise<RegistryChanges> {
+  const { registry, routes, services, sessions, settings, writeLog } = parts;
+  const putIntoForce = await settings.prepare(next);
+  const changes = await registry.reload(next);
+  tellShadowed(registry, writeLog);
+  putIntoForce();
+  for (const id of [...changes.removed, ...changes.changed]) {
+    routes.forget(id);
+    services.retire(id, sessions.ended());
+  }
+  return changes;
+}
+
+async function release({ crashes, routes, services }: HostParts, id: string): Promise<boolean> {
+  const health = services.find(id)?.pool.health;
+  // Otherwise a crash that is being written would be there again.
+  await health?.settled();
+  const known = await crashes.remove(id);
+  await health?.refresh();
+  routes.forget(id);
+  return known;
+}
+
+/** Redacts all that these adapters may be given, whatever the operator grants now: redacting more does no harm. */
+async function redactorOf({ registry, settings }: HostParts, adapters: ReadonlySet<string>): Promise<Redactor | null> {
+  const plugins = [...adapters].flatMap((id) => registry.get(id) ?? []);
+  const secrets = plugins.flatMap(({ manifest }) => requestedPermissions(manifest).secrets ?? []);
+  return (await settings.openSecrets({ secrets })).redactor;
+}

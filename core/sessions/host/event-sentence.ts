@@ -1,0 +1,136 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { cleanText } from "../../ground/log/terminal-text.ts";
+
+/** How much a person should care. */
+export type Weight = "debug" | "info" | "warning" | "error";
+
+/** An event in a few words. */
+export interface EventSentence {
+  weight: Weight;
+  /** One short line, without the agent's text where that is long, and without characters that a terminal acts on. */
+  text: string;
+}
+
+/** Units of a text that stands in a sentence. */
+const textLength = 200;
+
+/** What an event says to a person who does not read all of it. */
+export function eventSentence(event: Envelope["event"]): EventSentence {
+  switch (event.type) {
+    case "output":
+      return event.stream === "stdout" ? info(event.data) : say("warning", event.data);
+    case "thinking":
+      return info(event.content);
+    case "tool_call":
+      return info(`The agent uses ${event.tool}.`);
+    case "tool_result":
+      return event.success ? info(`${event.tool} is done.`) : say("warning", `${event.tool} failed.`);
+    case "file_change":
+      return info(`The agent says: ${event.action} ${event.path}.`);
+    case "progress":
+      return info(event.percentage === undefined ? event.message : `${event.message} (${event.percentage} %)`);
+    case "plan":
+      return info(`Plan: ${event.entries.filter(isDone).length} of ${event.entries.length} steps done.`);
+    case "usage":
+      return say("debug", `Tokens: ${event.tokens_in ?? "?"} in, ${event.tokens_out ?? "?"} out.`);
+    case "permission_request":
+      return say("warning", `The agent asks to use ${event.tool}: ${event.title}`);
+    case "question":
+      return say("warning", `The agent asks: ${event.question}`);
+    case "rate_limit":
+      return say("warning", `Rate limit: ${event.message}`);
+    case "agent_info":
+      return say("debug", `The agent has told its model, tools or session id.`);
+    case "unparsed":
+      return say("debug", "The agent sent something that its adapter does not know.");
+    case "completed":
+      return event.success ? info("The agent is done.") : say("error", "The agent reports failure.");
+    case "error":
+      return say(event.recoverable ? "warning" : "error", event.message);
+    default:
+      return hostSentence(event);
+  }
+}
+
+type AgentEventType =
+  | "output"
+  | "thinking"
+  | "tool_call"
+  | "tool_result"
+  | "file_change"
+  | "progress"
+  | "plan"
+  | "usage";
+type OtherAgentEventType =
+  | "permission_request"
+  | "question"
+  | "rate_limit"
+  | "agent_info"
+  | "unparsed"
+  | "completed"
+  | "error";
+
+function hostSentence(
+  event: Exclude<Envelope["event"], { type: AgentEventType | OtherAgentEventType }>,
+): EventSentence {
+  switch (event.type) {
+    case "session_started":
+      return say("debug", `The session started in ${event.workdir}.`);
+    case "queued":
+      return info(`Waiting for a place, position ${event.position}.`);
+    case "attempt_started":
+      return say(event.attempt === 1 ? "debug" : "info", `Attempt ${event.attempt} on ${event.adapter_id}.`);
+    case "attempt_failed":
+      return say("warning", `Attempt ${event.attempt} on ${event.adapter_id} failed: ${event.error.message}`);
+    case "fallback":
+      return say("warning", `${event.to} takes over from ${event.from}: ${event.reason}`);
+    case "process_spawned":
+      return say("debug", `Started ${event.argv[0] ?? "a program"}.`);
+    case "process_exited":
+      return say("debug", `A program ended with ${event.exit_code ?? event.signal ?? "no exit code"}.`);
+    case "permission_resolved":
+      return say("debug", `Answered by ${event.by}: ${event.choice ?? "no answer"}.`);
+    case "capability":
+      return say(
+        event.decision === "allowed" ? "debug" : "warning",
+        `The operator's grants: ${event.permission} ${event.target} is ${event.decision}.`,
+      );
+    case "worker":
+      return say("error", `The plugin's worker: ${event.message}`);
+    case "artifacts":
+      return say("debug", `Changed paths: ${event.artifacts === null ? "not known" : event.artifacts.length}.`);
+    case "gap":
+      return say("warning", `Events ${event.from_seq} to ${event.to_seq} are no longer held.`);
+    case "session_ended":
+      return say(
+        event.result.outcome === "completed" ? "info" : "error",
+        `The session ended: ${event.result.stop_reason}.`,
+      );
+  }
+}
+
+function isDone({ status }: { status: string }): boolean {
+  return status === "completed";
+}
+
+function info(text: string): EventSentence {
+  return say("info", text);
+}
+
+function say(weight: Weight, text: string): EventSentence {
+  // What comes after is cut anyway.
+  const line = oneLine(text.slice(0, 10 * textLength));
+  // A character of two units is not cut in half.
+  const cut = line.slice(0, textLength - 1).replace(/[\ud800-\udbff]$/, "");
+  return { weight, text: line.length <= textLength ? line : `${cut}…` };
+}
+
+/** An agent's text on one line that neither moves a terminal nor passes for another text. */
+export function oneLine(text: string): string {
+  return cleanText(text.replace(/\s+/g, " ").trim());
+}
+
+/** The same with its lines. */
+export function cleanLines(text: string): string {
+  return cleanText(text, { keepLines: true });
+}

@@ -1,0 +1,61 @@
+import { pluginPlaces } from "../../packages/registry/find-plugins.ts";
+import { lockFileOf } from "../../packages/registry/plugin-lock.ts";
+import { basename, dirname } from "../../ground/runtime/paths.ts";
+import type { Plugin } from "../../packages/registry/plugin.ts";
+import { requestedPermissions } from "../../packages/registry/requested-permissions.ts";
+
+/** What no grant opens to an adapter, beside what is built into the broker. */
+export interface GuardedPlaces {
+  /** Neither read nor written. Real absolute paths. */
+  protectedPaths: string[];
+  /** Never written. Real absolute paths. */
+  sealedPaths: string[];
+  /** Where this host looks for plugins; written only where a grant names it. Absolute paths. */
+  pluginPlaces: string[];
+  /** In none of these a session works. Real absolute paths. */
+  closedFolders: string[];
+  /** Names of files and folders that are never written. */
+  autoexecNames: string[];
+}
+
+/** What {@link guardedPlaces} looks at. */
+export interface GuardedOptions {
+  /** Folder of the host manifest. Real and absolute. */
+  root: string;
+  /** Folder of all state. */
+  stateDir: string;
+  /** The host manifest; null when there is none. */
+  manifestFile: string | null;
+  /** Folder of what is installed beside the host manifest; null when there is no host manifest. */
+  installedDir: string | null;
+  /** Where secrets are. */
+  secretPaths: readonly string[];
+  plugins: readonly Plugin[];
+}
+
+/**
+ * The host's own places: its state, its host manifest with the lock and its secrets are closed, the packages of plugins
+ * are sealed. A tool named `x` takes settings, and with them commands to run, from a folder `.x` wherever it works, so those are never written.
+ */
+export function guardedPlaces(options: GuardedOptions): GuardedPlaces {
+  const { root, stateDir, manifestFile, installedDir, secretPaths, plugins } = options;
+  const packages = plugins.filter(({ origin, folder }) => origin !== "inline" && dirname(folder) !== folder);
+  return {
+    protectedPaths: [stateDir, ...manifestFiles(manifestFile), ...secretPaths],
+    sealedPaths: [...packages.map(({ folder }) => folder), ...(installedDir === null ? [] : [installedDir])],
+    pluginPlaces: pluginPlaces(root),
+    closedFolders: [stateDir, ...secretPaths, ...(installedDir === null ? [] : [installedDir])],
+    autoexecNames: [...new Set(plugins.flatMap(toolsOf))].map((name) => `.${name}`),
+  };
+}
+
+function manifestFiles(manifestFile: string | null): string[] {
+  return manifestFile === null ? [] : [manifestFile, lockFileOf(manifestFile)];
+}
+
+function toolsOf({ manifest }: Plugin): string[] {
+  const { run = [], read = [], write = [] } = requestedPermissions(manifest);
+  const programs = run.map(({ binary }) => basename(binary).replace(/\.\w+$/, ""));
+  const settings = [...read, ...write].filter((root) => root.startsWith("config:")).map((root) => root.slice(7));
+  return [...programs, ...settings].filter((name) => /^[a-z0-9][\w-]*$/i.test(name));
+}

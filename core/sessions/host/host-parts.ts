@@ -1,0 +1,149 @@
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { defaultLimits } from "../../ground/config/limits.ts";
+import type { Journal } from "../../records/journal/journal.ts";
+import { openJournal } from "../../records/journal/sqlite-journal.ts";
+import type { ContainerTerms } from "../../walls/pool/spare-container.ts";
+import { type KnownManifests, openKnownManifests } from "../../packages/registry/known-manifests.ts";
+import { realInstalledFolder } from "../../packages/registry/plugin-lock.ts";
+import { createRegistry, type Registry } from "../../packages/registry/registry.ts";
+import { mkdtemp, realpath, rm, tmpdir } from "../../ground/runtime/files.ts";
+import { keepInspectorShut } from "../../ground/runtime/keep-inspector-shut.ts";
+import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
+import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
+import { workingDirectory } from "../../ground/runtime/platform.ts";
+import { MergedLog } from "../session/merged-log.ts";
+import { openWorkspaces, type Workspaces } from "../../records/workspace/workspaces.ts";
+import { type CrashFiles, openCrashFiles } from "./crash-store.ts";
+import { guardedPlaces } from "./guarded-places.ts";
+import { tellShadowed } from "./shadowed-plugins.ts";
+import type { HostOptions, LogRecord } from "./host.ts";
+import { keepJournal } from "./keep-journal.ts";
+import { LiveSessions } from "./live-sessions.ts";
+import { OperatorSettings } from "./operator-settings.ts";
+import { openPins } from "./pin-store.ts";
+import { PluginServices } from "./plugin-services.ts";
+import { probe } from "./probe.ts";
+import { openRoutes, type Routes } from "./routes.ts";
+import { Signals } from "./signals.ts";
+import type { SessionDeps } from "./start-session.ts";
+import { journalFile, pinsFolder, stateFolderOf } from "./state-folder.ts";
+import { giveBackState, type HeldState, takeState } from "./take-state.ts";
+
+/** The parts that a host is made of, open and wired to each other. */
+export interface HostParts extends SessionDeps {
+  root: string;
+  /** The state folder of a host that keeps nothing; null for any other. */
+  temporary: string | null;
+  state: HeldState;
+  registry: Registry;
+  journal: Journal;
+  stopKeeping(): Promise<void>;
+  signals: Signals;
+  crashes: CrashFiles;
+  services: PluginServices;
+  routes: Routes;
+  sessions: LiveSessions;
+  workspaces: Workspaces;
+}
+
+/**
+ * Opens all that a host needs and takes its part of the state folder; when it throws, nothing stays open.
+ * @throws {BulkheadError} as `createHost`
+ */
+export async function openParts(options: HostOptions): Promise<HostParts> {
+  keepInspectorShut();
+  const { manifest, askGrant, onlyFirst = false, warm = false, writeLog = () => {} } = options;
+  const root = resolve(options.root ?? (manifest?.file ? dirname(manifest.file) : workingDirectory()));
+  const temporary = options.stateDir === null ? await mkdtemp(join(tmpdir(), "bulkhead-state-")) : null;
+  const stateDir = temporary ?? stateFolderOf(options, root);
+  // First of all: its spare warden boots while the plugins are read.
+  const state = await takeState(stateDir, { spare: warm ? spareTerms(manifest) : null, onlyFirst, writeLog });
+  const { claim, children, spare } = state;
+  const known = await openKnownManifests(join(claim.root, "manifests.json"));
+  const { registry, journal } = await openStores({ claim, known, root, options, writeLog }).catch(async (error) => {
+    await giveBackState(state);
+    if (temporary !== null) await rm(temporary, { recursive: true, force: true });
+    throw error;
+  });
+  await known.keep();
+  tellShadowed(registry, writeLog);
+  const settings = await OperatorSettings.open({ manifest, secretsFile: options.secretsFile });
+  const manifestFile = manifest?.file === undefined ? null : await realpath(manifest.file).catch(() => null);
+  const installedDir = manifestFile === null ? null : await realInstalledFolder(manifestFile);
+  const realRoot = await realpath(root).catch(() => root);
+  const signals = new Signals();
+  const crashes = openCrashFiles(join(claim.root, "crashes"));
+  const deps: SessionDeps = {
+    claim,
+    children,
+    pins: openPins(join(claim.root, pinsFolder)),
+    log: new MergedLog(journal, (stream, event) => signals.see(stream, event)),
+    settings,
+    guarded: () => {
+      const { secretPaths } = settings;
+      const plugins = registry.list();
+      return guardedPlaces({ root: realRoot, stateDir: claim.root, manifestFile, installedDir, secretPaths, plugins });
+    },
+    writeLog,
+    ...(askGrant ? { askGrant } : {}),
+  };
+  const services = new PluginServices({ registry, crashes, children, spare, cacheDir: join(claim.root, "scripts") });
+  const routes = openRoutes({
+    plugins: () => registry.list(),
+    plugin: (id) => registry.get(id),
+    settings,
+    claim,
+    probe: (adapter, signal) => probe(services.of(adapter), { deps, workdir: root, signal }),
+    quarantined: () => crashes.quarantined(),
+  });
+  const workspaces = openWorkspaces(join(claim.root, "workspaces"));
+  const sessions = new LiveSessions({ deps, routes, workspaces, serviceOf: (adapter) => services.of(adapter) });
+  const stopKeeping = keepJournal(journal, { limits: () => settings.retention, writeLog });
+  return {
+    ...deps,
+    root,
+    temporary,
+    state,
+    registry,
+    journal,
+    stopKeeping,
+    signals,
+    crashes,
+    services,
+    routes,
+    sessions,
+    workspaces,
+  };
+}
+
+interface StoresOptions {
+  claim: HeldState["claim"];
+  known: KnownManifests;
+  root: string;
+  options: HostOptions;
+  writeLog(record: LogRecord): void;
+}
+
+/** Opens the registry and the journal: both, or neither. */
+async function openStores(
+  { claim, known, root, options, writeLog }: StoresOptions,
+): Promise<{ registry: Registry; journal: Journal }> {
+  const { manifest, bundledDir } = options;
+  const onProblem = (message: string) => writeLog({ level: "error", message });
+  const opening = openJournal(journalFile(claim.folder), { onProblem });
+  opening.catch(() => {});
+  try {
+    return { registry: await createRegistry({ manifest, root, bundledDir, known }), journal: await opening };
+  } catch (error) {
+    await opening.then((journal) => journal.close(), () => {});
+    throw error;
+  }
+}
+
+/** Fits most plugins: those that have no limits of their own. */
+function spareTerms(manifest: HostManifest | undefined): ContainerTerms {
+  return {
+    limits: { ...defaultLimits, ...manifest?.limits },
+    osWalls: { ...defaultOsWallUses, ...manifest?.os_walls },
+  };
+}

@@ -1,0 +1,182 @@
+import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
+import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
+import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import type { BinaryPin } from "../../walls/broker/binary-pins.ts";
+import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import type { Cursor } from "../../records/journal/journal.ts";
+import type { Signal } from "../../ground/log/prometheus-text.ts";
+import type { CrashRecord } from "../../walls/pool/plugin-health.ts";
+import type { Plugin } from "../../packages/registry/plugin.ts";
+import type { CloseDeadlines } from "./close-host.ts";
+import type { ParallelRun, RunAllOptions } from "./run-all.ts";
+import type { LoopReport } from "./run-loop.ts";
+import type { RegistryChanges, RegistryProblem } from "../../packages/registry/registry.ts";
+import type { RegistrySettings } from "../../packages/registry/settle-plugin.ts";
+import type { Route } from "../routing/choose-route.ts";
+import type { AgentsOptions, RouteOptions } from "./routes.ts";
+import type { RecordOptions, RecordReport } from "./record.ts";
+import type { SessionHost } from "./session-host.ts";
+import type { HostWorkspaces } from "./workspaces.ts";
+
+/** What a host is made from. */
+export interface HostOptions {
+  /** A parsed host manifest, as `loadHostManifest()` gives it. Absent: nothing is enabled but what is registered. */
+  manifest?: HostManifest;
+  /** Folder of `plugins/` and of relative paths; default: the manifest's folder, else the working directory. */
+  root?: string;
+  /** Folder for the journal and all other state; default: XDG state. `null`: a temporary one, gone with the host. */
+  stateDir?: string | null;
+  /** File of the secrets that `bulkhead secret set` keeps; default: below the XDG data folder. */
+  secretsFile?: string;
+  /**
+   * A session will follow at once: a warden for it boots while the host is made. It serves the first plugin that has no
+   * limits of its own, and ends with the host when none comes.
+   */
+  warm?: boolean;
+  /**
+   * Several hosts may use one state folder, each with a journal of its own. This one takes the journal that the next
+   * host takes up again, or fails with `busy`: for a host that serves clients for long. Default false.
+   */
+  onlyFirst?: boolean;
+  /** Folder of the bundled plugins; `null`: none. Default: the package's own. */
+  bundledDir?: string | null;
+  /**
+   * This host is here to stay: sessions that a host before left open, and whose request says `resume: after_restart`, are
+   * gone on with when it is made. Default: they only end.
+   */
+  resume?: boolean;
+  /** How long closing waits for each part at most, where not the default. Milliseconds. */
+  closeDeadlines?: Partial<CloseDeadlines>;
+  /** Asks a person for a missing grant. Absent: denied. */
+  askGrant?: (missing: MissingGrant) => Promise<boolean>;
+  /** Takes the log records of host and adapters. */
+  writeLog?: (record: LogRecord) => void;
+}
+
+/** One line of the host's log. */
+export interface LogRecord {
+  level: "debug" | "info" | "warn" | "error";
+  message: string;
+  plugin_id?: string;
+  session_id?: string;
+  fields?: unknown;
+}
+
+/** Options of {@link Host.runSession}. */
+export interface RunSessionOptions {
+  /**
+   * Id of an enabled adapter, a chain of them, or `auto`; absent: what the host manifest says under `routing.agent`.
+   * One that is named alone is used without being asked first whether its agent is there.
+   */
+  adapter?: string | readonly string[];
+  /**
+   * What the agent must be able to do; where not one adapter is named, beside what the host manifest requires under
+   * `routing.require`.
+   */
+  require?: AgentCapabilities;
+  /** Interrupts the session. */
+  signal?: AbortSignal;
+  /** `git`, the default, compares the working directory before and after; `none` saves that time. */
+  artifacts?: "git" | "none";
+  /** Who asks, in a name of the caller's own: where sessions wait, clients take turns. Default: one for all. */
+  client?: string;
+}
+
+/** A running session: its own events, in order, and then its result. Reading is optional. */
+export interface Session extends AsyncIterable<Envelope> {
+  readonly id: string;
+  /** Never rejects for what happens to the adapter: that is in the result. */
+  readonly result: Promise<SessionResult>;
+  /** Stops the session gracefully; resolves when it has ended. */
+  interrupt(): Promise<SessionResult>;
+  /** Answers a permission request or question; false when it is unknown, answered already, or does not offer the choice. */
+  answer(requestId: string, choice: string): boolean;
+}
+
+/** A plugin host. */
+export interface Host {
+  readonly registry: {
+    /** Every plugin that was found, enabled or not. */
+    list(): Plugin[];
+    get(id: string): Plugin | undefined;
+    /** Takes a plugin out of service: its sessions and workers end, and the host forgets it until the next start. */
+    remove(id: string): Promise<void>;
+    /** Plugins that were found and cannot be used; none of them is enabled. */
+    problems(): readonly RegistryProblem[];
+    /** Loads a plugin folder at run time, with the same checks. */
+    register(folder: string, settings?: RegistrySettings): Promise<Plugin>;
+  };
+  /**
+   * Starts a session. One with the `idempotency_key` of an earlier request of the same client must be the same request,
+   * and gives that one's session, with its events from the first on.
+   * @throws {BulkheadError} for a request that cannot start: `invalid_request`, `unknown_adapter`, `workdir_missing`,
+   * `too_large`, `invalid_model`, `host_closed`
+   */
+  runSession(request: SessionRequest, options?: RunSessionOptions): Promise<Session>;
+  /**
+   * Runs one request on several adapters at once, each in a worktree of its own, and compares what came of it.
+   * @throws {BulkheadError} as {@link Host.runSession}, and as {@link Host.route} when nobody can take it
+   */
+  runAll(request: SessionRequest, options?: RunAllOptions): Promise<ParallelRun>;
+  /**
+   * Runs fresh sessions of a request until the agent signals completion, one fails, or the maximum is reached.
+   * @throws {BulkheadError} as {@link Host.runSession}
+   */
+  runLoop(request: SessionRequest, options?: RunSessionOptions): AsyncGenerator<Session, LoopReport, void>;
+  /**
+   * Which adapters could take a session, best first, and why the others cannot.
+   * @throws {BulkheadError} when none can: `unknown_adapter`, `unavailable`, `rate_limit`, `invalid_model`,
+   * `too_large`, saying for each adapter why and what to do
+   */
+  route(options?: RouteOptions): Promise<Route>;
+  /**
+   * Every agent with its availability, reason and next step: those of enabled adapters are asked, unless what is known
+   * of them is fresh (`routing.availability_ttl_ms`). Never rejects for what an adapter does.
+   */
+  agents(options?: AgentsOptions): Promise<AgentReport[]>;
+  /** All sessions' events merged, from a cursor on (default: from now), until the signal aborts. */
+  events(options?: { after?: Cursor; signal?: AbortSignal }): AsyncIterable<Envelope>;
+  /**
+   * Loads an adapter behind its walls, without a session.
+   * @throws {BulkheadError} why it cannot be loaded: `bundle_failed`, `load_failed`, `adapter_incomplete`…, with the
+   * author's own positions in `details.stack`
+   */
+  load(adapter: string): Promise<{ sha256: string }>;
+  /** Plugins that crashed too often and are stopped until they are released, with their crashes. */
+  quarantined(): Promise<CrashRecord[]>;
+  /** Lifts a plugin's quarantine and forgets its crashes, for all hosts of the state folder; false when it had none. */
+  release(id: string): Promise<boolean>;
+  /** Where a plugin's programs are pinned, by name. */
+  pinned(id: string): Promise<BinaryPin[]>;
+  /**
+   * Writes a session that has ended to a file that the `replay` plugin plays back.
+   * @param file absolute, or relative to the host's root
+   * @throws {BulkheadError} `not_found`, `busy` while it runs, `already_exists`, `io_error`
+   */
+  record(sessionId: string, file: string, options?: RecordOptions): Promise<RecordReport>;
+  /** Worktrees of sessions with `workspace: "worktree"`. */
+  readonly workspaces: HostWorkspaces;
+  /**
+   * Takes another host manifest into force: plugins are added, removed or granted anew for the sessions to come; those
+   * that run go on as they began. When it throws, all stays as it was. `state_dir` and `daemon` stay as they are.
+   * @throws {BulkheadError} `invalid_config`, `invalid_manifest`, `duplicate_plugin`
+   */
+  reload(manifest: HostManifest): Promise<RegistryChanges>;
+  /** Asks one adapter whether its agent could run now, whatever is known already. */
+  probe(adapter: string): Promise<AvailabilityReport>;
+  /**
+   * Counters and gauges as they stand, since this host was made; `toPrometheusText()` writes them for a monitor. Asks
+   * nobody: the agents' availability is what was found last.
+   */
+  signals(): Signal[];
+  /** Resolves when every session that was started until now has ended. */
+  idle(): Promise<void>;
+  /** All sessions, those that have ended too: what a door asks. */
+  readonly sessions: SessionHost;
+  /** Ends all sessions and workers, within 30 seconds whatever they do; what is late is logged and left behind. */
+  close(): Promise<void>;
+}

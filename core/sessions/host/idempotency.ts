@@ -1,0 +1,169 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import type { Limits } from "../../ground/config/limits.ts";
+import type { Journal } from "../../records/journal/journal.ts";
+import type { SessionRecord } from "../../records/journal/session-record.ts";
+import { sha256Hex } from "../../ground/runtime/hash.ts";
+import type { Subscription } from "../session/subscription.ts";
+import type { RunSessionOptions, Session } from "./host.ts";
+
+/** What {@link KeyedSessions} are made from. */
+export interface KeyedOptions {
+  /** As they are now: a reload changes them. */
+  limits(): Pick<Limits, "idempotency_keys" | "idempotency_ms">;
+  /** All events of a session, from its first on. */
+  eventsOf(sessionId: string): Subscription;
+  /** Where keys outlive this host. */
+  journal: Pick<Journal, "findKey" | "noteKey" | "session">;
+  /** The result of a session that has ended, also under an earlier host. */
+  resultOf(sessionId: string): Promise<SessionResult>;
+  /** Milliseconds since some moment. */
+  now?(): number;
+}
+
+/** Starts a session; `begins` is called with its id before anything of it is in the journal. */
+export type StartKeyed = (begins: ((sessionId: string) => Promise<void>) | undefined) => Promise<Session>;
+
+const maxKey = 256;
+
+/** The key of one session of several that a keyed request becomes: never longer than a key may be. */
+export function derivedKey(key: string, part: string): string {
+  const whole = `${key}#${part}`;
+  return whole.length <= maxKey ? whole : `${sha256Hex(key)}#${part}`;
+}
+
+interface Keyed {
+  digest: string;
+  session: Promise<Session>;
+  /** Null while it runs. */
+  endedAt: number | null;
+}
+
+/**
+ * Sessions by their idempotency key: the same request with the same key is the same session for every call of one
+ * client, each of which reads its events for itself; also after a restart of the host, whose journal has the keys as long
+ * as their sessions. Keys are forgotten some time after their session's end, and the oldest when there are too many.
+ */
+export class KeyedSessions {
+  readonly #options: KeyedOptions;
+  readonly #now: () => number;
+  /** Running ones and, in the order in which they ended, others. */
+  readonly #known = new Map<string, Keyed>();
+
+  constructor(options: KeyedOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+  }
+
+  /** Keys that are remembered. */
+  get size(): number {
+    return this.#known.size;
+  }
+
+  /**
+   * The session of this request's key, started by `start` when there is none.
+   * @throws {BulkheadError} `invalid_request` for a key that stands for another request, and what `start` throws
+   */
+  async run(request: SessionRequest, options: RunSessionOptions, start: StartKeyed): Promise<Session> {
+    const key = typeof request?.idempotency_key === "string" ? request.idempotency_key : null;
+    const digest = key === null ? null : digestOf(request, options);
+    if (key === null || digest === null) return await start(undefined);
+    this.#forgetOld();
+    const name = JSON.stringify([options.client ?? "", key]);
+    const known = this.#known.get(name);
+    if (known === undefined) return await this.#start(name, { key, digest, start });
+    if (known.digest !== digest) throw taken(key);
+    return this.#anotherReader(await known.session);
+  }
+
+  #start(name: string, how: { key: string; digest: string; start: StartKeyed }): Promise<Session> {
+    const keyed: Keyed = { digest: how.digest, session: this.#earlierOrNew(sha256Hex(name), how), endedAt: null };
+    this.#known.set(name, keyed);
+    const ended = () => {
+      keyed.endedAt = this.#now();
+      this.#known.delete(name);
+      this.#known.set(name, keyed);
+      this.#forgetOld();
+    };
+    // What could not start may be tried again.
+    keyed.session.then(({ result }) => result.then(ended, ended), () => this.#known.delete(name));
+    return keyed.session;
+  }
+
+  /** The session that an earlier host started for this key, or a new one. */
+  async #earlierOrNew(
+    name: string,
+    { key, digest, start }: { key: string; digest: string; start: StartKeyed },
+  ): Promise<Session> {
+    const { journal } = this.#options;
+    const found = await journal.findKey(name);
+    const record = found === null ? null : await journal.session(found.session_id);
+    // A key that was written down and whose session never began stands for nothing.
+    if (found !== null && record !== null && record.deleted === null && !this.#isPast(record)) {
+      if (found.digest !== digest) throw taken(key);
+      return this.#earlier(record.session_id);
+    }
+    return await start((session_id) =>
+      journal.noteKey({ name, digest, session_id }, this.#options.limits().idempotency_keys)
+    );
+  }
+
+  #isPast({ ended_at }: SessionRecord): boolean {
+    return ended_at !== null && Date.now() - Date.parse(ended_at) >= this.#options.limits().idempotency_ms;
+  }
+
+  #earlier(id: string): Session {
+    const result = this.#options.resultOf(id);
+    const events = this.#options.eventsOf(id);
+    const settle = () => events.settle();
+    result.then(settle, settle);
+    return {
+      id,
+      result,
+      interrupt: () => result,
+      answer: () => false,
+      [Symbol.asyncIterator]: () => events[Symbol.asyncIterator](),
+    };
+  }
+
+  #anotherReader(session: Session): Session {
+    const events = this.#options.eventsOf(session.id);
+    const settle = () => events.settle();
+    session.result.then(settle, settle);
+    return { ...session, [Symbol.asyncIterator]: () => events[Symbol.asyncIterator]() };
+  }
+
+  #forgetOld(): void {
+    const { idempotency_keys, idempotency_ms } = this.#options.limits();
+    const before = this.#now() - idempotency_ms;
+    for (const [name, { endedAt }] of this.#known) {
+      if (endedAt === null) continue;
+      if (this.#known.size <= idempotency_keys && endedAt > before) return;
+      this.#known.delete(name);
+    }
+  }
+}
+
+/** Null for what is no request at all; it is refused when it is checked. */
+function digestOf(request: SessionRequest, options: RunSessionOptions): string | null {
+  const { adapter, artifacts = "git", require } = options;
+  try {
+    return sha256Hex(JSON.stringify([adapter, artifacts, request, ...(require ? [require] : [])], sortKeys));
+  } catch {
+    return null;
+  }
+}
+
+/** The same request counts as the same, in whatever order its fields were written. */
+function sortKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function taken(key: string): BulkheadError {
+  return new BulkheadError("invalid_request", `The idempotency key "${key}" was used for another request.`, {
+    hint: "Send the very same request again, or choose a new key.",
+    details: { idempotency_key: key },
+  });
+}

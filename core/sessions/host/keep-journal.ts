@@ -1,0 +1,56 @@
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import type { Journal } from "../../records/journal/journal.ts";
+import { applyRetention, type RetentionLimits } from "../../records/journal/retention.ts";
+import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import type { LogRecord } from "./host.ts";
+
+/** How often a host looks whether its journal has outgrown what it may keep. Milliseconds. */
+const everyMs = 60_000;
+
+/** Options of {@link keepJournal}. */
+export interface KeepJournalOptions {
+  /** As they are now: a reload changes them. */
+  limits(): RetentionLimits;
+  writeLog(record: LogRecord): void;
+  /** How long after the start it looks first, and how often from then on. Milliseconds. */
+  firstMs?: number;
+  everyMs?: number;
+}
+
+/**
+ * Keeps a journal within its age and size while its host runs.
+ * @returns stops it; resolves when no deletion is under way any more
+ */
+export function keepJournal(journal: Journal, options: KeepJournalOptions): () => Promise<void> {
+  const { writeLog } = options;
+  const stopping = new AbortController();
+  let working: Promise<void> = Promise.resolve();
+  let cancel = plan(options.firstMs ?? 1000);
+  return async () => {
+    stopping.abort();
+    cancel();
+    await working;
+  };
+
+  function plan(ms: number): () => void {
+    return startBackgroundTimer(() => {
+      working = work().then(() => {
+        if (!stopping.signal.aborted) cancel = plan(options.everyMs ?? everyMs);
+      });
+    }, ms);
+  }
+
+  async function work(): Promise<void> {
+    try {
+      const removed = await applyRetention(journal, { limits: options.limits(), signal: stopping.signal });
+      if (removed > 0) {
+        writeLog({
+          level: "info",
+          message: `Removed ${removed} session${removed === 1 ? "" : "s"} past their age or size.`,
+        });
+      }
+    } catch (error) {
+      writeLog({ level: "error", message: `Cannot remove old sessions: ${toErrorData(error).message}` });
+    }
+  }
+}

@@ -1,0 +1,261 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import type { RunningSession } from "../session/running-session.ts";
+import type { Resumed } from "../session/session-setup.ts";
+import { SharedWorkdirs } from "../session/shared-workdirs.ts";
+import type { Workspaces } from "../../records/workspace/workspaces.ts";
+import { checkRequest, checkWorkdir } from "./check-request.ts";
+import { readContextFiles } from "./context-files.ts";
+import type { RunSessionOptions, Session } from "./host.ts";
+import { type AttemptEnd, type Routes, waysOf } from "./routes.ts";
+import type { ServedPlugin } from "./served-plugin.ts";
+import { makeCandidates, type PassedOver, type SessionDeps, startSession, type Way } from "./start-session.ts";
+import { Neighbours } from "./neighbours.ts";
+import { placeSession, type SessionPlace } from "./workspaces.ts";
+
+/** What a host's sessions are started with. */
+export interface LiveSessionsOptions {
+  deps: SessionDeps;
+  routes: Routes;
+  workspaces: Workspaces;
+  /** @throws {BulkheadError} `unknown_adapter` */
+  serviceOf(adapter: string): ServedPlugin;
+}
+
+/** What else a session is started with. */
+export interface StartTerms {
+  /** Called with its id before anything of it is in the journal, which waits for it. */
+  begins?: ((sessionId: string) => Promise<void>) | undefined;
+  /** Which session's agent it goes on with. */
+  resumed?: Resumed | null;
+}
+
+/** One session that has not ended. */
+export interface LiveSession {
+  session: RunningSession;
+  /** Resolves once its place is left as well. */
+  result: Promise<SessionResult>;
+}
+
+/** The sessions of one host that have not ended. */
+export class LiveSessions {
+  readonly #options: LiveSessionsOptions;
+  readonly #running = new Map<string, LiveSession>();
+  /** Those whose place is not left yet, whether they have ended or will. */
+  readonly #placed = new Map<string, LiveSession>();
+  /** From the call that starts one until its place is left. */
+  readonly #begun = new Set<Promise<SessionResult>>();
+  readonly #shared = new SharedWorkdirs();
+  readonly #neighbours: Neighbours;
+  #closed = false;
+
+  constructor(options: LiveSessionsOptions) {
+    this.#options = options;
+    this.#neighbours = new Neighbours(join(options.deps.claim.root, "active"));
+  }
+
+  /** Sessions under way, those that wait included. */
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** True for a session that has not ended. */
+  isRunning(sessionId: string): boolean {
+    return this.#running.has(sessionId);
+  }
+
+  /** A session that has not ended; undefined for any other. */
+  find(sessionId: string): LiveSession | undefined {
+    return this.#running.get(sessionId);
+  }
+
+  /**
+   * Starts a session.
+   * @throws {BulkheadError} as `Host.runSession`
+   */
+  start(request: SessionRequest, options: RunSessionOptions, terms: StartTerms = {}): Promise<Session> {
+    const starting = this.#start(request, options, terms);
+    const over = starting.then(({ result }) => result).finally(() => this.#begun.delete(over));
+    over.catch(() => undefined);
+    this.#begun.add(over);
+    return starting;
+  }
+
+  /** Resolves when every session that has begun until now, or is about to, has ended and left its place. */
+  async ended(): Promise<void> {
+    await Promise.allSettled([...this.#begun]);
+  }
+
+  async #start(
+    request: SessionRequest,
+    options: RunSessionOptions,
+    { begins, resumed = null }: StartTerms,
+  ): Promise<Session> {
+    const { signal, artifacts = "git", client, ...wanted } = options;
+    const { deps, routes } = this.#options;
+    this.#refuseIfClosed();
+    const checked = checkRequest(request);
+    const route = await routes.route({ request: checked, ...wanted });
+    const ways = waysOf(route).map((way): Way => ({
+      service: this.#options.serviceOf(way.adapter_id),
+      accessMode: way.access_mode,
+      started: () => routes.started(way),
+      ended: (end: AttemptEnd) => routes.ended(way, end),
+    }));
+    const { closedFolders, protectedPaths } = deps.guarded();
+    const workdir = await checkWorkdir(checked.workdir, closedFolders);
+    const contextFiles = await readContextFiles(checked.context_files ?? [], {
+      workdir,
+      protectedPaths,
+      limits: ways[0]!.service.plugin.limits,
+    });
+    const sessionId = randomId();
+    const place = await this.#place(sessionId, { request: checked, workdir, signal });
+    const common = { sessionId, client, request: checked, place, contextFiles, artifacts, resumed };
+    const events = deps.log.subscribe({ sessionId });
+    let session: RunningSession;
+    let service: ServedPlugin;
+    try {
+      const { candidates, passedOver } = await makeCandidates(deps, ways, common);
+      // The first way may have been passed over: what it does not run does not count for it.
+      service = ways.find((way) => way.service.plugin === candidates[0].plugin)!.service;
+      await this.#enter(sessionId, { place, artifacts });
+      this.#refuseIfClosed();
+      refuseIfAborted(signal);
+      this.#refuseIfFull(service);
+      await begins?.(sessionId);
+      session = startSession(deps, {
+        ...common,
+        candidates,
+        passedOver: [...route.passed_over.map(reasonOnly), ...passedOver],
+        sharedWith: () => this.#sharedWith(sessionId, artifacts),
+      });
+    } catch (error) {
+      events.settle();
+      await this.#leave(sessionId, artifacts);
+      await place.abandon();
+      throw error;
+    }
+    const result = this.#keep(session, { sessionId, service, place, artifacts });
+    const settle = () => events.settle();
+    session.result.then(settle, settle);
+    const interrupt = () => session.stop("interrupted", "The session was interrupted.");
+    signal?.addEventListener("abort", interrupt, { once: true });
+    const deafen = () => signal?.removeEventListener("abort", interrupt);
+    session.result.then(deafen, deafen);
+    return {
+      id: sessionId,
+      result,
+      interrupt: () => {
+        interrupt();
+        return result;
+      },
+      answer: (requestId, choice) => session.answer(requestId, choice),
+      [Symbol.asyncIterator]: () => events[Symbol.asyncIterator](),
+    };
+  }
+
+  /**
+   * Stops all sessions, and starts no more; settles when they have ended and left their places, and what was being
+   * started is undone. That may be never.
+   */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const { session } of this.#running.values()) session.stop("interrupted", "The host is shutting down.");
+    await this.ended();
+  }
+
+  /** Resolves when a session whose last event is there has left its place as well; at once for any other. */
+  async left(sessionId: string): Promise<void> {
+    const placed = this.#placed.get(sessionId);
+    if (placed?.session.isOver) await placed.result.catch(() => undefined);
+  }
+
+  async #place(
+    sessionId: string,
+    { request, workdir, signal }: { request: SessionRequest; workdir: string; signal: AbortSignal | undefined },
+  ): Promise<SessionPlace> {
+    const { deps: { claim, settings }, workspaces } = this.#options;
+    const exclude = [claim.root, ...settings.secretPaths];
+    const common = { sessionId, request, workdir, exclude, manifest: settings.manifest };
+    try {
+      return await placeSession(workspaces, signal === undefined ? common : { ...common, signal });
+    } catch (error) {
+      refuseIfAborted(signal);
+      throw error;
+    }
+  }
+
+  #keep(
+    session: RunningSession,
+    { sessionId, service, place, artifacts }: {
+      sessionId: string;
+      service: ServedPlugin;
+      place: SessionPlace;
+      artifacts: "git" | "none";
+    },
+  ): Promise<SessionResult> {
+    service.sessions++;
+    const forget = () => {
+      this.#running.delete(sessionId);
+      service.sessions--;
+    };
+    session.result.then(forget, forget);
+    const result = place.leave(session.result).finally(() => this.#leave(sessionId, artifacts));
+    const live: LiveSession = { session, result };
+    this.#running.set(sessionId, live);
+    const left = () => this.#placed.delete(sessionId);
+    this.#placed.set(sessionId, live);
+    result.then(left, left);
+    return result;
+  }
+
+  /** Where artifacts are not listed nobody asks who else was there; a worktree is its session's alone. */
+  async #enter(
+    sessionId: string,
+    { place, artifacts }: { place: SessionPlace; artifacts: "git" | "none" },
+  ): Promise<void> {
+    this.#shared.enter(sessionId, place.workdir);
+    if (artifacts === "git") await this.#neighbours.enter(sessionId, place.workdir);
+  }
+
+  async #sharedWith(sessionId: string, artifacts: "git" | "none"): Promise<string[]> {
+    const here = this.#shared.sharedWith(sessionId);
+    if (artifacts === "none") return here;
+    return [...new Set([...here, ...await this.#neighbours.metBy(sessionId)])].sort();
+  }
+
+  async #leave(sessionId: string, artifacts: "git" | "none"): Promise<void> {
+    this.#shared.leave(sessionId);
+    if (artifacts === "git") await this.#neighbours.leave(sessionId);
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#closed) throw new BulkheadError("host_closed", "The host is shutting down.");
+  }
+
+  #refuseIfFull({ plugin, sessions }: ServedPlugin): void {
+    const { id, limits } = plugin;
+    if (sessions >= limits.sessions) {
+      throw new BulkheadError("busy", `Plugin "${id}" has ${limits.sessions} sessions, running and waiting, already.`, {
+        hint: "Try again later, or raise its limit sessions.",
+      });
+    }
+    const { host_sessions } = this.#options.deps.settings.limits;
+    if (this.#running.size < host_sessions) return;
+    throw new BulkheadError("busy", `The host has ${this.#running.size} sessions, running and waiting, already.`, {
+      hint: "Try again later, or raise the limit host_sessions.",
+    });
+  }
+}
+
+function refuseIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new BulkheadError("interrupted", "The session was interrupted before it started.");
+}
+
+function reasonOnly({ adapter_id, reason }: { adapter_id: string; reason: string }): PassedOver {
+  return { adapter_id, reason };
+}

@@ -1,0 +1,70 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { fillReferences, type McpServer, secretReferences } from "../../ground/config/mcp-server.ts";
+import type { SessionSecrets } from "./session-secrets.ts";
+
+/** What {@link openMcpServers} works with. */
+export interface McpServerGround {
+  registered: Readonly<Record<string, McpServer>>;
+  openSecrets(permissions: { secrets: { name: string }[] }): Promise<SessionSecrets>;
+}
+
+/** The MCP servers of one session. */
+export interface SessionMcpServers {
+  /** Text of the file that the agent reads; null for a session that has none. */
+  config: string | null;
+  /** The secrets that stand in it. */
+  secrets: ReadonlyMap<string, string>;
+}
+
+/**
+ * The servers that a request names, as a file for its agent, with their secrets in their places.
+ * @throws {BulkheadError} `invalid_request` for a name that the operator did not register, `env_missing` for a secret
+ * without a value, `invalid_config`, `io_error` for secrets that cannot be read
+ */
+export async function openMcpServers(
+  names: readonly string[],
+  { registered, openSecrets }: McpServerGround,
+): Promise<SessionMcpServers> {
+  if (names.length === 0) return { config: null, secrets: new Map() };
+  const servers = [...new Set(names)].map((name): [string, McpServer] => [name, find(name, registered)]);
+  const wanted = servers.flatMap(([, server]) => valuesOf(server)).flatMap(secretReferences);
+  const { secrets } = await openSecrets({ secrets: [...new Set(wanted)].map((name) => ({ name })) });
+  const filled = servers.map(([name, server]) => [name, written(name, server, secrets)]);
+  return { config: JSON.stringify({ mcpServers: Object.fromEntries(filled) }), secrets };
+}
+
+function find(name: string, registered: McpServerGround["registered"]): McpServer {
+  if (Object.hasOwn(registered, name)) return registered[name]!;
+  const names = Object.keys(registered);
+  throw new BulkheadError(
+    "invalid_request",
+    `There is no MCP server "${name}": the operator registered no such name.`,
+    {
+      hint: names.length === 0
+        ? "Register it under mcp_servers in bulkhead.yaml."
+        : `Registered are ${names.join(", ")}; others are added under mcp_servers in bulkhead.yaml.`,
+      details: { path: "mcp_servers", name },
+    },
+  );
+}
+
+function valuesOf(server: McpServer): string[] {
+  return Object.values("command" in server ? server.env ?? {} : server.headers ?? {});
+}
+
+function written(name: string, server: McpServer, secrets: ReadonlyMap<string, string>): object {
+  const fill = (values: Record<string, string> = {}) =>
+    Object.fromEntries(Object.entries(values).map(([key, value]) => [key, filledValue(name, value, secrets)]));
+  if ("command" in server) return { command: server.command, args: server.args ?? [], env: fill(server.env) };
+  return { type: "http", url: server.url, headers: fill(server.headers) };
+}
+
+function filledValue(name: string, value: string, secrets: ReadonlyMap<string, string>): string {
+  const filled = fillReferences(value, secrets);
+  if (filled !== null) return filled;
+  const missing = secretReferences(value).find((one) => !secrets.has(one));
+  throw new BulkheadError("env_missing", `Cannot use MCP server "${name}": its secret "${missing}" has no value.`, {
+    hint: `bulkhead secret set ${missing}`,
+    details: { name: missing },
+  });
+}

@@ -1,0 +1,94 @@
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
+import { appendFile, mkdir, readdir, readFile, rm, writeFile } from "../../ground/runtime/files.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { pathsOverlap } from "../session/shared-workdirs.ts";
+import { isAlive, thisProcess } from "../../records/workspace/holder.ts";
+import { type Holder, holderSchema } from "../../records/workspace/workspace-record.ts";
+
+/** One session at work, as its file says. */
+interface Note {
+  workdir: string;
+  holder: Holder;
+}
+
+const noteSchema: SchemaOf<Note> = exactly<Note>()(
+  Type.Object({ workdir: Type.String({ maxLength: 4096 }), holder: holderSchema }),
+);
+
+/** Ids kept for one session. */
+const mostIds = 100;
+
+/**
+ * Sessions of all hosts of one state folder that are at work in overlapping folders, each of which is a file while it
+ * runs. git tells what changed in a folder and not who changed it. What cannot be written or read is as if nobody were
+ * there: no session fails for it.
+ */
+export class Neighbours {
+  readonly #folder: string;
+
+  /** @param folder made when it is first needed */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** A session is at work below a real absolute path from now on; others there are told, and it of them. */
+  async enter(sessionId: string, workdir: string): Promise<void> {
+    const note: Note = { workdir, holder: thisProcess() };
+    await quietly(async () => {
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+      await writeFile(this.#file(sessionId, "json"), JSON.stringify(note), { mode: 0o600 });
+      for (const other of await this.#others(sessionId, workdir)) {
+        await Promise.all([this.#meet(sessionId, other), this.#meet(other, sessionId)]);
+      }
+    });
+  }
+
+  /** Ids of the sessions it has met until now, sorted. */
+  async metBy(sessionId: string): Promise<string[]> {
+    const text = await readFile(this.#file(sessionId, "met"), "utf8").catch(() => "");
+    return [...new Set(text.split("\n").filter((id) => id !== ""))].slice(0, mostIds).sort();
+  }
+
+  /** It is at work no more. */
+  async leave(sessionId: string): Promise<void> {
+    await quietly(async () => {
+      for (const kind of ["json", "met"] as const) await rm(this.#file(sessionId, kind), { force: true });
+    });
+  }
+
+  async #others(sessionId: string, workdir: string): Promise<string[]> {
+    const names = (await readdir(this.#folder)).filter((name) => name.endsWith(".json"));
+    const ids = names.map((name) => name.slice(0, -".json".length)).filter((id) => id !== sessionId);
+    const found: string[] = [];
+    for (const id of ids) {
+      const note = await this.#read(id);
+      if (note === null || !isAlive(note.holder)) await this.leave(id);
+      else if (pathsOverlap(workdir, note.workdir)) found.push(id);
+    }
+    return found;
+  }
+
+  async #read(id: string): Promise<Note | null> {
+    try {
+      const value: unknown = JSON.parse(await readFile(this.#file(id, "json"), "utf8"));
+      return Value.Check(noteSchema, value) ? value : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** One short line, appended whole. */
+  async #meet(sessionId: string, other: string): Promise<void> {
+    await appendFile(this.#file(sessionId, "met"), `${other}\n`, { mode: 0o600 });
+  }
+
+  #file(sessionId: string, kind: "json" | "met"): string {
+    return join(this.#folder, `${sessionId}.${kind}`);
+  }
+}
+
+async function quietly(act: () => Promise<void>): Promise<void> {
+  await act().catch(() => undefined);
+}

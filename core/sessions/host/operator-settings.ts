@@ -1,0 +1,107 @@
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { Approval } from "../../../plugin-sdk/request.ts";
+import type { GrantPlace } from "../../walls/broker/session-broker.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { grantPlace } from "../../ground/config/host-manifest-places.ts";
+import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
+import type { McpServer } from "../../ground/config/mcp-server.ts";
+import { defaultRetention, type RetentionLimits } from "../../records/journal/retention.ts";
+import { defaultPromptSettings, type PromptSettings } from "../../ground/prompt/prompt-settings.ts";
+import type { SecretPlaces } from "../../walls/secrets/resolve-secrets.ts";
+import { openSecrets, secretPaths, secretPlaces, type SessionSecrets } from "./session-secrets.ts";
+
+/** What a host manifest says, and where the secrets are that go with it. */
+interface Said {
+  manifest: HostManifest | undefined;
+  places: SecretPlaces;
+  /** Real absolute paths of folders and files with secrets. */
+  hidden: readonly string[];
+}
+
+/** What {@link OperatorSettings} are read from. */
+export interface OperatorSettingsOptions {
+  manifest: HostManifest | undefined;
+  /** File of the stored secrets; undefined: the user's own. */
+  secretsFile: string | undefined;
+}
+
+/** What the operator says, as it is in force now: read it when it is needed, since a reload replaces it. */
+export class OperatorSettings {
+  readonly #secretsFile: string | undefined;
+  #said: Said;
+
+  /** Reads the settings that a host starts with. */
+  static async open({ manifest, secretsFile }: OperatorSettingsOptions): Promise<OperatorSettings> {
+    return new OperatorSettings(await read(manifest, secretsFile), secretsFile);
+  }
+
+  private constructor(said: Said, secretsFile: string | undefined) {
+    this.#said = said;
+    this.#secretsFile = secretsFile;
+  }
+
+  /** The host manifest; undefined for a host without one. */
+  get manifest(): HostManifest | undefined {
+    return this.#said.manifest;
+  }
+
+  /** The host's own limits. A plugin's stand in its registry entry. */
+  get limits(): Limits {
+    return { ...defaultLimits, ...this.manifest?.limits };
+  }
+
+  /** Age and size that the journal may have. */
+  get retention(): RetentionLimits {
+    return { ...defaultRetention, ...this.manifest?.journal };
+  }
+
+  /** How prompts are enhanced. */
+  get prompt(): PromptSettings {
+    return { ...defaultPromptSettings, ...this.manifest?.prompt };
+  }
+
+  /** How an agent's requests are answered where a session does not say. */
+  get approval(): Approval {
+    return this.manifest?.approval ?? "ask";
+  }
+
+  /** MCP servers that the operator registered for agents, by name. */
+  get mcpServers(): Readonly<Record<string, McpServer>> {
+    return this.manifest?.mcp_servers ?? {};
+  }
+
+  /** Real absolute paths of folders and files with secrets. */
+  get secretPaths(): readonly string[] {
+    return this.#said.hidden;
+  }
+
+  /**
+   * Opens the secrets that permissions name.
+   * @throws {BulkheadError} `invalid_config`, `io_error`
+   */
+  openSecrets(permissions: Permissions): Promise<SessionSecrets> {
+    return openSecrets(permissions, this.#said.places);
+  }
+
+  /** Which line of which file would grant a permission; null without a host manifest. */
+  grantPlace(pluginId: string, permission: string): GrantPlace | null {
+    return this.manifest === undefined ? null : grantPlace(this.manifest, { pluginId, permission });
+  }
+
+  /**
+   * Reads what goes with another host manifest.
+   * @returns puts that manifest into force
+   */
+  async prepare(manifest: HostManifest): Promise<() => void> {
+    const next = await read(manifest, this.#secretsFile);
+    return () => {
+      // A session that still runs may hold a secret from a place that only the earlier manifest names.
+      this.#said = { ...next, hidden: [...new Set([...this.#said.hidden, ...next.hidden])] };
+    };
+  }
+}
+
+async function read(manifest: HostManifest | undefined, secretsFile: string | undefined): Promise<Said> {
+  const places = secretPlaces(manifest, secretsFile);
+  return { manifest, places, hidden: await secretPaths(places) };
+}

@@ -1,0 +1,82 @@
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
+import type { BinaryPin, BinaryPins } from "../../walls/broker/binary-pins.ts";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "../../ground/runtime/files.ts";
+import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
+import { join } from "../../ground/runtime/paths.ts";
+
+const path = Type.String({ minLength: 1, maxLength: 4096 });
+
+/** Checks a {@link BinaryPin} as it was written to its file. */
+export const binaryPinSchema: SchemaOf<BinaryPin> = exactly<BinaryPin>()(
+  Type.Object({
+    binary: path,
+    path,
+    real: path,
+    owner: Type.Integer(),
+    pinned_at: Type.String({ maxLength: 64 }),
+  }, closed),
+);
+
+/** Where the programs of all plugins are pinned: below the state folder, which no plugin may write. */
+export interface PinStore {
+  of(pluginId: string): BinaryPins;
+}
+
+/** Opens the folder of pins that all hosts of one state folder share; nothing is made before there is one. */
+export function openPins(folder: string): PinStore {
+  return { of: (pluginId) => pinsIn(join(folder, encodeURIComponent(pluginId))) };
+}
+
+function pinsIn(folder: string): BinaryPins {
+  // A program's name may be a path: the file is called by its hash, and names the program inside.
+  const fileOf = (binary: string): string => join(folder, `${sha256Hex(binary).slice(0, 32)}.json`);
+
+  return { read, write, list };
+
+  async function read(binary: string): Promise<BinaryPin | null> {
+    const pin = await readPin(fileOf(binary));
+    if (pin === undefined || pin?.binary === binary) return pin ?? null;
+    // Taken for none, it would be pinned to whatever is there now.
+    throw new BulkheadError("io_error", `Cannot tell where "${binary}" is pinned: "${fileOf(binary)}" is damaged.`, {
+      hint: "Grant the program again, which writes it anew.",
+    });
+  }
+
+  async function write(pin: BinaryPin): Promise<void> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const draft = join(folder, `${randomId()}.tmp`);
+    try {
+      await writeFile(draft, JSON.stringify(pin), { mode: 0o600 });
+      await rename(draft, fileOf(pin.binary));
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
+    }
+  }
+
+  async function list(): Promise<BinaryPin[]> {
+    const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".json"));
+    const pins = await Promise.all(names.map((name) => readPin(join(folder, name))));
+    return pins.filter((pin) => pin !== undefined && pin !== null).sort((a, b) => (a.binary < b.binary ? -1 : 1));
+  }
+}
+
+/** Undefined when there is no such file, null when it is not one of ours. */
+async function readPin(file: string): Promise<BinaryPin | null | undefined> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    return null;
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    return Value.Check(binaryPinSchema, value) ? value : null;
+  } catch {
+    return null;
+  }
+}

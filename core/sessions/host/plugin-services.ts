@@ -1,0 +1,69 @@
+import type { Plugin } from "../../packages/registry/plugin.ts";
+import { unknownAdapter } from "../routing/unknown-adapter.ts";
+import { ServedPlugin, type ServiceOptions } from "./served-plugin.ts";
+
+/** What {@link PluginServices} work with. */
+export interface PluginServicesDeps extends ServiceOptions {
+  registry: { get(id: string): Plugin | undefined; list(): readonly Plugin[] };
+}
+
+/** The plugins of one host that are in service: each with its script and its workers, from its first use on. */
+export class PluginServices {
+  readonly #deps: PluginServicesDeps;
+  readonly #inUse = new Map<string, ServedPlugin>();
+  /** Of plugins that a reload took out or changed, and whose sessions may still run. */
+  readonly #retired = new Set<ServedPlugin>();
+
+  constructor(deps: PluginServicesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The service of an enabled plugin as the registry has it now.
+   * @throws {BulkheadError} `unknown_adapter`
+   */
+  of(id: string): ServedPlugin {
+    const known = this.#inUse.get(id);
+    const plugin = this.#deps.registry.get(id);
+    if (known && known.plugin === plugin) return known;
+    if (!plugin?.enabled) throw unknownAdapter(id, this.#deps.registry.list());
+    const service = new ServedPlugin(plugin, this.#deps);
+    this.#inUse.set(id, service);
+    return service;
+  }
+
+  /** The service of a plugin that was used already. */
+  find(id: string): ServedPlugin | undefined {
+    return this.#inUse.get(id);
+  }
+
+  /** Ends a plugin's workers, and with them its sessions. */
+  async remove(id: string): Promise<void> {
+    const service = this.#inUse.get(id);
+    this.#inUse.delete(id);
+    await service?.pool.close(`Plugin "${id}" was taken out of service.`);
+  }
+
+  /** Gives new sessions another service; those that run keep theirs until `ended` settles. */
+  retire(id: string, ended: Promise<void>): void {
+    const service = this.#inUse.get(id);
+    if (service === undefined) return;
+    this.#inUse.delete(id);
+    this.#retired.add(service);
+    void ended.then(() => service.pool.close()).finally(() => this.#retired.delete(service));
+  }
+
+  /** Resolves when no script is being made. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#all().map((service) => service.settled()));
+  }
+
+  /** Ends all workers. Never rejects. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#all().map(({ pool }) => pool.close()));
+  }
+
+  #all(): ServedPlugin[] {
+    return [...this.#inUse.values(), ...this.#retired];
+  }
+}

@@ -1,0 +1,135 @@
+import { accessModeStatusSchema } from "../../../plugin-sdk/access-modes.ts";
+import {
+  type AvailabilityReport,
+  availabilityReportSchema,
+  type HealthStatus,
+  healthStatusSchema,
+} from "../../../plugin-sdk/availability.ts";
+import { healthOf } from "../../../plugin-sdk/health-of.ts";
+import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
+import { createSessionBroker } from "../../walls/broker/broker.ts";
+import { lazyCheck } from "../../ground/checks/lazy-check.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import type { ProbeAnswer } from "../../walls/channel/protocol.ts";
+import type { Probed } from "../routing/availability-board.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { platform } from "../../ground/runtime/platform.ts";
+import type { ServedPlugin } from "./served-plugin.ts";
+import { allowedIn, dataDirOf, type SessionDeps } from "./start-session.ts";
+
+const isReport = lazyCheck(availabilityReportSchema);
+const isHealth = lazyCheck(healthStatusSchema);
+const isMode = lazyCheck(accessModeStatusSchema);
+
+/** What a probe is asked with. */
+export interface ProbeOptions {
+  deps: SessionDeps;
+  workdir: string;
+  /** Fires when nobody waits for the answer any more. */
+  signal: AbortSignal;
+}
+
+/**
+ * Asks an adapter, in one entry, whether its agent could run now, how healthy it is and how it is reached. What goes
+ * wrong on the way is an answer too: `unrunnable`.
+ */
+export async function probe(service: ServedPlugin, options: ProbeOptions): Promise<Probed> {
+  const started = performance.now();
+  const timed = () => ({
+    latency_ms: Math.round(performance.now() - started),
+    last_check: new Date().toISOString(),
+  });
+  const failed = (report: AvailabilityReport): Probed => ({
+    report,
+    health: healthOf(report, timed()),
+    access_mode: null,
+  });
+  try {
+    const answer = await ask(service, options);
+    if ("report" in answer) return failed(answer.report);
+    const { availability: report, health, access_mode, health_error } = answer.value;
+    if (!isReport().Check(report)) {
+      return failed({ availability: "unrunnable", reason: "The adapter's isAvailable() gave no availability." });
+    }
+    return {
+      report,
+      health: isHealth().Check(health) ? health : failedCheck(healthOf(report, timed()), health_error),
+      access_mode: isMode().Check(access_mode) ? access_mode : null,
+    };
+  } catch (error) {
+    const { code, message, hint } = toErrorData(error);
+    const availability = code === "quarantined" ? "disabled" : "unrunnable";
+    return failed({ availability, reason: message, ...(hint === undefined ? {} : { next_step: hint }) });
+  }
+}
+
+/** An agent that is there is only `degraded` by a health check that fails. */
+function failedCheck(health: HealthStatus, error = "The adapter's healthCheck() gave no health."): HealthStatus {
+  return health.status === "healthy" ? { ...health, status: "degraded", error: error.slice(0, 4096) } : health;
+}
+
+async function ask(
+  { plugin, pool }: ServedPlugin,
+  { deps, workdir, signal }: ProbeOptions,
+): Promise<{ value: ProbeAnswer } | { report: AvailabilityReport }> {
+  // Nobody is asked for a grant by a probe.
+  const { askGrant: _, ...unattended } = deps;
+  const { claim, writeLog } = deps;
+  const sessionId = `probe-${randomId()}`;
+  const { effective, secrets, redactor } = await allowedIn(unattended, { plugin, workdir });
+  const broker = createSessionBroker({
+    sessionId,
+    pluginId: plugin.id,
+    workdir,
+    pluginDir: plugin.folder,
+    dataDir: dataDirOf(claim, plugin),
+    tempDir: join(claim.folder, "scratch", sessionId),
+    ...deps.guarded(),
+    permissions: effective,
+    spelledRoots: plugin.grant.write ?? [],
+    secrets,
+    redactor,
+    grantPlace: (permission) => deps.settings.grantPlace(plugin.id, permission),
+    requestEnv: {},
+    limits: plugin.limits,
+    ownPids: plugin.os_walls.bubblewrap !== "off",
+    pins: deps.pins.of(plugin.id),
+    children: deps.children,
+    emit: () => {},
+    writeLog: (record) => writeLog({ ...record, plugin_id: plugin.id }),
+    waitForAnswer: () => Promise.resolve(null),
+  });
+  const place = await pool.acquire({ signal });
+  const entry = place.lane.open({
+    call: "probe",
+    request: null,
+    config: {
+      working_directory: workdir,
+      access_modes: orderAccessModes(plugin.manifest.access_modes ?? []),
+      custom: plugin.config,
+    },
+    facts: { session_id: sessionId, attempt: 1, workdir, plugin_dir: plugin.folder, platform },
+    onEvents: () => {},
+    onCall: (operation, args) => broker.call(operation, args),
+  });
+  const late = () => entry.cancel({ code: "timeout", message: "The probe was not done in time." });
+  signal.addEventListener("abort", late, { once: true });
+  const end = await entry.ended;
+  signal.removeEventListener("abort", late);
+  place.release();
+  await broker.close();
+  if ("error" in end) {
+    const reason = redactor?.text(end.error.message) ?? end.error.message;
+    return { report: { availability: "unrunnable", reason } };
+  }
+  // The guest is ours, and still its answer is only data: each part is checked before it is used.
+  const value = typeof end.value === "object" && end.value !== null ? end.value as Partial<ProbeAnswer> : {};
+  const answer: ProbeAnswer = {
+    availability: value.availability,
+    access_mode: value.access_mode,
+    health: value.health,
+    ...(typeof value.health_error === "string" ? { health_error: value.health_error } : {}),
+  };
+  return { value: redactor?.value(answer) ?? answer };
+}

@@ -1,0 +1,166 @@
+import type { Artifact } from "../../../plugin-sdk/result.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { forbiddenBecause } from "../../walls/broker/forbidden-paths.ts";
+import { isBehindLink } from "../../records/git/behind-link.ts";
+import { sessionPages } from "../../records/journal/session-pages.ts";
+import type { Journal } from "../../records/journal/journal.ts";
+import type { Redactor } from "../../ground/log/redact.ts";
+import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
+import { textOrBase64 } from "../../ground/runtime/text-or-base64.ts";
+import { writeNewFile } from "../../ground/runtime/write-new-file.ts";
+import { type Outline, type Pages, type PathSteps, readOutline, recordingLines } from "../session/recording.ts";
+
+/** Options of {@link recordSession}. */
+export interface RecordOptions {
+  /** Writes over a file that is there. */
+  force?: boolean;
+  /** Bytes of one file's content; larger files are left out. Default 1 MiB. */
+  maxFileBytes?: number;
+}
+
+/** What a recording holds. */
+export interface RecordReport {
+  session_id: string;
+  file: string;
+  bytes: number;
+  events: number;
+  files: number;
+  /** Changes that are not in it, and why. */
+  left_out: { path: string; reason: string }[];
+}
+
+/** What {@link recordSession} works with. */
+export interface RecordGround {
+  journal: Journal;
+  isRunning(sessionId: string): boolean;
+  /** What takes the secrets out of what sessions of these adapters have written; null when they have none. */
+  redactorOf(adapters: ReadonlySet<string>): Promise<Redactor | null>;
+}
+
+/** Bytes of all files' contents together: with the events a recording should stay below what an adapter may read. */
+const allFileBytes = 8 * 1024 * 1024;
+
+/**
+ * Writes a session that has ended to a file that the `replay` plugin plays back: its last attempt's events with their
+ * times from the journal, redacted as they are there, and what it changed, from git and with the contents that lie there
+ * now, if they are still those that the session left. The file is there only once it is whole, for this user alone.
+ * @param target `file` is an absolute path
+ * @throws {BulkheadError} `not_found`, `busy` while the session runs, `already_exists`, `io_error`
+ */
+export async function recordSession(
+  ground: RecordGround,
+  { sessionId, file, options = {} }: { sessionId: string; file: string; options?: RecordOptions | undefined },
+): Promise<RecordReport> {
+  const { force = false, maxFileBytes = 1024 * 1024 } = options;
+  const pages: Pages = () => sessionPages(ground.journal, sessionId);
+  const outline = ground.isRunning(sessionId) ? null : await readOutline(pages);
+  if (outline === null && !ground.isRunning(sessionId)) {
+    throw new BulkheadError("not_found", `There is no session "${sessionId}" in the journal.`);
+  }
+  if (!outline?.ended) {
+    throw new BulkheadError("busy", `Session "${sessionId}" still runs.`, { hint: "Wait for its end." });
+  }
+  const redactor = await ground.redactorOf(outline.adapters);
+  const { files, left_out } = await readChanges(outline, { redactor, maxFileBytes });
+  let events = 0;
+  const pieces = counted(recordingLines(pages, { outline, files }), (line) => {
+    if (/^\{"at_ms":\d+,"event":/.test(line)) events++;
+  });
+  const bytes = await writeNewFile(file, { pieces, replace: force }).catch((cause: unknown) => {
+    throw writeError(file, cause);
+  });
+  return { session_id: sessionId, file, bytes, events, files: files.length, left_out };
+}
+
+async function* counted(lines: AsyncIterable<string>, count: (line: string) => void): AsyncGenerator<string> {
+  for await (const line of lines) {
+    count(line);
+    yield line;
+  }
+}
+
+interface ReadChangesOptions {
+  redactor: Redactor | null;
+  maxFileBytes: number;
+}
+
+async function readChanges(
+  { workdir, artifacts }: Outline,
+  { redactor, maxFileBytes }: ReadChangesOptions,
+): Promise<{ files: PathSteps[]; left_out: RecordReport["left_out"] }> {
+  const files: PathSteps[] = [];
+  const left_out: RecordReport["left_out"] = [];
+  let room = allFileBytes;
+  for (const artifact of artifacts) {
+    const { path, from } = artifact;
+    const reason = unplayable(artifact, workdir);
+    if (reason !== null) {
+      left_out.push({ path, reason });
+      continue;
+    }
+    if (artifact.change === "deleted") {
+      files.push({ path, steps: [{ delete: path }] });
+      continue;
+    }
+    const content = await contentOf(artifact, { workdir, redactor, maxBytes: Math.min(room, maxFileBytes) });
+    if (typeof content === "string") {
+      left_out.push({ path, reason: content });
+      continue;
+    }
+    room -= content.byteLength;
+    const write = { write: { path, ...textOrBase64(content) } };
+    files.push({ path, steps: from === undefined ? [write] : [{ delete: from }, write] });
+  }
+  return { files, left_out };
+}
+
+/** Why an adapter could not make this change, or null. */
+function unplayable({ path, from, kind }: Artifact, workdir: string): string | null {
+  if (kind !== "file") return `it is a ${kind}`;
+  for (const name of from === undefined ? [path] : [path, from]) {
+    if (name.includes("\ufffd")) return "its name is not UTF-8";
+    // deno-lint-ignore no-control-regex
+    if (/[\u0000-\u001f\u007f\\]/.test(name)) return "its name holds characters that adapters may not use";
+    const found = forbiddenBecause(join(workdir, name), {
+      access: "write",
+      root: workdir,
+      protectedPaths: [],
+      sealedPaths: [],
+      dataDir: join(workdir, "\ufffd"),
+      autoexecNames: [],
+    });
+    if (found !== null) return found.because;
+  }
+  return null;
+}
+
+/** The content that the session left, or why there is none. */
+async function contentOf(
+  { path, sha256, bytes }: Artifact,
+  { workdir, redactor, maxBytes }: { workdir: string; redactor: Redactor | null; maxBytes: number },
+): Promise<Uint8Array | string> {
+  if (bytes !== null && bytes > maxBytes) return `it has ${bytes} bytes`;
+  const content = await isBehindLink(workdir, path) ? null : await readPlainFile(join(workdir, path), maxBytes);
+  if (content === null || sha256Hex(content) !== sha256) return "it was changed since";
+  if (redactor !== null) {
+    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(content);
+    if (redactor.text(text) !== text) return "it holds a secret";
+  }
+  return content;
+}
+
+function writeError(file: string, cause: unknown): BulkheadError {
+  if (cause instanceof BulkheadError) return cause;
+  if (cause instanceof Error && "code" in cause && cause.code === "EEXIST") return existsError(file);
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new BulkheadError("io_error", `Cannot write the recording "${file}": ${message}.`, { cause });
+}
+
+/** A recording that is there and stays. */
+export function existsError(file: string): BulkheadError {
+  return new BulkheadError("already_exists", `There is a file "${file}" already.`, {
+    hint: "Name another one, or say --force to write over it.",
+  });
+}

@@ -1,0 +1,125 @@
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import { hostVersion } from "../../ground/config/version.ts";
+import { sessionPages } from "../../records/journal/session-pages.ts";
+import type { Journal } from "../../records/journal/journal.ts";
+import { openJournal } from "../../records/journal/sqlite-journal.ts";
+import { reapChildren, type Reaped } from "../../ground/runtime/child-ledger.ts";
+import { rm, stat } from "../../ground/runtime/files.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { startOfIdentity } from "../../ground/runtime/process-identity.ts";
+import { killTrees } from "../../ground/runtime/process-tree.ts";
+import { type AfterRestart, endInterrupted, readInterrupted, type Resumable } from "../session/interrupted-session.ts";
+import { MergedLog } from "../session/merged-log.ts";
+import type { LogRecord } from "./host.ts";
+import { leftOpenError } from "./open-session-host.ts";
+import { journalFile } from "./state-folder.ts";
+import { claimLeftParts } from "./state-claim.ts";
+
+/** What a part's recovery works with. */
+export interface RecoverOptions {
+  /** What {@link reapFormer} found. */
+  reaped: Reaped | null;
+  journal: Journal;
+  log: MergedLog;
+  /** Lets another session go on with one whose request wants it. Absent: none does, and nothing is said of it. */
+  resume?: ((resumable: Resumable) => Promise<AfterRestart>) | undefined;
+  writeLog(record: LogRecord): void;
+}
+
+/** From SIGTERM to SIGKILL for programs whose host is gone; nobody reads any more what they say. Milliseconds. */
+const orphanGraceMs = 1000;
+
+/** Path of the ledger of a part's children. */
+export function ledgerFile(folder: string): string {
+  return join(folder, "children.jsonl");
+}
+
+/**
+ * Cleans up after a host that was killed while it held this part of the state, whose folder is given: ends its child
+ * processes with all their descendants and removes its sessions' scratch files. Null when it was not killed.
+ */
+export async function reapFormer(folder: string, writeLog: RecoverOptions["writeLog"]): Promise<Reaped | null> {
+  const reaped = await reapChildren(ledgerFile(folder), { graceMs: orphanGraceMs });
+  if (!reaped) return null;
+  for (const { pid, role, session_id } of reaped.found) {
+    const message = `Ended a process of a host that was killed: ${role} ${pid}.`;
+    writeLog({ level: "warn", message, ...(session_id === undefined ? {} : { session_id }) });
+  }
+  await removeTree(join(folder, "scratch")).catch(() => {});
+  return reaped;
+}
+
+/**
+ * Ends the sessions that the host before left open in the journal. What cannot be done is logged: it must not keep the
+ * next host from starting.
+ */
+export async function recover({ reaped, journal, log, resume, writeLog }: RecoverOptions): Promise<void> {
+  await reapRecorded(journal, { mark: reaped?.head.mark ?? randomId(), writeLog });
+  const former = { runtime: reaped?.head.runtime ?? null, hostVersion: reaped?.head.host_version ?? hostVersion };
+  for (const sessionId of await journal.openSessions()) {
+    try {
+      const record = await journal.session(sessionId);
+      const known = await readInterrupted(
+        sessionPages(journal, sessionId, { skipDamaged: true }),
+        record?.last_seq ?? 0,
+      );
+      if (!known.hasBeginning) {
+        writeLog({ level: "error", message: leftOpenError(sessionId).message, session_id: sessionId });
+        continue;
+      }
+      const { resumable } = known;
+      const next = resumable === null || resume === undefined ? null : await resume(resumable);
+      await endInterrupted(known, { log, former, next });
+    } catch (error) {
+      const message = `Cannot end a session that its host left open: ${toErrorData(error).message}`;
+      writeLog({ level: "error", message, session_id: sessionId });
+    }
+  }
+  await log.settled();
+}
+
+/** Ends programs that the journal knows of, and that the ledger did not: it may be damaged, or gone. */
+async function reapRecorded(
+  journal: Pick<Journal, "leftChildren">,
+  { mark, writeLog }: { mark: string } & Pick<RecoverOptions, "writeLog">,
+): Promise<void> {
+  const left = await journal.leftChildren();
+  const roots = left.flatMap(({ pid, identity, session_id }) => {
+    const startTime = identity === null ? null : startOfIdentity(pid, identity);
+    return startTime === null ? [] : [{ pid, startTime, session_id }];
+  });
+  if (roots.length === 0) return;
+  await killTrees({ roots, mark, graceMs: orphanGraceMs });
+  for (const { pid, session_id } of roots) {
+    writeLog({ level: "warn", message: `Ended a process of a host that was killed: agent ${pid}.`, session_id });
+  }
+}
+
+/** The same for parts that other hosts held which were killed. */
+export async function recoverOthers(
+  stateDir: string,
+  { writeLog, resume }: Pick<RecoverOptions, "writeLog" | "resume">,
+): Promise<void> {
+  const isLeft = (folder: string) => stat(ledgerFile(folder)).then(() => true, () => false);
+  for await (const claim of claimLeftParts(stateDir, isLeft)) {
+    try {
+      const journal = await openJournal(journalFile(claim.folder), {
+        onProblem: (message) => writeLog({ level: "error", message }),
+      });
+      try {
+        const reaped = await reapFormer(claim.folder, writeLog);
+        await recover({ reaped, journal, log: new MergedLog(journal), resume, writeLog });
+      } finally {
+        await journal.close();
+      }
+      await rm(ledgerFile(claim.folder), { force: true });
+    } catch (error) {
+      const message = `Cannot clean up after a host that was killed: ${toErrorData(error).message}`;
+      writeLog({ level: "error", message });
+    } finally {
+      await claim.release();
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import type { Journal } from "../../records/journal/journal.ts";
+import type { Plugin } from "../../packages/registry/plugin.ts";
+import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { accepts } from "../session/enforceable.ts";
+import type { AfterRestart, Resumable } from "../session/interrupted-session.ts";
+import type { LogRecord } from "./host.ts";
+import type { LiveSessions } from "./live-sessions.ts";
+
+/** What {@link resumer} works with. */
+export interface ResumeGround {
+  journal: Pick<Journal, "findKey" | "noteKey" | "session">;
+  registry: { get(id: string): Plugin | undefined };
+  sessions: Pick<LiveSessions, "start">;
+  writeLog(record: LogRecord): void;
+}
+
+/** Sessions that go on with one agent's session at most: what kills its host is not tried for ever. */
+const maxTimes = 3;
+
+/** What the agent is told: it knows the task, and not what became of its last step. */
+const goOn = "The host that ran you was restarted while you worked, so your last step may be unfinished. " +
+  "Look at what is done, and go on with the task.";
+
+/**
+ * Makes the function that goes on with sessions which a killed host left open. It starts a session of its own that
+ * continues the agent's own one: the agent remembers, the host knows nothing of the earlier session but its request, and
+ * deadlines and budgets begin anew.
+ */
+export function resumer(ground: ResumeGround): (resumable: Resumable) => Promise<AfterRestart> {
+  return async (resumable) => {
+    const { journal, writeLog } = ground;
+    const { session_id } = resumable;
+    const name = sha256Hex(`resume ${session_id}`);
+    // A host that was killed over this has begun the session already, whose turn comes by itself.
+    const begun = await journal.findKey(name);
+    if (begun !== null && await journal.session(begun.session_id) !== null) return { resumed_as: begun.session_id };
+    const reason = whyNot(resumable, ground.registry.get(resumable.adapter_id));
+    if (reason !== null) {
+      writeLog({ level: "warn", message: `Cannot resume a session: ${reason}.`, session_id });
+      return { reason };
+    }
+    try {
+      const session = await ground.sessions.start(requestOf(resumable), { adapter: resumable.adapter_id }, {
+        begins: (id) => journal.noteKey({ name, digest: "", session_id: id }, Number.MAX_SAFE_INTEGER),
+        resumed: { from: session_id, times: resumable.times + 1 },
+      });
+      // Nobody reads it here.
+      await session[Symbol.asyncIterator]().return?.();
+      writeLog({ level: "info", message: `Session ${session.id} goes on with one that was cut off.`, session_id });
+      return { resumed_as: session.id };
+    } catch (error) {
+      const { message } = toErrorData(error);
+      writeLog({ level: "error", message: `Cannot resume a session: ${message}`, session_id });
+      return { reason: message.replace(/\.$/, "") };
+    }
+  };
+}
+
+/** Why nobody can go on with a session; null when somebody can. */
+function whyNot(
+  { request, adapter_id, agent_session_id, times }: Resumable,
+  plugin: Plugin | undefined,
+): string | null {
+  if (agent_session_id === null) return "its agent had not said the id of its own session";
+  if (plugin?.enabled !== true) return `plugin "${adapter_id}" is not enabled any more`;
+  if (!accepts(plugin.manifest, "continue_from")) return `plugin "${adapter_id}" does not take continue_from`;
+  if (Object.keys(request.env ?? {}).length > 0) return "the values of its env were not kept";
+  if (request.workspace === "worktree") return "it worked in a worktree, which waits for somebody to decide";
+  if (times >= maxTimes) return `it was resumed ${times} times already`;
+  return agent_session_id.length > 256 ? "the id of its agent's session is too long" : null;
+}
+
+function requestOf({ request, agent_session_id }: Resumable): SessionRequest {
+  // The agent has read the context files; the key stands for the session that was cut off.
+  const { context_files: _read, idempotency_key: _used, ...kept } = request;
+  return { ...kept, prompt: goOn, ...(agent_session_id === null ? {} : { continue_from: agent_session_id }) };
+}

@@ -1,0 +1,76 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import { mergeStreams } from "../../../plugin-sdk/merge-streams.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import { demandCandidate } from "../routing/demand-candidate.ts";
+import { compareResults, type Comparison } from "./compare-results.ts";
+import { derivedKey } from "./idempotency.ts";
+import type { Host, RunSessionOptions, Session } from "./host.ts";
+import type { PassedOver } from "./start-session.ts";
+
+/** Options of {@link runAll}. */
+export interface RunAllOptions extends Omit<RunSessionOptions, "adapter"> {
+  /** Ids of the adapters; absent: all that are available and can do what is required. */
+  adapters?: readonly string[];
+}
+
+/** Sessions of one request that run at once. */
+export interface ParallelRun extends AsyncIterable<Envelope> {
+  /** In the order of the adapters. */
+  readonly sessions: readonly Session[];
+  /** Adapters that could not take the request, and why. */
+  readonly passed_over: readonly PassedOver[];
+  /** What came of all of them, once the last has ended. */
+  readonly comparison: Promise<Comparison>;
+}
+
+/**
+ * Runs one request on several adapters at once, each in a worktree of its own, so that none sees what another does.
+ * Reading gives the events of all sessions as they come, each session's in its order.
+ * @throws {BulkheadError} why none can take it: that of the first adapter
+ */
+export async function runAll(
+  host: Pick<Host, "runSession" | "route" | "workspaces">,
+  request: SessionRequest,
+  { adapters, ...options }: RunAllOptions,
+): Promise<ParallelRun> {
+  if (adapters?.length === 0) demandCandidate({ candidates: [], passed_over: [] }, { wanted: adapters });
+  const route = adapters === undefined
+    ? await host.route({ adapter: "auto", request, ...(options.require ? { require: options.require } : {}) })
+    : { candidates: adapters.map((adapter_id) => ({ adapter_id })), passed_over: [] };
+  const ids = [...new Set(route.candidates.map(({ adapter_id }) => adapter_id))];
+  const own = (id: string): SessionRequest => ({
+    ...request,
+    workspace: "worktree",
+    ...(request.idempotency_key === undefined ? {} : { idempotency_key: derivedKey(request.idempotency_key, id) }),
+  });
+  const started = await Promise.allSettled(ids.map((id) => host.runSession(own(id), { ...options, adapter: id })));
+  const sessions = started.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const refused = started.flatMap((one, index) =>
+    one.status === "rejected" ? [{ adapter_id: ids[index]!, reason: toErrorData(one.reason).message }] : []
+  );
+  if (sessions.length === 0) throw started.find((one) => one.status === "rejected")?.reason;
+  const passed_over = [...route.passed_over.map(({ adapter_id, reason }) => ({ adapter_id, reason })), ...refused];
+  const results = Promise.all(sessions.map(({ result }) => result));
+  const comparison = results.then((all) => compare(host, all));
+  // Whoever reads only the events need not care.
+  comparison.catch(() => {});
+  return {
+    sessions,
+    passed_over,
+    comparison,
+    [Symbol.asyncIterator]: () => mergeStreams(...sessions)[Symbol.asyncIterator](),
+  };
+}
+
+async function compare(
+  { workspaces }: Pick<Host, "workspaces">,
+  results: readonly SessionResult[],
+): Promise<Comparison> {
+  const diffs = await Promise.all(results.map(({ session_id }) => workspaces.diff(session_id).catch(() => null)));
+  return compareResults(results.map((result, index) => {
+    const patch = diffs[index]?.patch;
+    return { result, patch: patch === undefined ? null : new TextDecoder().decode(patch) };
+  }));
+}

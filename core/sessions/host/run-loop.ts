@@ -1,0 +1,112 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SessionResult, StopReason } from "../../../plugin-sdk/result.ts";
+import { derivedKey } from "./idempotency.ts";
+import type { RunSessionOptions, Session } from "./host.ts";
+
+/** What a loop of sessions came to. */
+export interface LoopReport {
+  /** The agent gave its signal of completion. */
+  complete: boolean;
+  /** Sessions that were run. */
+  iterations: number;
+  /** Why no further one was run: the last session's reason, or `max_iterations`. */
+  stop_reason: StopReason | "max_iterations";
+  /** Ids of the sessions, in their order. */
+  session_ids: string[];
+  /** Of all sessions together; null while unknown. */
+  cost: number | null;
+  tokens: number | null;
+}
+
+/** What a loop asks of each of its sessions. */
+export type LoopedSession = Pick<Session, "id" | "result">;
+
+/** Iterations of a loop whose request names no maximum. */
+export const defaultIterations = 25;
+
+/**
+ * Runs fresh sessions of one request, one after the other, until the agent gives its signal, a session does not
+ * complete, the maximum is reached or the budget for all of them together is spent. Gives each session as it starts;
+ * its result need not be waited for. After `next(true)` a session that did not complete is run again, as the same
+ * iteration, within the same budget.
+ * @throws {BulkheadError} what `runSession()` throws
+ */
+export async function* runLoop<S extends LoopedSession>(
+  host: { runSession(request: SessionRequest, options: RunSessionOptions): Promise<S> },
+  request: SessionRequest,
+  options: RunSessionOptions,
+): AsyncGenerator<S, LoopReport, boolean | void> {
+  const { iteration: first = 1, max_iterations = defaultIterations } = request;
+  const report: LoopReport = {
+    complete: false,
+    iterations: 0,
+    stop_reason: "max_iterations",
+    session_ids: [],
+    cost: null,
+    tokens: null,
+  };
+  if (request.enhance === false) {
+    throw new BulkheadError("invalid_request", "A loop cannot end by itself without its prompt being enhanced.", {
+      hint: "Leave out enhance: the agent must be told of the signal of completion.",
+    });
+  }
+  for (let iteration = first; iteration <= max_iterations; iteration++) {
+    const spent = spentBudget(request.budget, report);
+    if (spent !== null) return { ...report, stop_reason: spent };
+    let session: S;
+    try {
+      session = await host.runSession(nextRequest(request, { iteration, max_iterations, report }), options);
+    } catch (error) {
+      // What was interrupted between two sessions was interrupted: the report on those before is not lost.
+      if (report.iterations === 0 || !options.signal?.aborted) throw error;
+      return { ...report, stop_reason: "interrupted" };
+    }
+    report.session_ids.push(session.id);
+    report.iterations++;
+    const again = yield session;
+    const result = await session.result;
+    add(report, result);
+    if (result.stop_reason === "loop_complete") return { ...report, complete: true, stop_reason: "loop_complete" };
+    if (result.outcome === "completed") continue;
+    if (again !== true) return { ...report, stop_reason: result.stop_reason };
+    iteration--;
+  }
+  return report;
+}
+
+function nextRequest(
+  request: SessionRequest,
+  { iteration, max_iterations, report }: { iteration: number; max_iterations: number; report: LoopReport },
+): SessionRequest {
+  const { budget, idempotency_key } = request;
+  return {
+    ...request,
+    enhance: true,
+    iteration,
+    max_iterations,
+    ...(budget === undefined ? {} : { budget: leftOf(budget, report) }),
+    ...(idempotency_key === undefined ? {} : { idempotency_key: derivedKey(idempotency_key, String(iteration)) }),
+  };
+}
+
+/** What is left for the sessions to come; turns and tool calls are counted for each session. */
+function leftOf(budget: Budget, { cost, tokens }: LoopReport): Budget {
+  return {
+    ...budget,
+    ...(budget.cost === undefined ? {} : { cost: budget.cost - (cost ?? 0) }),
+    ...(budget.tokens === undefined ? {} : { tokens: budget.tokens - (tokens ?? 0) }),
+  };
+}
+
+function spentBudget(budget: Budget = {}, report: LoopReport): "budget_cost" | "budget_tokens" | null {
+  const left = leftOf(budget, report);
+  if (left.cost !== undefined && report.iterations > 0 && left.cost <= 0) return "budget_cost";
+  return left.tokens !== undefined && left.tokens < 1 ? "budget_tokens" : null;
+}
+
+function add(report: LoopReport, { usage }: SessionResult): void {
+  if (usage.cost !== null) report.cost = (report.cost ?? 0) + usage.cost;
+  if (usage.tokens_in === null && usage.tokens_out === null) return;
+  report.tokens = (report.tokens ?? 0) + (usage.tokens_in ?? 0) + (usage.tokens_out ?? 0);
+}

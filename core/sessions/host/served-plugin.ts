@@ -1,0 +1,76 @@
+import type { CrashStore } from "../../walls/pool/plugin-health.ts";
+import { PluginPool } from "../../walls/pool/plugin-pool.ts";
+import type { SpareContainer } from "../../walls/pool/spare-container.ts";
+import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
+import { errorFromData } from "../../../plugin-sdk/errors.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import { withAuthorPositions } from "../../packages/registry/author-positions.ts";
+import { bundlePlugin } from "../../packages/registry/plugin-script.ts";
+import type { Plugin, PluginScript } from "../../packages/registry/plugin.ts";
+
+/** What all plugins of a host share. */
+export interface ServiceOptions {
+  crashes: CrashStore;
+  children: ChildLedger;
+  /** A warden that has been started already. */
+  spare: SpareContainer | null;
+  /** Folder where scripts are kept from one start to the next. */
+  cacheDir: string;
+}
+
+/** A plugin in service: its script, bundled once, and its workers. */
+export class ServedPlugin {
+  readonly plugin: Plugin;
+  readonly pool: PluginPool;
+  readonly #cacheDir: string;
+  #script: Promise<PluginScript> | null = null;
+
+  /** Sessions under way, those that wait included. */
+  sessions = 0;
+
+  constructor(plugin: Plugin, { crashes, children, spare, cacheDir }: ServiceOptions) {
+    this.plugin = plugin;
+    this.#cacheDir = cacheDir;
+    this.pool = new PluginPool({
+      pluginId: plugin.id,
+      isolation: plugin.isolation,
+      limits: plugin.limits,
+      osWalls: plugin.os_walls,
+      crashes,
+      children,
+      spare,
+      script: async () => (await this.script()).text,
+    });
+  }
+
+  /**
+   * The plugin's script; what is hashed is what every worker evaluates. A failure is not kept: the author may mend it.
+   * @throws {BulkheadError} `bundle_failed`
+   */
+  script(): Promise<PluginScript> {
+    return this.#script ??= bundlePlugin(this.plugin, { cacheDir: this.#cacheDir }).catch((error: unknown) => {
+      this.#script = null;
+      throw error;
+    });
+  }
+
+  /** Resolves when no script is being made: it is written down when it is, also where nobody waits for it any more. */
+  async settled(): Promise<void> {
+    await this.#script?.catch(() => {});
+  }
+}
+
+/**
+ * Loads a plugin on a worker of its pool.
+ * @throws {BulkheadError} why it cannot be loaded, with the author's own positions
+ */
+export async function load(service: ServedPlugin): Promise<{ sha256: string }> {
+  const script = await service.script();
+  try {
+    const place = await service.pool.acquire();
+    place.release();
+  } catch (error) {
+    throw errorFromData(withAuthorPositions(toErrorData(error), script));
+  }
+  return { sha256: script.sha256 };
+}

@@ -1,0 +1,40 @@
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { createRedactor, type Redactor } from "../../ground/log/redact.ts";
+import { realpath } from "../../ground/runtime/files.ts";
+import { dirname } from "../../ground/runtime/paths.ts";
+import { resolveSecrets, type SecretPlaces, secretSource } from "../../walls/secrets/resolve-secrets.ts";
+import { secretsFile } from "../../walls/secrets/store.ts";
+
+/** The secrets that one session may use, and what keeps their values out of all it says. */
+export interface SessionSecrets {
+  secrets: ReadonlyMap<string, string>;
+  /** Null when the session has none: then nothing is looked for, at no cost. */
+  redactor: Redactor | null;
+}
+
+const none: SessionSecrets = { secrets: new Map(), redactor: null };
+
+/** Where a host looks up secrets. */
+export function secretPlaces(manifest: HostManifest | undefined, file: string | undefined): SecretPlaces {
+  return { references: manifest?.secrets ?? {}, file: file ?? secretsFile() };
+}
+
+/**
+ * The secrets that permissions name, as they are now.
+ * @throws {BulkheadError} `invalid_config`, `io_error`: a session whose secrets cannot be redacted does not start
+ */
+export async function openSecrets({ secrets = [] }: Permissions, places: SecretPlaces): Promise<SessionSecrets> {
+  if (secrets.length === 0) return none;
+  const values = await resolveSecrets(secrets.map(({ name }) => name), places);
+  const redactor = createRedactor([...values].map(([name, value]) => ({ name, value })));
+  return { secrets: values, redactor };
+}
+
+/** Real absolute paths of folders and files that hold secrets; no adapter reads them and no snapshot copies them. */
+export async function secretPaths({ references, file }: SecretPlaces): Promise<string[]> {
+  const sources = Object.keys(references).map((name) => secretSource(name, references));
+  const paths = [dirname(file), ...sources.flatMap((source) => (source.from === "file" ? [source.path] : []))];
+  const real = await Promise.all(paths.map((path) => realpath(path).catch(() => path)));
+  return [...new Set([...paths, ...real])];
+}

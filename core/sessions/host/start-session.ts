@@ -1,0 +1,279 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { createSessionBroker } from "../../walls/broker/broker.ts";
+import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import { hostVersion } from "../../ground/config/version.ts";
+import { createRedactor } from "../../ground/log/redact.ts";
+import { type ContextFile, enhancePrompt } from "../../ground/prompt/enhance-prompt.ts";
+import { isEnhanced } from "../../ground/prompt/prompt-settings.ts";
+import { effectivePermissions } from "../../packages/registry/effective-permissions.ts";
+import type { Plugin } from "../../packages/registry/plugin.ts";
+import { requestedPermissions } from "../../packages/registry/requested-permissions.ts";
+import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { accepts, unenforceableFields } from "../session/enforceable.ts";
+import type { MergedLog } from "../session/merged-log.ts";
+import { RunningSession } from "../session/running-session.ts";
+import type { Candidate, Resumed } from "../session/session-setup.ts";
+import { checkEnv, fitToPlugin } from "./check-request.ts";
+import type { GuardedPlaces } from "./guarded-places.ts";
+import type { LogRecord } from "./host.ts";
+import { openMcpServers } from "./mcp-servers.ts";
+import type { OperatorSettings } from "./operator-settings.ts";
+import type { PinStore } from "./pin-store.ts";
+import type { SessionSecrets } from "./session-secrets.ts";
+import type { ServedPlugin } from "./served-plugin.ts";
+import type { StateClaim } from "./state-claim.ts";
+import type { SessionPlace } from "./workspaces.ts";
+
+/** What sessions of one host have in common. */
+export interface SessionDeps {
+  claim: StateClaim;
+  /** Where every child process is written down. */
+  children: ChildLedger;
+  /** Where programs are pinned. */
+  pins: PinStore;
+  log: MergedLog;
+  settings: OperatorSettings;
+  /** What no grant opens, as of now. */
+  guarded(): GuardedPlaces;
+  askGrant?: (missing: MissingGrant) => Promise<boolean>;
+  writeLog(record: LogRecord): void;
+}
+
+/** A way to run a session: an adapter, and how its agent is reached. */
+export interface Way {
+  service: ServedPlugin;
+  accessMode: AccessMode | null;
+  /** An attempt on it enters the adapter. */
+  started(): void;
+  /** An attempt on it has ended. */
+  ended: Candidate["ended"];
+}
+
+/** A request whose fields are checked, and what goes with it. */
+export interface CheckedRequest {
+  sessionId: string;
+  /** Who asks for it; clients take turns where sessions wait. */
+  client?: string | undefined;
+  request: SessionRequest;
+  place: SessionPlace;
+  contextFiles: readonly ContextFile[];
+  /** Which session's agent it goes on with; null for one of its own. */
+  resumed: Resumed | null;
+}
+
+/** One session to start. */
+export interface NewSession extends CheckedRequest {
+  candidates: readonly [Candidate, ...Candidate[]];
+  passedOver: PassedOver[];
+  artifacts: "git" | "none";
+  /** Ids of the sessions that were at work in the same folder meanwhile. */
+  sharedWith(): Promise<string[]>;
+}
+
+/** An adapter that cannot run a session, and why. */
+export interface PassedOver {
+  adapter_id: string;
+  reason: string;
+}
+
+/** What a session may do. */
+export interface Allowed extends SessionSecrets {
+  effective: Permissions;
+  /** The most that a grant given while the session runs could allow. */
+  ceiling: Permissions;
+}
+
+/**
+ * What a session of this request may do, with its secrets opened.
+ * @throws {BulkheadError} `invalid_config`, `io_error` for secrets that cannot be read
+ */
+export async function allowedIn(
+  { claim, askGrant, settings }: SessionDeps,
+  { plugin, request, workdir }: { plugin: Plugin; request?: SessionRequest; workdir: string },
+): Promise<Allowed> {
+  const { effective, ceiling } = permissionsIn(plugin, { workdir, claim, narrowed: request?.permissions });
+  return { effective, ceiling, ...await settings.openSecrets(askGrant ? ceiling : effective) };
+}
+
+interface KnownPermissions extends Pick<Allowed, "effective" | "ceiling"> {
+  workdir: string;
+}
+
+/** Of each plugin what it may do in the folder where it worked last, where the session did not narrow it. */
+const known = new WeakMap<Plugin, KnownPermissions>();
+
+function permissionsIn(
+  plugin: Plugin,
+  { narrowed, ...options }: { workdir: string; claim: StateClaim; narrowed: Permissions | undefined },
+): Pick<Allowed, "effective" | "ceiling"> {
+  const last = known.get(plugin);
+  if (last?.workdir === options.workdir && narrowed === undefined) return last;
+  const effective = permissionsFor(plugin, { ...options, narrowed });
+  const ceiling = permissionsFor(plugin, { ...options, narrowed, grant: requestedPermissions(plugin.manifest) });
+  const shared = (permissions: Permissions) => freezeAll(structuredClone(permissions));
+  const found = { workdir: options.workdir, effective: shared(effective), ceiling: shared(ceiling) };
+  if (narrowed === undefined) known.set(plugin, found);
+  return found;
+}
+
+/** Several sessions have it: none may change it for the others. */
+function freezeAll<T extends object>(value: T): T {
+  for (const held of Object.values(value)) if (typeof held === "object" && held !== null) freezeAll(held);
+  return Object.freeze(value);
+}
+
+/**
+ * The ways that can run a request, as candidates in their order, and those that cannot with the reason.
+ * @throws {BulkheadError} that of the first way when none can
+ */
+export async function makeCandidates(
+  deps: SessionDeps,
+  ways: readonly Way[],
+  checked: CheckedRequest,
+): Promise<Pick<NewSession, "candidates" | "passedOver">> {
+  const made = await Promise.allSettled(ways.map((way) => makeCandidate(deps, way, checked)));
+  const candidates = made.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const [first, ...others] = candidates;
+  if (!first) throw made.find((one) => one.status === "rejected")?.reason;
+  const passedOver = made.flatMap((one, index) =>
+    one.status === "rejected"
+      ? [{ adapter_id: ways[index]!.service.plugin.id, reason: (one.reason as Error).message }]
+      : []
+  );
+  return { candidates: [first, ...others], passedOver };
+}
+
+/** Starts a session. */
+export function startSession(deps: SessionDeps, session: NewSession): RunningSession {
+  const { claim, children, log, settings, askGrant } = deps;
+  const { sessionId, request, place, candidates } = session;
+  const { limits } = candidates[0].plugin;
+  return new RunningSession({
+    sessionId,
+    request,
+    resumed: session.resumed,
+    workdir: place.workdir,
+    workspaceDir: place.workspaceDir ?? null,
+    resetWorkdir: place.reset,
+    candidates,
+    passedOver: session.passedOver,
+    sharedWith: session.sharedWith,
+    redactor: commonRedactor(candidates),
+    secretPaths: settings.secretPaths,
+    artifacts: session.artifacts,
+    loopSignal: isEnhanced(request, settings.prompt) ? settings.prompt.signal : null,
+    answerTimeoutMs: Math.min(request.answer_timeout_ms ?? Infinity, limits.answer_timeout_ms),
+    scratchDir: join(claim.folder, "scratch"),
+    stateDir: claim.root,
+    // Looked at by the first operation that an adapter asks for, if it asks for any.
+    get guarded() {
+      return deps.guarded();
+    },
+    log,
+    hostVersion,
+    makeBroker: (options) => createSessionBroker({ ...options, children, pins: deps.pins.of(options.pluginId) }),
+    ...(askGrant ? { askGrant } : {}),
+  });
+}
+
+/** One secret may stand in what another candidate's attempt says, as in its error, so all are taken out of everything. */
+function commonRedactor(candidates: readonly Candidate[]): ReturnType<typeof createRedactor> {
+  const all = candidates.flatMap(({ secrets }) => [...secrets]);
+  return createRedactor([...new Map(all)].map(([name, value]) => ({ name, value })));
+}
+
+/**
+ * One way as a candidate.
+ * @throws {BulkheadError} `invalid_model`, `invalid_request`, `unenforceable`, `permission_denied` for environment names
+ * that are not granted, `env_missing` for a secret of an MCP server, `invalid_config`, `io_error` for secrets that cannot
+ * be read
+ */
+async function makeCandidate(
+  deps: SessionDeps,
+  { service, accessMode, started, ended }: Way,
+  { sessionId, client = "", request, place, contextFiles }: CheckedRequest,
+): Promise<Candidate> {
+  const { settings } = deps;
+  const { workdir } = place;
+  const { plugin, pool } = service;
+  const fitted = fitToPlugin(request, plugin);
+  const unenforced = unenforceableFields(fitted, plugin.manifest);
+  if (unenforced.length > 0 && request.best_effort !== true) throw unenforceable(plugin.id, unenforced);
+  const { effective, ceiling, secrets } = await allowedIn(deps, { plugin, request: fitted, workdir });
+  const grantPlace = (permission: string) => settings.grantPlace(plugin.id, permission);
+  const servers = unenforced.includes("mcp_servers") ? [] : request.mcp_servers ?? [];
+  const mcp = await openMcpServers(servers, {
+    registered: settings.mcpServers,
+    openSecrets: (permissions) => settings.openSecrets(permissions),
+  });
+  const takesSystemPrompt = accepts(plugin.manifest, "system_prompt");
+  const prompt = enhancePrompt(fitted, { settings: settings.prompt, workdir, contextFiles, takesSystemPrompt });
+  return {
+    plugin,
+    request: asSent({ ...fitted, workdir, prompt }, { takesSystemPrompt, unenforced }),
+    accessMode,
+    started,
+    ended,
+    unenforced,
+    effective,
+    ceiling,
+    approval: {
+      approval: request.approval ?? (plugin.trust_tools ? "all" : settings.approval),
+      ...(request.allowed_tools === undefined ? {} : { allowed_tools: request.allowed_tools }),
+      ...(request.tool_approvals === undefined ? {} : { tool_approvals: request.tool_approvals }),
+    },
+    mcpConfig: mcp.config,
+    secrets: mcp.secrets.size === 0 ? secrets : new Map([...secrets, ...mcp.secrets]),
+    grantPlace,
+    requestEnv: checkEnv(request.env, effective, { plugin, place: grantPlace("env") }),
+    dataDir: dataDirOf(deps.claim, plugin),
+    script: () => service.script(),
+    acquire: (options) => pool.acquire({ ...options, client }),
+    writeLog: (record) => deps.writeLog({ ...record, plugin_id: plugin.id, session_id: sessionId }),
+  };
+}
+
+/** The request without what the host has put into the prompt and what the adapter has said it does not take. */
+function asSent(
+  { context_files: _inPrompt, system_prompt, ...request }: SessionRequest,
+  { takesSystemPrompt, unenforced }: { takesSystemPrompt: boolean; unenforced: readonly string[] },
+): SessionRequest {
+  const kept = Object.entries(request).filter(([field]) => !unenforced.includes(field));
+  const system = takesSystemPrompt && system_prompt !== undefined ? { system_prompt } : {};
+  return { ...Object.fromEntries(kept) as unknown as SessionRequest, ...system };
+}
+
+function unenforceable(pluginId: string, fields: readonly string[]): BulkheadError {
+  return new BulkheadError(
+    "unenforceable",
+    `Adapter "${pluginId}" cannot hold its agent to ${fields.join(", ")}: its manifest neither accepts nor reports it.`,
+    {
+      hint: "Leave it out, choose another adapter, or set best_effort to run without that limit.",
+      details: { fields: [...fields] },
+    },
+  );
+}
+
+/** A plugin's own durable folder. */
+export function dataDirOf(claim: StateClaim, plugin: Plugin): string {
+  return join(claim.root, "data", plugin.id);
+}
+
+/** Effective permissions of a plugin, `narrowed` by a session; with `grant` those that it would have if that were granted. */
+function permissionsFor(
+  plugin: Plugin,
+  options: { narrowed?: Permissions | undefined; workdir: string; claim: StateClaim; grant?: Permissions },
+): Permissions {
+  const { narrowed, workdir, claim, grant = plugin.grant } = options;
+  return effectivePermissions({
+    requested: requestedPermissions(plugin.manifest),
+    grant,
+    deny: plugin.deny,
+    ...(narrowed === undefined ? {} : { request: narrowed }),
+    places: { workdir, plugin: plugin.folder, data: dataDirOf(claim, plugin) },
+  });
+}

@@ -1,0 +1,94 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { mkdir, realpath } from "../../ground/runtime/files.ts";
+import { readLockFile, takeLockFile } from "../../ground/runtime/lock-file.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { demandOwnState } from "./state-folder.ts";
+
+/** A folder of state that is this host's alone while it runs. */
+export interface StateClaim {
+  /** Real absolute path of all state, whoever holds it. */
+  root: string;
+  /** Real absolute path of this host's part. */
+  folder: string;
+  release(): Promise<void>;
+}
+
+const most = 64;
+
+/**
+ * Takes the first free part of the state folder. Hosts that run at the same time each have a journal of their own; the
+ * next host takes up the first again, so that its numbers go on rising.
+ * @param onlyFirst takes that first part or none: whoever serves clients for long must not leave their sessions in
+ * another
+ * @throws {BulkheadError} `busy` when all parts are taken, `io_error` when the folder cannot be written, or others may
+ * write to it
+ */
+export async function claimState(
+  stateDir: string,
+  { onlyFirst = false }: { onlyFirst?: boolean } = {},
+): Promise<StateClaim> {
+  await demandOwnState(stateDir);
+  for (let number = 1; number <= (onlyFirst ? 1 : most); number++) {
+    const part = partOf(stateDir, number);
+    try {
+      await mkdir(part, { recursive: true, mode: 0o700 });
+    } catch (cause) {
+      throw new BulkheadError("io_error", `Cannot write to the state folder "${stateDir}".`, {
+        hint: "Name another one with --state-dir.",
+        cause,
+      });
+    }
+    const claim = await claimPart(stateDir, part);
+    if (claim !== null) return claim;
+  }
+  if (onlyFirst) throw await heldBy(partOf(stateDir, 1), stateDir);
+  throw new BulkheadError("busy", `${most} hosts use the state folder "${stateDir}" already.`, {
+    hint: "Stop one, or name another folder with --state-dir.",
+  });
+}
+
+/**
+ * Takes the parts one after the other that hosts which are gone have left behind, in which `isLeft` finds something to
+ * do. The caller releases each.
+ */
+export async function* claimLeftParts(
+  stateDir: string,
+  isLeft: (folder: string) => Promise<boolean>,
+): AsyncGenerator<StateClaim, void, void> {
+  for (let number = 1; number <= most; number++) {
+    const part = partOf(stateDir, number);
+    if (!(await isLeft(part))) continue;
+    const claim = await claimPart(stateDir, part);
+    if (claim !== null) yield claim;
+  }
+}
+
+/** Where the parts of a state folder lie, whether they are there or not. */
+export function stateParts(stateDir: string): { number: number; folder: string }[] {
+  return Array.from({ length: most }, (_, at) => ({ number: at + 1, folder: partOf(stateDir, at + 1) }));
+}
+
+/** Takes one part; null while a living host has it. */
+export function claimPartOf(stateDir: string, number: number): Promise<StateClaim | null> {
+  return claimPart(stateDir, partOf(stateDir, number));
+}
+
+async function heldBy(part: string, stateDir: string): Promise<BulkheadError> {
+  const holder = await readLockFile(join(part, "lock"));
+  const who = holder === null ? "another process" : `process ${holder.pid}`;
+  return new BulkheadError("busy", `Cannot take the state folder "${stateDir}": ${who} runs a host on it.`, {
+    hint: "Wait for its end, or name another folder with --state-dir.",
+    details: { pid: holder?.pid ?? null },
+  });
+}
+
+function partOf(stateDir: string, number: number): string {
+  return join(stateDir, `host-${number}`);
+}
+
+/** Null while a living host has it. */
+async function claimPart(stateDir: string, part: string): Promise<StateClaim | null> {
+  const release = await takeLockFile(join(part, "lock"));
+  if (release === null) return null;
+  return { root: await realpath(stateDir), folder: await realpath(part), release };
+}

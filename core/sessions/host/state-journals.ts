@@ -1,0 +1,45 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { compactJournal, type CompactReport } from "../../records/journal/compact-journal.ts";
+import type { RetentionLimits } from "../../records/journal/retention.ts";
+import { stat } from "../../ground/runtime/files.ts";
+import { claimPartOf, stateParts } from "./state-claim.ts";
+import { journalFile } from "./state-folder.ts";
+
+/** The journal of one host's part of a state folder. */
+export interface StateJournal {
+  /** Number of the part: 1 for the first host, 2 for one that ran beside it… */
+  part: number;
+  file: string;
+}
+
+/** All journals of a state folder. */
+export async function stateJournals(stateDir: string): Promise<StateJournal[]> {
+  const journals: StateJournal[] = [];
+  for (const { number, folder } of stateParts(stateDir)) {
+    const file = journalFile(folder);
+    if (await stat(file).then((found) => found.isFile(), () => false)) journals.push({ part: number, file });
+  }
+  return journals;
+}
+
+/**
+ * Compacts one journal, which no host may use meanwhile.
+ * @throws {BulkheadError} `busy` while a host uses it, `journal_error`
+ */
+export async function compactStateJournal(
+  stateDir: string,
+  { part, file }: StateJournal,
+  options: { limits: RetentionLimits; onProblem(message: string): void },
+): Promise<CompactReport> {
+  const claim = await claimPartOf(stateDir, part);
+  if (claim === null) {
+    throw new BulkheadError("busy", `Cannot compact the journal "${file}": a host uses it.`, {
+      hint: "A host that runs removes by itself what is past its age; to give the space back, stop it first.",
+    });
+  }
+  try {
+    return await compactJournal(file, options);
+  } finally {
+    await claim.release();
+  }
+}

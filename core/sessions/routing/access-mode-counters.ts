@@ -1,0 +1,178 @@
+import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
+import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import { accessModeKey, type ModeUse, unused } from "./access-mode-state.ts";
+import { addCount, mergeSpans } from "./rolling-counts.ts";
+import type { UseRecord, UseStore } from "./use-files.ts";
+
+/** An access mode of an adapter; null for an adapter that lists none. */
+export interface UsedMode {
+  adapterId: string;
+  mode: AccessMode | null;
+}
+
+/** What counters are made from. */
+export interface CounterOptions {
+  store: UseStore;
+  /** Milliseconds since 1970. */
+  now?: () => number;
+  /** Shortest time between two writes; what is counted meanwhile goes with the next. */
+  writeGapMs?: number;
+  /** How long what other hosts counted may be old. */
+  othersAgeMs?: number;
+}
+
+/**
+ * No limit is believed for longer. Agents say what they like, and a time that no calendar has would fail every report.
+ */
+export const longestLimitMs: number = 31 * 24 * 3600 * 1000;
+
+/**
+ * Counts requests and tokens for each access mode, and remembers the limits that agents report: at once in memory, soon
+ * after on disk. A host that is killed loses what it counted in its last moment, never more.
+ */
+export class AccessModeCounters {
+  readonly #store: UseStore;
+  readonly #now: () => number;
+  readonly #writeGapMs: number;
+  readonly #othersAgeMs: number;
+  readonly #own = new Map<string, UseRecord>();
+  #others = new Map<string, UseRecord[]>();
+  #othersReadAt = -Infinity;
+  #opened: Promise<void> | null = null;
+  #reading: Promise<void> | null = null;
+  #unwritten = false;
+  #writing: Promise<void> | null = null;
+  #cancelTimer: (() => void) | null = null;
+
+  constructor({ store, now = Date.now, writeGapMs = 200, othersAgeMs = 1000 }: CounterOptions) {
+    this.#store = store;
+    this.#now = now;
+    this.#writeGapMs = writeGapMs;
+    this.#othersAgeMs = othersAgeMs;
+  }
+
+  /** A request goes through this mode. */
+  requested(used: UsedMode): void {
+    this.#count(used, { requests: 1 });
+  }
+
+  /** What it used, once that is known. */
+  used(used: UsedMode, tokens: number | null): void {
+    if (tokens !== null && tokens > 0) this.#count(used, { tokens });
+  }
+
+  /** The agent reported a limit that holds for this long, {@link longestLimitMs} at most. */
+  limited(used: UsedMode, waitMs: number): void {
+    const record = this.#record(used);
+    const until = this.#now() + Math.min(Math.max(waitMs, 0), longestLimitMs);
+    record.limited_until = Math.max(record.limited_until ?? 0, until);
+    this.#changed();
+  }
+
+  /** What all hosts of the state folder counted, as far as {@link refresh} has read it. */
+  useOf(used: UsedMode): ModeUse {
+    const key = keyOf(used.adapterId, accessModeKey(used.mode));
+    const own = this.#own.get(key);
+    const all = [...(own ? [own] : []), ...(this.#others.get(key) ?? [])];
+    if (all.length === 0) return unused;
+    const ends = all.flatMap(({ limited_until }) => (limited_until === null ? [] : [limited_until]));
+    return {
+      spans: all.flatMap(({ spans }) => spans),
+      limitedUntil: ends.length === 0 ? null : Math.max(...ends),
+    };
+  }
+
+  /** Reads what was kept, and what other hosts counted since; never fails. */
+  async refresh(): Promise<void> {
+    await this.#open();
+    if (this.#now() - this.#othersReadAt < this.#othersAgeMs) return;
+    this.#reading ??= this.#readOthers().finally(() => (this.#reading = null));
+    await this.#reading;
+  }
+
+  /** Resolves when all that was counted is written, or could not be. */
+  async settled(): Promise<void> {
+    await this.#writing;
+    if (this.#unwritten) await this.#write();
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+  }
+
+  #count(used: UsedMode, what: { requests?: number; tokens?: number }): void {
+    const record = this.#record(used);
+    record.spans = addCount(record.spans, { now: this.#now(), ...what });
+    this.#changed();
+  }
+
+  #record({ adapterId, mode }: UsedMode): UseRecord {
+    const access_mode = accessModeKey(mode);
+    const key = keyOf(adapterId, access_mode);
+    const known = this.#own.get(key);
+    if (known) return known;
+    const record: UseRecord = { adapter_id: adapterId, access_mode, spans: [], limited_until: null };
+    this.#own.set(key, record);
+    return record;
+  }
+
+  /** What is on disk joins what was counted since the start. */
+  #open(): Promise<void> {
+    return this.#opened ??= (async () => {
+      for (const kept of await this.#store.readOwn().catch(() => [])) {
+        const key = keyOf(kept.adapter_id, kept.access_mode);
+        const now = this.#own.get(key);
+        this.#own.set(key, now === undefined ? kept : joined(now, kept, this.#now()));
+      }
+    })();
+  }
+
+  async #readOthers(): Promise<void> {
+    const records = await this.#store.readOthers().catch(() => []);
+    const others = new Map<string, UseRecord[]>();
+    for (const record of records) {
+      const key = keyOf(record.adapter_id, record.access_mode);
+      others.set(key, [...(others.get(key) ?? []), record]);
+    }
+    this.#others = others;
+    this.#othersReadAt = this.#now();
+  }
+
+  #changed(): void {
+    this.#unwritten = true;
+    if (this.#writing || this.#cancelTimer) return;
+    void this.#write();
+  }
+
+  /** Writes at once, then not again before the gap is over. */
+  #write(): Promise<void> {
+    this.#unwritten = false;
+    return this.#writing = (async () => {
+      await this.#open();
+      const now = this.#now();
+      const uses = [...this.#own.values()].map((record) => ({ ...record, spans: mergeSpans(record.spans, now) }));
+      const kept = uses.filter(({ spans, limited_until }) => spans.length > 0 || (limited_until ?? 0) > now);
+      // What cannot be written now goes with the next that is counted: no session fails for it.
+      await this.#store.write(kept).catch(() => {});
+    })().finally(() => {
+      this.#writing = null;
+      this.#cancelTimer?.();
+      this.#cancelTimer = startBackgroundTimer(() => {
+        this.#cancelTimer = null;
+        if (this.#unwritten) void this.#write();
+      }, this.#writeGapMs);
+    });
+  }
+}
+
+function joined(a: UseRecord, b: UseRecord, now: number): UseRecord {
+  const limited_until = Math.max(a.limited_until ?? 0, b.limited_until ?? 0);
+  return {
+    ...a,
+    spans: mergeSpans([...a.spans, ...b.spans], now),
+    limited_until: limited_until === 0 ? null : limited_until,
+  };
+}
+
+/** Neither an id nor a mode's name holds a line end. */
+function keyOf(adapterId: string, mode: string): string {
+  return `${adapterId}\n${mode}`;
+}

@@ -1,0 +1,116 @@
+import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
+import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
+import type { AvailabilityReport, HealthStatus } from "../../../plugin-sdk/availability.ts";
+import { healthOf } from "../../../plugin-sdk/health-of.ts";
+import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
+import type { Plugin } from "../../packages/registry/plugin.ts";
+import { type AccessModeState, accessModeState, type ModeUse } from "./access-mode-state.ts";
+import type { Known } from "./availability-board.ts";
+import { offeredModels } from "./offered-models.ts";
+import { pickAccessMode } from "./pick-access-mode.ts";
+
+/** What is known of an agent. */
+export interface AgentFacts {
+  plugin: Plugin;
+  /** What its probe found, or why it is not asked: it is disabled. */
+  found: Known | { stopped: AvailabilityReport };
+  /** What was counted of a mode; null stands for an adapter that lists none. */
+  useOf(mode: AccessMode | null): ModeUse;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/** An agent as routes are chosen from. */
+export interface RoutableAgent {
+  report: AgentReport;
+  /** In the order in which they are tried; those that are not enabled come last. */
+  modes: AccessModeState[];
+}
+
+/** The report on an agent from its probe and from what was counted. Which agent is the primary is for routing to say. */
+export function describeAgent(facts: AgentFacts): RoutableAgent {
+  const { plugin, found, now } = facts;
+  const { id, manifest } = plugin;
+  const probed = "stopped" in found ? found.stopped : found.report;
+  const modes = modeStates(facts, probed);
+  const current = limited(facts, { probed, modes }) ?? probed;
+  const picked = pickAccessMode(modes) ?? modes.find(({ mode }) => mode.enabled) ?? null;
+  const checkedAt = new Date("stopped" in found ? now : found.checkedAt).toISOString();
+  const { availability, reason, next_step, version } = current;
+  const report: AgentReport = {
+    id,
+    name: manifest.name,
+    version: manifest.version,
+    adapter_type: manifest.adapter_type,
+    availability,
+    reason,
+    ...(next_step === undefined ? {} : { next_step }),
+    ...(version === undefined ? {} : { agent_version: version }),
+    checked_at: checkedAt,
+    health: "stopped" in found
+      ? healthOf(current, { latency_ms: 0, last_check: checkedAt })
+      : healthNow(found.health, { probed, current, remaining: picked?.remaining ?? null }),
+    access_mode: picked?.status ?? null,
+    access_modes: modes.map(({ status }) => status),
+    capabilities: manifest.capabilities,
+    models: offeredModels(manifest),
+    primary: false,
+  };
+  return { report, modes };
+}
+
+function modeStates({ plugin, found, useOf, now }: AgentFacts, probed: AvailabilityReport): AccessModeState[] {
+  const all = plugin.manifest.access_modes ?? [];
+  const ordered = [...orderAccessModes(all), ...all.filter(({ enabled }) => !enabled)];
+  const said = "stopped" in found ? null : found.access_mode;
+  const meant = said === null ? undefined : ordered.find(({ type }) => type === said.type);
+  return ordered.map((mode) =>
+    accessModeState(mode, useOf(mode), { now, usable: isUsable(probed), said: mode === meant ? said : null })
+  );
+}
+
+/** Why an agent that is there can take no session now: every way to reach it is limited. Null where one is open. */
+function limited(
+  { useOf, now }: AgentFacts,
+  { probed, modes }: { probed: AvailabilityReport; modes: readonly AccessModeState[] },
+): AvailabilityReport | null {
+  if (probed.availability !== "available") return null;
+  const kept = probed.version === undefined ? {} : { version: probed.version };
+  const enabled = modes.filter(({ mode }) => mode.enabled);
+  if (enabled.length === 0) {
+    const until = useOf(null).limitedUntil;
+    if (until === null || until <= now) return null;
+    return { availability: "rate_limited", ...words("It", new Date(until).toISOString()), ...kept };
+  }
+  if (enabled.some(({ status }) => status.status === "available")) return null;
+  if (enabled.every(({ status }) => status.status === "unavailable")) {
+    return { availability: "unauthenticated", reason: "Its access modes cannot be used now.", ...kept };
+  }
+  const types = [...new Set(enabled.map(({ mode }) => mode.type))].join(" and ");
+  const resets = enabled.flatMap(({ status }) => (status.reset_at === null ? [] : [status.reset_at])).sort();
+  const availability = enabled.every(({ exhausted }) => exhausted) ? "quota_exhausted" : "rate_limited";
+  return { availability, ...words(`Its ${types} access`, resets[0] ?? null), ...kept };
+}
+
+function words(what: string, until: string | null): { reason: string; next_step: string } {
+  return until === null
+    ? { reason: `${what} is limited for now.`, next_step: "Try again later, or use another adapter." }
+    : { reason: `${what} is limited until ${until}.`, next_step: `Wait until ${until}, or use another adapter.` };
+}
+
+function healthNow(
+  health: HealthStatus,
+  { probed, current, remaining }: {
+    probed: AvailabilityReport;
+    current: AvailabilityReport;
+    remaining: number | null;
+  },
+): HealthStatus {
+  const details = { ...(remaining === null ? {} : { rate_limit_remaining: remaining }), ...health.details };
+  if (current === probed || health.status !== "healthy") return { ...health, details };
+  return { ...health, status: "degraded", error: current.reason, details };
+}
+
+function isUsable({ availability }: AvailabilityReport): boolean {
+  return availability === "available" || availability === "rate_limited" || availability === "quota_exhausted";
+}

@@ -1,0 +1,151 @@
+import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
+import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
+import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
+import { compareAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
+import type { AccessModeState } from "./access-mode-state.ts";
+import type { RoutableAgent } from "./agent-report.ts";
+import { lackingCapabilities } from "./lacking.ts";
+import { modesFor, pickAccessMode } from "./pick-access-mode.ts";
+
+/** What a session needs of an agent. */
+export interface RouteWish {
+  /** `auto`, one adapter's id (no other is tried), or ids in the order in which they are tried. */
+  wanted: string | readonly string[];
+  require?: AgentCapabilities | undefined;
+  model?: string | undefined;
+  /** What the prompt takes of the agent's context, estimated. */
+  prompt_tokens?: number | undefined;
+  /** Adapters that the operator wants first, for `auto`. */
+  order?: readonly string[] | undefined;
+}
+
+/** An adapter that can take the session. */
+export interface RouteCandidate {
+  adapter_id: string;
+  /** The way to reach the agent; null where the adapter lists none. */
+  access_mode: AccessMode | null;
+  /** Further ways that are open now, in the order in which they are tried when that one is limited. */
+  further_modes: AccessMode[];
+}
+
+/** An adapter that cannot, and why. */
+export interface PassedOver {
+  adapter_id: string;
+  /** What kind of reason it is. */
+  code: Extract<ErrorCode, "unknown_adapter" | "unavailable" | "rate_limit" | "invalid_model" | "too_large">;
+  /** One sentence. */
+  reason: string;
+  /** One sentence: what a person can do about it. */
+  next_step?: string;
+}
+
+/** Who can take a session, best first, and who cannot. Each adapter that was considered is in one of the two. */
+export interface Route {
+  candidates: RouteCandidate[];
+  passed_over: PassedOver[];
+}
+
+/**
+ * Chooses from the agents, which come in the listed order. `auto` keeps those that are available and can do what is
+ * needed, ordered by the operator's preference, then by their access mode (priority, and where none is given
+ * subscription, api, local), then as listed; a chain keeps its own order. One adapter that is named alone is held only
+ * to the capabilities: nothing else will be tried, so whatever else is wrong its own error says better.
+ */
+export function chooseRoute(wish: RouteWish, agents: readonly RoutableAgent[]): Route {
+  const route: Route = { candidates: [], passed_over: [] };
+  const { wanted } = wish;
+  const alone = typeof wanted === "string" && wanted !== "auto";
+  const ids = typeof wanted !== "string"
+    ? [...new Set(wanted)]
+    : alone
+    ? [wanted]
+    : agents.map(({ report }) => report.id);
+  const kept: Kept[] = [];
+  for (const adapter_id of ids) {
+    const agent = agents.find(({ report }) => report.id === adapter_id);
+    const refusal = agent === undefined ? unknown : refuse(agent, { wish, alone });
+    if (refusal) route.passed_over.push({ adapter_id, ...refusal });
+    else if (agent) kept.push({ agent, state: modeOf(agent, wish.model) });
+  }
+  if (wanted === "auto") kept.sort((a, b) => compare(a, b, wish.order ?? []));
+  route.candidates = kept.map(({ agent, state }) => ({
+    adapter_id: agent.report.id,
+    access_mode: state?.mode ?? null,
+    further_modes: modesFor(agent.modes, wish.model).flatMap((one) =>
+      one !== state && one.status.status === "available" ? [one.mode] : []
+    ),
+  }));
+  return route;
+}
+
+type Refusal = Omit<PassedOver, "adapter_id">;
+
+const unknown: Refusal = {
+  code: "unknown_adapter",
+  reason: "No adapter has this id.",
+  next_step: 'See "bulkhead agents" for those that have.',
+};
+
+/** Why an agent cannot take the session; null when it can. What it is comes before how it is just now. */
+function refuse(
+  { report, modes }: RoutableAgent,
+  { wish, alone }: { wish: RouteWish; alone: boolean },
+): Refusal | null {
+  const { availability, reason, next_step, capabilities, models } = report;
+  const todo = next_step === undefined ? {} : { next_step };
+  if (availability === "disabled" && !alone) return { code: "unavailable", reason, ...todo };
+  const lacking = lackingCapabilities(wish.require ?? {}, capabilities);
+  if (lacking.length > 0) return { code: "unavailable", reason: `It lacks ${lacking.join(", ")}.` };
+  if (alone) return null;
+  if (wish.model !== undefined && models.length > 0 && !models.includes(wish.model)) {
+    return {
+      code: "invalid_model",
+      reason: `It does not offer model "${wish.model}".`,
+      next_step: `Its models are ${models.join(", ")}.`,
+    };
+  }
+  const room = capabilities.max_context_tokens;
+  if (room !== undefined && wish.prompt_tokens !== undefined && wish.prompt_tokens > room) {
+    return {
+      code: "too_large",
+      reason: `The prompt has about ${wish.prompt_tokens} tokens and its context holds ${room}.`,
+      next_step: "Put the material into files and name them.",
+    };
+  }
+  if (availability === "available") return closed(modes, wish.model);
+  const isLimited = availability === "rate_limited" || availability === "quota_exhausted";
+  return { code: isLimited ? "rate_limit" : "unavailable", reason, ...todo };
+}
+
+/** Why none of the ways to reach an agent that is available serves a model now; null when one does. */
+function closed(modes: readonly AccessModeState[], model: string | undefined): Refusal | null {
+  const serving = modesFor(modes, model);
+  if (serving.length === 0 || pickAccessMode(modes, model)) return null;
+  const until = serving.map(({ status }) => status.reset_at).find((time) => time !== null);
+  return {
+    code: "rate_limit",
+    reason: `Its access to model "${model}" is limited${until === undefined ? " for now" : ` until ${until}`}.`,
+  };
+}
+
+function modeOf({ modes }: RoutableAgent, model: string | undefined): AccessModeState | null {
+  return pickAccessMode(modes, model) ?? modesFor(modes, model)[0] ?? null;
+}
+
+interface Kept {
+  agent: RoutableAgent;
+  state: AccessModeState | null;
+}
+
+/** Zero keeps the listed order: sorting is stable. */
+function compare(a: Kept, b: Kept, order: readonly string[]): number {
+  const preference = placeIn(order, a) - placeIn(order, b);
+  if (preference !== 0) return preference;
+  if (a.state === null || b.state === null) return Number(a.state === null) - Number(b.state === null);
+  return compareAccessModes(a.state.mode, b.state.mode);
+}
+
+function placeIn(order: readonly string[], { agent }: Kept): number {
+  const place = order.indexOf(agent.report.id);
+  return place === -1 ? order.length : place;
+}

@@ -1,0 +1,34 @@
+import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
+
+/** Names of what is required and not stated by the agent's capabilities; what is not stated is not there. */
+export function lackingCapabilities(required: AgentCapabilities, offered: AgentCapabilities): string[] {
+  const { max_context_tokens, custom = {}, ...flags } = required;
+  const missing = lacking(flags, offered);
+  if (max_context_tokens !== undefined && (offered.max_context_tokens ?? 0) < max_context_tokens) {
+    missing.push(`max_context_tokens ${max_context_tokens}`);
+  }
+  return [...missing, ...lacking(custom, offered.custom ?? {}).map((name) => `custom.${name}`)];
+}
+
+/** What is required to be false is not required. */
+function lacking(required: object, offered: object): string[] {
+  return Object.keys(required).filter((name) =>
+    Reflect.get(required, name) === true && !(Object.hasOwn(offered, name) && Reflect.get(offered, name) === true)
+  );
+}
+
+/** What both ask for together. */
+export function bothRequired(a: AgentCapabilities, b: AgentCapabilities): AgentCapabilities {
+  const context = Math.max(a.max_context_tokens ?? 0, b.max_context_tokens ?? 0);
+  return {
+    ...union(a, b),
+    ...(context === 0 ? {} : { max_context_tokens: context }),
+    ...(a.custom || b.custom ? { custom: union(a.custom ?? {}, b.custom ?? {}) } : {}),
+  };
+}
+
+/** A flag that either sets to true stays true. */
+function union<T extends object>(a: T, b: T): T {
+  const truths = Object.entries(a).filter(([, wanted]) => wanted === true);
+  return { ...a, ...b, ...Object.fromEntries(truths) };
+}

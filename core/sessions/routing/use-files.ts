@@ -1,0 +1,95 @@
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
+import { readdir, readFile, rename, rm, writeFile } from "../../ground/runtime/files.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import { basename, join } from "../../ground/runtime/paths.ts";
+import type { CountedSpan } from "./rolling-counts.ts";
+
+/** What one host counted of one access mode of one adapter. */
+export interface UseRecord {
+  adapter_id: string;
+  /** As `accessModeKey()` names it. */
+  access_mode: string;
+  spans: CountedSpan[];
+  /** Milliseconds since 1970; null when no limit was reported. */
+  limited_until: number | null;
+}
+
+/** What the file of one host holds. */
+export interface UseRecords {
+  v: 1;
+  uses: UseRecord[];
+}
+
+const count = Type.Number({ minimum: 0 });
+/** Milliseconds since 1970, as far as a `Date` goes. */
+const time = Type.Number({ minimum: 0, maximum: 8.64e15 });
+const span = Type.Number({ minimum: 0, maximum: 24 * 3600 * 1000 });
+
+/** Checks {@link UseRecords} as they were written to their file. */
+export const useRecordsSchema: SchemaOf<UseRecords> = exactly<UseRecords>()(
+  Type.Object({
+    v: Type.Literal(1),
+    uses: Type.Array(
+      Type.Object({
+        adapter_id: Type.String({ maxLength: 64 }),
+        access_mode: Type.String({ maxLength: 512 }),
+        spans: Type.Array(
+          Type.Object({ at: time, width_ms: span, requests: count, tokens: count }, closed),
+          { maxItems: 1024 },
+        ),
+        limited_until: Type.Union([time, Type.Null()]),
+      }, closed),
+      { maxItems: 4096 },
+    ),
+  }, closed),
+);
+
+/** Keeps counts over restarts, and lets the hosts of one state folder know each other's. */
+export interface UseStore {
+  /** What this host's part of the state has from earlier. */
+  readOwn(): Promise<UseRecord[]>;
+  readOthers(): Promise<UseRecord[]>;
+  /** Takes the place of what {@link readOwn} gives, in one step. */
+  write(uses: readonly UseRecord[]): Promise<void>;
+}
+
+const fileName = "access-modes.json";
+
+/**
+ * A file in each host's part of the state folder. Each host writes its own alone and reads all, so that nobody waits
+ * for a lock and nothing that was counted is written over.
+ */
+export function openUseFiles({ root, folder }: { root: string; folder: string }): UseStore {
+  return {
+    readOwn: () => read(join(folder, fileName)),
+    readOthers: async () => {
+      const parts = (await readdir(root).catch(() => [])).filter((name) => /^host-\d+$/.test(name));
+      const others = parts.filter((name) => name !== basename(folder));
+      return (await Promise.all(others.map((name) => read(join(root, name, fileName))))).flat();
+    },
+    write: async (uses) => {
+      const file = join(folder, fileName);
+      const draft = `${file}.${randomId()}.tmp`;
+      try {
+        const records: UseRecords = { v: 1, uses: [...uses] };
+        await writeFile(draft, JSON.stringify(records), { mode: 0o600 });
+        await rename(draft, file);
+      } catch (error) {
+        await rm(draft, { force: true });
+        throw error;
+      }
+    },
+  };
+}
+
+/** A file that is missing or that no host has written in one piece says nothing. */
+async function read(file: string): Promise<UseRecord[]> {
+  try {
+    const value: unknown = JSON.parse(await readFile(file, "utf8"));
+    return Value.Check(useRecordsSchema, value) ? value.uses : [];
+  } catch {
+    return [];
+  }
+}

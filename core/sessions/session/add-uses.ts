@@ -1,0 +1,12 @@
+import type { PermissionUses } from "../../../plugin-sdk/result.ts";
+
+/** Adds what one attempt used of its permissions to what the session used. */
+export function addUses(total: PermissionUses, uses: PermissionUses): void {
+  total.allowed += uses.allowed;
+  total.denied += uses.denied;
+  for (const [permission, { allowed, denied }] of Object.entries(uses.by)) {
+    const of = total.by[permission] ??= { allowed: 0, denied: 0 };
+    of.allowed += allowed;
+    of.denied += denied;
+  }
+}

@@ -1,0 +1,69 @@
+import type { PermissionOption, PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
+import type { Approval, SessionRequest, ToolApproval } from "../../../plugin-sdk/request.ts";
+import type { ToolKind } from "../../../plugin-sdk/tool-kinds.ts";
+
+/** What decides over an agent's permission requests before anybody is asked. */
+export interface ApprovalRules extends Pick<SessionRequest, "allowed_tools" | "tool_approvals"> {
+  approval: Approval;
+}
+
+const reading: readonly ToolKind[] = ["read", "search", "think", "fetch"];
+const editing: readonly ToolKind[] = [...reading, "edit", "delete", "move"];
+
+/**
+ * The id of the option that policy chooses; null leaves the request to a client. First comes the rule for the tool,
+ * then the list of allowed tools, which nothing widens, then the approval, which goes by the kind of the tool.
+ * @param kind kind of the tool call that the request is about; null where the agent names none
+ */
+export function policyAnswer(
+  event: PermissionRequestEvent,
+  rules: ApprovalRules,
+  kind: ToolKind | null,
+): string | null {
+  switch (decide(event.tool, rules, kind)) {
+    case "allow":
+      return optionOf(event.options, ["allow_once", "allow_always"]);
+    case "deny":
+      return optionOf(event.options, ["reject_once", "reject_always"]);
+    case "ask":
+      return null;
+  }
+}
+
+function decide(
+  tool: string,
+  { approval, allowed_tools, tool_approvals = {} }: ApprovalRules,
+  kind: ToolKind | null,
+): ToolApproval {
+  const rule = Object.entries(tool_approvals).find(([pattern]) => fits(tool, pattern))?.[1];
+  const listed = allowed_tools?.some((pattern) => fits(tool, pattern));
+  if (rule === "deny" || listed === false || approval === "deny") return "deny";
+  if (rule !== undefined) return rule;
+  if (listed === true || approval === "all") return "allow";
+  if (approval === "reads") return kind !== null && reading.includes(kind) ? "allow" : "ask";
+  if (approval === "edits") return kind !== null && editing.includes(kind) ? "allow" : "ask";
+  return "ask";
+}
+
+/** Whether a tool's name fits a pattern in which `*` stands for anything, without a regular expression. */
+function fits(tool: string, pattern: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  if (rest.length === 0) return tool === pattern;
+  const last = rest.pop() ?? "";
+  if (!tool.startsWith(first) || tool.length < first.length + last.length || !tool.endsWith(last)) return false;
+  let at = first.length;
+  for (const part of rest) {
+    const found = tool.indexOf(part, at);
+    if (found < 0 || found + part.length > tool.length - last.length) return false;
+    at = found + part.length;
+  }
+  return true;
+}
+
+function optionOf(options: readonly PermissionOption[], kinds: readonly PermissionOption["kind"][]): string | null {
+  for (const kind of kinds) {
+    const option = options.find((one) => one.kind === kind);
+    if (option) return option.id;
+  }
+  return null;
+}

@@ -1,0 +1,388 @@
+import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
+import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { AdapterEvent, PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
+import type { PermissionUses, StopReason } from "../../../plugin-sdk/result.ts";
+import { shortText } from "../../../plugin-sdk/short-text.ts";
+import type { SessionBroker } from "../../walls/broker/session-broker.ts";
+import type { Entry as LaneEntry, EventBatch } from "../../walls/pool/lane-entry.ts";
+import type { Place } from "../../walls/pool/plugin-pool.ts";
+import { TokenBucket } from "../../ground/checks/token-bucket.ts";
+import { withAuthorPositions } from "../../packages/registry/author-positions.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import type { PluginScript } from "../../packages/registry/plugin.ts";
+import { longestLimitMs } from "../routing/access-mode-counters.ts";
+import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { platform } from "../../ground/runtime/platform.ts";
+import { unlessAborted } from "../../ground/runtime/within.ts";
+import { policyAnswer } from "./approval-policy.ts";
+import { checkEvent } from "./check-event.ts";
+import type { Deadlines } from "./deadlines.ts";
+import type { EventAllowance } from "./event-allowance.ts";
+import type { EventRules } from "./event-rules.ts";
+import type { Entry } from "./merged-log.ts";
+import type { Asked, OpenRequests } from "./open-requests.ts";
+import type { Candidate, SessionSetup } from "./session-setup.ts";
+import type { SessionStream } from "./session-stream.ts";
+import type { UsageMeter } from "./usage-meter.ts";
+
+/** What an attempt shares with the other attempts of its session. */
+export interface AttemptGround {
+  setup: SessionSetup;
+  stream: SessionStream;
+  rules: EventRules;
+  requests: OpenRequests;
+  deadlines: Deadlines;
+  usage: UsageMeter;
+  allowance: EventAllowance;
+  /** The session's own folder; made by whoever needs it. */
+  scratch: string;
+  /** Aborts when the session must end. */
+  signal: AbortSignal;
+  /** The highest process id in the stream. */
+  processes: { lastId: number };
+  /** Ends the whole session. */
+  stop(reason: StopReason, error: ErrorData): void;
+  /** Something that a budget counts was told. */
+  onUsed(): void;
+  /** Something may lie in the session's scratch folder from now on. */
+  onScratch(): void;
+}
+
+/** One try at a session on one adapter, from a place on a worker to the end of its entry. */
+export class Attempt {
+  readonly number: number;
+  readonly candidate: Candidate;
+  readonly startedAt: string = new Date().toISOString();
+  readonly #started = performance.now();
+  readonly #ground: AttemptGround;
+  readonly #rate: TokenBucket;
+  #entry: LaneEntry | null = null;
+  #broker: SessionBroker | null = null;
+  #script: PluginScript | null = null;
+  #toolVersion: string | null = null;
+  #waitMs: number | null = null;
+  /** Why the host cut it off; the first reason is kept. */
+  #cut: ErrorData | null = null;
+  /** What is durable and whose credit has not gone back yet. */
+  #owed = { events: 0, credit: 0 };
+
+  constructor(ground: AttemptGround, { number, candidate }: { number: number; candidate: Candidate }) {
+    this.#ground = ground;
+    this.number = number;
+    this.candidate = candidate;
+    this.#rate = new TokenBucket(candidate.plugin.limits.events_per_second, performance.now());
+  }
+
+  /** The one script that was evaluated; null if it never got that far. */
+  get script(): PluginScript | null {
+    return this.#script;
+  }
+
+  /** The agent's own version, where it says one. */
+  get toolVersion(): string | null {
+    return this.#toolVersion;
+  }
+
+  /** What the agent last said to wait, in milliseconds; null where it said nothing. */
+  get waitMs(): number | null {
+    return this.#waitMs;
+  }
+
+  /** Why the host cut it off; null where it did not. */
+  get cutBy(): ErrorData | null {
+    return this.#cut;
+  }
+
+  /** How often permissions were used and refused. */
+  get uses(): PermissionUses | null {
+    return this.#broker?.uses ?? null;
+  }
+
+  /** Milliseconds since it began. */
+  get durationMs(): number {
+    return Math.round(performance.now() - this.#started);
+  }
+
+  /**
+   * Runs it to its end.
+   * @param before settles when what must be done before an agent may touch anything is done
+   * @returns what it failed with; null where the adapter came to an end of its own
+   */
+  async run(before: Promise<void>): Promise<ErrorData | null> {
+    let place: Place;
+    try {
+      place = await this.#place(before);
+    } catch (thrown) {
+      return this.#cut ?? withAuthorPositions(toErrorData(thrown), this.#script);
+    }
+    try {
+      const end = await this.#enter(place);
+      if (!("error" in end)) return this.#cut;
+      if (end.lost) this.#ground.stream.host(workerEvent(end.error));
+      return this.#cut ?? withAuthorPositions(end.error, this.#script);
+    } catch (thrown) {
+      return this.#cut ?? toErrorData(thrown);
+    } finally {
+      place.release();
+    }
+  }
+
+  /** Asks the adapter to end, and leaves it behind when it does not. */
+  cut(error: ErrorData): void {
+    if (this.#cut) return;
+    this.#cut = error;
+    this.#entry?.cancel(error);
+  }
+
+  async #place(before: Promise<void>): Promise<Place> {
+    const { signal, stream } = this.#ground;
+    const placing = this.candidate.acquire({
+      signal,
+      onQueued: (position, waitMs) => {
+        const retry = waitMs > 0 ? { retry_in_ms: Math.ceil(waitMs) } : {};
+        stream.host({ type: "queued", position, ...retry });
+      },
+    });
+    // A place that comes after the attempt has failed elsewhere must go back.
+    placing.catch(() => {});
+    try {
+      // To make it reads what lies in the plugin's folder, which may take for ever.
+      this.#script = await unlessAborted(this.candidate.script(), signal);
+      await before;
+    } catch (error) {
+      placing.then((place) => place.release(), () => {});
+      throw error;
+    }
+    return await placing;
+  }
+
+  async #enter(place: Place): Promise<Awaited<LaneEntry["ended"]>> {
+    const { setup, stream, deadlines, requests, signal } = this.#ground;
+    const { plugin, request, accessMode, effective } = this.candidate;
+    signal.throwIfAborted();
+    this.candidate.started();
+    stream.host({
+      type: "attempt_started",
+      attempt: this.number,
+      adapter_id: plugin.id,
+      ...(accessMode === null ? {} : { access_mode: accessMode.type }),
+      // Of the adapter that the session started with, its first event says it.
+      ...(plugin.id === setup.candidates[0].plugin.id ? {} : { permissions: effective }),
+    });
+    stream.chargeTo((ms) => place.lane.charge(ms));
+    deadlines.begin({
+      // A request may only make the operator's deadline shorter.
+      idleMs: idleMs(this.candidate),
+      onIdle: (ms) => this.cut({ code: "idle_timeout", message: `Nothing was heard of the agent for ${ms} ms.` }),
+    });
+    try {
+      this.#entry = place.lane.open({
+        call: "run_session",
+        request,
+        config: {
+          working_directory: setup.workdir,
+          access_modes: inOrder(orderAccessModes(plugin.manifest.access_modes ?? []), accessMode),
+          custom: plugin.config,
+        },
+        facts: {
+          session_id: setup.sessionId,
+          attempt: this.number,
+          workdir: setup.workdir,
+          plugin_dir: plugin.folder,
+          platform,
+        },
+        onEvents: (events, batch) => {
+          const kept = this.#withinLimits(events, batch.bytes);
+          this.#take(kept, kept === events ? batch : { bytes: batch.bytes, credit: kept.length });
+        },
+        onCall: (operation, args) => {
+          deadlines.heard();
+          // Many sessions never ask for anything: then there is nothing to make and nothing to clean up.
+          this.#broker ??= this.#makeBroker();
+          return this.#broker.call(operation, args);
+        },
+      });
+      return await this.#entry.ended;
+    } finally {
+      deadlines.rest();
+      requests.close();
+      await this.#broker?.close();
+    }
+  }
+
+  #makeBroker(): SessionBroker {
+    const { setup, scratch, stream, rules, requests, processes, onScratch } = this.#ground;
+    const { candidate } = this;
+    const { askGrant, redactor } = setup;
+    onScratch();
+    return setup.makeBroker({
+      sessionId: setup.sessionId,
+      pluginId: candidate.plugin.id,
+      workdir: setup.workdir,
+      workspaceDir: setup.workspaceDir ?? undefined,
+      pluginDir: candidate.plugin.folder,
+      dataDir: candidate.dataDir,
+      tempDir: join(scratch, `temp-${this.number}`),
+      ...setup.guarded,
+      permissions: candidate.effective,
+      ceiling: candidate.ceiling,
+      spelledRoots: candidate.plugin.grant.write ?? [],
+      secrets: candidate.secrets,
+      mcpConfig: candidate.mcpConfig,
+      redactor,
+      grantPlace: candidate.grantPlace,
+      requestEnv: candidate.requestEnv,
+      limits: candidate.plugin.limits,
+      ownPids: candidate.plugin.os_walls.bubblewrap !== "off",
+      lastProcessId: processes.lastId,
+      emit: (event) => {
+        if (event.type === "process_spawned") processes.lastId = Math.max(processes.lastId, event.process_id);
+        stream.host(event);
+      },
+      ...(askGrant ? { askGrant } : {}),
+      writeLog: candidate.writeLog,
+      waitForAnswer: (_kind, requestId) => requests.wait(rules.streamId(requestId)),
+    });
+  }
+
+  /** A batch of what the adapter yielded: checked, held to the rules, put into the log; then credit goes back. */
+  #take(yielded: unknown[], { bytes, credit, text }: EventBatch): void {
+    const { stream, rules, deadlines } = this.#ground;
+    deadlines.heard();
+    if (yielded.length === 0) return;
+    const { limits } = this.candidate.plugin;
+    const entries = yielded.map((one): Entry => ({
+      source: "agent",
+      event: rules.accept(stream.redacted(checkEvent(one, limits.message_depth)), limits),
+    }));
+    const unchanged = entries.every(({ event }, index) => event === yielded[index]);
+    stream.add(entries, { bytes, text: unchanged ? text : undefined })
+      .then(() => this.#giveCredit(entries.length, credit), () => {});
+    for (const { event } of entries) this.#react(event as AdapterEvent);
+  }
+
+  /** Credit for events that are durable; beyond the rate it comes later, and the adapter waits for it. */
+  #giveCredit(durable: number, itsCredit: number): void {
+    this.#owed.events += durable;
+    this.#owed.credit += itsCredit;
+    // Each message wakes the worker, so credit is given back in quarters; it stops at none.
+    if (this.#owed.credit < this.candidate.plugin.limits.event_credit / 4) return;
+    const { events, credit } = this.#owed;
+    this.#owed = { events: 0, credit: 0 };
+    const waitMs = this.#rate.take(events, performance.now());
+    if (waitMs === 0) this.#entry?.addCredit(credit);
+    else startBackgroundTimer(() => this.#entry?.addCredit(credit), waitMs);
+  }
+
+  /** What of a batch is still allowed. What is beyond gets no credit either, so a flood dries up. */
+  #withinLimits(yielded: unknown[], bytes: number): unknown[] {
+    const { allowance, stop } = this.#ground;
+    const { kept, problem } = allowance.take({ events: yielded.length, bytes }, this.candidate.plugin.limits);
+    if (problem !== null) stop("fatal", { code: "limit_exceeded", message: problem });
+    return kept === yielded.length ? yielded : yielded.slice(0, kept);
+  }
+
+  #react(event: AdapterEvent): void {
+    const { usage } = this.#ground;
+    switch (event.type) {
+      case "usage":
+        usage.take(event);
+        return this.#ground.onUsed();
+      case "tool_call":
+        return this.#ground.onUsed();
+      case "completed":
+        usage.complete(event);
+        return this.#ground.onUsed();
+      case "agent_info":
+        usage.model(event.model);
+        this.#toolVersion = event.agent_version ?? this.#toolVersion;
+        return;
+      case "rate_limit":
+        this.#waitMs = event.wait_ms === null ? null : Math.min(event.wait_ms, longestLimitMs);
+        return;
+      case "question":
+        return this.#ask(event.request_id, {
+          offered: null,
+          policy: null,
+          what: `the question "${shortText(event.question, 200)}"`,
+          asked: { type: "question", text: event.question, choices: event.options ?? [] },
+        });
+      case "permission_request":
+        return this.#ask(event.request_id, {
+          offered: event.options.map(({ id }) => id),
+          policy: this.#policyAnswer(event),
+          what: `the request to use "${shortText(event.tool, 200)}"`,
+          asked: {
+            type: "permission_request",
+            text: event.title,
+            choices: event.options.map(({ id }) => id),
+          },
+        });
+      default:
+        return;
+    }
+  }
+
+  #policyAnswer(event: PermissionRequestEvent): string | null {
+    const kind = event.kind ?? this.#ground.rules.kindOf(event.call_id);
+    return policyAnswer(event, this.candidate.approval, kind);
+  }
+
+  /** Policy answers, or else a client, or nobody in time: then the session is blocked. */
+  #ask(requestId: string, asked: Question): void {
+    const { setup, stream, rules, requests, stop } = this.#ground;
+    requests.add(requestId, asked.offered, asked.asked);
+    if (asked.policy !== null) {
+      rules.resolve(requestId);
+      stream.host({ type: "permission_resolved", request_id: requestId, choice: asked.policy, by: "policy" });
+      requests.settle(requestId, asked.policy);
+      return;
+    }
+    const ms = setup.answerTimeoutMs;
+    const onExpired = () => {
+      if (!rules.resolve(requestId)) return;
+      stream.host({ type: "permission_resolved", request_id: requestId, choice: null, by: "deadline" });
+      requests.settle(requestId, null);
+      stop(asked.offered === null ? "question_deadline" : "permission_deadline", unanswered(asked.what, ms));
+    };
+    if (ms === 0) onExpired();
+    else requests.expire(requestId, { ms, onExpired });
+  }
+}
+
+/** A permission request or question, and what is known of its answer. */
+interface Question {
+  /** Ids of the answers there are; null: any text. */
+  offered: string[] | null;
+  /** What the policy answers; null where a client is asked. */
+  policy: string | null;
+  /** As in "the session is blocked by". */
+  what: string;
+  asked: Asked;
+}
+
+/** Longest silence of a candidate's attempt, in milliseconds. */
+export function idleMs({ request, plugin }: Candidate): number {
+  return Math.min(request.idle_timeout_ms ?? Infinity, plugin.limits.idle_timeout_ms);
+}
+
+function inOrder<T>(modes: readonly T[], first: T | null): T[] {
+  return first === null ? [...modes] : [first, ...modes.filter((mode) => mode !== first)];
+}
+
+function unanswered(what: string, ms: number): ErrorData {
+  const why = ms === 0 ? "nobody is there to answer it" : `nobody answered it within ${ms} ms`;
+  return {
+    code: "unanswered",
+    message: `The session is blocked by ${what}: ${why}.`,
+    hint:
+      "Answer it while the session runs, or say beforehand how it is answered: approval, allowed_tools, tool_approvals.",
+  };
+}
+
+function workerEvent({ code, message }: ErrorData): HostEvent {
+  const state = code === "out_of_memory" ? "out_of_memory" : code === "crash" ? "crashed" : "killed";
+  return { type: "worker", state, message };
+}

@@ -1,0 +1,66 @@
+import type { AcceptedField, Manifest, ReportedFact } from "../../../plugin-sdk/manifest.ts";
+import { parseCommandTemplate } from "../../../plugin-sdk/command-template.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+
+/** True for a field of a request that the adapter hands to its agent. */
+export function accepts(manifest: Manifest, field: AcceptedField): boolean {
+  if (manifest.accepts?.includes(field)) return true;
+  return field === "model" && takesModel(manifest);
+}
+
+/** True for what the adapter tells while a session runs. */
+export function reports(manifest: Manifest, fact: ReportedFact): boolean {
+  return manifest.reports?.includes(fact) === true || mapped(manifest, fact);
+}
+
+/**
+ * Fields of a request whose limits neither the adapter's agent nor the host could hold: the agent does not take them,
+ * and the host is told nothing by which it could end the session in time.
+ */
+export function unenforceableFields(request: SessionRequest, manifest: Manifest): string[] {
+  const held = (fact: ReportedFact) => reports(manifest, fact);
+  const { budget = {}, approval } = request;
+  const priced = held("tokens") && (manifest.access_modes ?? []).some(({ type }) => type === "api");
+  const rows: [field: string, asked: boolean, holds: boolean][] = [
+    ["model", request.model !== undefined, accepts(manifest, "model")],
+    ["continue_from", request.continue_from !== undefined, accepts(manifest, "continue_from")],
+    ["mcp_servers", (request.mcp_servers ?? []).length > 0, accepts(manifest, "mcp_servers")],
+    ["allowed_tools", request.allowed_tools !== undefined, accepts(manifest, "allowed_tools") || held("permissions")],
+    ["max_turns", request.max_turns !== undefined, accepts(manifest, "max_turns") || held("turns")],
+    ["approval", approval !== undefined && approval !== "all", held("permissions")],
+    ["tool_approvals", request.tool_approvals !== undefined, held("permissions")],
+    ["budget.cost", budget.cost !== undefined, held("cost") || priced],
+    ["budget.tokens", budget.tokens !== undefined, held("tokens")],
+    ["budget.turns", budget.turns !== undefined, held("turns")],
+    ["budget.tool_calls", budget.tool_calls !== undefined, held("tool_calls")],
+  ];
+  return rows.flatMap(([field, asked, holds]) => (asked && !holds ? [field] : []));
+}
+
+function takesModel({ models, cli }: Manifest): boolean {
+  if ((models ?? []).length > 0 || cli?.models !== undefined) return true;
+  if (cli === undefined) return false;
+  const placeholders: readonly string[] = parseCommandTemplate(cli.command_template).placeholders;
+  return placeholders.includes("model");
+}
+
+/** What the mapping rules of a tool without code make. */
+function mapped({ cli }: Manifest, fact: ReportedFact): boolean {
+  if (cli?.output?.format !== "jsonl") return false;
+  const made = (type: string) =>
+    cli.output?.format === "jsonl"
+      ? cli.output.rules.filter(({ event }) => event["type"] === type).map(({ event }) => event)
+      : [];
+  switch (fact) {
+    case "tool_calls":
+      return made("tool_call").length > 0;
+    case "tokens":
+      return made("usage").some((event) => event["tokens_out"] !== null && event["tokens_out"] !== undefined);
+    case "cost":
+      return made("usage").some((event) => event["cost"] !== null && event["cost"] !== undefined);
+    case "turns":
+      return made("usage").some((event) => event["scope"] === "turn");
+    case "permissions":
+      return false;
+  }
+}

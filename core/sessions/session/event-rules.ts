@@ -1,0 +1,235 @@
+import type {
+  AdapterEvent,
+  CompletedEvent,
+  ErrorEvent,
+  PermissionRequestEvent,
+  QuestionEvent,
+} from "../../../plugin-sdk/events.ts";
+import type { ToolKind } from "../../../plugin-sdk/tool-kinds.ts";
+import type { Limits } from "../../ground/config/limits.ts";
+import type { Entry } from "./merged-log.ts";
+
+/** What the requests that wait for an answer at the same time may come to. */
+type RequestLimits = Pick<Limits, "open_requests" | "open_request_bytes">;
+
+/**
+ * Holds one session's events to the rules of the stream, whatever the adapter yields: every tool call gets one result,
+ * every permission request one resolution. What breaks a rule is kept as `unparsed`.
+ */
+export class EventRules {
+  readonly #openCalls = new Map<string, { tool: string; kind: ToolKind }>();
+  readonly #closedCalls = new Set<string>();
+  /** The bytes that each one came in. */
+  readonly #openRequests = new Map<string, number>();
+  #openRequestBytes = 0;
+  readonly #closedRequests = new Set<string>();
+  readonly #claimed = new Set<string>();
+  /** Characters of all of them: they stand in the result. */
+  #claimedText = 0;
+  #text = "";
+  #last: CompletedEvent | ErrorEvent | null = null;
+  #toolCalls = 0;
+  #attempt = 1;
+  readonly #replayed: boolean;
+
+  /** @param options.replayed events come out of the log, where their ids stand as they are */
+  constructor({ replayed = false }: { replayed?: boolean } = {}) {
+    this.#replayed = replayed;
+  }
+
+  /** Another attempt begins: its words and ids are its own, what was claimed and called stays counted. */
+  begin(attempt: number): void {
+    this.#attempt = attempt;
+    this.restart();
+  }
+
+  /** What the attempt before said is no longer the last word. */
+  restart(): void {
+    this.#text = "";
+    this.#last = null;
+  }
+
+  /** What was changed so far has been put back: it is not claimed any more. */
+  forgetClaims(): void {
+    this.#claimed.clear();
+    this.#claimedText = 0;
+  }
+
+  /**
+   * An adapter's id as it stands in the stream, where ids of several attempts must not meet: one that looks like a later
+   * attempt's is renamed in the first attempt too, or an answer meant for one adapter could be had by another.
+   */
+  streamId(id: string): string {
+    if (this.#replayed || (this.#attempt === 1 && !renamedId.test(id))) return id;
+    return `${this.#attempt}.${id}`;
+  }
+
+  /**
+   * One checked event of the adapter; what comes back goes into the log.
+   * @param limits of an adapter that speaks now; events out of the log were held to them when they came
+   */
+  accept(yielded: AdapterEvent, limits?: RequestLimits): AdapterEvent {
+    const event = this.#withStreamIds(yielded);
+    switch (event.type) {
+      case "tool_call":
+        if (this.#openCalls.has(event.call_id) || this.#closedCalls.has(event.call_id)) {
+          return broken(event, "its call_id was used before");
+        }
+        if (this.#toolCalls >= maxRemembered) return broken(event, `more than ${maxRemembered} tool calls`);
+        this.#openCalls.set(event.call_id, { tool: event.tool, kind: event.kind });
+        this.#toolCalls++;
+        return event;
+      case "tool_result":
+        if (!this.#openCalls.delete(event.call_id)) return broken(event, "no tool call of that call_id is open");
+        this.#closedCalls.add(event.call_id);
+        return event;
+      case "permission_request":
+      case "question":
+        if (this.#openRequests.has(event.request_id) || this.#closedRequests.has(event.request_id)) {
+          return broken(event, "its request_id was used before");
+        }
+        if (this.#closedRequests.size + this.#openRequests.size >= maxRemembered) {
+          return broken(event, `more than ${maxRemembered} requests`);
+        }
+        return this.#openRequest(event, limits);
+      case "output":
+        if (event.stream === "stdout") this.#print(event.data);
+        return event;
+      case "file_change":
+        this.#claim(event.path);
+        return event;
+      case "completed":
+        for (const path of event.files_changed) this.#claim(path);
+        this.#last = event;
+        return event;
+      case "error":
+        this.#last = event;
+        return event;
+      default:
+        return event;
+    }
+  }
+
+  /** A permission request or question was answered; false when it was not open. */
+  resolve(requestId: string): boolean {
+    const bytes = this.#openRequests.get(requestId);
+    if (bytes === undefined) return false;
+    this.#openRequestBytes -= bytes;
+    this.#openRequests.delete(requestId);
+    this.#closedRequests.add(requestId);
+    return true;
+  }
+
+  #openRequest(event: PermissionRequestEvent | QuestionEvent, limits: RequestLimits | undefined): AdapterEvent {
+    const bytes = limits === undefined ? 0 : encoder.encode(JSON.stringify(event)).byteLength;
+    const { open_requests = Infinity, open_request_bytes = Infinity } = limits ?? {};
+    if (this.#openRequests.size >= open_requests) {
+      return broken(event, `${open_requests} requests wait for an answer already`);
+    }
+    if (this.#openRequestBytes + bytes > open_request_bytes) {
+      return broken(event, `the requests that wait for an answer would have more than ${open_request_bytes} bytes`);
+    }
+    this.#openRequestBytes += bytes;
+    this.#openRequests.set(event.request_id, bytes);
+    return event;
+  }
+
+  /** Kind of an open tool call; null for a call that is not open. */
+  kindOf(callId: string | undefined): ToolKind | null {
+    return callId === undefined ? null : this.#openCalls.get(callId)?.kind ?? null;
+  }
+
+  /** What the host adds in the adapter's place when an attempt ends. */
+  finish(): Entry[] {
+    const calls = [...this.#openCalls].map(([call_id, { tool }]): Entry => ({
+      source: "host",
+      synthetic: true,
+      event: {
+        type: "tool_result",
+        call_id,
+        tool,
+        output: "The agent ended before the tool answered.",
+        success: false,
+        duration_ms: null,
+      },
+    }));
+    const requests = [...this.#openRequests.keys()].map((request_id): Entry => ({
+      source: "host",
+      synthetic: true,
+      event: { type: "permission_resolved", request_id, choice: null, by: "session_end" },
+    }));
+    this.#openCalls.clear();
+    this.#openRequests.clear();
+    this.#openRequestBytes = 0;
+    return [...calls, ...requests];
+  }
+
+  /** The very same event where no id of it is renamed. */
+  #withStreamIds(event: AdapterEvent): AdapterEvent {
+    switch (event.type) {
+      case "tool_call":
+      case "tool_result": {
+        const call_id = this.streamId(event.call_id);
+        return call_id === event.call_id ? event : { ...event, call_id };
+      }
+      case "question": {
+        const request_id = this.streamId(event.request_id);
+        return request_id === event.request_id ? event : { ...event, request_id };
+      }
+      case "permission_request": {
+        const request_id = this.streamId(event.request_id);
+        const call_id = event.call_id === undefined ? undefined : this.streamId(event.call_id);
+        if (request_id === event.request_id && call_id === event.call_id) return event;
+        return { ...event, request_id, ...(call_id === undefined ? {} : { call_id }) };
+      }
+      default:
+        return event;
+    }
+  }
+
+  #print(data: string): void {
+    this.#text += data;
+    // Cut seldom: each cut copies the whole text.
+    if (this.#text.length > 2 * maxText) this.#text = this.#text.slice(-maxText);
+  }
+
+  #claim(path: string): void {
+    if (this.#claimed.size >= maxRemembered || this.#claimedText >= maxText || this.#claimed.has(path)) return;
+    this.#claimed.add(path);
+    this.#claimedText += path.length;
+  }
+
+  /** The present attempt's last word, if it had one. */
+  get lastWord(): CompletedEvent | ErrorEvent | null {
+    return this.#last;
+  }
+
+  /** The end of what the agent printed in the present attempt. */
+  get text(): string {
+    return this.#text.slice(-maxText);
+  }
+
+  /** Paths the agent says it changed. */
+  get claimedPaths(): string[] {
+    return [...this.#claimed];
+  }
+
+  /** Tool calls of the whole session. */
+  get toolCalls(): number {
+    return this.#toolCalls;
+  }
+}
+
+const encoder = new TextEncoder();
+
+const maxText = 1024 * 1024;
+
+/** How ids of the second attempt and later ones begin. */
+const renamedId = /^\d+\./;
+
+/** Ids and paths remembered for one session: a flood of new ones must not grow the host. */
+const maxRemembered = 10_000;
+
+function broken(event: AdapterEvent, problem: string): AdapterEvent {
+  return { type: "unparsed", data: { problem: `This ${event.type} breaks a rule: ${problem}.`, yielded: event } };
+}

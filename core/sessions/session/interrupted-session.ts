@@ -1,0 +1,250 @@
+import type {
+  AttemptFailedEvent,
+  AttemptStartedEvent,
+  CapabilityEvent,
+  Envelope,
+  SessionStartedEvent,
+} from "../../../plugin-sdk/envelope.ts";
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { AttemptReport, EffectiveSettings, PermissionUses, Substitution } from "../../../plugin-sdk/result.ts";
+import { EventRules } from "./event-rules.ts";
+import type { Entry, MergedLog, Stream } from "./merged-log.ts";
+import { buildResult } from "./result.ts";
+import { UsageMeter } from "./usage-meter.ts";
+
+/** What is known of the host that ran the session. */
+export interface FormerHost {
+  /** The runtime it ran on; null where nothing tells. */
+  runtime: string | null;
+  hostVersion: string;
+}
+
+/**
+ * Reads a session that its host could not end, from what the journal has of it.
+ * @param pages the session's envelopes from the first on, in order; what cannot be read is not among them
+ * @param lastSeq the highest number of its events, read or not
+ */
+export async function readInterrupted(
+  pages: AsyncIterable<readonly Envelope[]>,
+  lastSeq: number,
+): Promise<InterruptedSession> {
+  const known = new InterruptedSession(lastSeq);
+  for await (const page of pages) for (const envelope of page) known.take(envelope);
+  return known;
+}
+
+/**
+ * Ends it, so that its stream keeps every rule: each program exits, each tool call has a result, each request is
+ * resolved, and `session_ended` says `host_restarted`. What nobody knows any more is null. Its processes must be gone
+ * already.
+ */
+export async function endInterrupted(
+  known: InterruptedSession,
+  { log, former, next = null }: { log: MergedLog; former: FormerHost; next?: AfterRestart | null },
+): Promise<void> {
+  const end = known.end(former, next);
+  if (end !== null) await log.add(end.stream, end.entries);
+}
+
+/** What became of a session that its request wants to be resumed: the one that goes on, or why none does. */
+export type AfterRestart = { resumed_as: string } | { reason: string };
+
+/** What another session needs to go on with the agent of one that was cut off. */
+export interface Resumable {
+  session_id: string;
+  request: SessionRequest;
+  /** The adapter of the last attempt. */
+  adapter_id: string;
+  /** The agent's own id of its session; null where it has not said it. */
+  agent_session_id: string | null;
+  /** How many sessions have gone on with that agent's session already. */
+  times: number;
+}
+
+function restarted(next: AfterRestart | null, unread: number): ErrorData {
+  if (unread > 0) {
+    const message = `The host stopped while the session ran, and ${unread} of its events cannot be read any more.`;
+    return { code: "host_restarted", message, hint: "Look with: bulkhead journal verify." };
+  }
+  const hint = next === null
+    ? "Look at what the session had done, and run it again."
+    : "reason" in next
+    ? `It was not resumed: ${next.reason}. Look at what the session had done, and run it again.`
+    : `Session "${next.resumed_as}" goes on with it.`;
+  return { code: "host_restarted", message: "The host stopped while the session ran.", hint };
+}
+
+interface FirstEvent {
+  envelope: Envelope;
+  event: SessionStartedEvent;
+}
+
+/** A session as its events tell of it. */
+export class InterruptedSession {
+  readonly #rules = new EventRules({ replayed: true });
+  readonly #usage = new UsageMeter();
+  readonly #processes = new Map<number, { pid: number; at: number }>();
+  readonly #lastSeq: number;
+  #read = 0;
+  #first: FirstEvent | null = null;
+  #last: Envelope | null = null;
+  #toolVersion: string | null = null;
+  #agentSessionId: string | null = null;
+  /** In what the last attempt differs from what the session began with. */
+  #changed: Partial<Pick<EffectiveSettings, "access_mode" | "permissions">> = {};
+  readonly #attempts: AttemptReport[] = [];
+  readonly #substitutions: Substitution[] = [];
+  /** As the events tell: the same use again is no event. */
+  readonly #uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
+
+  constructor(lastSeq: number) {
+    this.#lastSeq = lastSeq;
+  }
+
+  /** How many of its events could not be read. */
+  get unread(): number {
+    return Math.max(0, this.#lastSeq - this.#read);
+  }
+
+  take(envelope: Envelope): void {
+    this.#last = envelope;
+    this.#read++;
+    if (envelope.source === "agent") return this.#said(envelope.event as AdapterEvent);
+    const { event } = envelope;
+    if (event.type === "attempt_started") this.#usage.begin({ mode: null });
+    if (event.type === "session_started") this.#first ??= { envelope, event };
+    if (event.type === "permission_resolved") this.#rules.resolve(event.request_id);
+    if (event.type === "attempt_started") this.#attempt(envelope, event);
+    if (event.type === "attempt_failed") this.#failed(envelope, event);
+    if (event.type === "fallback") this.#substitutions.push({ from: event.from, to: event.to, reason: event.reason });
+    if (event.type === "capability") this.#used(event);
+    if (event.type === "process_exited") this.#processes.delete(event.process_id);
+    if (event.type === "process_spawned") {
+      this.#processes.set(event.process_id, { pid: event.pid, at: Date.parse(envelope.ts) });
+    }
+  }
+
+  /** Whether its first event could be read: without it nobody can say what was wanted of it. */
+  get hasBeginning(): boolean {
+    return this.#first !== null;
+  }
+
+  /** What it takes to go on with it; null for a session that did not ask for that, or that is not open. */
+  get resumable(): Resumable | null {
+    if (this.#first === null || this.#last === null || this.#last.event.type === "session_ended") return null;
+    // What is missing may be another attempt, or what the agent was told last.
+    if (this.unread > 0) return null;
+    const { envelope, event } = this.#first;
+    if (event.requested.resume !== "after_restart") return null;
+    return {
+      session_id: envelope.session_id,
+      request: event.requested,
+      adapter_id: this.#last.adapter.id,
+      agent_session_id: this.#agentSessionId,
+      times: event.times_resumed ?? 0,
+    };
+  }
+
+  /** What is to be added; null for a session of which nothing is there, and for one that has ended. */
+  end(former: FormerHost, next: AfterRestart | null): { stream: Stream; entries: Entry[] } | null {
+    if (this.#first === null || this.#last === null || this.#last.event.type === "session_ended") return null;
+    const { session_id: sessionId, adapter, attempt, seq } = this.#last;
+    const lastSeq = Math.max(seq, this.#lastSeq);
+    const entries = [...this.#exits(Date.now()), ...this.#rules.finish(), this.#ended(this.#first, { former, next })];
+    return { stream: { sessionId, adapter, attempt, lastSeq }, entries };
+  }
+
+  #said(event: AdapterEvent): void {
+    this.#rules.accept(event);
+    if (event.type === "usage") this.#usage.take(event);
+    if (event.type === "completed") this.#usage.complete(event);
+    if (event.type === "agent_info") {
+      this.#usage.model(event.model);
+      this.#toolVersion = event.agent_version ?? this.#toolVersion;
+      this.#agentSessionId = event.agent_session_id ?? this.#agentSessionId;
+    }
+  }
+
+  #attempt({ attempt, ts }: Envelope, event: AttemptStartedEvent): void {
+    const { adapter_id, permissions } = event;
+    const access_mode = event.access_mode ?? null;
+    this.#rules.restart();
+    // Without permissions of its own it is one on the adapter that the session started with.
+    this.#changed = permissions === undefined ? { access_mode } : { access_mode, permissions };
+    // Another attempt is another session of the agent.
+    this.#agentSessionId = null;
+    this.#attempts.push({ attempt, adapter_id, started_at: ts, duration_ms: 0 });
+  }
+
+  #failed({ ts }: Envelope, { error }: AttemptFailedEvent): void {
+    const report = this.#attempts.at(-1);
+    if (report) Object.assign(report, { error, duration_ms: since(report.started_at, ts) });
+  }
+
+  #used({ permission, decision }: CapabilityEvent): void {
+    const of = this.#uses.by[permission] ??= { allowed: 0, denied: 0 };
+    of[decision]++;
+    this.#uses[decision]++;
+  }
+
+  #exits(now: number): Entry[] {
+    return [...this.#processes].map(([process_id, { pid, at }]): Entry => ({
+      source: "host",
+      synthetic: true,
+      event: {
+        type: "process_exited",
+        process_id,
+        pid,
+        exit_code: null,
+        signal: null,
+        duration_ms: Math.max(0, now - at),
+      },
+    }));
+  }
+
+  #ended(
+    { envelope, event }: FirstEvent,
+    { former, next }: { former: FormerHost; next: AfterRestart | null },
+  ): Entry {
+    const error = restarted(next, this.unread);
+    const { requested, workdir } = event;
+    const effective: EffectiveSettings = { ...event.effective, ...this.#changed };
+    const { adapter, ts } = this.#last!;
+    const running = this.#attempts.at(-1);
+    if (running && running.error === undefined) {
+      Object.assign(running, { error, duration_ms: since(running.started_at, ts) });
+    }
+    const result = buildResult({
+      sessionId: envelope.session_id,
+      plugin: { id: adapter.id, manifest: { version: adapter.version } },
+      request: requested,
+      resumed: event.resumed_from === undefined ? null : { from: event.resumed_from, times: event.times_resumed ?? 1 },
+      workdir,
+      effective,
+      sentPrompt: null,
+      hostVersion: former.hostVersion,
+    }, {
+      verdict: { stop_reason: "host_restarted", error },
+      rules: this.#rules,
+      usage: this.#usage.report(since(envelope.ts, ts)),
+      changed: { artifacts: null, reason: "host_restarted", head: null },
+      claimedOnly: [],
+      gitBase: null,
+      packageSha256: null,
+      toolVersion: this.#toolVersion,
+      uses: this.#uses,
+      attempts: this.#attempts,
+      substitutions: this.#substitutions,
+      runtime: former.runtime ?? "unknown",
+      resumedAs: next !== null && "resumed_as" in next ? next.resumed_as : null,
+    });
+    return { source: "host", synthetic: true, event: { type: "session_ended", result } };
+  }
+}
+
+/** Milliseconds from one time of the log to another. */
+function since(from: string, to: string): number {
+  return Math.max(0, Date.parse(to) - Date.parse(from));
+}

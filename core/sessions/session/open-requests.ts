@@ -1,0 +1,73 @@
+import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import { shownRequests } from "../../../plugin-sdk/shown-requests.ts";
+
+interface OpenRequest {
+  /** Ids of the answers there are; null for a question, whose answer is free. */
+  offered: readonly string[] | null;
+  answer: Promise<string | null>;
+  settle(choice: string | null): void;
+  /** What a person is shown of it. */
+  asked: Asked;
+  deadline?: ReturnType<typeof setTimeout>;
+}
+
+/** What is asked, and what may be said. */
+export type Asked = Omit<WaitingRequest, "request_id">;
+
+const nothing: Asked = { type: "question", text: "", choices: [] };
+
+/** The permission requests and questions of one attempt that wait for somebody. First answer wins. */
+export class OpenRequests {
+  readonly #open = new Map<string, OpenRequest>();
+  readonly #answered = new Map<string, Promise<string | null>>();
+
+  /** A request was asked and is in the log. `offered` are the ids to choose from; null: any text. */
+  add(requestId: string, offered: readonly string[] | null = null, asked: Asked = nothing): void {
+    let settle!: (choice: string | null) => void;
+    const answer = new Promise<string | null>((resolve) => (settle = resolve));
+    this.#open.set(requestId, { offered, answer, settle, asked });
+  }
+
+  /** Calls back when an open request has waited for this long. */
+  expire(requestId: string, { ms, onExpired }: { ms: number; onExpired(): void }): void {
+    const request = this.#open.get(requestId);
+    if (request) request.deadline = setTimeout(onExpired, Math.min(ms, 2 ** 31 - 1));
+  }
+
+  /** True while somebody's answer is waited for. */
+  get waits(): boolean {
+    return this.#open.size > 0;
+  }
+
+  /** The open requests as a summary shows them, the oldest first. */
+  get waiting(): WaitingRequest[] {
+    return shownRequests([...this.#open].map(([request_id, { asked }]) => ({ request_id, ...asked })));
+  }
+
+  /** True for an open request that can be answered so. */
+  takes(requestId: string, choice: string): boolean {
+    const request = this.#open.get(requestId);
+    return request !== undefined && (request.offered === null || request.offered.includes(choice));
+  }
+
+  /** Answers a request; false when it is not open. */
+  settle(requestId: string, choice: string | null): boolean {
+    const request = this.#open.get(requestId);
+    if (!request) return false;
+    clearTimeout(request.deadline);
+    this.#open.delete(requestId);
+    this.#answered.set(requestId, request.answer);
+    request.settle(choice);
+    return true;
+  }
+
+  /** The answer, once there is one; null for a request nobody asked. */
+  wait(requestId: string): Promise<string | null> {
+    return this.#open.get(requestId)?.answer ?? this.#answered.get(requestId) ?? Promise.resolve(null);
+  }
+
+  /** Nobody will answer any more. */
+  close(): void {
+    for (const requestId of [...this.#open.keys()]) this.settle(requestId, null);
+  }
+}

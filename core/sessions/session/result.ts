@@ -1,0 +1,98 @@
+import {
+  type AttemptReport,
+  type EffectiveSettings,
+  outcomeOf,
+  type PermissionUses,
+  type Provenance,
+  type SessionResult,
+  type Substitution,
+  type UsageReport,
+} from "../../../plugin-sdk/result.ts";
+import type { ArtifactList } from "../../records/git/artifacts.ts";
+import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { runtimeVersion } from "../../ground/runtime/platform.ts";
+import type { EventRules } from "./event-rules.ts";
+import { recordedRequest } from "./recorded-request.ts";
+import type { SessionSetup } from "./session-setup.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** What is known when a session has ended. */
+export interface ResultParts {
+  verdict: Verdict;
+  rules: EventRules;
+  usage: UsageReport;
+  changed: ArtifactList;
+  /** Paths the agent says it changed and git does not show. */
+  claimedOnly: readonly string[];
+  /** Sessions whose changes may be among these. */
+  sharedWith?: readonly string[];
+  gitBase: string | null;
+  packageSha256: string | null;
+  toolVersion: string | null;
+  uses: PermissionUses;
+  attempts: AttemptReport[];
+  substitutions: Substitution[];
+  /** The runtime of the host that ran it; default: this one. */
+  runtime?: string;
+  /** The session that goes on with the agent of this one. */
+  resumedAs?: string | null;
+}
+
+/** Whose result it is. */
+export interface ResultSubject
+  extends Pick<SessionSetup, "sessionId" | "request" | "resumed" | "workdir" | "hostVersion"> {
+  /** The adapter of the last attempt. */
+  plugin: { id: string; manifest: { version: string } };
+  effective: EffectiveSettings;
+  /** The prompt as the adapter got it; null where that is not known. */
+  sentPrompt: string | null;
+}
+
+/** The result of a session. */
+export function buildResult(setup: ResultSubject, parts: ResultParts): SessionResult {
+  const { request, sessionId } = setup;
+  const { verdict, rules, usage, changed } = parts;
+  const outcome = outcomeOf(verdict.stop_reason);
+  const completed = rules.lastWord?.type === "completed" ? rules.lastWord : null;
+  const failed = verdict.error ? { error: verdict.error } : {};
+  return {
+    session_id: sessionId,
+    task_id: request.task_id ?? null,
+    outcome,
+    stop_reason: verdict.stop_reason,
+    output: completed?.output ?? rules.text,
+    usage,
+    artifacts: changed.artifacts,
+    ...(changed.artifacts === null ? { artifacts_reason: changed.reason } : {}),
+    ...(parts.sharedWith?.length ? { artifacts_shared_with: [...parts.sharedWith] } : {}),
+    claimed_only: [...parts.claimedOnly],
+    confidence: outcome === "error" ? 0 : completed?.confidence ?? null,
+    metadata: { tool_version: parts.toolVersion, permissions: structuredClone(parts.uses) },
+    provenance: provenance(setup, parts),
+    requested: recordedRequest(request),
+    effective: { ...setup.effective, model: usage.model ?? setup.effective.model },
+    iterations: request.iteration ?? 1,
+    attempts: parts.attempts,
+    substitutions: parts.substitutions,
+    ...(setup.resumed === null ? {} : { resumed_from: setup.resumed.from }),
+    ...(parts.resumedAs == null ? {} : { resumed_as: parts.resumedAs }),
+    ...failed,
+  };
+}
+
+function provenance(setup: ResultSubject, parts: ResultParts): Provenance {
+  const { plugin, request } = setup;
+  return {
+    adapter_id: plugin.id,
+    adapter_version: plugin.manifest.version,
+    package_sha256: parts.packageSha256,
+    grants: setup.effective.permissions,
+    host_version: setup.hostVersion,
+    runtime: parts.runtime ?? runtimeVersion,
+    model: parts.usage.model ?? setup.effective.model,
+    prompt_sha256: sha256Hex(request.prompt),
+    sent_prompt_sha256: setup.sentPrompt === null ? null : sha256Hex(setup.sentPrompt),
+    git_base: parts.gitBase,
+    git_head: parts.changed.head,
+  };
+}

@@ -1,0 +1,378 @@
+import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
+import type { ErrorCode, ErrorData } from "../../../plugin-sdk/errors.ts";
+import type {
+  AttemptReport,
+  EffectiveSettings,
+  PermissionUses,
+  SessionResult,
+  StopReason,
+  Substitution,
+} from "../../../plugin-sdk/result.ts";
+import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import { type ArtifactList, listArtifacts } from "../../records/git/artifacts.ts";
+import { releaseSnapshot, type Snapshot, takeSnapshot } from "../../records/git/snapshot.ts";
+import { saysComplete } from "../../ground/prompt/loop-signal.ts";
+import { mkdir } from "../../ground/runtime/files.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { wait } from "../../ground/runtime/wait.ts";
+import { addUses } from "./add-uses.ts";
+import { Attempt, type AttemptGround } from "./attempt.ts";
+import { exceededBudget } from "./budgets.ts";
+import { nextCandidate } from "./candidate-order.ts";
+import { Deadlines } from "./deadlines.ts";
+import { effectiveSettings } from "./effective-settings.ts";
+import { EventAllowance } from "./event-allowance.ts";
+import { EventRules } from "./event-rules.ts";
+import { OpenRequests } from "./open-requests.ts";
+import { recordedRequest } from "./recorded-request.ts";
+import { buildResult } from "./result.ts";
+import { failureClass, nextStep } from "./retry-policy.ts";
+import type { Candidate, SessionSetup } from "./session-setup.ts";
+import { SessionStream } from "./session-stream.ts";
+import { unmetClaims } from "./unmet-claims.ts";
+import { UsageMeter } from "./usage-meter.ts";
+import { reachVerdict, type Verdict } from "./verdict.ts";
+import { withWork, type WorkDone } from "./work-done.ts";
+
+/**
+ * One session from its first event to its last, over as many attempts as it takes. Whatever its adapters do, it ends
+ * exactly once, with a result that says how.
+ */
+export class RunningSession {
+  /** Rejects only when the journal cannot be written. */
+  readonly result: Promise<SessionResult>;
+  readonly #setup: SessionSetup;
+  readonly #ground: AttemptGround;
+  readonly #stream: SessionStream;
+  readonly #rules = new EventRules();
+  readonly #requests = new OpenRequests();
+  readonly #usage = new UsageMeter();
+  readonly #uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
+  readonly #deadlines: Deadlines;
+  readonly #started = performance.now();
+  readonly #abort = new AbortController();
+  readonly #attempts: AttemptReport[] = [];
+  readonly #substitutions: Substitution[] = [];
+  #attempt: Attempt | null = null;
+  #snapshot: Snapshot | null = null;
+  #stopped: { reason: StopReason; error: ErrorData } | null = null;
+  /** The last attempt has ended: what is done from here on changes nothing of how the session ended. */
+  #isDecided = false;
+  /** Something may lie in the session's scratch folder. */
+  #usesScratch = false;
+  /** Work of the agent for which no further attempt was made. */
+  #inTheWay: WorkDone | null = null;
+  #writeFailure: { error: unknown } | null = null;
+
+  constructor(setup: SessionSetup) {
+    this.#setup = setup;
+    const { log, sessionId, redactor, request, scratchDir } = setup;
+    const { plugin } = setup.candidates[0];
+    this.#stream = new SessionStream({
+      log,
+      sessionId,
+      adapter: { id: plugin.id, version: plugin.manifest.version },
+      redactor,
+      onFailure: (error) => this.#cannotWrite(error),
+    });
+    this.#deadlines = new Deadlines({
+      // A request and a manifest may only make the operator's deadlines shorter.
+      totalMs: Math.min(
+        request.timeout_ms ?? plugin.manifest.defaults?.timeout_ms ?? Infinity,
+        plugin.limits.timeout_ms,
+      ),
+      onTotal: (ms) => this.stop("timeout", `The session was not done within ${ms} ms.`),
+      waits: () => this.#requests.waits,
+    });
+    this.#ground = {
+      setup,
+      stream: this.#stream,
+      rules: this.#rules,
+      requests: this.#requests,
+      deadlines: this.#deadlines,
+      usage: this.#usage,
+      allowance: new EventAllowance(),
+      scratch: join(scratchDir, sessionId),
+      signal: this.#abort.signal,
+      processes: { lastId: 0 },
+      stop: (reason, error) => this.#stopWith(reason, error),
+      onUsed: () => this.#holdBudget(),
+      onScratch: () => void (this.#usesScratch = true),
+    };
+    this.result = this.#run();
+  }
+
+  /** Ends the session for a reason of the host; the first reason is kept, and none counts once the agent has ended. */
+  stop(reason: StopReason, message: string): void {
+    if (!this.#isDecided) this.#stopWith(reason, { code: codeFor(reason), message });
+  }
+
+  /** Its last event is there, or cannot be written. */
+  get isOver(): boolean {
+    return this.#stream.ended;
+  }
+
+  /** What waits for somebody's answer. */
+  get waiting(): WaitingRequest[] {
+    return this.#requests.waiting;
+  }
+
+  /** Answers a permission request or question; false when that one is not open or does not offer the choice. */
+  answer(requestId: string, choice: string): boolean {
+    if (!this.#requests.takes(requestId, choice) || !this.#rules.resolve(requestId)) return false;
+    this.#stream.host({ type: "permission_resolved", request_id: requestId, choice, by: "client" });
+    this.#requests.settle(requestId, choice);
+    return true;
+  }
+
+  #stopWith(reason: StopReason, error: ErrorData): void {
+    if (this.#stopped) return;
+    this.#stopped = { reason, error };
+    this.#abort.abort(error);
+    this.#attempt?.cut(error);
+  }
+
+  async #run(): Promise<SessionResult> {
+    const { request, workdir, candidates, resumed } = this.#setup;
+    this.#stream.host({
+      type: "session_started",
+      adapter_id: candidates[0].plugin.id,
+      workdir,
+      task_id: request.task_id ?? null,
+      labels: request.labels ?? {},
+      requested: recordedRequest(request),
+      effective: this.#effective(candidates[0]),
+      candidates: [...new Set(candidates.map(({ plugin }) => plugin.id))],
+      passed_over: this.#setup.passedOver,
+      ...(resumed === null ? {} : { resumed_from: resumed.from, times_resumed: resumed.times }),
+    });
+    const failure = await this.#tryAll();
+    this.#isDecided = true;
+    this.#deadlines.stop();
+    const result = await this.#finish(failure);
+    if (this.#usesScratch) await removeTree(this.#ground.scratch).catch(() => {});
+    return result;
+  }
+
+  /** Tries the candidates until one comes to an end that stands; what it failed with, or null. */
+  async #tryAll(): Promise<ErrorData | null> {
+    const { candidates, request } = this.#setup;
+    const before = this.#takeSnapshot();
+    before.catch(() => {});
+    let index = 0;
+    let tries = 0;
+    let waited = 0;
+    for (let number = 1;; number++) {
+      const candidate = candidates[index]!;
+      const failure = await this.#try(candidate, { number, before, waited });
+      tries++;
+      const error = this.#verdict(failure).error;
+      if (this.#stopped || error === undefined) return failure;
+      const next = nextCandidate(candidates, index, failureClass(error));
+      const { lastWord } = this.#rules;
+      const step = nextStep({
+        error,
+        tries,
+        waitMs: this.#attempt!.waitMs,
+        hopeless: failure === null && lastWord?.type === "error" && !lastWord.recoverable,
+        timeLeftMs: this.#deadlines.leftMs,
+        next: next?.through ?? null,
+        // An agent that said it is done is not set to work again for what befell its worker afterwards.
+        retry: lastWord?.type === "completed" ? "never" : request.retry ?? "safe",
+      });
+      const done = step.act === "give_up" ? null : await this.#workInTheWay();
+      const gives = step.act === "give_up" || done !== null;
+      const { aborted } = this.#abort.signal;
+      this.#stream.host({
+        type: "attempt_failed",
+        attempt: number,
+        adapter_id: candidate.plugin.id,
+        error,
+        retry_in_ms: !gives && !aborted && step.act === "retry" ? step.wait_ms : null,
+      });
+      this.#inTheWay = done;
+      if (gives) return failure;
+      waited = step.act === "retry" ? step.wait_ms : 0;
+      if (!aborted && step.act === "next" && next !== null) {
+        index = next.index;
+        if (next.through === "adapter") tries = 0;
+        this.#substitute(candidate, candidates[index]!, error);
+      }
+      const ended = await this.#pause(waited);
+      if (ended !== null) return ended;
+    }
+  }
+
+  /** One attempt, with all that its end asks for; what it failed with. */
+  async #try(
+    candidate: Candidate,
+    { number, before, waited }: { number: number; before: Promise<void>; waited: number },
+  ): Promise<ErrorData | null> {
+    const { plugin } = candidate;
+    if (number > 1) {
+      this.#rules.begin(number);
+      this.#stream.begin(number, { id: plugin.id, version: plugin.manifest.version });
+    }
+    const attempt = new Attempt(this.#ground, { number, candidate });
+    this.#attempt = attempt;
+    this.#usage.begin({ mode: candidate.accessMode, model: candidate.request.model });
+    const failure = await attempt.run(before);
+    if (attempt.uses) addUses(this.#uses, attempt.uses);
+    const { error } = this.#verdict(failure);
+    candidate.ended({ tokens: this.#usage.attemptTokens, error, wait_ms: attempt.waitMs });
+    this.#attempts.push({
+      attempt: number,
+      adapter_id: plugin.id,
+      started_at: attempt.startedAt,
+      duration_ms: attempt.durationMs,
+      ...(waited > 0 ? { waited_ms: waited } : {}),
+      ...(error === undefined ? {} : { error }),
+    });
+    // Each attempt keeps the rules of the stream for itself; the last one's end is the session's.
+    this.#stream.add(this.#rules.finish()).catch(() => {});
+    return failure;
+  }
+
+  #effective(candidate: Candidate): EffectiveSettings {
+    const workspace = this.#setup.workspaceDir === null ? "inplace" : "worktree";
+    return effectiveSettings(candidate, { totalMs: this.#deadlines.totalMs, workspace });
+  }
+
+  #verdict(failure: ErrorData | null): Verdict {
+    // What had cut the attempt off already stays the reason, whatever came while it was being ended.
+    const cutFirst = failure !== null && failure === this.#attempt?.cutBy && failure !== this.#stopped?.error;
+    const stopped = cutFirst ? null : this.#stopped;
+    const verdict = reachVerdict({ stopped, failure, lastWord: this.#rules.lastWord });
+    if (verdict.error && this.#inTheWay) return { ...verdict, error: withWork(verdict.error, this.#inTheWay) };
+    const { loopSignal } = this.#setup;
+    if (verdict.stop_reason !== "end_turn" || loopSignal === null) return verdict;
+    const { prompt } = this.#attempt!.candidate.request;
+    const sent = [prompt, this.#setup.request.prompt];
+    const text = this.#finalText();
+    return saysComplete(text, { signal: loopSignal, sent }) ? { ...verdict, stop_reason: "loop_complete" } : verdict;
+  }
+
+  #finalText(): string {
+    const { lastWord, text } = this.#rules;
+    return (lastWord?.type === "completed" ? lastWord.output : undefined) ?? text;
+  }
+
+  #substitute(from: Candidate, to: Candidate, error: ErrorData): void {
+    const named = ({ plugin, accessMode }: Candidate) =>
+      from.plugin.id === to.plugin.id && accessMode !== null ? `${plugin.id} (${accessMode.type})` : plugin.id;
+    const substitution = { from: named(from), to: named(to), reason: error.message };
+    this.#substitutions.push(substitution);
+    this.#stream.host({ type: "fallback", ...substitution });
+  }
+
+  /** Waits before the next attempt; why the session was ended meanwhile, or null. */
+  async #pause(ms: number): Promise<ErrorData | null> {
+    if (ms > 0) await wait(ms, this.#abort.signal);
+    return this.#stopped?.error ?? null;
+  }
+
+  /**
+   * What the agent did that a further attempt would do again, on top of what is there; null where nothing stands in
+   * the way: nothing was done, the request allows it, or the worktree could be put back as it was.
+   */
+  async #workInTheWay(): Promise<WorkDone | null> {
+    const { request, resetWorkdir } = this.#setup;
+    if (request.retry === "always") return null;
+    const work = { tool_calls: this.#rules.toolCalls, changed: await this.#changedPaths() };
+    if (work.tool_calls === 0 && work.changed.length === 0) return null;
+    if (resetWorkdir === null) return work;
+    const reset = await resetWorkdir().then(() => true, () => false);
+    if (reset) this.#rules.forgetClaims();
+    return reset ? null : work;
+  }
+
+  async #changedPaths(): Promise<string[]> {
+    const { artifacts } = this.#snapshot === null ? { artifacts: null } : await listArtifacts(this.#snapshot);
+    return artifacts === null ? this.#rules.claimedPaths : artifacts.map(({ path }) => path);
+  }
+
+  async #takeSnapshot(): Promise<void> {
+    const { workdir, artifacts, stateDir, secretPaths } = this.#setup;
+    if (artifacts === "none") return;
+    const { scratch: scratchDir, signal } = this.#ground;
+    this.#usesScratch = true;
+    await mkdir(scratchDir, { recursive: true });
+    this.#snapshot = await takeSnapshot(workdir, { scratchDir, exclude: [stateDir, ...secretPaths], signal });
+  }
+
+  #holdBudget(): void {
+    const { request } = this.#setup;
+    if (request.budget === undefined && request.max_turns === undefined) return;
+    const { cost, tokens, turns } = this.#usage;
+    const exceeded = exceededBudget({ cost, tokens, turns, tool_calls: this.#rules.toolCalls }, request);
+    if (exceeded) this.stop(exceeded.reason, exceeded.message);
+  }
+
+  /** A log that cannot be written ends the session: what nobody can read back did not happen. */
+  #cannotWrite(error: unknown): void {
+    this.#writeFailure ??= { error };
+    this.#stopWith("fatal", { code: "fatal", message: "The journal could not be written." });
+  }
+
+  async #finish(failure: ErrorData | null): Promise<SessionResult> {
+    const changed = await this.#changes();
+    const sharedWith = await this.#setup.sharedWith();
+    if (this.#setup.artifacts === "git") {
+      const reason = changed.artifacts === null ? { reason: changed.reason } : {};
+      const shared = sharedWith.length > 0 ? { shared_with: sharedWith } : {};
+      this.#stream.host({ type: "artifacts", artifacts: changed.artifacts, ...reason, ...shared });
+    }
+    const attempt = this.#attempt!;
+    const result = this.#stream.redacted(buildResult({
+      ...this.#setup,
+      plugin: attempt.candidate.plugin,
+      sentPrompt: attempt.candidate.request.prompt,
+      effective: this.#effective(attempt.candidate),
+    }, {
+      verdict: this.#verdict(failure),
+      rules: this.#rules,
+      usage: this.#usage.report(Math.round(performance.now() - this.#started)),
+      changed,
+      sharedWith,
+      gitBase: this.#snapshot?.head ?? null,
+      packageSha256: attempt.script?.sha256 ?? null,
+      toolVersion: attempt.toolVersion,
+      claimedOnly: await unmetClaims(this.#rules.claimedPaths, { ...changed, workdir: this.#setup.workdir }),
+      uses: this.#uses,
+      attempts: this.#attempts,
+      substitutions: this.#substitutions,
+    }));
+    const ended: HostEvent = { type: "session_ended", result };
+    await this.#stream.end([{ source: "host", event: ended }]).catch(() => {});
+    if (this.#writeFailure) throw this.#writeFailure.error;
+    return result;
+  }
+
+  async #changes(): Promise<ArtifactList> {
+    const snapshot = this.#snapshot;
+    if (!snapshot) {
+      const reason = this.#setup.artifacts === "none" ? "not_asked" : "not_started";
+      return { artifacts: null, reason, head: null };
+    }
+    const changed = await listArtifacts(snapshot);
+    await releaseSnapshot(snapshot);
+    return changed;
+  }
+}
+
+function codeFor(reason: StopReason): ErrorCode {
+  switch (reason) {
+    case "timeout":
+    case "idle_timeout":
+    case "interrupted":
+      return reason;
+    case "budget_cost":
+    case "budget_tokens":
+    case "budget_turns":
+    case "budget_tool_calls":
+      return "limit_exceeded";
+    default:
+      return "fatal";
+  }
+}

@@ -1,0 +1,201 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { ByteQueue } from "../../walls/channel/byte-queue.ts";
+import type { Cursor, ReadOptions } from "../../records/journal/journal.ts";
+
+/** What a subscriber wants to see. */
+export interface SubscriptionOptions {
+  after?: Cursor;
+  /** Only this session; the subscription then ends with it. */
+  sessionId?: string;
+  /** Leaves out envelopes up to this `seq`; with `sessionId` alone. */
+  afterSeq?: number;
+  signal?: AbortSignal;
+  /**
+   * Bytes held for a slow reader; beyond them it is served from the journal. Default 4 MiB, and as much again may be in
+   * the reader's hands: with small events that is more than one session can send on credit, so that a reader that only
+   * waits for its turn is not sent to the journal.
+   */
+  heldBytes?: number;
+}
+
+interface Source {
+  read(options: ReadOptions): Promise<Envelope[]>;
+  closed(): void;
+}
+
+const pageSize = 4096;
+/** Bytes held for a reader that has not begun to read, and may never do: a short session's length. */
+const heldUnread = 64 * 1024;
+/** What an envelope takes beside its event's text. Bytes. */
+const envelopeBytes = 256;
+
+/**
+ * One reader of the merged log. It never holds more than a bounded number of bytes: a reader that is slower than the
+ * sessions is caught up from the journal, and loses nothing.
+ */
+export class Subscription implements AsyncIterable<Envelope> {
+  readonly #source: Source;
+  readonly #sessionId: string | undefined;
+  #isRead = false;
+  readonly #signal: AbortSignal | undefined;
+  /** `seq` of what was read last of the one session. */
+  #seq: number;
+  #cursor: Cursor;
+  /** Whole batches: none is held in part. */
+  readonly #held: ByteQueue<readonly Envelope[]>;
+  /** Something was thrown away: the journal must be read up to the next held envelope. */
+  #behind: boolean;
+  #finished = false;
+  #wake: (() => void) | null = null;
+
+  /** @param options `isLive`: nothing after the cursor has been added yet, so all of it will be offered */
+  constructor(options: SubscriptionOptions & { after: Cursor; isLive: boolean }, source: Source) {
+    this.#source = source;
+    this.#sessionId = options.sessionId;
+    this.#held = new ByteQueue(options.heldBytes ?? 4 * 1024 * 1024);
+    this.#signal = options.signal;
+    this.#cursor = options.after;
+    this.#seq = options.afterSeq ?? 0;
+    this.#behind = !options.isLive;
+    options.signal?.addEventListener("abort", this.#stop, { once: true });
+  }
+
+  /** Takes a batch of one session that has just become durable, with the bytes of its text. */
+  offer(envelopes: readonly Envelope[], bytes: number): void {
+    const wanted = this.#sessionId === undefined || envelopes[0]?.session_id === this.#sessionId;
+    if (!wanted || this.#finished) return;
+    if (!this.#behind && !this.#hold(envelopes, bytes + envelopes.length * envelopeBytes)) {
+      this.#held.takeAll();
+      this.#behind = true;
+    }
+    this.#wakeUp();
+  }
+
+  #hold(envelopes: readonly Envelope[], bytes: number): boolean {
+    return (this.#isRead || this.#held.bytes + bytes <= heldUnread) && this.#held.offer(envelopes, bytes);
+  }
+
+  /** All it could be offered is in the journal: it holds nothing more, and is read from there if it is read at all. */
+  settle(): void {
+    this.#held.takeAll();
+    this.#behind = true;
+    this.finish();
+    this.#source.closed();
+  }
+
+  /** Nothing more will be offered. */
+  finish(): void {
+    this.#finished = true;
+    this.#wakeUp();
+  }
+
+  /**
+   * Reads from the cursor on. Leaving the loop ends the subscription. Written out, because a generator makes three
+   * promises for each event where one does.
+   */
+  [Symbol.asyncIterator](): AsyncIterator<Envelope, void> {
+    this.#isRead = true;
+    let page: readonly Envelope[] = [];
+    let at = 0;
+    let over = false;
+    let filling: Promise<unknown> = Promise.resolve();
+    const take = (): IteratorYieldResult<Envelope> | null => {
+      for (;;) {
+        const value = over ? undefined : page[at++];
+        if (value === undefined) return null;
+        this.#cursor = value.gseq;
+        if (this.#sessionId === undefined) return { done: false, value };
+        const { type } = value.event;
+        over = type === "session_ended" || type === "gap";
+        if (value.seq <= this.#seq) continue;
+        const from = this.#seq + 1;
+        this.#seq = value.seq;
+        return { done: false, value: type === "gap" ? beginningAt(from, value) : value };
+      }
+    };
+    const end = (): IteratorReturnResult<void> => {
+      over = true;
+      this.#end();
+      return { done: true, value: undefined };
+    };
+    const fill = async (): Promise<IteratorResult<Envelope, void>> => {
+      try {
+        for (;;) {
+          const ready = take();
+          if (ready) return ready;
+          page = over ? [] : await this.#page();
+          at = 0;
+          if (page.length === 0) return end();
+        }
+      } catch (error) {
+        end();
+        throw error;
+      }
+    };
+    return {
+      next: () => {
+        const ready = take();
+        if (ready) return Promise.resolve(ready);
+        const filled = filling.then(fill);
+        filling = filled.catch(() => {});
+        return filled;
+      },
+      return: () => Promise.resolve(end()),
+    };
+  }
+
+  /** The next envelopes, once there are some; none at the end. */
+  async #page(): Promise<Envelope[]> {
+    while (!this.#signal?.aborted) {
+      const envelopes = await this.#next();
+      if (envelopes.length > 0) return envelopes;
+      if (this.#held.length > 0 || this.#behind) continue;
+      if (this.#finished) break;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+    return [];
+  }
+
+  #end(): void {
+    this.#signal?.removeEventListener("abort", this.#stop);
+    this.#held.takeAll();
+    this.#behind = false;
+    this.finish();
+    this.#source.closed();
+  }
+
+  async #next(): Promise<Envelope[]> {
+    if (!this.#behind) {
+      // What the last page had as well is dropped, and what was on its way into the journal when this began may lie
+      // before its cursor.
+      const isNew = ({ gseq }: Envelope) => gseq > this.#cursor;
+      return this.#held.takeAll().flatMap((batch) => isNew(batch[0]!) ? batch : batch.filter(isNew));
+    }
+    // From here on offers are held again.
+    this.#behind = false;
+    const sessionId = this.#sessionId;
+    const page = await this.#source.read({
+      after: this.#cursor,
+      limit: pageSize,
+      ...(sessionId === undefined ? {} : { sessionId }),
+    });
+    // A page may end anywhere: only an empty one, or one that reaches what is held, has caught up.
+    const last = page.at(-1)?.gseq ?? this.#cursor;
+    const caughtUp = page.length === 0 || last >= (this.#held.peek()?.[0]?.gseq ?? Infinity);
+    if (!caughtUp) this.#held.takeAll();
+    this.#behind ||= !caughtUp;
+    return page;
+  }
+
+  readonly #stop = (): void => this.#wakeUp();
+
+  #wakeUp(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+}
+
+/** A gap of a session's events for a reader that has those before. */
+function beginningAt(from: number, { event, ...envelope }: Envelope): Envelope {
+  return { ...envelope, event: event.type === "gap" ? { ...event, from_seq: Math.max(from, event.from_seq) } : event };
+}

@@ -1,0 +1,160 @@
+import type { CompletedEvent, UsageEvent } from "../../../plugin-sdk/events.ts";
+import type { UsageReport } from "../../../plugin-sdk/result.ts";
+import { type AgentAccess, priceUsage, roundMoney, type UsageFigures } from "./priced-usage.ts";
+
+/**
+ * Adds up what a session used, over all its attempts, from what the agents report and, for the cost, from the prices of
+ * their access modes. What nobody knows stays null.
+ */
+export class UsageMeter {
+  /** Of the attempts before this one; null when there were none. */
+  #before: Totals | null = null;
+  #tokensBefore: number | null = null;
+  #access: AgentAccess | null = null;
+  #whole: Totals | null = null;
+  #turns: Totals | null = null;
+  #turnCount = 0;
+  #currency: string | null = null;
+  #model: string | null = null;
+  #final: CompletedEvent | null = null;
+
+  /** An attempt begins: what its agent calls the whole session is of this attempt, and is added to those before. */
+  begin(access: AgentAccess): void {
+    if (this.#access) {
+      this.#tokensBefore = this.tokens;
+      this.#before = this.#total();
+    }
+    this.#access = access;
+    this.#whole = null;
+    this.#turns = null;
+    this.#currency = null;
+    this.#model = null;
+    this.#final = null;
+  }
+
+  /** A report of a turn adds to the others; one of the session replaces the one before. */
+  take(event: UsageEvent): void {
+    this.#currency = event.currency ?? this.#currency;
+    this.#model = event.model ?? this.#model;
+    const totals = this.#totalsOf(event);
+    if (event.scope === "session") this.#whole = totals;
+    else {
+      this.#turnCount++;
+      this.#turns = this.#turns ? add(this.#turns, totals) : totals;
+    }
+  }
+
+  /** The agent's last word may bring a cost. */
+  complete(event: CompletedEvent): void {
+    this.#final = event;
+  }
+
+  /** The model the agent says it used. */
+  model(name: string | undefined): void {
+    this.#model = name ?? this.#model;
+  }
+
+  /** Cost so far, or null while unknown. */
+  get cost(): number | null {
+    return this.#total().cost;
+  }
+
+  /** Tokens in and out so far, or null while unknown. */
+  get tokens(): number | null {
+    return sum(this.#tokensBefore, this.attemptTokens);
+  }
+
+  /** Those of the present attempt alone. */
+  get attemptTokens(): number | null {
+    const { tokens_in, tokens_out } = this.#whole ?? this.#turns ?? nothing;
+    return sum(tokens_in, tokens_out) ?? this.#final?.tokens_used ?? null;
+  }
+
+  get turns(): number {
+    return this.#turnCount;
+  }
+
+  /** The report as it stands. */
+  report(durationMs: number): UsageReport {
+    const { mixed: _, ...figures } = this.#total();
+    return { ...figures, model: this.#model, duration_ms: durationMs };
+  }
+
+  #total(): Totals {
+    const attempt = this.#attempt();
+    return this.#before ? add(this.#before, attempt) : attempt;
+  }
+
+  /** Of this attempt alone. */
+  #attempt(): Totals {
+    const said = this.#withFinal(this.#whole ?? this.#turns ?? nothing);
+    return said.mixed || !this.#access ? said : { ...priceUsage(said, this.#access), mixed: false };
+  }
+
+  /** The last word is of the whole session; it fills in what was not reported before. */
+  #withFinal(said: Totals): Totals {
+    const { cost = null, tokens_used = null } = this.#final ?? {};
+    const known: Totals = cost === null && tokens_used === null
+      ? said
+      : { ...said, scope: said.scope ?? "session", basis: "reported" };
+    if (cost === null || said.cost !== null || said.mixed) return known;
+    return { ...known, cost, currency: this.#currency ?? "USD" };
+  }
+
+  #totalsOf({ tokens_in, tokens_out, tokens_cached, cost, scope }: UsageEvent): Totals {
+    const known = tokens_in !== null || tokens_out !== null || tokens_cached !== null || cost !== null;
+    return {
+      tokens_in,
+      tokens_out,
+      tokens_cached,
+      cost,
+      currency: cost === null ? null : this.#currency ?? "USD",
+      model: null,
+      scope: !known ? null : scope === "session" ? "session" : "turns",
+      basis: known ? "reported" : "unknown",
+      mixed: false,
+    };
+  }
+}
+
+interface Totals extends UsageFigures {
+  /** Amounts in several currencies came together: there is no one cost. */
+  mixed: boolean;
+}
+
+const nothing: Totals = {
+  tokens_in: null,
+  tokens_out: null,
+  tokens_cached: null,
+  cost: null,
+  currency: null,
+  model: null,
+  scope: null,
+  basis: "unknown",
+  mixed: false,
+};
+
+function add(a: Totals, b: Totals): Totals {
+  const mixed = a.mixed || b.mixed || differ(a, b);
+  const cost = mixed ? null : sum(a.cost, b.cost);
+  return {
+    tokens_in: sum(a.tokens_in, b.tokens_in),
+    tokens_out: sum(a.tokens_out, b.tokens_out),
+    tokens_cached: sum(a.tokens_cached, b.tokens_cached),
+    cost: cost === null ? null : roundMoney(cost),
+    currency: cost === null ? null : (b.cost ? b.currency : null) ?? a.currency ?? b.currency,
+    model: null,
+    scope: a.scope === b.scope ? a.scope : "turns",
+    basis: [a, b].some(({ basis }) => basis === "estimated") ? "estimated" : a.basis === "unknown" ? b.basis : a.basis,
+    mixed,
+  };
+}
+
+/** What is free is so in every currency. */
+function differ(a: Totals, b: Totals): boolean {
+  return Boolean(a.cost) && Boolean(b.cost) && a.currency !== b.currency;
+}
+
+function sum(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : a + b;
+}

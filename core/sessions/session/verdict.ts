@@ -1,0 +1,82 @@
+import { type ErrorCode, type ErrorData, isErrorCode } from "../../../plugin-sdk/errors.ts";
+import type { CompletedEvent, ErrorEvent } from "../../../plugin-sdk/events.ts";
+import type { StopReason } from "../../../plugin-sdk/result.ts";
+import { shortText } from "../../../plugin-sdk/short-text.ts";
+import { saidByAdapter } from "../../ground/errors/said-by-adapter.ts";
+
+/** An error's text stands in several events and in the result, so it may not be as long as the event that told it. */
+const maxMessage = 4096;
+const maxCode = 256;
+
+/** All that speaks for how a session ended. */
+export interface Evidence {
+  /** Why the host stopped it, when it did. The first reason is kept. */
+  stopped: { reason: StopReason; error: ErrorData } | null;
+  /** What the worker or the guest failed with. */
+  failure: ErrorData | null;
+  /** The adapter's last word. */
+  lastWord: CompletedEvent | ErrorEvent | null;
+}
+
+/** The verdict over a session. */
+export interface Verdict {
+  stop_reason: StopReason;
+  error?: ErrorData;
+}
+
+/**
+ * How a session ended. The host's own reason to stop it comes first, then a failure, then what the adapter said last.
+ * An adapter that says nothing at the end has failed: agents that die often exit as if all were well.
+ */
+export function reachVerdict(evidence: Evidence): Verdict {
+  const verdict = judge(evidence);
+  if (verdict.error === undefined) return verdict;
+  return { ...verdict, error: { ...verdict.error, message: shortText(verdict.error.message, maxMessage) } };
+}
+
+function judge({ stopped, failure, lastWord }: Evidence): Verdict {
+  if (stopped) return { stop_reason: stopped.reason, error: stopped.error };
+  if (failure) return { stop_reason: reasonFor(failure.code), error: failure };
+  if (lastWord?.type === "completed") {
+    if (lastWord.success) return { stop_reason: "end_turn" };
+    return { stop_reason: "fatal", error: { code: "fatal", message: lastWord.output || "The agent said it failed." } };
+  }
+  if (lastWord?.type === "error") return spokenError(lastWord);
+  return {
+    stop_reason: "fatal",
+    error: { code: "fatal", message: "The adapter ended without saying whether the work was done." },
+  };
+}
+
+function spokenError({ code, message }: ErrorEvent): Verdict {
+  const details = { agent_code: shortText(code, maxCode) };
+  if (code === "refused") {
+    return { stop_reason: "refused", error: { code: "fatal", message, details } };
+  }
+  if (isErrorCode(code)) {
+    const error = saidByAdapter({ code, message });
+    return { stop_reason: reasonFor(error.code), error };
+  }
+  return { stop_reason: "fatal", error: { code: "fatal", message, details } };
+}
+
+const reasons: { readonly [C in ErrorCode]?: StopReason } = {
+  timeout: "timeout",
+  idle_timeout: "idle_timeout",
+  interrupted: "interrupted",
+  rate_limit: "rate_limit",
+  unavailable: "unavailable",
+  busy: "unavailable",
+  quarantined: "unavailable",
+  binary_missing: "unavailable",
+  host_closed: "interrupted",
+  host_restarted: "host_restarted",
+  crash: "crash",
+  out_of_memory: "crash",
+  unresponsive: "crash",
+  protocol_violation: "crash",
+};
+
+function reasonFor(code: ErrorCode): StopReason {
+  return reasons[code] ?? "fatal";
+}

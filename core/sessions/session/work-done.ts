@@ -1,0 +1,24 @@
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
+
+/** What an agent had done when it failed. */
+export interface WorkDone {
+  tool_calls: number;
+  /** Paths, relative to the working directory. */
+  changed: string[];
+}
+
+const shownPaths = 20;
+
+/** An error that says why nothing more was tried: the agent's work would be done a second time on top of the first. */
+export function withWork(error: ErrorData, { tool_calls, changed }: WorkDone): ErrorData {
+  const calls = tool_calls === 1 ? "made 1 tool call" : `made ${tool_calls} tool calls`;
+  const files = changed.length === 1 ? "changed 1 file" : `changed ${changed.length} files`;
+  const did = [...(tool_calls > 0 ? [calls] : []), ...(changed.length > 0 ? [files] : [])].join(" and ");
+  return {
+    ...error,
+    message: `${error.message} It was not tried again, because the agent had ${did} already.`,
+    hint:
+      "Look at what was done; then run it again, with retry: always to have it tried again on top of it, or with workspace: worktree to have it begun anew.",
+    details: { ...error.details, tool_calls, changed: changed.slice(0, shownPaths) },
+  };
+}

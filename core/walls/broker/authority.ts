@@ -1,0 +1,214 @@
+import type { CapabilityEvent } from "../../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { PermissionUses } from "../../../plugin-sdk/result.ts";
+import { cleanLine } from "../../ground/log/terminal-text.ts";
+import { grantCommand } from "../../ground/config/grant-command.ts";
+import type { MissingGrant, SessionBrokerOptions } from "./session-broker.ts";
+
+/** A use of authority that needs a grant. */
+export interface Demand {
+  permission: MissingGrant["permission"];
+  /** What would have to be granted, in the words of a grant. */
+  target: string;
+  /** What is about to be touched, for the journal; default: the target. */
+  subject?: string;
+  /** What exactly a person's yes covers when no ceiling bounds it; default: the target. */
+  exactly?: string;
+  /** One sentence: why it is denied, if that is not just a missing grant. */
+  because?: string;
+  /** No permission of the session is enough: a person must say so, where one is there. */
+  mustBeAsked?: boolean;
+  /** Facts for the error's details. */
+  details?: Record<string, string>;
+  grantedBy(permissions: Permissions): boolean;
+}
+
+const outOfReach =
+  "it is not granted, and a grant alone would not do: the plugin's manifest does not ask for it, or the " +
+  "request or a denial of the operator takes it away";
+const maxEvents = 10_000;
+const maxDenialsOfOneKind = 10;
+const maxShownLength = 1024;
+
+/** Decides what a session may do, at the moment it is done, and tells the journal. */
+export class Authority {
+  /** Every use and refusal of this session, counted. */
+  readonly uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
+  #options: SessionBrokerOptions;
+  #answers = new Map<string, Promise<boolean>>();
+  #open = 0;
+  #answeredAt = -Infinity;
+  #reported = new Map<string, number>();
+  #told = new WeakSet<BulkheadError>();
+  #events = 0;
+
+  constructor(options: SessionBrokerOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a person was being asked at any moment of the last so many milliseconds. */
+  askedWithin(ms: number): boolean {
+    return this.#open > 0 || Date.now() - this.#answeredAt < ms;
+  }
+
+  /**
+   * Resolves with the permissions that allow the demand; asks a person for a missing grant where one is there.
+   * @throws {BulkheadError} `permission_denied`, with the command that would grant it as its hint
+   */
+  async demand(demand: Demand): Promise<Permissions> {
+    const { permissions, ceiling, askGrant } = this.#options;
+    const subject = demand.subject ?? demand.target;
+    if (demand.mustBeAsked !== true && demand.grantedBy(permissions)) {
+      this.#report(demand.permission, subject, { decision: "allowed" });
+      return permissions;
+    }
+    const reachable = ceiling === undefined || demand.grantedBy(ceiling);
+    if (askGrant !== undefined && reachable && await this.#ask(demand, askGrant)) {
+      this.#report(demand.permission, subject, { decision: "allowed" });
+      return ceiling ?? permissions;
+    }
+    throw this.deny(demand);
+  }
+
+  /** Whether this was granted, or allowed by a person in this session. Reports nothing and asks nobody. */
+  async holds(demand: Demand): Promise<boolean> {
+    return demand.grantedBy(this.#options.permissions) || await this.#answers.get(this.#key(demand)) === true;
+  }
+
+  /** Reports a denial and gives the error to throw. */
+  deny(demand: Demand): BulkheadError {
+    const { pluginId } = this.#options;
+    const { permission, target } = demand;
+    const subject = demand.subject ?? target;
+    const grant_command = grantCommand(pluginId, permission, { target });
+    const place = this.#placeOf(permission);
+    const { ceiling } = this.#options;
+    const outside = ceiling !== undefined && demand.because === undefined && !demand.grantedBy(ceiling);
+    const beyond = outside ? { grantable: false as const } : {};
+    this.#report(permission, subject, { decision: "denied", grant_command, ...beyond, ...place });
+    const because = demand.because ?? (outside ? outOfReach : "it is not granted");
+    const message = `Plugin "${pluginId}" may not use ${permission} "${
+      cleanLine(subject, maxShownLength)
+    }": ${because}.`;
+    return this.#tell(
+      new BulkheadError("permission_denied", message, {
+        hint: grant_command,
+        details: {
+          permission,
+          target: cleanLine(target, maxShownLength),
+          grant_command,
+          ...place,
+          ...demand.details,
+        },
+      }),
+    );
+  }
+
+  /**
+   * Reports what no grant opens and gives the error to throw; `grantable` is for what a grant written by hand would open,
+   * `at` for one that stands under another permission.
+   */
+  forbid(
+    permission: Demand["permission"],
+    subject: string,
+    { because, grantable = false, at = permission }: {
+      because: string;
+      grantable?: boolean;
+      at?: Demand["permission"];
+    },
+  ): BulkheadError {
+    const place = grantable ? this.#placeOf(at) : {};
+    this.#report(permission, subject, { decision: "denied", ...place });
+    const { pluginId } = this.#options;
+    const shown = cleanLine(subject, maxShownLength);
+    return this.#tell(
+      new BulkheadError(
+        "permission_denied",
+        `Plugin "${pluginId}" may not use ${permission} "${shown}": ${because}.`,
+        { details: { permission, target: shown, ...place, ...(grantable ? {} : { grantable }) } },
+      ),
+    );
+  }
+
+  /** Reports a denial that was made elsewhere, by what its details say; gives the error back, whatever it is. */
+  noted(error: BulkheadError): BulkheadError {
+    const { permission, target } = error.details ?? {};
+    if (error.code !== "permission_denied" || this.#told.has(error) || typeof target !== "string") return error;
+    if (isPermission(permission)) this.#report(permission, target, { decision: "denied" });
+    return error;
+  }
+
+  /** Which line of which file would allow it. */
+  #placeOf(permission: Demand["permission"]): { grant_file?: string; grant_line?: number } {
+    const place = this.#options.grantPlace?.(permission) ?? null;
+    return place === null ? {} : { grant_file: place.file, grant_line: place.line };
+  }
+
+  #tell(error: BulkheadError): BulkheadError {
+    this.#told.add(error);
+    return error;
+  }
+
+  /** One question at a time for one thing, and its answer holds for the session: nobody is asked until they give in. */
+  #ask(demand: Demand, askGrant: (missing: MissingGrant) => Promise<boolean>): Promise<boolean> {
+    const key = this.#key(demand);
+    const known = this.#answers.get(key);
+    if (known !== undefined) return known;
+    const { pluginId } = this.#options;
+    this.#open += 1;
+    const answer = askGrant({
+      plugin_id: pluginId,
+      permission: demand.permission,
+      target: cleanLine(demand.target, maxShownLength),
+      grant_command: grantCommand(pluginId, demand.permission, { target: demand.target }),
+    }).then((yes) => yes === true, () => false).finally(() => {
+      this.#open -= 1;
+      this.#answeredAt = Date.now();
+    });
+    this.#answers.set(key, answer);
+    return answer;
+  }
+
+  #key(demand: Demand): string {
+    const exactly = this.#options.ceiling === undefined ? demand.exactly ?? demand.target : demand.target;
+    return `${demand.permission} ${exactly}`;
+  }
+
+  /** The same use again is not news; a flood of different ones ends with an event that says so. */
+  #report(
+    permission: Demand["permission"],
+    subject: string,
+    decided: Pick<CapabilityEvent, "decision" | "grant_command" | "grantable" | "grant_file" | "grant_line">,
+  ): void {
+    const uses = this.uses.by[permission] ??= { allowed: 0, denied: 0 };
+    uses[decided.decision] += 1;
+    this.uses[decided.decision] += 1;
+    const target = cleanLine(subject, maxShownLength);
+    const key = `${decided.decision} ${permission} ${target}`;
+    const times = (this.#reported.get(key) ?? 0) + 1;
+    if (times > (decided.decision === "allowed" ? 1 : maxDenialsOfOneKind) || this.#events > maxEvents) return;
+    this.#reported.set(key, times);
+    this.#events += 1;
+    if (this.#events <= maxEvents) this.#options.emit({ type: "capability", permission, target, ...decided });
+    else {
+      const last = "(more uses follow that are not listed)";
+      this.#options.emit({ type: "capability", permission, target: last, decision: decided.decision });
+    }
+  }
+}
+
+const permissionNames: ReadonlySet<unknown> = new Set<Demand["permission"]>([
+  "run",
+  "read",
+  "write",
+  "net",
+  "env",
+  "secrets",
+  "mcp_servers",
+  "kv",
+]);
+
+function isPermission(value: unknown): value is Demand["permission"] {
+  return permissionNames.has(value);
+}

@@ -1,0 +1,27 @@
+import { lstat } from "../../ground/runtime/files.ts";
+import { foldName } from "../../ground/runtime/fold-name.ts";
+import { basename, dirname, join } from "../../ground/runtime/paths.ts";
+
+/**
+ * The folder that a write to a real path would make, or has found, a repository without `.git`: git takes for one
+ * whatever folder holds `HEAD` beside `objects` and `refs`, or beside a `commondir` that tells where those are, and runs
+ * the programs that its `config` names. A file called `HEAD` is taken for the last piece even where others are missing,
+ * since two writes at once could each find the other's piece missing. Null when there is none.
+ */
+export async function bareRepositoryAt(path: string): Promise<string | null> {
+  let child = basename(path);
+  if (foldName(child) === "head") return dirname(path);
+  for (let folder = dirname(path);; folder = dirname(folder)) {
+    if (await isRepository(folder, foldName(child))) return folder;
+    if (dirname(folder) === folder) return null;
+    child = basename(folder);
+  }
+}
+
+/** Whether a folder is a repository once it has this child. */
+async function isRepository(folder: string, child: string): Promise<boolean> {
+  const has = async (name: string) =>
+    child === foldName(name) || await lstat(join(folder, name)).then(() => true, () => false);
+  if (!(await has("HEAD"))) return false;
+  return await has("commondir") || await has("objects") && await has("refs");
+}

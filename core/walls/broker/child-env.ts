@@ -1,0 +1,89 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
+import { delimiter, isAbsolute, isInside } from "../../ground/runtime/paths.ts";
+import { isLoaderName } from "../../ground/runtime/loader-names.ts";
+import { hostEnv } from "../../ground/runtime/platform.ts";
+import { withSafeGit } from "./safe-git.ts";
+
+/** What a child's environment is made from. */
+export interface ChildEnvOptions {
+  permission: RunPermission;
+  /** Values of the request, already narrowed to granted names. */
+  requestEnv: Readonly<Record<string, string>>;
+  /** Values that the adapter sets for this run. */
+  adapterEnv: Readonly<Record<string, string>>;
+  workdir: string;
+  tempDir: string;
+  /** Makes the error for a name that may not be set. */
+  refuse(name: string, refusal: EnvRefusal): Error;
+}
+
+/** Why a variable may not be set. */
+export interface EnvRefusal {
+  /** Half a sentence. */
+  because: string;
+  /** Whether a grant would allow it. */
+  grantable: boolean;
+}
+
+/** A child's environment and, apart, those values in it that were granted by name: they may be secret. */
+export interface ChildEnv {
+  env: Record<string, string>;
+  granted: { name: string; value: string }[];
+}
+
+/**
+ * Builds a child's environment from nothing: a few plain names of the host, then the names that the permission grants,
+ * each from the request, else the adapter, else the host; last what {@link withSafeGit} adds.
+ *
+ * @throws {BulkheadError} `invalid_request`, and what `refuse` makes for a name that is not granted or may never be set
+ */
+export function buildChildEnv(options: ChildEnvOptions): ChildEnv {
+  const { permission, requestEnv, adapterEnv } = options;
+  const names = permission.env ?? [];
+  for (const [name, value] of Object.entries(adapterEnv)) checkSet(name, value, options);
+  const granted = names.flatMap((name) => {
+    const value = valueOf(name, [requestEnv, adapterEnv]);
+    return value === undefined ? [] : [{ name, value }];
+  });
+  const env: Record<string, string> = plainEnv(options);
+  for (const { name, value } of granted) env[name] = value;
+  return { env: withSafeGit(env), granted };
+}
+
+function plainEnv({ workdir, tempDir }: ChildEnvOptions): Record<string, string> {
+  const env: Record<string, string> = { TERM: "dumb", TMPDIR: tempDir };
+  for (const name of ["HOME", "LANG", "USER"]) {
+    const value = hostEnv(name);
+    if (value !== undefined) env[name] = value;
+  }
+  env["PATH"] = searchPath(workdir).join(delimiter);
+  return env;
+}
+
+/** Folders of the host's PATH that may be searched: absolute, and not where agents write. */
+export function searchPath(workdir: string): string[] {
+  const entries = (hostEnv("PATH") ?? "").split(delimiter);
+  return entries.filter((entry) => isAbsolute(entry) && !isInside(workdir, entry));
+}
+
+function valueOf(name: string, [request, adapter]: [ChildEnvOptions["requestEnv"], ChildEnvOptions["adapterEnv"]]) {
+  if (isLoaderName(name)) return hostEnv(name);
+  if (Object.hasOwn(request, name)) return request[name];
+  if (Object.hasOwn(adapter, name)) return adapter[name];
+  return hostEnv(name);
+}
+
+function checkSet(name: string, value: string, { permission, refuse }: ChildEnvOptions): void {
+  const { binary, env } = permission;
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || value.includes("\0")) {
+    const message = `Cannot set an environment variable for "${binary}": its name or value is not one.`;
+    throw new BulkheadError("invalid_request", message);
+  }
+  if (isLoaderName(name)) {
+    const because = `programs such as "${binary}" load code by it, so an adapter may never set it`;
+    throw refuse(name, { because, grantable: false });
+  }
+  if (env?.includes(name)) return;
+  throw refuse(name, { because: `the run permission of "${binary}" does not name it under "env"`, grantable: true });
+}

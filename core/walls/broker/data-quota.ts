@@ -1,0 +1,123 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Limits } from "../../ground/config/limits.ts";
+import { lstat, readdir } from "../../ground/runtime/files.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { Turns } from "./turns.ts";
+
+/** What a folder holds: bytes of its files, and its entries in all folders below. */
+interface Amount {
+  bytes: number;
+  entries: number;
+}
+
+interface Count extends Amount {
+  /** Of `performance.now()`. */
+  measuredAt: number;
+}
+
+/** A count is measured again after this time, for programs may have written there as well. Milliseconds. */
+const freshMs = 30_000;
+
+/**
+ * Holds each plugin to what its data folder may hold, over all its sessions. The folder is measured at the first write,
+ * when the count is old, and before a write is refused.
+ */
+export class DataQuotas {
+  readonly #counts = new Map<string, Count>();
+  /** One write at a time: a folder that is measured during another write would be counted wrong. */
+  readonly #turns = new Turns(1);
+
+  /**
+   * Does a write when it is its turn, and counts it.
+   * @param folder the data folder, as a real path
+   * @throws {BulkheadError} `limit_exceeded`, and what `act` throws
+   */
+  write<T>(folder: string, { measureAdded, limits, act }: WriteTerms<T>): Promise<T> {
+    return this.#turns.take(folder, async () => {
+      const added = await measureAdded();
+      let count = await this.#countOf(folder, freshMs);
+      if (exceeds(count, { added, limits })) count = await this.#countOf(folder, 0);
+      if (exceeds(count, { added, limits })) throw fullError(limits);
+      // Where it fails part of it may have been done, such as its folders.
+      this.#counts.delete(folder);
+      const done = await act();
+      count.bytes += added.bytes;
+      count.entries += added.entries;
+      this.#counts.set(folder, count);
+      return done;
+    });
+  }
+
+  /** Removes something when it is its turn, and counts that; `act` tells what is gone. */
+  remove(folder: string, act: () => Promise<Amount>): Promise<void> {
+    return this.#turns.take(folder, async () => {
+      const gone = await act();
+      const count = this.#counts.get(folder);
+      if (count === undefined) return;
+      count.bytes -= gone.bytes;
+      count.entries -= gone.entries;
+    });
+  }
+
+  async #countOf(folder: string, maxAgeMs: number): Promise<Count> {
+    const known = this.#counts.get(folder);
+    if (known !== undefined && performance.now() - known.measuredAt < maxAgeMs) return known;
+    return await measure(folder);
+  }
+}
+
+/** What a write adds, and what it is held to. */
+export interface WriteTerms<T> {
+  /** Asked when it is its turn. */
+  measureAdded(): Promise<Amount>;
+  limits: Pick<Limits, "data_bytes" | "data_entries">;
+  act(): Promise<T>;
+}
+
+/** The data folders of all plugins. */
+export const dataQuotas: DataQuotas = new DataQuotas();
+
+function exceeds(
+  { bytes, entries }: Amount,
+  { added, limits }: { added: Amount; limits: WriteTerms<unknown>["limits"] },
+): boolean {
+  // What makes the folder smaller is allowed in a folder that is too full.
+  return (added.bytes > 0 && bytes + added.bytes > limits.data_bytes) ||
+    (added.entries > 0 && entries + added.entries > limits.data_entries);
+}
+
+function fullError({ data_bytes, data_entries }: WriteTerms<unknown>["limits"]): BulkheadError {
+  return new BulkheadError(
+    "limit_exceeded",
+    `Cannot write the file: the plugin's data folder would pass ${data_bytes} bytes or ${data_entries} entries.`,
+    { hint: "Remove files that are not needed any more.", details: { data_bytes, data_entries } },
+  );
+}
+
+async function measure(folder: string): Promise<Count> {
+  const count: Count = { bytes: 0, entries: 0, measuredAt: performance.now() };
+  const folders = [folder];
+  for (let at = folders.pop(); at !== undefined; at = folders.pop()) {
+    for (const entry of await readdir(at, { withFileTypes: true }).catch(ignoreMissing)) {
+      const path = join(at, entry.name);
+      count.entries += 1;
+      if (entry.isDirectory()) folders.push(path);
+      else count.bytes += await lstat(path).then(({ size }) => size, ignoreGone);
+    }
+  }
+  return count;
+}
+
+function ignoreMissing(error: unknown): [] {
+  if (isMissing(error)) return [];
+  throw error;
+}
+
+function ignoreGone(error: unknown): 0 {
+  if (isMissing(error)) return 0;
+  throw error;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
+}

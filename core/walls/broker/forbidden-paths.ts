@@ -1,0 +1,80 @@
+import { actedOnPart } from "../../ground/runtime/acted-on-names.ts";
+import { foldName } from "../../ground/runtime/fold-name.ts";
+import { basename, isInside, relative } from "../../ground/runtime/paths.ts";
+
+/** What {@link forbiddenBecause} looks at. */
+export interface ForbiddenOptions {
+  access: "read" | "write";
+  /** The narrowest root that the path stands in, as the operator granted it, or as it would be granted. */
+  root: string;
+  /** Real absolute paths of the host's own. */
+  protectedPaths: readonly string[];
+  /** Real absolute paths that are never written: the packages of plugins. */
+  sealedPaths: readonly string[];
+  /** The plugin's data folder: open although it is in a protected place. */
+  dataDir: string;
+  /** Top of the session's own worktree: open although it is in a protected place. */
+  workspaceDir?: string | undefined;
+  /** Real absolute paths of folders in which hosts look for plugins. */
+  pluginPlaces?: readonly string[] | undefined;
+  /** Names beside the built-in ones. */
+  autoexecNames: readonly string[];
+}
+
+/** Why a path is closed. */
+export interface Forbidden {
+  /** Half a sentence. */
+  because: string;
+  /** Whether a grant that names it opens it. */
+  grantable: boolean;
+}
+
+/**
+ * Why a real path is closed, or null: pseudo file systems and the host's own state to every grant, and, for writing,
+ * what programs act on by themselves to a grant that does not name it (a root that the operator spelled out is meant).
+ */
+export function forbiddenBecause(path: string, options: ForbiddenOptions): Forbidden | null {
+  const own = ownedBecause(path, options);
+  if (own !== null) return { because: own, grantable: false };
+  if (options.access === "read") return null;
+  const acted = actedOnBecause(path, options);
+  return acted === null ? null : { because: `${acted}, and the grant does not name it`, grantable: true };
+}
+
+function ownedBecause(path: string, options: ForbiddenOptions): string | null {
+  const { access, dataDir, workspaceDir, protectedPaths, sealedPaths } = options;
+  if (isPseudoFile(path)) return "it is in a pseudo file system";
+  if (isKvFile(path, dataDir)) return "it is the key-value store's own file";
+  const isProtected = protectedPaths.some((root) => isInside(root, path));
+  const isOwn = isInside(dataDir, path) || (workspaceDir !== undefined && isInside(workspaceDir, path));
+  if (isProtected && !isOwn) return "it belongs to the host";
+  if (access === "write" && sealedPaths.some((root) => isInside(root, path))) return "it belongs to a plugin's package";
+  return null;
+}
+
+function actedOnBecause(path: string, { root, pluginPlaces = [], autoexecNames }: ForbiddenOptions): string | null {
+  const below = relative(root, path);
+  const found = actedOnPart(below);
+  if (found !== null) return `${found.group.by} act on "${found.name}" by themselves`;
+  const extra = new Set(autoexecNames.map(foldName));
+  const tools = below.split(/[\\/]/).find((name) => extra.has(foldName(name)));
+  if (tools !== undefined) return `programs act on "${tools}" by themselves`;
+  const place = pluginPlaces.find((folder) => isInside(folder, path) && !isInside(folder, root));
+  return place === undefined ? null : `the host looks for plugins in "${basename(place)}"`;
+}
+
+/** True for what the kernel says of itself, of programs and of devices: no real path in there is a file of anybody's work. */
+export function isPseudoFile(path: string): boolean {
+  return pseudoRoots.some((root) => isInside(root, path));
+}
+
+/** Where a plugin's key-value store is. */
+export function kvFile(dataDir: string): string {
+  return `${dataDir}/kv.json`;
+}
+
+function isKvFile(path: string, dataDir: string): boolean {
+  return path === kvFile(dataDir);
+}
+
+const pseudoRoots = ["/proc", "/sys", "/dev"];

@@ -1,0 +1,116 @@
+import { Type } from "@sinclair/typebox";
+import { Check } from "@sinclair/typebox/value";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { closed, exactly } from "../../../plugin-sdk/schema.ts";
+import { mkdir } from "../../ground/runtime/files.ts";
+import { readContained, writeContained } from "./contained-file.ts";
+import { kvFile } from "./forbidden-paths.ts";
+import { type BrokerScope, type Operation, operation } from "./operation.ts";
+
+/** Names may hold `/` to make groups, but nothing that climbs. */
+const key = Type.String({ pattern: "^(?!.*\\.\\.)[A-Za-z0-9_./-]{1,256}$" });
+const oneKey = exactly<{ key: string }>()(Type.Object({ key }, closed));
+
+/** The plugin's durable values: one JSON file, an array of pairs, so that no key has a meaning of its own. */
+export const kvOperations: readonly Operation[] = [
+  operation("kv_get", {
+    args: oneKey,
+    perform: (scope, args) => withStore(scope, (store) => store.get(args.key) ?? null),
+  }),
+  operation("kv_set", {
+    args: exactly<{ key: string; value: unknown }>()(Type.Object({ key, value: Type.Unknown() }, closed)),
+    perform: (scope, args) => change(scope, (store) => store.set(args.key, args.value ?? null)),
+  }),
+  operation("kv_delete", {
+    args: oneKey,
+    perform: (scope, args) => change(scope, (store) => store.delete(args.key)),
+  }),
+  operation("kv_list", {
+    args: exactly<{ prefix: string }>()(Type.Object({ prefix: Type.String({ maxLength: 256 }) }, closed)),
+    perform: (scope, args) =>
+      withStore(scope, (store) => [...store.keys()].filter((name) => name.startsWith(args.prefix)).sort()),
+  }),
+];
+
+const fileSchema = Type.Object({
+  kv: Type.Literal(1),
+  entries: Type.Array(Type.Tuple([Type.String(), Type.Unknown()])),
+}, closed);
+
+type Store = Map<string, unknown>;
+
+/** One at a time for each plugin: its sessions share the file. */
+const queues = new Map<string, Promise<unknown>>();
+
+async function withStore<T>(scope: BrokerScope, act: (store: Store) => T): Promise<T> {
+  await demandKv(scope);
+  return inTurn(scope.options.dataDir, async () => act(await load(scope)));
+}
+
+async function change(scope: BrokerScope, act: (store: Store) => void): Promise<null> {
+  await demandKv(scope);
+  return inTurn(scope.options.dataDir, async () => {
+    const store = await load(scope);
+    act(store);
+    const text = JSON.stringify({ kv: 1, entries: [...store] });
+    const maxBytes = scope.options.limits.kv_bytes;
+    if (new TextEncoder().encode(text).byteLength > maxBytes) {
+      throw new BulkheadError("limit_exceeded", `Cannot store the value: the store would pass ${maxBytes} bytes.`, {
+        details: { kv_bytes: maxBytes },
+      });
+    }
+    scope.signal.throwIfAborted();
+    await mkdir(scope.options.dataDir, { recursive: true, mode: 0o700 });
+    await writeContained(kvFile(scope.options.dataDir), text, { maxBytes });
+    return null;
+  });
+}
+
+async function demandKv({ authority }: BrokerScope): Promise<void> {
+  await authority.demand({
+    permission: "kv",
+    target: "kv",
+    grantedBy: (permissions) => permissions.kv === true,
+  });
+}
+
+async function load({ options }: BrokerScope): Promise<Store> {
+  const text = await readText(options.dataDir);
+  if (text === null) return new Map();
+  const file = parse(text);
+  if (file !== null) return new Map(file.entries);
+  throw new BulkheadError("io_error", "Cannot read the key-value store: its file is damaged.", {
+    hint: `Remove "${kvFile(options.dataDir)}" to begin with an empty store.`,
+  });
+}
+
+async function readText(dataDir: string): Promise<string | null> {
+  try {
+    // What was stored under a higher limit must stay readable, or nothing could be deleted.
+    return await readContained(kvFile(dataDir), { maxBytes: 64 * 1024 * 1024 });
+  } catch (error) {
+    if (error instanceof BulkheadError && error.code === "not_found") return null;
+    throw error;
+  }
+}
+
+function parse(text: string): { entries: [string, unknown][] } | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Check(fileSchema, value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+async function inTurn<T>(name: string, act: () => Promise<T>): Promise<T> {
+  const before = queues.get(name) ?? Promise.resolve();
+  const turn = before.then(act, act);
+  const settled = turn.catch(() => {});
+  queues.set(name, settled);
+  try {
+    return await turn;
+  } finally {
+    if (queues.get(name) === settled) queues.delete(name);
+  }
+}

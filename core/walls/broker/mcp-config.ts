@@ -1,0 +1,66 @@
+import { mcpConfigFile } from "../../../plugin-sdk/mcp-config.ts";
+import { mkdir } from "../../ground/runtime/files.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import { writeNewFile } from "../../ground/runtime/write-new-file.ts";
+import { demandMcpServers } from "./mcp-grant.ts";
+import type { BrokerScope } from "./operation.ts";
+
+/** Arguments of a program with the session's MCP servers in their place. */
+export interface PlacedArguments {
+  args: string[];
+  /** The file that the arguments name; null when they name none. */
+  file: string | null;
+}
+
+/** The folder of a session's file, and its path once it is written. */
+interface Written {
+  folder: string;
+  file: Promise<string>;
+}
+
+const written = new WeakMap<BrokerScope, Written>();
+
+/**
+ * Puts the path of the session's MCP servers in place of its stand-in, for a program that may have them.
+ * @throws {BulkheadError} `permission_denied`, `io_error`
+ */
+export async function placeMcpConfig(
+  scope: BrokerScope,
+  { binary, args }: { binary: string; args: readonly string[] },
+): Promise<PlacedArguments> {
+  const { mcpConfig } = scope.options;
+  if (!mcpConfig || !args.some((text) => text.includes(mcpConfigFile))) return { args: [...args], file: null };
+  await demandMcpServers(scope, binary);
+  const file = await fileOf(scope, mcpConfig);
+  return { args: args.map((text) => text.replaceAll(mcpConfigFile, file)), file };
+}
+
+/** Removes the file of a session that is over. */
+export async function removeMcpConfig(scope: BrokerScope): Promise<void> {
+  const made = written.get(scope);
+  if (made === undefined) return;
+  await made.file.catch(() => {});
+  await removeTree(made.folder);
+}
+
+/** The session's temporary folder would not do: every program of the session finds its way there. */
+function fileOf(scope: BrokerScope, text: string): Promise<string> {
+  const known = written.get(scope);
+  if (known !== undefined) return known.file;
+  const folder = `${scope.options.tempDir}-${randomId()}`;
+  const made = { folder, file: write(folder, text) };
+  written.set(scope, made);
+  return made.file;
+}
+
+async function write(folder: string, text: string): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const file = join(folder, "mcp-servers.json");
+  async function* pieces() {
+    yield text;
+  }
+  await writeNewFile(file, { pieces: pieces(), replace: false });
+  return file;
+}

@@ -1,0 +1,52 @@
+import type { OperationName, Operations } from "../channel/operations.ts";
+import type { SchemaOf } from "../../../plugin-sdk/schema.ts";
+import type { Authority } from "./authority.ts";
+import type { LogGate } from "./log.ts";
+import type { SessionProcesses } from "./session-processes.ts";
+import type { SessionBrokerOptions } from "./session-broker.ts";
+import type { SessionSecrets } from "./session-secrets.ts";
+import type { SessionSockets } from "./session-sockets.ts";
+import type { StreamTable } from "./streams.ts";
+
+/** What every operation of one session works with. */
+export interface BrokerScope {
+  readonly options: SessionBrokerOptions;
+  readonly authority: Authority;
+  readonly streams: StreamTable;
+  readonly processes: SessionProcesses;
+  readonly sockets: SessionSockets;
+  readonly log: LogGate;
+  readonly secrets: SessionSecrets;
+  /** Aborts when the session ends. */
+  readonly signal: AbortSignal;
+  /** Does file calls when it is this plugin's turn; not once the session has ended. */
+  onDisk<T>(act: () => Promise<T>): Promise<T>;
+}
+
+/** How one operation is done. */
+export interface OperationDefinition<N extends OperationName> {
+  args: SchemaOf<Operations[N]["args"]>;
+  /** True for one that waits for a program, a person or a far end: it keeps its own time. */
+  waits?: boolean;
+  perform(scope: BrokerScope, args: Operations[N]["args"]): Promise<Operations[N]["value"]>;
+}
+
+/** An operation in the broker's table. */
+export interface Operation {
+  readonly name: OperationName;
+  readonly args: SchemaOf<unknown>;
+  readonly waits: boolean;
+  /** `args` have been checked against {@link args}. */
+  perform(scope: BrokerScope, args: unknown): Promise<unknown>;
+}
+
+/** Makes an entry for the broker's table. */
+export function operation<N extends OperationName>(name: N, definition: OperationDefinition<N>): Operation {
+  return {
+    name,
+    args: definition.args as SchemaOf<unknown>,
+    waits: definition.waits ?? false,
+    // The broker has checked them against the schema that stands for this very type.
+    perform: (scope, args) => definition.perform(scope, args as Operations[N]["args"]),
+  };
+}

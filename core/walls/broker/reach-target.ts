@@ -1,0 +1,113 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { resolveAddresses } from "../../ground/runtime/network.ts";
+import { classifyAddress } from "./classify-address.ts";
+import {
+  coversTarget,
+  formatTarget,
+  isEncrypted,
+  isLocalName,
+  namesLiterally,
+  type NetTarget,
+  netTarget,
+} from "./net-grants.ts";
+import type { BrokerScope } from "./operation.ts";
+import { allLookupTurns, lookupTurns } from "./turns.ts";
+
+/** Where an adapter wants to go, and the headers that it wants to be sent there. */
+export interface Wanted {
+  url: URL;
+  headers: Readonly<Record<string, string>>;
+}
+
+/** What may be used to get there. */
+export interface Way {
+  /** The addresses that were checked. */
+  addresses: readonly string[];
+  /** With the values of secrets in their places. */
+  headers: Record<string, string>;
+  /** Aborts when it takes too long, and when the session ends. */
+  signal: AbortSignal;
+}
+
+/**
+ * Begins an exchange with a granted place, all of it within `call_timeout_ms`.
+ * @throws {BulkheadError} `permission_denied` for a place, an address or a secret that is not granted; `network_error`
+ */
+export async function reachTarget<T>(
+  scope: BrokerScope,
+  { url, headers }: Wanted,
+  act: (way: Way) => Promise<T>,
+): Promise<T> {
+  const target = netTarget(url);
+  await demandNet(scope, target);
+  const deadline = new AbortController();
+  const late = new BulkheadError("network_error", `Cannot reach "${url.host}": it did not answer in time.`);
+  const timer = setTimeout(() => deadline.abort(late), scope.options.limits.call_timeout_ms);
+  const signal = AbortSignal.any([deadline.signal, scope.signal]);
+  try {
+    const addresses = await checkedAddresses(scope, target);
+    signal.throwIfAborted();
+    const isPrivate = isEncrypted(url) || addresses.every((one) => classifyAddress(one) === "loopback");
+    const filled = await scope.secrets.fillHeaders(headers, { target, isPrivate });
+    signal.throwIfAborted();
+    return await act({ addresses, headers: filled, signal });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * An adapter's address of a place, by one of the schemes.
+ * @throws {BulkheadError} `invalid_request` for another scheme, a user name or a password
+ */
+export function parseUrl(text: string, schemes: readonly ["http:", "https:"] | readonly ["ws:", "wss:"]): URL {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !schemes.some((scheme) => scheme === url.protocol)) {
+    const names = schemes.map((scheme) => scheme.slice(0, -1)).join(" or ");
+    throw new BulkheadError("invalid_request", `Cannot reach the address: it is no ${names} URL.`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new BulkheadError("invalid_request", `Cannot reach "${url.host}": the URL holds a user name or password.`);
+  }
+  return url;
+}
+
+async function demandNet({ authority }: BrokerScope, target: NetTarget): Promise<void> {
+  await authority.demand({
+    permission: "net",
+    target: formatTarget(target),
+    grantedBy: (permissions) => permissions.net?.some((grant) => coversTarget(grant, target)) ?? false,
+  });
+}
+
+/**
+ * The addresses to connect to. If one of them is not public, all are refused, unless it is spelled out: as the address
+ * itself, or as a name that can only be local. A public name that leads inwards is what an attacker would make.
+ */
+async function checkedAddresses({ authority, options }: BrokerScope, target: NetTarget): Promise<string[]> {
+  const addresses = await lookUp(target.host.replace(/^\[(.*)\]$/, "$1"), options.dataDir);
+  const spelledOut = (named: NetTarget) =>
+    authority.holds({
+      permission: "net",
+      target: formatTarget(named),
+      grantedBy: (permissions) => permissions.net?.some((grant) => namesLiterally(grant, named)) ?? false,
+    });
+  if (isLocalName(target.host) && await spelledOut(target)) return addresses;
+  for (const address of addresses) {
+    if (classifyAddress(address) === "public") continue;
+    const named = { host: address.includes(":") ? `[${address}]` : address, port: target.port };
+    if (await spelledOut(named)) continue;
+    throw authority.deny({
+      permission: "net",
+      target: formatTarget(named),
+      subject: formatTarget(target),
+      because: `it leads to ${address}, which is not a public address (${classifyAddress(address)})`,
+      grantedBy: () => false,
+    });
+  }
+  return addresses;
+}
+
+function lookUp(host: string, plugin: string): Promise<string[]> {
+  return lookupTurns.take(plugin, () => allLookupTurns.take("all", () => resolveAddresses(host)));
+}

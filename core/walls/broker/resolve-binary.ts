@@ -1,0 +1,168 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { realpath, stat } from "../../ground/runtime/files.ts";
+import { basename, isAbsolute, isInside, join, resolve } from "../../ground/runtime/paths.ts";
+import { platform } from "../../ground/runtime/platform.ts";
+import { runtimeCommand } from "../../ground/runtime/runtime-command.ts";
+import type { BinaryPin, BinaryPins } from "./binary-pins.ts";
+import { searchPath } from "./child-env.ts";
+import { isUpgrade } from "./is-upgrade.ts";
+
+/** A program that was found. */
+export interface ResolvedBinary {
+  /** What to start; some programs look at the name they are called by, so links are not followed here. */
+  file: string;
+  /** The file behind it. */
+  real: string;
+  /** Arguments before the adapter's own. */
+  prefix: string[];
+}
+
+/** Where to look. Real absolute paths. */
+export interface ResolveBinaryOptions {
+  workdir: string;
+  pluginDir: string;
+  /** Where the adapter or its session may write: a program there could be one it has made itself. */
+  writable: readonly string[];
+  /** Where programs are pinned; absent: each is looked for anew. */
+  pins?: BinaryPins | undefined;
+  /** Makes the error for a program that must not be started. */
+  refuse(refusal: BinaryRefusal): Error;
+  /** Told when a newer version of a pinned program takes its place. */
+  onUpgrade?(upgrade: { from: BinaryPin; to: BinaryPin }): void;
+}
+
+/** Why a program that was found must not be started. */
+export interface BinaryRefusal {
+  binary: string;
+  /** Half a sentence. */
+  because: string;
+  /** For a program that is not what was pinned: what is there now. A grant given anew accepts it. */
+  change: { pin: BinaryPin; now: { path: string; real: string } } | null;
+}
+
+/**
+ * Finds the program of a run permission: `@runtime`, `./path` in the plugin's folder, an absolute path, or a name on
+ * the host's PATH, but never one that stands where the session works or may write. One that was found is pinned: later
+ * it is started from there, without another search, as long as the same file is behind it.
+ *
+ * @throws {BulkheadError} `binary_missing`, `unsupported`, `io_error`, and what `refuse` makes: outside the plugin's
+ * folder, where the session may write, or not what was pinned
+ */
+export async function resolveBinary(binary: string, options: ResolveBinaryOptions): Promise<ResolvedBinary> {
+  if (binary === "@runtime") {
+    const { file, prefix } = runtimeCommand();
+    return { file, real: file, prefix };
+  }
+  const found = await (binary.startsWith("./") ? findOwn(binary, options) : findPinned(binary, options));
+  // Windows runs these through a command shell, which reads the arguments anew.
+  if (platform === "win32" && /\.(bat|cmd)$/i.test(basename(found.real))) {
+    throw new BulkheadError("unsupported", `Cannot run "${binary}": batch files cannot be given arguments safely.`);
+  }
+  return { ...found, prefix: [] };
+}
+
+/**
+ * Where a program is now, as a pin.
+ * @throws {BulkheadError} `binary_missing`, and what `refuse` makes
+ */
+export async function newPin(binary: string, options: SearchOptions): Promise<BinaryPin> {
+  const { file, real } = await search(binary, options);
+  return pinOf(binary, { path: file, real });
+}
+
+/** Whether programs of this name are pinned: not what belongs to the plugin's package or to the host itself. */
+export function isPinned(binary: string): boolean {
+  return binary !== "@runtime" && !binary.startsWith("./");
+}
+
+type SearchOptions = Pick<ResolveBinaryOptions, "workdir" | "writable" | "refuse">;
+
+interface Found {
+  file: string;
+  real: string;
+}
+
+async function findOwn(binary: string, { pluginDir, refuse }: ResolveBinaryOptions): Promise<Found> {
+  const found = await executable(resolve(pluginDir, binary));
+  if (found === null) throw missing(binary);
+  if (!isInside(pluginDir, found.real)) {
+    throw refuse({ binary, because: "it leads out of the plugin's folder", change: null });
+  }
+  return { file: found.real, real: found.real };
+}
+
+async function findPinned(binary: string, options: ResolveBinaryOptions): Promise<Found> {
+  const { pins, writable, refuse, onUpgrade } = options;
+  const pin = await pins?.read(binary) ?? null;
+  if (pin === null) {
+    const found = await search(binary, options);
+    await pins?.write(await pinOf(binary, { path: found.file, real: found.real }));
+    return found;
+  }
+  const found = await executable(pin.path);
+  if (found === null) {
+    const { file: path, real } = await search(binary, options);
+    throw refuse(changed(pin, { path, real }));
+  }
+  if (isWritable(found, writable)) throw refuse(selfMade(binary));
+  if (found.real === pin.real) return found;
+  if (!(await isUpgrade(pin, found.real))) throw refuse(changed(pin, { path: pin.path, real: found.real }));
+  const to = await pinOf(binary, { path: pin.path, real: found.real });
+  await pins?.write(to);
+  onUpgrade?.({ from: pin, to });
+  return found;
+}
+
+async function search(binary: string, { workdir, writable, refuse }: SearchOptions): Promise<Found> {
+  if (isAbsolute(binary)) {
+    const found = await executable(binary);
+    if (found === null) throw missing(binary);
+    if (isWritable(found, writable)) throw refuse(selfMade(binary));
+    return found;
+  }
+  if (!/^[A-Za-z0-9_][\w.+-]*$/.test(binary)) throw missing(binary);
+  for (const folder of searchPath(workdir)) {
+    const found = await executable(join(folder, binary));
+    if (found === null || isInside(workdir, found.real)) continue;
+    // Passed over, as if it were not there: the next one may be the one that was meant.
+    if (!isWritable(found, writable)) return found;
+  }
+  throw missing(binary);
+}
+
+async function executable(file: string): Promise<Found | null> {
+  try {
+    const real = await realpath(file);
+    const info = await stat(real);
+    // Not `access()`: on Deno it asks for the right to know the user's id, and fails where nobody can catch it.
+    return info.isFile() && (platform === "win32" || (info.mode & 0o111) !== 0) ? { file, real } : null;
+  } catch {
+    return null;
+  }
+}
+
+async function pinOf(binary: string, { path, real }: { path: string; real: string }): Promise<BinaryPin> {
+  const owner = await stat(real).then(({ uid }) => uid, () => -1);
+  return { binary, path, real, owner, pinned_at: new Date().toISOString() };
+}
+
+function isWritable({ file, real }: Found, writable: readonly string[]): boolean {
+  return [file, real].some((path) => writable.some((root) => isInside(root, path)));
+}
+
+function changed(pin: BinaryPin, now: { path: string; real: string }): BinaryRefusal {
+  const place = (path: string, real: string) => (path === real ? path : `${path} (${real})`);
+  const because = `it was ${place(pin.path, pin.real)} when it was pinned, and is ${place(now.path, now.real)} now`;
+  return { binary: pin.binary, because, change: { pin, now } };
+}
+
+function selfMade(binary: string): BinaryRefusal {
+  const because = "it stands where the session works or may write, so it may be a program of the plugin's own making";
+  return { binary, because, change: null };
+}
+
+function missing(binary: string): BulkheadError {
+  return new BulkheadError("binary_missing", `Cannot run "${binary}": no such program was found on this machine.`, {
+    details: { binary },
+  });
+}

@@ -1,0 +1,186 @@
+import { Type } from "@sinclair/typebox";
+import { matchesArguments, parseArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
+import { closed, exactly } from "../../../plugin-sdk/schema.ts";
+import type { Operations } from "../channel/operations.ts";
+import { redact, type Secret } from "../../ground/log/redact.ts";
+import { mkdir, realpath } from "../../ground/runtime/files.ts";
+import { isInside, resolve } from "../../ground/runtime/paths.ts";
+import { buildChildEnv, type EnvRefusal } from "./child-env.ts";
+import { containRun } from "./contain-run.ts";
+import { grantedRoots } from "./granted-roots.ts";
+import { placeMcpConfig } from "./mcp-config.ts";
+import { demandMcpServers } from "./mcp-grant.ts";
+import { placeMcpServers } from "./mcp-server-list.ts";
+import { type BrokerScope, type Operation, operation } from "./operation.ts";
+import { resolveBinary, type ResolvedBinary } from "./resolve-binary.ts";
+
+type RunArgs = Operations["run"]["args"];
+
+/** UTF-16 units of one argument in the journal. */
+const maxShownArgument = 8192;
+
+const process = exactly<{ process_id: number }>()(Type.Object({ process_id: Type.Integer({ minimum: 1 }) }, closed));
+
+/** Child processes. */
+export const runOperations: readonly Operation[] = [
+  operation("run", {
+    args: exactly<RunArgs>()(
+      Type.Object({
+        binary: Type.String({ minLength: 1, maxLength: 1024 }),
+        args: Type.Array(Type.String(), { maxItems: 4096 }),
+        options: Type.Object({
+          env: Type.Optional(Type.Record(Type.String({ maxLength: 256 }), Type.String())),
+          cwd: Type.Optional(Type.String({ minLength: 1, maxLength: 4096 })),
+          stdin: Type.Optional(Type.Union([Type.Literal("open"), Type.Literal("closed")])),
+        }, closed),
+      }, closed),
+    ),
+    waits: true,
+    perform: run,
+  }),
+  operation("process_write", {
+    args: exactly<Operations["process_write"]["args"]>()(
+      Type.Object({ process_id: Type.Integer({ minimum: 1 }), text: Type.String() }, closed),
+    ),
+    waits: true,
+    async perform(scope, { process_id, text }) {
+      const child = scope.processes.get(process_id);
+      const placed = placeMcpServers(scope, text);
+      if (placed !== null) await demandMcpServers(scope, scope.processes.binaryOf(process_id));
+      await child.writeStdin(placed ?? text);
+      return null;
+    },
+  }),
+  operation("process_close_stdin", {
+    args: process,
+    perform({ processes }, { process_id }) {
+      processes.get(process_id).closeStdin();
+      return Promise.resolve(null);
+    },
+  }),
+  operation("process_wait", {
+    args: process,
+    waits: true,
+    perform: ({ processes }, { process_id }) => processes.wait(process_id),
+  }),
+  operation("process_kill", {
+    args: process,
+    waits: true,
+    async perform({ processes }, { process_id }) {
+      await processes.kill(process_id);
+      return null;
+    },
+  }),
+];
+
+async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Promise<Operations["run"]["value"]> {
+  const { workdir, tempDir, requestEnv } = scope.options;
+  if ([binary, ...args].some((text) => text.includes("\0"))) {
+    throw new BulkheadError("invalid_request", "Cannot run a program: an argument holds a NUL character.");
+  }
+  const permission = await demandRun(scope, { binary, args });
+  const { file, real, prefix } = await findProgram(scope, binary);
+  const cwd = await containCwd(scope, options.cwd);
+  const adapterEnv = await scope.secrets.fillEnv(options.env ?? {});
+  const refuse = (name: string, refusal: EnvRefusal) => scope.authority.forbid("env", name, { ...refusal, at: "run" });
+  const { env, granted } = buildChildEnv({ permission, requestEnv, adapterEnv, workdir, tempDir, refuse });
+  await mkdir(tempDir, { recursive: true, mode: 0o700 });
+  const allArgs = [...prefix, ...args];
+  const placed = await placeMcpConfig(scope, { binary, args: allArgs });
+  const plain = { file, args: placed.args, cwd, env };
+  const command = await containRun(plain, {
+    permission,
+    options: scope.options,
+    shown: placed.file === null ? [real] : [real, placed.file],
+  });
+  scope.signal.throwIfAborted();
+  return scope.processes.start({
+    ...command,
+    binary,
+    argv: [real, ...allArgs.map((text) => shownArgument(text, granted))],
+    stdin: options.stdin ?? "closed",
+  });
+}
+
+/** The program, as it is pinned; nothing that the session could have put there itself. */
+async function findProgram({ options, authority }: BrokerScope, binary: string): Promise<ResolvedBinary> {
+  const { workdir, pluginDir, dataDir, tempDir, pins, writeLog } = options;
+  const roots = await grantedRoots(options.permissions.write, options);
+  return await resolveBinary(binary, {
+    workdir,
+    pluginDir,
+    writable: [workdir, dataDir, tempDir, ...roots.map(({ path }) => path)],
+    pins,
+    refuse({ because, change }) {
+      if (change === null) return authority.forbid("run", binary, { because });
+      const details = { pinned: change.pin.real, found: change.now.real };
+      return authority.deny({ permission: "run", target: binary, because, details, grantedBy: () => false });
+    },
+    onUpgrade({ from, to }) {
+      const message = `Program "${binary}" is a newer version now: ${to.real} instead of ${from.real}.`;
+      writeLog({ level: "info", message, fields: null });
+    },
+  });
+}
+
+/** The run permission that allows this; one that does, with another binary or other arguments, does not count. */
+async function demandRun(
+  { options, authority }: BrokerScope,
+  { binary, args }: { binary: string; args: readonly string[] },
+): Promise<RunPermission> {
+  const named = (options.permissions.run ?? []).filter((entry) => entry.binary === binary);
+  const bounded = [...named, ...(options.ceiling?.run ?? [])];
+  if (named.length > 0 && !bounded.some((entry) => entry.binary === binary && allows(entry, args))) {
+    const patterns = named.flatMap((entry) => entry.args ?? []);
+    const list = patterns.length === 0 ? "none" : patterns.map((pattern) => `"${pattern}"`).join(", ");
+    const because = `its arguments fit none of those granted (${list})`;
+    throw authority.forbid("run", binary, { because, grantable: true });
+  }
+  const permissions = await authority.demand({
+    permission: "run",
+    target: binary,
+    exactly: JSON.stringify([binary, ...args]),
+    grantedBy: (held) => findRun(held, { binary, args }) !== undefined,
+  });
+  return findRun(permissions, { binary, args }) ?? { binary };
+}
+
+/** Of several that allow it, the one that shuts it in most, with the variables of all that shut it in as much. */
+function findRun(permissions: Permissions, { binary, args }: { binary: string; args: readonly string[] }) {
+  const allowing = permissions.run?.filter((entry) => entry.binary === binary && allows(entry, args)) ?? [];
+  const strictest = allowing.find((entry) => entry.contain_net) ?? allowing.find((entry) => entry.contain) ??
+    allowing[0];
+  if (strictest === undefined) return undefined;
+  const alike = allowing.filter(({ contain, contain_net }) =>
+    contain === strictest.contain && contain_net === strictest.contain_net
+  );
+  return { ...strictest, env: [...new Set(alike.flatMap(({ env = [] }) => env))] };
+}
+
+/** Without patterns only the empty argument list is allowed. */
+function allows(permission: RunPermission, args: readonly string[]): boolean {
+  const patterns = permission.args ?? [];
+  if (patterns.length === 0) return args.length === 0;
+  return patterns.some((pattern) => matchesArguments(parseArgumentPattern(pattern), args));
+}
+
+async function containCwd({ options, authority }: BrokerScope, cwd: string | undefined): Promise<string> {
+  const { workdir } = options;
+  if (cwd === undefined) return workdir;
+  if (cwd.includes("\0")) throw new BulkheadError("invalid_request", "The folder to run in holds a NUL character.");
+  const wanted = resolve(workdir, cwd);
+  const real = await realpath(wanted).catch(() => null);
+  if (isInside(workdir, real ?? wanted)) {
+    if (real !== null) return real;
+    throw new BulkheadError("not_found", `Cannot run a program in "${cwd}": the folder does not exist.`);
+  }
+  throw authority.forbid("run", cwd, { because: "programs run inside the working directory only" });
+}
+
+function shownArgument(text: string, secrets: readonly Secret[]): string {
+  const safe = redact(text, secrets);
+  if (safe.length <= maxShownArgument) return safe;
+  return `${safe.slice(0, maxShownArgument)}… (${safe.length - maxShownArgument} more)`;
+}

@@ -1,0 +1,222 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { type ChildProcess, type ExitStatus, spawnChild } from "../../ground/runtime/child-process.ts";
+import { containerEnd } from "../../ground/runtime/container-end.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import { processIdentity } from "../../ground/runtime/process-identity.ts";
+import { killTrees, type TreeRoot } from "../../ground/runtime/process-tree.ts";
+import { watchProcesses } from "../../ground/runtime/process-watch.ts";
+import type { Authority } from "./authority.ts";
+import type { SessionBrokerOptions } from "./session-broker.ts";
+import type { StreamTable } from "./streams.ts";
+
+/** A program to start. */
+export interface StartOptions {
+  /** As the adapter and the grant name it. */
+  binary: string;
+  file: string;
+  args: readonly string[];
+  /** What the journal shows. */
+  argv: string[];
+  cwd: string;
+  env: Record<string, string>;
+  stdin: "open" | "closed";
+  /** True when `file` is what contains the program. */
+  contained: boolean;
+}
+
+interface Entry {
+  binary: string;
+  child: ChildProcess;
+  mark: string;
+  started: number;
+  contained: boolean;
+  reported: boolean;
+  exit: Promise<ExitStatus>;
+}
+
+/** How long the exits of killed programs are waited for at the end of a session. Milliseconds. */
+const exitWaitMs = 2000;
+
+/** The child processes of one session. */
+export class SessionProcesses {
+  #options: SessionBrokerOptions;
+  #streams: StreamTable;
+  #entries = new Map<number, Entry>();
+  readonly #mark: string;
+  #lastId: number;
+  #alive = 0;
+  #minute = -Infinity;
+  #starts = 0;
+  #starting = new Set<Promise<unknown>>();
+  #closed = false;
+  #stopWatch: (() => void) | null = null;
+  /** Its programs became too many, and nothing more is started. */
+  #overrun: BulkheadError | null = null;
+  readonly #deny: Authority["forbid"];
+
+  constructor({ options, streams, authority }: {
+    options: SessionBrokerOptions;
+    streams: StreamTable;
+    authority: Authority;
+  }) {
+    this.#options = options;
+    this.#deny = (...denial) => authority.forbid(...denial);
+    this.#streams = streams;
+    const { children } = options;
+    this.#lastId = options.lastProcessId ?? 0;
+    this.#mark = children ? `${children.mark}.${randomId()}` : randomId();
+  }
+
+  /**
+   * Starts a program and reports it.
+   * @throws {BulkheadError} `limit_exceeded`, `interrupted`, and what `spawnChild` throws
+   */
+  async start(options: StartOptions): Promise<{ process_id: number; stdout: number; stderr: number }> {
+    const { limits, permissions } = this.#options;
+    const most = Math.min(limits.children, permissions.limits?.children ?? Infinity);
+    if (this.#closed) throw new BulkheadError("interrupted", "Cannot start a program: the session is over.");
+    if (this.#overrun !== null) throw this.#overrun;
+    if (this.#alive >= most) {
+      throw new BulkheadError("limit_exceeded", `Cannot start another program: ${most} of the session are running.`, {
+        details: { children: most },
+      });
+    }
+    this.#countStart(limits.child_starts_per_minute);
+    this.#alive += 1;
+    const process_id = ++this.#lastId;
+    const mark = `${this.#mark}.${process_id}`;
+    const starting = spawnChild(options.file, options.args, { ...options, mark });
+    this.#starting.add(starting);
+    try {
+      const child = await starting;
+      this.#watch(child, { process_id, mark, options });
+      return { process_id, stdout: this.#streams.add(child.stdout), stderr: this.#streams.add(child.stderr) };
+    } catch (error) {
+      if (this.#entries.has(process_id)) void this.kill(process_id);
+      else this.#alive -= 1;
+      throw error;
+    } finally {
+      this.#starting.delete(starting);
+    }
+  }
+
+  /** @throws {BulkheadError} `not_found` */
+  get(processId: number): ChildProcess {
+    return this.#entry(processId).child;
+  }
+
+  /**
+   * The program's name, as the grant has it.
+   * @throws {BulkheadError} `not_found`
+   */
+  binaryOf(processId: number): string {
+    return this.#entry(processId).binary;
+  }
+
+  wait(processId: number): Promise<ExitStatus> {
+    return this.#entry(processId).exit;
+  }
+
+  /** Ends one program with its whole tree; resolves when all of it is gone. */
+  kill(processId: number): Promise<void> {
+    const entry = this.#entry(processId);
+    const { mark } = entry;
+    return killTrees({ roots: rootOf(entry), mark, graceMs: this.#options.limits.agent_grace_ms });
+  }
+
+  /** Ends everything that was ever started in the session, also what its programs left behind. Starts nothing more. */
+  async sweep(): Promise<void> {
+    this.#closed = true;
+    this.#stopWatch?.();
+    await Promise.allSettled([...this.#starting]);
+    if (this.#lastId === (this.#options.lastProcessId ?? 0)) return;
+    const entries = [...this.#entries];
+    const roots = entries.flatMap(([, entry]) => rootOf(entry));
+    await killTrees({ roots, mark: this.#mark, graceMs: this.#options.limits.agent_grace_ms });
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, exitWaitMs)));
+    await Promise.race([Promise.all(entries.map(([, { exit }]) => exit)), late]);
+    clearTimeout(timer);
+    // Whoever follows the stream must see each program end, even one that hangs in the kernel.
+    for (const [process_id, entry] of entries) {
+      this.#report(process_id, entry, { exit_code: null, signal: null });
+    }
+  }
+
+  /** What a program starts is not asked of the broker: only a look at the system shows how many there are. */
+  #watchCount(): void {
+    const most = this.#options.limits.processes;
+    this.#stopWatch ??= watchProcesses({
+      mark: this.#mark,
+      most,
+      roots: () => [...this.#entries.values()].flatMap(rootOf),
+      onOver: (count) => void this.#endAll(count, most),
+    });
+  }
+
+  async #endAll(count: number, most: number): Promise<void> {
+    const because = `the session's programs had ${count} processes, and may have ${most}; all were ended`;
+    if (this.#overrun === null) {
+      this.#deny("run", `more than ${most} processes`, { because });
+      const message = `Cannot start another program: ${because}.`;
+      this.#overrun = new BulkheadError("limit_exceeded", message, { details: { processes: most } });
+    }
+    const roots = [...this.#entries.values()].flatMap(rootOf);
+    await killTrees({ roots, mark: this.#mark, graceMs: 0 });
+  }
+
+  /** Programs that end at once are never many at a time, and still wear the machine down. */
+  #countStart(most: number): void {
+    const now = Date.now();
+    if (now - this.#minute >= 60_000) {
+      this.#minute = now;
+      this.#starts = 0;
+    }
+    if (this.#starts >= most) {
+      const message = `Cannot start another program: ${most} were started within a minute.`;
+      throw new BulkheadError("limit_exceeded", message, { details: { child_starts_per_minute: most } });
+    }
+    this.#starts += 1;
+  }
+
+  #watch(
+    child: ChildProcess,
+    { process_id, mark, options }: { process_id: number; mark: string; options: StartOptions },
+  ): void {
+    const { binary, argv, contained } = options;
+    const entry: Entry = { binary, child, mark, started: Date.now(), contained, reported: false, exit: child.exited };
+    this.#entries.set(process_id, entry);
+    this.#watchCount();
+    const { children, sessionId } = this.#options;
+    const { pid, startTime: start } = child;
+    const forget = children?.add({ pid, start, role: "agent", session_id: sessionId });
+    const identity = processIdentity(pid, start);
+    this.#options.emit({ type: "process_spawned", process_id, pid, ...(identity === null ? {} : { identity }), argv });
+    entry.exit = child.exited.then((end) => {
+      const exit = contained ? containerEnd(end) : end;
+      this.#alive -= 1;
+      forget?.();
+      this.#report(process_id, entry, exit);
+      return exit;
+    });
+  }
+
+  #report(process_id: number, entry: Entry, exit: ExitStatus): void {
+    if (entry.reported) return;
+    entry.reported = true;
+    const duration_ms = Date.now() - entry.started;
+    this.#options.emit({ type: "process_exited", process_id, pid: entry.child.pid, ...exit, duration_ms });
+  }
+
+  #entry(processId: number): Entry {
+    const entry = this.#entries.get(processId);
+    if (entry !== undefined) return entry;
+    throw new BulkheadError("not_found", `Cannot find process ${processId}: the session has not started it.`);
+  }
+}
+
+/** Without a start time the pid of a program that is gone may be another's by now: its tree is known by the mark alone. */
+function rootOf({ child, contained, reported }: Entry): TreeRoot[] {
+  if (reported && child.startTime === null) return [];
+  return [{ pid: child.pid, startTime: child.startTime, container: contained }];
+}

@@ -1,0 +1,123 @@
+import { BulkheadError, type ErrorCode, type ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { Limits } from "../../ground/config/limits.ts";
+
+/** One crash of a plugin's worker. */
+export interface Crash {
+  /** RFC 3339, UTC. */
+  at: string;
+  code: ErrorCode;
+  message: string;
+}
+
+/** What is kept of a plugin that crashed. */
+export interface CrashRecord {
+  plugin_id: string;
+  /** The crashes of the last `quarantine_window_ms`; those that led to the quarantine stay as long as it does. */
+  crashes: Crash[];
+  /** RFC 3339, UTC; null while it is not in quarantine. */
+  quarantined_at: string | null;
+}
+
+/** Keeps crash records over restarts of the host. */
+export interface CrashStore {
+  /** Null when there is none. */
+  read(pluginId: string): Promise<CrashRecord | null>;
+  write(record: CrashRecord): Promise<void>;
+}
+
+/** What a plugin's health is made from. */
+export interface PluginHealthOptions {
+  pluginId: string;
+  limits: Pick<Limits, "quarantine_crashes" | "quarantine_window_ms">;
+  /** Absent: what is known goes with the host. */
+  store?: CrashStore | undefined;
+}
+
+/** Longest text of a crash that is kept, in characters. */
+const maxMessage = 2000;
+
+/** Counts a plugin's crashes, durably, and says when it is in quarantine. */
+export class PluginHealth {
+  readonly #options: PluginHealthOptions;
+  #crashes: Crash[] = [];
+  #quarantinedAt: string | null = null;
+  #saving: Promise<void> = Promise.resolve();
+  /** The store could not be written: what is known here counts for more than what is there. */
+  #unsaved = false;
+
+  constructor(options: PluginHealthOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the plugin is in quarantine, as far as this host knows. */
+  get quarantined(): boolean {
+    return this.#quarantinedAt !== null;
+  }
+
+  /** Notes a crash; one too many puts the plugin in quarantine. */
+  crashed({ code, message }: ErrorData): void {
+    const { limits, pluginId, store } = this.#options;
+    const now = new Date();
+    this.#crashes = [
+      ...this.#crashes.filter(({ at }) => isWithin(at, { now, ms: limits.quarantine_window_ms })),
+      { at: now.toISOString(), code, message: message.slice(0, maxMessage) },
+    ].slice(-Math.max(limits.quarantine_crashes, 1));
+    if (this.#crashes.length >= limits.quarantine_crashes) this.#quarantinedAt ??= now.toISOString();
+    if (!store) return;
+    const record = { plugin_id: pluginId, crashes: this.#crashes, quarantined_at: this.#quarantinedAt };
+    this.#saving = this.#saving.then(() => store.write(record)).then(
+      () => void (this.#unsaved = false),
+      () => void (this.#unsaved = true),
+    );
+  }
+
+  /** Takes up what the store has: the operator, or another host, may have written it. True when a quarantine is over. */
+  async refresh(): Promise<boolean> {
+    const { store, pluginId } = this.#options;
+    if (!store) return false;
+    const saving = this.#saving;
+    await saving;
+    if (this.#unsaved) return false;
+    const was = this.quarantined;
+    const record = await store.read(pluginId).catch(() => undefined);
+    // What was noted meanwhile is newer than what was read.
+    if (record === undefined || saving !== this.#saving) return false;
+    this.#crashes = record?.crashes ?? [];
+    this.#quarantinedAt = record?.quarantined_at ?? null;
+    return was && !this.quarantined;
+  }
+
+  /** Why no worker may be started; null while one may. */
+  refusal(): BulkheadError | null {
+    if (this.#quarantinedAt === null) return null;
+    return quarantineError({
+      plugin_id: this.#options.pluginId,
+      crashes: this.#crashes,
+      quarantined_at: this.#quarantinedAt,
+    });
+  }
+
+  /** Resolves when what was noted is stored. */
+  settled(): Promise<void> {
+    return this.#saving;
+  }
+}
+
+/** The error of a plugin in quarantine; its hint is the command that lifts it. */
+export function quarantineError(record: CrashRecord): BulkheadError {
+  const { plugin_id, crashes, quarantined_at } = record;
+  const last = crashes.at(-1);
+  const times = crashes.length === 1 ? "once" : `${crashes.length} times`;
+  const reason = last === undefined ? "" : ` The last crash: ${last.message}`;
+  return new BulkheadError(
+    "quarantined",
+    `Plugin "${plugin_id}" is in quarantine since ${quarantined_at}: it crashed ${times} in a short time.${reason}`,
+    { hint: `bulkhead plugin release ${plugin_id}`, details: { ...record } },
+  );
+}
+
+/** A time that lies ahead was written by another clock, and says nothing. */
+function isWithin(at: string, { now, ms }: { now: Date; ms: number }): boolean {
+  const age = now.getTime() - Date.parse(at);
+  return age >= 0 && age < ms;
+}

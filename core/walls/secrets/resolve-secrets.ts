@@ -1,0 +1,53 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { readTextFile } from "../../ground/config/read-text-file.ts";
+import { readSecretReference, type SecretSource } from "../../ground/config/secret-reference.ts";
+import { hostEnv } from "../../ground/runtime/platform.ts";
+import { checkSecretValue, longestSecret } from "./check-value.ts";
+import { readSecrets, type StoredSecrets } from "./store.ts";
+
+/** Where secrets are looked up. */
+export interface SecretPlaces {
+  /** What the host manifest says under `secrets`: names and references. */
+  references: Readonly<Record<string, string>>;
+  /** The file of stored secrets. */
+  file: string;
+}
+
+/** Where the value of a secret is. */
+export function secretSource(name: string, references: SecretPlaces["references"]): SecretSource {
+  return (Object.hasOwn(references, name) ? readSecretReference(references[name]!) : null) ?? { from: "stored" };
+}
+
+/**
+ * The values of some secrets, as they are now. One that has no value is left out: whoever uses it is told then.
+ * @throws {BulkheadError} `invalid_config` for a value that is no secret and a store that others can read; `io_error`
+ */
+export async function resolveSecrets(
+  names: readonly string[],
+  { references, file }: SecretPlaces,
+): Promise<Map<string, string>> {
+  const values = new Map<string, string>();
+  let stored: StoredSecrets | null = null;
+  for (const name of new Set(names)) {
+    const source = secretSource(name, references);
+    if (source.from === "stored") stored ??= await readSecrets(file);
+    const value = source.from === "stored"
+      ? stored?.get(name)
+      : source.from === "env"
+      ? hostEnv(source.name)
+      : await readReferenced(source.path);
+    if (value !== undefined && value !== "") values.set(name, checkSecretValue(name, value));
+  }
+  return values;
+}
+
+/** A line end at the end is the editor's, not the secret's. */
+async function readReferenced(path: string): Promise<string | undefined> {
+  try {
+    const text = await readTextFile(path, { maxBytes: 4 * longestSecret, code: "invalid_config" });
+    return text.replace(/\r?\n$/, "");
+  } catch (error) {
+    if (error instanceof BulkheadError && error.code === "not_found") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,115 @@
+import { Type } from "@sinclair/typebox";
+import { Check } from "@sinclair/typebox/value";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { closed } from "../../../plugin-sdk/schema.ts";
+import { chmod, constants, mkdir, open } from "../../ground/runtime/files.ts";
+import { withLockFile } from "../../ground/runtime/lock-file.ts";
+import { dirname, join } from "../../ground/runtime/paths.ts";
+import { platform } from "../../ground/runtime/platform.ts";
+import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import { stateFolders } from "../../ground/runtime/state-folders.ts";
+import { checkSecretValue } from "./check-value.ts";
+
+/** The secrets that `bulkhead secret set` keeps, by name. */
+export type StoredSecrets = ReadonlyMap<string, string>;
+
+/** A folder of its own, so that no grant which opens a neighbour opens it, below the XDG data folder. */
+export function secretsFile(env?: Readonly<Record<string, string | undefined>>): string {
+  return join(stateFolders(env).data, "secrets", "secrets.json");
+}
+
+/**
+ * All stored secrets; none when there is no file. A file that others could read or replace is not read at all.
+ * @throws {BulkheadError} `invalid_config` for such a file and for a damaged one, `io_error`
+ */
+export async function readSecrets(file: string): Promise<StoredSecrets> {
+  const text = await readOwn(file);
+  if (text === null) return new Map();
+  const stored = parse(text);
+  if (stored !== null) return new Map(stored.entries);
+  throw refused(file, "its file is damaged", `Move "${file}" away and set the secrets again.`);
+}
+
+/**
+ * Keeps a secret under a name, in place of one of that name.
+ * @throws {BulkheadError} as {@link readSecrets}; `busy` when another program holds the file
+ */
+export async function storeSecret(file: string, { name, value }: { name: string; value: string }): Promise<void> {
+  const checked = checkSecretValue(name, value);
+  await change(file, (secrets) => secrets.set(name, checked));
+}
+
+/**
+ * Removes a secret; false when there was none of that name.
+ * @throws {BulkheadError} as {@link storeSecret}
+ */
+export async function removeSecret(file: string, name: string): Promise<boolean> {
+  let found = false;
+  await change(file, (secrets) => (found = secrets.delete(name)));
+  return found;
+}
+
+/** Pairs, so that no name has a meaning of its own. */
+const fileSchema = Type.Object({
+  secrets: Type.Literal(1),
+  entries: Type.Array(Type.Tuple([Type.String(), Type.String()])),
+}, closed);
+
+const maxFileBytes = 4 * 1024 * 1024;
+
+/** How long another program is waited for that changes them. Milliseconds. */
+const longestWaitMs = 2000;
+
+async function change(file: string, act: (secrets: Map<string, string>) => void): Promise<void> {
+  const folder = dirname(file);
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
+    throw new BulkheadError("io_error", `Cannot make the folder "${folder}" for secrets.`, { cause });
+  });
+  await chmod(folder, 0o700);
+  await withLockFile(`${file}.lock`, { what: "the secrets", waitMs: longestWaitMs }, async () => {
+    const secrets = new Map(await readSecrets(file));
+    act(secrets);
+    const entries = [...secrets].sort(([a], [b]) => (a < b ? -1 : 1));
+    // Whoever reads sees the old file or the new one, whole, also after a crash.
+    await replaceFile(file, JSON.stringify({ secrets: 1, entries })).catch((cause: unknown) => {
+      throw new BulkheadError("io_error", `Cannot write the secrets to "${file}".`, { cause });
+    });
+  });
+}
+
+/** The text of the file; null when there is none. What is checked is what is read: one handle for both. */
+async function readOwn(file: string): Promise<string | null> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+    (cause: unknown) => {
+      const code = cause instanceof Error && "code" in cause ? cause.code : "";
+      if (code === "ENOENT") return null;
+      if (code === "ELOOP") throw refused(file, "its file is a link", "Put the file itself there.");
+      throw new BulkheadError("io_error", `Cannot read the secrets in "${file}" (${String(code)}).`, { cause });
+    },
+  );
+  if (handle === null) return null;
+  try {
+    const info = await handle.stat();
+    if (!info.isFile()) throw refused(file, "its file is none", "Move what stands there away.");
+    if (platform !== "win32" && (info.mode & 0o077) !== 0) {
+      throw refused(file, "others may read or change its file", `chmod 600 ${file}`);
+    }
+    if (info.size > maxFileBytes) throw refused(file, "its file is too large", `Move "${file}" away.`);
+    return await handle.readFile("utf8");
+  } finally {
+    await handle.close();
+  }
+}
+
+function parse(text: string): { entries: [string, string][] } | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Check(fileSchema, value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function refused(file: string, why: string, hint: string): BulkheadError {
+  return new BulkheadError("invalid_config", `Cannot read the store of secrets: ${why} (${file}).`, { hint });
+}

@@ -1,0 +1,213 @@
+import type {
+  AdapterContext,
+  FetchResponse,
+  ProcessExit,
+  RunningProcess,
+  RunOptions,
+} from "../../../plugin-sdk/context.ts";
+import type { PermissionOption } from "../../../plugin-sdk/events.ts";
+import type { SessionFacts } from "../channel/protocol.ts";
+import { makeConnection } from "./connection.ts";
+import { freezeClosures } from "./lockdown.ts";
+import type { Scope, ScopeCall } from "./scope.ts";
+
+/** What a session's context is made from. */
+export interface ContextOptions {
+  facts: SessionFacts;
+  signal: unknown;
+  scope: Scope;
+  call: ScopeCall;
+  /** The options that a yielded permission request offered. */
+  permissionOptions(requestId: string): PermissionOption[];
+}
+
+/**
+ * All the authority that adapter code has: hardened functions over `call`. Arguments are made to plain strings here, so
+ * that the broker gets what was meant or nothing.
+ */
+export function makeContext(options: ContextOptions): AdapterContext {
+  const { facts, call, scope } = options;
+  const context = {
+    signal: options.signal as AbortSignal,
+    ...facts,
+    run: async (binary: string, args: readonly string[], runOptions: RunOptions = {}) => {
+      const plain = { binary: String(binary), args: Array.from(args, String), options: plainRunOptions(runOptions) };
+      return runningProcess(await call("run", plain), call);
+    },
+    fetch: async (url: string, init: { method?: string; headers?: Record<string, string>; body?: string } = {}) => {
+      const response = await call("fetch", {
+        url: String(url),
+        options: {
+          ...(init.method === undefined ? {} : { method: String(init.method) }),
+          ...(init.headers === undefined ? {} : { headers: textRecord(init.headers) }),
+          ...(init.body === undefined ? {} : { body: String(init.body) }),
+        },
+      });
+      return fetchResponse(response, call);
+    },
+    connect: async (url: string, init: { headers?: Record<string, string> } = {}) => {
+      const options = init.headers === undefined ? {} : { headers: textRecord(init.headers) };
+      return makeConnection(await call("socket_open", { url: String(url), options }), call);
+    },
+    fs: {
+      readText: (path: string) => call("fs_read_text", { path: String(path) }),
+      writeText: async (path: string, text: string) => {
+        await call("fs_write_text", { path: String(path), text: String(text) });
+      },
+      writeBase64: async (path: string, base64: string) => {
+        await call("fs_write_base64", { path: String(path), base64: String(base64) });
+      },
+      list: (path: string) => call("fs_list", { path: String(path) }),
+      stat: (path: string) => call("fs_stat", { path: String(path) }),
+      remove: async (path: string) => {
+        await call("fs_remove", { path: String(path) });
+      },
+    },
+    temp: {
+      write: (name: string, text: string) => call("temp_write", { name: String(name), text: String(text) }),
+      read: (name: string) => call("temp_read", { name: String(name) }),
+    },
+    env: { get: async (name: string) => (await call("env_get", { name: String(name) })) ?? undefined },
+    secrets: { use: (name: string) => call("secret_use", { name: String(name) }) },
+    kv: {
+      get: (key: string) => call("kv_get", { key: String(key) }),
+      set: async (key: string, value: unknown) => {
+        await call("kv_set", { key: String(key), value });
+      },
+      delete: async (key: string) => {
+        await call("kv_delete", { key: String(key) });
+      },
+      list: (prefix = "") => call("kv_list", { prefix: String(prefix) }),
+    },
+    log: {
+      debug: (message: string, fields?: unknown) => scope.log("debug", String(message), fields ?? null),
+      info: (message: string, fields?: unknown) => scope.log("info", String(message), fields ?? null),
+      warn: (message: string, fields?: unknown) => scope.log("warn", String(message), fields ?? null),
+      error: (message: string, fields?: unknown) => scope.log("error", String(message), fields ?? null),
+    },
+    sleep: (ms: number) => sleep(scope, { ms: Number(ms), signal: options.signal as AbortSignal }),
+    permission: async (requestId: string) => {
+      const choice = await call("permission_wait", { request_id: String(requestId) });
+      return options.permissionOptions(String(requestId)).find((option) => option.id === choice) ?? null;
+    },
+    answer: (requestId: string) => call("answer_wait", { request_id: String(requestId) }),
+  } satisfies AdapterContext;
+  // The signal is a live object with listeners; its class is hardened, the object itself must stay as it is.
+  const { signal, ...rest } = context;
+  return Object.freeze({ ...freezeClosures(rest), signal });
+}
+
+function plainRunOptions(options: RunOptions): RunOptions {
+  return {
+    ...(options.env === undefined ? {} : { env: textRecord(options.env) }),
+    ...(options.cwd === undefined ? {} : { cwd: String(options.cwd) }),
+    stdin: options.stdin === "open" ? "open" : "closed",
+  };
+}
+
+function textRecord(record: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, String(value)]));
+}
+
+function runningProcess(
+  started: { process_id: number; stdout: number; stderr: number },
+  call: ScopeCall,
+): RunningProcess {
+  const { process_id } = started;
+  const exit: Promise<ProcessExit> = call("process_wait", { process_id });
+  // An adapter that never looks at `exit` must not be ended by its rejection.
+  exit.catch(() => {});
+  return freezeClosures({
+    stdin: {
+      write: async (text: string) => {
+        await call("process_write", { process_id, text: String(text) });
+      },
+      close: async () => {
+        await call("process_close_stdin", { process_id });
+      },
+    },
+    stdout: textStream(started.stdout, call),
+    stderr: textStream(started.stderr, call),
+    exit,
+    kill: async () => {
+      await call("process_kill", { process_id });
+    },
+  });
+}
+
+function fetchResponse(
+  response: { status: number; headers: Record<string, string>; body: number },
+  call: ScopeCall,
+): FetchResponse {
+  const body = textStream(response.body, call);
+  const text = async () => {
+    let whole = "";
+    for await (const piece of body) whole += piece;
+    return whole;
+  };
+  return freezeClosures({
+    status: response.status,
+    ok: response.status >= 200 && response.status < 300,
+    headers: response.headers,
+    body,
+    text,
+    json: async () => JSON.parse(await text()) as unknown,
+  });
+}
+
+/** A stream the reader pulls: the next read is asked for ahead, so that a busy stream costs no round trip. */
+function textStream(stream_id: number, call: ScopeCall): AsyncIterable<string> {
+  let taken = false;
+  return {
+    [Symbol.asyncIterator]() {
+      if (taken) throw new TypeError("This stream has been read already.");
+      taken = true;
+      return readerOf(stream_id, call);
+    },
+  };
+}
+
+function readerOf(stream_id: number, call: ScopeCall): AsyncIterator<string> {
+  let ahead: Promise<string | null> | null = null;
+  let over = false;
+  const read = () => {
+    const reading = call("stream_read", { stream_id });
+    reading.catch(() => {});
+    return reading;
+  };
+  return freezeClosures({
+    next: async () => {
+      if (over) return { done: true as const, value: undefined };
+      const text = await (ahead ?? read());
+      if (text === null) {
+        over = true;
+        return { done: true as const, value: undefined };
+      }
+      ahead = read();
+      return { done: false as const, value: text };
+    },
+    return: async () => {
+      if (!over) {
+        over = true;
+        await call("stream_close", { stream_id });
+      }
+      return { done: true as const, value: undefined };
+    },
+  });
+}
+
+function sleep(scope: Scope, options: { ms: number; signal: AbortSignal }): Promise<void> {
+  const { signal, ms } = options;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const stop = () => {
+      scope.stopTimer(timer);
+      reject(signal.reason);
+    };
+    const timer = scope.startTimer(() => {
+      signal.removeEventListener("abort", stop);
+      resolve();
+    }, { ms, repeat: false });
+    signal.addEventListener("abort", stop, { once: true });
+  });
+}

@@ -1,0 +1,86 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { batchCharacters, hasMoreValues } from "../channel/count-values.ts";
+import { joinFrames } from "../channel/frames.ts";
+import { sendText } from "../channel/messages.ts";
+import type { GuestMessage } from "../channel/protocol.ts";
+import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import type { BytePort } from "../../ground/runtime/threads.ts";
+
+const batchEvents = 256;
+/** Batches up to this size travel together with the message that follows them. */
+const joinedCharacters = 4096;
+
+/** Collects events to batches of one session each; other messages go out at once, after the events before them. */
+export class Outbox {
+  readonly #port: BytePort;
+  readonly #lane: number;
+  readonly #frameBytes: number;
+  readonly #maxValues: number;
+  #sid = 0;
+  #events: string[] = [];
+  #characters = 0;
+  #planned = false;
+
+  /** `maxValues` are the JSON values of one call. */
+  constructor(port: BytePort, options: { lane: number; frameBytes: number; maxValues?: number }) {
+    this.#port = port;
+    this.#lane = options.lane;
+    this.#frameBytes = options.frameBytes;
+    this.#maxValues = options.maxValues ?? Infinity;
+  }
+
+  /** Adds one event, given as JSON text. */
+  event(sid: number, text: string): void {
+    if (sid !== this.#sid) {
+      this.flush();
+      this.#sid = sid;
+    }
+    // A batch never outgrows a frame because of one more event, and a large event travels alone.
+    const most = Math.min(batchCharacters, this.#frameBytes / 4);
+    if (this.#characters > 0 && this.#characters + text.length > most) this.flush();
+    this.#events.push(text);
+    this.#characters += text.length;
+    if (this.#characters >= batchCharacters || this.#events.length >= batchEvents) return this.flush();
+    if (this.#planned) return;
+    this.#planned = true;
+    onNextTurn(() => {
+      this.#planned = false;
+      this.flush();
+    });
+  }
+
+  /** Sends what was collected. */
+  flush(): void {
+    if (this.#events.length > 0) this.#post(this.#takeBatch(), (frame) => this.#port.post(frame));
+  }
+
+  /**
+   * Sends any other message, after the events before it.
+   * @throws {BulkheadError} `too_large` for a call of more values than one may have
+   */
+  send(message: Exclude<GuestMessage, { type: "events" }>): void {
+    const text = JSON.stringify(message);
+    if (message.type === "call" && hasMoreValues(text, this.#maxValues)) {
+      throw new BulkheadError("too_large", `Cannot make the call: it has more than ${this.#maxValues} values.`);
+    }
+    if (this.#characters > joinedCharacters) this.flush();
+    const frames: Uint8Array<ArrayBuffer>[] = [];
+    if (this.#events.length > 0) this.#post(this.#takeBatch(), (frame) => frames.push(frame));
+    this.#post(text, (frame) => frames.push(frame));
+    // Each post wakes another thread, which costs more than a short session's last events and its end do.
+    const joined = frames.length === 2 ? joinFrames(frames) : null;
+    if (joined) this.#port.post(joined);
+    else for (const frame of frames) this.#port.post(frame);
+  }
+
+  #takeBatch(): string {
+    const text = `{"type":"events","sid":${this.#sid},"events":[${this.#events.join(",")}]}`;
+    this.#events = [];
+    this.#characters = 0;
+    return text;
+  }
+
+  #post(text: string, post: (frame: Uint8Array<ArrayBuffer>) => void): void {
+    sendText(text, { lane: this.#lane, frameBytes: this.#frameBytes, post });
+  }
+}

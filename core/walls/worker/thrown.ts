@@ -1,0 +1,61 @@
+import { BulkheadError, type ErrorCode, type ErrorData, isErrorCode } from "../../../plugin-sdk/errors.ts";
+import { isShallow } from "../../ground/checks/depth.ts";
+import { stackOf } from "./lockdown.ts";
+
+const maxMessage = 4096;
+const maxStack = 8192;
+/** Levels of what an error carries; the host would refuse much more. */
+const maxDepth = 32;
+
+/**
+ * What adapter code threw, as data. The thing may be hostile (getters, proxies): it is read once, inside this thread,
+ * under the same deadline as the adapter itself.
+ */
+export function describeThrown(thrown: unknown, code: ErrorCode): ErrorData {
+  try {
+    return describe(thrown, code);
+  } catch {
+    return { code, message: "The adapter threw something that cannot be read." };
+  }
+}
+
+function describe(thrown: unknown, fallback: ErrorCode): ErrorData {
+  if (!(thrown instanceof Error)) return { code: fallback, message: `The adapter threw ${shown(thrown)}.` };
+  const own = thrown as Error & { code?: unknown; hint?: unknown; details?: unknown };
+  const typed = own.name.endsWith("Error") && isErrorCode(own.code) && "hint" in own;
+  const stack = ownFrames(stackOf(thrown));
+  const details: Record<string, unknown> = { ...(typed ? jsonRecord(own.details) : {}) };
+  if (stack !== "") details["stack"] = `${own.name}: ${own.message}\n${stack}`.slice(0, maxStack);
+  return {
+    code: typed ? own.code as ErrorCode : fallback,
+    message: String(own.message).slice(0, maxMessage) || own.name,
+    ...(typed && typeof own.hint === "string" ? { hint: own.hint.slice(0, maxMessage) } : {}),
+    ...(Object.keys(details).length > 0 ? { details } : {}),
+  };
+}
+
+/** The plugin's own frames: those of the guest tell paths of the host and help nobody. */
+function ownFrames(stack: string): string {
+  return stack.split("\n").filter((line) => line.includes("plugin:") && !line.includes("file:")).join("\n");
+}
+
+function shown(thrown: unknown): string {
+  if (typeof thrown === "string") return JSON.stringify(thrown.slice(0, maxMessage));
+  if (thrown === null || typeof thrown !== "object") {
+    return typeof thrown === "symbol" ? "a symbol" : String(thrown).slice(0, 200);
+  }
+  return "an object that is not an Error";
+}
+
+function jsonRecord(value: unknown): Record<string, unknown> {
+  const text = JSON.stringify(value ?? {});
+  const parsed: unknown = text.length > 65_536 ? {} : JSON.parse(text);
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed) || !isShallow(parsed, maxDepth)) return {};
+  return { ...parsed };
+}
+
+/** An error as adapter code gets it: the code, the message and nothing of the host. */
+export function errorForAdapter(data: ErrorData): BulkheadError {
+  const error = new BulkheadError(data.code, data.message, { hint: data.hint, details: data.details });
+  return error;
+}

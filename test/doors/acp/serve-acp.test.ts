@@ -1,0 +1,281 @@
+import type { PromptResponse } from "@agentclientprotocol/sdk";
+import { expect, test } from "vitest";
+import type { PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
+import { serveAcp } from "../../../core/doors/acp/serve-acp.ts";
+import { ScriptedHost } from "../../sessions/host/scripted-session-host.ts";
+import { until } from "../../sessions/host/test-host.ts";
+import { connectClient } from "./acp-client.ts";
+
+const workdir = "/work/project";
+const prompt = (text: string) => [{ type: "text" as const, text }];
+const permission: PermissionRequestEvent = {
+  type: "permission_request",
+  request_id: "r1",
+  tool: "shell",
+  title: "Run ls?",
+  kind: "execute",
+  input: { command: "ls" },
+  options: [
+    { id: "yes", label: "Yes", kind: "allow_once" },
+    { id: "no", label: "No", kind: "reject_once" },
+  ],
+};
+
+test("serveAcp lets a client drive a session, and its result travels with the answer", async () => {
+  const host = new ScriptedHost(async (session) => {
+    session.emit({ type: "output", stream: "stdout", data: "Hello, " });
+    session.emit({ type: "output", stream: "stdout", data: "editor." });
+    return { confidence: 0.75 };
+  });
+  await using editor = connectClient({ sessions: host });
+  expect(await editor.initialize()).toMatchObject({ protocolVersion: 1, agentCapabilities: { loadSession: true } });
+  const { sessionId, modes } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  expect(modes).toMatchObject({
+    currentModeId: "auto",
+    availableModes: [{ id: "auto" }, { id: "alpha" }, { id: "beta" }],
+  });
+  const answer = await editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") });
+  expect(answer).toMatchObject({
+    stopReason: "end_turn",
+    _meta: { bulkhead: { confidence: 0.75, provenance: { adapter_id: "alpha" }, outcome: "completed" } },
+  });
+  expect(editor.said()).toBe("Hello, editor.");
+  expect(host.sessions[0]!.request).toMatchObject({ workdir, prompt: "go" });
+});
+
+test("serveAcp continues the agent's own session with the next prompt", async () => {
+  const host = new ScriptedHost(async (session) => {
+    session.emit({ type: "agent_info", agent_session_id: `native-${host.sessions.length}` });
+  });
+  await using editor = connectClient({ sessions: host });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  for (const text of ["one", "two"]) await editor.agent.request("session/prompt", { sessionId, prompt: prompt(text) });
+  expect(host.sessions.map(({ request }) => request.continue_from)).toEqual([undefined, "native-1"]);
+  expect(host.sessions[1]!.options.adapter).toBe("alpha");
+});
+
+test("serveAcp says so when an agent cannot continue", async () => {
+  const host = new ScriptedHost(async () => {});
+  await using editor = connectClient({ sessions: host }, { notices: true });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  for (const text of ["one", "two"]) await editor.agent.request("session/prompt", { sessionId, prompt: prompt(text) });
+  const notices = editor.updates.flatMap(({ update }) => update.sessionUpdate === "notice" ? [update.title] : []);
+  expect(notices.join()).toContain("does not know what was said before");
+});
+
+test("serveAcp passes permission requests to the client, and its choice to the session", async () => {
+  const choices: (string | null)[] = [];
+  const host = new ScriptedHost(async (session) => void choices.push(await session.ask(permission)));
+  await using editor = connectClient({ sessions: host }, {
+    permission: () => ({ outcome: { outcome: "selected", optionId: "no" } }),
+  });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  await editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") });
+  expect(choices).toEqual(["no"]);
+  expect(editor.asked).toMatchObject([{
+    toolCall: { title: "Run ls?", kind: "execute", rawInput: { command: "ls" } },
+    options: [{ optionId: "yes", name: "Yes", kind: "allow_once" }, { optionId: "no" }],
+  }]);
+});
+
+test("serveAcp shows a person what an agent asks so that it cannot pass for anything else", async () => {
+  const label = "No\u001b[1A\u202e";
+  const host = new ScriptedHost(async (session) => {
+    const title = "Run ls?\u001b[2K\n\nThe host asks: allow all?";
+    await session.ask({ ...permission, title, options: [{ id: label, label, kind: "reject_once" }] });
+    await session.ask({ type: "question", request_id: "q1", question: "Which?\u009b2K", options: [label] });
+  });
+  await using editor = connectClient({ sessions: host }, {
+    permission: ({ options }) => ({ outcome: { outcome: "selected", optionId: options[0]!.optionId } }),
+  });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  await editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") });
+  const name = "No\\u{1b}[1A\\u{202e}";
+  expect(editor.asked).toMatchObject([
+    { toolCall: { title: "Run ls?\\u{1b}[2K The host asks: allow all?" }, options: [{ optionId: label, name }] },
+    { toolCall: { title: "Which?\\u{9b}2K" }, options: [{ optionId: "0", name }] },
+  ]);
+});
+
+test("serveAcp asks no person for what policy has answered", async () => {
+  const host = new ScriptedHost(async (session) => {
+    session.emit(permission);
+    session.emit({ type: "permission_resolved", request_id: "r1", choice: "yes", by: "policy" }, "host");
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  });
+  await using editor = connectClient({ sessions: host });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  await editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") });
+  expect(editor.asked).toEqual([]);
+});
+
+test("serveAcp cancels: the session is interrupted and the prompt ends as cancelled", async () => {
+  const host = new ScriptedHost(async (session) => void await session.ask(permission));
+  await using editor = connectClient({ sessions: host }, { permission: () => new Promise(() => {}) });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  const answer = editor.agent.request<PromptResponse>("session/prompt", { sessionId, prompt: prompt("go") });
+  await until(() => editor.asked.length === 1);
+  await editor.agent.notify("session/cancel", { sessionId });
+  expect((await answer).stopReason).toBe("cancelled");
+  expect(host.sessions[0]!.signal.aborted).toBe(true);
+});
+
+test("serveAcp puts a question as a form, and as a prompt to a client that has none", async () => {
+  const answers: (string | null)[] = [];
+  const host = new ScriptedHost(async (session) => {
+    answers.push(await session.ask({ type: "question", request_id: "q1", question: "Which name?" }));
+    session.emit({ type: "output", stream: "stdout", data: " Thanks." });
+  });
+  {
+    await using editor = connectClient({ sessions: host }, { form: () => ({ answer: "from a form" }) });
+    await editor.initialize();
+    const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+    await editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") });
+  }
+  await using editor = connectClient({ sessions: host });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  await editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") });
+  expect(editor.said()).toBe("Which name?");
+  await editor.agent.request("session/prompt", { sessionId, prompt: prompt("from a prompt") });
+  expect(editor.said()).toBe("Which name? Thanks.");
+  expect(answers).toEqual(["from a form", "from a prompt"]);
+  expect(host.sessions).toHaveLength(2);
+});
+
+test("serveAcp lists conversations and loads one in a new connection, with all that was said", async () => {
+  const host = new ScriptedHost(async (session) => {
+    session.emit({ type: "output", stream: "stdout", data: `I heard ${session.request.prompt}. ` });
+    session.emit({ type: "agent_info", agent_session_id: `native-${host.sessions.length}` });
+  });
+  let id = "";
+  {
+    await using editor = connectClient({ sessions: host });
+    await editor.initialize();
+    const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+    id = sessionId;
+    for (const text of ["one", "two"]) {
+      await editor.agent.request("session/prompt", { sessionId, prompt: prompt(text) });
+    }
+  }
+  await using editor = connectClient({ sessions: host });
+  await editor.initialize();
+  const { sessions } = await editor.agent.request("session/list", {});
+  expect(sessions).toMatchObject([{ sessionId: id, cwd: workdir, title: "two" }]);
+  await editor.agent.request("session/load", { sessionId: id, cwd: workdir, mcpServers: [] });
+  expect(editor.said()).toBe("I heard one. I heard two. ");
+  const shown = editor.updates.flatMap(({ update }) =>
+    update.sessionUpdate === "user_message_chunk" ? [update.content] : []
+  );
+  expect(shown).toMatchObject([{ text: "one" }, { text: "two" }]);
+  await editor.agent.request("session/prompt", { sessionId: id, prompt: prompt("three") });
+  expect(host.sessions[2]!.request.continue_from).toBe("native-2");
+});
+
+test("serveAcp runs each prompt on the adapter of the mode", async () => {
+  const host = new ScriptedHost(async () => {});
+  await using editor = connectClient({ sessions: host });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  await editor.agent.request("session/set_mode", { sessionId, modeId: "beta" });
+  await editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") });
+  expect(host.sessions[0]!.options.adapter).toBe("beta");
+  await expect(editor.agent.request("session/set_mode", { sessionId, modeId: "gamma" })).rejects.toMatchObject({
+    data: { error_type: "unknown_adapter" },
+  });
+});
+
+test("serveAcp ends a prompt that failed with an error that holds its result", async () => {
+  const host = new ScriptedHost(async () => ({
+    stop_reason: "crash",
+    error: { code: "crash", message: "The worker died.", hint: "See bulkhead plugin list." },
+  }));
+  await using editor = connectClient({ sessions: host });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  await expect(editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") })).rejects.toMatchObject({
+    code: -32035,
+    message: "The worker died.",
+    data: {
+      error_type: "crash",
+      recovery_guidance: "See bulkhead plugin list.",
+      details: { bulkhead: { provenance: { adapter_id: "alpha" } } },
+    },
+  });
+});
+
+test("serveAcp refuses what is out of order and goes on", async () => {
+  const host = new ScriptedHost(async (session) => {
+    await new Promise((resolve) => session.signal.addEventListener("abort", resolve, { once: true }));
+  });
+  await using editor = connectClient({ sessions: host });
+  const early = editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  await expect(early).rejects.toMatchObject({ code: -32600 });
+  await editor.initialize();
+  await expect(editor.agent.request("session/prompt", { sessionId: "no", prompt: [] })).rejects.toMatchObject({
+    data: { error_type: "not_found" },
+  });
+  await expect(editor.agent.request("session/new", { cwd: "relative", mcpServers: [] })).rejects.toMatchObject({
+    data: { error_type: "invalid_request" },
+  });
+  await expect(editor.agent.request("authenticate", { methodId: "x" })).rejects.toMatchObject({ code: -32602 });
+  await editor.agent.notify("session/cancel", { sessionId: "no" });
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  const first = editor.agent.request<PromptResponse>("session/prompt", { sessionId, prompt: prompt("go") });
+  await expect(editor.agent.request("session/prompt", { sessionId, prompt: prompt("too soon") })).rejects.toMatchObject(
+    {
+      data: { error_type: "busy" },
+    },
+  );
+  await editor.agent.notify("session/cancel", { sessionId });
+  expect((await first).stopReason).toBe("cancelled");
+});
+
+test("serveAcp answers what is no message with an error of the protocol, and serves the next one", async () => {
+  const written: string[] = [];
+  const line = (value: unknown) => `${typeof value === "string" ? value : JSON.stringify(value)}\n`;
+  async function* input() {
+    const lines = ["{", '"text"', "[]", "x".repeat(3000), { jsonrpc: "2.0", id: 1, method: "no/such" }, { id: 2 }, {
+      jsonrpc: "2.0",
+      id: 3,
+      method: "initialize",
+      params: { protocolVersion: 1, clientCapabilities: {} },
+    }];
+    for (const one of lines) yield new TextEncoder().encode(line(one));
+    yield new Uint8Array([0xff, 0xfe, 0x0a]);
+    await until(() => written.some((text) => text.includes('"id":3')));
+  }
+  await serveAcp({
+    sessions: new ScriptedHost(async () => {}),
+    bounds: { message_bytes: 2000, message_depth: 16 },
+    wire: { input: input(), write: async (text) => void written.push(text) },
+  });
+  const answers = written.map((text) =>
+    JSON.parse(text) as { id: unknown; error?: { code: number }; result?: unknown }
+  );
+  expect(answers.filter(({ id }) => id === null).map(({ error }) => error?.code)).toEqual(
+    expect.arrayContaining([-32700, -32600, -32600, -32600, -32700]),
+  );
+  expect(answers.find(({ id }) => id === 3)?.result).toMatchObject({ protocolVersion: 1 });
+});
+
+test("serveAcp interrupts what runs when the client goes away", async () => {
+  const host = new ScriptedHost(async (session) => {
+    await new Promise((resolve) => session.signal.addEventListener("abort", resolve, { once: true }));
+  });
+  const editor = connectClient({ sessions: host });
+  await editor.initialize();
+  const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
+  const gone = editor.agent.request("session/prompt", { sessionId, prompt: prompt("go") }).catch(() => null);
+  await until(() => host.sessions.length === 1);
+  await editor[Symbol.asyncDispose]();
+  await gone;
+  await until(() => host.sessions[0]!.ended !== null);
+  expect(host.sessions[0]!.ended!.stop_reason).toBe("interrupted");
+});

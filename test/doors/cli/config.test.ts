@@ -1,0 +1,98 @@
+import { readFile } from "node:fs/promises";
+import process from "node:process";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { hostManifestJsonSchema } from "../../../core/ground/config/host-manifest-schema.ts";
+import { newOperator } from "../../packages/install/operator.ts";
+
+beforeEach(() => void (process.env["BULKHEAD_TEST_KEY"] = "value-of-the-key"));
+afterEach(() => void delete process.env["BULKHEAD_TEST_KEY"]);
+
+const text = `bulkhead: 1
+plugins:
+  replay: # mine
+    grant: { read: [plugin] }
+limits: { timeout_ms: 60000 }
+daemon:
+  port: 0
+`;
+
+describe("config check", () => {
+  it("says what is enabled, or every fault at line and column", async () => {
+    const operator = await newOperator(text);
+    expect(await operator.bulkhead("config", "check")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("1 plugin enabled: replay."),
+    });
+    await operator.write(
+      "bulkhead.yaml",
+      "bulkhead: 1\nplugins:\n  replay:\n    isolation: thread\nlimits: { timeout: 1 }\ndaemon: { port: 70000 }\n",
+    );
+    const { code, err } = await operator.bulkhead("config", "check");
+    expect(code).toBe(2);
+    expect(err).toContain("bulkhead.yaml:4:16 plugins.replay.isolation: expected process, or trusted: true beside it");
+    expect(err).toContain("bulkhead.yaml:5:11 limits.timeout: expected a known key");
+    expect(err).toContain("bulkhead.yaml:6:17 daemon.port: expected");
+  });
+
+  it("finds what only the plugins can tell: one that is not there, an option that it has not", async () => {
+    const operator = await newOperator("bulkhead: 1\nplugins:\n  nobody: {}\n  replay:\n    config: { nothing: 1 }\n");
+    const { code, err } = await operator.bulkhead("config", "check");
+    expect(code).toBe(2);
+    expect(err).toContain("bulkhead.yaml:3:3 plugins.nobody: expected a plugin that is there");
+    expect(err).toContain("bulkhead.yaml:5:15 plugins.replay.config.nothing");
+  });
+});
+
+describe("config show", () => {
+  it("shows what is in force and where it comes from", async () => {
+    const operator = await newOperator(text);
+    const { code, out } = await operator.bulkhead("config", "show", "--json");
+    expect(code).toBe(0);
+    const settings = Object.fromEntries(
+      out.trim().split("\n").map((line) => JSON.parse(line)).map((one) => [one.key, one]),
+    );
+    const file = `${operator.folder}/bulkhead.yaml`;
+    expect(settings["limits.timeout_ms"]).toEqual({
+      key: "limits.timeout_ms",
+      value: 60000,
+      hidden: false,
+      origin: { from: "file", file, line: 5, column: 23 },
+    });
+    expect(settings["limits.workers"]).toEqual({
+      key: "limits.workers",
+      value: 2,
+      hidden: false,
+      origin: { from: "default" },
+    });
+    expect(settings["plugins.replay.grant"]).toMatchObject({ value: { read: ["plugin"] }, origin: { line: 4 } });
+    expect(settings["plugins.replay.isolation"]).toMatchObject({ value: "process", origin: { from: "default" } });
+    expect(settings["daemon.port"]).toMatchObject({ value: 0, origin: { from: "file", line: 7 } });
+    expect(settings["daemon.log_level"]).toMatchObject({ value: "info", origin: { from: "default" } });
+    expect((await operator.bulkhead("config", "show")).out).toMatch(/daemon\.port +bulkhead\.yaml:7:9 +0\n/);
+  });
+
+  it("hides what may be a secret: what comes out of the environment, and options with such names", async () => {
+    const operator = await newOperator(
+      'bulkhead: 1\nstate_dir: "/tmp/${BULKHEAD_TEST_KEY}"\nplugins:\n  x:\n    config: { url: "a ${BULKHEAD_TEST_KEY}", api_key: literal-key, size: 3 }\n',
+    );
+    for (const json of [[], ["--json"]]) {
+      const { code, out } = await operator.bulkhead("config", "show", ...json);
+      expect(code).toBe(0);
+      expect(out).not.toContain("literal-key");
+      expect(out).not.toContain("a value-of-the-key");
+    }
+    const { out } = await operator.bulkhead("config", "show");
+    expect(out).toMatch(/plugins\.x\.config\.url +\$BULKHEAD_TEST_KEY in bulkhead\.yaml:5:20 +\(hidden\)/);
+    expect(out).toMatch(/plugins\.x\.config\.size +bulkhead\.yaml:5:\d+ +3/);
+  });
+});
+
+describe("config schema", () => {
+  it("prints the schema that init writes", async () => {
+    const operator = await newOperator();
+    const { out } = await operator.bulkhead("config", "schema");
+    expect(JSON.parse(out)).toEqual(hostManifestJsonSchema());
+    await operator.bulkhead("init", "--force");
+    expect(JSON.parse(await readFile(`${operator.folder}/bulkhead.schema.json`, "utf8"))).toEqual(JSON.parse(out));
+  });
+});

@@ -1,0 +1,79 @@
+import { tmpdir } from "node:os";
+import { describe, expect, test } from "vitest";
+import { helpPages } from "../../../core/doors/cli/help-pages.ts";
+import { pageLines } from "../../../core/doors/cli/render/page-lines.ts";
+import { createPaint } from "../../../core/doors/cli/render/paint.ts";
+import { errorText } from "../../../core/doors/cli/report-error.ts";
+import { runCli } from "../../../core/doors/cli/run-cli.ts";
+import { fakeHost } from "./fake-host.ts";
+import { fakeTerminal } from "./fake-terminal.ts";
+
+async function cli(args: string[], options = {}) {
+  const terminal = fakeTerminal({ args, cwd: tmpdir(), ...options });
+  const code = await runCli(terminal, { createHost: fakeHost().create });
+  return { code, out: terminal.out(), err: terminal.err() };
+}
+
+describe("bulkhead help", () => {
+  test("alone lists commands and pages", async () => {
+    const { code, out } = await cli(["help"]);
+    expect(code).toBe(0);
+    expect(out).toContain("Usage: bulkhead");
+    for (const [name, about] of Object.entries(helpPages)) expect(out).toMatch(new RegExp(`^  ${name} +${about}`, "m"));
+  });
+
+  test("shows the usage of a command and of a sub-command", async () => {
+    expect((await cli(["help", "run"])).out).toContain("Usage: bulkhead run");
+    expect((await cli(["help", "plugin", "grant"])).out).toContain("Usage: bulkhead plugin grant");
+  });
+
+  test.each(Object.keys(helpPages))("%s prints the page within the terminal's width", async (page) => {
+    const { code, out, err } = await cli(["help", page], { columns: 80 });
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toContain("After this page");
+    expect(out).not.toMatch(/<!--|\]\(|^\|/m);
+    // Code and long names are never broken.
+    const prose = out.slice(out.indexOf("After this page")).split("\n").filter((line) =>
+      !line.startsWith("    ") && !/\S{60}/.test(line)
+    );
+    for (const line of prose) expect([...line].length, line).toBeLessThanOrEqual(80);
+  });
+
+  test("--json gives the page as Markdown", async () => {
+    const { out } = await cli(["help", "secrets", "--json"]);
+    expect(JSON.parse(out)).toMatchObject({ page: "secrets", markdown: expect.stringMatching(/^# Secrets/) });
+  });
+
+  test("a word that is neither says what was meant, with exit code 5", async () => {
+    const { code, err } = await cli(["help", "permisions"]);
+    expect(code).toBe(5);
+    expect(err).toContain('Cannot show help for "permisions"');
+    expect(err).toContain("Did you mean: bulkhead help permissions");
+    expect((await cli(["help", "plugin", "nope"])).code).toBe(5);
+  });
+});
+
+test("pageLines renders headings, lists, tables, links and code", () => {
+  const page =
+    "# Title\n\nSome **bold** `code`, see [Limits](limits.md#x).\n\n- one\n- two\n\n| A | B |\n| --- | --- |\n" +
+    "| `x` | says \\| it |\n\n```sh\nrun it\n```\n";
+  expect(pageLines(page, { columns: 60, paint: createPaint(false) })).toEqual([
+    "Title",
+    "",
+    "Some bold code, see Limits (bulkhead help limits).",
+    "",
+    "  - one",
+    "  - two",
+    "",
+    "  x",
+    "      says | it",
+    "",
+    "    run it",
+  ]);
+});
+
+test("an error names the page that explains it, and wrong usage the command's own help", async () => {
+  const text = errorText({ code: "permission_denied", message: "Cannot read.", hint: "Grant it." }, false);
+  expect(text).toBe("error: Cannot read.\n  Grant it.\n  More: bulkhead help permissions\n");
+  expect((await cli(["run", "--nonsense"])).err).not.toContain("More:");
+});

@@ -1,0 +1,59 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { readPrompt } from "../../../core/doors/cli/prompt.ts";
+import { fakeTerminal, type FakeTerminalOptions } from "./fake-terminal.ts";
+
+interface Given extends FakeTerminalOptions {
+  words?: (string | undefined)[];
+  prompt?: string;
+  promptFile?: string;
+  maxBytes?: number;
+}
+
+function read({ words = [], prompt, promptFile, maxBytes = 1000, ...terminal }: Given) {
+  const isAdapter = (word: string): boolean => word === "alpha";
+  return readPrompt({ args: words, prompt, promptFile, isAdapter, maxBytes }, fakeTerminal(terminal));
+}
+
+test("readPrompt takes two words as adapter and prompt", async () => {
+  expect(await read({ words: ["beta", "Do it."] })).toEqual({ adapter: "beta", prompt: "Do it." });
+});
+
+test("readPrompt takes a lone word that names no adapter as the prompt", async () => {
+  expect(await read({ words: ["Do it."] })).toEqual({ adapter: undefined, prompt: "Do it." });
+});
+
+test("readPrompt takes a lone adapter and the prompt from a pipe", async () => {
+  expect(await read({ words: ["alpha"], stdin: "From a pipe." })).toEqual({ adapter: "alpha", prompt: "From a pipe." });
+});
+
+test("readPrompt reads standard input for a dash", async () => {
+  expect(await read({ words: ["alpha", "-"], stdin: "Piped." })).toEqual({ adapter: "alpha", prompt: "Piped." });
+  expect(await read({ words: ["-"], stdin: "Piped." })).toEqual({ adapter: undefined, prompt: "Piped." });
+  expect(await read({ words: ["alpha"], promptFile: "-", stdin: "Piped." })).toMatchObject({ prompt: "Piped." });
+});
+
+test("readPrompt takes --prompt, and a lone word is then the adapter", async () => {
+  expect(await read({ words: ["beta"], prompt: "-x" })).toEqual({ adapter: "beta", prompt: "-x" });
+});
+
+test("readPrompt reads a prompt file relative to the folder it was started in", async () => {
+  const cwd = await mkdtemp(join(tmpdir(), "bulkhead-prompt-"));
+  try {
+    await writeFile(join(cwd, "task.md"), "From a file.");
+    expect(await read({ promptFile: "task.md", cwd })).toEqual({ adapter: undefined, prompt: "From a file." });
+    await expect(read({ promptFile: "none.md", cwd })).rejects.toMatchObject({ code: "not_found" });
+    await expect(read({ promptFile: "task.md", cwd, maxBytes: 3 })).rejects.toMatchObject({ code: "too_large" });
+  } finally {
+    await rm(cwd, { recursive: true });
+  }
+});
+
+test("readPrompt refuses two prompts, none on a terminal, and an empty pipe", async () => {
+  await expect(read({ prompt: "a", promptFile: "b" })).rejects.toMatchObject({ code: "invalid_config" });
+  await expect(read({ words: ["alpha", "a"], prompt: "b" })).rejects.toMatchObject({ code: "invalid_config" });
+  await expect(read({ words: ["alpha"], tty: true })).rejects.toThrow("There is no prompt.");
+  await expect(read({ words: ["-"], stdin: " \n" })).rejects.toThrow("empty");
+});

@@ -1,0 +1,85 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { expect, test } from "vitest";
+import { createAskGrant } from "../../../core/doors/cli/ask-grant.ts";
+import { Questions } from "../../../core/doors/cli/questions.ts";
+import { fakeTerminal } from "./fake-terminal.ts";
+
+const choices = [{ word: "once", value: 1 }, { word: "always", value: 2 }, { word: "no", value: 3 }];
+const missing = {
+  plugin_id: "alpha",
+  permission: "net",
+  target: "example.com:443",
+  grant_command: "bulkhead plugin grant alpha net:example.com:443",
+} as const;
+
+test("Questions.choose takes a word or its beginning, and asks again for anything else", async () => {
+  const terminal = fakeTerminal({ tty: true, stdin: "what\n\nAL\n" });
+  expect(await new Questions(terminal).choose("May it?", { choices })).toBe(2);
+  expect(terminal.err().split("[o]nce  [a]lways  [n]o › ")).toHaveLength(4);
+});
+
+test("Questions.choose gives null at the end of the input and for a question taken back", async () => {
+  const ended = fakeTerminal({ tty: true, stdin: "" });
+  const questions = new Questions(ended);
+  expect(await questions.choose("May it?", { choices })).toBe(null);
+  expect(await questions.choose("May it?", { choices, signal: AbortSignal.abort() })).toBe(null);
+});
+
+test("Questions asks one thing at a time and holds back what is written meanwhile", async () => {
+  const terminal = fakeTerminal({ tty: true, stdin: "no\nonce\n" });
+  const questions = new Questions(terminal);
+  const both = Promise.all([questions.choose("First?", { choices }), questions.choose("Second?", { choices })]);
+  await Promise.resolve();
+  await questions.write("event\n");
+  expect(terminal.out()).toBe("");
+  expect(await both).toEqual([3, 1]);
+  expect(terminal.out()).toBe("event\n");
+  await questions.write("later\n");
+  expect(terminal.out()).toBe("event\nlater\n");
+});
+
+test("Questions shows what an agent asks without its escape sequences", async () => {
+  const terminal = fakeTerminal({ tty: true, stdin: "yes" });
+  expect(await new Questions(terminal).text("\u001b[2JName?")).toBe("yes");
+  expect(terminal.err()).not.toContain("\u001b");
+});
+
+test("createAskGrant asks once for the same thing", async () => {
+  const terminal = fakeTerminal({ tty: true, stdin: "once\nno\n" });
+  const ask = createAskGrant(new Questions(terminal), { manifestFile: undefined });
+  expect(await Promise.all([ask(missing), ask(missing)])).toEqual([true, true]);
+  expect(await ask({ ...missing, target: "other.com:443" })).toBe(false);
+  expect(terminal.err()).toContain("net: example.com:443");
+  expect(terminal.err()).not.toContain("[a]lways");
+});
+
+test("createAskGrant takes no for an answer when it is interrupted", async () => {
+  const questions = new Questions(fakeTerminal({ tty: true, stdin: "once\n" }));
+  expect(await createAskGrant(questions, { manifestFile: undefined, signal: AbortSignal.abort() })(missing)).toBe(
+    false,
+  );
+});
+
+test("createAskGrant writes each answer for always to the host manifest, as one of several that change it", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "bulkhead-grant-"));
+  const before = process.env["XDG_DATA_HOME"];
+  process.env["XDG_DATA_HOME"] = join(folder, "data");
+  try {
+    const manifestFile = join(folder, "bulkhead.yaml");
+    await writeFile(manifestFile, "bulkhead: 1 # mine\n");
+    const terminal = fakeTerminal({ tty: true, stdin: "always\nalways\nalways\n" });
+    const ask = createAskGrant(new Questions(terminal), { manifestFile });
+    const targets = ["one.example.com:443", "two.example.com:443", "three.example.com:443"];
+    expect(await Promise.all(targets.map((target) => ask({ ...missing, target })))).toEqual([true, true, true]);
+    const text = await readFile(manifestFile, "utf8");
+    expect(text).toMatch(/# mine[\s\S]*alpha:[\s\S]*grant:/);
+    for (const target of targets) expect(text).toContain(target);
+  } finally {
+    if (before === undefined) delete process.env["XDG_DATA_HOME"];
+    else process.env["XDG_DATA_HOME"] = before;
+    await rm(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,207 @@
+import { expect, test } from "vitest";
+import { eventLines } from "../../../../core/doors/cli/render/event-lines.ts";
+import { LiveView, type LiveViewOptions } from "../../../../core/doors/cli/render/live-view.ts";
+import { createPaint } from "../../../../core/doors/cli/render/paint.ts";
+import { resultLines } from "../../../../core/doors/cli/render/result-lines.ts";
+import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
+import { envelopesOf, fakeResult, fakeSettings } from "../fake-host.ts";
+
+const asked = { workdir: "/w", prompt: "p" };
+const held = fakeSettings();
+
+async function show(envelopes: readonly Envelope[], options: Partial<LiveViewOptions> = {}): Promise<string> {
+  let text = "";
+  const view = new LiveView({
+    write: async (piece) => {
+      text += piece;
+    },
+    paint: createPaint(false),
+    columns: 60,
+    adapters: ["alpha"],
+    ...options,
+  });
+  for (const envelope of envelopes) await view.show(envelope);
+  await view.finish();
+  return text;
+}
+
+const out = (data: string): Envelope["event"] => ({ type: "output", stream: "stdout", data });
+
+test("LiveView shows events as lines behind the adapter's name", async () => {
+  const text = await show(envelopesOf([
+    {
+      type: "session_started",
+      adapter_id: "alpha",
+      workdir: "/w",
+      task_id: null,
+      labels: {},
+      requested: asked,
+      effective: held,
+      candidates: ["alpha"],
+      passed_over: [],
+    },
+    { type: "agent_info", model: "model-x", tools: ["a", "b"], agent_session_id: "native-1" },
+    { type: "thinking", content: "Let me " },
+    { type: "thinking", content: "see." },
+    out("I will "),
+    out("write it."),
+    { type: "tool_call", call_id: "1", tool: "Write", kind: "edit", input: { file_path: "a.txt", content: "x" } },
+    { type: "tool_result", call_id: "1", tool: "Write", output: "ok\nthen", success: true, duration_ms: 61 },
+    { type: "file_change", path: "a.txt", action: "create" },
+    { type: "progress", message: "counting", percentage: 40 },
+    { type: "plan", entries: [{ content: "one", status: "completed" }, { content: "two", status: "pending" }] },
+    { type: "usage", scope: "turn", tokens_in: 1200, tokens_out: null, tokens_cached: null, cost: 0.5 },
+    { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null },
+  ]));
+  expect(text).toBe([
+    " alpha │ ● started in /w",
+    " alpha │ · model-x · 2 tools · session native-1",
+    " alpha │ Let me see.",
+    " alpha │ I will write it.",
+    " alpha │ → Write  a.txt",
+    " alpha │ ← Write ok  61 ms  ok then",
+    " alpha │ + a.txt",
+    " alpha │ ▰▰▰▰▱▱▱▱▱▱  40%  counting",
+    " alpha │ ☑ one",
+    " alpha │ ☐ two",
+    " alpha │ · 1,200 tokens in, $0.50 (turn)",
+    "",
+  ].join("\n"));
+});
+
+test("LiveView makes room for the name of an adapter that was not announced", async () => {
+  const said = (id: string) =>
+    envelopesOf([out("hi\n")]).map((one) => ({ ...one, session_id: id, adapter: { ...one.adapter, id } }));
+  const names = ["al", "asker", "al", "a-name-longer-than-any-column"];
+  expect(await show(names.flatMap(said), { adapters: [] }))
+    .toBe(" al   │ hi\n asker │ hi\n al    │ hi\n a-name-longer-than-a │ hi\n");
+});
+
+test("LiveView keeps the texts of sessions apart and shows only full lines", async () => {
+  const a = envelopesOf([out("one "), out("two\n"), out("end")], { adapter: "alpha", session: "a" });
+  const b = envelopesOf([out("un "), out("deux\n")], { adapter: "beta", session: "b" });
+  const mixed = [a[0], b[0], a[1], b[1], a[2]].filter((envelope) => envelope !== undefined);
+  expect(await show(mixed, { adapters: ["alpha", "beta"] })).toBe(" alpha │ one two\n beta  │ un deux\n alpha │ end\n");
+});
+
+test("LiveView shows words as they come when it streams", async () => {
+  const pieces: string[] = [];
+  const view = new LiveView({
+    write: async (piece) => void pieces.push(piece),
+    paint: createPaint(false),
+    columns: 60,
+    adapters: ["alpha"],
+    streaming: true,
+  });
+  for (const envelope of envelopesOf([out("one tw"), out("o three")])) await view.show(envelope);
+  expect(pieces).toEqual([" alpha │ one ", "two "]);
+  await view.finish();
+  expect(pieces.join("")).toBe(" alpha │ one two three\n");
+});
+
+test("LiveView wraps long text under the name and never writes a line wider than the terminal", async () => {
+  const text = await show(envelopesOf([out("word ".repeat(30)), { type: "progress", message: "x".repeat(500) }]));
+  for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(60);
+  expect(text).toContain("…");
+});
+
+test("LiveView lets no escape sequence of an agent through", async () => {
+  const evil = "\u001b[2J\u001b]0;title\u0007\u009b31m";
+  const events: Envelope["event"][] = [
+    out(`${evil}\n`),
+    { type: "thinking", content: evil },
+    { type: "progress", message: evil },
+    { type: "tool_call", call_id: "1", tool: evil, kind: "other", input: { command: evil } },
+    { type: "unparsed", data: { evil } },
+  ];
+  const text = await show(envelopesOf(events, { adapter: `alpha${evil}` }), { streaming: true });
+  const controls = [...text.replaceAll("\n", "")].filter((character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return code < 0x20 || (code >= 0x7f && code < 0xa0);
+  });
+  expect(controls).toEqual([]);
+});
+
+test("eventLines shows a denial with the whole command that would grant it", () => {
+  const grant_command = `bulkhead plugin grant alpha read:/${"long/".repeat(40)}`;
+  const denied = { type: "capability", permission: "read", target: "/etc", decision: "denied", grant_command } as const;
+  expect(eventLines(denied)).toEqual([
+    { tone: "red", text: "✗ denied read /etc" },
+    { tone: "dim", text: `  to allow it: ${grant_command}`, whole: true },
+  ]);
+  const allowed = { type: "capability", permission: "read", target: "/etc", decision: "allowed" } as const;
+  expect(eventLines(allowed)).toEqual([]);
+  expect(eventLines(allowed, { verbose: true })).toHaveLength(1);
+});
+
+test("eventLines names no command for a denial that a grant alone does not lift", () => {
+  const grant_command = "bulkhead plugin grant alpha run:git";
+  const denied = { type: "capability", permission: "run", target: "git", decision: "denied", grant_command } as const;
+  const [, why] = eventLines({ ...denied, grantable: false });
+  expect(why?.text).toContain("plugin.yaml does not ask for it");
+  expect(why?.text).not.toContain("bulkhead plugin grant");
+});
+
+test("eventLines has words for every event of the host", () => {
+  const error = { code: "crash", message: "It died." } as const;
+  const texts = ([
+    { type: "queued", position: 2 },
+    { type: "attempt_started", attempt: 2, adapter_id: "alpha" },
+    { type: "attempt_failed", attempt: 1, adapter_id: "alpha", error, retry_in_ms: 2000 },
+    { type: "fallback", from: "alpha", to: "beta", reason: "crash" },
+    { type: "process_spawned", process_id: 1, pid: 5, argv: ["/usr/bin/node", "x.mjs"] },
+    { type: "process_exited", process_id: 1, pid: 5, exit_code: null, signal: "SIGKILL", duration_ms: 1500 },
+    { type: "permission_resolved", request_id: "1", choice: null, by: "deadline" },
+    { type: "worker", state: "out_of_memory", message: "The heap is full." },
+    { type: "gap", from_seq: 2, to_seq: 4 },
+  ] satisfies Envelope["event"][]).flatMap((event) => eventLines(event).map(({ text }) => text));
+  expect(texts).toEqual([
+    "… waiting for a slot, position 2",
+    "↻ attempt 2",
+    "✗ attempt 1 failed: It died.; next try in 2.0 s",
+    "↪ beta takes over from alpha: crash",
+    "▸ node x.mjs",
+    "▹ process 5 was ended by SIGKILL after 1.5 s",
+    "✓ answered by deadline: no answer",
+    "✗ worker out of memory: The heap is full.",
+    "… events 2 to 4 are no longer held",
+  ]);
+});
+
+test("resultLines shows ending, use and artifacts", () => {
+  const sha256 = "98ea6e4f216f2fb4b69fff9b3a44842c38686ca685f3f55dc48c5d3fb1107be4";
+  const result = fakeResult({
+    artifacts: [
+      { path: "a.txt", change: "created", kind: "file", sha256, bytes: 3 },
+      { path: "b.txt", from: "c.txt", change: "renamed", kind: "file", sha256, bytes: 2048 },
+      { path: "old", change: "deleted", kind: "file", sha256: null, bytes: null },
+    ],
+    artifacts_shared_with: ["s2"],
+    claimed_only: ["never.txt"],
+  });
+  expect(resultLines(result, { paint: createPaint(false), columns: 80, events: 12 })).toEqual([
+    "✔ completed · end_turn · 2.1 s · 12 events",
+    "  600 tokens in · 120 out · $0.0036 · model-x",
+    "  + created  a.txt          3 B    sha256 98ea6e4f216f",
+    "  ~ renamed  c.txt → b.txt  2 KiB  sha256 98ea6e4f216f",
+    "  - deleted  old",
+    "  claimed, but git shows no change: never.txt",
+    "  another session worked here: some changes may be its",
+  ]);
+});
+
+test("resultLines shows why a session failed and why artifacts are unknown", () => {
+  const result = fakeResult({
+    stop_reason: "crash",
+    error: { code: "out_of_memory", message: "The worker ran out of memory.", hint: "Raise heap_mb." },
+    artifacts: null,
+    artifacts_reason: "git_missing",
+    usage: { ...fakeResult().usage, tokens_in: null, tokens_out: null, cost: null, model: null },
+  });
+  expect(resultLines(result, { paint: createPaint(false), columns: 80, events: 1 })).toEqual([
+    "✘ error · crash · 2.1 s · 1 event",
+    "  out_of_memory: The worker ran out of memory.",
+    "  Raise heap_mb.",
+    "  artifacts unknown: git_missing",
+  ]);
+});

@@ -1,0 +1,80 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createPaint } from "../../../../core/doors/cli/render/paint.ts";
+import {
+  formatBytes,
+  formatCost,
+  formatCount,
+  formatDuration,
+  plural,
+} from "../../../../core/doors/cli/render/quantities.ts";
+import { shortInput } from "../../../../core/doors/cli/render/short-json.ts";
+import { tableLines } from "../../../../core/doors/cli/render/table.ts";
+import { fitLine, padEnd, textWidth, wrapText } from "../../../../core/doors/cli/render/text-width.ts";
+
+test("formatDuration fits its unit to the length", () => {
+  expect([0, 480, 2100, 59_940, 60_000, 200_000, 7_500_000].map(formatDuration))
+    .toEqual(["0 ms", "480 ms", "2.1 s", "59.9 s", "1 min", "3 min 20 s", "2 h 5 min"]);
+});
+
+test("formatBytes, formatCount, formatCost and plural speak to people", () => {
+  expect([3, 1536, 20_480, 2 * 1024 ** 2, 3 * 1024 ** 3].map(formatBytes))
+    .toEqual(["3 B", "1.5 KiB", "20 KiB", "2 MiB", "3 GiB"]);
+  expect(formatCount(12345)).toBe("12,345");
+  expect([formatCost(0.0036, "USD"), formatCost(1.5, "EUR"), formatCost(0, null)]).toEqual([
+    "$0.0036",
+    "1.50 EUR",
+    "$0",
+  ]);
+  expect([plural(1, "event"), plural(2000, "event")]).toEqual(["1 event", "2,000 events"]);
+});
+
+test("fitLine never takes more columns than it may, and keeps what fits", () => {
+  fc.assert(fc.property(fc.string({ maxLength: 60 }), fc.integer({ min: 1, max: 40 }), (text, columns) => {
+    expect(textWidth(fitLine(text, columns))).toBeLessThanOrEqual(columns);
+  }));
+  expect(fitLine("one\ntwo", 20)).toBe("one two");
+  expect(fitLine("one two three", 8)).toBe("one two…");
+  expect(fitLine("x".repeat(1_000_000), 5)).toBe("xxxx…");
+});
+
+test("textWidth counts wide characters twice and marks not at all", () => {
+  expect([textWidth("abc"), textWidth("語"), textWidth("e\u0301"), textWidth("\u{1f980}")]).toEqual([3, 2, 1, 2]);
+  expect(padEnd("語", 4)).toBe("語  ");
+});
+
+test("tableLines lines columns up and shortens the last one", () => {
+  const rows = [["a", "long cell", "the last column is too long"], ["bcd", { text: "x", tone: "red" as const }, "y"]];
+  const lines = tableLines(rows, { paint: createPaint(false), columns: 30, indent: 1, head: ["k", "v", "w"] });
+  expect(lines).toEqual([
+    " k    v          w",
+    " a    long cell  the last col…",
+    " bcd  x          y",
+  ]);
+});
+
+test("createPaint wraps text in codes that end it, or leaves it", () => {
+  expect(createPaint(true)("red", "x")).toBe("\u001b[31mx\u001b[39m");
+  expect(createPaint(true)("plain", "x")).toBe("x");
+  expect(createPaint(true)("red", "")).toBe("");
+  expect(createPaint(false)("red", "x")).toBe("x");
+});
+
+test("shortInput shows what a tool call is about", () => {
+  expect(shortInput({ content: "x", file_path: "a.txt" })).toBe("a.txt");
+  expect(shortInput({ a: 1, b: [2] })).toBe("a=1 b=[2]");
+  expect(shortInput("plain")).toBe("plain");
+  expect(shortInput(null)).toBe("");
+});
+
+test("wrapText breaks at blanks, never loses a word, and ends what is too long with an ellipsis", () => {
+  expect(wrapText("one two three", 9, 5)).toEqual(["one two", "three"]);
+  expect(wrapText("one two", 7, 5)).toEqual(["one two"]);
+  expect(wrapText("a\nb\tc", 9, 5)).toEqual(["a b c"]);
+  expect(wrapText("x".repeat(20), 8, 5)).toEqual(["xxxxxxxx", "xxxxxxxx", "xxxx"]);
+  expect(wrapText("one two three four five six", 8, 2)).toEqual(["one two", "three f…"]);
+  expect(wrapText("", 8, 2)).toEqual([]);
+  const words = "the quick brown 漢字 fox 😀 jumps".repeat(9);
+  expect(wrapText(words, 12, 99).join(" ").split(" ")).toEqual(words.split(" "));
+  for (const line of wrapText(words, 12, 99)) expect(textWidth(line)).toBeLessThanOrEqual(12);
+});

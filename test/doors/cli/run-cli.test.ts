@@ -1,0 +1,557 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { commands } from "../../../core/doors/cli/commands.ts";
+import { runCli } from "../../../core/doors/cli/run-cli.ts";
+import { hostVersion } from "../../../core/ground/config/version.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { PermissionOption } from "../../../plugin-sdk/events.ts";
+import { fakeAgent, fakeHost, type FakeHostOptions, fakePlugin, fakeResult } from "./fake-host.ts";
+import { subscription } from "../../sessions/routing/modes.ts";
+import { fakeTerminal, type FakeTerminalOptions } from "./fake-terminal.ts";
+
+let cwd = "";
+beforeEach(async () => {
+  cwd = await mkdtemp(join(tmpdir(), "bulkhead-cli-"));
+  await writeFile(join(cwd, "bulkhead.yaml"), "bulkhead: 1\nplugins:\n  alpha: {}\n");
+});
+afterEach(() => rm(cwd, { recursive: true }));
+
+interface Given extends FakeTerminalOptions {
+  host?: FakeHostOptions;
+}
+
+async function cli(args: string[], { host: given, ...options }: Given = {}) {
+  const terminal = fakeTerminal({ args, cwd, ...options });
+  const host = fakeHost(given);
+  const code = await runCli(terminal, { createHost: host.create });
+  return { code, out: terminal.out(), err: terminal.err(), host, terminal };
+}
+
+test("bulkhead without arguments, and with --help, lists every command", async () => {
+  for (const args of [[], ["--help"], ["help"]]) {
+    const { code, out, err } = await cli(args);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    for (const { name, summary } of commands) {
+      expect(out).toContain(`${name}`.padEnd(8).trimEnd()), expect(out).toContain(summary);
+    }
+    expect(out).toContain("Examples:");
+  }
+});
+
+test.each([
+  ["run"],
+  ["loop"],
+  ["agents"],
+  ["plugin"],
+  ["plugin list"],
+  ["plugin check"],
+  ["plugin explain"],
+  ["plugin grant"],
+  ["session"],
+  ["session list"],
+  ["session diff"],
+  ["session apply"],
+  ["session discard"],
+  ["session prune"],
+  ["secret"],
+  ["secret set"],
+  ["secret list"],
+  ["secret rm"],
+  ["doctor"],
+  ["init"],
+  ["demo"],
+  ["completion"],
+])("bulkhead %s --help shows usage, examples and the flags of every command", async (path) => {
+  const { code, out, err } = await cli([...path.split(" "), "--help"]);
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(out).toContain(`Usage: bulkhead ${path}`);
+  expect(out).toContain(`\n  bulkhead ${path}`.slice(1));
+  for (const flag of ["--json", "--config", "--state-dir", "--help"]) expect(out).toContain(flag);
+});
+
+test("bulkhead --version is the package's version", async () => {
+  const text = await readFile(new URL("../../../package.json", import.meta.url), "utf8");
+  expect(hostVersion).toBe(JSON.parse(text).version);
+  expect(await cli(["--version"])).toMatchObject({ code: 0, out: `${hostVersion}\n` });
+});
+
+test("bulkhead help exit-codes lists each exit code with its stop reasons", async () => {
+  const { code, out } = await cli(["help", "exit-codes"]);
+  expect(code).toBe(0);
+  expect(out).toMatch(/ 0 {2}done\n +end_turn, loop_complete/);
+  expect(out).toMatch(/ 130 {2}interrupted/);
+});
+
+test("bulkhead names the command in its hint, also behind a flag that takes a value", async () => {
+  const { code, err } = await cli(["--state-dir", "state", "attack", "A1", "B2"]);
+  expect(code).toBe(2);
+  expect(err).toContain('Run "bulkhead help attack" for the usage.');
+});
+
+test("bulkhead answers wrong usage with a sentence, a hint and exit code 2", async () => {
+  const unknown = await cli(["run", "--zzzzzzzz"]);
+  expect(unknown).toMatchObject({ code: 2, out: "" });
+  expect(unknown.err).toBe("error: Unknown option '--zzzzzzzz'.\n  Run \"bulkhead help run\" for the usage.\n");
+  const close = await cli(["runn"]);
+  expect(close.err).toBe("error: Unknown command 'runn'.\n  Did you mean run?\n");
+  const value = await cli(["run", "--timeout", "soon", "x"]);
+  expect(value.err).toContain("--timeout");
+  expect(value.err).toContain("Expected milliseconds");
+});
+
+test("bulkhead --json prints an error as JSON as well", async () => {
+  const { code, out, err } = await cli(["run", "nobody", "Do it.", "--json"]);
+  expect(code).toBe(5);
+  expect(JSON.parse(out)).toMatchObject({ error: { code: "unknown_adapter", details: { enabled: ["alpha"] } } });
+  expect(err).toMatch(/^error: No enabled adapter has the id "nobody"\./);
+});
+
+test("bulkhead colours only when told to", async () => {
+  const events = [{ type: "progress", message: "hi" } as const];
+  expect((await cli(["run", "alpha", "x"], { host: { events } })).out).not.toContain("\u001b");
+  expect((await cli(["run", "alpha", "x"], { host: { events }, colours: true })).out).toContain("\u001b[36malpha");
+});
+
+test("bulkhead run --record records the session and says what is not in it, on standard error", async () => {
+  const host = { leftOut: [{ path: "link", reason: "it is a symlink" }] };
+  const { code, out, err, host: fake } = await cli(["run", "alpha", "Do it.", "--record", "r.jsonl", "--quiet"], {
+    host,
+  });
+  expect({ code, out }).toEqual({ code: 0, out: "All done.\n" });
+  expect(fake.recorded).toEqual([join(cwd, "r.jsonl")]);
+  expect(err).toBe(`Recorded: ${join(cwd, "r.jsonl")} (2 events, 3 files, 1 B).\n  not in it: link, it is a symlink\n`);
+});
+
+test("bulkhead run --record refuses a file that is there before it runs anything, but for --force", async () => {
+  await writeFile(join(cwd, "r.jsonl"), "mine");
+  const refused = await cli(["run", "alpha", "Do it.", "--record", "r.jsonl"]);
+  expect(refused).toMatchObject({ code: 2, out: "" });
+  expect(refused.err).toContain("--force");
+  expect(refused.host.requests).toEqual([]);
+  expect((await cli(["run", "alpha", "Do it.", "--record", "r.jsonl", "--force"])).host.recorded).toHaveLength(1);
+});
+
+test("bulkhead run sends the request to the adapter and shows events and result", async () => {
+  const { code, out, host } = await cli(["run", "alpha", "Do it.", "--timeout", "5s", "--label", "a=b"], {
+    host: { events: [{ type: "output", stream: "stdout", data: "hello" }] },
+  });
+  expect(code).toBe(0);
+  expect(host.requests).toEqual([{
+    adapter: "alpha",
+    request: { answer_timeout_ms: 0, workdir: cwd, prompt: "Do it.", timeout_ms: 5000, labels: { a: "b" } },
+  }]);
+  expect(out).toBe([
+    " alpha │ hello",
+    "",
+    " ✔ completed · end_turn · 2.1 s · 2 events",
+    "   600 tokens in · 120 out · $0.0036 · model-x",
+    "   no files changed",
+    "",
+  ].join("\n"));
+  expect(host.closed).toBe(1);
+  expect(host.options[0]).toMatchObject({ root: cwd, manifest: { file: join(cwd, "bulkhead.yaml") } });
+});
+
+test("bulkhead run takes the only enabled adapter and a piped prompt", async () => {
+  const { host } = await cli(["run", "-"], { stdin: "From a pipe." });
+  expect(host.requests).toMatchObject([{ adapter: "alpha", request: { prompt: "From a pipe." } }]);
+});
+
+test("bulkhead run --agent takes an adapter or a chain, and then the argument is the prompt", async () => {
+  const plugins = [fakePlugin("alpha"), fakePlugin("beta")];
+  const one = await cli(["run", "--agent", "beta", "alpha"], { host: { plugins } });
+  expect(one.host.requests).toMatchObject([{ adapter: "beta", request: { prompt: "alpha" } }]);
+  expect(one.host.routes).toEqual([]);
+  const chain = await cli(["run", "-a", "beta,alpha", "Do it."], { host: { plugins } });
+  expect(chain.host.routes).toEqual([{ adapter: ["beta", "alpha"], request: { prompt: "Do it." } }]);
+  expect(await cli(["run", "-a", "beta", "alpha", "Do it."], { host: { plugins } })).toMatchObject({ code: 2 });
+  const unknown = await cli(["run", "-a", "beta,nobody", "Do it."], { host: { plugins } });
+  expect(unknown).toMatchObject({ code: 5 });
+  expect(unknown.err).toContain('"nobody"');
+});
+
+test("bulkhead run without an adapter says who takes the session and why others do not", async () => {
+  const host: FakeHostOptions = {
+    plugins: [fakePlugin("alpha"), fakePlugin("beta"), fakePlugin("gamma")],
+    route: {
+      candidates: [{ adapter_id: "beta", access_mode: subscription(), further_modes: [] }, {
+        adapter_id: "gamma",
+        access_mode: null,
+        further_modes: [],
+      }],
+      passed_over: [{ adapter_id: "alpha", code: "unavailable", reason: "It is not logged in.", next_step: "Log in." }],
+    },
+  };
+  const args = ["run", "Do it.", "--model", "m", "--require", "code_review", "--require", "max_context_tokens=100000"];
+  const { host: used, err } = await cli([...args, "--require", "custom.x"], { host });
+  expect(used.routes).toEqual([{
+    adapter: "auto",
+    require: { code_review: true, max_context_tokens: 100_000, custom: { x: true } },
+    request: { prompt: "Do it.", model: "m" },
+  }]);
+  expect(used.requests).toMatchObject([{ adapter: ["beta", "gamma"], request: { prompt: "Do it.", model: "m" } }]);
+  expect(err).toBe("agent: beta (subscription), then gamma\n  not alpha: It is not logged in. Log in.\n");
+  expect((await cli([...args, "-q"], { host })).err).toBe("");
+});
+
+test.each([
+  "speed",
+  "code_review=1",
+  "max_context_tokens",
+  "max_context_tokens=0",
+  "max_context_tokens=1=2",
+  "custom.",
+])(
+  "bulkhead run --require %s is refused with what it may be",
+  async (required) => {
+    const { code, err } = await cli(["run", "alpha", "x", "--require", required]);
+    expect(code).toBe(2);
+    expect(err).toContain("max_context_tokens=<n>");
+  },
+);
+
+test("bulkhead agents lists each agent with its state, reason and next step, and marks the primary", async () => {
+  const agents = [
+    fakeAgent("alpha", {
+      availability: "unauthenticated",
+      reason: "It is not\u001b[2J logged in.",
+      next_step: "Log in.",
+    }),
+    fakeAgent("beta", { primary: true, capabilities: { code_review: true } }),
+  ];
+  const { code, out, err } = await cli(["agents"], { host: { agents } });
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(out).not.toContain("\u001b");
+  expect(out).toMatch(/alpha +✘ unauthenticated +9\.9 +It is not.* logged in\. Log in\./);
+  expect(out).toMatch(/beta \* +✔ available +9\.9 +It is here\./);
+  expect(out).toContain("* takes a session that names no adapter");
+  const able = await cli(["agents", "--require", "code_review", "--json"], { host: { agents } });
+  expect(able.out.trimEnd().split("\n").map((line) => JSON.parse(line))).toEqual([agents[1]]);
+});
+
+test("bulkhead agents exits with 6 when none is available, and shows a person that it is asking", async () => {
+  const agents = [fakeAgent("alpha", { availability: "missing" })];
+  const { code, err } = await cli(["agents", "--refresh"], { host: { agents }, tty: true });
+  expect({ code, err }).toEqual({ code: 6, err: "Asking 1 agent …\r\u001b[K" });
+  const none = await cli(["agents", "--require", "testing"], { host: { agents } });
+  expect(none).toMatchObject({ code: 6, out: "No agent was found that can do this.\n" });
+});
+
+test("bulkhead run passes --config and --state-dir on", async () => {
+  await writeFile(join(cwd, "other.yaml"), "bulkhead: 1\n");
+  const { host } = await cli(["run", "alpha", "x", "--config", "other.yaml", "--state-dir", "state"]);
+  expect(host.options[0]).toMatchObject({ manifest: { file: join(cwd, "other.yaml") }, stateDir: join(cwd, "state") });
+  expect(await cli(["run", "x", "--config", "none.yaml"])).toMatchObject({ code: 5 });
+});
+
+test("bulkhead run --json prints one envelope a line", async () => {
+  const { out } = await cli(["run", "alpha", "x", "--json"], {
+    host: { events: [{ type: "progress", message: "hi" }] },
+  });
+  const lines = out.trimEnd().split("\n").map((line) => JSON.parse(line));
+  expect(lines.map(({ event }) => event.type)).toEqual(["progress", "session_ended"]);
+});
+
+test("bulkhead run --quiet prints the final output alone", async () => {
+  const { out, err } = await cli(["run", "alpha", "x", "-q"], {
+    host: { events: [{ type: "progress", message: "hi" }] },
+  });
+  expect({ out, err }).toEqual({ out: "All done.\n", err: "" });
+});
+
+test.each([
+  [fakeResult({ stop_reason: "loop_complete" }), 0],
+  [fakeResult({ stop_reason: "permission_deadline" }), 3],
+  [fakeResult({ stop_reason: "timeout" }), 7],
+  [fakeResult({ stop_reason: "crash", error: { code: "out_of_memory", message: "No memory." } }), 8],
+  [fakeResult({ stop_reason: "fatal", error: { code: "fatal", message: "It failed." } }), 1],
+  [fakeResult({ stop_reason: "fatal", error: { code: "permission_denied", message: "Not granted." } }), 4],
+])("bulkhead run exits by outcome (%#)", async (result, expected) => {
+  expect((await cli(["run", "alpha", "x"], { host: { result } })).code).toBe(expected);
+});
+
+test("bulkhead run shows the command that grants what was denied", async () => {
+  const grant_command = "bulkhead plugin grant alpha run:git";
+  const result = fakeResult({ stop_reason: "fatal", error: { code: "permission_denied", message: "Not granted." } });
+  const { err } = await cli(["run", "alpha", "x"], {
+    host: {
+      result,
+      events: [{ type: "capability", permission: "run", target: "git", decision: "denied", grant_command }],
+    },
+  });
+  expect(err).toContain(`\n  ${grant_command}\n`);
+});
+
+test("bulkhead run turns the first Ctrl-C into an interrupt and the second into an exit", async () => {
+  const terminal = fakeTerminal({ args: ["run", "alpha", "x"], cwd });
+  const host = fakeHost({
+    during: (signal) => {
+      terminal.interrupt();
+      expect(signal.aborted).toBe(true);
+      expect(terminal.exits).toEqual([]);
+      terminal.interrupt();
+      expect(terminal.exits).toEqual([130]);
+    },
+  });
+  expect(await runCli(terminal, { createHost: host.create })).toBe(130);
+  expect(terminal.err()).toContain("Press Ctrl-C again");
+  expect(host.closed).toBe(1);
+  terminal.interrupt();
+  expect(terminal.exits).toEqual([130]);
+});
+
+test("bulkhead run ends quietly when the reader of its output goes away", async () => {
+  const terminal = fakeTerminal({ args: ["run", "alpha", "x", "--json"], cwd });
+  const host = fakeHost({
+    during: (signal) => {
+      terminal.closeOutput();
+      expect(signal.aborted).toBe(true);
+    },
+  });
+  expect(await runCli(terminal, { createHost: host.create })).toBe(141);
+  expect(terminal.err()).toBe("");
+});
+
+test("bulkhead run asks once, always or no, and remembers always for that tool", async () => {
+  const ask = (request_id: string, tool: string, kinds: PermissionOption["kind"][]): Envelope["event"] => ({
+    type: "permission_request",
+    request_id,
+    tool,
+    title: "May I?",
+    options: kinds.map((kind) => ({ id: kind, label: "Said by the agent", kind })),
+  });
+  const plain: PermissionOption["kind"][] = ["allow_once", "reject_once"];
+  const events = [
+    ask("r1", "Read", plain),
+    ask("r2", "Bash", plain),
+    ask("r3", "Bash", ["allow_once", "allow_always", "reject_once"]),
+    ask("r4", "Edit", ["allow_once", "allow_always", "reject_always"]),
+    ask("r5", "Bash", ["reject_once", "reject_always", "allow_once"]),
+  ];
+  const during = () => new Promise<void>((resolve) => setTimeout(resolve, 800));
+  const { host, err } = await cli(["run", "alpha", "x"], {
+    tty: true,
+    stdin: "n\nalways\na\n1\n",
+    host: { events, during },
+  });
+  expect(Object.fromEntries(host.answers)).toEqual({
+    r1: "reject_once",
+    r2: "allow_once",
+    r3: "allow_once",
+    r4: "allow_always",
+    // More than these three are shown as the agent words them.
+    r5: "reject_once",
+  });
+  expect(err).toContain("[o]nce  [a]lways  [n]o");
+  expect(err).toContain("[1] Said by the agent");
+});
+
+test("bulkhead run asks the person at the terminal what the agent asks", async () => {
+  const { host, err } = await cli(["run", "alpha", "x"], {
+    tty: true,
+    stdin: "maybe\nonce\n",
+    host: {
+      events: [{
+        type: "permission_request",
+        request_id: "r1",
+        tool: "Bash",
+        title: "run rm",
+        options: [
+          { id: "yes", label: "Allow once", kind: "allow_once" },
+          { id: "no", label: "Reject", kind: "reject_once" },
+        ],
+      }],
+      during: () => new Promise((resolve) => setTimeout(resolve, 300)),
+    },
+  });
+  expect(err).toContain(`The agent asks to use "Bash": "run rm"`);
+  expect(err).toContain("[o]nce  [a]lways  [n]o");
+  expect(host.answers).toEqual([["r1", "yes"]]);
+});
+
+test("bulkhead run asks for a missing grant on a terminal, and not with --json", async () => {
+  const attended = await cli(["run", "alpha", "x"], { tty: true });
+  expect(attended.host.options[0]?.askGrant).toBeTypeOf("function");
+  const unattended = await cli(["run", "alpha", "x"]);
+  expect(unattended.host.options[0]?.askGrant).toBeUndefined();
+  const json = await cli(["run", "alpha", "x", "--json"], { tty: true });
+  expect(json.host.options[0]?.askGrant).toBeUndefined();
+});
+
+test("bulkhead plugin list shows every plugin, with --json one a line", async () => {
+  const plugins = [fakePlugin("beta", { enabled: false, origin: "bundled" }), fakePlugin("alpha")];
+  const { out } = await cli(["plugin", "list"], { host: { plugins } });
+  expect(out).toBe([
+    " plugin  version  state     from     walls    what it does",
+    " alpha   1.2.3    enabled   folder   process  What alpha does.",
+    " beta    1.2.3    disabled  bundled  process  What beta does.",
+    "",
+  ].join("\n"));
+  const json = await cli(["plugin", "list", "--json"], { host: { plugins } });
+  expect(json.out.trimEnd().split("\n").map((line) => JSON.parse(line).id)).toEqual(["alpha", "beta"]);
+});
+
+test("bulkhead plugin list shows what cannot be used, and why", async () => {
+  const error = new BulkheadError("invalid_manifest", "plugin.yaml:3:1 id: expected a name, found 5");
+  const problems = [{ id: "bad", folder: "/plugins/bad", error }];
+  const { code, out } = await cli(["plugin", "list"], { host: { problems } });
+  expect(code).toBe(0);
+  expect(out).toContain(" ✘ bad cannot be used (/plugins/bad)\n   plugin.yaml:3:1 id: expected a name, found 5\n");
+  const json = await cli(["plugin", "list", "--json"], { host: { problems } });
+  expect(JSON.parse(json.out.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({
+    id: "bad",
+    error: { code: "invalid_manifest" },
+  });
+});
+
+test("bulkhead plugin explain shows a row for each permission and what is missing", async () => {
+  const alpha = fakePlugin("alpha", { grant: { read: ["workdir"] } });
+  alpha.manifest.permissions = { read: ["workdir"], net: ["example.com:443"] };
+  const { code, out } = await cli(["plugin", "explain", "alpha"], { host: { plugins: [alpha] } });
+  expect(code).toBe(0);
+  expect(out).toMatch(/read +workdir +yes +yes +- +all of it/);
+  expect(out).toMatch(/net +example\.com:443 +yes +- +- +nothing/);
+  expect(out).toContain("\n  bulkhead plugin grant alpha net:example.com:443\n");
+  const json = await cli(["plugin", "explain", "alpha", "--json"], { host: { plugins: [alpha] } });
+  expect(json.out.trimEnd().split("\n").map((line) => JSON.parse(line))).toMatchObject([
+    { plugin_id: "alpha", permission: "read", effective: ["workdir"] },
+    { plugin_id: "alpha", permission: "net", effective: [] },
+  ]);
+  expect(await cli(["plugin", "explain", "none"])).toMatchObject({ code: 5 });
+});
+
+test("bulkhead plugin explain names what amounts to everything, in words and in --json, first", async () => {
+  const alpha = fakePlugin("alpha");
+  alpha.manifest.permissions = { read: ["workdir"], run: [{ binary: "bash", args: ["-c {*}"] }] };
+  const { out } = await cli(["plugin", "explain", "alpha"], { host: { plugins: [alpha] } });
+  expect(out).toMatch(/Look twice at:\n {2}! run bash -c \{\*\}: amounts to everything\. bash runs any code/);
+  const json = await cli(["plugin", "explain", "alpha", "--json"], { host: { plugins: [alpha] } });
+  expect(json.out.trimEnd().split("\n").map((line) => JSON.parse(line))).toMatchObject([
+    { permission: "run", breadth: "everything", broad_because: expect.stringContaining("any code") as unknown },
+    { permission: "read", breadth: "bounded" },
+  ]);
+});
+
+test("bulkhead plugin check names what the manifest asks for that amounts to everything", async () => {
+  const folder = join(cwd, "beta");
+  await mkdir(folder);
+  await writeFile(
+    join(folder, "plugin.yaml"),
+    `manifest: 1
+id: beta
+name: Beta
+version: 1.0.0
+description: Asks for much.
+license: MIT
+host: ^1.0.0
+adapter_type: cli
+cli: { binary: env, command_template: "{binary} {prompt}" }
+capabilities: {}
+`,
+  );
+  expect((await cli(["plugin", "check", folder])).out).toContain(
+    "! run env {*}: amounts to everything. env starts any",
+  );
+  expect(JSON.parse((await cli(["plugin", "check", folder, "--json"])).out)).toMatchObject({
+    broad: [{ permission: "run", target: "env {*}", breadth: "everything" }],
+  });
+});
+
+test("bulkhead plugin grant edits bulkhead.yaml once", async () => {
+  const first = await cli(["plugin", "grant", "alpha", "read:workdir"]);
+  expect(first).toMatchObject({ code: 0 });
+  expect(first.out).toMatch(/^Granted: alpha may read workdir/);
+  expect(await readFile(join(cwd, "bulkhead.yaml"), "utf8")).toMatch(/alpha:[\s\S]*read:[\s\S]*workdir/);
+  expect((await cli(["plugin", "grant", "alpha", "read:workdir"])).out).toMatch(/^Granted already/);
+  expect(await cli(["plugin", "grant", "alpha", "fly:high"])).toMatchObject({ code: 2 });
+});
+
+test("bulkhead init writes a manifest that can be read, and overwrites only with --force", async () => {
+  await rm(join(cwd, "bulkhead.yaml"));
+  expect(await cli(["init"])).toMatchObject({ code: 0 });
+  const text = await readFile(join(cwd, "bulkhead.yaml"), "utf8");
+  expect(text).toContain("bulkhead: 1");
+  const again = await cli(["init"]);
+  expect(again).toMatchObject({ code: 2 });
+  expect(again.err).toContain("--force");
+  await writeFile(join(cwd, "bulkhead.yaml"), "mine");
+  expect(await cli(["init", "--force", "--json"])).toMatchObject({ code: 0 });
+  expect(await readFile(join(cwd, "bulkhead.yaml"), "utf8")).toBe(text);
+  expect(await cli(["plugin", "list"])).toMatchObject({ code: 0 });
+});
+
+test("bulkhead doctor tells walls that are active from those that are missing", async () => {
+  const { code, out } = await cli(["doctor", "--json"]);
+  const report = JSON.parse(out);
+  expect(code).toBe(0);
+  expect(
+    report.walls.filter(({ state }: { state: string }) => state === "active").map(({ name }: { name: string }) => name),
+  )
+    .toEqual(expect.arrayContaining(["compartment", "worker thread", "process per plugin"]));
+  expect(report.agents).toEqual([fakeAgent("alpha", { primary: true })]);
+  expect(report).toMatchObject({ bulkhead: hostVersion, host_manifest: join(cwd, "bulkhead.yaml"), problems: [] });
+  expect((await cli(["doctor"])).out).toMatch(/alpha \* +✔ available +9\.9 +It is here\./);
+});
+
+test("bulkhead doctor says what keeps a host from starting", async () => {
+  await writeFile(join(cwd, "bulkhead.yaml"), "bulkhead: 2\n");
+  const { code, out } = await cli(["doctor"]);
+  expect(code).toBe(1);
+  expect(out).toMatch(/Problems\n +✘ .*bulkhead\.yaml:1:/);
+});
+
+test("bulkhead completion prints a script that knows every command", async () => {
+  for (const shell of ["bash", "zsh", "fish"]) {
+    const { code, out } = await cli(["completion", shell]);
+    expect(code).toBe(0);
+    for (const word of ["run", "plugin", "explain", "--prompt-file", "exit-codes"]) expect(out).toContain(word);
+  }
+  expect(await cli(["completion", "csh"])).toMatchObject({ code: 2 });
+});
+
+test("bulkhead loop runs sessions until the maximum and says so with exit code 9", async () => {
+  const { code, out, host } = await cli(["loop", "Do it.", "--max-iterations", "2"]);
+  expect(code).toBe(9);
+  expect(host.requests.map(({ request }) => [request.iteration, request.max_iterations])).toEqual([[1, 2], [2, 2]]);
+  expect(out).toMatch(/Iteration 1 of 2[^]*Iteration 2 of 2[^]*not done · 2 iterations · max_iterations/);
+});
+
+test("bulkhead loop ends with the agent's signal, and with the exit code of a session that fails", async () => {
+  const done = await cli(["loop", "Do it.", "--json"], {
+    host: { result: fakeResult({ stop_reason: "loop_complete" }) },
+  });
+  expect(done.code).toBe(0);
+  expect(JSON.parse(done.out.trim().split("\n").at(-1)!)).toMatchObject({
+    loop: { complete: true, iterations: 1, stop_reason: "loop_complete", session_ids: ["s1"] },
+  });
+  const failed = await cli(["loop", "Do it."], { host: { result: fakeResult({ stop_reason: "timeout" }) } });
+  expect(failed).toMatchObject({ code: 7 });
+  expect(failed.host.requests).toHaveLength(1);
+});
+
+test("bulkhead run says that nobody is there to answer when nobody is", async () => {
+  const unattended = await cli(["run", "Do it."]);
+  expect(unattended.host.requests[0]?.request.answer_timeout_ms).toBe(0);
+  const told = await cli(["run", "Do it.", "--answer-timeout", "5s"]);
+  expect(told.host.requests[0]?.request.answer_timeout_ms).toBe(5000);
+});
+
+test("bulkhead run --all shows several sessions as one stream and compares them", async () => {
+  const plugins = [fakePlugin("alpha"), fakePlugin("beta")];
+  const events = [{ type: "progress" as const, message: "at work" }];
+  const { code, out, host } = await cli(["run", "--all", "--agent", "alpha,beta", "Do it."], {
+    host: { plugins, events },
+  });
+  expect(code).toBe(0);
+  expect(host.requests.map(({ request, adapter }) => [adapter, request.workspace])).toEqual([
+    ["alpha", "worktree"],
+    ["beta", "worktree"],
+  ]);
+  expect(out.match(/at work/g)).toHaveLength(2);
+  expect(out).toMatch(/adapter +outcome +time +cost[^]*end_turn[^]*session diff\|apply\|discard/);
+  const json = await cli(["run", "--all", "Do it.", "--json"], { host: { plugins, events } });
+  expect(JSON.parse(json.out.trim().split("\n").at(-1)!)).toMatchObject({ comparison: { sessions: [{}, {}] } });
+});

@@ -1,0 +1,232 @@
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createHost, loadHostManifest } from "bulkhead";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { runCli } from "../../../core/doors/cli/run-cli.ts";
+import { type Daemon, startDaemon } from "../../../core/doors/daemon/daemon.ts";
+import { adapterCode, completed, writePlugin } from "../../sessions/host/test-host.ts";
+import { fakeTerminal } from "./fake-terminal.ts";
+
+let root = "";
+let daemon: Daemon;
+const work = () => join(root, "work");
+
+const plugins = "writer: { grant: { write: [workdir] } }, asks: {}, off: { enabled: false }";
+
+async function writeManifest(text = plugins): Promise<void> {
+  await writeFile(join(root, "bulkhead.yaml"), `bulkhead: 1\nplugins: { ${text} }\ndaemon: { port: 0 }\n`);
+}
+
+beforeAll(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), "bh-through-")));
+  await mkdir(work());
+  const files = "permissions:\n  write: [workdir]";
+  const plugin = (id: string, code: string) => writePlugin(join(root, "plugins", id), id, { code, manifest: files });
+  const write = (name: string) =>
+    adapterCode(`    await ctx.fs.writeText("${name}", request.prompt + "\\n");
+    yield ${completed};`);
+  await plugin("writer", write("a.txt"));
+  await plugin("asks", write("asked.txt"));
+  await plugin("off", write("off.txt"));
+  await mkdir(join(root, "plugins", "broken"));
+  await writeFile(join(root, "plugins", "broken", "plugin.yaml"), "manifest: 1\nid: broken\n");
+  await writeManifest();
+  await writeFile(join(work(), "a.txt"), "before\n");
+  const git = (...args: string[]) =>
+    execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@localhost", "-C", work(), ...args]);
+  git("init", "-q");
+  git("add", ".");
+  git("commit", "-qm", "first");
+  daemon = await startDaemon({
+    createHost,
+    readManifest: async () => await loadHostManifest({ config: join(root, "bulkhead.yaml"), from: root }) ?? undefined,
+    root,
+    stateDir: join(root, "state"),
+    bundledDir: null,
+  });
+});
+
+beforeEach(async () => {
+  await writeManifest();
+  await daemon.reload();
+});
+
+afterAll(async () => {
+  await daemon.stop({ drainMs: 0 });
+  await rm(root, { recursive: true, force: true });
+});
+
+/** The command line beside the daemon; it makes a host of its own only where it is told to, or looks at what lies here. */
+async function cli(
+  args: string[],
+  { stdin = "", tty = false, embedded = false, looks = false }: {
+    stdin?: string;
+    tty?: boolean;
+    embedded?: boolean;
+    looks?: boolean;
+  } = {},
+) {
+  const all = [...args, "--config", join(root, "bulkhead.yaml"), "--state-dir", join(root, "state")];
+  const terminal = fakeTerminal({ args: embedded ? [...all, "--embedded"] : all, cwd: work(), stdin, tty });
+  const made: string[] = [];
+  const code = await runCli(terminal, {
+    createHost: (options) => {
+      made.push(args.join(" "));
+      return createHost({ ...options, bundledDir: null });
+    },
+  });
+  expect(made).toEqual(embedded || looks ? [args.join(" ")] : []);
+  return { code, out: terminal.out(), err: terminal.err() };
+}
+
+async function sessionIn(adapter: string, prompt: string): Promise<string> {
+  const { out } = await cli(["run", adapter, prompt, "--workspace", "worktree", "--json"]);
+  return (JSON.parse(out.split("\n")[0]!) as { session_id: string }).session_id;
+}
+
+test(
+  "worktrees are listed, shown, applied, discarded and pruned in the daemon, with the words of a host here",
+  async () => {
+    const id = await sessionIn("writer", "by the agent");
+    const other = await sessionIn("writer", "never");
+    for (
+      const args of [["list", "--worktrees", "--json"], ["diff", id], ["diff", id, "--stat"], [
+        "diff",
+        id.slice(0, 20),
+        "--json",
+      ]]
+    ) {
+      const [there, here] = [await cli(["session", ...args]), await cli(["session", ...args], { embedded: true })];
+      expect(there).toEqual(here);
+      expect(there).toMatchObject({ code: 0, err: "" });
+    }
+    expect((await cli(["session", "diff", id])).out).toContain("+by the agent\n");
+    const applied = await cli(["session", "apply", id]);
+    expect(applied).toEqual({ code: 0, err: "", out: `modified  a.txt\nApplied to ${work()}.\n` });
+    expect(await readFile(join(work(), "a.txt"), "utf8")).toBe("by the agent\n");
+    const conflict = await cli(["session", "apply", other]);
+    expect(conflict.code).toBe(3);
+    expect(conflict.err).toContain("conflict  a.txt\n");
+    expect((await cli(["session", "discard", other])).out).toBe(`Discarded: ${other}.\n`);
+    expect((await cli(["session", "apply", other])).code).toBe(2);
+    expect((await cli(["session", "prune", "--json"])).out).toBe('{"removed":[],"failed":[]}\n');
+    const shown = JSON.parse((await cli(["session", "show", id, "--json"])).out) as object;
+    expect(shown).toMatchObject({
+      grants: [{ attempt: 1, adapter_id: "writer", permissions: { write: expect.any(Array) } }],
+      attempts: [{ attempt: 1, adapter_id: "writer", error_code: null }],
+      children: [],
+    });
+  },
+  60_000,
+);
+
+test("plugins are shown as they are in the daemon, with the words of a host here", async () => {
+  for (
+    const args of [["list"], ["list", "--json"], ["explain", "asks"], ["explain", "asks", "--json"], ["info", "asks"]]
+  ) {
+    const [there, here] = [await cli(["plugin", ...args]), await cli(["plugin", ...args], { embedded: true })];
+    expect(there).toEqual(here);
+    expect(there.code).toBe(0);
+  }
+  expect((await cli(["plugin", "list"])).out).toContain("✘ broken");
+  // What the file says and nobody reloaded is not in force.
+  await writeManifest("writer: {}");
+  const state = async (id: string) => {
+    const lines = (await cli(["plugin", "list", "--json"])).out.trimEnd().split("\n");
+    return lines.map((line) => JSON.parse(line) as { id: string; enabled: boolean }).find((one) => one.id === id)
+      ?.enabled;
+  };
+  expect(await state("asks")).toBe(true);
+  await daemon.reload();
+  expect(await state("asks")).toBe(false);
+  const [there, here] = [
+    await cli(["plugin", "info", "nobody"]),
+    await cli(["plugin", "info", "nobody"], { embedded: true }),
+  ];
+  expect(there).toEqual(here);
+  expect(there.code).toBe(5);
+}, 60_000);
+
+test("a plugin that is granted, revoked, enabled or disabled is so in the daemon at once", async () => {
+  const plugin = (id: string) => daemon.host.registry.get(id)!;
+  const taken = "The daemon goes by it from now on.\n";
+  expect(await cli(["plugin", "grant", "asks", "write:workdir"])).toMatchObject({ code: 0, err: taken });
+  expect(plugin("asks").grant).toEqual({ write: ["workdir"] });
+  expect(await cli(["plugin", "grant", "asks", "write:workdir"])).toMatchObject({ code: 0, err: "" });
+  expect(await cli(["plugin", "revoke", "asks", "write:workdir"])).toMatchObject({ code: 0, err: taken });
+  expect(plugin("asks").grant.write ?? []).toEqual([]);
+  expect(await cli(["plugin", "disable", "asks"])).toMatchObject({ code: 0, err: taken });
+  expect(plugin("asks").enabled).toBe(false);
+  // One that was put into the folder since is not known to the daemon yet, so what lies there is looked at here.
+  expect(await cli(["plugin", "enable", "off"], { looks: true })).toMatchObject({ code: 0, err: taken });
+  expect(plugin("off").enabled).toBe(true);
+  expect((await cli(["plugin", "grant", "--help"])).out).toContain("takes the change over");
+}, 60_000);
+
+test("an adapter that is not enabled is refused with the command that enables it, in the daemon and here", async () => {
+  for (
+    const [adapter, hint] of [
+      ["off", "bulkhead plugin enable off"],
+      ["asks,off", "bulkhead plugin enable off"],
+      ["nobody", "Enabled are: asks, writer."],
+    ] as const
+  ) {
+    for (const command of ["run", "loop"]) {
+      const args = [command, "--agent", adapter, "hello"];
+      const [there, here] = [await cli(args), await cli(args, { embedded: true })];
+      const unknown = adapter.split(",").at(-1);
+      expect(there).toEqual({
+        code: 5,
+        out: "",
+        err: `error: No enabled adapter has the id "${unknown}".\n  ${hint}\n`,
+      });
+      expect(here).toEqual(there);
+    }
+  }
+  await writeManifest("");
+  await daemon.reload();
+  const { code, err } = await cli(["run", "hello"]);
+  expect({ code, err }).toEqual({
+    code: 5,
+    err: expect.stringMatching(/^error: No adapter is enabled\.\n {2}Write a b/),
+  });
+}, 60_000);
+
+test("a missing grant is asked for at the terminal, granted in the daemon, and the session started again", async () => {
+  const command = "bulkhead plugin grant asks write:workdir";
+  const unattended = await cli(["run", "asks", "hello"]);
+  expect(unattended.code).not.toBe(0);
+  expect(unattended.err + unattended.out).toContain(command);
+  const refused = await cli(["run", "asks", "hello"], { tty: true, stdin: "no" });
+  expect(refused.code).toBe(unattended.code);
+  expect(refused.err).toContain('The plugin "asks" asks for write: workdir');
+  expect(refused.err).toContain(command);
+  await expect(readFile(join(work(), "asked.txt"))).rejects.toThrow();
+  const granted = await cli(["run", "asks", "hello"], { tty: true, stdin: "always" });
+  expect(granted).toMatchObject({ code: 0, err: expect.stringContaining("Granted. Starting again.") });
+  expect(await readFile(join(work(), "asked.txt"), "utf8")).toBe("hello\n");
+  expect(await readFile(join(root, "bulkhead.yaml"), "utf8")).toContain("workdir");
+  expect((await cli(["run", "asks", "again"])).code).toBe(0);
+}, 60_000);
+
+test("a loop asks for a missing grant as well, and runs the same iteration again", async () => {
+  const command = "bulkhead plugin grant asks write:workdir";
+  const args = ["loop", "asks", "hello", "--max-iterations", "2"];
+  await rm(join(work(), "asked.txt"), { force: true });
+  const refused = await cli(args, { tty: true, stdin: "no" });
+  expect(refused.code).not.toBe(0);
+  expect(refused.err).toContain(command);
+  await expect(readFile(join(work(), "asked.txt"))).rejects.toThrow();
+  const keyed = await cli([...args, "--idempotency-key", "k"], { tty: true, stdin: "always" });
+  expect(keyed.err + keyed.out).toContain(command);
+  expect(keyed.err).not.toContain("Granted.");
+  const granted = await cli(args, { tty: true, stdin: "always" });
+  // The agent never says that it is done.
+  expect(granted).toMatchObject({ code: 9, err: expect.stringContaining("Granted. Starting again.") });
+  expect(granted.out.match(/Iteration \d of 2/g)).toEqual(["Iteration 1 of 2", "Iteration 1 of 2", "Iteration 2 of 2"]);
+  expect(await readFile(join(work(), "asked.txt"), "utf8")).toContain("hello");
+  const unattended = await cli(args);
+  expect(unattended).toMatchObject({ code: 9, err: "" });
+}, 60_000);

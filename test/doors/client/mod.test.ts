@@ -1,0 +1,96 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { ClientError, finalResult, readEvents } from "../../../core/doors/client/mod.ts";
+import { envelopesOf, fakeResult } from "../cli/fake-host.ts";
+
+const envelopes = envelopesOf([
+  { type: "output", stream: "stdout", data: "grüße \u{1f980} \u2028 line" },
+  { type: "progress", message: "half", percentage: 50 },
+  { type: "session_ended", result: fakeResult() },
+]);
+const ndjson = envelopes.map((envelope) => `${JSON.stringify(envelope)}\n`).join("");
+
+async function* pieces<T>(...list: T[]): AsyncGenerator<T> {
+  yield* list;
+}
+
+async function collect<T>(stream: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const one of stream) all.push(one);
+  return all;
+}
+
+/** Where to cut, as places in a whole of that length. */
+function ranges(length: number, at: readonly number[]): [number, number][] {
+  const points = [...new Set(at.map((point) => point % (length + 1)))].sort((a, b) => a - b);
+  return [0, ...points].map((from, index) => [from, points[index] ?? length]);
+}
+
+const cuts = fc.array(fc.nat(), { maxLength: 40 });
+
+test("readEvents gives the same for bytes cut anywhere", async () => {
+  const bytes = new TextEncoder().encode(ndjson);
+  await fc.assert(fc.asyncProperty(cuts, async (at) => {
+    const cut = ranges(bytes.length, at).map(([from, to]) => bytes.slice(from, to));
+    expect(await collect(readEvents(pieces(...cut)))).toEqual(envelopes);
+  }));
+});
+
+test("readEvents gives the same for text cut anywhere, and for a web stream", async () => {
+  await fc.assert(fc.asyncProperty(cuts, async (at) => {
+    const cut = ranges(ndjson.length, at).map(([from, to]) => ndjson.slice(from, to));
+    expect(await collect(readEvents(pieces(...cut)))).toEqual(envelopes);
+  }));
+  expect(await collect(readEvents(new Blob([ndjson]).stream()))).toEqual(envelopes);
+});
+
+test("readEvents takes blank lines, CRLF and a last line without an end", async () => {
+  expect(await collect(readEvents(pieces(`\n${ndjson.replaceAll("\n", "\r\n")}\n`)))).toEqual(envelopes);
+  expect(await collect(readEvents(pieces(ndjson.trimEnd())))).toEqual(envelopes);
+  expect(await collect(readEvents(pieces("")))).toEqual([]);
+});
+
+test("readEvents closes a web stream that is left early", async () => {
+  let cancelled = false;
+  const stream = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.enqueue(new TextEncoder().encode(ndjson)),
+    cancel: () => {
+      cancelled = true;
+    },
+  });
+  for await (const _ of readEvents(stream)) break;
+  expect(cancelled).toBe(true);
+});
+
+test.each([
+  ["not json"],
+  ["[]"],
+  ['{"v":2}'],
+  ['{"v":1,"seq":1,"gseq":1,"session_id":"s","event":{}}'],
+])("readEvents refuses the line %s", async (line) => {
+  const reading = collect(readEvents(pieces(`${ndjson}${line}\n`)));
+  const error: unknown = await reading.catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(ClientError);
+  expect(error).toMatchObject({ code: "protocol_violation", details: { line: 4 } });
+});
+
+test("readEvents throws the error that the program reported", async () => {
+  const line = JSON.stringify({ error: { code: "unknown_adapter", message: "No such adapter.", hint: "Enabled: a." } });
+  await expect(collect(readEvents(pieces(line)))).rejects.toMatchObject({
+    name: "ClientError",
+    code: "unknown_adapter",
+    message: "No such adapter.",
+    hint: "Enabled: a.",
+  });
+});
+
+test("readEvents caps the length of a line, ended or not", async () => {
+  const options = { maxLineLength: 10 };
+  await expect(collect(readEvents(pieces("x".repeat(11)), options))).rejects.toMatchObject({ code: "too_large" });
+  await expect(collect(readEvents(pieces("xxxxx", "xxxxxx\n"), options))).rejects.toMatchObject({ code: "too_large" });
+});
+
+test("finalResult gives the result that ends the events", async () => {
+  expect(await finalResult(readEvents(pieces(ndjson)))).toEqual(fakeResult());
+  await expect(finalResult(pieces(...envelopes.slice(0, 2)))).rejects.toMatchObject({ code: "protocol_violation" });
+});

@@ -1,0 +1,100 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { connectHost, type RemoteHost } from "../../../core/doors/client/mod.ts";
+import { hostWorkspaces } from "../../../core/sessions/host/workspaces.ts";
+import type { Fixture } from "../../records/git/git-fixture.ts";
+import { errorOf } from "../../sessions/host/test-host.ts";
+import { workspaceFixture } from "../../records/workspace/workspace-fixture.ts";
+import { openDoor } from "./door-fixture.ts";
+
+/** A door on the worktrees of a repository, and somebody who starts sessions that change something in theirs. */
+async function made() {
+  const repository = workspaceFixture();
+  const workspaces = hostWorkspaces(repository.workspaces, {
+    manifest: () => undefined,
+    left: () => Promise.resolve(),
+  });
+  const door = await openDoor({ workspaces });
+  const starter = await door.client("run");
+  const changed = async (act: (at: Fixture) => void, by: RemoteHost = starter): Promise<string> => {
+    const { id } = await by.start({ workdir: repository.work, prompt: "go" });
+    await repository.changed(act, id);
+    return id;
+  };
+  return { repository, door, starter, changed };
+}
+
+describe("worktrees over the API", () => {
+  test("who started a session shows, applies and discards what it changed", async () => {
+    const { repository, starter, changed } = await made();
+    const one = await changed((at) => at.write("a.txt", "by the agent\n"));
+    const other = await changed((at) => at.write("b.txt", "never\n"));
+    expect(await starter.workspaces.list()).toEqual(await repository.workspaces.list());
+    const diff = await starter.workspaces.diff(one);
+    expect(diff).toEqual(await repository.workspaces.diff(one));
+    expect(new TextDecoder().decode(diff.patch)).toContain("+by the agent\n");
+    expect(await starter.workspaces.apply(one)).toMatchObject({ session_id: one, artifacts: [{ path: "a.txt" }] });
+    expect(new TextDecoder().decode(repository.read("a.txt"))).toBe("by the agent\n");
+    await starter.workspaces.discard(other);
+    expect((await starter.workspaces.list()).map(({ state }) => state)).toEqual(["applied", "discarded"]);
+    expect(await errorOf(starter.workspaces.apply(other))).toMatchObject({ code: "already_exists" });
+    expect(await errorOf(starter.workspaces.diff("nobody"))).toMatchObject({ code: "not_found" });
+  });
+
+  test("what does not fit the source is a conflict that names the paths, and a patch that is no text comes whole", async () => {
+    const { repository, starter, changed } = await made();
+    const id = await changed((at) => at.write("dir/two.txt", "two, by the agent\n"));
+    repository.write("dir/two.txt", "two, by hand\n");
+    expect(await errorOf(starter.workspaces.apply(id))).toMatchObject({
+      code: "conflict",
+      details: { paths: ["dir/two.txt"] },
+    });
+    const odd = await changed((at) => at.write("dir/two.txt", new Uint8Array([0x63, 0x61, 0x66, 0xe9, 0x0a])));
+    const { patch } = await starter.workspaces.diff(odd);
+    expect(patch).toEqual((await repository.workspaces.diff(odd)).patch);
+    expect([...patch]).toContain(0xe9);
+  });
+
+  test("for others what is not theirs does not exist; who may read sees it, and admin handles all", async () => {
+    const { door, changed } = await made();
+    const id = await changed((at) => at.write("a.txt", "by the agent\n"));
+    const stranger = await door.client("run");
+    expect(await stranger.workspaces.list()).toEqual([]);
+    for (const act of ["diff", "apply", "discard"] as const) {
+      expect(await errorOf(stranger.workspaces[act](id))).toMatchObject({ code: "not_found" });
+    }
+    const reader = await door.client("read");
+    expect((await reader.workspaces.list()).map(({ session_id }) => session_id)).toEqual([id]);
+    expect((await reader.workspaces.diff(id)).artifacts).toMatchObject([{ path: "a.txt" }]);
+    const both = await door.client("read", "run");
+    for (const client of [reader, both]) {
+      expect(await errorOf(client.workspaces.apply(id))).toMatchObject({ code: "forbidden" });
+      expect(await errorOf(client.workspaces.discard(id))).toMatchObject({ code: "forbidden" });
+      expect(await errorOf(client.workspaces.prune())).toMatchObject({ code: "forbidden" });
+    }
+    const admin = await door.client("admin");
+    expect(await admin.workspaces.prune({ olderThanMs: 3_600_000 })).toEqual({ removed: [], failed: [] });
+    expect(await admin.workspaces.prune({ olderThanMs: 0 })).toEqual({ removed: [id], failed: [] });
+    expect(await reader.workspaces.list()).toEqual([]);
+  });
+
+  test("a token for a folder brings nothing into a repository that reaches beyond it", async () => {
+    const { repository, door } = await made();
+    const clientFor = async (folder: string) => {
+      const { token } = await door.tokens.create({ name: folder, scopes: ["run"], workdirs: [folder] });
+      return connectHost({ url: door.url, token });
+    };
+    const startIn = async (client: RemoteHost, workdir: string) => {
+      const { id } = await client.start({ workdir, prompt: "go" });
+      await repository.changed((at) => at.write("a.txt", "by the agent\n"), id);
+      return id;
+    };
+    const below = await clientFor(join(repository.work, "dir"));
+    const id = await startIn(below, join(repository.work, "dir"));
+    expect(await errorOf(below.workspaces.apply(id))).toMatchObject({ code: "forbidden" });
+    expect(new TextDecoder().decode(repository.read("a.txt"))).not.toContain("by the agent");
+    await below.workspaces.discard(id);
+    const whole = await clientFor(repository.work);
+    expect(await whole.workspaces.apply(await startIn(whole, repository.work))).toMatchObject({ kept_commit: null });
+  });
+});

@@ -1,0 +1,77 @@
+import { Client, StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client";
+import { createMcpHttp, type McpHttp, type McpHttpOptions } from "../../../core/doors/mcp/http.ts";
+import { serveMcp, type ServeMcpOptions } from "../../../core/doors/mcp/serve-mcp.ts";
+import type { SessionHost } from "../../../core/sessions/host/session-host.ts";
+import { chunksOf } from "../acp/acp-client.ts";
+
+/** Both protocol eras: 2025 with its handshake, and 2026 without. */
+export const eras = ["legacy", "auto"] as const;
+
+export interface TestClientOptions {
+  era?: (typeof eras)[number];
+  /** Answers a form; absent: the client has none. */
+  form?: (message: string, schema: unknown) => Record<string, string> | null;
+}
+
+/** A client made from the protocol's own library, connected to the door. */
+export interface TestMcpClient extends AsyncDisposable {
+  client: Client;
+  logs: { level: string; data: unknown }[];
+}
+
+/** Connects over byte pipes, as over standard input and output. */
+export function connectOverPipes(
+  options: Omit<ServeMcpOptions, "wire">,
+  clientOptions: TestClientOptions = {},
+): Promise<TestMcpClient> {
+  const pipe = new TransformStream<Uint8Array, Uint8Array>();
+  const input = pipe.writable.getWriter();
+  const transport: Transport = {
+    start: async () => {},
+    send: async (message) => await input.write(new TextEncoder().encode(`${JSON.stringify(message)}\n`)),
+    close: async () => await input.close().catch(() => {}),
+  };
+  const write = async (text: string) => transport.onmessage?.(JSON.parse(text));
+  const served = serveMcp({ ...options, wire: { input: chunksOf(pipe.readable), write } });
+  return connect(transport, clientOptions, () => served);
+}
+
+/** Connects to the HTTP endpoint, without a server between. */
+export async function connectOverHttp(
+  { sessions, ...options }: McpHttpOptions & { sessions: SessionHost },
+  { caller = "tester", ...clientOptions }: TestClientOptions & { caller?: string } = {},
+): Promise<TestMcpClient & { http: McpHttp }> {
+  const http = createMcpHttp(options);
+  const fetch = (url: string | URL, init?: RequestInit) =>
+    http.handle(new Request(url, init), { client: caller, sessions });
+  const transport = new StreamableHTTPClientTransport(new URL("http://localhost/mcp"), { fetch });
+  return { ...await connect(transport, clientOptions, () => http.close()), http };
+}
+
+async function connect(
+  transport: Transport,
+  { era = "legacy", form }: TestClientOptions,
+  end: () => Promise<void>,
+): Promise<TestMcpClient> {
+  const client = new Client({ name: "tester", version: "1.0.0" }, {
+    capabilities: form ? { elicitation: { form: {} } } : {},
+    versionNegotiation: { mode: era },
+  });
+  const logs: TestMcpClient["logs"] = [];
+  client.setNotificationHandler("notifications/message", ({ params }) => void logs.push(params));
+  if (form) {
+    client.setRequestHandler("elicitation/create", ({ params }) => {
+      const content = form(params.message, "requestedSchema" in params ? params.requestedSchema : null);
+      return content === null ? { action: "decline" } : { action: "accept", content };
+    });
+  }
+  await client.connect(transport);
+  return {
+    client,
+    logs,
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      await end();
+    },
+  };
+}

@@ -1,0 +1,137 @@
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { type ChildProcess, spawnChild, type SpawnChildOptions } from "../../../core/ground/runtime/child-process.ts";
+import { killTree } from "../../../core/ground/runtime/process-tree.ts";
+import type { ByteReader } from "../../../core/ground/runtime/byte-reader.ts";
+
+const children: ChildProcess[] = [];
+const mark = `test-${crypto.randomUUID()}`;
+
+afterEach(async () => {
+  for (const { pid, startTime } of children.splice(0)) await killTree({ pid, startTime, mark, graceMs: 0 });
+});
+
+async function shell(script: string, options: Partial<SpawnChildOptions> = {}): Promise<ChildProcess> {
+  const env = { PATH: "/usr/bin:/bin" };
+  const child = await spawnChild("/bin/sh", ["-c", script], { cwd: "/", env, stdin: "closed", mark, ...options });
+  children.push(child);
+  return child;
+}
+
+async function text(reader: ByteReader): Promise<string> {
+  const decoder = new TextDecoder();
+  let all = "";
+  for (let chunk = await reader.read(); chunk !== null; chunk = await reader.read()) {
+    all += decoder.decode(chunk, { stream: true });
+  }
+  return all;
+}
+
+describe("spawnChild", () => {
+  test("streams both outputs and tells the exit code", async () => {
+    const child = await shell("echo out; echo err >&2; exit 7");
+    expect(await Promise.all([text(child.stdout), text(child.stderr)])).toEqual(["out\n", "err\n"]);
+    expect(await child.exited).toEqual({ exit_code: 7, signal: null });
+  });
+
+  test("tells the signal that ended the program", async () => {
+    const child = await shell("kill -9 $$");
+    expect(await child.exited).toEqual({ exit_code: null, signal: "SIGKILL" });
+  });
+
+  test("gives the environment it was given and the mark, nothing else", async () => {
+    const child = await spawnChild("/usr/bin/env", [], { cwd: "/", env: { ONLY: "this" }, stdin: "closed", mark });
+    const lines = (await text(child.stdout)).trim().split("\n");
+    // Where something was left open by who started us, Deno tells a program that it put something in its place.
+    expect(lines.filter((line) => !line.startsWith("DENO_EXTRA_STDIO_FDS=")).sort()).toEqual([
+      `BULKHEAD_SESSION_MARK=${mark}`,
+      "ONLY=this",
+    ]);
+  });
+
+  test("makes the child the leader of its own process group", async () => {
+    const child = await shell("ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat");
+    expect(Number(await text(child.stdout))).toBe(child.pid);
+  });
+
+  test("passes arguments as they are, without a shell", async () => {
+    const odd = ["$(id)", "; rm -rf x", "a b", "*", '"', "-n", ""];
+    const child = await spawnChild("/usr/bin/printf", ["%s|", ...odd], { cwd: "/", env: {}, stdin: "closed", mark });
+    expect(await text(child.stdout)).toBe(odd.map((word) => `${word}|`).join(""));
+  });
+
+  test("runs in the given folder", async () => {
+    const folder = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-child-")));
+    const child = await shell("pwd", { cwd: folder });
+    expect((await text(child.stdout)).trim()).toBe(folder);
+    await rm(folder, { recursive: true });
+  });
+
+  test("writes standard input until it is closed", async () => {
+    const child = await shell("cat", { stdin: "open" });
+    await child.writeStdin("one ");
+    await child.writeStdin("two");
+    child.closeStdin();
+    expect(await text(child.stdout)).toBe("one two");
+  });
+
+  test("gives a closed standard input that ends at once", async () => {
+    const child = await shell("cat; echo end");
+    expect(await text(child.stdout)).toBe("end\n");
+    await expect(child.writeStdin("x")).rejects.toMatchObject({ code: "io_error" });
+  });
+
+  test("makes a write to a program that left an io_error and nothing unhandled", async () => {
+    const child = await shell("exec 0<&-; echo ready; sleep 5", { stdin: "open" });
+    await child.stdout.read();
+    await expect(child.writeStdin("x".repeat(1_000_000))).rejects.toMatchObject({ code: "io_error" });
+    await expect(child.writeStdin("again")).rejects.toMatchObject({ code: "io_error" });
+  });
+
+  test("settles a write that the program never takes when the program ends", async () => {
+    const child = await shell("exec sleep 60", { stdin: "open" });
+    const stuck = child.writeStdin("x".repeat(4_000_000)).catch((error: unknown) => error);
+    await killTree({ pid: child.pid, startTime: child.startTime, mark, graceMs: 0 });
+    expect(await stuck).toMatchObject({ code: "io_error" });
+  });
+
+  test("names a missing program", async () => {
+    const missing = spawnChild("/no/such/program", [], { cwd: "/", env: {}, stdin: "open", mark });
+    await expect(missing).rejects.toMatchObject({ code: "binary_missing" });
+  });
+
+  test("names a missing folder, not the program", async () => {
+    await expect(shell("true", { cwd: "/no/such/folder" })).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("refuses a file that is not a program", async () => {
+    const refused = spawnChild("/etc", [], { cwd: "/", env: {}, stdin: "closed", mark });
+    await expect(refused).rejects.toMatchObject({ code: "io_error" });
+  });
+
+  test("lets the pipe block a program whose output nobody reads, and loses nothing", async () => {
+    const bytes = 3_000_000;
+    const child = await shell(`head -c ${bytes} /dev/zero; echo written >&2`);
+    const first = await Promise.race([
+      child.stderr.read(),
+      new Promise((resolve) => setTimeout(resolve, 300, "blocked")),
+    ]);
+    expect(first).toBe("blocked");
+    expect((await text(child.stdout)).length).toBe(bytes);
+    expect(await child.exited).toEqual({ exit_code: 0, signal: null });
+  });
+
+  test("throws away what comes after the reader has left, so that the program can end", async () => {
+    const child = await shell("head -c 3000000 /dev/zero; exit 3");
+    child.stdout.cancel();
+    expect(await child.exited).toEqual({ exit_code: 3, signal: null });
+    expect(await child.stdout.read()).toBe(null);
+  });
+
+  test("ends the output when the program is gone, although a left-behind process holds the pipe", async () => {
+    const child = await shell("echo hello; sleep 60 & exit 0");
+    expect(await text(child.stdout)).toBe("hello\n");
+  });
+});

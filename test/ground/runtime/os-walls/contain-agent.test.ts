@@ -1,0 +1,210 @@
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { describe, expect, test } from "vitest";
+import type { SessionBrokerOptions } from "../../../../core/walls/broker/session-broker.ts";
+import { listProcesses } from "../../../../core/ground/runtime/process-rows.ts";
+import type { Permissions, RunPermission } from "../../../../plugin-sdk/permissions.ts";
+import { anyShell, makeBroker, readAll, runShell } from "../../../walls/broker/broker-fixture.ts";
+import { needsWall } from "./needs-wall.ts";
+
+const contained: RunPermission = { ...anyShell, contain: "workdir" };
+
+async function makeContained(
+  permission = contained,
+  changes: (root: string) => Partial<SessionBrokerOptions> = () => ({}),
+) {
+  const fixture = await makeBroker({ permissions: { run: [permission] } });
+  // The folders of the fixture are known only now, and what is protected lies among them.
+  Object.assign(fixture.options, changes(fixture.root));
+  return fixture;
+}
+
+async function output(broker: Parameters<typeof runShell>[0], script: string): Promise<string> {
+  const { stdout, stderr } = await runShell(broker, script);
+  const [out, err] = await Promise.all([readAll(broker, stdout), readAll(broker, stderr)]);
+  return out + err;
+}
+
+describe("a contained agent", () => {
+  test("writes the working directory and its temporary folder, and nowhere else", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker, root, workdir, options } = await makeContained();
+    const places = [root, `${root}/plugin`, "/etc", "/var/tmp", "/run", "/home", "/usr", "/"];
+    const tries = places.map((place) => `echo x > ${place}/bulkhead-escaped && echo wrote ${place};`).join(" ");
+    const text = await output(
+      broker,
+      `echo here > made; echo there > $TMPDIR/made; echo tmp > /tmp/own; ${tries} true`,
+    );
+    // For `/tmp` it has a folder of its own, and what lies there is in that.
+    expect(text.replace(`wrote ${root}\n`, "")).not.toContain("wrote");
+    expect(await readFile(join(workdir, "made"), "utf8")).toBe("here\n");
+    expect(await readFile(join(options.tempDir, "made"), "utf8")).toBe("there\n");
+    expect(existsSync("/tmp/own")).toBe(false);
+    for (const place of places) expect(existsSync(join(place, "bulkhead-escaped"))).toBe(false);
+  });
+
+  test("is what the grant makes it: without `contain` the same program writes beside the working directory", async () => {
+    const { broker, root } = await makeContained(anyShell);
+    await output(broker, `echo x > ${root}/outside`);
+    expect(existsSync(join(root, "outside"))).toBe(true);
+  });
+
+  test("finds nothing of the host's state, nor of a link that leads there", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker, root, workdir } = await makeContained(contained, (folder) => ({
+      protectedPaths: [join(folder, "state"), join(folder, "bulkhead.yaml")],
+    }));
+    await mkdir(join(root, "state", "data"), { recursive: true });
+    await writeFile(join(root, "state", "journal"), "SECRET");
+    await writeFile(join(root, "bulkhead.yaml"), "SECRET");
+    await symlink(join(root, "state"), join(workdir, "link"));
+    const files = `${root}/state/journal link/journal ${root}/bulkhead.yaml`;
+    expect(await output(broker, `cat ${files}`)).not.toContain("SECRET");
+    // What the session itself has there.
+    expect(await output(broker, `ls ${root}/state`)).toBe("temp\n");
+  });
+
+  test("cannot change a plugin's package that lies in its working directory", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker, workdir } = await makeContained(contained, (folder) => ({
+      sealedPaths: [join(folder, "workdir", "plugins", "acme")],
+    }));
+    await mkdir(join(workdir, "plugins", "acme"), { recursive: true });
+    await output(broker, "echo x > plugins/acme/mod.ts; echo y > plugins/beside");
+    expect(await readdir(join(workdir, "plugins"))).toEqual(["acme", "beside"]);
+    expect(await readdir(join(workdir, "plugins", "acme"))).toEqual([]);
+  });
+
+  test("sees only its own processes, and has the network unless it is taken away", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const server = createServer((socket) => socket.end("reached\n"));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const script = `ls -d /proc/[0-9]* | wc -l; kill -0 ${process.pid} || echo none; ` +
+      `node -e 'require("net").connect(${port},"127.0.0.1").on("error",e=>console.log(e.code)).pipe(process.stdout)'`;
+    try {
+      const open = await makeContained();
+      expect(await output(open.broker, script)).toMatch(/^[1-6]\n(?=[^]*none)[^]*reached/);
+      const offline = await makeContained({ ...anyShell, contain_net: true });
+      const text = await output(offline.broker, script);
+      expect(text).not.toContain("reached");
+      expect(text).toContain("ECONNREFUSED");
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+
+  test("gets SIGTERM and its grace, and takes its whole tree along", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker, workdir, events } = await makeContained(contained, () => ({}));
+    const { process_id, stdout } = await runShell(
+      broker,
+      "trap 'echo asked > asked; exit 7' TERM; setsid sleep 300 & (sleep 300 &) ; echo up; while :; do sleep 0.05; done",
+    );
+    expect(await broker.call("stream_read", { stream_id: stdout })).toBe("up\n");
+    const outer = events.flatMap((event) => event.type === "process_spawned" ? [event.pid] : [])[0]!;
+    const inside = await descendants(outer);
+    expect(inside.length).toBeGreaterThanOrEqual(4);
+    await broker.call("process_kill", { process_id });
+    expect(await broker.call("process_wait", { process_id })).toEqual({ exit_code: 7, signal: null });
+    expect(await readFile(join(workdir, "asked"), "utf8")).toBe("asked\n");
+    const living = new Set((await listProcesses("none") ?? []).filter((row) => !row.zombie).map((row) => row.pid));
+    expect([outer, ...inside].filter((pid) => living.has(pid))).toEqual([]);
+  });
+
+  test("dies when it ignores SIGTERM, and at once when what contains it is killed", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker, events } = await makeContained();
+    const stubborn =
+      "trap '' TERM; (trap '' TERM; setsid sh -c 'while :; do sleep 0.05; done') & echo up; while :; do sleep 0.05; done";
+    const { process_id, stdout } = await runShell(broker, stubborn);
+    expect(await broker.call("stream_read", { stream_id: stdout })).toBe("up\n");
+    const outer = events.flatMap((event) => event.type === "process_spawned" ? [event.pid] : []);
+    const inside = await descendants(outer[0]!);
+    await broker.call("process_kill", { process_id });
+    expect(await alive(inside)).toEqual([]);
+
+    const second = await runShell(broker, stubborn);
+    expect(await broker.call("stream_read", { stream_id: second.stdout })).toBe("up\n");
+    const pid = events.flatMap((event) => event.type === "process_spawned" ? [event.pid] : [])[1]!;
+    const tree = await descendants(pid);
+    expect(tree.length).toBeGreaterThanOrEqual(3);
+    process.kill(pid, "SIGKILL");
+    await broker.call("process_wait", { process_id: second.process_id });
+    for (let tries = 0; tries < 200 && (await alive(tree)).length > 0; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expect(await alive(tree)).toEqual([]);
+  });
+});
+
+async function alive(pids: readonly number[]): Promise<number[]> {
+  const rows = await listProcesses("none") ?? [];
+  const living = new Set(rows.filter((row) => !row.zombie).map((row) => row.pid));
+  return pids.filter((pid) => living.has(pid));
+}
+
+async function descendants(root: number): Promise<number[]> {
+  const rows = await listProcesses("none") ?? [];
+  const found = new Set([root]);
+  for (let before = 0; before !== found.size;) {
+    before = found.size;
+    for (const row of rows) if (found.has(row.ppid)) found.add(row.pid);
+  }
+  found.delete(root);
+  return [...found];
+}
+
+describe("what the kernel offers to root", () => {
+  test("cannot be changed from inside, though it can be read", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker } = await makeContained();
+    const knobs = ["/proc/sys/kernel/core_pattern", "/proc/sys/vm/overcommit_memory", "/proc/self/oom_score_adj"];
+    // Opened for appending and nothing written: where the wall fails, the machine stays as it is.
+    const script = knobs.map((knob) => `( : >> ${knob} ) 2>/dev/null && echo opened ${knob};`).join(" ");
+    const text = await output(
+      broker,
+      `${script} cat /proc/sys/kernel/ostype; find /proc/sys /sys -writable 2>/dev/null`,
+    );
+    expect(text).toBe("Linux\n");
+  });
+
+  test("logins of agents are hidden, but the plugin's own", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const home = await mkdtemp(join(tmpdir(), "bulkhead-home-"));
+    const before = process.env["HOME"];
+    process.env["HOME"] = home;
+    try {
+      const places = [
+        ".claude/.credentials.json",
+        ".codex/auth.json",
+        ".gemini/oauth_creds.json",
+        ".ssh/id_ed25519",
+        ".local/share/opencode/auth.json",
+        ".local/share/amazon-q/data.sqlite3",
+        ".config/github-copilot/apps.json",
+        ".electrum/wallet",
+        ".claude.json",
+      ];
+      for (const place of places) {
+        await mkdir(dirname(join(home, place)), { recursive: true });
+        await writeFile(join(home, place), `LOGIN ${place}`);
+      }
+      const read = async (permissions: Partial<Permissions>) => {
+        const { broker } = await makeBroker({ permissions: { run: [contained], ...permissions } });
+        return await output(broker, places.map((place) => `cat ${home}/${place} 2>/dev/null; echo;`).join(" "));
+      };
+      expect(await read({})).not.toContain("LOGIN");
+      const own = await read({ read: ["config:codex"] });
+      expect(own.match(/LOGIN \S+/g)).toEqual(["LOGIN .codex/auth.json"]);
+    } finally {
+      process.env["HOME"] = before;
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+});

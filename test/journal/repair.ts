@@ -1,6 +1,0 @@
-import process from "node:process";
-import { openJournal } from "../../core/journal/sqlite-journal.ts";
-
-// Opens a damaged journal, which repairs it.
-const journal = await openJournal(process.argv[2] ?? "", { onProblem: () => {} });
-await journal.close();

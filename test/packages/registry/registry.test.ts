@@ -1,0 +1,272 @@
+import { describe, expect, it } from "vitest";
+import type { HostManifest } from "../../../core/ground/config/host-manifest.ts";
+import { defaultLimits } from "../../../core/ground/config/limits.ts";
+import { parseHostManifest } from "../../../core/ground/config/parse-host-manifest.ts";
+import { ownPluginsDir } from "../../../core/packages/registry/find-plugins.ts";
+import { createRegistry, type Registry } from "../../../core/packages/registry/registry.ts";
+import { manifestText, newFolder, writePackage } from "./package-folder.ts";
+
+const code = { "mod.ts": "" };
+function plugin(folder: string, changes: Record<string, string | null> = {}): Record<string, string> {
+  return { [`${folder}/plugin.yaml`]: manifestText(changes), [`${folder}/mod.ts`]: "" };
+}
+
+async function registry(
+  files: Record<string, string>,
+  options: { text?: string; bundled?: Record<string, string>; data?: Record<string, string> } = {},
+): Promise<Registry & { root: string }> {
+  const root = await writePackage(files);
+  const home = await writePackage(options.data ?? {});
+  const bundledDir = options.bundled ? await writePackage(options.bundled) : null;
+  const manifest: HostManifest | undefined = options.text === undefined
+    ? undefined
+    : parseHostManifest(`bulkhead: 1\n${options.text}`, { file: "bulkhead.yaml" });
+  const made = await createRegistry({ manifest, root, bundledDir, env: { HOME: home } });
+  return Object.assign(made, { root });
+}
+
+describe("createRegistry", () => {
+  it("finds plugins beside the host manifest, bundled, and installed in three places", async () => {
+    const { list, problems } = await registry({
+      ...plugin("plugins/beside", { id: "beside" }),
+      ...plugin("node_modules/plain", { id: "plain" }),
+      ...plugin("node_modules/@scope/scoped", { id: "scoped" }),
+      "node_modules/other/index.js": "",
+      "plugins/README.md": "",
+    }, {
+      bundled: plugin("own", { id: "own" }),
+      data: plugin(".local/share/bulkhead/plugins/mine", { id: "mine" }),
+    });
+    expect(list().map(({ id, origin, enabled }) => [id, origin, enabled])).toEqual([
+      ["beside", "folder", false],
+      ["mine", "installed", false],
+      ["own", "bundled", false],
+      ["plain", "installed", false],
+      ["scoped", "installed", false],
+    ]);
+    expect(problems).toEqual([]);
+  });
+
+  it("looks for bundled plugins in the project's own folder", () => {
+    expect(ownPluginsDir).toMatch(/[\\/]plugins$/);
+    expect(ownPluginsDir).not.toMatch(/core|dist/);
+  });
+
+  it("merges limits: defaults, then the host's, then the plugin's", async () => {
+    const { get } = await registry(plugin("plugins/demo"), {
+      text: "limits: {queue: 5, workers: 5}\nplugins: {demo: {limits: {workers: 7}}}\n",
+    });
+    expect(get("demo")?.limits).toEqual({ ...defaultLimits, queue: 5, workers: 7 });
+  });
+
+  it("holds manifests to the host's limits", async () => {
+    const text = "limits: {manifest_bytes: 100}\nplugins: {demo: {}}\n";
+    await expect(registry(plugin("plugins/demo"), { text })).rejects.toThrow(
+      "demo/plugin.yaml:1:1: expected at most 100 bytes",
+    );
+    const made = await registry(plugin("x"), { text: "limits: {manifest_bytes: 100}\n" });
+    await expect(made.register("x")).rejects.toThrow("expected at most 100 bytes");
+  });
+
+  it("takes what the operator decided, and the options with their defaults", async () => {
+    const { get } = await registry(
+      plugin("plugins/demo", {
+        config: "\n  type: object\n  properties:\n    depth: {type: integer, default: 3}\n    name: {type: string}",
+      }),
+      {
+        text:
+          "plugins:\n  demo:\n    trusted: true\n    isolation: thread\n    grant: {run: [git]}\n    config: {name: x}\n",
+      },
+    );
+    expect(get("demo")).toMatchObject({
+      enabled: true,
+      trusted: true,
+      isolation: "thread",
+      grant: { run: [{ binary: "git" }] },
+      config: { depth: 3, name: "x" },
+    });
+  });
+
+  it("says where an option in the host manifest is wrong", async () => {
+    const files = plugin("plugins/demo", { config: "\n  type: object\n  properties:\n    depth: {type: integer}" });
+    await expect(registry(files, { text: "plugins:\n  demo:\n    config: {depth: deep, dpeth: 1}\n" })).rejects.toThrow(
+      'bulkhead.yaml:4:27 plugins.demo.config.dpeth: expected a declared option, found "dpeth"; did you mean "depth"?\n' +
+        'bulkhead.yaml:4:21 plugins.demo.config.depth: expected integer, found string "deep"',
+    );
+  });
+
+  it("does not show what an option in the host manifest took from the environment", async () => {
+    const files = plugin("plugins/demo", { config: "\n  type: object\n  properties:\n    depth: {type: integer}" });
+    const made = registry(files, { text: 'plugins:\n  demo:\n    config: {depth: "${PATH}"}\n' });
+    await expect(made).rejects.toThrow(
+      /bulkhead.yaml:4:21 plugins.demo.config.depth: expected integer, found something else$/,
+    );
+  });
+
+  it("goes on with a broken plugin that is not enabled, and lists it", async () => {
+    const { list, problems } = await registry({
+      ...plugin("plugins/good", { id: "good" }),
+      ...plugin("plugins/bad", { id: "bad", version: "x" }),
+      "plugins/worse/plugin.yaml": "a: [",
+    });
+    expect(list().map(({ id }) => id)).toEqual(["good"]);
+    expect(problems.map(({ id, error }) => [id, error.code])).toEqual([["bad", "invalid_manifest"], [
+      "worse",
+      "invalid_manifest",
+    ]]);
+  });
+
+  it("stops at a broken plugin that is enabled, naming file and line", async () => {
+    const files = { ...plugin("plugins/folder", { id: "bad", version: "1.0.x" }) };
+    await expect(registry(files, { text: "plugins: {bad: {}}\n" })).rejects.toMatchObject({
+      code: "invalid_manifest",
+      message: 'folder/plugin.yaml:4:10 version: expected a semantic version such as 1.0.0, found string "1.0.x"',
+    });
+  });
+
+  it("does not fall back to a later plugin when the first is broken, or the one that source names", async () => {
+    await expect(registry(plugin("plugins/demo"), {
+      bundled: plugin("demo", { version: "x.y.z" }),
+      text: "plugins: {demo: {}}\n",
+    })).rejects.toMatchObject({ code: "invalid_manifest" });
+    await expect(registry(plugin("plugins/demo", { version: "x.y.z" }), {
+      bundled: plugin("demo"),
+      text: "plugins: {demo: {source: plugins/demo}}\n",
+    })).rejects.toMatchObject({ code: "invalid_manifest" });
+  });
+
+  it("uses the first of two folders with one id and names the other, unless source picks that", async () => {
+    const files = { ...plugin("plugins/one"), ...plugin("plugins/two") };
+    const first = await registry(files, { text: "plugins: {demo: {}}\n" });
+    expect(first.get("demo")).toMatchObject({ folder: expect.stringMatching(/one$/), enabled: true });
+    expect(first.problems).toMatchObject([{
+      id: "demo",
+      folder: expect.stringMatching(/two$/),
+      error: {
+        code: "duplicate_plugin",
+        message: expect.stringMatching(/two: its id "demo" is that of .*one \(folder\)\.$/),
+      },
+    }]);
+    const { get } = await registry(files, { text: "plugins: {demo: {source: ./plugins/two}}\n" });
+    expect(get("demo")?.folder).toMatch(/two$/);
+    const quiet = await registry(files);
+    expect(quiet.list()).toMatchObject([{ id: "demo", enabled: false }]);
+    expect(quiet.problems.map(({ error }) => error.code)).toEqual(["duplicate_plugin"]);
+  });
+
+  it.each([
+    ["plugins", plugin("plugins/evil")],
+    ["plugins, broken", { "plugins/demo/plugin.yaml": "id: demo\nentry: nothing\n" }],
+    ["node_modules", plugin("node_modules/demo")],
+  ])("keeps a bundled plugin, and one installed for the user, whatever appears in %s", async (_, planted) => {
+    const text = "plugins: {demo: {}}\n";
+    const asBundled = await registry(planted, { text, bundled: plugin("demo") });
+    expect(asBundled.get("demo")).toMatchObject({ origin: "bundled", enabled: true });
+    const asInstalled = await registry(planted, { text, data: plugin(".local/share/bulkhead/plugins/demo") });
+    expect(asInstalled.get("demo")).toMatchObject({ origin: "installed", enabled: true });
+    expect(asInstalled.get("demo")?.folder).toContain("share/bulkhead/plugins/demo");
+    for (const { problems } of [asBundled, asInstalled]) {
+      expect(problems).toMatchObject([{ id: "demo", error: { code: "duplicate_plugin" } }]);
+    }
+  });
+
+  it("uses the folder that is called as the id before another one of the project", async () => {
+    const { get } = await registry({ ...plugin("plugins/aaa"), ...plugin("plugins/demo") });
+    expect(get("demo")?.folder).toMatch(/demo$/);
+  });
+
+  it("takes one folder that is reached twice as one", async () => {
+    const root = await writePackage(plugin("plugins/demo"));
+    await writePackage({ "node_modules/demo": `-> ${root}/plugins/demo` }, root);
+    const { list } = await createRegistry({ root, bundledDir: `${root}/plugins`, env: { HOME: root } });
+    expect(list().map(({ origin }) => origin)).toEqual(["bundled"]);
+  });
+
+  it("refuses a source that holds another plugin or none", async () => {
+    const files = plugin("elsewhere/x", { id: "other" });
+    await expect(registry(files, { text: "plugins: {demo: {source: elsewhere/x}}\n" })).rejects.toThrow(
+      'bulkhead.yaml:2:26 plugins.demo.source: expected the folder of plugin "demo", found that of plugin "other"',
+    );
+    await expect(registry(files, { text: "plugins: {demo: {source: nowhere}}\n" })).rejects.toMatchObject({
+      code: "not_found",
+    });
+  });
+
+  it("refuses an enabled plugin that is not there, and one that is off may be missing", async () => {
+    await expect(registry(plugin("plugins/demo"), { text: "plugins:\n  dmeo: {}\n" })).rejects.toThrow(
+      'bulkhead.yaml:3:3 plugins.dmeo: expected a plugin that is there, found no "dmeo"; did you mean "demo"?',
+    );
+    expect((await registry({}, { text: "plugins: {gone: {enabled: false}}\n" })).list()).toEqual([]);
+  });
+
+  it("tells of everything that is wrong at once", async () => {
+    const text = "plugins: {a: {}, b: {}}\n";
+    await expect(registry(plugin("plugins/a", { id: "a", version: "x.y.z" }), { text })).rejects.toThrow(
+      /a\/plugin\.yaml:4:10 version: .*\nbulkhead\.yaml:2:18 plugins\.b: /,
+    );
+  });
+
+  it("makes a plugin of an inline tool, with what it needs granted", async () => {
+    const { get, root } = await registry({}, {
+      text:
+        'tools:\n  shout:\n    binary: tr\n    command_template: "{binary} a-z A-Z < {prompt_file}"\n    grant: {read: [workdir]}\n',
+    });
+    expect(get("shout")).toMatchObject({
+      id: "shout",
+      folder: root,
+      origin: "inline",
+      enabled: true,
+      grant: { run: [{ binary: "tr", args: ["a-z A-Z"] }], read: ["workdir"] },
+      manifest: { adapter_type: "cli", cli: { binary: "tr" } },
+    });
+  });
+
+  it("says where an inline tool is wrong", async () => {
+    await expect(registry({}, { text: "tools:\n  shout:\n    binary: tr\n    command_template: '{binary} {x}'\n" }))
+      .rejects
+      .toThrow("bulkhead.yaml:5:23 tools.shout.command_template: expected a command template");
+    const text = "tools: {demo: {binary: tr, command_template: '{binary}'}}\n";
+    // A folder that the host manifest does not name has no say.
+    const planted = await registry(plugin("plugins/demo"), { text });
+    expect(planted.get("demo")?.origin).toBe("inline");
+    expect(planted.problems).toMatchObject([{ id: "demo", error: { code: "duplicate_plugin" } }]);
+  });
+});
+
+describe("Registry.register", () => {
+  it("adds a plugin with the same checks", async () => {
+    const made = await registry({ ...plugin("more/demo"), ...plugin("more/bad", { id: "bad", entry: "./gone.ts" }) });
+    const added = await made.register("more/demo", { grant: { kv: true }, limits: { queue: 2 } });
+    expect(added).toMatchObject({ id: "demo", origin: "registered", enabled: true, grant: { kv: true } });
+    expect(added.limits.queue).toBe(2);
+    expect(made.get("demo")).toBe(added);
+    await expect(made.register("more/bad")).rejects.toThrow("bad/plugin.yaml:9:8 entry: expected a file that is there");
+    await expect(made.register("more/none")).rejects.toMatchObject({ code: "not_found" });
+    await expect(made.register("more/demo")).rejects.toMatchObject({ code: "duplicate_plugin" });
+  });
+
+  it("refuses an id that another folder has, and takes into use one that was found", async () => {
+    const made = await registry({ ...plugin("plugins/demo"), ...plugin("more/demo") });
+    await expect(made.register("more/demo")).rejects.toMatchObject({ code: "duplicate_plugin" });
+    expect(made.get("demo")?.enabled).toBe(false);
+    await made.register("plugins/demo");
+    expect(made.get("demo")?.enabled).toBe(true);
+  });
+
+  it("keeps what the host manifest denies, and a thread needs trust", async () => {
+    const made = await registry({ "x/plugin.yaml": manifestText(), "x/mod.ts": code["mod.ts"] }, {
+      text: "plugins: {demo: {enabled: false, deny: {kv: true, read: [/a]}}}\n",
+    });
+    await expect(made.register("x", { isolation: "thread" })).rejects.toThrow("it is not trusted");
+    const added = await made.register("x", { deny: { read: ["/b"] } });
+    expect(added.deny).toEqual({ kv: true, read: ["/a", "/b"] });
+  });
+
+  it("lets only one of two registrations at once through", async () => {
+    const made = await registry({ ...plugin("a"), ...plugin("b") });
+    const results = await Promise.allSettled([made.register("a"), made.register("b")]);
+    expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect(made.list()).toHaveLength(1);
+    expect(await newFolder()).toBeTruthy();
+  });
+});

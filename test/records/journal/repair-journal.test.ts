@@ -1,0 +1,153 @@
+import { spawnSync } from "node:child_process";
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import process from "node:process";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
+import { verifyJournal } from "../../../core/records/journal/verify-journal.ts";
+import { openSqlite } from "../../../core/ground/runtime/sqlite.ts";
+import { ended, EnvelopeSource, readAll } from "./journal-fixture.ts";
+import { runnable } from "./runnable.ts";
+
+let folder: string;
+let files = 0;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "bulkhead-repair-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A journal of many batches, so that it has many pages. */
+async function someJournal(): Promise<string> {
+  const file = join(folder, `${++files}.db`);
+  const journal = await openJournal(file);
+  const source = new EnvelopeSource();
+  for (let at = 0; at < 200; at++) {
+    const session_id = `s${at % 4}`;
+    const envelopes = source.batch(session_id, 2, "x".repeat(2000));
+    if (at < 4) envelopes[0]!.event = { type: "attempt_started", attempt: 1, adapter_id: "echo" };
+    if (at >= 196) envelopes[1]!.event = ended;
+    await journal.append({ session_id, envelopes });
+  }
+  await journal.close();
+  return file;
+}
+
+function overwrite(file: string, from: number, to: number): void {
+  const handle = openSync(file, "r+");
+  writeSync(handle, new Uint8Array(to - from).fill(0xa5), 0, to - from, from);
+  closeSync(handle);
+}
+
+/** As if the host had been killed: only then is all of the structure looked at. */
+function markKilled(file: string): void {
+  writeFileSync(`${file}-wal`, "x");
+}
+
+describe("openJournal with onProblem", () => {
+  it("loses nothing when its host is killed while it copies, or before the copy is in its place", async () => {
+    const file = await someJournal();
+    const middle = Math.floor(statSync(file).size / 2 / 4096) * 4096;
+    overwrite(file, middle, middle + 4 * 4096);
+    markKilled(file);
+    const { args, env } = await runnable("repair.ts", folder);
+    // Where a file may not grow so far, the copying ends in the middle.
+    const limited = ["-c", 'ulimit -f 800; exec "$@"', "sh", process.execPath, ...args, file];
+    const { status } = spawnSync("sh", limited, { env });
+    expect(status).not.toBe(0);
+    const told: string[] = [];
+    const journal = await openJournal(file, { onProblem: (message) => told.push(message) });
+    const left = (await readAll(journal)).length;
+    expect(left).toBeGreaterThan(100);
+    expect(journal.lastGseq).toBeGreaterThanOrEqual(400);
+    await journal.close();
+    expect(told).toHaveLength(1);
+    for (const moved of [false, true]) {
+      renameSync(file, `${file}.repaired`);
+      if (!moved) writeFileSync(file, "what was damaged");
+      const again = await openJournal(file, { onProblem: (message) => told.push(message) });
+      expect(await readAll(again)).toHaveLength(left);
+      await again.close();
+    }
+    expect(told.slice(1)).toEqual([1, 2].map(() => expect.stringContaining("its repair is finished now") as string));
+  });
+
+  it("sets a damaged file aside, keeps what can be read, and says so", async () => {
+    const file = await someJournal();
+    const { size } = statSync(file);
+    const middle = Math.floor(size / 2 / 4096) * 4096;
+    overwrite(file, middle, middle + 12 * 4096);
+    markKilled(file);
+    const told: string[] = [];
+    const journal = await openJournal(file, { onProblem: (message) => told.push(message) });
+    const aside = readdirSync(folder).filter((name) => name.startsWith(`${basename(file)}.damaged-`));
+    expect(aside.filter((name) => !/-(?:wal|shm)$/.test(name))).toHaveLength(1);
+    expect(told[0]).toContain(`The journal "${file}" was damaged`);
+    expect(told[0]).toContain(aside[0]!.replace(/-(?:wal|shm)$/, ""));
+    const left = await readAll(journal);
+    expect(left.length).toBeGreaterThan(100);
+    expect(left.length).toBeLessThan(400);
+    expect(journal.lastGseq).toBeGreaterThanOrEqual(400);
+    expect((await journal.history("s0")).attempts).toMatchObject([{ attempt: 1, adapter_id: "echo" }]);
+    const next = new EnvelopeSource(journal.lastGseq).batch("new", 1);
+    await journal.append({ session_id: "new", envelopes: next });
+    expect((await readAll(journal)).at(-1)).toEqual(next[0]);
+    await journal.close();
+    expect((await verifyJournal(file)).problems.map(({ problem }) => problem)).toContain("missing");
+    await (await openJournal(file, { onProblem: (message) => told.push(message) })).close();
+    expect(told).toHaveLength(1);
+  });
+
+  it("begins anew, with higher numbers than any before, where nothing can be read", async () => {
+    const file = await someJournal();
+    const before = readFileSync(file).subarray(100);
+    overwrite(file, 0, 100);
+    await expect(openJournal(file)).rejects.toMatchObject({ code: "journal_error" });
+    const told: string[] = [];
+    const journal = await openJournal(file, { onProblem: (message) => told.push(message) });
+    expect(told[0]).toContain("0 events that could be read");
+    expect(journal.lastGseq).toBeGreaterThan(1e12);
+    await journal.append({ session_id: "new", envelopes: new EnvelopeSource(journal.lastGseq).batch("new", 1) });
+    await journal.close();
+    const [aside] = readdirSync(folder).filter((name) =>
+      name.startsWith(`${basename(file)}.damaged-`) && !/-(?:wal|shm)$/.test(name)
+    );
+    expect(readFileSync(join(folder, aside!)).subarray(100).equals(before)).toBe(true);
+  });
+
+  it("says at the next start that somebody changed what was written last, and touches nothing", async () => {
+    const file = await someJournal();
+    const database = await openSqlite(file, { busyTimeoutMs: 1000 });
+    database.exec("UPDATE batch SET body = replace(body, 'xxx', 'yyy') WHERE last_gseq = 398");
+    database.close();
+    const told: string[] = [];
+    const journal = await openJournal(file, { onProblem: (message) => told.push(message) });
+    expect(told).toEqual([
+      `The journal "${file}" is not as its host wrote it: events 397 to 398 of session "s2" do not fit their link. ` +
+      "Look with: bulkhead journal verify.",
+    ]);
+    expect(await readAll(journal)).toHaveLength(400);
+    await journal.close();
+  });
+
+  it("says nothing of a journal whose process was killed and which is whole", async () => {
+    const file = await someJournal();
+    markKilled(file);
+    const told: string[] = [];
+    const journal = await openJournal(file, { onProblem: (message) => told.push(message) });
+    expect(await readAll(journal)).toHaveLength(400);
+    await journal.close();
+    expect(told).toEqual([]);
+  });
+});

@@ -1,0 +1,187 @@
+import { describe, expect, test } from "vitest";
+import { openSessionHost } from "../../../core/sessions/host/open-session-host.ts";
+import type { OtherJournals } from "../../../core/sessions/host/other-journals.ts";
+import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
+import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { hangs, ScriptedSession } from "../session/scripted-session.ts";
+import { adapterCode, completed, errorOf, openHost, type TestHost, until } from "./test-host.ts";
+
+const says = adapterCode(`
+    for (const word of request.prompt.split(" ")) yield { type: "output", stream: "stdout", data: word };
+    yield ${completed};`);
+
+const asks = adapterCode(`
+    yield { type: "question", request_id: "q", question: "Which colour?", options: ["red", "blue"] };
+    const answer = await ctx.answer("q");
+    yield { type: "output", stream: "stdout", data: String(answer) };
+    yield ${completed};`);
+
+const waits = adapterCode(`
+    yield { type: "output", stream: "stdout", data: "begun" };
+    await ctx.sleep(600_000);
+    yield ${completed};`);
+
+async function made(): Promise<TestHost> {
+  const test = await openHost();
+  await test.add("says", { code: says });
+  await test.add("waits", { code: waits });
+  return test;
+}
+
+async function readAll(events: AsyncIterable<Envelope>): Promise<Envelope[]> {
+  const all: Envelope[] = [];
+  for await (const envelope of events) all.push(envelope);
+  return all;
+}
+
+describe("openSessionHost", () => {
+  test("a session is known from its start on, and its handle gives its events and its result", async () => {
+    const { host, workdir } = await made();
+    const request = { workdir, prompt: " one\n two", task_id: "t", labels: { team: "a" } };
+    const handle = await host.sessions.start(request, { adapter: "says", artifacts: "none" });
+    expect(await host.sessions.get(handle.id)).toMatchObject({ session_id: handle.id, state: "running", waiting: [] });
+    const result = await handle.result();
+    const events = await readAll(handle.events());
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1));
+    expect(events.at(-1)?.event.type).toBe("session_ended");
+    expect(await host.sessions.get(handle.id)).toEqual({
+      session_id: handle.id,
+      state: "ended",
+      adapter_id: "says",
+      workdir,
+      title: "one two",
+      task_id: "t",
+      labels: { team: "a" },
+      started_at: events[0]?.ts,
+      ended_at: events.at(-1)?.ts,
+      outcome: "completed",
+      stop_reason: "end_turn",
+      last_seq: events.length,
+      waiting: [],
+    });
+    expect(result.session_id).toBe(handle.id);
+  });
+
+  test("events after any cursor are the live suffix, also of a session of an earlier host", async () => {
+    const first = await made();
+    const { result, events } = await first.run("says", { prompt: "a b c d e" });
+    const id = result.session_id;
+    await first.host.close();
+    const { host } = await openHost({ root: first.root });
+    const handle = await host.sessions.open(id);
+    for (let after = 0; after <= events.length + 1; after++) {
+      expect(await readAll(handle.events({ after }))).toEqual(events.slice(after));
+    }
+    expect(await handle.result()).toEqual(result);
+    expect(await handle.interrupt()).toEqual(result);
+    expect(await handle.answer("q", "red")).toBe(false);
+  });
+
+  test("lists the newest first, a page at a time, and what fits", async () => {
+    const { host, run } = await made();
+    const ids: string[] = [];
+    for (const team of ["a", "b", "a"]) {
+      ids.unshift((await run("says", { labels: { team, "o'dd \"key": "x" }, task_id: team })).result.session_id);
+    }
+    const idsOf = async (query = {}) => (await host.sessions.list(query)).map(({ session_id }) => session_id);
+    expect(await idsOf()).toEqual(ids);
+    expect(await idsOf({ limit: 2 })).toEqual(ids.slice(0, 2));
+    expect(await idsOf({ before: ids[1] })).toEqual(ids.slice(2));
+    expect(await idsOf({ labels: { team: "a", "o'dd \"key": "x" } })).toEqual([ids[0], ids[2]]);
+    expect(await idsOf({ labels: { team: "A" } })).toEqual([]);
+    expect(await idsOf({ task_id: "b", outcome: "completed", adapter: "says", state: "ended" })).toEqual([ids[1]]);
+    expect(await idsOf({ state: "running" })).toEqual([]);
+    expect(await idsOf({ outcome: "error" })).toEqual([]);
+    expect(await idsOf({ adapter: "other" })).toEqual([]);
+    expect(await errorOf(host.sessions.list({ before: "nobody" }))).toMatchObject({ code: "not_found" });
+    expect(await errorOf(host.sessions.list({ limit: 501 }))).toMatchObject({ code: "invalid_request" });
+  });
+
+  test("a running session is interrupted by its handle and cannot be deleted; a deleted one leaves a gap", async () => {
+    const { host, workdir } = await made();
+    const { id } = await host.sessions.start({ workdir, prompt: "secret" }, { adapter: "waits", artifacts: "none" });
+    const handle = await host.sessions.open(id);
+    await until(async () => (await host.sessions.get(id)).adapter_id === "waits");
+    expect(await errorOf(host.sessions.delete(id))).toMatchObject({ code: "busy" });
+    const live = readAll(handle.events());
+    expect(await handle.interrupt()).toMatchObject({ outcome: "error", stop_reason: "interrupted" });
+    const seen = await live;
+    expect(seen.at(-1)?.event.type).toBe("session_ended");
+
+    await host.sessions.delete(id);
+    expect(await errorOf(host.sessions.get(id))).toMatchObject({
+      code: "not_found",
+      message: `Session "${id}" was deleted.`,
+      details: { session_id: id, deleted_by: "client" },
+    });
+    expect(await errorOf(host.sessions.delete(id))).toMatchObject({ code: "not_found" });
+    expect(await host.sessions.list()).toEqual([]);
+    const gone = await host.sessions.open(id);
+    const events = await readAll(gone.events({ after: 1 }));
+    expect(events.map(({ event }) => event)).toEqual([{ type: "gap", from_seq: 2, to_seq: seen.length }]);
+    expect(await errorOf(gone.result())).toMatchObject({ code: "not_found" });
+    for await (const { event, session_id } of host.sessions.events({ after: 0 })) {
+      expect([session_id, event]).toEqual([id, { type: "gap", from_seq: 1, to_seq: seen.length }]);
+      break;
+    }
+    expect(await errorOf(host.sessions.get("nobody"))).toMatchObject({ code: "not_found" });
+    expect(await errorOf(host.sessions.open("nobody"))).toMatchObject({ code: "not_found" });
+  });
+
+  test("a running session says what it waits for until somebody answers", async () => {
+    const { host, workdir, add } = await made();
+    await add("asks", { code: asks });
+    const { id } = await host.sessions.start({ workdir, prompt: "go" }, { adapter: "asks", artifacts: "none" });
+    await until(async () => (await host.sessions.get(id)).waiting.length > 0);
+    expect((await host.sessions.list())[0]?.waiting).toEqual([
+      { request_id: "q", type: "question", text: "Which colour?", choices: ["red", "blue"] },
+    ]);
+    const handle = await host.sessions.open(id);
+    expect(await handle.answer("q", "red")).toBe(true);
+    expect(await handle.answer("q", "red")).toBe(false);
+    expect((await handle.result()).output).toBe("red");
+    expect((await host.sessions.get(id)).waiting).toEqual([]);
+  });
+
+  test("sessions of another host of the state folder are listed and read, and deleted when that host is gone", async () => {
+    const one = await made();
+    const first = (await one.run("says", { prompt: "first" })).result.session_id;
+    const two = await openHost({ root: one.root });
+    await two.add("says", { code: says });
+    const { result, events } = await two.run("says", { prompt: "second one" });
+    const id = result.session_id;
+    const { sessions } = one.host;
+    expect((await sessions.list()).map(({ session_id }) => session_id)).toEqual([id, first]);
+    expect((await sessions.list({ before: id })).map(({ session_id }) => session_id)).toEqual([first]);
+    expect(await sessions.list({ before: first })).toEqual([]);
+    expect(await sessions.get(id)).toEqual(await two.host.sessions.get(id));
+    const handle = await sessions.open(id);
+    expect(await readAll(handle.events({ after: 2 }))).toEqual(events.slice(2));
+    expect(await handle.interrupt()).toEqual(result);
+    expect(await errorOf(sessions.delete(id))).toMatchObject({ code: "busy" });
+    await two.host.close();
+    await sessions.delete(id);
+    expect(await errorOf(sessions.get(id))).toMatchObject({ code: "not_found", details: { deleted_by: "client" } });
+    expect((await readAll(handle.events())).map(({ event }) => event.type)).toEqual(["gap"]);
+    expect((await sessions.list()).map(({ session_id }) => session_id)).toEqual([first]);
+  });
+});
+
+test("a session whose end could not be written keeps nobody waiting for it", async () => {
+  const journal = createMemoryJournal();
+  const scripted = new ScriptedSession([{ id: "alpha", scripts: [hangs] }]);
+  while (!scripted.types.includes("attempt_started")) await new Promise((resolve) => setTimeout(resolve, 1));
+  const begun = [...scripted.events];
+  scripted.session.stop("interrupted", "The test is over.");
+  await scripted.ended();
+  await journal.append({ session_id: "s", envelopes: begun, texts: [] });
+  const log = new MergedLog(journal);
+  const nobody = () => Promise.reject(new Error("Nobody asks."));
+  const others = { find: () => Promise.resolve(null), list: () => Promise.resolve([]) } as unknown as OtherJournals;
+  const sessions = openSessionHost({ journal, log, others, find: () => undefined, runSession: nobody, agents: nobody });
+  const handle = await sessions.open("s");
+  expect(await errorOf(handle.result())).toMatchObject({ code: "journal_error" });
+  expect(await errorOf(handle.interrupt())).toMatchObject({ code: "journal_error" });
+  expect((await readAll(handle.events())).map(({ seq }) => seq)).toEqual(begun.map(({ seq }) => seq));
+});

@@ -1,0 +1,233 @@
+import { randomUUID } from "node:crypto";
+import type { RunSessionOptions } from "../../../core/sessions/host/host.ts";
+import type { EventQuery, SessionHandle, SessionHost, SessionQuery } from "../../../core/sessions/host/session-host.ts";
+import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { outcomeOf, type SessionResult, type StopReason } from "../../../plugin-sdk/result.ts";
+import { emptyHistory } from "../../../core/records/journal/history-fact.ts";
+import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
+import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+import { fakeAgent, fakeResult, fakeSettings } from "../../doors/cli/fake-host.ts";
+
+/** What a test's agent does in a session. It ends when it returns; what it returns changes the result. */
+export type Script = (session: ScriptedSession) => Promise<Partial<SessionResult> | void>;
+
+/** One session of a {@link ScriptedHost}: its events are those that the script says. */
+export class ScriptedSession implements SessionHandle {
+  readonly id = randomUUID().replaceAll("-", "");
+  readonly adapter: string;
+  readonly started = new Date().toISOString();
+  /** Aborts when the session is interrupted. */
+  readonly signal: AbortSignal;
+  readonly request: SessionRequest;
+  readonly options: RunSessionOptions;
+  readonly #interrupt = new AbortController();
+  readonly #envelopes: Envelope[] = [];
+  readonly #open = new Map<string, (choice: string | null) => void>();
+  #wake = new Set<() => void>();
+  #result: SessionResult | null = null;
+
+  constructor(request: SessionRequest, options: RunSessionOptions, script: Script) {
+    this.request = request;
+    this.options = options;
+    const { adapter } = options;
+    this.adapter = typeof adapter === "string" && adapter !== "auto" ? adapter : "alpha";
+    this.signal = this.#interrupt.signal;
+    options.signal?.addEventListener("abort", () => this.#interrupt.abort(), { once: true });
+    void this.#run(script);
+  }
+
+  get lastSeq(): number {
+    return this.#envelopes.length;
+  }
+
+  /** The result; null while it runs. */
+  get ended(): SessionResult | null {
+    return this.#result;
+  }
+
+  get waiting(): string[] {
+    return [...this.#open.keys()];
+  }
+
+  emit(event: Envelope["event"], source: Envelope["source"] = "agent"): void {
+    const seq = this.#envelopes.length + 1;
+    this.#envelopes.push({
+      v: 1,
+      seq,
+      gseq: seq,
+      ts: new Date().toISOString(),
+      session_id: this.id,
+      attempt: 1,
+      adapter: { id: this.adapter, version: "1.2.3" },
+      source,
+      event,
+    });
+    for (const wake of this.#wake) wake();
+  }
+
+  /** Asks, and gives the choice; null when the session was interrupted first. */
+  async ask(event: Extract<AdapterEvent, { request_id: string }>): Promise<string | null> {
+    const { request_id } = event;
+    const answer = new Promise<string | null>((resolve) => this.#open.set(request_id, resolve));
+    this.emit(event);
+    this.signal.addEventListener("abort", () => this.#open.get(request_id)?.(null), { once: true });
+    const choice = await answer;
+    this.#open.delete(request_id);
+    const by = choice === null ? "session_end" : "client";
+    this.emit({ type: "permission_resolved", request_id, choice, by }, "host");
+    return choice;
+  }
+
+  async *events({ after = 0, signal }: EventQuery = {}): AsyncGenerator<Envelope, void, void> {
+    for (let at = after; !signal?.aborted;) {
+      const envelope = this.#envelopes[at];
+      if (envelope !== undefined) {
+        at++;
+        yield envelope;
+        if (envelope.event.type === "session_ended") return;
+        continue;
+      }
+      if (this.#result !== null) return;
+      await new Promise<void>((resolve) => {
+        this.#wake.add(resolve);
+        signal?.addEventListener("abort", () => resolve(), { once: true });
+      });
+    }
+  }
+
+  async result(): Promise<SessionResult> {
+    for await (const { event } of this.events()) if (event.type === "session_ended") return event.result;
+    throw new Error("The session did not end.");
+  }
+
+  async interrupt(): Promise<SessionResult> {
+    this.#interrupt.abort();
+    return await this.result();
+  }
+
+  async answer(requestId: string, choice: string): Promise<boolean> {
+    const settle = this.#open.get(requestId);
+    settle?.(choice);
+    return settle !== undefined;
+  }
+
+  async #run(script: Script): Promise<void> {
+    // First the host keeps it.
+    await Promise.resolve();
+    const { workdir, labels = {}, task_id = null } = this.request;
+    this.emit({
+      type: "session_started",
+      adapter_id: this.adapter,
+      workdir,
+      task_id,
+      labels,
+      requested: this.request,
+      effective: fakeSettings(),
+      candidates: [this.adapter],
+      passed_over: [],
+    }, "host");
+    this.emit({ type: "attempt_started", attempt: 1, adapter_id: this.adapter }, "host");
+    const changes = await script(this).catch((error: unknown): Partial<SessionResult> => ({
+      stop_reason: "fatal",
+      error: { code: "fatal", message: String(error) },
+    }));
+    const stop_reason: StopReason = this.signal.aborted ? "interrupted" : changes?.stop_reason ?? "end_turn";
+    const result = fakeResult({
+      session_id: this.id,
+      requested: this.request,
+      task_id,
+      ...changes,
+      stop_reason,
+      outcome: outcomeOf(stop_reason),
+    });
+    this.emit({ type: "session_ended", result }, "host");
+    this.#result = result;
+    for (const wake of this.#wake) wake();
+  }
+}
+
+/** A host of scripted sessions, which it keeps in memory. */
+export class ScriptedHost implements SessionHost {
+  readonly sessions: ScriptedSession[] = [];
+  agentReports: AgentReport[] = [fakeAgent("alpha", { primary: true }), fakeAgent("beta")];
+  #script: Script;
+
+  constructor(script: Script) {
+    this.#script = script;
+  }
+
+  async start(request: SessionRequest, options: RunSessionOptions = {}): Promise<ScriptedSession> {
+    const names = this.agentReports.map(({ id }) => id);
+    if (typeof options.adapter === "string" && options.adapter !== "auto" && !names.includes(options.adapter)) {
+      throw new BulkheadError("unknown_adapter", `No enabled adapter has the id "${options.adapter}".`, {
+        hint: `There are ${names.join(", ")}.`,
+      });
+    }
+    if (options.signal?.aborted) throw new BulkheadError("interrupted", "It was interrupted before it started.");
+    const session = new ScriptedSession(request, options, this.#script);
+    this.sessions.push(session);
+    return session;
+  }
+
+  async list({ labels = {}, limit = 50, before, state }: SessionQuery = {}): Promise<SessionSummary[]> {
+    const all = this.sessions.toReversed();
+    const from = before === undefined ? 0 : all.findIndex(({ id }) => id === before) + 1;
+    const fits = ({ request }: ScriptedSession) =>
+      Object.entries(labels).every(([key, value]) => request.labels?.[key] === value);
+    return all.slice(from).filter(fits).map(summaryOf).filter((one) => state === undefined || one.state === state)
+      .slice(0, limit);
+  }
+
+  async get(sessionId: string): Promise<SessionSummary> {
+    return summaryOf(this.#find(sessionId));
+  }
+
+  async history(sessionId: string): Promise<SessionHistory> {
+    return this.#find(sessionId) && emptyHistory();
+  }
+
+  async open(sessionId: string): Promise<ScriptedSession> {
+    return this.#find(sessionId);
+  }
+
+  async delete(sessionId: string): Promise<void> {
+    this.sessions.splice(this.sessions.indexOf(this.#find(sessionId)), 1);
+  }
+
+  async agents(): Promise<AgentReport[]> {
+    return this.agentReports;
+  }
+
+  async *events(): AsyncGenerator<Envelope, void, void> {
+    for (const session of this.sessions) yield* session.events();
+  }
+
+  #find(sessionId: string): ScriptedSession {
+    const session = this.sessions.find(({ id }) => id === sessionId);
+    if (session) return session;
+    throw new BulkheadError("not_found", `No session has the id "${sessionId}".`);
+  }
+}
+
+function summaryOf(session: ScriptedSession): SessionSummary {
+  const { id, adapter, request, started, ended, lastSeq, waiting } = session;
+  return {
+    session_id: id,
+    state: ended === null ? "running" : "ended",
+    adapter_id: adapter,
+    workdir: request.workdir,
+    title: request.prompt.split("\n")[0]!,
+    task_id: request.task_id ?? null,
+    labels: request.labels ?? {},
+    started_at: started,
+    ended_at: ended === null ? null : started,
+    outcome: ended?.outcome ?? null,
+    stop_reason: ended?.stop_reason ?? null,
+    last_seq: lastSeq,
+    waiting: waiting.map((request_id) => ({ request_id, type: "question", text: "", choices: [] })),
+  };
+}

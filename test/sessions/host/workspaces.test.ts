@@ -1,0 +1,89 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { describe, expect, it } from "vitest";
+import type { HostManifest } from "../../../core/ground/config/host-manifest.ts";
+import { hostWorkspaces, placeSession } from "../../../core/sessions/host/workspaces.ts";
+import { workspaceFixture } from "../../records/workspace/workspace-fixture.ts";
+import { openHost } from "./test-host.ts";
+import { fakeResult } from "../../doors/cli/fake-host.ts";
+
+const keeping = (keep_ms: number): HostManifest => ({
+  bulkhead: 1,
+  plugins: {},
+  tools: {},
+  routing: { agent: "auto" },
+  limits: {},
+  workspaces: { keep_ms },
+});
+
+describe("placeSession", () => {
+  it("leaves a session in place unless it asks for a worktree", async () => {
+    const f = workspaceFixture();
+    const request = { workdir: f.work, prompt: "go" };
+    const common = { sessionId: "s1", workdir: f.work, exclude: [], manifest: undefined };
+    const inplace = await placeSession(f.workspaces, { ...common, request });
+    expect(inplace).toMatchObject({ workdir: f.work, workspaceDir: undefined, reset: null });
+    await inplace.leave(Promise.resolve(fakeResult()));
+    expect(await f.workspaces.list()).toEqual([]);
+  });
+
+  it("makes a worktree without what is excluded, and removes those past their age first", async () => {
+    const f = workspaceFixture();
+    f.write("key.pem", "secret");
+    await f.changed(() => {}, "old");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const place = await placeSession(f.workspaces, {
+      sessionId: "s1",
+      request: { workdir: f.work, prompt: "go", workspace: "worktree" },
+      workdir: join(f.work, "dir"),
+      exclude: [join(f.work, "key.pem")],
+      manifest: keeping(1),
+    });
+    const [only, ...others] = await f.workspaces.list();
+    expect(others).toEqual([]);
+    expect(only).toMatchObject({ session_id: "s1", running: true, folder: place.workspaceDir });
+    expect(place.workdir).toBe(join(place.workspaceDir!, "dir"));
+    expect(() => readFileSync(join(place.workspaceDir!, "key.pem"))).toThrow();
+    f.write("dir/one.txt", "by the person");
+    await place.reset?.();
+    expect(readFileSync(join(place.workdir, "two.txt"), "utf8")).toBe("two\n");
+    await place.leave(Promise.resolve(fakeResult({ artifacts: null })));
+    expect((await f.workspaces.list())[0]).toMatchObject({ running: false });
+  });
+});
+
+describe("hostWorkspaces", () => {
+  it("takes worktrees in a temporary state folder, with their registrations, along with the host", async () => {
+    const f = workspaceFixture();
+    const { createHost } = await import("../../../core/sessions/host/create-host.ts");
+    const { openWorkspaces } = await import("../../../core/records/workspace/workspaces.ts");
+    const host = await createHost({ stateDir: null, bundledDir: null, root: f.root });
+    const state = readdirSync(tmpdir()).filter((name) => name.startsWith("bulkhead-state-")).find((name) => {
+      const lock = join(tmpdir(), name, "host-1", "lock");
+      return existsSync(lock) && readFileSync(lock, "utf8").includes(`"pid":${process.pid},`);
+    });
+    const workspaces = openWorkspaces(join(tmpdir(), state!, "workspaces"));
+    await workspaces.open({ sessionId: "s1", workdir: f.work });
+    await workspaces.end("s1");
+    expect(f.git("worktree", "list").trim().split("\n")).toHaveLength(2);
+    await host.close();
+    expect(f.git("worktree", "list").trim().split("\n")).toHaveLength(1);
+  });
+
+  it("prunes by the age of the host manifest, 30 days without one", async () => {
+    const under = (manifest: HostManifest | undefined) => ({ manifest: () => manifest, left: () => Promise.resolve() });
+    const f = workspaceFixture();
+    await f.changed(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect((await hostWorkspaces(f.workspaces, under(undefined)).prune()).removed).toEqual([]);
+    expect((await hostWorkspaces(f.workspaces, under(keeping(1))).prune()).removed).toEqual(["s1"]);
+  });
+
+  it("is a part of every host, in its state folder", async () => {
+    const { host } = await openHost();
+    expect(await host.workspaces.list()).toEqual([]);
+    expect(await host.workspaces.prune()).toEqual({ removed: [], failed: [] });
+  });
+});

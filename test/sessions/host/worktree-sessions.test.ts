@@ -1,0 +1,223 @@
+import { execFileSync } from "node:child_process";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { bySession, checkSession } from "../session/session-rules.ts";
+import { adapterCode, completed, errorOf, openHost, type TestHost, until } from "./test-host.ts";
+
+const write = { manifest: "permissions:\n  write: [workdir]\n  read: [workdir]" };
+const grant = { write: ["workdir"], read: ["workdir"] };
+
+function git(cwd: string, ...args: string[]): string {
+  const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
+  return execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@localhost", "-C", cwd, ...args], { env })
+    .toString();
+}
+
+/** A host whose working directory is a repository with one committed file. */
+async function withRepository(): Promise<TestHost> {
+  const made = await openHost();
+  git(made.workdir, "init", "-q");
+  await writeFile(join(made.workdir, "a.txt"), "one\n");
+  git(made.workdir, "add", ".");
+  git(made.workdir, "commit", "-qm", "first");
+  return made;
+}
+
+async function run({ host, workdir }: TestHost, adapter: string | string[], request: Partial<SessionRequest> = {}) {
+  const session = await host.runSession({ workdir, prompt: "go", workspace: "worktree", ...request }, { adapter });
+  const events: Envelope[] = [];
+  for await (const envelope of session) events.push(envelope);
+  expect(checkSession(events)).toEqual([]);
+  return await session.result;
+}
+
+describe("a session in a worktree", () => {
+  test("changes nothing in the person's folder until it is applied", async () => {
+    const made = await withRepository();
+    await writeFile(join(made.workdir, "a.txt"), "one, edited\n");
+    const code = adapterCode(`    const before = await ctx.fs.readText("a.txt");
+    await ctx.fs.writeText("a.txt", before + "two\\n");
+    await ctx.fs.writeText("b.txt", ctx.workdir);
+    yield ${completed};`);
+    await made.add("writer", { code, ...write }, { grant });
+    const result = await run(made, "writer");
+    expect(result).toMatchObject({ outcome: "completed", effective: { workspace: "worktree" } });
+    expect(result.artifacts?.map(({ path }) => path).sort()).toEqual(["a.txt", "b.txt"]);
+    expect(await readFile(join(made.workdir, "a.txt"), "utf8")).toBe("one, edited\n");
+    const { patch } = await made.host.workspaces.diff(result.session_id);
+    expect(new TextDecoder().decode(patch)).toContain("+two\n");
+    await made.host.workspaces.apply(result.session_id);
+    expect(await readFile(join(made.workdir, "a.txt"), "utf8")).toBe("one, edited\ntwo\n");
+    expect(await readFile(join(made.workdir, "b.txt"), "utf8")).not.toBe(made.workdir);
+    expect(git(made.workdir, "worktree", "list").trim().split("\n")).toHaveLength(1);
+  });
+
+  test("is put back before another adapter takes over, whatever was done before", async () => {
+    const made = await withRepository();
+    const fails = adapterCode(`    yield { type: "tool_call", call_id: "c", tool: "edit", kind: "edit", input: {} };
+    await ctx.fs.writeText("a.txt", "spoilt");
+    await ctx.fs.writeText("junk.txt", "junk");
+    yield { type: "file_change", path: "junk.txt", action: "create" };
+    yield { type: "error", code: "unavailable", message: "The agent left.", recoverable: false };`);
+    const looks = adapterCode(`    const names = (await ctx.fs.list(".")).filter((name) => name !== ".git").sort();
+    yield { type: "output", stream: "stdout", data: JSON.stringify([names, await ctx.fs.readText("a.txt")]) };
+    yield ${completed};`);
+    await made.add("fails", { code: fails, ...write }, { grant });
+    await made.add("looks", { code: looks, ...write }, { grant });
+    const result = await run(made, ["fails", "looks"]);
+    expect(result).toMatchObject({
+      outcome: "completed",
+      artifacts: [],
+      claimed_only: [],
+      substitutions: [{ to: "looks" }],
+    });
+    expect(JSON.parse(result.output)).toEqual([["a.txt"], "one\n"]);
+    // Nothing was changed in the end, so nothing waits for a decision.
+    expect(git(made.workdir, "worktree", "list").trim().split("\n")).toHaveLength(1);
+  });
+
+  test("that cannot start leaves no worktree behind", async () => {
+    const made = await withRepository();
+    await made.add("plain", { code: adapterCode(`    yield ${completed};`) });
+    const error = await errorOf(run(made, "plain", { budget: { cost: 1 } }));
+    expect(error.code).toBe("unenforceable");
+    expect(git(made.workdir, "worktree", "list").trim().split("\n")).toHaveLength(1);
+    expect((await made.host.workspaces.list()).filter(({ state }) => state === "open")).toEqual([]);
+  });
+});
+
+test("two sessions in one folder are each told of the other", async () => {
+  const made = await withRepository();
+  const code = adapterCode(`    await ctx.sleep(300);\n    yield ${completed};`);
+  await made.add("slow", { code });
+  const [one, two] = await Promise.all([
+    run(made, "slow", { workspace: "inplace" }),
+    run(made, "slow", { workspace: "inplace" }),
+  ]);
+  expect(one.artifacts_shared_with).toEqual([two.session_id]);
+  expect(two.artifacts_shared_with).toEqual([one.session_id]);
+  expect((await run(made, "slow", { workspace: "inplace" })).artifacts_shared_with).toBeUndefined();
+});
+
+test("two sessions of two hosts of one state folder are told of each other as well", async () => {
+  const made = await withRepository();
+  const code = adapterCode(`    yield { type: "progress", message: "here" };
+    await ctx.sleep(600);
+    yield ${completed};`);
+  await made.add("slow", { code });
+  const other = await openHost({ root: made.root });
+  await other.host.registry.register(join(made.root, "packages", "slow"));
+  const inplace = { workspace: "inplace" } as const;
+  const [one, two] = await Promise.all([run(made, "slow", inplace), run(other, "slow", inplace)]);
+  expect(one.artifacts_shared_with).toEqual([two.session_id]);
+  expect(two.artifacts_shared_with).toEqual([one.session_id]);
+  expect((await run(other, "slow", inplace)).artifacts_shared_with).toBeUndefined();
+  await until(async () => (await readdir(join(made.stateDir, "active"))).length === 0);
+  await other.host.close();
+});
+
+test("its worktree may be decided over by whoever has seen its last event", async () => {
+  const made = await withRepository();
+  const code = adapterCode(`    await ctx.fs.writeText("b.txt", "x");\n    yield ${completed};`);
+  await made.add("writer", { code, ...write }, { grant });
+  for (const decide of ["apply", "discard"] as const) {
+    const session = await made.host.runSession({ workdir: made.workdir, prompt: "go", workspace: "worktree" }, {
+      adapter: "writer",
+    });
+    let decided = false;
+    for await (const { event } of session) {
+      if (event.type !== "session_ended") continue;
+      await made.host.workspaces[decide](session.id);
+      decided = true;
+    }
+    expect(decided).toBe(true);
+  }
+});
+
+test("a session that runs is still not decided over", async () => {
+  const made = await withRepository();
+  await made.add("slow", { code: adapterCode(`    await ctx.sleep(60_000);`) });
+  const session = await made.host.runSession({ workdir: made.workdir, prompt: "go", workspace: "worktree" }, {
+    adapter: "slow",
+  });
+  expect(await errorOf(made.host.workspaces.discard(session.id))).toMatchObject({ code: "busy" });
+  await session.interrupt();
+});
+
+test("a host that is closed while a worktree is made leaves none, and starts nothing in it", async () => {
+  const made = await withRepository();
+  await made.add("slow", { code: adapterCode(`    await ctx.sleep(60_000);`) });
+  const request = { workdir: made.workdir, prompt: "go", workspace: "worktree" } as const;
+  const starting = made.host.runSession(request, { adapter: "slow" }).then(() => "started", ({ code }) => code);
+  const places = join(made.stateDir, "workspaces");
+  await until(async () => (await readdir(places).catch(() => [])).length > 0);
+  await made.host.close();
+  expect(await Promise.race([starting, Promise.resolve("still starting")])).toBe("host_closed");
+  expect(git(made.workdir, "worktree", "list").trim().split("\n")).toHaveLength(1);
+  const kept = await readdir(places, { recursive: true });
+  expect(kept.filter((name) => name.endsWith("a.txt"))).toEqual([]);
+});
+
+test("a session that is interrupted while its worktree is made says so", async () => {
+  const made = await withRepository();
+  await made.add("slow", { code: adapterCode(`    await ctx.sleep(60_000);`) });
+  const controller = new AbortController();
+  const starting = made.host.runSession({ workdir: made.workdir, prompt: "go", workspace: "worktree" }, {
+    adapter: "slow",
+    signal: controller.signal,
+  });
+  const places = join(made.stateDir, "workspaces");
+  const refused = errorOf(starting);
+  await until(async () => (await readdir(places).catch(() => [])).length > 0);
+  controller.abort();
+  expect(await refused).toMatchObject({ code: "interrupted" });
+});
+
+describe("host.runAll()", () => {
+  const writes = (text: string) => ({
+    code: adapterCode(`    await ctx.fs.writeText("a.txt", "${text}");
+    await ctx.fs.writeText(${JSON.stringify(`by-${text}.txt`)}, "x\\ny\\n");
+    yield ${completed};`),
+    ...write,
+  });
+
+  test("runs one prompt on several adapters, each in its own worktree, and compares them", async () => {
+    const made = await withRepository();
+    for (const id of ["alpha", "beta"]) await made.add(id, writes(id), { grant });
+    await made.add("gamma", { code: adapterCode(`    yield ${completed};`), manifest: "models: [other]" });
+    const all = await made.host.runAll({ workdir: made.workdir, prompt: "go", labels: { a: "b" } }, {
+      adapters: ["alpha", "beta", "nobody"],
+    });
+    const events: Envelope[] = [];
+    for await (const envelope of all) events.push(envelope);
+    for (const own of bySession(events).values()) expect(checkSession(own)).toEqual([]);
+    expect(bySession(events).size).toBe(2);
+    expect(all.passed_over).toMatchObject([{ adapter_id: "nobody" }]);
+    const { sessions, overlapping_files } = await all.comparison;
+    expect(sessions).toMatchObject([
+      { adapter_id: "alpha", outcome: "completed", files_changed: 2, lines_added: 3, lines_removed: 1 },
+      { adapter_id: "beta", outcome: "completed", files_changed: 2, lines_added: 3, lines_removed: 1 },
+    ]);
+    expect(overlapping_files).toMatchObject([{ path: "a.txt", same: false }]);
+    expect((await readdir(made.workdir)).sort()).toEqual([".git", "a.txt"]);
+  });
+
+  test("without a list takes all that are available, and refuses when nobody can", async () => {
+    const made = await withRepository();
+    for (const id of ["alpha", "beta"]) await made.add(id, writes(id), { grant });
+    const all = await made.host.runAll({ workdir: made.workdir, prompt: "go" });
+    expect(all.sessions).toHaveLength(2);
+    await all.comparison;
+    const none = made.host.runAll({ workdir: made.workdir, prompt: "go" }, { require: { code_review: true } });
+    expect((await errorOf(none)).code).toBe("unavailable");
+  });
+
+  test("an empty list is refused with a reason", async () => {
+    const made = await withRepository();
+    const none = made.host.runAll({ workdir: made.workdir, prompt: "go" }, { adapters: [] });
+    expect(await errorOf(none)).toMatchObject({ code: "unknown_adapter" });
+  });
+});

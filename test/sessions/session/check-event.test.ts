@@ -1,0 +1,73 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { isShallow } from "../../../core/ground/checks/depth.ts";
+import { checkEvent } from "../../../core/sessions/session/check-event.ts";
+import { adapterEventTypes } from "../../../plugin-sdk/events.ts";
+import { fullEvents } from "../../plugin-sdk/examples.ts";
+
+describe("checkEvent", () => {
+  test("an event of the contract passes as it is", () => {
+    const events = Object.values(fullEvents);
+    expect(events.map(({ type }) => type).sort()).toEqual([...adapterEventTypes].sort());
+    for (const event of events) expect(checkEvent(event, 64)).toBe(event);
+  });
+
+  test.each([
+    ["a number", 1],
+    ["null", null],
+    ["a text", "completed"],
+    ["a list", [{ type: "progress", message: "x" }]],
+    ["an unknown type", { type: "session_ended", result: {} }],
+    ["a type that objects have as a member", { type: "constructor" }],
+    ["a type that is no text", { type: { toString: "progress" } }],
+  ])("%s is kept as unparsed, with the reason", (_name, yielded) => {
+    expect(checkEvent(yielded, 64)).toEqual({
+      type: "unparsed",
+      data: { problem: "It has no known event type.", yielded },
+    });
+  });
+
+  test("a field that is wrong or unknown is named", () => {
+    expect(checkEvent({ type: "progress", message: 5 }, 64)).toMatchObject({
+      data: { problem: expect.stringContaining("/message") },
+    });
+    expect(checkEvent({ type: "progress", message: "x", more: 1 }, 64)).toMatchObject({
+      data: { problem: expect.stringContaining("/more") },
+    });
+  });
+
+  test("nesting beyond the depth is cut off, in events that fit and in those that do not", () => {
+    const deep = nested(70);
+    const call = { type: "tool_call", call_id: "a", tool: "t", kind: "edit", input: deep };
+    expect(checkEvent(call, 64)).toEqual({
+      type: "unparsed",
+      data: { problem: `"input" is nested deeper than 64 levels`, yielded: "(nested too deeply to be kept)" },
+    });
+    expect(checkEvent(deep, 64)).toMatchObject({ data: { yielded: "(nested too deeply to be kept)" } });
+    expect(checkEvent({ ...call, input: nested(60) }, 64)).toMatchObject({ type: "tool_call" });
+  });
+
+  test("nothing that JSON can hold makes it throw, and what comes out is an event of the contract", () => {
+    fc.assert(fc.property(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(...adapterEventTypes), (value, type) => {
+      const yielded = typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value, type } : value;
+      const event = checkEvent(yielded, 4);
+      expect(adapterEventTypes).toContain(event.type);
+      expect(checkEvent(event, 8)).toBe(event);
+    }));
+  });
+});
+
+describe("isShallow", () => {
+  test("counts levels and never recurses deeper than it counts", () => {
+    expect(isShallow(nested(3), 3)).toBe(true);
+    expect(isShallow(nested(4), 3)).toBe(false);
+    expect(isShallow("text", 0)).toBe(true);
+    expect(isShallow(nested(100_000), 64)).toBe(false);
+  });
+});
+
+function nested(levels: number): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < levels; level++) value = level % 2 === 0 ? [value] : { a: value };
+  return value;
+}

@@ -1,0 +1,85 @@
+import { expect, test } from "vitest";
+import { accepts, reports, unenforceableFields } from "../../../core/sessions/session/enforceable.ts";
+import type { CliTool, Manifest } from "../../../plugin-sdk/manifest.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { fakePlugin } from "../../doors/cli/fake-host.ts";
+
+const bare: Manifest = fakePlugin("alpha").manifest;
+const asked: SessionRequest = { workdir: "/w", prompt: "p" };
+
+const everything: Partial<SessionRequest> = {
+  model: "m",
+  allowed_tools: [],
+  max_turns: 1,
+  continue_from: "s",
+  mcp_servers: ["m"],
+  approval: "deny",
+  tool_approvals: { t: "deny" },
+  budget: { cost: 1, tokens: 1, turns: 1, tool_calls: 1 },
+};
+
+test("an adapter that says nothing of itself can be held to nothing", () => {
+  expect(unenforceableFields({ ...asked, ...everything }, bare).sort()).toEqual([
+    "allowed_tools",
+    "approval",
+    "budget.cost",
+    "budget.tokens",
+    "budget.tool_calls",
+    "budget.turns",
+    "continue_from",
+    "max_turns",
+    "mcp_servers",
+    "model",
+    "tool_approvals",
+  ]);
+  expect(unenforceableFields(asked, bare)).toEqual([]);
+  // The system prompt goes in front, and to approve everything needs nobody's help.
+  expect(unenforceableFields({ ...asked, system_prompt: "s", approval: "all", mcp_servers: [] }, bare)).toEqual([]);
+});
+
+test("an adapter that accepts and reports everything can be held to everything", () => {
+  const manifest: Manifest = {
+    ...bare,
+    accepts: ["model", "continue_from", "mcp_servers"],
+    reports: ["tokens", "cost", "turns", "tool_calls", "permissions"],
+  };
+  expect(unenforceableFields({ ...asked, ...everything }, manifest)).toEqual([]);
+});
+
+test("what is counted in tokens can be limited in money where a price is known", () => {
+  const api = {
+    type: "api" as const,
+    priority: 1,
+    enabled: true,
+    model: "m",
+    max_tokens: 1,
+    pricing: { input_per_1k_tokens: 1, output_per_1k_tokens: 1, currency: "USD" },
+  };
+  const request = { ...asked, budget: { cost: 1 } };
+  expect(unenforceableFields(request, { ...bare, reports: ["tokens"] })).toEqual(["budget.cost"]);
+  expect(unenforceableFields(request, { ...bare, reports: ["tokens"], access_modes: [api] })).toEqual([]);
+});
+
+test("of a tool without code it follows from its template and its rules", () => {
+  const tool = (cli: Partial<CliTool>): Manifest => ({
+    ...bare,
+    cli: { binary: "t", command_template: "{binary} {prompt}", ...cli },
+  });
+  expect(accepts(tool({}), "model")).toBe(false);
+  expect(accepts(tool({ command_template: "{binary} -m {model} {prompt}" }), "model")).toBe(true);
+  expect(accepts(tool({ models: { large: "l" } }), "model")).toBe(true);
+  expect(accepts({ ...bare, models: ["large"] }, "model")).toBe(true);
+  const usage = {
+    type: "usage",
+    scope: "turn",
+    tokens_in: "$.in",
+    tokens_out: "$.out",
+    tokens_cached: null,
+    cost: null,
+  };
+  const rules = [{ when: { t: "u" }, event: usage }, { when: { t: "c" }, event: { type: "tool_call" } }];
+  const mapped = tool({ output: { format: "jsonl", rules } });
+  const facts = ["tokens", "cost", "turns", "tool_calls", "permissions"] as const;
+  expect(facts.filter((fact) => reports(mapped, fact))).toEqual(["tokens", "turns", "tool_calls"]);
+  expect(facts.filter((fact) => reports(tool({}), fact))).toEqual([]);
+});

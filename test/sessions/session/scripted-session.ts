@@ -1,0 +1,191 @@
+import type { Place } from "../../../core/walls/pool/plugin-pool.ts";
+import type { EntryEnd, EntryOptions } from "../../../core/walls/pool/lane-entry.ts";
+import { defaultLimits, type Limits } from "../../../core/ground/config/limits.ts";
+import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
+import type { Plugin } from "../../../core/packages/registry/plugin.ts";
+import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
+import { RunningSession } from "../../../core/sessions/session/running-session.ts";
+import type { Candidate, SessionSetup } from "../../../core/sessions/session/session-setup.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { BulkheadError, type ErrorCode, type ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
+import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { fakePlugin } from "../../doors/cli/fake-host.ts";
+
+/** What an attempt's script can do. */
+export interface Stage {
+  say(...events: AdapterEvent[]): void;
+  /** The answer to a permission request or question of this attempt. */
+  answer(requestId: string): Promise<unknown>;
+  /** What the adapter was opened with. */
+  opened: EntryOptions;
+  /** Settles with the reason when the host cuts it off. */
+  cancelled: Promise<ErrorData>;
+}
+
+/** One attempt: gives what it fails with, or nothing. */
+export type Script = (stage: Stage) => Promise<ErrorData | void> | ErrorData | void;
+
+/** An adapter in this process. Each attempt takes the next script; the last one is taken again. */
+export interface ScriptedAdapter {
+  id: string;
+  scripts: (Script | BulkheadError)[];
+  manifest?: Partial<Manifest>;
+  accessMode?: Candidate["accessMode"];
+  limits?: Partial<Limits>;
+  /** Its script is never made. */
+  neverMade?: boolean;
+}
+
+/** The last event of an adapter that did its work. */
+export const done: AdapterEvent = {
+  type: "completed",
+  success: true,
+  files_changed: [],
+  tokens_used: null,
+  cost: null,
+};
+
+/** An attempt that does its work and says this. */
+export function says(...events: AdapterEvent[]): Script {
+  return (stage) => stage.say(...events, done);
+}
+
+/** An attempt whose adapter ends with this error as its last word. */
+export function failsWith(code: string, changes: { recoverable?: boolean; before?: AdapterEvent[] } = {}): Script {
+  const { recoverable = true, before = [] } = changes;
+  return (stage) => stage.say(...before, { type: "error", code, message: `It said ${code}.`, recoverable });
+}
+
+/** An attempt whose worker fails with this code. */
+export function breaksWith(code: ErrorCode): Script {
+  return () => ({ code, message: `It broke with ${code}.` });
+}
+
+/** An attempt that ends only when it is told to. */
+export const hangs: Script = async ({ cancelled }) => await cancelled;
+
+/** A session of scripted adapters, without a host, workers or files. */
+export class ScriptedSession {
+  readonly session: RunningSession;
+  readonly events: Envelope[] = [];
+  readonly #log = new MergedLog(createMemoryJournal());
+  readonly #reading: Promise<void>;
+
+  constructor(
+    adapters: readonly ScriptedAdapter[],
+    { request = {}, ...setup }: Partial<Omit<SessionSetup, "request">> & { request?: Partial<SessionRequest> } = {},
+  ) {
+    const asked: SessionRequest = { workdir: "/w", prompt: "go", ...request };
+    const subscription = this.#log.subscribe({ sessionId: "s" });
+    this.#reading = (async () => {
+      for await (const envelope of subscription) this.events.push(envelope);
+    })();
+    const [first, ...others] = adapters.map((adapter) => candidate(adapter, asked));
+    this.session = new RunningSession({
+      sessionId: "s",
+      request: asked,
+      resumed: null,
+      candidates: [first!, ...others],
+      passedOver: [],
+      workdir: "/w",
+      workspaceDir: null,
+      resetWorkdir: null,
+      sharedWith: () => Promise.resolve([]),
+      redactor: null,
+      secretPaths: [],
+      artifacts: "none",
+      loopSignal: null,
+      answerTimeoutMs: asked.answer_timeout_ms ?? 300_000,
+      scratchDir: "/nowhere",
+      stateDir: "/nowhere",
+      guarded: {},
+      log: this.#log,
+      hostVersion: "0.0.0",
+      makeBroker: ({ waitForAnswer }) => ({
+        call: (operation, args) => {
+          const { request_id } = args as { request_id: string };
+          return waitForAnswer(operation === "permission_wait" ? "permission" : "question", request_id);
+        },
+        uses: { allowed: 1, denied: 0, by: { run: { allowed: 1, denied: 0 } } },
+        close: () => Promise.resolve(),
+      }),
+      ...setup,
+    });
+    this.session.result.finally(() => subscription.settle()).catch(() => {});
+  }
+
+  /** Resolves when all events have been read. */
+  async ended(): Promise<RunningSession["result"] extends Promise<infer R> ? R : never> {
+    const result = await this.session.result;
+    await this.#log.settled();
+    this.#log.close();
+    await this.#reading;
+    return result;
+  }
+
+  /** Types of the events so far. */
+  get types(): string[] {
+    return this.events.map(({ event }) => event.type);
+  }
+}
+
+function candidate(adapter: ScriptedAdapter, request: SessionRequest): Candidate {
+  const { id, scripts, manifest, accessMode = null, limits, neverMade = false } = adapter;
+  const fake = fakePlugin(id);
+  const plugin: Plugin = {
+    ...fake,
+    manifest: { ...fake.manifest, ...manifest },
+    limits: { ...defaultLimits, ...limits },
+  };
+  let attempts = 0;
+  return {
+    plugin,
+    request,
+    accessMode,
+    started: () => {},
+    ended: () => {},
+    unenforced: [],
+    effective: {},
+    ceiling: {},
+    approval: {
+      approval: request.approval ?? "ask",
+      ...(request.allowed_tools ? { allowed_tools: request.allowed_tools } : {}),
+      ...(request.tool_approvals ? { tool_approvals: request.tool_approvals } : {}),
+    },
+    secrets: new Map(),
+    grantPlace: () => null,
+    requestEnv: {},
+    dataDir: "/nowhere",
+    script: () =>
+      neverMade ? new Promise(() => {}) : Promise.resolve({ text: "", sha256: id, mapStack: (stack) => stack }),
+    acquire: async () => {
+      const script = scripts[Math.min(attempts++, scripts.length - 1)]!;
+      if (script instanceof BulkheadError) throw script;
+      return placeOf(script);
+    },
+    mcpConfig: null,
+    writeLog: () => {},
+  };
+}
+
+function placeOf(script: Script): Place {
+  const open = (opened: EntryOptions) => {
+    let cancel!: (error: ErrorData) => void;
+    const cancelled = new Promise<ErrorData>((resolve) => (cancel = resolve));
+    const stage: Stage = {
+      say: (...events) => opened.onEvents(events, { bytes: 1, credit: events.length }),
+      answer: (request_id) => opened.onCall("permission_wait", { request_id }),
+      opened,
+      cancelled,
+    };
+    const ended = (async (): Promise<EntryEnd> => {
+      await Promise.resolve();
+      const error = await script(stage);
+      return error ? { error } : { value: null };
+    })();
+    return { ended, addCredit: () => {}, cancel };
+  };
+  return { lane: { open } as unknown as Place["lane"], release: () => {} };
+}
