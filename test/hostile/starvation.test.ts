@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { probeOsWalls } from "../../core/ground/runtime/os-walls/probe.ts";
-import type { Session } from "../../core/sessions/host/host.ts";
+import type { Session } from "../../core/sessions/host/run-session.ts";
 import {
   adapterCode,
   childrenLeft,

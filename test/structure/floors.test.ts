@@ -41,7 +41,7 @@ describe("floors", () => {
 });
 
 describe("doors", () => {
-  const doorstep = ["session-host.ts", "host.ts", "asked-requests.ts", "event-sentence.ts"];
+  const doorstep = ["session-host.ts", "run-session.ts", "asked-requests.ts", "event-sentence.ts"];
   const ground = ["channel", "checks", "config", "errors", "runtime", "plugin-sdk"];
 
   for (const door of ["mcp", "acp"]) {
@@ -135,11 +135,13 @@ describe("breachesOf", () => {
   });
 });
 
-test("circlesIn finds a circle of values and passes over one of types", () => {
+test("circlesIn finds a circle, of types and of later imports too", () => {
   const circle = (text: string) =>
     circlesIn(new Map([["a/a.ts", linksOf("a/a.ts", 'import "./b.ts";')], ["a/b.ts", linksOf("a/b.ts", text)]]));
   expect(circle('import { a } from "./a.ts";')).toEqual([["a/a.ts", "a/b.ts"]]);
-  expect(circle('import type { A } from "./a.ts";')).toEqual([]);
+  expect(circle('import type { A } from "./a.ts";')).toEqual([["a/a.ts", "a/b.ts"]]);
+  expect(circle('await import("./a.ts");')).toEqual([["a/a.ts", "a/b.ts"]]);
+  expect(circle('new URL("./a.ts", import.meta.url);')).toEqual([]);
 });
 
 function mayImport(plugin: string, { specifier, target }: Link, dependencies: string[]): boolean {

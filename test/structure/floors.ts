@@ -109,7 +109,7 @@ function foreign(room: string, link: Link): string | null {
   return link.specifier.startsWith("bulkhead") ? "core names its files, not the package" : null;
 }
 
-/** Circles of files through links that load something when the module does; each as the list of its files. */
+/** Circles of files that name one another, types and later imports counted; each as the list of its files. */
 export function circlesIn(links: ReadonlyMap<string, readonly Link[]>): string[][] {
   const circles: string[][] = [];
   const done = new Set<string>();
@@ -121,7 +121,7 @@ export function circlesIn(links: ReadonlyMap<string, readonly Link[]>): string[]
     }
     if (done.has(path)) return;
     for (const link of links.get(path) ?? []) {
-      if (link.kind === "value" && link.target !== null) visit(link.target, [...trail, path]);
+      if (link.kind !== "url" && link.target !== null) visit(link.target, [...trail, path]);
     }
     done.add(path);
   };

@@ -16,6 +16,8 @@ export interface Invocation {
   /** Run in this process, also where a daemon runs. */
   embedded: boolean;
   createHost(options: HostOptions): Promise<Host>;
+  /** The whole program, with every command loaded: for completion. */
+  wholeProgram(): Promise<Command>;
 }
 
 /** Does a command's work and gives the exit code. */

@@ -77,7 +77,8 @@ function prepare(command: Command, terminal: Terminal): void {
     });
 }
 
-function createBind({ terminal, createHost, exit }: ProgramOptions, program: Command): Bind {
+function createBind(options: ProgramOptions, program: Command): Bind {
+  const { terminal, createHost, exit } = options;
   return (handler) => async (...values) => {
     const command = values.at(-1);
     if (!(command instanceof Command)) throw new TypeError("A command's handler was called without its command.");
@@ -93,6 +94,7 @@ function createBind({ terminal, createHost, exit }: ProgramOptions, program: Com
       stateDir,
       embedded: embedded ?? false,
       createHost,
+      wholeProgram: () => createProgram({ ...options, exit: { code: 0 }, whole: true }),
     });
   };
 }

@@ -3,6 +3,7 @@ import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 import { createProgram } from "./program.ts";
 import { reportError } from "./report-error.ts";
+import { usageError } from "./usage-error.ts";
 
 /** What {@link runCli} can be given in place of the real thing. */
 export interface CliOptions {
@@ -29,7 +30,7 @@ async function run(terminal: Terminal, createHost: NonNullable<CliOptions["creat
     return exit.code;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    return await reportError(error, terminal);
+    return await reportError(error instanceof CommanderError ? usageError(error, terminal) : error, terminal);
   }
 }
 

@@ -9,7 +9,7 @@ import { LiveView } from "./render/live-view.ts";
 import { createPaint } from "./render/paint.ts";
 import { ProgressLine } from "./render/progress-line.ts";
 import { resultLines } from "./render/result-lines.ts";
-import { errorText } from "./report-error.ts";
+import { errorText } from "./render/error-text.ts";
 
 /** How a session is shown. */
 export interface ShowSessionOptions {

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import type { DaemonSettings } from "../../ground/config/daemon-settings.ts";
-import type { LogRecord } from "../../sessions/host/host.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 import { openRotatingFile } from "../../ground/runtime/rotating-file.ts";
 
 /** Where a daemon writes what happens to it. */

@@ -1,7 +1,7 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
-import type { RunSessionOptions } from "../../sessions/host/host.ts";
+import type { RunSessionOptions } from "../../sessions/host/run-session.ts";
 import type { SessionHandle, SessionHost, SessionQuery } from "../../sessions/host/session-host.ts";
 import { admitSession } from "./admit-session.ts";
 import { listOwn } from "./list-own.ts";

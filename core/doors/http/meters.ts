@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { TokenBucket } from "../../ground/checks/token-bucket.ts";
-import type { HttpLimits } from "./door.ts";
+import type { HttpLimits } from "./door-options.ts";
 import { type Caller, owner } from "./scopes.ts";
 
 /** How many callers and addresses are counted at once; those not heard of for longest are forgotten. */

@@ -1,7 +1,7 @@
 import { errorCodes, type ErrorData, errorDataOf } from "../../../plugin-sdk/errors.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
 import { textResponse } from "./text-response.ts";
-import type { LogRecord } from "../../sessions/host/host.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 
 /** Where a problem came up, for the log. */
 export interface ProblemPlace {

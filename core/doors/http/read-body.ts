@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { HttpLimits } from "./door.ts";
+import type { HttpLimits } from "./door-options.ts";
 
 /**
  * The JSON of a request's body.

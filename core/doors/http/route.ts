@@ -1,9 +1,9 @@
 import type { TSchema } from "@sinclair/typebox";
-import type { LogRecord } from "../../sessions/host/host.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { CallerSessions } from "./caller-sessions.ts";
-import type { HttpDoorOptions } from "./door.ts";
+import type { HttpDoorOptions } from "./door-options.ts";
 import type { Meters } from "./meters.ts";
 import { textResponse } from "./text-response.ts";
 import type { Caller, Scope } from "./scopes.ts";

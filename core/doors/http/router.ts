@@ -4,7 +4,7 @@ import { callerSessions } from "./caller-sessions.ts";
 import { callerWorkspaces } from "./caller-workspaces.ts";
 import { checkInput, readQuery } from "./check-input.ts";
 import { readBody } from "./read-body.ts";
-import type { HttpDoorOptions } from "./door.ts";
+import type { HttpDoorOptions } from "./door-options.ts";
 import type { Route, RouteGround } from "./route.ts";
 import { routes } from "./routes/all.ts";
 import { type Caller, demandScope } from "./scopes.ts";

@@ -1,5 +1,5 @@
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { RunSessionOptions } from "../../sessions/host/host.ts";
+import type { RunSessionOptions } from "../../sessions/host/run-session.ts";
 import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 
 /**

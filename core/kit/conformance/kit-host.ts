@@ -1,6 +1,7 @@
 import { openPins, type PinStore } from "../../sessions/host/pin-store.ts";
 import { createHost } from "../../sessions/host/create-host.ts";
-import type { Host, LogRecord } from "../../sessions/host/host.ts";
+import type { Host } from "../../sessions/host/host.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 import { pinsFolder } from "../../sessions/host/state-folder.ts";
 import { mkdir, mkdtemp, realpath, rm, tmpdir } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";

@@ -2,7 +2,7 @@ import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { isPinned } from "../../walls/broker/resolve-binary.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import type { LogRecord } from "../../sessions/host/host.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { Isolation } from "../../packages/registry/plugin.ts";
 import { requestedWith } from "../../packages/registry/requested-permissions.ts";
 import { readdir, readFile, rm } from "../../ground/runtime/files.ts";

@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { LockedPlugin, PackageSource } from "../registry/plugin-lock.ts";
+import type { LockedPlugin, PackageSource } from "../registry/lock-format.ts";
 import { stat } from "../../ground/runtime/files.ts";
 import { sha512Integrity } from "../../ground/runtime/hash.ts";
 import { dirname, relative, resolve } from "../../ground/runtime/paths.ts";

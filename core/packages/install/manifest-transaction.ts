@@ -1,4 +1,5 @@
-import { installedFolder, lockFileOf, lockText, type PluginLock, readLock } from "../registry/plugin-lock.ts";
+import { installedFolder, lockFileOf, lockText, readLock } from "../registry/plugin-lock.ts";
+import type { PluginLock } from "../registry/lock-format.ts";
 import { mkdir, readFile, realpath, stat } from "../../ground/runtime/files.ts";
 import { withLockFile } from "../../ground/runtime/lock-file.ts";
 import { join } from "../../ground/runtime/paths.ts";

@@ -8,13 +8,8 @@ import { removePluginEntry, setEnabled } from "../registry/edit-plugin-entry.ts"
 import type { ExplainedPermission } from "../registry/explain-permissions.ts";
 import { findPlugins } from "../registry/find-plugins.ts";
 import { checkInstalled, listFileOf } from "../registry/installed-files.ts";
-import {
-  installedFolder,
-  type LockedPlugin,
-  type PluginLock,
-  readLock,
-  versionFolder,
-} from "../registry/plugin-lock.ts";
+import { installedFolder, readLock, versionFolder } from "../registry/plugin-lock.ts";
+import type { LockedPlugin, PluginLock } from "../registry/lock-format.ts";
 import { type OptionChoice, optionChoices } from "../registry/option-choices.ts";
 import { readManifest } from "../registry/read-manifest.ts";
 import { hiddenTexts } from "../registry/shown-permissions.ts";

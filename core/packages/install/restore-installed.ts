@@ -1,7 +1,8 @@
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { blockedError, blockOf } from "../registry/blocked-plugins.ts";
 import { checkInstalled } from "../registry/installed-files.ts";
-import { installedFolder, type LockedPlugin, readLock, versionFolder } from "../registry/plugin-lock.ts";
+import { installedFolder, readLock, versionFolder } from "../registry/plugin-lock.ts";
+import type { LockedPlugin } from "../registry/lock-format.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 import { fetchPackage, lockedSpec } from "./fetch-package.ts";
 import { changeManifest } from "./manifest-transaction.ts";

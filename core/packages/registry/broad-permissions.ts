@@ -7,16 +7,7 @@ import { delimiter, dirname, isAbsolute, join } from "../../ground/runtime/paths
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import { broadRun } from "./broad-run.ts";
 import { holds, rootsOverlap } from "./root-set.ts";
-
-/** How much a permission comes to, whatever it is called: anything the operator can do, more than it seems, or itself. */
-export type Breadth = "everything" | "much" | "bounded";
-
-/** Why a permission is more than it seems. */
-export interface Broadness {
-  breadth: Exclude<Breadth, "bounded">;
-  /** One sentence. */
-  why: string;
-}
+import type { Breadth, Broadness } from "./breadth.ts";
 
 /** What a permission's breadth depends on. Absolute paths. */
 export interface BroadPlaces {

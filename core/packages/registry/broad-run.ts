@@ -2,7 +2,7 @@ import { type ArgumentPattern, parseArgumentPattern } from "../../../plugin-sdk/
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { basename, isAbsolute } from "../../ground/runtime/paths.ts";
 import { runtimeName } from "../../ground/runtime/platform.ts";
-import type { Broadness } from "./broad-permissions.ts";
+import type { Broadness } from "./breadth.ts";
 import {
   broadPrograms,
   codeCommands,

@@ -1,13 +1,7 @@
 import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { meetPatterns } from "./argument-set.ts";
-import {
-  type Breadth,
-  broadness,
-  type BroadPlaces,
-  broadRunEnv,
-  riskiestFirst,
-  writesWorkdir,
-} from "./broad-permissions.ts";
+import { broadness, type BroadPlaces, broadRunEnv, riskiestFirst, writesWorkdir } from "./broad-permissions.ts";
+import type { Breadth } from "./breadth.ts";
 import { effectivePermissions, type PermissionSources } from "./effective-permissions.ts";
 
 /** One permission and what became of it. */

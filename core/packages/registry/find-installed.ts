@@ -4,7 +4,8 @@ import { realpath } from "../../ground/runtime/files.ts";
 import type { FoundPlugin, ManifestLimits } from "./find-plugins.ts";
 import { checkInstalled } from "./installed-files.ts";
 import type { KnownManifests } from "./known-manifests.ts";
-import { installedFolder, type LockedPlugin, readLock, versionFolder } from "./plugin-lock.ts";
+import { installedFolder, readLock, versionFolder } from "./plugin-lock.ts";
+import type { LockedPlugin } from "./lock-format.ts";
 import { manifestName, readManifest } from "./read-manifest.ts";
 
 /**

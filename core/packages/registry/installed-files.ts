@@ -3,7 +3,7 @@ import { digestFile } from "../../ground/runtime/file-digest.ts";
 import { lstat, readdir, readFile } from "../../ground/runtime/files.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
-import type { LockedPlugin } from "./plugin-lock.ts";
+import type { LockedPlugin } from "./lock-format.ts";
 
 /** Hex SHA-256 of every file of a package, by its path with forward slashes. */
 export type FileHashes = Readonly<Record<string, string>>;

@@ -3,7 +3,7 @@ import { idPattern } from "../../../plugin-sdk/manifest.ts";
 import { problemsError } from "../../ground/config/yaml-problems.ts";
 import { parseYaml } from "../../ground/config/yaml.ts";
 import { zodProblems } from "../../ground/config/zod-problems.ts";
-import type { PackageSource, PluginLock } from "./plugin-lock.ts";
+import type { PackageSource, PluginLock } from "./lock-format.ts";
 
 const line = z.string().min(1).max(4096);
 

@@ -4,37 +4,7 @@ import { dirname, join } from "../../ground/runtime/paths.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { realpath } from "../../ground/runtime/files.ts";
 import { stateFolders } from "../../ground/runtime/state-folders.ts";
-
-/** Where an installed plugin came from; its id is bound to that. A type alias, so that it is JSON for details. */
-export type PackageSource =
-  | { type: "registry"; name: string; registry: string }
-  | { type: "tarball"; path: string }
-  | { type: "remote"; url: string }
-  | { type: "git"; url: string; ref: string | null; commit: string }
-  | { type: "folder"; path: string };
-
-/** What `bulkhead.lock` says about one installed plugin. */
-export interface LockedPlugin {
-  source: PackageSource;
-  version: string;
-  /** SHA-512 of the archive as npm writes it; null for a folder. */
-  integrity: string | null;
-  /** Hex SHA-256 of the list of all its files, each with its own. */
-  files: string;
-  /** Highest version of it that was ever in use here. */
-  highest: string;
-  /** Key of the registry that signed it; null: not signed. */
-  signed_by: string | null;
-  /** Who built it, as the certificate of its provenance says; null: it has none. */
-  provenance: string | null;
-  installed_at: string;
-}
-
-/** `bulkhead.lock`: what is installed beside a host manifest. */
-export interface PluginLock {
-  lock: 1;
-  plugins: Record<string, LockedPlugin>;
-}
+import type { LockedPlugin, PluginLock } from "./lock-format.ts";
 
 /** File name of the lock, beside the host manifest. */
 export const lockName = "bulkhead.lock";

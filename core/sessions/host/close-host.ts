@@ -6,7 +6,7 @@ import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import type { MergedLog } from "../session/merged-log.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
 import { closeInSteps } from "./close-steps.ts";
-import type { LogRecord } from "./host.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 import type { PluginServices } from "./plugin-services.ts";
 import type { Routes } from "./routes.ts";

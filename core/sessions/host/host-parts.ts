@@ -16,7 +16,8 @@ import { openWorkspaces, type Workspaces } from "../../records/workspace/workspa
 import { type CrashFiles, openCrashFiles } from "./crash-store.ts";
 import { guardedPlaces } from "./guarded-places.ts";
 import { tellShadowed } from "./shadowed-plugins.ts";
-import type { HostOptions, LogRecord } from "./host.ts";
+import type { HostOptions } from "./host.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 import { keepJournal } from "./keep-journal.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import { OperatorSettings } from "./operator-settings.ts";

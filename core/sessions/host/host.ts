@@ -1,9 +1,7 @@
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
-import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { BinaryPin } from "../../walls/broker/binary-pins.ts";
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
@@ -12,7 +10,7 @@ import type { Signal } from "../../ground/log/prometheus-text.ts";
 import type { CrashRecord } from "../../walls/pool/plugin-health.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import type { CloseDeadlines } from "./close-host.ts";
-import type { ParallelRun, RunAllOptions } from "./run-all.ts";
+import type { ParallelRun, RunAllOptions } from "./parallel-run.ts";
 import type { LoopReport } from "./run-loop.ts";
 import type { RegistryChanges, RegistryProblem } from "../../packages/registry/registry.ts";
 import type { RegistrySettings } from "../../packages/registry/settle-plugin.ts";
@@ -21,6 +19,8 @@ import type { AgentsOptions, RouteOptions } from "./routes.ts";
 import type { RecordOptions, RecordReport } from "./record.ts";
 import type { SessionHost } from "./session-host.ts";
 import type { HostWorkspaces } from "./workspaces.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
+import type { RunSessionOptions, Session } from "./run-session.ts";
 
 /** What a host is made from. */
 export interface HostOptions {
@@ -55,46 +55,6 @@ export interface HostOptions {
   askGrant?: (missing: MissingGrant) => Promise<boolean>;
   /** Takes the log records of host and adapters. */
   writeLog?: (record: LogRecord) => void;
-}
-
-/** One line of the host's log. */
-export interface LogRecord {
-  level: "debug" | "info" | "warn" | "error";
-  message: string;
-  plugin_id?: string;
-  session_id?: string;
-  fields?: unknown;
-}
-
-/** Options of {@link Host.runSession}. */
-export interface RunSessionOptions {
-  /**
-   * Id of an enabled adapter, a chain of them, or `auto`; absent: what the host manifest says under `routing.agent`.
-   * One that is named alone is used without being asked first whether its agent is there.
-   */
-  adapter?: string | readonly string[];
-  /**
-   * What the agent must be able to do; where not one adapter is named, beside what the host manifest requires under
-   * `routing.require`.
-   */
-  require?: AgentCapabilities;
-  /** Interrupts the session. */
-  signal?: AbortSignal;
-  /** `git`, the default, compares the working directory before and after; `none` saves that time. */
-  artifacts?: "git" | "none";
-  /** Who asks, in a name of the caller's own: where sessions wait, clients take turns. Default: one for all. */
-  client?: string;
-}
-
-/** A running session: its own events, in order, and then its result. Reading is optional. */
-export interface Session extends AsyncIterable<Envelope> {
-  readonly id: string;
-  /** Never rejects for what happens to the adapter: that is in the result. */
-  readonly result: Promise<SessionResult>;
-  /** Stops the session gracefully; resolves when it has ended. */
-  interrupt(): Promise<SessionResult>;
-  /** Answers a permission request or question; false when it is unknown, answered already, or does not offer the choice. */
-  answer(requestId: string, choice: string): boolean;
 }
 
 /** A plugin host. */

@@ -6,7 +6,7 @@ import type { Journal } from "../../records/journal/journal.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import type { Subscription } from "../session/subscription.ts";
-import type { RunSessionOptions, Session } from "./host.ts";
+import type { RunSessionOptions, Session } from "./run-session.ts";
 
 /** What {@link KeyedSessions} are made from. */
 export interface KeyedOptions {

@@ -2,7 +2,7 @@ import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import { applyRetention, type RetentionLimits } from "../../records/journal/retention.ts";
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import type { LogRecord } from "./host.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 
 /** How often a host looks whether its journal has outgrown what it may keep. Milliseconds. */
 const everyMs = 60_000;

@@ -9,7 +9,7 @@ import { SharedWorkdirs } from "../session/shared-workdirs.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
 import { checkRequest, checkWorkdir } from "./check-request.ts";
 import { readContextFiles } from "./context-files.ts";
-import type { RunSessionOptions, Session } from "./host.ts";
+import type { RunSessionOptions, Session } from "./run-session.ts";
 import { type AttemptEnd, type Routes, waysOf } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 import { makeCandidates, type PassedOver, type SessionDeps, startSession, type Way } from "./start-session.ts";

@@ -6,7 +6,7 @@ import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import { compareByAge, type SessionRecord } from "../../records/journal/session-record.ts";
 import type { MergedLog } from "../session/merged-log.ts";
-import type { RunSessionOptions, Session } from "./host.ts";
+import type { RunSessionOptions, Session } from "./run-session.ts";
 import type { LiveSession } from "./live-sessions.ts";
 import type { ElsewhereSession, OtherJournals } from "./other-journals.ts";
 import type { AgentsOptions, Routes } from "./routes.ts";

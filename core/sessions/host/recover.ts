@@ -12,7 +12,7 @@ import { startOfIdentity } from "../../ground/runtime/process-identity.ts";
 import { killTrees } from "../../ground/runtime/process-tree.ts";
 import { type AfterRestart, endInterrupted, readInterrupted, type Resumable } from "../session/interrupted-session.ts";
 import { MergedLog } from "../session/merged-log.ts";
-import type { LogRecord } from "./host.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 import { leftOpenError } from "./open-session-host.ts";
 import { journalFile } from "./state-folder.ts";
 import { claimLeftParts } from "./state-claim.ts";

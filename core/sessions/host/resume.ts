@@ -5,7 +5,7 @@ import type { Plugin } from "../../packages/registry/plugin.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { accepts } from "../session/enforceable.ts";
 import type { AfterRestart, Resumable } from "../session/interrupted-session.ts";
-import type { LogRecord } from "./host.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 
 /** What {@link resumer} works with. */

@@ -1,4 +1,3 @@
-import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { mergeStreams } from "../../../plugin-sdk/merge-streams.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
@@ -6,24 +5,8 @@ import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { demandCandidate } from "../routing/demand-candidate.ts";
 import { compareResults, type Comparison } from "./compare-results.ts";
 import { derivedKey } from "./idempotency.ts";
-import type { Host, RunSessionOptions, Session } from "./host.ts";
-import type { PassedOver } from "./start-session.ts";
-
-/** Options of {@link runAll}. */
-export interface RunAllOptions extends Omit<RunSessionOptions, "adapter"> {
-  /** Ids of the adapters; absent: all that are available and can do what is required. */
-  adapters?: readonly string[];
-}
-
-/** Sessions of one request that run at once. */
-export interface ParallelRun extends AsyncIterable<Envelope> {
-  /** In the order of the adapters. */
-  readonly sessions: readonly Session[];
-  /** Adapters that could not take the request, and why. */
-  readonly passed_over: readonly PassedOver[];
-  /** What came of all of them, once the last has ended. */
-  readonly comparison: Promise<Comparison>;
-}
+import type { Host } from "./host.ts";
+import type { ParallelRun, RunAllOptions } from "./parallel-run.ts";
 
 /**
  * Runs one request on several adapters at once, each in a worktree of its own, so that none sees what another does.

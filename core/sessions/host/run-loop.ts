@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult, StopReason } from "../../../plugin-sdk/result.ts";
 import { derivedKey } from "./idempotency.ts";
-import type { RunSessionOptions, Session } from "./host.ts";
+import type { RunSessionOptions, Session } from "./run-session.ts";
 
 /** What a loop of sessions came to. */
 export interface LoopReport {

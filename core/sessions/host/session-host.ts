@@ -5,7 +5,7 @@ import type { Outcome, SessionResult } from "../../../plugin-sdk/result.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { SessionState, SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { AgentsOptions } from "./routes.ts";
-import type { RunSessionOptions } from "./host.ts";
+import type { RunSessionOptions } from "./run-session.ts";
 
 /** Labels by which a door to a person finds the sessions of a conversation again: who speaks in it, and which it is. */
 export const conversationLabelNames = ["door", "acp_session"] as const;

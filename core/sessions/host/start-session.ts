@@ -19,7 +19,7 @@ import { RunningSession } from "../session/running-session.ts";
 import type { Candidate, Resumed } from "../session/session-setup.ts";
 import { checkEnv, fitToPlugin } from "./check-request.ts";
 import type { GuardedPlaces } from "./guarded-places.ts";
-import type { LogRecord } from "./host.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 import { openMcpServers } from "./mcp-servers.ts";
 import type { OperatorSettings } from "./operator-settings.ts";
 import type { PinStore } from "./pin-store.ts";

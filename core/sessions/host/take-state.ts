@@ -1,7 +1,7 @@
 import { hostVersion } from "../../ground/config/version.ts";
 import { type ContainerTerms, type SpareContainer, startSpareContainer } from "../../walls/pool/spare-container.ts";
 import { type ChildLedger, type Reaped, startChildLedger } from "../../ground/runtime/child-ledger.ts";
-import type { LogRecord } from "./host.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 import { ledgerFile, reapFormer } from "./recover.ts";
 import { claimState, type StateClaim } from "./state-claim.ts";
 

@@ -1,12 +1,12 @@
 import type { OperationName, Operations } from "../channel/operations.ts";
 import type { SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { Authority } from "./authority.ts";
-import type { LogGate } from "./log.ts";
+import type { LogGate } from "./log-gate.ts";
 import type { SessionProcesses } from "./session-processes.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 import type { SessionSecrets } from "./session-secrets.ts";
 import type { SessionSockets } from "./session-sockets.ts";
-import type { StreamTable } from "./streams.ts";
+import type { StreamTable } from "./stream-table.ts";
 
 /** What every operation of one session works with. */
 export interface BrokerScope {

@@ -7,7 +7,7 @@ import { killTrees, type TreeRoot } from "../../ground/runtime/process-tree.ts";
 import { watchProcesses } from "../../ground/runtime/process-watch.ts";
 import type { Authority } from "./authority.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
-import type { StreamTable } from "./streams.ts";
+import type { StreamTable } from "./stream-table.ts";
 
 /** A program to start. */
 export interface StartOptions {

@@ -48,3 +48,9 @@ export interface Operations {
 
 /** Name of an operation of the broker. */
 export type OperationName = keyof Operations;
+
+/** Asks the broker for one operation. */
+export type ScopeCall = <Op extends OperationName>(
+  op: Op,
+  args: Operations[Op]["args"],
+) => Promise<Operations[Op]["value"]>;

@@ -1,6 +1,6 @@
 import type { Connection } from "../../../plugin-sdk/context.ts";
 import { freezeClosures } from "./lockdown.ts";
-import type { ScopeCall } from "./scope.ts";
+import type { ScopeCall } from "../channel/operations.ts";
 
 /** A WebSocket that the broker has opened, as adapter code sees it. */
 export function makeConnection({ socket_id }: { socket_id: number }, call: ScopeCall): Connection {

@@ -9,7 +9,8 @@ import type { PermissionOption } from "../../../plugin-sdk/events.ts";
 import type { SessionFacts } from "../channel/protocol.ts";
 import { makeConnection } from "./connection.ts";
 import { freezeClosures } from "./lockdown.ts";
-import type { Scope, ScopeCall } from "./scope.ts";
+import type { Scope } from "./scope.ts";
+import type { ScopeCall } from "../channel/operations.ts";
 
 /** What a session's context is made from. */
 export interface ContextOptions {

@@ -8,7 +8,7 @@ import { type BytePort, heapLimitBytes } from "../../ground/runtime/threads.ts";
 import { type Evaluated, evaluatePlugin } from "./compartment.ts";
 import { GuestSession } from "./guest-session.ts";
 import { Outbox } from "./outbox.ts";
-import type { ScopeCall } from "./scope.ts";
+import type { ScopeCall } from "../channel/operations.ts";
 import { describeThrown, errorForAdapter } from "./thrown.ts";
 
 interface PendingCall {

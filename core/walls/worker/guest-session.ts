@@ -10,7 +10,7 @@ import { SafeAbortController } from "./endowments/abort.ts";
 import { type EventLimits, fitEvent } from "./fit-event.ts";
 import { harden } from "./lockdown.ts";
 import type { Outbox } from "./outbox.ts";
-import type { ScopeCall } from "./scope.ts";
+import type { ScopeCall } from "../channel/operations.ts";
 import { describeThrown, errorForAdapter } from "./thrown.ts";
 
 /** What a session on the guest's side is made from. */

@@ -1,5 +1,4 @@
-import type { Operations } from "../channel/operations.ts";
-import type { ScopeCall } from "./scope.ts";
+import type { Operations, ScopeCall } from "../channel/operations.ts";
 
 type LogRecord = Operations["log"]["args"];
 

@@ -1,4 +1,4 @@
-import type { OperationName, Operations } from "../channel/operations.ts";
+import type { Operations, ScopeCall } from "../channel/operations.ts";
 import { LogLine } from "./log-line.ts";
 
 /**
@@ -75,9 +75,3 @@ export class Scope {
     this.#timers.clear();
   }
 }
-
-/** Asks the broker for one operation. */
-export type ScopeCall = <Op extends OperationName>(
-  op: Op,
-  args: Operations[Op]["args"],
-) => Promise<Operations[Op]["value"]>;

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { helpPages } from "../../../core/doors/cli/help-pages.ts";
 import { pageLines } from "../../../core/doors/cli/render/page-lines.ts";
 import { createPaint } from "../../../core/doors/cli/render/paint.ts";
-import { errorText } from "../../../core/doors/cli/report-error.ts";
+import { errorText } from "../../../core/doors/cli/render/error-text.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { fakeHost } from "./fake-host.ts";
 import { fakeTerminal } from "./fake-terminal.ts";

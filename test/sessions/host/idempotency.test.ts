@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RunSessionOptions, Session } from "../../../core/sessions/host/host.ts";
+import type { RunSessionOptions, Session } from "../../../core/sessions/host/run-session.ts";
 import { derivedKey, KeyedSessions } from "../../../core/sessions/host/idempotency.ts";
 import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { RunSessionOptions } from "../../../core/sessions/host/host.ts";
+import type { RunSessionOptions } from "../../../core/sessions/host/run-session.ts";
 import type { EventQuery, SessionHandle, SessionHost, SessionQuery } from "../../../core/sessions/host/session-host.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { StreamTable } from "../../../core/walls/broker/streams.ts";
+import { StreamTable } from "../../../core/walls/broker/stream-table.ts";
 import type { ByteReader } from "../../../core/ground/runtime/byte-reader.ts";
 import { anyShell, codeOf, makeBroker, readAll, runShell } from "./broker-fixture.ts";
 

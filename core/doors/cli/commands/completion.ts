@@ -23,9 +23,8 @@ export const defineCompletion: DefineCommand = (command, bind) => {
     .action(bind(completion));
 };
 
-async function completion({ terminal, args, createHost }: Invocation): Promise<number> {
-  const { createProgram } = await import("../program.ts");
-  const program = await createProgram({ terminal, createHost, exit: { code: 0 }, whole: true });
+async function completion({ terminal, args, wholeProgram }: Invocation): Promise<number> {
+  const program = await wholeProgram();
   await terminal.stdout.write(completionScript(args[0] ?? "", completionRows(program)));
   return 0;
 }

@@ -1,5 +1,5 @@
 import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
-import type { RunSessionOptions } from "../../../sessions/host/host.ts";
+import type { RunSessionOptions } from "../../../sessions/host/run-session.ts";
 import { type LoopedSession, type LoopReport, runLoop } from "../../../sessions/host/run-loop.ts";
 import type { SessionHandle } from "../../../sessions/host/session-host.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";

@@ -1,7 +1,8 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { lookAt, nextChange } from "../../../kit/author/watch-folder.ts";
 import { toErrorData } from "../../../ground/errors/to-error-data.ts";
-import type { Host, LogRecord } from "../../../sessions/host/host.ts";
+import type { Host } from "../../../sessions/host/host.ts";
+import type { LogRecord } from "../../../ground/log/log-record.ts";
 import { cleanLine } from "../../../ground/log/terminal-text.ts";
 import { manifestName, readManifest } from "../../../packages/registry/read-manifest.ts";
 import { requestedPermissions } from "../../../packages/registry/requested-permissions.ts";
@@ -12,7 +13,7 @@ import { exitCodeOf } from "../exit-code.ts";
 import { watchInterrupts } from "../interrupts.ts";
 import { createPaint } from "../render/paint.ts";
 import { stackLines } from "../render/stack-lines.ts";
-import { errorText } from "../report-error.ts";
+import { errorText } from "../render/error-text.ts";
 import { showSession } from "../show-session.ts";
 
 /**

@@ -1,7 +1,8 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { lockedSpec } from "../../../packages/install/fetch-package.ts";
 import { prepareInstall } from "../../../packages/install/prepare-install.ts";
-import { type LockedPlugin, readLock } from "../../../packages/registry/plugin-lock.ts";
+import { readLock } from "../../../packages/registry/plugin-lock.ts";
+import type { LockedPlugin } from "../../../packages/registry/lock-format.ts";
 import type { Invocation } from "../command.ts";
 import { decideGrants } from "../decide-grants.ts";
 import {

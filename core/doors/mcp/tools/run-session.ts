@@ -2,7 +2,7 @@ import { type TObject, type TProperties, Type } from "@sinclair/typebox";
 import { closed } from "../../../../plugin-sdk/schema.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
 import type { AgentCapabilities } from "../../../../plugin-sdk/capabilities.ts";
-import type { RunSessionOptions } from "../../../sessions/host/host.ts";
+import type { RunSessionOptions } from "../../../sessions/host/run-session.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { makeTool } from "../answers.ts";
 import { followSession, resumeCall } from "../follow-session.ts";

@@ -1,0 +1,141 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Redactor, StreamRedactor } from "../../ground/log/redact.ts";
+import type { ByteReader } from "../../ground/runtime/byte-reader.ts";
+
+type Decoder = InstanceType<typeof TextDecoder>;
+
+/** UTF-16 units of one piece. */
+const maxPiece = 64 * 1024;
+
+/** The streams that a session's adapter may read: outputs of programs and bodies of responses. */
+export class StreamTable {
+  #streams = new Map<number, TextStream>();
+  #lastId = 0;
+  readonly #most: number;
+
+  readonly #redactor: Redactor | null;
+
+  /** @param options `most`: streams that may be open at once; `redactor` takes secrets out of every stream */
+  constructor({ most, redactor = null }: { most: number; redactor?: Redactor | null }) {
+    this.#most = most;
+    this.#redactor = redactor;
+  }
+
+  /**
+   * Opens a stream over bytes and gives its id.
+   * @throws {BulkheadError} `limit_exceeded` when too many are open
+   */
+  add(source: ByteReader): number {
+    if (this.#streams.size >= this.#most) this.#dropForgotten();
+    const id = ++this.#lastId;
+    this.#streams.set(id, new TextStream(source, this.#redactor?.stream() ?? null));
+    return id;
+  }
+
+  /** The next piece, null at the end and ever after. */
+  async read(id: number): Promise<string | null> {
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return this.#ended(id);
+    try {
+      const piece = await stream.read();
+      if (piece === null) this.#streams.delete(id);
+      return piece;
+    } catch (error) {
+      if (stream.failed) this.#streams.delete(id);
+      throw error;
+    }
+  }
+
+  /** The reader has left. */
+  close(id: number): void {
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return void this.#ended(id);
+    this.#streams.delete(id);
+    stream.close();
+  }
+
+  closeAll(): void {
+    for (const stream of this.#streams.values()) stream.close();
+    this.#streams.clear();
+  }
+
+  #ended(id: number): null {
+    if (id <= this.#lastId) return null;
+    throw new BulkheadError("not_found", `Cannot read stream ${id}: the session has no such stream.`);
+  }
+
+  /** Output of programs that are gone, which nobody began to read, would pile up in a long session. */
+  #dropForgotten(): void {
+    for (const [id, stream] of this.#streams) {
+      if (!stream.forgotten) continue;
+      this.#streams.delete(id);
+      stream.close();
+      return;
+    }
+    throw new BulkheadError("limit_exceeded", `Cannot open another stream: ${this.#most} are open and not read out.`);
+  }
+}
+
+/** Decodes bytes as they come; a broken sequence becomes U+FFFD, so that no piece holds half a character. */
+class TextStream {
+  #source: ByteReader;
+  #redactor: StreamRedactor | null;
+  #decoder: Decoder | null = new TextDecoder();
+  #text = "";
+  #touched = false;
+  #reading = false;
+  failed = false;
+
+  constructor(source: ByteReader, redactor: StreamRedactor | null) {
+    this.#source = source;
+    this.#redactor = redactor;
+  }
+
+  get forgotten(): boolean {
+    return !this.#touched && this.#source.ended;
+  }
+
+  async read(): Promise<string | null> {
+    if (this.#reading) {
+      throw new BulkheadError("invalid_request", "Cannot read a stream twice at once: the first read still waits.");
+    }
+    this.#touched = true;
+    this.#reading = true;
+    try {
+      while (this.#text === "" && this.#decoder !== null) await this.#pull(this.#decoder);
+      return this.#text === "" ? null : this.#cut();
+    } catch (error) {
+      this.failed = true;
+      throw error;
+    } finally {
+      this.#reading = false;
+    }
+  }
+
+  close(): void {
+    this.#source.cancel();
+  }
+
+  async #pull(decoder: Decoder): Promise<void> {
+    const bytes = await this.#source.read();
+    if (bytes === null) {
+      this.#decoder = null;
+      this.#text += this.#redacted(decoder.decode()) + (this.#redactor?.end() ?? "");
+    } else {
+      this.#text += this.#redacted(decoder.decode(bytes, { stream: true }));
+    }
+  }
+
+  #redacted(text: string): string {
+    return this.#redactor?.push(text) ?? text;
+  }
+
+  #cut(): string {
+    let end = Math.min(this.#text.length, maxPiece);
+    const last = this.#text.charCodeAt(end - 1);
+    if (end < this.#text.length && last >= 0xd800 && last <= 0xdbff) end -= 1;
+    const piece = this.#text.slice(0, end);
+    this.#text = this.#text.slice(end);
+    return piece;
+  }
+}
