@@ -2,7 +2,7 @@ import { defaultLimits, type Limits } from "../../core/ground/config/limits.ts";
 import { encodeFrame, FrameReader, headerBytes } from "../../core/walls/channel/frames.ts";
 import { MessageReader } from "../../core/walls/channel/messages.ts";
 import { type HostMessage, protocolVersion } from "../../core/walls/channel/protocol.ts";
-import type { Entry, EntryOptions } from "../../core/walls/pool/lane-entry.ts";
+import type { EntryOptions, LaneEntry } from "../../core/walls/pool/lane-entry.ts";
 import { Lane } from "../../core/walls/pool/lane.ts";
 import type { LaneEnd } from "../../core/walls/pool/lane-transport.ts";
 
@@ -21,7 +21,7 @@ export interface FakeLane {
   /** Opens an entry and notes what reaches it. */
   open(
     changes?: Partial<EntryOptions>,
-  ): { entry: Entry; events: unknown[]; calls: { operation: string; args: unknown }[]; ended: unknown[] };
+  ): { entry: LaneEntry; events: unknown[]; calls: { operation: string; args: unknown }[]; ended: unknown[] };
   /** The worker is gone. */
   end(end: LaneEnd): void;
 }

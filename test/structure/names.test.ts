@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { listFiles, listFolders, readSource, root } from "./source.ts";
+import { listFiles, listFolders, type Node, parse, readSource, root } from "./source.ts";
 
 const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 
@@ -70,6 +70,15 @@ describe("names", () => {
     expect(named.sort()).toEqual(rooms);
   });
 
+  test("no type of core or plugin-sdk has the name of another", () => {
+    const homes = new Map<string, string[]>();
+    for (const path of [...listFiles("core"), ...listFiles("plugin-sdk")]) {
+      for (const name of exportedTypes(path)) homes.set(name, [...homes.get(name) ?? [], path]);
+    }
+    expect(homes.size).toBeGreaterThan(500);
+    expect([...homes].filter(([, paths]) => paths.length > 1)).toEqual([]);
+  });
+
   test("only the agreed things stand at the top level", () => {
     const allowed = [
       "core",
@@ -87,3 +96,19 @@ describe("names", () => {
     for (const name of allowed) expect(existsSync(join(root, name)), name).toBe(true);
   });
 });
+
+test("exportedTypes finds interfaces, type aliases and classes that a file itself declares", () => {
+  const text = "export interface A {} export type B = 1; export class C {} export abstract class D {} interface E {}" +
+    ' export function F() {} export const G = 1; export type { H } from "./h.ts"; export type A = A;';
+  expect(exportedTypes("core/a.ts", text)).toEqual(["A", "B", "C", "D"]);
+});
+
+/** Names of the types that a file declares and exports, each once. */
+function exportedTypes(path: string, text: string = readSource(path)): string[] {
+  const names = (parse(path, text)["body"] as Node[]).flatMap((statement) => {
+    const declared = statement["declaration"] as Node | null | undefined;
+    if (!declared || !/^(TSInterface|TSTypeAlias|Class)Declaration$/.test(declared.type)) return [];
+    return [(declared["id"] as { name: string }).name];
+  });
+  return [...new Set(names)];
+}

@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { stateFolderOf } from "../../sessions/host/state-folder.ts";
-import { type FetchedPackage, type FetchOptions, fetchPackage } from "../../packages/install/fetch-package.ts";
+import { type FetchedPackage, fetchPackage, type FetchPackageOptions } from "../../packages/install/fetch-package.ts";
 import type { PackageLimits } from "../../packages/install/package-files.ts";
 import type { PackageSpec } from "../../packages/install/package-spec.ts";
 import type { PreparedInstall } from "../../packages/install/prepare-install.ts";
@@ -49,7 +49,7 @@ export function packageLimits({ limits }: HostManifest): PackageLimits {
 /** Fetches a package and says so meanwhile. */
 export function fetchWhileWaiting(
   call: Invocation,
-  { spec, named, ...options }: FetchOptions & { spec: PackageSpec; named: string },
+  { spec, named, ...options }: FetchPackageOptions & { spec: PackageSpec; named: string },
 ): Promise<FetchedPackage> {
   return whileWaiting(`Fetching ${named} …`, { terminal: call.terminal, work: fetchPackage(spec, options) });
 }

@@ -1,7 +1,7 @@
 import type { TextSink } from "../../ground/runtime/standard-streams.ts";
 
 /** A line that tells a person who watches how far something is, and goes away again. */
-export interface ProgressLine {
+export interface StatusLine {
   /** Shows it in place of the one before; not more often than a person can read. */
   show(text: string): void;
   clear(): Promise<void>;
@@ -10,7 +10,7 @@ export interface ProgressLine {
 const everyMs = 100;
 
 /** The line on a terminal; on anything else nothing is ever shown. */
-export function progressLine(sink: TextSink): ProgressLine {
+export function progressLine(sink: TextSink): StatusLine {
   let shownAt = -Infinity;
   return {
     show(text) {

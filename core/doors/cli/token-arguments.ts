@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { stateFolderOf } from "../../sessions/host/state-folder.ts";
-import { type Scope, scopes } from "../http/scopes.ts";
+import { scopes, type TokenScope } from "../http/scopes.ts";
 import { openTokens, type TokenStore } from "../http/tokens.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 import { realFolder } from "../../ground/runtime/real-folder.ts";
@@ -30,7 +30,7 @@ export function tokenName(typed: string | undefined): string {
  * The scopes that were typed; `read` and `run` where none was.
  * @throws {BulkheadError} `invalid_config`
  */
-export function tokenScopes(typed: unknown): Scope[] {
+export function tokenScopes(typed: unknown): TokenScope[] {
   if (!Array.isArray(typed) || typed.length === 0) return ["read", "run"];
   return typed.map((text) => {
     const scope = scopes.find((known) => known === text);

@@ -16,7 +16,7 @@ import { type RemoteWorkspaces, remoteWorkspaces } from "./remote-workspaces.ts"
 import { retried } from "./retried.ts";
 
 /** How to reach a host. */
-export interface ConnectOptions {
+export interface ConnectHostOptions {
   /** Such as `http://127.0.0.1:7717`; default, for a `fetch` that knows where to go: `http://localhost`. */
   url?: string;
   /** As `bulkhead token create` prints it, or as `http/token` in the host's state folder holds it. */
@@ -114,7 +114,7 @@ export interface RemoteHost {
  * for await (const { event } of session.events()) console.log(event.type);
  * ```
  */
-export function connectHost(options: ConnectOptions = {}): RemoteHost {
+export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
   const { patienceMs = 300_000 } = options;
   const api = apiOf(options);
   const sessionOf = (id: string) => remoteSession(api, id, patienceMs);
@@ -178,7 +178,7 @@ export function connectHost(options: ConnectOptions = {}): RemoteHost {
   };
 }
 
-function apiOf({ url = "http://localhost", token, fetch: given }: ConnectOptions): Api {
+function apiOf({ url = "http://localhost", token, fetch: given }: ConnectHostOptions): Api {
   const ground = {
     url: url.replace(/\/+$/, ""),
     fetch: given ?? ((place: string, init: RequestInit) => fetch(place, init)),

@@ -7,7 +7,7 @@ export { ClientError } from "./client-error.ts";
 export { finalResult, type NdjsonSource, readEvents, type ReadEventsOptions } from "./read-events.ts";
 export {
   connectHost,
-  type ConnectOptions,
+  type ConnectHostOptions,
   type ExplainedRemotePlugin,
   type RemoteHost,
   type RemotePlugin,

@@ -1,11 +1,11 @@
 import { KindGuard, type TSchema, Type } from "@sinclair/typebox";
 import { hostVersion } from "../../ground/config/version.ts";
-import { json, type Route, route, type RouteAnswer } from "./route.ts";
+import { type ApiRoute, json, route, type RouteAnswer } from "./route.ts";
 import { problemSchema } from "./schemas.ts";
 
 /** The route of the document that describes these routes and itself. */
-export function openApiRoute(others: readonly Route[]): Route {
-  const own: Route = route({
+export function openApiRoute(others: readonly ApiRoute[]): ApiRoute {
+  const own: ApiRoute = route({
     id: "openapi",
     method: "GET",
     path: "/v1/openapi.json",
@@ -19,7 +19,7 @@ export function openApiRoute(others: readonly Route[]): Route {
 }
 
 /** The OpenAPI document of routes, from the very schemas that check what comes in. */
-export function openApi(routes: readonly Route[]): object {
+export function openApi(routes: readonly ApiRoute[]): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const one of routes) (paths[one.path] ??= {})[one.method.toLowerCase()] = operation(one);
   return {
@@ -38,7 +38,7 @@ export function openApi(routes: readonly Route[]): object {
   };
 }
 
-function operation({ id, summary, scope, path, query, heads = [], body, answers }: Route): object {
+function operation({ id, summary, scope, path, query, heads = [], body, answers }: ApiRoute): object {
   const parameters = [
     ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
       name,

@@ -6,10 +6,10 @@ import type { CallerSessions } from "./caller-sessions.ts";
 import type { HttpDoorOptions } from "./door-options.ts";
 import type { Meters } from "./meters.ts";
 import { textResponse } from "./text-response.ts";
-import type { Caller, Scope } from "./scopes.ts";
+import type { Caller, TokenScope } from "./scopes.ts";
 
 /** What routes work with beside what their caller may see: no route gets the sessions or worktrees of all. */
-export interface RouteGround extends Pick<HttpDoorOptions, "tokens" | "limits"> {
+export interface ApiRouteDeps extends Pick<HttpDoorOptions, "tokens" | "limits"> {
   facts: Omit<HttpDoorOptions["facts"], "workspaces">;
   writeLog(record: LogRecord): void;
   meters: Meters;
@@ -41,7 +41,7 @@ export interface RouteAnswer {
 }
 
 /** One route: a line in the OpenAPI document, and what it does. */
-export interface Route<Q = unknown, B = unknown> {
+export interface ApiRoute<Q = unknown, B = unknown> {
   /** Name of the operation. */
   id: string;
   method: "GET" | "POST" | "PUT" | "DELETE";
@@ -49,18 +49,18 @@ export interface Route<Q = unknown, B = unknown> {
   path: string;
   summary: string;
   /** What a token needs; `own`: `read`, or `run` for the token's own sessions; `public`: no token at all. */
-  scope: Scope | "own" | "any" | "public";
+  scope: TokenScope | "own" | "any" | "public";
   query?: SchemaOf<Q>;
   /** Header names that count. */
   heads?: readonly { name: string; summary: string }[];
   body?: SchemaOf<B>;
   answers: Readonly<Record<number, RouteAnswer>>;
-  handle(call: Call<Q, B>, ground: RouteGround): Promise<Response> | Response;
+  handle(call: Call<Q, B>, ground: ApiRouteDeps): Promise<Response> | Response;
 }
 
 /** A route whose query and body are what its schemas let through: the router checks them before it is called. */
-export function route<Q = unknown, B = unknown>(one: Route<Q, B>): Route {
-  return one as unknown as Route;
+export function route<Q = unknown, B = unknown>(one: ApiRoute<Q, B>): ApiRoute {
+  return one as unknown as ApiRoute;
 }
 
 /** A JSON answer. */

@@ -5,12 +5,12 @@ import { callerWorkspaces } from "./caller-workspaces.ts";
 import { checkInput, readQuery } from "./check-input.ts";
 import { readBody } from "./read-body.ts";
 import type { HttpDoorOptions } from "./door-options.ts";
-import type { Route, RouteGround } from "./route.ts";
+import type { ApiRoute, ApiRouteDeps } from "./route.ts";
 import { routes } from "./routes/all.ts";
 import { type Caller, demandScope } from "./scopes.ts";
 
 /** What {@link createRouter} works with: routes themselves get the sessions of one caller. */
-export type RouterDeps = RouteGround & Pick<HttpDoorOptions, "facts" | "sessions" | "owners">;
+export type RouterDeps = ApiRouteDeps & Pick<HttpDoorOptions, "facts" | "sessions" | "owners">;
 
 /** Finds the route of a request and calls it with what its schemas let through. */
 export interface Router {
@@ -66,7 +66,7 @@ export function createRouter(ground: RouterDeps): Router {
   };
 }
 
-function inputChecks({ query, body }: Route) {
+function inputChecks({ query, body }: ApiRoute) {
   return {
     checkQuery: (params: URLSearchParams) => readQuery(query, params),
     checkBody: body === undefined ? null : (value: unknown) => checkInput(body, value, "The body"),
@@ -74,7 +74,7 @@ function inputChecks({ query, body }: Route) {
 }
 
 /** @throws {BulkheadError} `forbidden` */
-function allow({ scope, summary }: Route, caller: Caller): void {
+function allow({ scope, summary }: ApiRoute, caller: Caller): void {
   if (scope === "public") return;
   const needed = scope === "own" || scope === "any" ? (["read", "run"] as const) : [scope];
   demandScope(caller, { needed, act: summary });

@@ -6,13 +6,13 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 export const scopes = ["read", "run", "admin"] as const;
 
 /** A member of {@link scopes}. */
-export type Scope = (typeof scopes)[number];
+export type TokenScope = (typeof scopes)[number];
 
 /** Who a request comes from. */
 export interface Caller {
   /** The token's id; `owner` for the first token, which the daemon keeps in a file for the operator. */
   id: string;
-  scopes: readonly Scope[];
+  scopes: readonly TokenScope[];
   /**
    * Real absolute folders: its sessions are started in these and below. Absent: anywhere. What an agent reads and writes
    * beyond them is for its adapter's grants to say.
@@ -27,7 +27,7 @@ export const owner: Caller = { id: "owner", scopes };
  * Refuses a caller that has none of the scopes that an act needs.
  * @throws {BulkheadError} `forbidden`
  */
-export function demandScope(caller: Caller, { needed, act }: { needed: readonly Scope[]; act: string }): void {
+export function demandScope(caller: Caller, { needed, act }: { needed: readonly TokenScope[]; act: string }): void {
   if (needed.some((one) => hasScope(caller, one))) return;
   throw new BulkheadError("forbidden", `The token's scopes do not allow it: ${act}.`, {
     hint: `It takes a token with the scope ${needed.join(" or ")}: "bulkhead token create NAME --scope ${needed[0]}".`,
@@ -36,6 +36,6 @@ export function demandScope(caller: Caller, { needed, act }: { needed: readonly 
 }
 
 /** Whether a caller may do what a scope stands for. */
-export function hasScope(caller: Caller, scope: Scope): boolean {
+export function hasScope(caller: Caller, scope: TokenScope): boolean {
   return caller.scopes.includes(scope) || caller.scopes.includes("admin");
 }

@@ -8,13 +8,13 @@ import { withLockFile } from "../../ground/runtime/lock-file.ts";
 import { dirname, join } from "../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
-import { type Caller, owner, type Scope, scopes } from "./scopes.ts";
+import { type Caller, owner, scopes, type TokenScope } from "./scopes.ts";
 
 /** A token as it is kept: without what would let somebody use it. */
 export interface TokenRecord {
   id: string;
   name: string;
-  scopes: Scope[];
+  scopes: TokenScope[];
   /** As in {@link Caller}. */
   workdirs?: string[];
   /** RFC 3339, UTC. */
@@ -28,7 +28,7 @@ export interface TokenRecord {
 /** What a new token is made from. */
 export interface NewToken {
   name: string;
-  scopes: readonly Scope[];
+  scopes: readonly TokenScope[];
   /** As in {@link Caller}. */
   workdirs?: readonly string[];
   /** RFC 3339; null: never. */

@@ -1,13 +1,13 @@
 /** One way to write something: for each UTF-16 unit the units that may stand there. */
-export type Way = readonly string[];
+export type Spelling = readonly string[];
 
 /**
  * One way in which a value may be written as a whole: piece by piece, each in any of its ways, and with line breaks in
  * between where an encoder wraps its lines.
  */
 export interface SecretForm {
-  pieces: readonly (readonly Way[])[];
-  breaks: readonly Way[];
+  pieces: readonly (readonly Spelling[])[];
+  breaks: readonly Spelling[];
 }
 
 /**
@@ -25,7 +25,7 @@ export function secretForms(value: string): SecretForm[] {
   ];
 }
 
-const wraps: readonly Way[] = [["\n"], ["\r", "\n"], ["\\", "n"], ["\\", "r", "\\", "n"]];
+const wraps: readonly Spelling[] = [["\n"], ["\r", "\n"], ["\\", "n"], ["\\", "r", "\\", "n"]];
 
 const base64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -42,7 +42,7 @@ const shortEscapes: Readonly<Record<string, string>> = {
 };
 
 /** One code point in every way; as it is comes first. */
-function waysOf(character: string): Way[] {
+function waysOf(character: string): Spelling[] {
   const bytes = [...new TextEncoder().encode(character)];
   const units = character.split("").map((unit) => [..."u", ...hexDigits(unit.charCodeAt(0), 4)]);
   const short = shortEscapes[character];
@@ -61,12 +61,12 @@ function waysOf(character: string): Way[] {
   ];
 }
 
-function twiceEscaped(short: string): Way {
+function twiceEscaped(short: string): Spelling {
   return short === '"' || short === "\\" ? ["\\", "\\", "\\", short] : ["\\", "\\", short];
 }
 
 /** The digits that the value alone decides when `before` other bytes stand in front of it. */
-function base64Pieces(bytes: Uint8Array, before: number): Way[][] {
+function base64Pieces(bytes: Uint8Array, before: number): Spelling[][] {
   const first = Math.ceil((8 * before) / 6);
   const end = Math.floor((8 * (before + bytes.length)) / 6);
   return Array.from(
@@ -76,12 +76,12 @@ function base64Pieces(bytes: Uint8Array, before: number): Way[][] {
 }
 
 /** The value encoded by itself ends in a digit that it shares with nothing, and perhaps in padding. */
-function wholeBase64(bytes: Uint8Array): Way[][][] {
+function wholeBase64(bytes: Uint8Array): Spelling[][][] {
   const rest = bytes.length % 3;
   if (rest === 0) return [];
   const core = base64Pieces(bytes, 0);
   const open = [...core, base64Ways(sixBits(bytes, 6 * core.length))];
-  const padding: Way[][] = Array.from({ length: 3 - rest }, () => [["="], ["%", "3", "dD"]]);
+  const padding: Spelling[][] = Array.from({ length: 3 - rest }, () => [["="], ["%", "3", "dD"]]);
   return [open, [...open, ...padding]];
 }
 
@@ -92,7 +92,7 @@ function sixBits(bytes: Uint8Array, at: number): number {
   return (pair >> (10 - (at % 8))) & 63;
 }
 
-function base64Ways(bits: number): Way[] {
+function base64Ways(bits: number): Spelling[] {
   if (bits === 62) return [["+-"], ["%", "2", "bB"]];
   if (bits === 63) return [["/_"], ["%", "2", "fF"], ["\\", "/"]];
   return [[base64Digits.charAt(bits)]];

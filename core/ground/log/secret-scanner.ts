@@ -1,4 +1,4 @@
-import type { SecretForm, Way } from "./secret-forms.ts";
+import type { SecretForm, Spelling } from "./secret-forms.ts";
 
 /** A form of a secret to look for, and what is written in its place. */
 export interface SoughtForm {
@@ -14,7 +14,7 @@ export interface SoughtForms {
 /** One way to begin a form. */
 interface Start {
   sought: SoughtForm;
-  way: Way;
+  way: Spelling;
   /** Units that may come second: most texts that begin like a secret go on otherwise. */
   second: string;
 }
@@ -43,7 +43,7 @@ interface Trail {
   /** Pieces that are whole. */
   done: number;
   /** What is being read, and how much of it was; null between two pieces. */
-  way: Way | null;
+  way: Spelling | null;
   read: number;
   /** A line break is, or was just, read: two in a row are none of an encoder's. */
   broken: boolean;

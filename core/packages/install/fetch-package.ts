@@ -27,7 +27,7 @@ export interface FetchedPackage {
 }
 
 /** Options of {@link fetchPackage}. */
-export interface FetchOptions {
+export interface FetchPackageOptions {
   manifestFile: string;
   limits: PackageLimits;
   /** What a lock binds the package to: its registry, and with `exact` its bytes too. */
@@ -38,7 +38,7 @@ export interface FetchOptions {
  * Fetches a package from wherever it is, within limits, and runs nothing of it.
  * @throws {BulkheadError} `not_found`, `invalid_package`, `too_large`, `network_error`, `git_missing`
  */
-export async function fetchPackage(spec: PackageSpec, options: FetchOptions): Promise<FetchedPackage> {
+export async function fetchPackage(spec: PackageSpec, options: FetchPackageOptions): Promise<FetchedPackage> {
   const { limits, locked } = options;
   const folder = dirname(options.manifestFile);
   const unsigned = { version: null, signed_by: null, provenance: null, deprecated: null };

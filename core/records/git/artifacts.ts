@@ -62,7 +62,7 @@ async function startIndex(shadow: ShadowRepository, index: string): Promise<void
 }
 
 /** Two trees of one work tree, the second as it lies there now. */
-export interface Comparison {
+export interface SnapshotComparison {
   before: WorkTree;
   after: WorkTree;
   call: ShadowCall;
@@ -74,7 +74,7 @@ export interface Comparison {
  */
 export async function describeTrees(
   shadow: ShadowRepository,
-  compared: Comparison & { workdir: string },
+  compared: SnapshotComparison & { workdir: string },
 ): Promise<Artifact[]> {
   const { workdir, call: { signal } } = compared;
   const changes = await compareTrees(shadow, compared);
@@ -84,7 +84,10 @@ export async function describeTrees(
 }
 
 /** Changes below the working directory, their paths relative to it. */
-async function compareTrees(shadow: ShadowRepository, { before, after, call }: Comparison): Promise<RawChange[]> {
+async function compareTrees(
+  shadow: ShadowRepository,
+  { before, after, call }: SnapshotComparison,
+): Promise<RawChange[]> {
   if (before.tree === after.tree) return [];
   const prefix = shadow.repository?.prefix ?? "";
   const relative = prefix === "" ? [] : [`--relative=${prefix}`];

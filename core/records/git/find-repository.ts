@@ -17,7 +17,7 @@ export interface Repository {
 }
 
 /** Where a question is asked. `workdir` is a real absolute path. */
-export interface Place {
+export interface GitPlace {
   workdir: string;
   signal: AbortSignal;
 }
@@ -28,7 +28,7 @@ export interface Place {
  * @returns null outside any work tree, also in a bare repository and inside `.git`
  * @throws {BulkheadError} `git_missing`, `io_error`
  */
-export async function findRepository(place: Place): Promise<Repository | null> {
+export async function findRepository(place: GitPlace): Promise<Repository | null> {
   const args = ["rev-parse", "--is-inside-work-tree", "--show-object-format"];
   const outcome = await runGit(args, { cwd: place.workdir, env: readingEnv(), signal: place.signal });
   if (outcome.exit_code !== 0) {
@@ -55,14 +55,14 @@ export async function findRepository(place: Place): Promise<Repository | null> {
 }
 
 /** The commit that HEAD names; null before the first commit and outside a repository. */
-export async function readHead(place: Place): Promise<string | null> {
+export async function readHead(place: GitPlace): Promise<string | null> {
   const args = ["rev-parse", "--verify", "-q", "HEAD"];
   const outcome = await runGit(args, { cwd: place.workdir, env: readingEnv(), signal: place.signal });
   return outcome.exit_code === 0 ? lineOf(outcome.stdout) : null;
 }
 
 /** True when the folder is a repository of its own that has a commit, so that git can point to it. */
-export async function hasCommit(place: Place): Promise<boolean> {
+export async function hasCommit(place: GitPlace): Promise<boolean> {
   const args = [`--git-dir=${join(place.workdir, ".git")}`, "rev-parse", "--verify", "-q", "HEAD"];
   const outcome = await runGit(args, { cwd: place.workdir, env: readingEnv(), signal: place.signal });
   return outcome.exit_code === 0;
@@ -87,7 +87,7 @@ const copiedSettings = new Set([
  * all and keeping these few is what keeps filters, hooks and helpers of a hostile repository out.
  * @throws {BulkheadError} `git_missing`, `io_error`
  */
-export async function readSettings(place: Place): Promise<Map<string, string>> {
+export async function readSettings(place: GitPlace): Promise<Map<string, string>> {
   const listed = await git(["config", "--list", "-z"], {
     cwd: place.workdir,
     env: readingEnv(),
@@ -106,7 +106,7 @@ export async function readSettings(place: Place): Promise<Map<string, string>> {
   return settings.set("core.excludesfile", resolve(place.workdir, excludesFile));
 }
 
-async function ask(place: Place, question: string): Promise<string> {
+async function ask(place: GitPlace, question: string): Promise<string> {
   return lineOf(await git(["rev-parse", question], { cwd: place.workdir, env: readingEnv(), signal: place.signal }));
 }
 

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { realpath, rm, stat } from "../../ground/runtime/files.ts";
 import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
-import { findRepository, type Place, readHead, readSettings } from "./find-repository.ts";
+import { findRepository, type GitPlace, readHead, readSettings } from "./find-repository.ts";
 import { copyUserIndex, makeShadow, type ShadowRepository } from "./shadow-repository.ts";
 import { type WorkTree, writeWorkTree } from "./write-work-tree.ts";
 
@@ -38,7 +38,7 @@ export async function takeSnapshot(workdir: string, options: SnapshotOptions): P
   let head: string | null = null;
   try {
     return await withDeadline(options, async (signal) => {
-      const place: Place = { workdir: await realFolder(workdir), signal };
+      const place: GitPlace = { workdir: await realFolder(workdir), signal };
       const repository = await findRepository(place);
       head = await readHead(place);
       const { scratchDir, exclude = [] } = options;

@@ -1,6 +1,6 @@
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { splitNul } from "./git-call.ts";
-import { type Place, readingEnv } from "./find-repository.ts";
+import { type GitPlace, readingEnv } from "./find-repository.ts";
 
 /** A path's bytes as a key: each byte another character. */
 export function pathKey(path: Uint8Array): string {
@@ -11,7 +11,7 @@ export function pathKey(path: Uint8Array): string {
  * Keys of all paths below the working directory that the user's repository tracks now, in its index or its HEAD
  * commit; none outside a repository.
  */
-export async function listTracked(place: Place): Promise<Set<string>> {
+export async function listTracked(place: GitPlace): Promise<Set<string>> {
   const run = { cwd: place.workdir, env: readingEnv(), signal: place.signal };
   const [inIndex, inHead] = await Promise.all([
     runGit(["ls-files", "-z"], run),

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { lstat } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
-import { findRepository, type Place, readHead, type Repository } from "./find-repository.ts";
+import { findRepository, type GitPlace, readHead, type Repository } from "./find-repository.ts";
 import { splitNul } from "./git-call.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
 
@@ -16,7 +16,7 @@ export interface WorktreeSource {
  * Finds what a worktree for this working directory is made from.
  * @throws {BulkheadError} `invalid_request` without a repository or a commit, `git_missing`, `io_error`
  */
-export async function findWorktreeSource(place: Place): Promise<WorktreeSource> {
+export async function findWorktreeSource(place: GitPlace): Promise<WorktreeSource> {
   const { workdir } = place;
   const repository = await findRepository(place);
   if (repository === null) {

@@ -19,7 +19,7 @@ export interface GuardedPlaces {
 }
 
 /** What {@link guardedPlaces} looks at. */
-export interface GuardedOptions {
+export interface GuardedPlacesOptions {
   /** Folder of the host manifest. Real and absolute. */
   root: string;
   /** Folder of all state. */
@@ -37,7 +37,7 @@ export interface GuardedOptions {
  * The host's own places: its state, its host manifest with the lock and its secrets are closed, the packages of plugins
  * are sealed. A tool named `x` takes settings, and with them commands to run, from a folder `.x` wherever it works, so those are never written.
  */
-export function guardedPlaces(options: GuardedOptions): GuardedPlaces {
+export function guardedPlaces(options: GuardedPlacesOptions): GuardedPlaces {
   const { root, stateDir, manifestFile, installedDir, secretPaths, plugins } = options;
   const packages = plugins.filter(({ origin, folder }) => origin !== "inline" && dirname(folder) !== folder);
   return {

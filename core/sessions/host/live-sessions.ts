@@ -12,7 +12,7 @@ import { readContextFiles } from "./context-files.ts";
 import type { RunSessionOptions, Session } from "./run-session.ts";
 import { type AttemptEnd, type Routes, waysOf } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
-import { makeCandidates, type PassedOver, type SessionDeps, startSession, type Way } from "./start-session.ts";
+import { makeCandidates, type PassedOverAdapter, type SessionDeps, startSession, type Way } from "./start-session.ts";
 import { Neighbours } from "./neighbours.ts";
 import { placeSession, type SessionPlace } from "./workspaces.ts";
 
@@ -256,6 +256,6 @@ function refuseIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new BulkheadError("interrupted", "The session was interrupted before it started.");
 }
 
-function reasonOnly({ adapter_id, reason }: { adapter_id: string; reason: string }): PassedOver {
+function reasonOnly({ adapter_id, reason }: { adapter_id: string; reason: string }): PassedOverAdapter {
   return { adapter_id, reason };
 }

@@ -1,11 +1,11 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { fillReferences, type McpServer, secretReferences } from "../../ground/config/mcp-server.ts";
-import type { SessionSecrets } from "./session-secrets.ts";
+import type { OpenedSecrets } from "./session-secrets.ts";
 
 /** What {@link openMcpServers} works with. */
 export interface McpServerGround {
   registered: Readonly<Record<string, McpServer>>;
-  openSecrets(permissions: { secrets: { name: string }[] }): Promise<SessionSecrets>;
+  openSecrets(permissions: { secrets: { name: string }[] }): Promise<OpenedSecrets>;
 }
 
 /** The MCP servers of one session. */

@@ -8,7 +8,7 @@ import type { McpServer } from "../../ground/config/mcp-server.ts";
 import { defaultRetention, type RetentionLimits } from "../../records/journal/retention.ts";
 import { defaultPromptSettings, type PromptSettings } from "../../ground/prompt/prompt-settings.ts";
 import type { SecretPlaces } from "../../walls/secrets/resolve-secrets.ts";
-import { openSecrets, secretPaths, secretPlaces, type SessionSecrets } from "./session-secrets.ts";
+import { type OpenedSecrets, openSecrets, secretPaths, secretPlaces } from "./session-secrets.ts";
 
 /** What a host manifest says, and where the secrets are that go with it. */
 interface Said {
@@ -79,7 +79,7 @@ export class OperatorSettings {
    * Opens the secrets that permissions name.
    * @throws {BulkheadError} `invalid_config`, `io_error`
    */
-  openSecrets(permissions: Permissions): Promise<SessionSecrets> {
+  openSecrets(permissions: Permissions): Promise<OpenedSecrets> {
     return openSecrets(permissions, this.#said.places);
   }
 

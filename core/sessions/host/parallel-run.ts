@@ -1,7 +1,7 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { Comparison } from "./compare-results.ts";
 import type { RunSessionOptions, Session } from "./run-session.ts";
-import type { PassedOver } from "./start-session.ts";
+import type { PassedOverAdapter } from "./start-session.ts";
 
 /** Options of {@link runAll}. */
 export interface RunAllOptions extends Omit<RunSessionOptions, "adapter"> {
@@ -14,7 +14,7 @@ export interface ParallelRun extends AsyncIterable<Envelope> {
   /** In the order of the adapters. */
   readonly sessions: readonly Session[];
   /** Adapters that could not take the request, and why. */
-  readonly passed_over: readonly PassedOver[];
+  readonly passed_over: readonly PassedOverAdapter[];
   /** What came of all of them, once the last has ended. */
   readonly comparison: Promise<Comparison>;
 }

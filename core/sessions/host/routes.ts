@@ -18,7 +18,7 @@ import { unknownAdapter } from "../routing/unknown-adapter.ts";
 import { openUseFiles } from "../routing/use-files.ts";
 
 /** What a host's routes are made from. */
-export interface RouteGround {
+export interface RouteDeps {
   /** Every plugin, enabled or not. */
   plugins(): readonly Plugin[];
   plugin(id: string): Plugin | undefined;
@@ -84,7 +84,7 @@ const ttlMs = 60_000;
 const unknownWaitMs = 60_000;
 
 /** Makes a host's routes; nothing is asked or read before it is needed. */
-export function openRoutes(ground: RouteGround): Routes {
+export function openRoutes(ground: RouteDeps): Routes {
   const routingNow = (): HostManifest["routing"] => ground.settings.manifest?.routing ?? { agent: "auto" };
   const counters = new AccessModeCounters({ store: openUseFiles(ground.claim) });
   const board = new AvailabilityBoard({ probe: ground.probe, ttlMs: () => routingNow().availability_ttl_ms ?? ttlMs });
@@ -202,7 +202,7 @@ const ownDoing: ReadonlySet<ErrorCode> = new Set(["interrupted", "limit_exceeded
 const unasked: AgentFacts["found"] = { stopped: { availability: "available", reason: "It was not asked." } };
 
 /** Plugins in the order of the host manifest, then the others by id. */
-function listed({ plugins, settings: { manifest } }: RouteGround): Plugin[] {
+function listed({ plugins, settings: { manifest } }: RouteDeps): Plugin[] {
   const order = [...Object.keys(manifest?.plugins ?? {}), ...Object.keys(manifest?.tools ?? {})];
   const placeOf = ({ id }: Plugin) => order.includes(id) ? order.indexOf(id) : order.length;
   return plugins().toSorted((a, b) => placeOf(a) - placeOf(b));

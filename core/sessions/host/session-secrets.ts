@@ -7,13 +7,13 @@ import { resolveSecrets, type SecretPlaces, secretSource } from "../../walls/sec
 import { secretsFile } from "../../walls/secrets/store.ts";
 
 /** The secrets that one session may use, and what keeps their values out of all it says. */
-export interface SessionSecrets {
+export interface OpenedSecrets {
   secrets: ReadonlyMap<string, string>;
   /** Null when the session has none: then nothing is looked for, at no cost. */
   redactor: Redactor | null;
 }
 
-const none: SessionSecrets = { secrets: new Map(), redactor: null };
+const none: OpenedSecrets = { secrets: new Map(), redactor: null };
 
 /** Where a host looks up secrets. */
 export function secretPlaces(manifest: HostManifest | undefined, file: string | undefined): SecretPlaces {
@@ -24,7 +24,7 @@ export function secretPlaces(manifest: HostManifest | undefined, file: string | 
  * The secrets that permissions name, as they are now.
  * @throws {BulkheadError} `invalid_config`, `io_error`: a session whose secrets cannot be redacted does not start
  */
-export async function openSecrets({ secrets = [] }: Permissions, places: SecretPlaces): Promise<SessionSecrets> {
+export async function openSecrets({ secrets = [] }: Permissions, places: SecretPlaces): Promise<OpenedSecrets> {
   if (secrets.length === 0) return none;
   const values = await resolveSecrets(secrets.map(({ name }) => name), places);
   const redactor = createRedactor([...values].map(([name, value]) => ({ name, value })));

@@ -23,7 +23,7 @@ import type { LogRecord } from "../../ground/log/log-record.ts";
 import { openMcpServers } from "./mcp-servers.ts";
 import type { OperatorSettings } from "./operator-settings.ts";
 import type { PinStore } from "./pin-store.ts";
-import type { SessionSecrets } from "./session-secrets.ts";
+import type { OpenedSecrets } from "./session-secrets.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 import type { StateClaim } from "./state-claim.ts";
 import type { SessionPlace } from "./workspaces.ts";
@@ -68,20 +68,20 @@ export interface CheckedRequest {
 /** One session to start. */
 export interface NewSession extends CheckedRequest {
   candidates: readonly [Candidate, ...Candidate[]];
-  passedOver: PassedOver[];
+  passedOver: PassedOverAdapter[];
   artifacts: "git" | "none";
   /** Ids of the sessions that were at work in the same folder meanwhile. */
   sharedWith(): Promise<string[]>;
 }
 
 /** An adapter that cannot run a session, and why. */
-export interface PassedOver {
+export interface PassedOverAdapter {
   adapter_id: string;
   reason: string;
 }
 
 /** What a session may do. */
-export interface Allowed extends SessionSecrets {
+export interface Allowed extends OpenedSecrets {
   effective: Permissions;
   /** The most that a grant given while the session runs could allow. */
   ceiling: Permissions;

@@ -5,8 +5,8 @@ import type { AdapterEvent, PermissionRequestEvent } from "../../../plugin-sdk/e
 import type { PermissionUses, StopReason } from "../../../plugin-sdk/result.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
-import type { Entry as LaneEntry, EventBatch } from "../../walls/pool/lane-entry.ts";
-import type { Place } from "../../walls/pool/plugin-pool.ts";
+import type { EventBatch, LaneEntry } from "../../walls/pool/lane-entry.ts";
+import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
 import { TokenBucket } from "../../ground/checks/token-bucket.ts";
 import { withAuthorPositions } from "../../packages/registry/author-positions.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
@@ -21,7 +21,7 @@ import { checkEvent } from "./check-event.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { EventAllowance } from "./event-allowance.ts";
 import type { EventRules } from "./event-rules.ts";
-import type { Entry } from "./merged-log.ts";
+import type { LogEntry } from "./merged-log.ts";
 import type { Asked, OpenRequests } from "./open-requests.ts";
 import type { Candidate, SessionSetup } from "./session-setup.ts";
 import type { SessionStream } from "./session-stream.ts";
@@ -111,7 +111,7 @@ export class Attempt {
    * @returns what it failed with; null where the adapter came to an end of its own
    */
   async run(before: Promise<void>): Promise<ErrorData | null> {
-    let place: Place;
+    let place: WorkerPlace;
     try {
       place = await this.#place(before);
     } catch (thrown) {
@@ -136,7 +136,7 @@ export class Attempt {
     this.#entry?.cancel(error);
   }
 
-  async #place(before: Promise<void>): Promise<Place> {
+  async #place(before: Promise<void>): Promise<WorkerPlace> {
     const { signal, stream } = this.#ground;
     const placing = this.candidate.acquire({
       signal,
@@ -158,7 +158,7 @@ export class Attempt {
     return await placing;
   }
 
-  async #enter(place: Place): Promise<Awaited<LaneEntry["ended"]>> {
+  async #enter(place: WorkerPlace): Promise<Awaited<LaneEntry["ended"]>> {
     const { setup, stream, deadlines, requests, signal } = this.#ground;
     const { plugin, request, accessMode, effective } = this.candidate;
     signal.throwIfAborted();
@@ -253,7 +253,7 @@ export class Attempt {
     deadlines.heard();
     if (yielded.length === 0) return;
     const { limits } = this.candidate.plugin;
-    const entries = yielded.map((one): Entry => ({
+    const entries = yielded.map((one): LogEntry => ({
       source: "agent",
       event: rules.accept(stream.redacted(checkEvent(one, limits.message_depth)), limits),
     }));

@@ -7,7 +7,7 @@ import type {
 } from "../../../plugin-sdk/events.ts";
 import type { ToolKind } from "../../../plugin-sdk/tool-kinds.ts";
 import type { Limits } from "../../ground/config/limits.ts";
-import type { Entry } from "./merged-log.ts";
+import type { LogEntry } from "./merged-log.ts";
 
 /** What the requests that wait for an answer at the same time may come to. */
 type RequestLimits = Pick<Limits, "open_requests" | "open_request_bytes">;
@@ -140,8 +140,8 @@ export class EventRules {
   }
 
   /** What the host adds in the adapter's place when an attempt ends. */
-  finish(): Entry[] {
-    const calls = [...this.#openCalls].map(([call_id, { tool }]): Entry => ({
+  finish(): LogEntry[] {
+    const calls = [...this.#openCalls].map(([call_id, { tool }]): LogEntry => ({
       source: "host",
       synthetic: true,
       event: {
@@ -153,7 +153,7 @@ export class EventRules {
         duration_ms: null,
       },
     }));
-    const requests = [...this.#openRequests.keys()].map((request_id): Entry => ({
+    const requests = [...this.#openRequests.keys()].map((request_id): LogEntry => ({
       source: "host",
       synthetic: true,
       event: { type: "permission_resolved", request_id, choice: null, by: "session_end" },

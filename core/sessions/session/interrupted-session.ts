@@ -10,7 +10,7 @@ import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { AttemptReport, EffectiveSettings, PermissionUses, Substitution } from "../../../plugin-sdk/result.ts";
 import { EventRules } from "./event-rules.ts";
-import type { Entry, MergedLog, Stream } from "./merged-log.ts";
+import type { LogEntry, MergedLog, Stream } from "./merged-log.ts";
 import { buildResult } from "./result.ts";
 import { UsageMeter } from "./usage-meter.ts";
 
@@ -148,7 +148,7 @@ export class InterruptedSession {
   }
 
   /** What is to be added; null for a session of which nothing is there, and for one that has ended. */
-  end(former: FormerHost, next: AfterRestart | null): { stream: Stream; entries: Entry[] } | null {
+  end(former: FormerHost, next: AfterRestart | null): { stream: Stream; entries: LogEntry[] } | null {
     if (this.#first === null || this.#last === null || this.#last.event.type === "session_ended") return null;
     const { session_id: sessionId, adapter, attempt, seq } = this.#last;
     const lastSeq = Math.max(seq, this.#lastSeq);
@@ -189,8 +189,8 @@ export class InterruptedSession {
     this.#uses[decision]++;
   }
 
-  #exits(now: number): Entry[] {
-    return [...this.#processes].map(([process_id, { pid, at }]): Entry => ({
+  #exits(now: number): LogEntry[] {
+    return [...this.#processes].map(([process_id, { pid, at }]): LogEntry => ({
       source: "host",
       synthetic: true,
       event: {
@@ -207,7 +207,7 @@ export class InterruptedSession {
   #ended(
     { envelope, event }: FirstEvent,
     { former, next }: { former: FormerHost; next: AfterRestart | null },
-  ): Entry {
+  ): LogEntry {
     const error = restarted(next, this.unread);
     const { requested, workdir } = event;
     const effective: EffectiveSettings = { ...event.effective, ...this.#changed };

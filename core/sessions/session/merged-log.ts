@@ -16,7 +16,7 @@ export interface Stream {
 }
 
 /** One event on its way into the log. */
-export interface Entry {
+export interface LogEntry {
   source: "agent" | "host";
   synthetic?: true;
   event: AdapterEvent | HostEvent;
@@ -75,7 +75,7 @@ export class MergedLog {
   /**
    * Adds events of one session; resolves when they are durable and have been handed on.
    */
-  add(stream: Stream, entries: readonly Entry[], { bytes, text }: Received = { bytes: 0 }): Promise<void> {
+  add(stream: Stream, entries: readonly LogEntry[], { bytes, text }: Received = { bytes: 0 }): Promise<void> {
     if (entries.length === 0) return Promise.resolve();
     if (this.#lost.has(stream)) return Promise.reject(this.#lost.get(stream));
     const ts = new Date().toISOString();
@@ -221,6 +221,6 @@ const batchBytes = 512 * 1024;
 const openingMs = 2;
 
 /** What says only that a session begins; whatever it does makes another event. */
-function isOpening({ event }: Entry): boolean {
+function isOpening({ event }: LogEntry): boolean {
   return event.type === "session_started" || event.type === "attempt_started";
 }

@@ -4,7 +4,7 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { MissingGrant, SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
-import type { Place } from "../../walls/pool/plugin-pool.ts";
+import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
 import type { Plugin, PluginScript } from "../../packages/registry/plugin.ts";
 import type { ApprovalRules } from "./approval-policy.ts";
 import type { MergedLog } from "./merged-log.ts";
@@ -35,7 +35,7 @@ export interface Candidate {
   requestEnv: Record<string, string>;
   dataDir: string;
   script(): Promise<PluginScript>;
-  acquire(options: { signal: AbortSignal; onQueued(position: number, waitMs: number): void }): Promise<Place>;
+  acquire(options: { signal: AbortSignal; onQueued(position: number, waitMs: number): void }): Promise<WorkerPlace>;
   writeLog: SessionBrokerOptions["writeLog"];
 }
 

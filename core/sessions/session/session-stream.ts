@@ -1,6 +1,6 @@
 import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
-import type { Entry, MergedLog, Received, Stream } from "./merged-log.ts";
+import type { LogEntry, MergedLog, Received, Stream } from "./merged-log.ts";
 
 /** What a session's stream is made from. */
 export interface SessionStreamOptions {
@@ -49,7 +49,7 @@ export class SessionStream {
   /**
    * Adds events as they are; resolves when they are durable, and rejects when they cannot be made so.
    */
-  async add(entries: readonly Entry[], { bytes, text }: Received = { bytes: 0 }): Promise<void> {
+  async add(entries: readonly LogEntry[], { bytes, text }: Received = { bytes: 0 }): Promise<void> {
     const { log, redactor } = this.#options;
     try {
       // A text may hold more than was parsed from it, such as a key that stands there twice.
@@ -61,7 +61,7 @@ export class SessionStream {
   }
 
   /** Adds the last events. */
-  async end(entries: readonly Entry[]): Promise<void> {
+  async end(entries: readonly LogEntry[]): Promise<void> {
     this.#ended = true;
     await this.add(entries);
   }

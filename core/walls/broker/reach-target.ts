@@ -20,7 +20,7 @@ export interface Wanted {
 }
 
 /** What may be used to get there. */
-export interface Way {
+export interface CheckedTarget {
   /** The addresses that were checked. */
   addresses: readonly string[];
   /** With the values of secrets in their places. */
@@ -36,7 +36,7 @@ export interface Way {
 export async function reachTarget<T>(
   scope: BrokerScope,
   { url, headers }: Wanted,
-  act: (way: Way) => Promise<T>,
+  act: (way: CheckedTarget) => Promise<T>,
 ): Promise<T> {
   const target = netTarget(url);
   await demandNet(scope, target);

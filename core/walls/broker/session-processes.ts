@@ -10,7 +10,7 @@ import type { SessionBrokerOptions } from "./session-broker.ts";
 import type { StreamTable } from "./stream-table.ts";
 
 /** A program to start. */
-export interface StartOptions {
+export interface StartProcessOptions {
   /** As the adapter and the grant name it. */
   binary: string;
   file: string;
@@ -71,7 +71,7 @@ export class SessionProcesses {
    * Starts a program and reports it.
    * @throws {BulkheadError} `limit_exceeded`, `interrupted`, and what `spawnChild` throws
    */
-  async start(options: StartOptions): Promise<{ process_id: number; stdout: number; stderr: number }> {
+  async start(options: StartProcessOptions): Promise<{ process_id: number; stdout: number; stderr: number }> {
     const { limits, permissions } = this.#options;
     const most = Math.min(limits.children, permissions.limits?.children ?? Infinity);
     if (this.#closed) throw new BulkheadError("interrupted", "Cannot start a program: the session is over.");
@@ -181,7 +181,7 @@ export class SessionProcesses {
 
   #watch(
     child: ChildProcess,
-    { process_id, mark, options }: { process_id: number; mark: string; options: StartOptions },
+    { process_id, mark, options }: { process_id: number; mark: string; options: StartProcessOptions },
   ): void {
     const { binary, argv, contained } = options;
     const entry: Entry = { binary, child, mark, started: Date.now(), contained, reported: false, exit: child.exited };

@@ -10,7 +10,7 @@ export interface EntryOptions {
   request: SessionRequest | null;
   config: AgentConfig;
   facts: SessionFacts;
-  /** Takes a batch of what the adapter yielded, unchecked. Give its credit back with {@link Entry.addCredit}. */
+  /** Takes a batch of what the adapter yielded, unchecked. Give its credit back with {@link LaneEntry.addCredit}. */
   onEvents(events: unknown[], batch: EventBatch): void;
   /** Does a broker operation. */
   onCall(operation: string, args: unknown): Promise<unknown>;
@@ -30,7 +30,7 @@ export interface EventBatch {
 export type EntryEnd = { value: unknown } | { error: ErrorData; lost?: LaneEnd };
 
 /** One entry into an adapter, as the host sees it. */
-export interface Entry {
+export interface LaneEntry {
   readonly ended: Promise<EntryEnd>;
   addCredit(credit: number): void;
   /** Asks the adapter to end, and ends its worker when even the guest does not answer. */

@@ -16,7 +16,7 @@ import { saidByAdapter } from "../../ground/errors/said-by-adapter.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 import { TokenBucket } from "../../ground/checks/token-bucket.ts";
-import type { Entry, EntryEnd, EntryOptions } from "./lane-entry.ts";
+import type { EntryEnd, EntryOptions, LaneEntry } from "./lane-entry.ts";
 import type { LaneEnd, LaneTransport } from "./lane-transport.ts";
 
 const checks = checksByType(guestMessageSchemas);
@@ -111,7 +111,7 @@ export class Lane {
   }
 
   /** Opens an entry. The lane must be loaded. */
-  open(options: EntryOptions): Entry {
+  open(options: EntryOptions): LaneEntry {
     const sid = this.#nextSid++;
     this.#served++;
     let end!: (end: EntryEnd) => void;

@@ -32,7 +32,7 @@ export interface PoolOptions {
 }
 
 /** A place on a worker, held for one entry. */
-export interface Place {
+export interface WorkerPlace {
   lane: Lane;
   /** Gives the place back; call it once, when the entry has ended. */
   release(): void;
@@ -51,7 +51,7 @@ export interface AcquireOptions {
 }
 
 interface Waiter extends Waiting {
-  take(place: Place): void;
+  take(place: WorkerPlace): void;
   refuse(error: BulkheadError): void;
 }
 
@@ -98,7 +98,7 @@ export class PluginPool {
    * Waits for a place on a loaded worker.
    * @throws {BulkheadError} `quarantined`, `busy`, `host_closed`, or why the plugin cannot be loaded
    */
-  async acquire(options: AcquireOptions = {}): Promise<Place> {
+  async acquire(options: AcquireOptions = {}): Promise<WorkerPlace> {
     const { client = "", onQueued } = options;
     if (this.health.quarantined) await this.#refresh();
     // A listener on a signal that has fired is never called: the call would stay in line. Nothing waits from here on.
@@ -171,7 +171,7 @@ export class PluginPool {
 
   #wait(client: string, { signal, onQueued }: AcquireOptions) {
     let waiter!: Waiter;
-    const place = new Promise<Place>((resolve, reject) => {
+    const place = new Promise<WorkerPlace>((resolve, reject) => {
       waiter = { client, take: resolve, refuse: reject, onMoved: (position) => this.#tell(position, onQueued) };
     });
     const position = this.#line.add(waiter);
@@ -187,7 +187,7 @@ export class PluginPool {
   }
 
   /** A free place, on the busiest worker that has one, so that idle ones can be let go. */
-  #place(): Place | null {
+  #place(): WorkerPlace | null {
     const { sessions_per_worker, sessions_before_recycle } = this.#options.limits;
     let best: Lane | null = null;
     for (const lane of this.#lanes) {

@@ -6,7 +6,7 @@ import { connectHost, type RemoteHost } from "../../../core/doors/client/mod.ts"
 import { defaultLimits, type Limits } from "../../../core/ground/config/limits.ts";
 import { createHttpDoor, type HttpDoor } from "../../../core/doors/http/door.ts";
 import type { Mount } from "../../../core/doors/http/door-options.ts";
-import type { Scope } from "../../../core/doors/http/scopes.ts";
+import type { TokenScope } from "../../../core/doors/http/scopes.ts";
 import { openSessionOwners } from "../../../core/doors/http/session-owners.ts";
 import { openTokens, type TokenStore } from "../../../core/doors/http/tokens.ts";
 import type { LogRecord } from "../../../core/ground/log/log-record.ts";
@@ -30,13 +30,13 @@ export interface OpenDoor {
   logs: LogRecord[];
   /** Closes the socket's server, cuts off its clients, and opens it again. */
   reopenSocket(): Promise<void>;
-  token(...scopes: Scope[]): Promise<string>;
+  token(...scopes: TokenScope[]): Promise<string>;
   /** The owner's line of an HTTP request's head. */
   bearer(): Promise<string>;
   /** A request of the owner's over the socket. */
   local(input: string | URL, init?: RequestInit): Promise<Response>;
   /** A client over TCP with a token of these scopes; without any, the owner's over the socket. */
-  client(...scopes: Scope[]): Promise<RemoteHost>;
+  client(...scopes: TokenScope[]): Promise<RemoteHost>;
 }
 
 const opened: { end(): Promise<void> }[] = [];
@@ -99,7 +99,7 @@ export async function openDoor(
   opened.push({ end });
   const url = `http://127.0.0.1:${port}`;
   let made = 0;
-  const token = async (...scopes: Scope[]) => (await tokens.create({ name: `t${++made}`, scopes })).token;
+  const token = async (...scopes: TokenScope[]) => (await tokens.create({ name: `t${++made}`, scopes })).token;
   return {
     url,
     port,

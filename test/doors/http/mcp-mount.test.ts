@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { connectHost } from "../../../core/doors/client/mod.ts";
 import type { Limits } from "../../../core/ground/config/limits.ts";
-import type { Scope } from "../../../core/doors/http/scopes.ts";
+import type { TokenScope } from "../../../core/doors/http/scopes.ts";
 import { createMcpHttp } from "../../../core/doors/mcp/http.ts";
 import { ScriptedHost } from "../../sessions/host/scripted-session-host.ts";
 import { type OpenDoor, openDoor } from "./door-fixture.ts";
@@ -26,7 +26,7 @@ async function open(limits: Partial<Limits> = {}): Promise<{ door: OpenDoor; hos
   return { door, host };
 }
 
-async function connect(door: OpenDoor, ...scopes: Scope[]) {
+async function connect(door: OpenDoor, ...scopes: TokenScope[]) {
   return await connectWith(door, await door.token(...scopes));
 }
 

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
 import type { JournalBatch } from "../../../core/records/journal/journal.ts";
-import { type Entry, type LogJournal, MergedLog, type Stream } from "../../../core/sessions/session/merged-log.ts";
+import { type LogEntry, type LogJournal, MergedLog, type Stream } from "../../../core/sessions/session/merged-log.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 
 function newStream(sessionId: string): Stream {
   return { sessionId, adapter: { id: "a", version: "1.0.0" }, attempt: 1, lastSeq: 0 };
 }
 
-const said: Entry = { source: "agent", event: { type: "progress", message: "x" } };
+const said: LogEntry = { source: "agent", event: { type: "progress", message: "x" } };
 
 async function take(source: AsyncIterable<Envelope>, count: number): Promise<Envelope[]> {
   const taken: Envelope[] = [];
@@ -91,7 +91,7 @@ describe("MergedLog", () => {
   });
 
   describe("when a session opens", () => {
-    const opened: Entry = { source: "host", event: { type: "attempt_started", attempt: 1, adapter_id: "a" } };
+    const opened: LogEntry = { source: "host", event: { type: "attempt_started", attempt: 1, adapter_id: "a" } };
     const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
     /** Counts what becomes a transaction. */
     function counted(): { log: MergedLog; sizes: number[] } {

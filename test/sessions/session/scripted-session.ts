@@ -1,4 +1,4 @@
-import type { Place } from "../../../core/walls/pool/plugin-pool.ts";
+import type { WorkerPlace } from "../../../core/walls/pool/plugin-pool.ts";
 import type { EntryEnd, EntryOptions } from "../../../core/walls/pool/lane-entry.ts";
 import { defaultLimits, type Limits } from "../../../core/ground/config/limits.ts";
 import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
@@ -170,7 +170,7 @@ function candidate(adapter: ScriptedAdapter, request: SessionRequest): Candidate
   };
 }
 
-function placeOf(script: Script): Place {
+function placeOf(script: Script): WorkerPlace {
   const open = (opened: EntryOptions) => {
     let cancel!: (error: ErrorData) => void;
     const cancelled = new Promise<ErrorData>((resolve) => (cancel = resolve));
@@ -187,5 +187,5 @@ function placeOf(script: Script): Place {
     })();
     return { ended, addCredit: () => {}, cancel };
   };
-  return { lane: { open } as unknown as Place["lane"], release: () => {} };
+  return { lane: { open } as unknown as WorkerPlace["lane"], release: () => {} };
 }

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
-import { type Entry, MergedLog, type Stream } from "../../../core/sessions/session/merged-log.ts";
+import { type LogEntry, MergedLog, type Stream } from "../../../core/sessions/session/merged-log.ts";
 
 const open: Journal[] = [];
 afterEach(async () => {
@@ -33,11 +33,11 @@ function newStream(sessionId: string): Stream {
   return { sessionId, adapter: { id: "a", version: "1.0.0" }, attempt: 1, lastSeq: 0 };
 }
 
-function progress(message: string): Entry {
+function progress(message: string): LogEntry {
   return { source: "agent", event: { type: "progress", message } };
 }
 
-function ending(): Entry {
+function ending(): LogEntry {
   return { source: "host", event: { type: "session_ended", result: {} as never } };
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { CrashStore } from "../../../core/walls/pool/plugin-health.ts";
-import type { Place } from "../../../core/walls/pool/plugin-pool.ts";
+import type { WorkerPlace } from "../../../core/walls/pool/plugin-pool.ts";
 import { until } from "../../sessions/host/test-host.ts";
 import { closePools, makePool, open, refusal, run, script } from "./pool-fixture.ts";
 
@@ -181,7 +181,7 @@ describe.each(["thread", "process"] as const)("PluginPool (%s)", (isolation) => 
 
   it("gives each place once, whatever order places are taken and given back in", async () => {
     const pool = makePool(isolation, { workers: 2, sessions_per_worker: 2 });
-    const held: Place[] = [];
+    const held: WorkerPlace[] = [];
     let most = 0;
     const visits = Array.from({ length: 30 }, async (_, n) => {
       const place = await pool.acquire();

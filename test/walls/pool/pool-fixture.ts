@@ -1,6 +1,6 @@
 import { defaultLimits, type Limits } from "../../../core/ground/config/limits.ts";
-import type { Entry, EntryEnd } from "../../../core/walls/pool/lane-entry.ts";
-import { type Place, PluginPool, type PoolOptions } from "../../../core/walls/pool/plugin-pool.ts";
+import type { EntryEnd, LaneEntry } from "../../../core/walls/pool/lane-entry.ts";
+import { PluginPool, type PoolOptions, type WorkerPlace } from "../../../core/walls/pool/plugin-pool.ts";
 import { defaultOsWallUses } from "../../../core/ground/runtime/os-walls/os-wall.ts";
 
 /** An adapter whose session does what its prompt says; as the bundler would give it. */
@@ -59,7 +59,7 @@ export async function closePools(): Promise<void> {
 }
 
 /** Opens a session on a place. */
-export function open({ lane }: Place, prompt: string): Entry & { events: unknown[] } {
+export function open({ lane }: WorkerPlace, prompt: string): LaneEntry & { events: unknown[] } {
   const events: unknown[] = [];
   const entry = lane.open({
     call: "run_session",

@@ -5,7 +5,7 @@ import { resolve } from "../../../ground/runtime/paths.ts";
 import { writeNewFile } from "../../../ground/runtime/write-new-file.ts";
 import type { Invocation } from "../command.ts";
 import { findJournals } from "../journal-arguments.ts";
-import { type ProgressLine, progressLine } from "../progress-line.ts";
+import { progressLine, type StatusLine } from "../progress-line.ts";
 import { formatBytes, plural } from "../render/quantities.ts";
 
 /** `bulkhead journal export`. */
@@ -59,7 +59,7 @@ async function* linesOf(
     sessionId: string | undefined;
     after: number;
     counted: { events: number };
-    progress: ProgressLine;
+    progress: StatusLine;
   },
 ): AsyncGenerator<string, void, void> {
   const wanted = sessionId === undefined ? {} : { sessionId };

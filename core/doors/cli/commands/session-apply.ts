@@ -3,7 +3,7 @@ import type { Invocation } from "../command.ts";
 import { findWorkspace } from "../find-workspace.ts";
 import { openSessions } from "../open-sessions.ts";
 import { safeLine } from "../render/agent-text.ts";
-import { artifactLine, linkOutLine, type TreeLink } from "./session-diff.ts";
+import { artifactLine, linkOutLine, type ShownLink } from "./session-diff.ts";
 
 /** `bulkhead session apply <id>`. */
 export async function sessionApply(call: Invocation): Promise<number> {
@@ -34,5 +34,5 @@ function conflictLines(error: unknown): string {
   const paths = error instanceof BulkheadError && error.code === "conflict" ? error.details?.["paths"] : [];
   if (Array.isArray(paths)) return paths.map((path) => `conflict  ${safeLine(String(path))}\n`).join("");
   const links = error instanceof BulkheadError && error.code === "conflict" ? error.details?.["links"] : [];
-  return Array.isArray(links) ? (links as TreeLink[]).map((link) => `${linkOutLine(link)}\n`).join("") : "";
+  return Array.isArray(links) ? (links as ShownLink[]).map((link) => `${linkOutLine(link)}\n`).join("") : "";
 }

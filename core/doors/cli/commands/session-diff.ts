@@ -30,10 +30,10 @@ export async function sessionDiff(call: Invocation): Promise<number> {
 }
 
 /** A link that leads out of the repository. */
-export type TreeLink = WorktreeDiff["links_out"][number];
+export type ShownLink = WorktreeDiff["links_out"][number];
 
 /** Such a link in one line. */
-export function linkOutLine({ path, target }: TreeLink): string {
+export function linkOutLine({ path, target }: ShownLink): string {
   return `leads out ${safeLine(path)} → ${safeLine(target)}`;
 }
 

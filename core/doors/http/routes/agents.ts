@@ -3,7 +3,7 @@ import { type AgentCapabilities, agentCapabilitiesSchema } from "../../../../plu
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { checkInput } from "../check-input.ts";
-import { json, type Route, route } from "../route.ts";
+import { type ApiRoute, json, route } from "../route.ts";
 
 interface AgentsQuery {
   refresh?: boolean;
@@ -18,7 +18,7 @@ const query = exactly<AgentsQuery>()(Type.Object({
 }, closed));
 
 /** Agents and whether they could take a session now. */
-export const agentRoutes: readonly Route[] = [
+export const agentRoutes: readonly ApiRoute[] = [
   route<AgentsQuery>({
     id: "listAgents",
     method: "GET",

@@ -1,5 +1,5 @@
 import { openApiRoute } from "../openapi.ts";
-import type { Route } from "../route.ts";
+import type { ApiRoute } from "../route.ts";
 import { agentRoutes } from "./agents.ts";
 import { eventRoutes } from "./events.ts";
 import { hostRoutes } from "./host.ts";
@@ -19,4 +19,4 @@ const served = [
 ];
 
 /** Every route. To add one: a list in a file of this folder, and that list here. */
-export const routes: readonly Route[] = [...served, openApiRoute(served)];
+export const routes: readonly ApiRoute[] = [...served, openApiRoute(served)];

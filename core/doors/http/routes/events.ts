@@ -10,7 +10,7 @@ import { eventStream } from "../event-stream.ts";
 import type { Meters } from "../meters.ts";
 import type { Caller } from "../scopes.ts";
 import { labelled } from "../labelled-events.ts";
-import { type Call, type Route, route, type RouteAnswer, type RouteGround } from "../route.ts";
+import { type ApiRoute, type ApiRouteDeps, type Call, route, type RouteAnswer } from "../route.ts";
 import { envelopeSchema, oneOf } from "../schemas.ts";
 
 /** What a stream of events is asked by. */
@@ -52,7 +52,7 @@ const streamed: RouteAnswer = {
 };
 
 /** Events of one session, and of all. */
-export const eventRoutes: readonly Route[] = [
+export const eventRoutes: readonly ApiRoute[] = [
   route<EventsQuery>({
     id: "sessionEvents",
     method: "GET",
@@ -109,7 +109,7 @@ interface Source {
   idOf(envelope: Envelope): number;
 }
 
-function stream(call: Call<EventsQuery>, ground: RouteGround, { open, idOf }: Source): Response {
+function stream(call: Call<EventsQuery>, ground: ApiRouteDeps, { open, idOf }: Source): Response {
   const { caller, query, headers, signal } = call;
   const { meters, tokens, limits } = ground;
   const lines = wantsLines(headers.get("accept"));

@@ -3,7 +3,7 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { type Signal, toPrometheusText } from "../../../ground/log/prometheus-text.ts";
 import { hmacSha256Hex } from "../../../ground/runtime/hash.ts";
-import { json, type Route, route, type RouteGround } from "../route.ts";
+import { type ApiRoute, type ApiRouteDeps, json, route } from "../route.ts";
 import { textResponse } from "../text-response.ts";
 
 const proofQuery = exactly<{ token_id: string; nonce: string }>()(Type.Object({
@@ -12,7 +12,7 @@ const proofQuery = exactly<{ token_id: string; nonce: string }>()(Type.Object({
 }, closed));
 
 /** How the host itself is. */
-export const hostRoutes: readonly Route[] = [
+export const hostRoutes: readonly ApiRoute[] = [
   route({
     id: "health",
     method: "GET",
@@ -66,7 +66,7 @@ export const hostRoutes: readonly Route[] = [
   }),
 ];
 
-function ownSignals({ meters }: RouteGround): Signal[] {
+function ownSignals({ meters }: ApiRouteDeps): Signal[] {
   return [{
     name: "bulkhead_http_streams",
     help: "Streams of events that are open over HTTP.",

@@ -3,7 +3,7 @@ import { type Permissions, permissionsSchema } from "../../../../plugin-sdk/perm
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { grantable, type NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
 import { oneOf } from "../schemas.ts";
-import { json, type Route, route } from "../route.ts";
+import { type ApiRoute, json, route } from "../route.ts";
 
 const plugin = Type.Object({ id: Type.String(), version: Type.String(), enabled: Type.Boolean() });
 const problem = Type.Object({
@@ -26,7 +26,7 @@ const grantBody = exactly<GrantBody>()(Type.Object({
 }, closed));
 
 /** Plugins, what they ask for, and what they are granted. */
-export const pluginRoutes: readonly Route[] = [
+export const pluginRoutes: readonly ApiRoute[] = [
   route({
     id: "listPlugins",
     method: "GET",

@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
-import { json, type Route, route } from "../route.ts";
+import { type ApiRoute, json, route } from "../route.ts";
 
 const names = Type.Array(Type.String());
 
 /** Putting another host manifest into force. */
-export const reloadRoute: Route = route({
+export const reloadRoute: ApiRoute = route({
   id: "reload",
   method: "POST",
   path: "/v1/reload",

@@ -5,7 +5,7 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import type { SessionQuery } from "../../../sessions/host/session-host.ts";
-import { json, type Route, route } from "../route.ts";
+import { type ApiRoute, json, route } from "../route.ts";
 import { oneOf, sessionSchema, sessionSummarySchema } from "../schemas.ts";
 
 /** The body of a start: the request of `run_session`, and who shall run it. */
@@ -55,7 +55,7 @@ const answerBody = exactly<{ request_id: string; choice: string }>()(Type.Object
 }, closed));
 
 /** Starting, listing, showing, stopping, answering and forgetting sessions. */
-export const sessionRoutes: readonly Route[] = [
+export const sessionRoutes: readonly ApiRoute[] = [
   route<unknown, StartBody>({
     id: "startSession",
     method: "POST",

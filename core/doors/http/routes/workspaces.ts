@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { textOrBase64 } from "../../../ground/runtime/text-or-base64.ts";
-import { json, type Route, route } from "../route.ts";
+import { type ApiRoute, json, route } from "../route.ts";
 import { oneOf } from "../schemas.ts";
 
 const text = Type.String();
@@ -35,7 +35,7 @@ const pruneBody = exactly<{ older_than_ms?: number }>()(Type.Object({
 }, closed));
 
 /** What sessions changed in worktrees of their own: showing it, bringing it to the repository, and removing it. */
-export const workspaceRoutes: readonly Route[] = [
+export const workspaceRoutes: readonly ApiRoute[] = [
   route({
     id: "listWorkspaces",
     method: "GET",
