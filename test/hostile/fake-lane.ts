@@ -1,5 +1,5 @@
 import { defaultLimits, type Limits } from "../../core/ground/config/limits.ts";
-import { encodeFrame, FrameReader, headerBytes } from "../../core/walls/channel/frames.ts";
+import { encodeFrame, FrameReader, headerBytes } from "../../core/ground/checks/frames.ts";
 import { MessageReader } from "../../core/walls/channel/messages.ts";
 import { type HostMessage, protocolVersion } from "../../core/walls/channel/protocol.ts";
 import type { EntryOptions, LaneEntry } from "../../core/walls/pool/lane-entry.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { afterEach, describe, expect, test } from "vitest";
-import { FrameReader, headerBytes } from "../../core/walls/channel/frames.ts";
+import { FrameReader, headerBytes } from "../../core/ground/checks/frames.ts";
 import { MessageReader } from "../../core/walls/channel/messages.ts";
 import { resultLines } from "../../core/doors/cli/render/result-lines.ts";
 import { createPaint } from "../../core/doors/cli/render/paint.ts";

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { batchCharacters, hasMoreValues } from "./count-values.ts";
-import { encodeFrame } from "./frames.ts";
+import { encodeFrame } from "../../ground/checks/frames.ts";
 import type { PartMessage } from "./protocol.ts";
 
 /** Sends a message's JSON text as one frame, or as several `part` frames when it is larger than a frame may be. */

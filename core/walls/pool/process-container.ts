@@ -1,5 +1,5 @@
 import { checksByType } from "../../ground/checks/checks-by-type.ts";
-import { encodeFrame, FrameReader } from "../channel/frames.ts";
+import { encodeFrame, FrameReader } from "../../ground/checks/frames.ts";
 import { wardenReportSchemas } from "../channel/message-schemas.ts";
 import { MessageReader } from "../channel/messages.ts";
 import { protocolVersion, type WardenCommand, type WardenReport } from "../channel/protocol.ts";

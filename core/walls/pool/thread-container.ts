@@ -1,4 +1,4 @@
-import { FrameReader } from "../channel/frames.ts";
+import { FrameReader } from "../../ground/checks/frames.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import { Slots } from "../warden/slots.ts";
 import { HostTime } from "./host-time.ts";

@@ -1,4 +1,4 @@
-import { encodeFrame, FrameReader, wrapFrame } from "../channel/frames.ts";
+import { encodeFrame, FrameReader, wrapFrame } from "../../ground/checks/frames.ts";
 import { MessageReader } from "../channel/messages.ts";
 import { protocolVersion, type WardenCommand, type WardenReport } from "../channel/protocol.ts";
 import { keepInspectorShut } from "../../ground/runtime/keep-inspector-shut.ts";

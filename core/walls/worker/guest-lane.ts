@@ -1,6 +1,6 @@
 import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
 import { MessageReader } from "../channel/messages.ts";
-import { FrameReader } from "../channel/frames.ts";
+import { FrameReader } from "../../ground/checks/frames.ts";
 import type { HostMessage, LoadMessage, OpenMessage } from "../channel/protocol.ts";
 import { protocolVersion } from "../channel/protocol.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";

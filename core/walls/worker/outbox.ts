@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { batchCharacters, hasMoreValues } from "../channel/count-values.ts";
-import { joinFrames } from "../channel/frames.ts";
+import { joinFrames } from "../../ground/checks/frames.ts";
 import { sendText } from "../channel/messages.ts";
 import type { GuestMessage } from "../channel/protocol.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";

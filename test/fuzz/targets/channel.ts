@@ -1,4 +1,4 @@
-import { encodeFrame, FrameReader, headerBytes } from "../../../core/walls/channel/frames.ts";
+import { encodeFrame, FrameReader, headerBytes } from "../../../core/ground/checks/frames.ts";
 import { MessageReader } from "../../../core/walls/channel/messages.ts";
 import { defaultLimits } from "../../../core/ground/config/limits.ts";
 import { Lane } from "../../../core/walls/pool/lane.ts";

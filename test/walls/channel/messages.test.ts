@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { FrameReader } from "../../../core/walls/channel/frames.ts";
+import { FrameReader } from "../../../core/ground/checks/frames.ts";
 import { MessageReader, sendText } from "../../../core/walls/channel/messages.ts";
 
 const encoder = new TextEncoder();

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { encodeFrame, FrameReader } from "../../../core/walls/channel/frames.ts";
+import { encodeFrame, FrameReader } from "../../../core/ground/checks/frames.ts";
 import { MessageReader } from "../../../core/walls/channel/messages.ts";
 import { type GuestMessage, type HostMessage, protocolVersion } from "../../../core/walls/channel/protocol.ts";
 import { guestFile } from "../../../core/walls/pool/wall-files.ts";

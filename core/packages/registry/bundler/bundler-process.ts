@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { lazyCheck } from "../../../ground/checks/lazy-check.ts";
-import { encodeFrame, FrameReader } from "../../../walls/channel/frames.ts";
+import { encodeFrame, FrameReader } from "../../../ground/checks/frames.ts";
 import { findBundlerProgram } from "../../../ground/runtime/bundler-program.ts";
 import { type GuardedProcess, startGuarded } from "../../../ground/runtime/guarded-process.ts";
 import { defaultOsWallUses } from "../../../ground/runtime/os-walls/os-wall.ts";

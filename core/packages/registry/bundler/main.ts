@@ -1,4 +1,4 @@
-import { encodeFrame, FrameReader, wrapFrame } from "../../../walls/channel/frames.ts";
+import { encodeFrame, FrameReader, wrapFrame } from "../../../ground/checks/frames.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { loadLibrary } from "../../../ground/runtime/load-library.ts";
 import { hostEnv } from "../../../ground/runtime/platform.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeFrame, FrameReader, headerBytes, joinFrames, wrapFrame } from "../../../core/walls/channel/frames.ts";
+import { encodeFrame, FrameReader, headerBytes, joinFrames, wrapFrame } from "../../../core/ground/checks/frames.ts";
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const lane = fc.integer({ min: 0, max: 2 ** 32 - 1 });
