@@ -22,10 +22,12 @@ const newer = "The engines under test do not know this form yet; the case holds 
 const withoutControl: Record<string, string> = {
   "D3 arguments-change": copied,
   "D6 deep-event": "Whether writing it overflows depends on the engine's stack; the case holds that it is cut before.",
+  "D6 large-results": "What the host holds is measured by the case, and harms no host at once.",
   "D6 long-key": "What it holds is measured, and harms no host at once.",
   "D8 deceiving-text": "It is data in any host; the case holds that it stays data here.",
   "D9 live-objects":
     "What it would be worth depends on a host's way to carry objects; the case holds that none are carried.",
+  "D22 open-questions": "It fills a host only over minutes; the case holds that the questions are capped.",
   "D25 path-in-error": "It throws on what the unprotected host does not have.",
   "E3 streams-survive": "Its program outlives the control as well, which is too short to see it.",
   "E8 nan-bits": "Both runtimes clear new memory; the case holds that no endowment hands out other memory.",
@@ -40,6 +42,7 @@ const withoutControl: Record<string, string> = {
   "F26 transform-blind-spots":
     "It shows what a rewriter of source gets wrong, and the unprotected host rewrites nothing.",
   "F27 own-compartment": "There is no compartment to use.",
+  "G37 mcp-steal": "The unprotected host has no MCP servers to hand on.",
 };
 
 const cases = [...protocolCases, ...leakCases, ...escapeCases];

@@ -26,7 +26,7 @@ const flooding = adapterCode(`
 /** The limits that the volume, and a machine that does much else, need; all others are the defaults. */
 const manifest = `bulkhead: 1
 journal: { max_bytes: 4294967296 }
-limits: { event_bytes_total: 4294967296, http_stall_timeout_ms: 10000, heartbeat_timeout_ms: 60000 }
+limits: { event_bytes_total: 2147483648, http_stall_timeout_ms: 10000, heartbeat_timeout_ms: 60000 }
 `;
 
 /** What the host says of itself at its end. */

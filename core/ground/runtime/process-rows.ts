@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import process from "node:process";
+import { isInside } from "./paths.ts";
 import { hasMark, holdsMark, markOf } from "./process-mark.ts";
 
 /** One process of the system. */
@@ -63,6 +64,17 @@ export function readRow(pid: number): ProcessRow | null {
   } catch {
     return null;
   }
+}
+
+/** Living processes whose working directory is a folder or lies in it, as far as `/proc` shows. Real absolute path. */
+export function processesIn(folder: string): number[] {
+  return (listProc() ?? []).filter((pid) => {
+    try {
+      return isInside(folder, readlinkSync(`/proc/${pid}/cwd`));
+    } catch {
+      return false;
+    }
+  });
 }
 
 /** Start of a process as {@link readRow} has it. */

@@ -1,8 +1,8 @@
-import { readdir, readFile } from "../../../ground/runtime/files.ts";
+import { readdir } from "../../../ground/runtime/files.ts";
 import { makeFifo } from "../../../ground/runtime/fifo.ts";
 import { startLoopback } from "../../../ground/runtime/loopback-server.ts";
 import { join } from "../../../ground/runtime/paths.ts";
-import { readRow } from "../../../ground/runtime/process-rows.ts";
+import { processesIn } from "../../../ground/runtime/process-rows.ts";
 import type { AttackCase, AttackPlace } from "../attack-case.ts";
 import { refusedTries } from "../refused-tries.ts";
 
@@ -192,7 +192,7 @@ export const starvationCases: readonly AttackCase[] = [
     stage: (place) => Promise.resolve({ reached: () => survivors(place) }),
     body: `
     const inner = "trap '' TERM HUP INT; echo $$ > pid-daemon; while :; do sleep 0.1; done";
-    const script = "setsid setsid sh -c \\"" + inner.replaceAll("$", "\\\\$") + "\\" >/dev/null 2>&1 & exit 0";
+    const script = "setsid setsid sh -c \\"" + inner.replaceAll("$", "\\\\$") + "\\" >/dev/null 2>&1 & sleep 0.3; exit 0";
     await (await ctx.run("sh", ["-c", script])).exit;
     await ctx.sleep(400);`,
     expected: { kind: "harmless" },
@@ -226,15 +226,12 @@ export const starvationCases: readonly AttackCase[] = [
   },
 ];
 
-/** Programs that wrote their number to a file `pid-…` and live. */
+/** Programs that noted in files `pid-…` that they run, and live: those of a PID namespace know their pids in it alone. */
 async function survivors({ workdir }: AttackPlace): Promise<string | null> {
   const names = (await readdir(workdir)).filter((name) => name.startsWith("pid-"));
   if (names.length === 0) return "The programs did not start.";
-  for (const name of names) {
-    const row = readRow(Number(await readFile(join(workdir, name), "utf8")));
-    if (row !== null && !row.zombie) return `The program of ${name} lives on.`;
-  }
-  return null;
+  const [survivor] = processesIn(workdir);
+  return survivor === undefined ? null : `The program ${survivor} lives on.`;
 }
 
 async function* drip(): AsyncGenerator<string> {
