@@ -23,10 +23,13 @@ const flooding = adapterCode(`
   for (let count = Number(request.prompt); count > 0; count--) yield { type: "output", stream: "stdout", data };
   yield ${completed};`);
 
+/** How long a client of the daemon may leave unread what waits for it. */
+export const stallMs = 5000;
+
 /** The limits that the volume, and a machine that does much else, need; all others are the defaults. */
 const manifest = `bulkhead: 1
 journal: { max_bytes: 4294967296 }
-limits: { event_bytes_total: 2147483648, http_stall_timeout_ms: 10000, heartbeat_timeout_ms: 60000 }
+limits: { event_bytes_total: 2147483648, http_stall_timeout_ms: ${stallMs}, heartbeat_timeout_ms: 60000 }
 `;
 
 /** What the host says of itself at its end. */

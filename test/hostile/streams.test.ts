@@ -1,10 +1,11 @@
 import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { chunksOf } from "../doors/acp/acp-client.ts";
-import { eventBytes, linesOf, startStreamingHost, type StreamingHost, Tally } from "./streaming-client.ts";
+import { eventBytes, linesOf, stallMs, startStreamingHost, type StreamingHost, Tally } from "./streaming-client.ts";
 
 /** Megabytes through each door; the full form is 1000. */
-const megabytes = Number(process.env["BULKHEAD_STREAM_MB"] ?? 300);
+const megabytes = Number(process.env["BULKHEAD_STREAM_MB"] ?? 150);
 const count = Math.ceil(megabytes * 1_000_000 / eventBytes);
 /** What the host may take of memory at most, however much passes through it: its heap and as much again. */
 const mostRss = 512 * 1024 * 1024;
@@ -188,8 +189,9 @@ async function tallyOf(body: ReadableStream<Uint8Array>): Promise<Tally> {
   return tally;
 }
 
-/** Whether a response that nobody has read breaks off, once what was sent of it before is read. */
+/** Whether a response breaks off that is read only when its client should have been given up, with what was sent before. */
 async function cutOff({ body }: Response): Promise<boolean> {
+  await delay(stallMs + 2000);
   try {
     for await (const _ of body!) { /* Only its end counts. */ }
     return false;
