@@ -125,7 +125,7 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
       const post = () =>
         callJson<SessionSummary>(api, "/v1/sessions", {
           method: "POST",
-          body: { ...request, adapter, require, artifacts },
+          body: { ...request, ...given({ adapter, require, artifacts }) },
         });
       const { session_id } = request.idempotency_key === undefined ? await post() : await retried(post, patienceMs);
       const session = sessionOf(session_id);
@@ -198,6 +198,11 @@ function interruptWith(signal: AbortSignal, session: RemoteSession): void {
   const stop = () => void session.interrupt().catch(() => {});
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop, { once: true });
+}
+
+/** The options that were given: one that was not must not take away a field of the request. */
+function given(options: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
 function sessionPath(id: string): string {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ClientError, finalResult, readEvents } from "../../../core/doors/client/mod.ts";
+import { ClientError, connectHost, finalResult, readEvents } from "../../../core/doors/client/mod.ts";
 import { envelopesOf, fakeResult } from "../cli/fake-host.ts";
 
 const envelopes = envelopesOf([
@@ -93,4 +93,20 @@ test("readEvents caps the length of a line, ended or not", async () => {
 test("finalResult gives the result that ends the events", async () => {
   expect(await finalResult(readEvents(pieces(ndjson)))).toEqual(fakeResult());
   await expect(finalResult(pieces(...envelopes.slice(0, 2)))).rejects.toMatchObject({ code: "protocol_violation" });
+});
+
+test("connectHost().start() sends the request as it is, and options only where they are given", async () => {
+  const bodies: unknown[] = [];
+  const fetch = (_place: string, init: RequestInit = {}) => {
+    bodies.push(JSON.parse(String(init.body)));
+    return Promise.resolve(Response.json({ session_id: "s1" }, { status: 201 }));
+  };
+  const host = connectHost({ fetch });
+  // As a JavaScript caller may write it, whom no type warns.
+  await host.start({ workdir: "/w", prompt: "go", adapter: "shout" } as never);
+  await host.start({ workdir: "/w", prompt: "go" }, { adapter: "codex", artifacts: "none" });
+  expect(bodies).toEqual([
+    { workdir: "/w", prompt: "go", adapter: "shout" },
+    { workdir: "/w", prompt: "go", adapter: "codex", artifacts: "none" },
+  ]);
 });
