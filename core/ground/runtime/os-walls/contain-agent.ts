@@ -45,9 +45,6 @@ export async function containAgent(command: Command, view: AgentView): Promise<C
     "--ro-bind",
     "/",
     "/",
-    "--dev",
-    "/dev",
-    ...ownProc,
     ...(await mounts(view)).flatMap((mount) => mount.args),
     "--chdir",
     command.cwd,
@@ -81,6 +78,13 @@ export async function ownProcesses(command: Command): Promise<Command & { contai
   return { ...command, file: found.file, args: [...args, "--", command.file, ...command.args], contained: true };
 }
 
+/** What the kernel offers. A writable folder around them, such as `/`, would else bring the machine's own. */
+const ofKernel: readonly Mount[] = [
+  { at: "/dev", args: ["--dev", "/dev"] },
+  { at: "/sys", args: ["--ro-bind-try", "/sys", "/sys"] },
+  { at: "/proc", args: [...ownProc] },
+];
+
 /** Each folder before those below it, which else it would cover. */
 async function mounts({ writable, tmp, hidden, shown }: AgentView): Promise<Mount[]> {
   const all = await Promise.all([
@@ -89,7 +93,7 @@ async function mounts({ writable, tmp, hidden, shown }: AgentView): Promise<Moun
     Promise.resolve({ at: "/tmp", args: ["--bind", tmp, "/tmp"] }),
     ...[...writable, tmp].map((at) => Promise.resolve({ at, args: ["--bind", at, at] })),
   ]);
-  const there = all.filter((mount) => mount !== null).sort((a, b) => a.at.length - b.at.length);
+  const there = [...ofKernel, ...all].filter((mount) => mount !== null).sort((a, b) => a.at.length - b.at.length);
   // What is hidden is made read-only last: until then the places below it are made in it.
   const sealed = there.filter(({ args }) => args[0] === "--tmpfs").map(({ at }) => ({
     at,

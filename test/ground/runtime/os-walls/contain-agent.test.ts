@@ -1,11 +1,14 @@
-import { existsSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { SessionBrokerOptions } from "../../../../core/walls/broker/session-broker.ts";
+import { containAgent } from "../../../../core/ground/runtime/os-walls/contain-agent.ts";
 import { listProcesses } from "../../../../core/ground/runtime/process-rows.ts";
 import type { Permissions, RunPermission } from "../../../../plugin-sdk/permissions.ts";
 import { anyShell, makeBroker, readAll, runShell } from "../../../walls/broker/broker-fixture.ts";
@@ -143,6 +146,42 @@ describe("a contained agent", () => {
   });
 });
 
+describe("a program without `contain`", () => {
+  // Its mark is gone with the environment, its parent and its session with the second fork.
+  const leaves = "(setsid env -i /bin/sleep 307.25 >/dev/null 2>&1 &) ; sleep 0.2; exit 3";
+  const left = async () =>
+    (await listProcesses("none") ?? []).flatMap(({ pid, zombie }) => zombie ? [] : [pid])
+      .filter((pid) => commandOf(pid) === "/bin/sleep\u0000307.25\u0000");
+
+  test("takes along what it daemonised with an environment of its own", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker } = await makeBroker({ permissions: { run: [anyShell] }, ownPids: true });
+    const { process_id } = await runShell(broker, leaves);
+    expect(await broker.call("process_wait", { process_id })).toEqual({ exit_code: 3, signal: null });
+    await broker.close();
+    expect(await left()).toEqual([]);
+  });
+
+  test("leaves it behind where the operator turned that off: the test can fail", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker } = await makeBroker({ permissions: { run: [anyShell] } });
+    const { process_id } = await runShell(broker, leaves);
+    await broker.call("process_wait", { process_id });
+    await broker.close();
+    const pids = await left();
+    for (const pid of pids) process.kill(pid, "SIGKILL");
+    expect(pids).toHaveLength(1);
+  });
+});
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
 async function alive(pids: readonly number[]): Promise<number[]> {
   const rows = await listProcesses("none") ?? [];
   const living = new Set(rows.filter((row) => !row.zombie).map((row) => row.pid));
@@ -172,6 +211,26 @@ describe("what the kernel offers to root", () => {
       `${script} cat /proc/sys/kernel/ostype; find /proc/sys /sys -writable 2>/dev/null`,
     );
     expect(text).toBe("Linux\n");
+  });
+
+  test("stays closed to a program whose working directory is the whole disk", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const tmp = await mkdtemp(join(tmpdir(), "bulkhead-whole-"));
+    try {
+      // Opened for appending and nothing written, as above.
+      const knobs = ["/proc/sys/kernel/core_pattern", "/sys/kernel/mm/transparent_hugepage/enabled"];
+      const script = knobs.map((knob) => `( : >> ${knob} ) 2>/dev/null && echo opened ${knob};`).join(" ");
+      const args = ["-c", `${script} ls -d /proc/[0-9]* | wc -l; echo x > /dev/null && echo devices`];
+      // Not through a broker: programs that stand where the session may write are refused there, all but the runtime.
+      const { file, args: inside, cwd, env } = await containAgent(
+        { file: "/bin/sh", args, cwd: "/", env: { PATH: "/usr/bin:/bin" } },
+        { writable: ["/"], tmp, hidden: [], shown: [], network: false },
+      );
+      const { stdout } = await promisify(execFile)(file, [...inside], { cwd, env, timeout: 10_000 });
+      expect(stdout).toMatch(/^[1-6]\ndevices\n$/);
+    } finally {
+      await rm(tmp, { recursive: true, force: true });
+    }
   });
 
   test("logins of agents are hidden, but the plugin's own", async (context) => {
