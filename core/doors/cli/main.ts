@@ -1,8 +1,11 @@
 #!/usr/bin/env node
 import { keepInspectorShut } from "../../ground/runtime/keep-inspector-shut.ts";
-import { openTerminal } from "../../ground/runtime/terminal.ts";
-import { runCli } from "./run-cli.ts";
 
+// Before all else is loaded: until then a signal would open this process to a debugger.
 keepInspectorShut();
+const [{ openTerminal }, { runCli }] = await Promise.all([
+  import("../../ground/runtime/terminal.ts"),
+  import("./run-cli.ts"),
+]);
 const terminal = openTerminal();
 terminal.exit(await runCli(terminal));

@@ -15,7 +15,7 @@ export async function connectDaemon({ socket, address, token_file }: DaemonRecor
   // A runtime folder is cleared at the end of a login, which a daemon may outlive.
   const isThere = socket !== null && (await stat(socket).then(() => true, () => false));
   const token = (await readFile(token_file, "utf8").catch(() => "")).trim();
-  if (isThere && mayOpenSockets()) return connectHost({ fetch: unixFetch(socket), token });
+  if (isThere && mayOpenSockets()) return connectHost({ fetch: unixFetch(socket), token, proof: "once" });
   return connectHost({ url: address, token });
 }
 

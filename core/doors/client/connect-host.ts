@@ -23,6 +23,11 @@ export interface ConnectHostOptions {
   token?: string;
   /** Another way to the host, such as `unixFetch(path)`. Default: the runtime's own. */
   fetch?: FetchLike;
+  /**
+   * When the server must prove that it knows the token before it is shown it. Default: `each` request, since a port may
+   * change hands between two; `never` with a `fetch` of your own. `once` suits a socket in a folder of yours.
+   */
+  proof?: "each" | "once" | "never";
   /** How long a host that cannot be reached is tried before a stream fails. Default five minutes. */
   patienceMs?: number;
 }
@@ -178,18 +183,21 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
   };
 }
 
-function apiOf({ url = "http://localhost", token, fetch: given }: ConnectHostOptions): Api {
+function apiOf(options: ConnectHostOptions): Api {
+  const { url = "http://localhost", token, fetch: given } = options;
+  const { proof = given === undefined ? "each" : "never" } = options;
   const ground = {
     url: url.replace(/\/+$/, ""),
     fetch: given ?? ((place: string, init: RequestInit) => fetch(place, init)),
     token,
   };
-  // Whatever reaches a place of its own needs no proof: nobody else can stand there.
-  const needsProof = token !== undefined && given === undefined;
+  let isProven = token === undefined || proof === "never";
   return {
     ...ground,
     prove: async (signal) => {
-      if (needsProof) await proveServer(ground, token, signal);
+      if (isProven || token === undefined) return;
+      await proveServer(ground, token, signal);
+      isProven = proof === "once";
     },
   };
 }

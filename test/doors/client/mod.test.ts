@@ -95,6 +95,18 @@ test("finalResult gives the result that ends the events", async () => {
   await expect(finalResult(pieces(...envelopes.slice(0, 2)))).rejects.toMatchObject({ code: "protocol_violation" });
 });
 
+test("connectHost() with proof shows its token to no server that does not know it, on a socket either", async () => {
+  const shown: (string | null)[] = [];
+  const fetch = (_place: string, init: RequestInit = {}) => {
+    shown.push(new Headers(init.headers).get("authorization"));
+    return Promise.resolve(Response.json({ proof: "0".repeat(64) }));
+  };
+  const token = `bh_${"0".repeat(32)}_${"A".repeat(43)}`;
+  const host = connectHost({ fetch, token, proof: "once", patienceMs: 0 });
+  await expect(host.list()).rejects.toMatchObject({ code: "forbidden" });
+  expect(shown).toEqual([null]);
+});
+
 test("connectHost().start() sends the request as it is, and options only where they are given", async () => {
   const bodies: unknown[] = [];
   const fetch = (_place: string, init: RequestInit = {}) => {
