@@ -12,7 +12,7 @@ import {
   protocolVersion,
 } from "../channel/protocol.ts";
 import type { Limits } from "../../ground/config/limits.ts";
-import { saidByAdapter } from "../../ground/errors/said-by-adapter.ts";
+import { saidByAdapter, saidByGuest } from "../../ground/errors/said-by-adapter.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 import { TokenBucket } from "../../ground/checks/token-bucket.ts";
@@ -301,7 +301,7 @@ export class Lane {
         }
         return this.#settleLoad(message.error && saidByAdapter(message.error));
       case "failed":
-        return this.kill(saidByAdapter(message.error).code, message.error.message);
+        return this.kill(saidByGuest(message.error).code, message.error.message);
       case "pong":
         if (this.#unanswered?.n !== message.n) return this.#illegal();
         clearTimeout(this.#unanswered.deadline);
