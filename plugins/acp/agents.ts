@@ -6,7 +6,7 @@ export interface KnownAgent {
   set?: Readonly<Record<string, string>>;
   /** A file that is not there is read as an empty one: the agent takes the protocol's error for a failure of its tool. */
   missing_file_is_empty?: boolean;
-  /** What a person does about a missing login. */
+  /** Instruction for a user whose login is missing. */
   next_step: string;
 }
 

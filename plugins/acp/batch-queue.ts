@@ -1,4 +1,4 @@
-/** Things on their way to whoever takes them. Whoever adds can wait until they were taken, so that nothing piles up. */
+/** A queue for one reader. The writer can wait until its items were taken, so that nothing piles up. */
 export class BatchQueue<T> {
   #items: T[] = [];
   #ended = false;
@@ -12,7 +12,7 @@ export class BatchQueue<T> {
     this.#signal();
   }
 
-  /** Nothing more will come; with `thrown` the one who reads gets that after the last one. */
+  /** Ends the queue; with `thrown` the reader gets that after the last item. */
   end(failure: { thrown: unknown } | null = null): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -20,12 +20,12 @@ export class BatchQueue<T> {
     this.#signal();
   }
 
-  /** Resolves once all there is was taken, or nobody wants more. */
+  /** Resolves once all items were taken, or the reader wants no more. */
   async drained(): Promise<void> {
     if (this.#items.length > 0 && !this.#ended) await new Promise<void>((resolve) => this.#taken.push(resolve));
   }
 
-  /** What was added since it was last asked; to be read once. */
+  /** Yields the items added since the last batch; only one reader may call it. */
   async *batches(): AsyncGenerator<T[], void, void> {
     try {
       while (true) {

@@ -27,7 +27,7 @@ function part(text: string, { line, limit }: { line?: number | null; limit?: num
   return lines.slice(from, limit === null || limit === undefined ? undefined : from + limit).join("\n");
 }
 
-/** What the broker says as the protocol's answer. */
+/** Turns the broker's answer into the protocol's. */
 async function asAnswer<T>(call: () => Promise<T>, ifMissing?: T): Promise<T> {
   try {
     return await call();

@@ -27,7 +27,7 @@ import { usageOf } from "./usage.ts";
 /** The protocol's version that is spoken here. */
 const protocolVersion = 1;
 
-/** Where messages go to and come from. */
+/** Channel for messages to and from the agent. */
 export interface Transport {
   /** The agent's messages, as JSON texts, several at a time. */
   messages: AsyncIterable<readonly string[]>;
@@ -37,7 +37,7 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-/** What the agent says of itself before a session. */
+/** The agent's description of itself before a session. */
 export interface Greeting {
   version: string | undefined;
   capabilities: JsonFields;
@@ -95,9 +95,9 @@ export class Conversation {
     }
   }
 
-  /** What the agent is, and that a session with it can begin; nothing is asked of its model. */
+  /** Returns the agent's greeting after checking that a session can begin; sends nothing to its model. */
   async probe(): Promise<Greeting> {
-    // Nobody takes events here, and what the agent says beside its answers must not hold those up.
+    // A probe has no reader for events, and the agent's other messages must not hold up its answers.
     this.#queue.end();
     void this.#pump();
     const greeting = await this.#greet();
@@ -123,7 +123,7 @@ export class Conversation {
     const app = client({ name: "bulkhead" });
     app.onRequest("session/request_permission", async ({ requestId }) => {
       const choice = await this.#answers.wait(permissionId(JSON.stringify(requestId)));
-      // What nobody answers is not permitted; only a cancelled turn is answered so in the protocol.
+      // A request without an answer is denied; the protocol has this answer only for a cancelled turn.
       return { outcome: choice ? { outcome: "selected", optionId: choice.id } : { outcome: "cancelled" } };
     });
     if (this.#options.files) {
@@ -242,7 +242,7 @@ export class Conversation {
     const data = parseJson(text);
     const message = fieldsOf(data);
     if (message?.["jsonrpc"] !== "2.0") {
-      // What is no message was printed by some program; a cut one is no text of the agent's.
+      // Text that is no message was printed by some program; a cut message is no text of the agent.
       const printed = data === undefined && !text.startsWith("{");
       this.#queue.push([
         printed

@@ -30,7 +30,7 @@ export interface AgentFailure {
   data?: unknown;
 }
 
-/** What an error that an agent answered with means. */
+/** Turns an agent's error answer into an event. */
 export function failureOf({ code, message, data }: AgentFailure): ErrorEvent {
   const { details, errorKind } = fieldsOrNone(data);
   const detail = textOf(details);
@@ -39,7 +39,7 @@ export function failureOf({ code, message, data }: AgentFailure): ErrorEvent {
   return { type: "error", code: meaning, message: said, recoverable };
 }
 
-/** What a turn that has ended in another way than by itself means; null for one that has. */
+/** Returns the error of a turn that did not end normally; null for one that did. */
 export function failureOfStop(reason: unknown, { rejected }: { rejected: boolean }): ErrorEvent | null {
   switch (reason) {
     case "end_turn":

@@ -48,7 +48,7 @@ export class HttpTransport implements Transport {
     await leave(response);
   }
 
-  /** Whoever closes it waits for the same end: a session that went on would take the last word's request with it. */
+  /** All callers wait for the same end: a session that ended earlier would abort the closing request. */
   close(): Promise<void> {
     return this.#closing ??= this.#leave();
   }
@@ -81,7 +81,7 @@ export class HttpTransport implements Transport {
     await this.#listen(session);
   }
 
-  /** Opens a stream of what the agent says, and reads it beside everything else. */
+  /** Opens a stream of the agent's messages, and reads it in the background. */
   async #listen(session: string | undefined): Promise<void> {
     const response = await this.#fetch("GET", { session });
     void this.#read(response).then(() => this.#queue.end(), (thrown) => this.#queue.end({ thrown }));
@@ -122,13 +122,13 @@ export class HttpTransport implements Transport {
   }
 }
 
-/** What an error's body says, in JSON or in words. */
+/** Returns the message of an error's body, JSON or plain text. */
 function messageOf(said: string): string {
   const fields: JsonFields = fieldsOrNone(parseJson(said));
   return textOf(fieldsOrNone(fields["error"])["message"]) ?? textOf(fields["message"]) ?? said;
 }
 
-/** A body that nobody reads holds its connection open. */
+/** Discards a body: an unread one holds its connection open. */
 async function leave({ body }: FetchResponse): Promise<void> {
   await body[Symbol.asyncIterator]().return?.();
 }

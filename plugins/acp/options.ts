@@ -19,7 +19,7 @@ export interface AgentOptions {
   mode: string | undefined;
   authMethod: string | undefined;
   missingFileIsEmpty: boolean;
-  /** What a person does about a missing login. */
+  /** Instruction for a user whose login is missing. */
   nextStep: string;
 }
 

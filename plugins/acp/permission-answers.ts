@@ -1,6 +1,6 @@
 import type { AdapterContext, PermissionOption } from "bulkhead/plugin-sdk";
 
-/** What a request for permission is answered with; null for nobody. */
+/** Answer to a request for permission; null: none. */
 type Choice = PermissionOption | null;
 
 /** Brings the host's answers to the agent's requests for permission, which are asked for once their events are on the way. */
@@ -33,12 +33,12 @@ export class PermissionAnswers {
     return this.#entry(requestId).promise;
   }
 
-  /** Nobody can be asked: the request was not understood. */
+  /** Answers null without asking the user: the request was not understood. */
   refuse(requestId: string): void {
     this.#entry(requestId).resolve(null);
   }
 
-  /** Nobody will answer any more. */
+  /** Answers null to all open requests: no answer will come any more. */
   close(): void {
     this.#closed = true;
     for (const { resolve } of this.#answers.values()) resolve(null);

@@ -1,4 +1,4 @@
-/** Where an agent is that runs elsewhere. */
+/** Address of a remote agent. */
 export interface RemoteAgent {
   /** `http:`, `https:`, `ws:` or `wss:`. */
   url: string;

@@ -11,7 +11,7 @@ import type { AgentOptions } from "./options.ts";
 import type { RemoteAgent } from "./remote-agent.ts";
 import { remoteTransport } from "./remote-transport.ts";
 
-/** What a session with an agent elsewhere is made from. */
+/** Options and collaborators of a session with a remote agent. */
 export interface RemoteSession {
   agent: RemoteAgent;
   options: AgentOptions;

@@ -60,7 +60,7 @@ export class SocketTransport implements Transport {
     }
   }
 
-  /** What answers in place of a WebSocket says by its status why. */
+  /** Turns a status that came in place of a WebSocket into an error with the reason. */
   #answerOf(thrown: unknown): unknown {
     const status = errorDataOf(thrown)?.details?.["status"];
     if (typeof status !== "number") return thrown;

@@ -1,7 +1,7 @@
 import { type ClientApp, RequestError } from "@agentclientprotocol/sdk";
 import { type AdapterContext, errorDataOf, type ProcessExit, type RunningProcess } from "bulkhead/plugin-sdk";
 
-/** What of a command's output is kept where the agent sets no limit. UTF-16 units, as the broker counts none. */
+/** UTF-16 units kept of a command's output where the agent sets no limit; the broker counts none. */
 const defaultLimit = 64 * 1024;
 const maxLimit = 1024 * 1024;
 const maxTerminals = 16;
@@ -16,7 +16,7 @@ interface Terminal {
   over: Promise<ProcessExit>;
 }
 
-/** What the agent wants to run. */
+/** Command that the agent wants to run. */
 interface Order {
   command: string;
   args?: readonly string[];

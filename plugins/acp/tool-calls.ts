@@ -77,7 +77,7 @@ export function kindOf({ kind }: JsonFields): ToolKind {
   return toolKinds.find((known) => known === kind) ?? "other";
 }
 
-/** What the tool is to do: its arguments, or what the agent shows of them. */
+/** Returns the tool's input: its arguments, or as much as the agent shows. */
 export function inputOf({ rawInput, title, locations }: JsonFields): unknown {
   const input = fieldsOf(rawInput);
   if (input ? Object.keys(input).length > 0 : rawInput !== undefined && rawInput !== null) return rawInput;
@@ -99,7 +99,7 @@ function resultOf(id: string, fields: JsonFields): AdapterEvent[] {
   return success ? [result, ...changesOf(fields)] : [result];
 }
 
-/** What the agent says the call has changed. */
+/** Returns the changes that the agent reports for the call. */
 function changesOf({ content, kind, locations }: JsonFields): AdapterEvent[] {
   const changes = objectsOf(content).filter(({ type }) => type === "diff").flatMap((diff): AdapterEvent[] => {
     const path = textOf(diff["path"]);

@@ -16,19 +16,19 @@ const optionKinds: readonly PermissionOption["kind"][] = ["allow_once", "allow_a
 
 const priorities = ["high", "medium", "low"] as const;
 
-/** What a turn came to. */
+/** Result of a turn. */
 export interface TurnSummary {
-  /** What was held back. */
+  /** Events that were held back. */
   events: AdapterEvent[];
   /** The agent's last message. */
   output: string;
-  /** What it says it has changed. */
+  /** Files that the agent says it has changed. */
   files_changed: string[];
-  /** What it said last that the session has cost. */
+  /** The session's cost, as the agent last reported it. */
   cost: Cost | null;
 }
 
-/** Turns what an agent sends into events, one session long. Answers to its client's requests are not its business. */
+/** Turns an agent's messages of one session into events, except answers to its client's requests. */
 export class UpdateReader {
   readonly #calls = new ToolCalls();
   readonly #changed = new Set<string>();
@@ -71,7 +71,7 @@ export class UpdateReader {
     }
   }
 
-  /** What the turn came to, now that it is over. */
+  /** Ends the turn and returns its result. */
   end(): TurnSummary {
     return {
       events: this.#calls.openAll(),
@@ -198,7 +198,7 @@ function planEntryOf({ content, status, priority }: JsonFields): PlanEntry[] {
   }];
 }
 
-/** What the agent says about its session, for people; null for what it does not know. */
+/** Returns the agent's notice about its session, for people; null for an unknown update. */
 function noticeOf(update: JsonFields): AdapterEvent | null {
   const message = noticeText(update);
   return message === null ? null : { type: "progress", message };

@@ -70,7 +70,7 @@ function figuresOf(usage: JsonFields): Figures {
   const out = sum(count("outputTokens"), count("thoughtTokens"));
   const apart = sum(count("inputTokens"), cached);
   const total = count("totalTokens");
-  // Where the sum is not that of all of them, the cache's are among the input's.
+  // When the total is not the sum of all counts, the input's count includes the cache's.
   const within = total !== null && sum(apart, out) !== total;
   return {
     tokens_in: within ? count("inputTokens") : apart,

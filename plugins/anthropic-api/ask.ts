@@ -7,7 +7,7 @@ import {
   type SessionRequest,
 } from "bulkhead/plugin-sdk";
 
-/** What an answer may take. */
+/** Limits of an answer. */
 export interface AnswerLimits {
   maxTokens: number;
   thinkingTokens: number | null;

@@ -1,11 +1,11 @@
 import { type AdapterEvent, fieldsOrNone, parseJson, type RateLimitDetector, textOf } from "bulkhead/plugin-sdk";
 
-/** What the API said when it did not do what was asked. */
+/** The API's answer to a request that failed. */
 export interface ApiFailure {
   headers: Readonly<Record<string, string>>;
-  /** As it was received: `{"type": "error", "error": {"type", "message"}}`. */
+  /** Body as received: `{"type": "error", "error": {"type", "message"}}`. */
   body: string;
-  /** Of the answer; 0 for an error inside a stream. */
+  /** Status of the answer; 0 for an error inside a stream. */
   status: number;
 }
 
@@ -36,7 +36,7 @@ export function failureEvents(failure: ApiFailure, detector: RateLimitDetector):
   ];
 }
 
-/** What kind of failure it is, by its type and, where that is missing, by its status. */
+/** Returns the kind of a failure, by its type and, where that is missing, by its status. */
 export function failureKind({ status, body }: ApiFailure): FailureKind {
   const { type, message } = readError(body);
   if (type === "billing_error" || status === 402 || /credit balance is too low/i.test(message)) {

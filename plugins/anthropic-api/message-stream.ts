@@ -116,7 +116,7 @@ export class MessageStream {
   }
 }
 
-/** The events of a block's beginning or of what is added to it; null for a kind that is not known. */
+/** Returns the events of a block's beginning or of an addition to it; null for an unknown kind. */
 function shown(part: JsonFields): AdapterEvent[] | null {
   switch (part["type"]) {
     case "text":
@@ -129,7 +129,7 @@ function shown(part: JsonFields): AdapterEvent[] | null {
       const content = textOf(part["thinking"]);
       return content === undefined ? [] : [{ type: "thinking", content }];
     }
-    // Thinking that nobody may read, and proofs of it for the API itself.
+    // Thinking that only the API itself may read, and its proofs of it.
     case "redacted_thinking":
     case "signature_delta":
       return [];

@@ -87,7 +87,7 @@ async function* readAnswer(ctx: AdapterContext, response: FetchResponse, message
       if (message.over) break;
     }
     yield reader.end().flatMap((data) => message.takeLast(data));
-    // What failed on the way may say so with a status of success, and no stream.
+    // A failure on the way may come with a status of success and no stream.
     if (reader.other !== "") yield message.take(reader.other);
   } catch (error) {
     const data = errorDataOf(error);

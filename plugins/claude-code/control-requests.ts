@@ -13,7 +13,7 @@ import { kindOfTool } from "./tool-names.ts";
 /** One thing the program waits for on its standard input. */
 interface OpenRequest {
   input: unknown;
-  /** What to allow from now on, in the program's own words. */
+  /** The program's suggestions of permissions to allow from now on, in its own words. */
   suggestions: unknown;
   questions: QuestionEvent[];
   answers: Record<string, string>;
@@ -31,7 +31,7 @@ export class ControlRequests {
   readonly #open = new Map<string, OpenRequest>();
   readonly #refusals: string[] = [];
 
-  /** A request's events; null for one of an unknown kind, which is refused, because the program would wait for ever. */
+  /** Returns a request's events; null for an unknown kind, which is refused, because the program would wait forever. */
   take(message: JsonFields): AdapterEvent[] | null {
     const id = textOf(message["request_id"]);
     const request = fieldsOf(message["request"]);
@@ -47,12 +47,12 @@ export class ControlRequests {
     return questions.length > 0 ? questions : [permissionRequest(id, { tool, request })];
   }
 
-  /** Lines that refuse what was not understood, given once. */
+  /** Returns the lines that refuse unknown requests, each once. */
   refusals(): string[] {
     return this.#refusals.splice(0);
   }
 
-  /** The line that tells what was chosen; null says that nobody answered. */
+  /** Returns the line that reports the choice; a null choice reports that the user did not answer. */
   permit(requestId: string, choice: PermissionOption | null): string | null {
     const open = this.#take(requestId);
     if (!open) return null;

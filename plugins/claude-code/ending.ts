@@ -1,7 +1,7 @@
 import { type AdapterEvent, type ErrorCode, type JsonFields, numberOf, textOf } from "bulkhead/plugin-sdk";
 import { sessionUsage } from "./usage.ts";
 
-/** What the program said before its result. */
+/** Facts that the program reported before its result. */
 export interface Seen {
   /** Its own word for the kind of failure, such as `authentication_failed`. */
   kind: string | null;
@@ -10,7 +10,7 @@ export interface Seen {
   filesChanged: readonly string[];
 }
 
-/** What the program's own words for a failure come to, as codes of the host or words of this adapter. */
+/** Meaning of the program's own word for a failure: a code of the host or a word of this adapter. */
 type FailureCode = ErrorCode | "refused" | "context_overflow" | "max_turns" | "max_budget" | "agent_error";
 
 const retryable: readonly FailureCode[] = ["rate_limit", "unavailable"];

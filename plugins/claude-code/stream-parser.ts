@@ -122,7 +122,7 @@ export class StreamParser {
     const content = said && contentOf(said["content"]);
     if (!said || !content) return null;
     this.#failure = textOf(message["error"]) ?? null;
-    // What the program says in the model's place about a failure stands in its result again.
+    // The program repeats in its result any failure that it reports in the model's place.
     const failed = message["is_api_error_message"] === true || said["model"] === "<synthetic>";
     return content.flatMap((block): AdapterEvent[] => {
       if (failed && block["type"] === "text") return [{ type: "progress", message: textOf(block["text"]) ?? "" }];
@@ -137,7 +137,7 @@ export class StreamParser {
     const content = said && contentOf(said["content"]);
     if (!content) return null;
     return content.flatMap((block): AdapterEvent[] => {
-      // What the program says in the user's place; the prompt of a helper agent stands in the call that began it.
+      // Text of the program in the user's place; the prompt of a helper agent stands in the call that began it.
       if (block["type"] === "text") {
         return isOurs(message) ? [{ type: "progress", message: String(plainContent([block])) }] : [];
       }
@@ -169,7 +169,7 @@ function isOurs(message: JsonFields): boolean {
   return textOf(message["parent_tool_use_id"]) === undefined;
 }
 
-/** What a helper agent says is no part of the answer. */
+/** Reports a helper agent's words as progress: they are no part of the answer. */
 function helperWords(block: JsonFields): AdapterEvent[] | null {
   const type = block["type"];
   if (type !== "text" && type !== "thinking") return type === "redacted_thinking" ? [] : null;

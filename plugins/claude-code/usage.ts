@@ -1,12 +1,12 @@
 import { fieldsOf, type JsonFields, numberOf, textOf, type UsageEvent } from "bulkhead/plugin-sdk";
 
-/** What one answer of the model takes: its counts come several times, each as of then, and are told once. */
+/** Usage of one answer of the model: its counts arrive several times, each as of then, and are reported once. */
 export class TurnCounts {
   #model: string | undefined;
   #counts: JsonFields = {};
   #told = true;
 
-  /** An answer begins; gives the counts of one before that never ended. */
+  /** Begins an answer; returns the counts of one before that never ended. */
   begin(message: JsonFields): UsageEvent[] {
     const before = this.take();
     this.#model = textOf(message["model"]);
@@ -72,7 +72,7 @@ function money(amount: number | null): number | null {
   return amount === null ? null : Math.round(amount * 1e9) / 1e9;
 }
 
-/** The sum of what is known; null when nothing is. */
+/** Adds the known values; null when none is known. */
 function sum(values: readonly unknown[]): number | null {
   const known = values.map(numberOf).filter((value) => value !== null);
   return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);

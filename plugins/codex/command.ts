@@ -1,6 +1,6 @@
 import { BulkheadError, type CliCommand } from "bulkhead/plugin-sdk";
 
-/** What a session's command is made from. */
+/** Options of {@link execCommand}. */
 export interface ExecOptions {
   prompt: string;
   sandbox: unknown;

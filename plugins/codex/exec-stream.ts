@@ -12,7 +12,7 @@ import { failureOf, isRetry } from "./failures.ts";
 import { GrowingTexts } from "./growing-text.ts";
 import { fileChangesOf, succeeded, toolUseOf } from "./tool-items.ts";
 
-/** What a session's stream is read with. */
+/** Options of {@link ExecStream}. */
 export interface ExecStreamOptions {
   /** The model that was asked for; the stream itself names none. */
   model?: string | undefined;
@@ -40,7 +40,7 @@ export class ExecStream {
     return jsonLineEvents(line, (fields) => this.#event(fields));
   }
 
-  /** What is left to say when the program has ended: a failure that no failed turn followed. */
+  /** Returns the events left when the program has ended: a failure that no failed turn followed. */
   end(): AdapterEvent[] {
     const message = this.#failure;
     this.#failure = null;

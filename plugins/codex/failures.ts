@@ -11,7 +11,7 @@ const signs: readonly [sign: RegExp, code: string, recoverable: boolean][] = [
   [/stream disconnected|transport error|network error|connection|timed? ?out/i, "unavailable", true],
 ];
 
-/** A failed turn as an event, with the code that its text shows; `fatal` for what nobody knows. */
+/** Returns a failed turn as an event, with the code that its text shows; `fatal` for an unknown text. */
 export function failureOf(message: string): ErrorEvent {
   const [, code, recoverable] = signs.find(([sign]) => sign.test(message)) ?? [null, "fatal", false];
   return { type: "error", code, message, recoverable };

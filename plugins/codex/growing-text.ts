@@ -2,7 +2,7 @@
 export class GrowingTexts {
   readonly #given = new Map<string, string>();
 
-  /** What of a text was not given yet; all of it where it does not begin as before. */
+  /** Returns the part of a text that was not given yet; all of it where it does not begin as before. */
   take(id: string, text: string): string {
     const given = this.#given.get(id) ?? "";
     this.#given.set(id, text);

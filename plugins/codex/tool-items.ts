@@ -5,13 +5,13 @@ interface ToolUse {
   tool: string;
   kind: ToolKind;
   input: unknown;
-  /** Of an item that is done. */
+  /** Output of an item that is done. */
   output: unknown;
 }
 
 const actions = { add: "create", update: "modify", delete: "delete" } as const;
 
-/** The tool that an item is the use of; null for any other item. */
+/** Returns the tool use of an item; null for any other item. */
 export function toolUseOf(item: JsonFields): ToolUse | null {
   switch (item["type"]) {
     case "command_execution":

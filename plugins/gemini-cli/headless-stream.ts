@@ -12,17 +12,17 @@ export class HeadlessStream {
   readonly #openCalls = new Map<string, OpenCall>();
   readonly #changed = new Set<string>();
   #model: string | undefined;
-  /** What the agent has said since its last tool call. */
+  /** Text of the agent since its last tool call. */
   #text = "";
   #openLine = false;
   #failure: string | null = null;
 
-  /** The events of one line; a line that is not JSON is what some program printed. */
+  /** Returns the events of one line; a line that is not JSON is output that some program printed. */
   read(line: string): AdapterEvent[] {
     return jsonLineEvents(line, (fields) => this.#event(fields));
   }
 
-  /** What is left to say when the program has ended: an error that no result followed. */
+  /** Returns the events left when the program has ended: an error that no result followed. */
   end(): AdapterEvent[] {
     const message = this.#failure;
     this.#failure = null;
@@ -119,7 +119,7 @@ export class HeadlessStream {
     const said = error && stringOf(error["message"]);
     const message = said ?? this.#failure ?? "Gemini CLI says that the session failed.";
     if (said === null || said === this.#failure) this.#failure = null;
-    // Counts of a failed session are zero where it was cut off: then nobody knows.
+    // A failed session that was cut off reports zero counts: they are unknown.
     const known = (countOf(stats["total_tokens"]) ?? 0) > 0;
     return [...this.#held(null), ...(known ? this.#usage(stats) : []), failureOf(message)];
   }

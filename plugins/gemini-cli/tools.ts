@@ -30,7 +30,7 @@ export function kindOf(tool: string): ToolKind {
   return kinds.get(tool) ?? "other";
 }
 
-/** What a tool that did its work means beside its result: a changed file, or a plan. */
+/** Returns the effects of a successful tool call beside its result: a changed file, or a plan. */
 export function effectsOf(tool: string, parameters: JsonFields): AdapterEvent[] {
   if (tool === "write_todos") return planOf(listOf(parameters["todos"]));
   const path = stringOf(parameters["file_path"]);

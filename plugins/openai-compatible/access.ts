@@ -9,7 +9,7 @@ export interface Access {
   /** Name of the secret that goes into the authorization header. */
   secret: string | null;
   maxTokens: number | null;
-  /** Of 1,000 tokens; null where nobody told. What runs locally is free. */
+  /** Prices of 1,000 tokens; null when unknown. A local model is free. */
   prices: { input: number; output: number; currency: string | null } | null;
 }
 

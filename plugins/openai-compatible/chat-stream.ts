@@ -23,7 +23,7 @@ const unfinishedBy: Readonly<Record<string, [code: string, message: string, reco
   error: ["crash", "The server failed in the middle of the answer.", true],
 };
 
-/** What a stream is read with. */
+/** Options of {@link ChatStream}. */
 export interface ChatStreamOptions {
   prices: Access["prices"];
   detector: RateLimitDetector;

@@ -1,10 +1,10 @@
 import { type AdapterEvent, fieldsOf, fieldsOrNone, type JsonFields, objectsOf, textOf } from "bulkhead/plugin-sdk";
 
-/** What one piece of an answer says. */
+/** Content of one piece of an answer. */
 export interface Delta {
   events: AdapterEvent[];
   refused: boolean;
-  /** Whether something in it is in a form that is not known, or asks for what nobody can answer. */
+  /** Whether part of it has an unknown form, or asks for something that cannot be answered. */
   odd: boolean;
 }
 

@@ -8,12 +8,12 @@ import {
   textOf,
 } from "bulkhead/plugin-sdk";
 
-/** What a server said when it did not do what was asked. */
+/** A server's answer to a request that failed. */
 export interface ServerFailure {
-  /** Of the answer; 0 for an error inside a stream. */
+  /** Status of the answer; 0 for an error inside a stream. */
   status: number;
   headers: Readonly<Record<string, string>>;
-  /** As it was received. */
+  /** Body as received. */
   body: string;
 }
 
@@ -50,7 +50,7 @@ export function failureEvents(failure: ServerFailure, detector: RateLimitDetecto
   }
 }
 
-/** What kind of failure it is, by its status and by the words of the servers. */
+/** Returns the kind of a failure, by its status and by the words of the servers. */
 export function failureKind(failure: ServerFailure): FailureKind {
   const { code, type, message } = readError(failure.body);
   const words = `${code} ${type} ${message}`;

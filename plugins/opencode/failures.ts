@@ -8,7 +8,7 @@ import {
   stringOf,
 } from "bulkhead/plugin-sdk";
 
-/** What a failure means to the host. */
+/** Meaning of a failure to the host. */
 type Meaning = [code: string, recoverable: boolean];
 
 /** Signs in what a provider or the program says, for failures that bear neither a name nor a status; first that fits. */
@@ -22,7 +22,7 @@ const signs: readonly [sign: RegExp, ...Meaning][] = [
   [/JSON parsing failed|connection|socket|network|ECONN|fetch failed|timed? ?out/i, "unavailable", true],
 ];
 
-/** What an error line of the program says. */
+/** Content of an error line of the program. */
 export interface Failure {
   error: ErrorEvent;
   /** How long the provider asks to wait, in milliseconds; null where it does not say. */

@@ -17,7 +17,7 @@ export class RunStream {
   readonly #changed = new Set<string>();
   readonly #callIds = new Map<string, number>();
   #session: string | null = null;
-  /** What the agent has said in the step that it is in. */
+  /** Text of the agent in its current step. */
   #answer = "";
   #openLine = false;
   /** How the last step ended, in the program's words. */
@@ -111,7 +111,7 @@ export class RunStream {
     const reason = stringOf(part["reason"]);
     if (reason === null) return null;
     this.#finish = reason;
-    // What failed before was made good: a context that was too long is made shorter, for example.
+    // An earlier failure was repaired: a context that was too long is made shorter, for example.
     return [...this.#held(null), ...this.#usage(fieldsOf(part["tokens"]), part["cost"])];
   }
 

@@ -35,7 +35,7 @@ const priorities: readonly string[] = ["high", "medium", "low"] satisfies PlanEn
 /** A tool call that is over, as a part of the stream holds it. */
 interface ToolUse {
   events: AdapterEvent[];
-  /** True where nobody let it: the program then ends its turn. */
+  /** True where it was not permitted: the program then ends its turn. */
   rejected: boolean;
 }
 
@@ -50,7 +50,7 @@ export function toolUseOf(part: JsonFields, distinct: (callId: string) => string
   const id = distinct(callId);
   const input = fieldsOrNone(state["input"]);
   const metadata = fieldsOrNone(state["metadata"]);
-  // What the model called and nobody has; it stands there under a name of the program's own.
+  // The model called an unknown tool; the program records it under a name of its own.
   const unknown = name === "invalid";
   const tool = (unknown ? stringOf(input["tool"]) : null) ?? name;
   const code = metadata["exit"];
@@ -69,7 +69,7 @@ export function toolUseOf(part: JsonFields, distinct: (callId: string) => string
   };
 }
 
-/** What a tool that did its work means beside its result: a changed file, or a plan. */
+/** Returns the effects of a successful tool call beside its result: a changed file, or a plan. */
 function effectsOf(tool: string, { input, metadata }: { input: JsonFields; metadata: JsonFields }): AdapterEvent[] {
   if (tool === "todowrite") return [planOf(listOf(input["todos"]))];
   const path = stringOf(metadata["filepath"]) ?? stringOf(input["filePath"]);

@@ -34,14 +34,14 @@ export interface AttackPlace {
   outside: string;
 }
 
-/** What an attack finds prepared, and how that is taken away again. */
+/** Preparations for an attack, and how to remove them. */
 export interface AttackStage {
   /** Handed to the adapter as `request.params.stage`; the manifest of every attack allows that option. */
   params?: Record<string, string>;
-  /** `permissions:` of the manifest, for those that name what was just made: a port, a folder. */
+  /** `permissions:` of the manifest, for those that name a port or folder that was just made. */
   permissions?: Permissions;
   grant?: Permissions;
-  /** Sentence that says what the attack reached; null when it reached nothing. Looked at when the session is over. */
+  /** Says in a sentence what the attack reached; null: nothing. Called when the session is over. */
   reached?(): Promise<string | null> | string | null;
   close?(): Promise<void> | void;
 }
@@ -50,9 +50,9 @@ export interface AttackStage {
 export interface AttackCase {
   /** Row of the corpus, such as `A1`. */
   id: string;
-  /** What tells it from the other cases of its row: lowercase words with hyphens. */
+  /** Name that is unique in its row: lowercase words with hyphens. */
   name: string;
-  /** What it tries, in a sentence. */
+  /** The attempt, in a sentence. */
   attack: string;
   /** Statements of the adapter's `runSession`, an async generator with `request` and `ctx`. */
   body?: string;
@@ -66,10 +66,10 @@ export interface AttackCase {
   accepts?: AcceptedField[];
   /** `permissions:` of the manifest. */
   permissions?: Permissions;
-  /** What the operator granted; default: what the manifest asks for. */
+  /** The operator's grants; default: all that the manifest asks for. */
   grant?: Permissions;
   request?: Partial<SessionRequest>;
-  /** A session of the same plugin with this request is run to its end first: what it leaves behind must not be there. */
+  /** A session of the same plugin with this request runs to its end first: nothing that it leaves behind may remain. */
   before?: Partial<SessionRequest>;
   /** Limits that differ from those of all attacks, which are small. */
   limits?: Partial<Limits>;
@@ -77,20 +77,20 @@ export interface AttackCase {
   interruptAfterMs?: number;
   stage?(place: AttackPlace): Promise<AttackStage>;
   expected: Expectation;
-  /** Looks at what was streamed beyond the outcome; a sentence says what is wrong. */
+  /** Checks the stream beyond the outcome; returns a sentence that says what is wrong. */
   check?(seen: { events: Envelope[]; result: SessionResult | null }): string | null;
-  /** The outcome must be there by then. */
+  /** Time within which the outcome must arrive. */
   withinMs: number;
   /** Which runtime's quirk makes this attack meaningless there, and why. */
   notOn?: { runtime: "node" | "deno"; reason: string };
   /**
-   * What a worker thread inside the host cannot stop, and why; such a case runs in process isolation only. On Deno no
-   * case whose worker must be killed runs in a thread: that need not be said.
+   * Why a worker thread inside the host cannot stop this attack; such a case runs in process isolation only. On Deno no
+   * case whose worker must be killed runs in a thread: do not repeat that here.
    */
   notInThread?: string | { runtime: "node" | "deno"; reason: string };
 }
 
-/** What came of one attack. */
+/** Result of one attack. */
 export interface AttackReport {
   id: string;
   name: string;
@@ -101,7 +101,7 @@ export interface AttackReport {
   problem?: string;
   /** It got what it wanted: no machine is too busy to be blamed for that. */
   through?: true;
-  /** What it failed by beside others, when it was run again alone. */
+  /** Problem of its first run, beside other attacks, if it was run again alone. */
   first_problem?: string;
   duration_ms: number;
 }

@@ -3,7 +3,7 @@ import type { Host } from "../../sessions/host/host.ts";
 import { rm } from "../../ground/runtime/files.ts";
 import { writePackage } from "./attack-package.ts";
 
-/** What the session beside the attacks came to. */
+/** Result of the session beside the attacks. */
 export interface CanaryReport {
   events: number;
   lost: number;

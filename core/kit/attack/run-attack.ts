@@ -162,7 +162,7 @@ function outcomeOf(result: SessionResult, events: readonly Envelope[]): Seen["ou
   return { kind: killed ? "killed" : "error", codes: [error.code] };
 }
 
-/** What the attack got that it must not get; null when it got nothing. */
+/** Returns the attack's forbidden gain; null when it got nothing. */
 async function gainOf(seen: Seen, stage: AttackStage): Promise<string | null> {
   if (seen.text.includes(breach)) return `It got through: ${seen.text.slice(seen.text.indexOf(breach)).slice(0, 300)}`;
   return await stage.reached?.() ?? null;

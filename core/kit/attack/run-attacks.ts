@@ -19,7 +19,7 @@ export interface RunAttacksOptions {
   signal?: AbortSignal;
 }
 
-/** What a whole run came to. */
+/** Result of a whole run. */
 export interface AttacksReport {
   attacks: AttackReport[];
   canary: CanaryReport;
@@ -36,7 +36,7 @@ export async function runAttacks(
   const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-attacks-")));
   const workdir = join(root, "workdir");
   await mkdir(workdir);
-  // What is loaded once, by the first attack that needs it, is no growth.
+  // Load these first: modules that the first attack loads once are no growth.
   await Promise.all([import("../../ground/runtime/web-socket.ts"), import("../../ground/runtime/loopback-sockets.ts")]);
   const canary = await startCanary(host, { folder: join(root, "canary"), workdir });
   const before = await residentBytes();
@@ -68,7 +68,7 @@ export async function runAttacks(
   }
 }
 
-/** What is left once it falls no more. */
+/** Returns the resident bytes once they stop falling. */
 async function residentBytes(): Promise<number> {
   // The runtime gives freed pages back a moment later, and makes its young space smaller only when it has been idle.
   let least = ownUsage().rss_bytes;

@@ -17,7 +17,7 @@ export interface AcpAgent {
   version: string;
   description: string;
   license: string;
-  /** How its program gets onto a machine, a sentence; empty where nobody says. */
+  /** How to install its program, a sentence; empty when unknown. */
   install: string;
 }
 

@@ -14,7 +14,7 @@ export async function hostSpecifier(folder: string = ownFolder): Promise<string>
   return await isFromRegistry(root) ? `^${hostVersion}` : `file:${root}`;
 }
 
-/** Looks into the list that npm keeps of what it has installed (`node_modules/.package-lock.json`). */
+/** Looks into npm's list of installed packages (`node_modules/.package-lock.json`). */
 async function isFromRegistry(root: string): Promise<boolean> {
   const modules = dirname(root);
   if (basename(modules) !== "node_modules") return false;

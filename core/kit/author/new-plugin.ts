@@ -8,18 +8,18 @@ import { hostSpecifier } from "./host-specifier.ts";
 import { writePackageFolder } from "./package-folder.ts";
 import { fillTemplate, type TemplateName } from "./templates.ts";
 
-/** What a new plugin is to be. */
+/** Choices for a new plugin. */
 export interface NewPlugin {
-  /** Where it is written; made if it is not there. */
+  /** Folder to write to; made if it is missing. */
   folder: string;
   template: TemplateName;
   /** The name people read. */
   name: string;
-  /** What runs the program, for those that have one, such as `my-agent --quiet`; default: its id. */
+  /** Command that runs the program, for plugins that have one, such as `my-agent --quiet`; default: its id. */
   command?: string | undefined;
 }
 
-/** What was written. */
+/** A plugin that was written. */
 export interface WrittenPlugin {
   id: string;
   folder: string;
@@ -63,7 +63,7 @@ export function idOf(name: string): string {
   });
 }
 
-/** What fills a template in, but for what only some of them ask. */
+/** Returns the words that fill in every template, without those that only some need. */
 export async function wordsOf(
   { name, template, command }: NewPlugin,
   id: string,
@@ -106,7 +106,7 @@ function commandLine(args: readonly string[]): { line: string; readsInput: boole
   return { line: words.join(" "), readsInput };
 }
 
-/** An argument as a command template writes it; of what stands in braces only placeholders that need nothing else. */
+/** An argument as a command template writes it; in braces only placeholders that need nothing else. */
 function templateWord(argument: string): string {
   const escaped = argument.replace(/[\\"'{}<>|]/g, "\\$&");
   const text = escaped.replace(/\\\{(prompt|prompt_file|workdir|plugin_dir)\\\}/g, "{$1}");

@@ -21,12 +21,12 @@ export interface PackedPlugin {
   manifest: Manifest;
   /** Its package's name. */
   name: string;
-  /** What npm calls such a file: `me-my-plugin-1.0.0.tgz`. */
+  /** File name as npm forms it: `me-my-plugin-1.0.0.tgz`. */
   fileName: string;
   tarball: Uint8Array;
   /** Hex SHA-256 of the tarball. */
   sha256: string;
-  /** What is in it, by path. */
+  /** Files in it, by path. */
   files: readonly PackedFile[];
   /** Paths of files that were listed by their folder and left out, because they hold secrets by their name. */
   leftOut: readonly string[];
@@ -95,7 +95,7 @@ function withSchema(text: string): string {
     : `# yaml-language-server: $schema=./plugin.schema.json\n${text}`;
 }
 
-/** What JSR asks for beside the files: only packages whose name has a scope can be published there. */
+/** File that JSR also needs: only packages whose name has a scope can be published there. */
 function jsrFile(
   { name, version }: PluginPackageJson,
   { manifest, script }: { manifest: Manifest; script: PackedFile | null },

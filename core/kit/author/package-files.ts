@@ -7,12 +7,12 @@ import type { PackedFile } from "./tarball.ts";
 const always = ["README.md", "conformance.yaml", "LICENSE", "LICENSE.md", "CHANGELOG.md"];
 /** Files that packing makes itself. */
 const made = ["plugin.yaml", "package.json", "plugin.schema.json", "integrity.json", "jsr.json"];
-/** What belongs to whoever works on a package and never to the package; npm leaves these out as well. */
+/** Files of a package's author that never belong to the package; npm leaves these out as well. */
 const ownersOwn = ["node_modules", ".git", ".hg", ".svn", "CVS", ".npmrc", ".DS_Store"];
 const maxFiles = 1000;
 const maxBytes = 64 * 1024 * 1024;
 
-/** What a package takes from its folder beside its code. */
+/** Files that a package takes from its folder beside its code. */
 export interface ListedFiles {
   files: PackedFile[];
   /** Paths of files that hold secrets by their name, and are in no package. */

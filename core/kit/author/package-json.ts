@@ -4,7 +4,7 @@ import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { join } from "../../ground/runtime/paths.ts";
 
-/** What of a plugin's `package.json` its package is made from. Everything else in it is left out of the package. */
+/** Fields of a plugin's `package.json` that its package is made from. All other fields are left out of the package. */
 export interface PluginPackageJson {
   name: string;
   version: string;

@@ -8,7 +8,7 @@ export interface PackedFile {
 }
 
 const blockBytes = 512;
-/** What npm puts into each of its own packages: no machine's clock may show in the bytes. */
+/** Time that npm puts into each of its own packages: no machine's clock may show in the bytes. */
 const packedAt = 499_162_500;
 
 /**

@@ -1,13 +1,13 @@
 import { readdir, readFile } from "../../ground/runtime/files.ts";
 import { fileURLToPath, join } from "../../ground/runtime/paths.ts";
 
-/** What a new plugin can be made from. */
+/** Templates of a new plugin. */
 export const templateNames = ["code", "wrap", "cli", "acp"] as const;
 
 /** One of {@link templateNames}. */
 export type TemplateName = (typeof templateNames)[number];
 
-/** What each is for, in the words of the question that a person is asked. */
+/** Use of each template, in the words of the question to the author. */
 export const templateUses: { readonly [N in TemplateName]: string } = {
   code: "an agent that is written here, in TypeScript",
   wrap: "a function or a service that is there already",

@@ -3,7 +3,7 @@ import { join } from "../../ground/runtime/paths.ts";
 
 /** How often a folder is looked at, in milliseconds. */
 const lookMs = 250;
-/** What an author does not write by hand. */
+/** Folders that an author does not write by hand. */
 const passedOver = new Set(["node_modules", ".git", "dist", "coverage"]);
 
 /**

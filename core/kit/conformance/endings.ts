@@ -6,13 +6,13 @@ export function fellSilent({ events, result }: Take): boolean {
   return result.error?.code === "fatal" && result.error.details?.["stack"] === undefined;
 }
 
-/** What happened to the worker of a session; null when it lived on. */
+/** Says what happened to the worker of a session; null when it lived on. */
 export function workerDied({ envelopes }: Take): string | null {
   const event = envelopes.map((envelope) => envelope.event).find(({ type }) => type === "worker");
   return event?.type === "worker" ? event.message : null;
 }
 
-/** What no tool may do to an adapter: cost it its worker, make it throw, or leave it without a word. Null otherwise. */
+/** Finds harm that no tool may do to an adapter: kill its worker, make it throw, or leave it silent. Null: none. */
 export function mishap(take: Take): string | null {
   const died = workerDied(take);
   if (died !== null) return `It cost the adapter its worker: ${died}`;

@@ -1,4 +1,4 @@
-/** What a tool prints that prints nonsense: no text of any protocol, and no valid UTF-8 at its end. */
+/** Output of a tool that prints nonsense: no text of any protocol, and no valid UTF-8 at its end. */
 export const garbage: Uint8Array = new Uint8Array([
   ...new TextEncoder().encode('%%% garbage-marker {]\n\u0000\u0007\u001b[31m{"type":\n'),
   0xff,
@@ -19,7 +19,7 @@ export const longMarker = "long-line-marker";
 /** One line of 300,000 characters. */
 export const longLine: string = `${"y".repeat(300_000)} ${longMarker}`;
 
-/** What a tool says whose provider limits requests. */
+/** Message of a tool whose provider limits requests. */
 export const rateLimitText = "Error: 429 Too Many Requests. Please wait 30 seconds.";
 /** How long that asks to wait, in milliseconds. */
 export const rateLimitWaitMs = 30_000;
@@ -38,5 +38,5 @@ export const otherFailures: readonly string[] = [
   "Invalid API key",
 ];
 
-/** A model that nobody offers. */
+/** A model that no provider offers. */
 export const noSuchModel = "no-such-model-0000";

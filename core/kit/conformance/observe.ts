@@ -19,7 +19,7 @@ import { hangMs, trialLimits } from "./trial-limits.ts";
 import { writeWatched } from "./watched-package.ts";
 import { kitMark } from "./watched-source.ts";
 
-/** Of a `package.json`. */
+/** Maximum bytes of a `package.json`. */
 const mostPackageBytes = 1024 * 1024;
 
 /** A plugin under trial. */
@@ -28,7 +28,7 @@ export interface Subject {
   folder: string;
   manifest: Manifest;
   script: ConformanceScript;
-  /** What contains it. A thread is for code that the caller trusts. */
+  /** Its container. A thread is for code that the caller trusts. */
   isolation: Isolation;
 }
 
@@ -150,7 +150,7 @@ class Trial {
     this.#servers = await withBodies(folder, script.servers);
   }
 
-  /** Looks at the adapter's members, and at what it does while nobody pulls. */
+  /** Looks at the adapter's members, and at its reading while the kit does not pull. */
   async #look(): Promise<void> {
     const seen = this.#seen;
     const { manifest, script } = this.#subject;
@@ -204,7 +204,7 @@ class Trial {
     });
   }
 
-  /** What the kit's own adapter says; null when it could not say it. */
+  /** Returns the answer of the kit's own adapter; null when it could not give one. */
   async #ask<T>(take: string, order: object, request: Partial<SessionRequest> = {}): Promise<T | null> {
     const session = this.#subject.script.sessions[0]!;
     const mode = (order as { mode?: ToolMode }).mode ?? "play";

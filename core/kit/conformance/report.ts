@@ -9,10 +9,10 @@ export interface Finding {
 /** How a rule stands: `noted` tells the author something that is no failure, `skipped` says why it could not be tried. */
 export type RuleOutcome = "passed" | "failed" | "noted" | "skipped";
 
-/** What one rule came to. */
+/** Result of one rule. */
 export interface RuleReport {
   rule: string;
-  /** What holds for a plugin that passes, in a sentence. */
+  /** The fact that holds for a plugin that passes, in a sentence. */
   title: string;
   outcome: RuleOutcome;
   findings: Finding[];
@@ -20,7 +20,7 @@ export interface RuleReport {
   reason?: string;
 }
 
-/** What a run of the conformance kit came to. This is what `bulkhead plugin test --json` prints. */
+/** Result of a run of the conformance kit, as `bulkhead plugin test --json` prints it. */
 export interface ConformanceReport {
   /** Version of this form. */
   conformance: 1;
@@ -31,7 +31,7 @@ export interface ConformanceReport {
   folder: string;
   /** Such as `node 20.19.0`. */
   runtime: string;
-  /** What contained it: a process of its own, as in use, unless whoever called the kit chose a thread. */
+  /** Its container: a process of its own, as in use, unless the kit's caller chose a thread. */
   isolation: "process" | "thread";
   /** Whether no rule failed. */
   passed: boolean;

@@ -1,7 +1,7 @@
 import type { Finding } from "./report.ts";
 import type { Seen } from "./seen.ts";
 
-/** What a rule gives where it cannot be tried on this plugin, and why. */
+/** Result of a rule that cannot be tried on this plugin, and why. */
 export interface Skipped {
   skipped: string;
 }
@@ -10,7 +10,7 @@ export interface Skipped {
 export interface Rule {
   /** Lowercase words with hyphens; it stands in reports and never changes its meaning. */
   readonly id: string;
-  /** What holds for a plugin that passes, in a sentence. */
+  /** The fact that holds for a plugin that passes, in a sentence. */
   readonly title: string;
   /** `note` for what an author should know and no plugin fails by. */
   readonly level?: "note";

@@ -3,12 +3,12 @@ import type { TSchema } from "@sinclair/typebox";
 import type { Finding } from "./report.ts";
 import type { Members } from "./seen.ts";
 
-/** What keeps a value from fitting a schema, a few words each. */
+/** Lists the reasons why a value does not fit a schema, a few words each. */
 export function schemaFaults(schema: TSchema, value: unknown): string[] {
   return [...Errors(schema, value)].slice(0, 3).map(({ path, message }) => `${path || "/"}: ${message}.`);
 }
 
-/** What is wrong with what a member gave when it was called. */
+/** Finds faults of a member's result. */
 export function callFaults(
   member: string,
   { calls, schema, nullable = false }: { calls: Members["calls"]; schema: TSchema; nullable?: boolean },

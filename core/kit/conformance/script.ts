@@ -32,7 +32,7 @@ export interface DialogStep {
   stdout_file?: string;
 }
 
-/** What a scripted program does when it is started with arguments that fit. The first answer that fits counts. */
+/** A scripted program's reaction to arguments that fit. The first answer that fits counts. */
 export interface ProgramAnswer {
   /** As a line of a run permission's `args`; absent: any. */
   args?: string;
@@ -61,7 +61,7 @@ export interface ScriptedProgram {
   answers: ProgramAnswer[];
 }
 
-/** What a scripted server answers. The first answer that fits counts. */
+/** Answer of a scripted server. The first answer that fits counts. */
 export interface ServerAnswer {
   method?: string;
   path?: string;
@@ -82,14 +82,14 @@ export interface ScriptedServer {
   answers: ServerAnswer[];
 }
 
-/** What an agent says when its provider limits requests. */
+/** Message of an agent whose provider limits requests. */
 export interface RateLimitText {
   text: string;
   /** Seconds it asks to wait; null for a text that does not say. */
   wait_s: number | null;
 }
 
-/** How a plugin is to be tried: `conformance.yaml`. */
+/** Script for testing a plugin: `conformance.yaml`. */
 export interface ConformanceScript {
   conformance: 1;
   sessions: ScriptedSession[];

@@ -7,7 +7,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { ConformanceScript } from "./script.ts";
 
-/** What a scripted tool does in a session: what its script says, or one of the ways in which tools misbehave. */
+/** Behaviours of a scripted tool in a session: as its script says, or one of the ways in which tools misbehave. */
 export const toolModes = [
   "play",
   "exits",
@@ -29,7 +29,7 @@ export interface Take {
   /** Its name in `conformance.yaml`. */
   session: string;
   mode: ToolMode;
-  /** What the adapter yielded, as it reached the journal. */
+  /** Events that the adapter yielded, as they reached the journal. */
   events: AdapterEvent[];
   envelopes: Envelope[];
   result: SessionResult | null;
@@ -41,7 +41,7 @@ export interface Take {
   changed: string[];
 }
 
-/** What a call of one member came to. */
+/** Result of a call of one member. */
 export interface Returned {
   /** As `typeof` says. */
   type: string;
@@ -49,7 +49,7 @@ export interface Returned {
   thrown?: { name: string; message: string; code: string | null };
 }
 
-/** What the adapter says of itself, in a compartment behind its walls. */
+/** The adapter's statements about itself, in a compartment behind its walls. */
 export interface Members {
   /** `typeof` of each member that every adapter has. */
   types: Record<string, string>;
@@ -58,7 +58,7 @@ export interface Members {
   version: unknown;
   capabilities: unknown;
   access_modes: unknown;
-  /** What each call came to, by the member's name. */
+  /** Result of each call, by the member's name. */
   calls: Record<string, Returned>;
   /** `validateModel()` by the model that was asked for. */
   models: Record<string, Returned>;
@@ -66,7 +66,7 @@ export interface Members {
   detected: Record<string, { detected: unknown; wait: unknown; thrown?: string }>;
 }
 
-/** What the kit saw of a plugin: all that rules look at. */
+/** The kit's observations of a plugin: all that rules look at. */
 export interface Seen {
   folder: string;
   manifest: Manifest;
@@ -79,13 +79,13 @@ export interface Seen {
   names: string[];
   load_error: ErrorData | null;
   members: Members | null;
-  /** Characters read from programs and servers while nobody pulled; null when it reads none. */
+  /** Characters read from programs and servers while the kit did not pull; null when it reads none. */
   read_unasked: number | null;
-  /** What it does where its program or server is not there. */
+  /** Its reaction to a missing program or server. */
   missing: { availability: Returned; last: AdapterEvent["type"] | null; success: boolean; code: string | null } | null;
   /** Fields of a request that were looked at, and all that went to programs and servers. */
   fields: { read: string[]; sent: string } | null;
-  /** What that request asked for. */
+  /** Fields that the request asked for. */
   traced: Partial<SessionRequest>;
   /** All that was heard of the sessions in which the adapter was looked at. */
   asked: Envelope[];

@@ -8,15 +8,15 @@ import type { ToolMode } from "./seen.ts";
 
 /** Programs that stand in for those of a plugin. */
 export interface StandInPrograms {
-  /** Pins each, so that a plugin of this host starts it and nothing else, whatever is installed. */
+  /** Pins each, so that a plugin of this host starts it and no installed program. */
   pin(pins: BinaryPins): Promise<void>;
   /** Sets what they do from now on. */
   set(mode: ToolMode, session: string): Promise<void>;
 }
 
-/** Where {@link writeStandIns} works. */
+/** Folders of {@link writeStandIns}. */
 export interface StandInPlace {
-  /** Where the programs are written. No session may write there. */
+  /** Folder of the programs. No session may write there. */
   home: string;
   /** The plugin's folder, for the files of its script. */
   folder: string;
@@ -24,8 +24,8 @@ export interface StandInPlace {
 }
 
 /**
- * Writes a small shell script for each program: it prints what was scripted, or misbehaves as it is told. One that a
- * manifest names and nobody scripted fails with a word about that.
+ * Writes a small shell script for each program: it prints the scripted text, or misbehaves as told. A program that a
+ * manifest names but no script describes fails with a message about that.
  */
 export async function writeStandIns(
   programs: readonly ScriptedProgram[],

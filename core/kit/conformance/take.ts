@@ -14,7 +14,7 @@ import { kitMark } from "./watched-source.ts";
 /** One session to run. */
 export interface TakeOrder {
   adapter: string;
-  /** Made anew for each session. */
+  /** A new folder for each session. */
   workdir: string;
   session: ScriptedSession;
   mode: ToolMode;
@@ -87,7 +87,7 @@ async function follow(session: Session, take: Take, interrupt: boolean): Promise
   if (asked !== null && take.result.stop_reason === "interrupted") take.stopped_ms = performance.now() - asked;
 }
 
-/** What the adapter under trial yielded: nothing that the host put in its place, and nothing that the kit says. */
+/** Whether the adapter under trial yielded it: neither the host in its place nor the kit. */
 function isOwn({ source, synthetic, event }: Envelope): boolean {
   if (source !== "agent" || synthetic) return false;
   return event.type !== "progress" || !event.message.startsWith(kitMark);

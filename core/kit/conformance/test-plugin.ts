@@ -15,7 +15,7 @@ import type { Seen } from "./seen.ts";
 export interface TestPluginOptions {
   /** A host that serves several trials; default: one for this trial alone. */
   kit?: KitHost;
-  /** What contains the plugin. A thread starts sooner and is for your own code alone. Default `process`. */
+  /** Container of the plugin. A thread starts sooner and is for your own code alone. Default `process`. */
   isolation?: "process" | "thread";
 }
 
@@ -74,7 +74,7 @@ function unread({ id, title }: Rule, error: BulkheadError): RuleReport {
   return { rule: id, title, outcome: "skipped", findings: [], reason };
 }
 
-/** What keeps a plugin from working at all is told once, by the rule that it breaks. */
+/** A fault that keeps a plugin from working at all is reported once, by the rule that it breaks. */
 const beforeLoad = new Set(["manifest", "package", "bundle", "members", "load"]);
 
 function judge({ id, title, level, check }: Rule, seen: Seen): RuleReport {

@@ -1,6 +1,6 @@
 import type { Limits } from "../../ground/config/limits.ts";
 
-/** What every plugin under trial is held to: small, so that a bad end comes soon. */
+/** Limits of every plugin under trial: small, so that a bad end comes soon. */
 export const trialLimits: Partial<Limits> & Pick<Limits, "teardown_timeout_ms"> = {
   heap_mb: 96,
   timeout_ms: 20_000,

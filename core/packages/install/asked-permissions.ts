@@ -7,22 +7,22 @@ import { type ExplainedPermission, explainPermissions } from "../registry/explai
 import { hideArguments } from "../registry/shown-permissions.ts";
 import { requestedWith } from "../registry/requested-permissions.ts";
 
-/** What an installation comes to, in permissions. */
+/** Options of {@link undecidedPermissions}. */
 export interface AskedOptions {
   manifest: Manifest;
   /** Manifest of the version in use; null for a new plugin. */
   before: Manifest | null;
-  /** What the host manifest grants it already. */
+  /** Permissions that the host manifest grants it already. */
   granted: Permissions;
   places: BroadPlaces;
   /** The operator's values for its options. */
   config: Readonly<Record<string, unknown>>;
-  /** What stands in them and nobody is shown. */
+  /** Option values that must not be shown. */
   hidden: readonly string[];
 }
 
 /**
- * What a plugin asks for that nobody has decided about yet, the riskiest first. A grant of a program or secret by its
+ * Lists permissions that the operator must still decide on, the riskiest first. A grant of a program or secret by its
  * name alone covers what the version in use asks for, and nothing that a later one adds.
  */
 export function undecidedPermissions(options: AskedOptions): ExplainedPermission[] {
@@ -63,7 +63,7 @@ export function grantWord({ permission, target }: Pick<NewGrant, "permission" | 
   return permission === "kv" ? "kv" : `${permission}:${target}`;
 }
 
-/** What a manifest asks for, as a grant of just that: in a grant what is left out would mean all. */
+/** Turns a manifest's requests into a grant of exactly those: an omitted field in a grant would mean all. */
 function asGrant(asked: Permissions): Permissions {
   const { limits: _, ...rights } = asked;
   if (rights.run === undefined) return rights;

@@ -67,7 +67,7 @@ export async function fetchGit(
   }
 }
 
-/** git as if nobody had configured it. */
+/** Environment that makes git ignore the user's and the system's configuration. */
 const alone = { GIT_CONFIG_NOSYSTEM: "1", GIT_CONFIG_GLOBAL: "/dev/null", GIT_TERMINAL_PROMPT: "0" };
 
 /** The user's own, for log-ins; git's own variables could point it elsewhere. */

@@ -30,7 +30,7 @@ export interface FetchedPackage {
 export interface FetchPackageOptions {
   manifestFile: string;
   limits: PackageLimits;
-  /** What a lock binds the package to: its registry, and with `exact` its bytes too. */
+  /** Lock entry that binds the package to its registry, and with `exact` to its bytes too. */
   locked?: { entry: LockedPlugin; exact: boolean };
 }
 
@@ -92,7 +92,7 @@ export async function fetchPackage(spec: PackageSpec, options: FetchPackageOptio
   }
 }
 
-/** Where a locked package is fetched from again: just that one, or with `newest` the newest of its source. */
+/** Returns the spec to fetch a locked package again: the same version, or with `newest` the newest of its source. */
 export function lockedSpec(
   { source, version }: LockedPlugin,
   { manifestFile, newest }: { manifestFile: string; newest: boolean },

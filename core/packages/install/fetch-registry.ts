@@ -16,13 +16,13 @@ export interface RegistryArchive {
   integrity: string;
   /** Key of the registry that signed it; null: not signed. */
   signed_by: string | null;
-  /** Who built it, as the certificate of its provenance says; null: it has none. */
+  /** Builder, as the certificate of its provenance says; null: it has none. */
   provenance: string | null;
-  /** What the publisher says about this version when it should no longer be used. */
+  /** The publisher's message when this version should no longer be used. */
   deprecated: string | null;
 }
 
-/** What is wanted from which registry. */
+/** Options of {@link fetchFromRegistry}. */
 export interface RegistryWish {
   name: string;
   /** A version, range or tag. */
@@ -34,7 +34,7 @@ export interface RegistryWish {
   maxBytes: number;
 }
 
-/** What is read of a version in a registry. */
+/** Fields that are read of a version in a registry. */
 interface Published {
   name: string;
   version: string;
@@ -55,7 +55,7 @@ export async function fetchFromRegistry(wish: RegistryWish): Promise<RegistryArc
   const { name, wanted, maxBytes } = wish;
   try {
     const configured = await npmOptions(wish.folder);
-    // A lock's registry counts whatever npm is told by now: the same name elsewhere is another package.
+    // A lock's registry overrides npm's current configuration: the same name elsewhere is another package.
     const scope = name.startsWith("@") ? { [`${name.split("/")[0]}:registry`]: wish.registry } : {};
     const options: NpmOptions = wish.registry === undefined
       ? configured
@@ -116,7 +116,7 @@ function strongIntegrity({ name, version, _integrity = "" }: Published): string 
   throw packageError(`${name}@${version}`, "the registry names no SHA-512 of it");
 }
 
-/** Else whoever can write the registry's answers could have the archive come from anywhere. */
+/** Refuses another host: a party that can write the registry's answers could serve the archive from anywhere. */
 function checkHost({ name, version, dist }: Published, registry: string): void {
   const tarball = typeof dist?.tarball === "string" ? dist.tarball : "";
   if (URL.canParse(tarball) && new URL(tarball).host === new URL(registry).host) return;
@@ -178,7 +178,7 @@ export async function fetchArchive(
   }
 }
 
-/** The bytes at an address, past the cache: whoever asks compares them with what they should be. */
+/** Downloads an address, past the cache. The caller must verify the bytes. */
 async function download(
   url: string,
   { name, maxBytes, options }: { name: string; maxBytes: number; options: NpmOptions },

@@ -33,7 +33,7 @@ export function looksLike(a: string, b: string): boolean {
   return Math.min(a.length, b.length) >= 4 && oneEdit(a, b);
 }
 
-/** What an id looks like at a glance: hyphens are passed over, and letters that resemble others are those. */
+/** Reduces an id to its look at a glance: without hyphens, and with one letter for all that resemble it. */
 function skeleton(id: string): string {
   return id
     .replaceAll("-", "")

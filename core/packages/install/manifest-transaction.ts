@@ -5,13 +5,13 @@ import { withLockFile } from "../../ground/runtime/lock-file.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
 
-/** The host manifest's text and its lock, while nobody else changes them. */
+/** The host manifest's text and its lock, while no other process changes them. */
 export interface ManifestState {
   /** Real path of the host manifest. */
   file: string;
   text: string;
   lock: PluginLock;
-  /** Folder of what is installed beside it. */
+  /** Folder of the plugins installed beside it. */
   installed: string;
   /** Writes the host manifest, all of it or nothing. */
   writeText(text: string): Promise<void>;
@@ -23,8 +23,8 @@ const longestWaitMs = 60_000;
 
 /**
  * Runs a change of a host manifest or its lock, alone among all processes. Each of the two files is replaced at once, so
- * whoever is killed meanwhile leaves each as it was or as it becomes.
- * @throws {BulkheadError} `busy` when another one does not end
+ * a process killed meanwhile leaves each file either old or new.
+ * @throws {BulkheadError} `busy` when another change does not end
  */
 export async function changeManifest<T>(
   manifestFile: string,

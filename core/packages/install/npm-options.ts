@@ -2,7 +2,7 @@ import { join } from "../../ground/runtime/paths.ts";
 import { hostEnvironment } from "../../ground/runtime/platform.ts";
 import { stateFolders } from "../../ground/runtime/state-folders.ts";
 
-/** What npm's own libraries are told: registries, keys, proxies, as npm itself would use them. */
+/** Options of npm's own libraries: registries, keys, proxies, as npm itself would use them. */
 export type NpmOptions = Readonly<Record<string, unknown>> & { registry: string };
 
 /**
@@ -35,13 +35,13 @@ export async function npmOptions(folder: string): Promise<NpmOptions> {
   };
 }
 
-/** What is used of npm's library for its configuration, which comes without types. */
+/** The used part of npm's configuration library, which comes without types. */
 interface ConfigLibrary {
   Config: new (options: Record<string, unknown>) => {
     load(): Promise<void>;
     readonly flat: Readonly<Record<string, unknown>>;
   };
-  /** What keys there are, and how they become options of the other libraries. */
+  /** All keys, and how they become options of the other libraries. */
   definitions: Record<string, unknown>;
 }
 

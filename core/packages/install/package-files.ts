@@ -14,7 +14,7 @@ const longestPath = 512;
 /** Of one name, in every file system that is in wide use. */
 const longestName = 255;
 const deepest = 32;
-/** Names that Windows takes for devices, whatever ending they have. */
+/** Names that Windows takes for devices, with any file extension. */
 const deviceName = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)/i;
 // deno-lint-ignore no-control-regex
 const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/;

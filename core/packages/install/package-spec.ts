@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { stat } from "../../ground/runtime/files.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 
-/** What a person asked to install. */
+/** Package that the operator asked to install. */
 export type PackageSpec =
   | { type: "registry"; name: string; wanted: string }
   | { type: "tarball"; path: string }
@@ -50,7 +50,7 @@ function unreadable(typed: string, cause?: unknown): BulkheadError {
   });
 }
 
-/** What the library knows of a repository at one of the hosts that have short names. */
+/** The library's data on a repository at one of the hosts that have short names. */
 interface HostedRepository {
   default?: string;
   https(options: { noCommittish: boolean; noGitPlus: boolean }): string;

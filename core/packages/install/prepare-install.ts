@@ -25,26 +25,26 @@ import { type Allowances, checkAgainstLock, isSameSource } from "./source-policy
 import { stagePackage, sweepStaging } from "./staging.ts";
 import { keepWaiting } from "./waiting-update.ts";
 
-/** A package that lies ready, with what the operator has to know and decide. */
+/** A package that is ready to install, with all that the operator must know and decide. */
 export interface PreparedInstall {
   id: string;
   manifest: Manifest;
   next: LockedPlugin;
-  /** What is in use now; null for a new plugin. */
+  /** Version in use; null for a new plugin. */
   current: LockedPlugin | null;
   /** Whether the very same files are in use already. */
   unchanged: boolean;
   deprecated: string | null;
-  /** What nobody has decided about yet, the riskiest first. */
+  /** Permissions that still need the operator's decision, the riskiest first. */
   undecided: ExplainedPermission[];
-  /** What depends on options that the operator may set, and what they hold now. */
+  /** Permissions that depend on options that the operator may set, with their current values. */
   choices: OptionChoice[];
   /**
-   * Takes it into use with these grants more. The rules are checked again, against what is in use by then.
+   * Takes it into use with these additional grants. Checks the rules again, against the version then in use.
    * @throws {BulkheadError} as {@link prepareInstall}, `busy`, `invalid_config`
    */
   commit(grants: readonly NewGrant[]): Promise<void>;
-  /** Keeps that it waits for a grant, where it is an update: lists tell of it from then on. */
+  /** Records that an update waits for a grant, so that lists show it. */
   wait(command: string): Promise<void>;
   /** Forgets it; what is in use stays. */
   discard(): Promise<void>;
@@ -89,7 +89,7 @@ export async function prepareInstall(fetched: FetchedPackage, options: PrepareOp
       undecided: undecidedPermissions({
         manifest,
         before,
-        // What was granted to a plugin from elsewhere, or to one that cannot be read any more, says nothing of this one.
+        // Grants to a plugin from another source, or to one that can no longer be read, do not apply to this one.
         granted: current === null || before !== null ? grantedTo(hostManifest, id) : {},
         places: broadPlaces(file),
         config,
@@ -115,8 +115,8 @@ export async function prepareInstall(fetched: FetchedPackage, options: PrepareOp
             : cleared;
           const text = grants.reduce((edited, grant) => addGrant(edited, grant, { file }), enabled);
           const lock = { ...state.lock, plugins: { ...state.lock.plugins, [id]: next } };
-          // A grant without its plugin, or a plugin that is not enabled, does nothing: whoever is killed between the two
-          // leaves all that was in use as it was.
+          // A grant without its plugin, or a plugin that is not enabled, does nothing: a process killed between the two
+          // leaves everything in use unchanged.
           if (before === null) {
             await state.writeLock(lock);
             await state.writeText(text);
@@ -197,8 +197,8 @@ async function manifestInUse(installed: string, id: string, locked: LockedPlugin
 }
 
 /**
- * The version before stays: a host that runs may not have read all of it. An update that waited goes: it was this one, or is
- * looked for anew.
+ * Keeps the version before: a running host may not have read all of it. Removes a waiting update: it was this one, or
+ * the next check finds it again.
  */
 async function removeOthers(folder: string, kept: readonly LockedPlugin[]): Promise<void> {
   const names = kept.map((locked) => versionFolder("", "", locked));

@@ -21,7 +21,7 @@ export function builtBy(attestations: unknown): string | null {
   const checked = attestationsSchema.safeParse(attestations);
   if (!checked.success) return null;
   for (const { bundle: { verificationMaterial: material, dsseEnvelope } } of checked.data) {
-    // What stands beside the bundle nobody has signed.
+    // Read the type from the signed payload: fields beside the bundle are not signed.
     if (!isProvenance(dsseEnvelope.payload)) continue;
     const first = material.certificate ?? material.x509CertificateChain?.certificates[0];
     const bytes = first === undefined ? null : bytesOfBase64(first.rawBytes);

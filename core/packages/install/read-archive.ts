@@ -2,7 +2,7 @@ import { asBuffer } from "../../ground/runtime/as-buffer.ts";
 import { gunzipCapped } from "../../ground/runtime/gunzip.ts";
 import { PackageCollector, packageError, type PackageFiles, type PackageLimits, pathFault } from "./package-files.ts";
 
-/** What is read of the archive library's entries. */
+/** Fields that are read of the archive library's entries. */
 interface ArchiveEntry {
   path: string;
   type: string;

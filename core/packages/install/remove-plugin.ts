@@ -16,14 +16,14 @@ export async function removePlugin(manifestFile: string, id: string): Promise<vo
       });
     }
     const { [id]: _, ...plugins } = lock.plugins;
-    // First what it may do, last what it is.
+    // Grants first, files last: a process killed in between leaves a plugin without grants.
     await writeText(removePluginEntry(text, { pluginId: id, file }));
     await writeLock({ ...lock, plugins });
     await rm(join(installed, id), { recursive: true, force: true });
   });
 }
 
-/** Removes what a plugin of this id has kept: whoever gets the id next finds nothing of it. */
+/** Removes all data that a plugin of this id has kept, so that a later plugin with the same id finds none of it. */
 export async function forgetPlugin(stateFolder: string, id: string): Promise<void> {
   await Promise.all([
     rm(join(stateFolder, "data", id), { recursive: true, force: true }),

@@ -3,7 +3,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { LockedPlugin, PackageSource } from "../registry/lock-format.ts";
 import { repositoryOf } from "./provenance.ts";
 
-/** What an operator allows beyond the rules. */
+/** Exceptions to the rules that an operator allows. */
 export interface Allowances {
   /** A version that is lower than one that was in use. */
   downgrade: boolean;
@@ -34,7 +34,7 @@ export function isSameSource(a: PackageSource, b: PackageSource): boolean {
     return a.name === b.name && trimmed(a.registry) === trimmed(b.registry);
   }
   if (a.type === "git" && b.type === "git") return a.url === b.url;
-  // Each version of a tarball has a name of its own; whoever can name a path is the operator.
+  // Each version of a tarball has another file name, and only the operator can name a path.
   if (isLocal(a) && isLocal(b)) return true;
   return a.type === "remote" && b.type === "remote" && publisherOf(a.url) === publisherOf(b.url);
 }

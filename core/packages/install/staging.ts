@@ -31,7 +31,7 @@ const stagingName = ".staging";
 /**
  * Writes a package beside the installed ones and checks it as a plugin: manifest, integrity list, one script. Nothing of
  * it runs.
- * @param installed folder of what is installed beside a host manifest
+ * @param installed folder of the plugins installed beside a host manifest
  * @throws {BulkheadError} `invalid_package`, `invalid_manifest`, `bundle_failed`, `too_large`, `io_error`
  */
 export async function stagePackage(fetched: FetchedPackage, installed: string): Promise<StagedPackage> {
@@ -112,7 +112,7 @@ function readJson<T>(
     const checked = schema.safeParse(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
     if (checked.success) return checked.data;
   } catch {
-    // What is no JSON is refused as what does not fit.
+    // Invalid JSON is refused like JSON that fails the schema.
   }
   throw packageError(name, `its ${path} cannot be read`);
 }
@@ -127,7 +127,7 @@ async function move(folder: string, { place, list }: { place: string; list: stri
   const found = await filesDigest(place);
   if (found === sha256Hex(list)) return await rm(folder, { recursive: true, force: true });
   await mkdir(dirname(place), { recursive: true, mode: 0o755 });
-  // What lies there was changed by somebody: a rename does not take the place of a folder.
+  // The folder there was changed; move it away first, because a rename does not replace a folder.
   if (found !== null) await rename(place, `${folder}-changed`);
   await writeFile(listFileOf(place), list);
   await rename(folder, place);

@@ -13,13 +13,13 @@ import { replaceFile } from "../../ground/runtime/replace-file.ts";
 import { grantFlags, grantsFor, grantWord, undecidedPermissions } from "./asked-permissions.ts";
 import type { ManifestState } from "./manifest-transaction.ts";
 
-/** An update that was looked at and not taken, because it asks for more. */
+/** An update that was checked and not installed, because it asks for more permissions. */
 export interface WaitingUpdate {
   version: string;
-  /** What takes it into use, but for the grants. */
+  /** Command that takes it into use, without the grants. */
   command: string;
   found_at: string;
-  /** What it asks for that nobody has decided about by now, the riskiest first. */
+  /** Permissions that still need the operator's decision, the riskiest first. */
   undecided: ExplainedPermission[];
 }
 
@@ -27,13 +27,13 @@ export interface WaitingUpdate {
 export interface WaitingReport {
   version: string;
   found_at: string;
-  /** The grants that it asks for, each as it is typed; none where all of it is granted by now. */
+  /** The grants that it asks for, each as it is typed; empty when all are granted already. */
   asks: string[];
-  /** What takes it, with those grants. */
+  /** Command that takes it into use, with those grants. */
   command: string;
 }
 
-/** What is kept of it. Its file lies among the plugin's versions, and goes when one is taken into use. */
+/** File of a waiting update. It lies among the plugin's versions and is removed when one is taken into use. */
 interface KeptUpdate {
   /** The files in use when it was found: for others it does not wait. */
   beside: string;

@@ -91,7 +91,7 @@ function canonicalPattern(pattern: ArgumentPattern): ArgumentPattern {
 
 function meet(a: ArgumentPattern, b: ArgumentPattern): ArgumentPattern[] {
   const known = new Map<number, ArgumentPattern[]>();
-  // What the ends of both share, from places in each on: many ways lead to one pair of places.
+  // Caches the meet of both tails per pair of positions: many ways lead to one pair.
   const from = (i: number, j: number): ArgumentPattern[] => {
     const key = i * (b.length + 1) + j;
     const found = known.get(key) ?? meetFrom(a[i], b[j], (di, dj) => from(i + di, j + dj));

@@ -5,7 +5,7 @@ import { hostManifestProblem } from "../../ground/config/host-manifest-places.ts
 import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
 import { join } from "../../ground/runtime/paths.ts";
 
-/** What the operator's list of blocked plugins is held against. */
+/** The facts about a plugin that the operator's list of blocked plugins is compared with. */
 export interface Blockable {
   id: string;
   version: string;

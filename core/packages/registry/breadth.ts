@@ -1,4 +1,4 @@
-/** How much a permission comes to, whatever it is called: anything the operator can do, more than it seems, or itself. */
+/** Real reach of a permission, apart from its name: all that the operator can do, more than it seems, or itself. */
 export type Breadth = "everything" | "much" | "bounded";
 
 /** Why a permission is more than it seems. */

@@ -9,7 +9,7 @@ import { broadRun } from "./broad-run.ts";
 import { holds, rootsOverlap } from "./root-set.ts";
 import type { Breadth, Broadness } from "./breadth.ts";
 
-/** What a permission's breadth depends on. Absolute paths. */
+/** Absolute paths that a permission's breadth depends on. */
 export interface BroadPlaces {
   /** The user's own folder. */
   home?: string | undefined;
@@ -58,7 +58,7 @@ export function broadRunEnv(binary: string, name: string): Broadness | null {
   return much(`${name} decides which code ${binary} loads or starts; only the host's own value is handed on.`);
 }
 
-/** Puts what is broadest first, and keeps the order of what is equally broad. */
+/** Sorts the broadest rows first, and keeps the order of equally broad ones. */
 export function riskiestFirst<T extends { breadth: Breadth }>(rows: readonly T[]): T[] {
   const ranks: Record<Breadth, number> = { everything: 0, much: 1, bounded: 2 };
   return [...rows].sort((a, b) => ranks[a.breadth] - ranks[b.breadth]);

@@ -1,6 +1,6 @@
 /**
  * How a program can come to run what its grant does not name:
- * - `code`: it runs whatever program text or file it is given;
+ * - `code`: it runs any program text or file it is given;
  * - `launcher`: its arguments name another program, which it starts;
  * - `fetcher`: it gets programs of others, or runs those that the working directory names;
  * - `options`: some of its options start other programs, or write any file;

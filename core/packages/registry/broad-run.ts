@@ -97,7 +97,7 @@ function broadAgent(name: string, pattern: ArgumentPattern): Broadness | null {
   return everything(`${name} is an agent: it runs the programs that its model decides on, by what it is told.`);
 }
 
-/** What a build tool runs stands in files of the working directory, which the same plugin may write. */
+/** A build tool runs commands from files of the working directory, which the same plugin may write. */
 function broadProject(name: string, pattern: ArgumentPattern): Broadness | null {
   const kind = broadPrograms.get(name);
   const isProjects = kind === "fetcher" || kind === "runner" || kind === "checker" ||
@@ -123,7 +123,7 @@ function literalWords(pattern: ArgumentPattern): string[] {
   return pattern.map(literalOf).filter((word) => word !== null);
 }
 
-/** What an interpreter runs is bound when it is spelled out before anything that is not. */
+/** An interpreter is bound when its arguments spell out what it runs before any open argument. */
 function broadCode(name: string, pattern: ArgumentPattern): Broadness | null {
   for (const [index, argument] of pattern.entries()) {
     const literal = literalOf(argument);
@@ -151,7 +151,7 @@ function loads(option: string): boolean {
   return ["-r", "-I", "-M", "--require", "--import", "--loader", "--preload", "--config"].includes(option);
 }
 
-/** What a launcher starts is the program that its arguments name first, and as broad as that one. */
+/** A launcher is as broad as the program that its arguments name first, which it starts. */
 function broadLauncher(name: string, pattern: ArgumentPattern): Broadness | null {
   for (const [index, argument] of pattern.entries()) {
     const literal = literalOf(argument);

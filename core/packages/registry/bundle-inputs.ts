@@ -42,8 +42,8 @@ export class InputNotes {
   }
 
   /**
-   * A place where a module was looked for: as a file, with an ending, or as a folder. The bundler heeds the nearest
-   * `package.json`, be it above the package.
+   * Notes a place where a module was looked for: as a file, with an ending, or as a folder. The bundler heeds the
+   * nearest `package.json`, even above the package.
    */
   place(path: string): void {
     this.#folders.add(path).add(dirname(path));
@@ -60,8 +60,8 @@ export class InputNotes {
   }
 
   /**
-   * All that was noted; null when some of it was changed after the bundle was begun, because then nobody can say what
-   * the bundler saw.
+   * Returns all that was noted; null when some of it changed after the bundle was begun, because then it is unknown
+   * which version the bundler saw.
    */
   async collect(): Promise<BundleInputs | null> {
     const files = [...this.#modules, ...await hashed(this.#files, hashOfFile)];
@@ -76,7 +76,7 @@ export class InputNotes {
 /** A file system's clock may be this much behind. */
 const clockStepMs = 20;
 
-/** When a file was changed last, or its folder's names were; unlike the time of its writing nobody can set this one. */
+/** Time of the last change of a file or of a folder's names; unlike the modification time, programs cannot set it. */
 async function lastChange(path: string): Promise<number> {
   const at = await lstat(path).then(({ ctimeMs }) => ctimeMs, () => Infinity);
   // One of the runtimes tells it in whole seconds.
@@ -93,7 +93,7 @@ async function hashed(
 /** Larger than any file that can be part of a bundle. */
 const mostBytes = 256 * 1024 * 1024;
 
-/** What is there and no plain file counts as not there: no bundle is made with it. */
+/** Treats anything but a plain file as missing: no bundle is made with it. */
 async function hashOfFile(path: string): Promise<string | null> {
   const real = await realOf(path);
   const found = real === null ? null : await digestFile(real, { maxBytes: mostBytes });

@@ -18,7 +18,7 @@ export type BundleLimit =
   | "bundle_timeout_ms"
   | "bundle_mb";
 
-/** What a plugin's script is made from. */
+/** Options of {@link bundleOrder}. */
 export interface BundleSource {
   /** Absolute path of the package. */
   folder: string;
@@ -26,11 +26,11 @@ export interface BundleSource {
   limits: Pick<Limits, BundleLimit>;
   /** Bundled plugins share the host's own `node_modules`. */
   origin?: Plugin["origin"];
-  /** Of an installed package the hashes of its files: others are refused. */
+  /** Hashes of an installed package's files; other files are refused. */
   hashes?: FileHashes;
 }
 
-/** What a plugin's source may have before a parser sees it. */
+/** Limits that a plugin's source must keep before a parser sees it. */
 export interface SourceLimits {
   /** Bytes of one file. */
   fileBytes: number;
@@ -40,7 +40,7 @@ export interface SourceLimits {
   depth: number;
 }
 
-/** What the bundler is told; with the same files and the same order it makes the same script. */
+/** Instructions for the bundler; from the same files and the same order it makes the same script. */
 export interface BundleOrder {
   pluginId: string;
   /** Real absolute path of the package. */
@@ -54,12 +54,12 @@ export interface BundleOrder {
   source: SourceLimits;
   /** Absolute paths of the contract's entry and of its schema library. */
   contract: { entry: string; typebox: string };
-  /** Of an installed package the hashes of its files: others are refused. */
+  /** Hashes of an installed package's files; other files are refused. */
   hashes?: FileHashes;
 }
 
 /**
- * What the bundler is told for a plugin.
+ * Returns the bundler's instructions for a plugin.
  * @param nodeModules default: the host's, for bundled plugins only
  * @throws {BulkheadError} `bundle_failed` for a folder that cannot be read
  */
@@ -102,7 +102,7 @@ function relativePath(path: string): string {
   return path.startsWith("./") ? path : `./${path}`;
 }
 
-/** `node_modules` of the host itself and of whatever it is installed in, nearest first. */
+/** `node_modules` folders of the host itself and of the packages it is installed in, nearest first. */
 async function hostNodeModules(): Promise<string[]> {
   const found: string[] = [];
   for (let folder = dirname(dirname(sdkFile)); folder !== dirname(folder); folder = dirname(folder)) {

@@ -19,7 +19,7 @@ export interface NewGrant {
   target: string;
 }
 
-/** What `bulkhead init` writes. `schemaUrl` is where an editor finds the JSON Schema. */
+/** Returns the file that `bulkhead init` writes. An editor finds the JSON Schema at `schemaUrl`. */
 export function starterHostManifest(
   { schemaUrl = "./bulkhead.schema.json" }: { schemaUrl?: string } = {},
 ): string {
@@ -178,7 +178,7 @@ function isAliasNode(node: unknown): boolean {
   return typeof node === "object" && node !== null && "source" in node && "resolve" in node;
 }
 
-/** An edit through an alias would change its anchor too, and with it what somebody else is granted. */
+/** An edit through an alias would change its anchor too, and with it the grants of another plugin. */
 function aliasInTheWay(path: readonly string[], file: string): BulkheadError {
   return new BulkheadError("invalid_config", `Cannot edit ${file}: ${path.join(".")} is an alias.`, {
     hint: "Write it out, then try again.",

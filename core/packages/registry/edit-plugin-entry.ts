@@ -25,7 +25,7 @@ export function setEnabled(
   const document = openDocument(text, file);
   const path = ["plugins", pluginId, "enabled"];
   makeWay(document, path, file);
-  // To be listed is to be enabled.
+  // A listed plugin is enabled.
   if (enabled) document.deleteIn(path);
   else document.setIn(path, false);
   return editedText(document, { before, pluginId, file });

@@ -16,7 +16,7 @@ export function applyEdits(text: string, edits: readonly Edit[]): string {
   return parts.join("") + text.slice(from);
 }
 
-/** Where an offset of the edited text stood before. */
+/** Maps an offset of the edited text back to the text before the edits. */
 export function beforeEdits(offset: number, edits: readonly Edit[]): number {
   let shift = 0;
   for (const { start, removed, inserted } of edits) {

@@ -9,17 +9,17 @@ import { meetNet } from "./net-set.ts";
 import { meetSecrets, widestSecrets, withoutSecrets } from "./secret-set.ts";
 import { holds, meetRoots, type Places, rootsOverlap } from "./root-set.ts";
 
-/** What effective permissions are worked out from. */
+/** Sources of the effective permissions. */
 export interface PermissionSources {
-  /** What the manifest asks for. */
+  /** Permissions that the manifest asks for. */
   requested: Permissions;
-  /** What the operator granted. A program without `args` or `env` is granted as the manifest asks for it. */
+  /** The operator's grants. A program without `args` or `env` is granted as the manifest asks for it. */
   grant: Permissions;
-  /** What the operator denied, whatever is granted. */
+  /** Permissions that the operator denied; they win over grants. */
   deny: Permissions;
-  /** What the session narrows to; a kind that it leaves out is not narrowed. */
+  /** Permissions that the session narrows to; a kind that it leaves out is not narrowed. */
   request?: Permissions | undefined;
-  /** Where the named roots are, so that they can be compared with absolute paths. */
+  /** Paths of the named roots, so that they can be compared with absolute paths. */
   places?: Places;
 }
 
@@ -143,7 +143,7 @@ function widestRuns(entries: readonly FullRun[]): FullRun[] {
   );
 }
 
-/** What is not contained never covers what is: where both allow a run, the contained one is used. */
+/** An uncontained run never covers a contained one: where both allow a run, the contained one is used. */
 function coversRun(wide: FullRun, narrow: FullRun): boolean {
   if (narrow.contain !== undefined && wide.contain === undefined) return false;
   if (narrow.contain_net && !wide.contain_net) return false;

@@ -17,7 +17,7 @@ export interface ExplainedPermission {
   requested: boolean;
   granted: boolean;
   denied: boolean;
-  /** What is allowed of it, as targets; empty: nothing. */
+  /** Targets that are allowed of it; empty: nothing. */
   effective: string[];
   /** One sentence. */
   why: string;
@@ -43,7 +43,7 @@ export function explainPermissions(
   return riskiestFirst(all.map(({ atom, row }) => ({ ...row, ...breadthOf(atom, beside) })));
 }
 
-/** What permissions amount to more than they seem, the riskiest first. */
+/** Lists the permissions that amount to more than they seem, the riskiest first. */
 export function broadPermissions(permissions: Permissions, places: BroadPlaces): BroadPermission[] {
   const all = atoms(permissions).map((atom) => {
     const { permission, target } = atom;
@@ -89,7 +89,7 @@ function atoms(permissions: Permissions): Atom[] {
   return [...(permissions.run ?? []).flatMap(runAtoms), ...lists, ...secrets, ...kv, ...limits];
 }
 
-/** A name alone is a grant of whatever is asked for. */
+/** A name alone grants all that is asked for under it. */
 function secretAtoms({ name, env, hosts }: NonNullable<Permissions["secrets"]>[number]): Atom[] {
   const atom = (target: string, rest: { env?: string[]; hosts?: string[] }): Atom => ({
     permission: "secrets",

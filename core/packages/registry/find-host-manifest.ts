@@ -11,7 +11,7 @@ export const hostManifestName = "bulkhead.yaml";
 
 /** Options of {@link findHostManifest}. */
 export interface FindOptions {
-  /** What `--config` says; relative to `from`. */
+  /** Value of `--config`; relative to `from`. */
   config?: string | undefined;
   /** Absolute path of the working directory. */
   from: string;

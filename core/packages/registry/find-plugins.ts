@@ -19,13 +19,13 @@ export interface FoundPlugin {
   origin: Plugin["origin"];
   manifest: Manifest | null;
   error: BulkheadError | null;
-  /** What its `package.json` says, where somebody asked for it. */
+  /** Name in its `package.json`; absent when the caller did not ask for it. */
   packageName?: string | null;
-  /** Of an installed one the hashes of its files, as they are locked. */
+  /** Hashes of an installed plugin's files, as they are locked. */
   hashes?: FileHashes;
 }
 
-/** Where plugins are looked for. */
+/** Places where the host looks for plugins. */
 export interface PluginPlaces {
   /** Folder of the host manifest. */
   root: string;

@@ -11,8 +11,8 @@ import { requestedPermissions } from "./requested-permissions.ts";
 import { toolFaults } from "./tool-faults.ts";
 
 /**
- * The plugin that a tool in the host manifest stands for. The operator wrote it, so what it asks for is granted; its
- * `grant` is what it may do besides running its own program.
+ * Returns the plugin that a tool in the host manifest stands for. The operator wrote it, so all that it asks for is
+ * granted; its `grant` adds to the permission to run its own program.
  * @throws {BulkheadError} `invalid_config` with file, line and column
  */
 export function inlineTool(manifest: HostManifest, id: string, root: string): Plugin {

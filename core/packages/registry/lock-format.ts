@@ -1,4 +1,4 @@
-/** Where an installed plugin came from; its id is bound to that. A type alias, so that it is JSON for details. */
+/** Source of an installed plugin; its id is bound to that. A type alias, so that it is JSON for details. */
 export type PackageSource =
   | { type: "registry"; name: string; registry: string }
   | { type: "tarball"; path: string }
@@ -6,7 +6,7 @@ export type PackageSource =
   | { type: "git"; url: string; ref: string | null; commit: string }
   | { type: "folder"; path: string };
 
-/** What `bulkhead.lock` says about one installed plugin. */
+/** Entry of one installed plugin in `bulkhead.lock`. */
 export interface LockedPlugin {
   source: PackageSource;
   version: string;
@@ -18,7 +18,7 @@ export interface LockedPlugin {
   highest: string;
   /** Key of the registry that signed it; null: not signed. */
   signed_by: string | null;
-  /** Who built it, as the certificate of its provenance says; null: it has none. */
+  /** Builder, as the certificate of its provenance says; null: it has none. */
   provenance: string | null;
   installed_at: string;
 }

@@ -7,11 +7,11 @@ import { optionNamed } from "../../ground/config/permission-problems.ts";
 /** A permission that a manifest leaves to one of its options, which the operator may set. */
 export interface OptionChoice {
   option: string;
-  /** What the option decides, in words, such as "which program it starts". */
+  /** Decisions of the option, in words, for example "which program it starts". */
   decides: string[];
-  /** What the option holds now; null: nothing, and so nothing is asked for. */
+  /** Current value of the option; null: none, so that nothing is asked for. */
   value: unknown;
-  /** Whether the value is not to be shown. */
+  /** Whether the value must not be shown. */
   hidden: boolean;
 }
 

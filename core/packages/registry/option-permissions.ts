@@ -88,7 +88,7 @@ function argumentsOf(value: unknown): string[] {
   return [formatArgumentPattern(textsOf(value).map((literal) => [{ literal }]))];
 }
 
-/** Where URLs lead, and `host:port` as it stands. */
+/** Turns URLs into `host:port`, and keeps `host:port` unchanged. */
 function netsOf(value: unknown): string[] {
   return textsOf(value).map((text) => hostAndPort(text) ?? text).filter((text) => readNet(text) !== null);
 }

@@ -67,7 +67,7 @@ export interface SchemaFault {
   found: string;
 }
 
-/** What is wrong with the schema itself, by option and key: bounds that nothing meets, a default that does not fit. */
+/** Finds faults of the schema itself, by option and key: bounds that nothing meets, a default that does not fit. */
 export function configSchemaFaults(schema: ConfigSchema): SchemaFault[] {
   const options = Object.entries(schema.properties).flatMap(([name, option]) =>
     schemaFaults(option).map((fault) => ({ ...fault, path: ["config", "properties", name, ...fault.path] }))

@@ -39,7 +39,7 @@ export function lockText(lock: PluginLock): string {
   return `${JSON.stringify({ ...lock, plugins }, null, 2)}\n`;
 }
 
-/** Where the plugins that a host manifest has installed lie: each in a folder by id and version. */
+/** Returns the folder of a host manifest's installed plugins: each lies in a subfolder by id and version. */
 export async function installedFolder(
   manifestFile: string,
   env?: Readonly<Record<string, string | undefined>>,

@@ -4,7 +4,7 @@ import type { Limits } from "../../ground/config/limits.ts";
 import type { FileHashes } from "./installed-files.ts";
 import type { OsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
 
-/** What contains a plugin's workers. */
+/** Kind of container of a plugin's workers. */
 export type Isolation = "process" | "thread";
 
 /** A plugin that was found and checked, with what the operator decided about it. */
@@ -21,17 +21,17 @@ export interface Plugin {
   /** Its agent's tool use is approved without asking: its manifest asks for that, and the operator granted it. */
   trust_tools: boolean;
   isolation: Isolation;
-  /** What the operator granted, as written. */
+  /** The operator's grants, as written. */
   grant: Permissions;
   deny: Permissions;
   /** Values for the manifest's `config`, checked, defaults filled in. */
   config: Record<string, unknown>;
-  /** What stands in those options and nobody is shown. */
+  /** Values of those options that must not be shown. */
   hidden_texts?: readonly string[];
   limits: Limits;
-  /** What the operator wants of each mechanism of the operating system. */
+  /** The operator's choice for each mechanism of the operating system. */
   os_walls: OsWallUses;
-  /** Of an installed one the hashes of its files, as they are locked: nothing else is evaluated. */
+  /** Hashes of an installed plugin's files, as they are locked: nothing else is evaluated. */
   hashes?: FileHashes;
 }
 

@@ -43,7 +43,7 @@ export async function readManifest(
   }
   const terms = limits.yaml_aliases;
   const before = known?.find(text, terms);
-  // What its text says is not looked at again; the files that it names may have changed.
+  // The same text need not be checked again, but the files that it names may have changed.
   if (before !== undefined && (await fileFaults(before, folder)).length === 0) return before;
   const parsed = parseYaml(text, { file: name, maxBytes: limits.manifest_bytes, maxAliases: limits.yaml_aliases });
   const manifest = checkAgainst(manifestSchema, parsed);
@@ -129,7 +129,7 @@ async function fileFaults(manifest: Manifest, folder: string): Promise<ManifestF
   return faults;
 }
 
-/** What a path to code should have been; null when it is one inside the package, links followed. */
+/** Says what a path to code should have been; null when it is a file inside the package, links followed. */
 async function codeFileFault(path: string, folder: string): Promise<string | null> {
   const file = resolve(folder, path);
   if (isAbsolute(path) || !isBelow(folder, file)) return "a path inside the package";

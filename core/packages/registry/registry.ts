@@ -13,7 +13,7 @@ import { inlineTool } from "./inline-tool.ts";
 import type { Plugin } from "./plugin.ts";
 import { registeredSettings, type RegistrySettings, settlePlugin } from "./settle-plugin.ts";
 
-/** What a registry is made from. */
+/** Options of {@link createRegistry}. */
 export interface RegistryOptions extends PluginPlaces {
   /** Absent: nothing is enabled but what is registered. */
   manifest?: HostManifest | undefined;
@@ -40,8 +40,8 @@ export interface Registry {
   /** Forgets a plugin until the next start; false when there is none of that id. */
   remove(id: string): boolean;
   /**
-   * Reads all plugins anew, as another host manifest says. What did not change stays the same object; what was
-   * registered at run time stays. When it throws, all stays as it was.
+   * Reads all plugins again, for another host manifest. An unchanged plugin stays the same object; plugins that were
+   * registered at run time stay. When it throws, nothing changes.
    * @throws {BulkheadError} as {@link createRegistry}
    */
   reload(manifest: HostManifest): Promise<RegistryChanges>;

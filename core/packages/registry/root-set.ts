@@ -29,7 +29,7 @@ export function holds(outer: string, inner: string, places: Places = {}): boolea
   return a !== null && b !== null && a.length <= b.length && a.every((part, index) => part === b[index]);
 }
 
-/** Parts of an absolute path, or of one below a word whose place nobody knows; null for any other word. */
+/** Parts of an absolute path, or of one below a word whose place is unknown; null for any other word. */
 function segments(root: string, places: Places): string[] | null {
   const below = /^workdir:(.*)$/s.exec(root)?.[1];
   const word = below === undefined ? root : "workdir";

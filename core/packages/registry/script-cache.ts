@@ -10,7 +10,7 @@ import type { ScriptParts } from "./script-parts.ts";
 
 /** First line of a kept script's file; the texts follow it. */
 interface Head {
-  /** What was ordered, by which host. */
+  /** The order, and the host that gave it. */
   order: string;
   inputs: BundleInputs;
   edits: readonly Edit[];

@@ -12,7 +12,7 @@ export interface AuthorPosition {
   column: number;
 }
 
-/** What a map of positions is made from. */
+/** Options of {@link ScriptPositions}. */
 export interface PositionOptions {
   pluginId: string;
   /** The bundler's text, its source map, and what was changed afterwards. */

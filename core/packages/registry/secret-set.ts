@@ -1,7 +1,7 @@
 import type { SecretPermission } from "../../../plugin-sdk/permissions.ts";
 import { meetNet } from "./net-set.ts";
 
-/** What both sets allow. A name alone among the given ones stands for all that is asked for under that name. */
+/** Secrets that both sets allow. A name alone among the given ones stands for all that is asked for under that name. */
 export function meetSecrets(
   asked: readonly SecretPermission[],
   given: readonly SecretPermission[],
@@ -15,7 +15,7 @@ export function meetSecrets(
   );
 }
 
-/** What is left when some are denied. A name alone is denied whole; hosts that overlap with a denied one go. */
+/** Secrets left when some are denied. A name alone is denied whole; hosts that overlap with a denied one go. */
 export function withoutSecrets(
   held: readonly SecretPermission[],
   denied: readonly SecretPermission[],

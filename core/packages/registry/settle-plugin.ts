@@ -13,13 +13,13 @@ import type { Plugin } from "./plugin.ts";
 import { checkPluginConfig, type OptionFault } from "./plugin-config.ts";
 import { hiddenTexts } from "./shown-permissions.ts";
 
-/** What the operator decides about a plugin that is registered at run time. */
+/** The operator's settings for a plugin that is registered at run time. */
 export type RegistrySettings = Partial<
   Pick<PluginSettings, "trusted" | "trust_tools" | "isolation" | "grant" | "deny" | "config" | "limits" | "os_walls">
 >;
 
 /**
- * A found plugin with what the operator decided about it.
+ * Combines a found plugin with the operator's settings for it.
  * @throws {BulkheadError} `invalid_config` for options its manifest does not allow, and for a thread without trust
  */
 export function settlePlugin(

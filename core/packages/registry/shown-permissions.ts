@@ -6,14 +6,14 @@ import { type ExplainedPermission, explainPermissions } from "./explain-permissi
 import type { Plugin } from "./plugin.ts";
 import { requestedPermissions } from "./requested-permissions.ts";
 
-/** What a plugin asks for and what became of it, as it may be shown. */
+/** Explains the permissions that a plugin asks for and the decision on each, without values that must not be shown. */
 export function shownPermissions(plugin: Plugin, places: BroadPlaces): ExplainedPermission[] {
   const { manifest, grant, deny, hidden_texts = [] } = plugin;
   const rows = explainPermissions({ requested: requestedPermissions(manifest), grant, deny }, places);
   return hideArguments(rows, hidden_texts);
 }
 
-/** What stands in options of a plugin that nobody is shown: what came out of the environment, and what may be a secret. */
+/** Option values that must not be shown: values from the environment, and values that may be secrets. */
 export function hiddenTexts(manifest: HostManifest, id: string, config: Readonly<Record<string, unknown>>): string[] {
   const hidden = Object.entries(config).filter(([option]) =>
     isHiddenValue(manifest, ["plugins", id, "config", option])
@@ -22,7 +22,7 @@ export function hiddenTexts(manifest: HostManifest, id: string, config: Readonly
   return texts.filter((text): text is string => typeof text === "string" && text !== "");
 }
 
-/** The same rows, in which no argument of a program is one of these texts. */
+/** Returns the rows with these texts hidden from the arguments of programs. */
 export function hideArguments(rows: readonly ExplainedPermission[], texts: readonly string[]): ExplainedPermission[] {
   if (texts.length === 0) return [...rows];
   const words = new Set(texts.map((literal) => formatArgumentPattern([[{ literal }]])));

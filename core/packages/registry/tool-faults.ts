@@ -14,7 +14,7 @@ export interface ManifestFault {
   hint?: string;
 }
 
-/** What is wrong with a manifest's `cli` that a schema cannot say. */
+/** Finds faults of a manifest's `cli` that a schema cannot express. */
 export function* toolFaults({ cli, config }: Manifest): Generator<ManifestFault> {
   if (!cli) return;
   yield* templateFaults(cli, Object.keys(config?.properties ?? {}));

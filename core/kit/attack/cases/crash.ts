@@ -3,7 +3,7 @@ import { join } from "../../../ground/runtime/paths.ts";
 import type { AttackCase, AttackPlace, AttackStage, Expectation } from "../attack-case.ts";
 
 const harmless: Expectation = { kind: "harmless" };
-/** The worker is ended, because nobody can tell whose session it was. */
+/** The host ends the worker, because it cannot tell whose session it was. */
 const workerEnded: Expectation = { kind: "killed", codes: ["crash"] };
 /** Only the session fails. */
 const sessionFailed: Expectation = { kind: "error", codes: ["crash"] };

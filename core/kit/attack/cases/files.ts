@@ -31,9 +31,9 @@ const autoexecFiles = [
   ".husky/pre-commit",
   ".ssh/authorized_keys",
   "bulkhead.yaml",
-  // What coding agents take orders, tools and approvals from, and some of each other kind on the list.
+  // Files from which coding agents take orders, tools and approvals, and some of each other kind on the list.
   ...actedOnGroups.flatMap(({ names }) => [...names].slice(0, 12)).filter((name) => name !== ".git"),
-  // What build servers, task runners, checkers and shells run.
+  // Files that build servers, task runners, checkers and shells run.
   ".github/workflows/ci.yml",
   ".gitlab-ci.yml",
   "package.json",

@@ -4,7 +4,7 @@ const unresponsive: Expectation = { kind: "killed", codes: ["unresponsive"] };
 const idle: Expectation = { kind: "error", codes: ["idle_timeout"] };
 const interrupted: Expectation = { kind: "error", codes: ["interrupted"] };
 
-/** Where memory outside the heap is taken as well: whichever wall is hit first. */
+/** For an attack that also takes memory outside the heap: the wall that it hits first. */
 const unresponsiveOrOutOfMemory: Expectation = {
   kind: "any",
   of: [{ kind: "killed", codes: ["unresponsive", "out_of_memory", "crash"] }, { kind: "error", codes: ["fatal"] }],

@@ -123,7 +123,7 @@ async function serveTalking(): Promise<AttackStage> {
   };
 }
 
-/** A server that nobody may reach. */
+/** A server that no plugin may reach. */
 async function startVictim(): Promise<AttackStage & { port: number }> {
   const victim = await startLoopback(() => ({ body: "BREACH: a host that was not granted" }));
   return {
@@ -134,7 +134,7 @@ async function startVictim(): Promise<AttackStage & { port: number }> {
   };
 }
 
-/** A server that is granted and knows requests only, and one beside it that nobody may reach. */
+/** A server that is granted and knows requests only, and one beside it that no plugin may reach. */
 async function serveGranted(answer: (victim: number) => LoopbackAnswer | null): Promise<AttackStage> {
   const victim = await startVictim();
   const granted = await startLoopback(() => answer(victim.port));

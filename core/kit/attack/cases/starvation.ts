@@ -18,7 +18,7 @@ export const starvationCases: readonly AttackCase[] = [
     const spin = () => { const end = Date.now() + 40; while (Date.now() < end); setTimeout(spin, 0); };
     for (let n = 0; n < 4; n++) spin();
     await ctx.sleep(60_000);`,
-    // On a busy machine no process has a core to itself for long: then the sum of what was used decides.
+    // On a busy machine no process has a core to itself for long: then the sum of the used time decides.
     limits: { cpu_burst_ms: 1500, cpu_ms: 2500, timeout_ms: 30_000, idle_timeout_ms: 30_000 },
     expected: {
       kind: "any",

@@ -86,7 +86,7 @@ export const textCases: readonly AttackCase[] = [
     attack: "Looks for the values of other plugins by names, beginnings and the names of object members.",
     permissions: { kv: true },
     stage: async (place) => {
-      // What another plugin of the same host would have stored, if namespaces were paths beside each other.
+      // Data that another plugin of the same host would have stored, if namespaces were paths beside each other.
       await mkdir(join(place.outside, "kv"));
       await writeFile(join(place.outside, "kv", "x"), "BREACH");
       return {};

@@ -23,7 +23,7 @@ export const acceptsRule: Rule = {
   },
 };
 
-/** What the agent must get; null where the kit knows no value that could be sent. */
+/** Returns the value that the agent must get; null where the kit knows no value to send. */
 function sentValue(field: (typeof traced)[number], { members, traced: sent }: Seen): string | null {
   const value = sent[field];
   if (typeof value !== "string") return null;

@@ -2,7 +2,7 @@ import { accessModeStatusSchema } from "../../../../plugin-sdk/access-modes.ts";
 import { type Rule, skipped } from "../rule.ts";
 import { callFaults } from "../schema-faults.ts";
 
-/** What getAccessMode() gives. */
+/** Checks the result of getAccessMode(). */
 export const accessModeStatusRule: Rule = {
   id: "access-mode-status",
   title: "getAccessMode() gives a status that fits its schema, or null.",

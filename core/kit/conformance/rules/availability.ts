@@ -2,7 +2,7 @@ import { availabilityReportSchema } from "../../../../plugin-sdk/availability.ts
 import { type Rule, skipped } from "../rule.ts";
 import { callFaults } from "../schema-faults.ts";
 
-/** What isAvailable() gives. */
+/** Checks the result of isAvailable(). */
 export const availabilityRule: Rule = {
   id: "availability",
   title: "isAvailable() gives a report that fits its schema.",

@@ -1,9 +1,9 @@
 import { type Rule, skipped } from "../rule.ts";
 
-/** What one piece of each stream may hold, several times over. */
+/** Several times the characters that one piece of each stream may hold. */
 const most = 400_000;
 
-/** An adapter that reads on while nobody pulls holds it all in memory. */
+/** An adapter that reads on while the host does not pull holds it all in memory. */
 export const backPressureRule: Rule = {
   id: "back-pressure",
   title: "The adapter reads no further while nobody takes its events.",

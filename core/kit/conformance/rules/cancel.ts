@@ -2,7 +2,7 @@ import { workerDied } from "../endings.ts";
 import { type Rule, skipped } from "../rule.ts";
 import { trialLimits } from "../trial-limits.ts";
 
-/** After the teardown time the host leaves the adapter behind, so whatever it was doing is lost. */
+/** After the teardown time the host leaves the adapter behind, and its unfinished work is lost. */
 export const cancelRule: Rule = {
   id: "cancel",
   title: "An interrupted session ends in time.",

@@ -3,7 +3,7 @@ import type { Rule } from "../rule.ts";
 
 interface Need {
   capability: "multi_file" | "project_context" | "web_search";
-  /** What it cannot be without, in words. */
+  /** Its requirement, in words. */
   means: string;
   has(permissions: Permissions): boolean;
 }

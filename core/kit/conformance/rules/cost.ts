@@ -1,7 +1,7 @@
 import type { Rule } from "../rule.ts";
 import { nameOf, ordinary, type Seen } from "../seen.ts";
 
-/** A cost of 0 says that nobody pays, and one without its currency says nothing. */
+/** A cost of 0 says that the session is free, and one without its currency says nothing. */
 export const costRule: Rule = {
   id: "cost",
   title: "A cost has its currency, and what is paid for is never free.",

@@ -1,6 +1,6 @@
 import { type Rule, skipped } from "../rule.ts";
 
-/** What getRateLimitDetector() gives. */
+/** Checks the result of getRateLimitDetector(). */
 export const detectorRule: Rule = {
   id: "detector",
   title: "The detector of rate limits answers with true or false, and with seconds or null.",

@@ -2,7 +2,7 @@ import { misfits } from "../misfits.ts";
 import { findings, type Rule } from "../rule.ts";
 import { nameOf, ordinary } from "../seen.ts";
 
-/** What does not fit is kept as `unparsed`, and nobody understands it. */
+/** An event that does not fit is kept as `unparsed`, which no client understands. */
 export const eventShapeRule: Rule = {
   id: "event-shape",
   title: "Every event fits its schema.",

@@ -2,7 +2,7 @@ import { healthStatusSchema } from "../../../../plugin-sdk/availability.ts";
 import { type Rule, skipped } from "../rule.ts";
 import { callFaults } from "../schema-faults.ts";
 
-/** What healthCheck() gives. */
+/** Checks the result of healthCheck(). */
 export const healthRule: Rule = {
   id: "health",
   title: "healthCheck() gives a health status that fits its schema.",

@@ -7,7 +7,7 @@ export const identityRule: Rule = {
   check({ members, manifest }) {
     if (members === null) return skipped("The adapter could not be looked at.");
     return (["id", "name", "version"] as const).flatMap((key) => {
-      // What is no text at all is told by another rule.
+      // Another rule reports a value that is no text.
       if (members[key] === manifest[key] || typeof members[key] !== "string") return [];
       const said = JSON.stringify(members[key]);
       return [{ message: `DRIFT: the manifest's ${key} is "${manifest[key]}", the adapter's ${said}.` }];

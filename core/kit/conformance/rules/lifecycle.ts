@@ -1,6 +1,6 @@
 import { type Rule, skipped } from "../rule.ts";
 
-/** They are called whatever happens, also where no session runs. */
+/** The host always calls them, even when no session runs. */
 export const lifecycleRule: Rule = {
   id: "lifecycle",
   title: "interrupt() and shutdown() do not throw, also where nothing runs.",

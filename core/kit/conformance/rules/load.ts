@@ -2,7 +2,7 @@ import type { Rule } from "../rule.ts";
 
 const told = new Set(["bundle_failed", "too_large", "adapter_incomplete"]);
 
-/** What throws while it is evaluated serves nobody. */
+/** A script that throws while it is evaluated is useless. */
 export const loadRule: Rule = {
   id: "load",
   title: "Its script can be evaluated and its adapter constructed.",

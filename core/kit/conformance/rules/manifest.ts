@@ -1,6 +1,6 @@
 import type { Rule } from "../rule.ts";
 
-/** What is wrong with it is told before any rule is asked. */
+/** Its faults are reported before any rule runs. */
 export const manifestRule: Rule = {
   id: "manifest",
   title: "plugin.yaml and conformance.yaml fit their schemas.",

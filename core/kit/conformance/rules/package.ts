@@ -2,7 +2,7 @@ import { type Rule, skipped } from "../rule.ts";
 
 const keyword = "bulkhead-plugin";
 
-/** What a registry shows must be what the manifest says. */
+/** A registry must show the same facts as the manifest. */
 export const packageRule: Rule = {
   id: "package",
   title: "package.json names the package, its version is the manifest's, and people can read what it is.",

@@ -4,7 +4,7 @@ import { coversTarget } from "../../../walls/broker/net-grants.ts";
 import { type Rule, skipped } from "../rule.ts";
 import { allTakes, type Seen } from "../seen.ts";
 
-/** What nobody uses is asked of every operator for nothing. A session of conformance.yaml may be all that is missing. */
+/** An unused permission bothers every operator for nothing. Perhaps only a session of conformance.yaml is missing. */
 export const permissionUnusedRule: Rule = {
   id: "permission-unused",
   title: "Each permission that the manifest asks for is used by some session.",

@@ -2,7 +2,7 @@ import { fellSilent } from "../endings.ts";
 import type { Rule } from "../rule.ts";
 import { nameOf, ordinary, type Seen, type Take } from "../seen.ts";
 
-/** Where nothing is expected, a session must complete. */
+/** A session without an expectation must complete. */
 export const sessionsRule: Rule = {
   id: "sessions",
   title: "Sessions end as conformance.yaml expects.",

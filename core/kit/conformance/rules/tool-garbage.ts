@@ -2,7 +2,7 @@ import { completedWithout, mishap } from "../endings.ts";
 import { garbageMarker } from "../misbehaviour.ts";
 import { type Rule, skipped } from "../rule.ts";
 
-/** A tool of another version prints what nobody expected. */
+/** A tool of another version prints unexpected output. */
 export const toolGarbageRule: Rule = {
   id: "tool-garbage",
   title: "What the adapter does not understand is kept, or the session fails.",

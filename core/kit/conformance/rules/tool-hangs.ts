@@ -1,7 +1,7 @@
 import { mishap } from "../endings.ts";
 import { type Rule, skipped } from "../rule.ts";
 
-/** What a tool said before it hung is not its answer. */
+/** The output of a tool before it hung is not its answer. */
 export const toolHangsRule: Rule = {
   id: "tool-hangs",
   title: "A session whose tool hangs does not complete.",

@@ -1,7 +1,7 @@
 import type { Rule } from "../rule.ts";
 import { nameOf, ordinary } from "../seen.ts";
 
-/** What the host has to add is what the adapter forgot. */
+/** A result that the host must add is one that the adapter forgot. */
 export const toolResultsRule: Rule = {
   id: "tool-results",
   title: "Every tool call gets its result.",

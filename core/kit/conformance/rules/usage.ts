@@ -1,7 +1,7 @@
 import type { Rule } from "../rule.ts";
 import { nameOf, ordinary, type Take } from "../seen.ts";
 
-/** What is not known is null: 0 is a figure, and budgets are held by it. */
+/** An unknown count is null: 0 is a figure, and budgets count it. */
 export const usageRule: Rule = {
   id: "usage",
   title: "Tokens that nobody counted are null, and totals of a session do not shrink.",

@@ -7,20 +7,20 @@ import type { ScriptParts } from "../script-parts.ts";
 import { brokenError } from "./bundle-errors.ts";
 import { type BundleAnswer, bundleLanes } from "./protocol.ts";
 
-/** A script that was made now. */
+/** A script that was just made. */
 export interface MadeScript extends ScriptParts {
-  /** What it was made from; null when that changed meanwhile. */
+  /** Inputs that it was made from; null when one changed meanwhile. */
   inputs: BundleInputs | null;
 }
 
-/** What a bundler sent for one job: its answer, whose shape is checked, and the bytes of each text. */
+/** A bundler's output for one job: its answer, whose shape is checked, and the bytes of each text. */
 export interface BundlerOutput {
   answer: BundleAnswer;
   texts: ReadonlyMap<number, Uint8Array>;
 }
 
 /**
- * Takes what a bundler made. It must say of an installed package that it read the files that were installed.
+ * Takes a bundler's script. For an installed package the answer must show that it read the installed files.
  * @throws {BulkheadError} `bundle_failed`, `too_large`
  */
 export async function acceptScript(order: BundleOrder, { answer, texts }: BundlerOutput): Promise<MadeScript> {

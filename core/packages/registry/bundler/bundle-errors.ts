@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { cleanLine } from "../../../ground/log/terminal-text.ts";
 
 const smaller = "Make its source smaller and less deeply nested";
-/** Characters that are shown of what a bundler printed. */
+/** Characters of a bundler's output that are shown. */
 const mostShown = 300;
 
 /** A bundler that had to be stopped. */
@@ -14,7 +14,7 @@ export function lateError(pluginId: string, timeoutMs: number): BulkheadError {
   });
 }
 
-/** What a bundler left when it ended amid its work. */
+/** Facts about a bundler that ended amid its work. */
 export interface BundlerDeath {
   /** Why the host ended it; null when it ended by itself. */
   broken: string | null;

@@ -26,14 +26,14 @@ const bundlerFile = fileURLToPath(
 
 const answerCheck = lazyCheck(bundleAnswerSchema);
 
-/** Characters of what a bundler prints as it dies of its source. */
+/** Characters kept of a bundler's output, for when its source kills it. */
 const keepText = 4096;
 /** For one bundler in all its life, which its host ends long before: a killed host cannot. */
 const cpuSeconds = 600;
 /** The program may be short of memory before the kernel says so. */
 const programShare = 0.8;
 
-/** What is under way in a bundler. */
+/** A bundler's current job. */
 interface Work {
   /** Bytes that came on each lane. */
   texts: Map<number, Uint8Array>;

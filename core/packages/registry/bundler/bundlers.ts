@@ -3,7 +3,7 @@ import type { MadeScript } from "./accept-script.ts";
 import { BundlerProcess } from "./bundler-process.ts";
 import type { BundleJob } from "./protocol.ts";
 
-/** What a job may take. */
+/** Limits of a job. */
 export interface BundleTerms {
   timeoutMs: number;
   /** Megabytes of each process. */

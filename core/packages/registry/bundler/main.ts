@@ -19,7 +19,7 @@ function serveHost(): void {
   pipe.onClose(endWarden);
   pipe.onBytes((bytes) => {
     frames.push(bytes, ({ payload }) => {
-      // An error that nobody catches ends this process: its program is gone, or something else is wrong that the next
+      // An uncaught error ends this process on purpose: its program is gone, or something else is wrong that the next
       // job should not meet.
       void serve(JSON.parse(new TextDecoder().decode(payload)) as BundleJob, { esbuild, write: pipe.write });
     });
@@ -45,7 +45,7 @@ async function serve(
     if (edits.length > 0) send(bundleLanes.bundled, bundled);
     const made = encodeFrame(bundleLanes.answer, JSON.stringify({ type: "made", edits, inputs } satisfies BundleMade));
     if (made.length <= mostAnswerBytes) write(made);
-    // A script of which too much would have to be looked at is made anew each time.
+    // A script with too much to check again is not cached, but made each time.
     else answer({ type: "made", edits, inputs: null });
   } catch (error) {
     if (!(error instanceof BulkheadError)) throw error;

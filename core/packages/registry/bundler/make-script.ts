@@ -10,12 +10,12 @@ import { authorFile, type AuthorPosition, moduleNamespace, ScriptPositions } fro
 import { mostEdits, sourceMapFactor } from "./protocol.ts";
 import { mendForCompartment } from "./ses-source.ts";
 
-/** What is used of the bundling library. */
+/** The used part of the bundling library. */
 export type Esbuild = Pick<typeof import("esbuild"), "build">;
 
-/** A script that was made now. */
+/** A script that was just made. */
 export interface Bundled extends ScriptParts {
-  /** What it was made from; null when that changed meanwhile. */
+  /** Inputs that it was made from; null when one changed meanwhile. */
   inputs: BundleInputs | null;
 }
 
@@ -51,7 +51,7 @@ export async function makeModule(order: BundleOrder, esbuild: Esbuild): Promise<
   const form: BuildOptions = { format: "esm", minifyWhitespace: true, sourcemap: false };
   const { bundled } = await runBundler(order, { notes: new InputNotes(), esbuild, form });
   checkSize(order, bundled);
-  // Printed anew, so that nothing is left of how the contract was written in this build. Not by `transform()`, which
+  // Printed again, so that nothing is left of how the contract was written in this build. Not by `transform()`, which
   // hands over large texts in temporary files.
   const printed = await esbuild.build({
     stdin: { contents: bundled, loader: "js" },

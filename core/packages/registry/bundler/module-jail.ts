@@ -18,7 +18,7 @@ import { moduleNamespace } from "../script-positions.ts";
 import { sdkName } from "../sdk-name.ts";
 import { findTooDeep } from "./source-depth.ts";
 
-/** What a bundle may be made from. */
+/** Options of {@link moduleJail}. */
 export interface JailOptions {
   /** Real absolute path of the package. */
   folder: string;
@@ -31,17 +31,17 @@ export interface JailOptions {
   contract: { entry: string; typebox: string };
   /** Takes all that the bundle depends on. */
   notes: InputNotes;
-  /** Of an installed package the hashes of its files: others are refused. */
+  /** Hashes of an installed package's files; other files are refused. */
   hashes?: FileHashes | undefined;
 }
 
 /**
- * Ends every module. The bundler reads whatever file a comment names as its source map, wherever it lies, and heeds the
- * last such comment: this one names none.
+ * Ends every module. The bundler reads any file on disk that a comment names as its source map, and heeds the last such
+ * comment: this one names none.
  */
 const noSourceMap = "\n//# sourceMappingURL=none";
 
-/** Of a `package.json`. */
+/** Maximum bytes of a `package.json`. */
 const mostPackageBytes = 1024 * 1024;
 
 /** Modules of one bundle, each of which costs the host a look at every start: as many as a package may have files. */
@@ -167,7 +167,7 @@ class Jail {
     return await readPlainFile(path, file.size) ?? { text: `Cannot bundle ${name}: it changed meanwhile.` };
   }
 
-  /** What is evaluated are the bytes that were hashed when the package was installed. */
+  /** Whether the bytes to evaluate are the ones that were hashed when the package was installed. */
   #isLocked({ path, owner }: Module, bytes: Uint8Array): boolean {
     const { hashes, folder } = this.#options;
     if (hashes === undefined || owner.kind === "contract") return true;
@@ -343,7 +343,7 @@ function packageName(path: string): string {
   return path.split("/").slice(0, path.startsWith("@") ? 2 : 1).join("/");
 }
 
-/** The plugin may import its `dependencies`; they may also import what they take from whoever installs them. */
+/** The plugin may import its `dependencies`; they may also import their peer and optional dependencies. */
 async function namesDependency(args: OnResolveArgs, from: Package): Promise<boolean> {
   const name = packageName(args.path);
   const manifest = await readPackage(join(from.folder, "package.json"));

@@ -3,7 +3,7 @@ import type { BundleInputs } from "../bundle-inputs.ts";
 import type { BundleOrder } from "../bundle-order.ts";
 import type { Edit } from "../edits.ts";
 
-/** What a bundler is asked to make: a plugin's script, or a module for its package. */
+/** Job for a bundler: a plugin's script, or a module for its package. */
 export interface BundleJob {
   form: "script" | "module";
   order: BundleOrder;
@@ -22,7 +22,7 @@ export interface BundleRefusal {
 export interface BundleMade {
   type: "made";
   edits: readonly Edit[];
-  /** What it was made from; null when that changed meanwhile, and for a module. */
+  /** Inputs that it was made from; null when one changed meanwhile, and for a module. */
   inputs: BundleInputs | null;
 }
 

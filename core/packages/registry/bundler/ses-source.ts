@@ -31,7 +31,7 @@ export function mendForCompartment(text: string): { edits: Edit[]; faults: Unmen
 type Kind = "import" | "eval" | "open" | "close";
 interface Match {
   kind: Kind;
-  /** Of the word or the sign itself. */
+  /** Offset of the word or the sign itself. */
   start: number;
 }
 
@@ -49,7 +49,7 @@ function findMatches(text: string): Match[] {
     .sort((a, b) => a.start - b.start);
 }
 
-/** What a match stands in. */
+/** Syntax that a match stands in. */
 type Holder = "string" | "template" | "tagged template" | "regexp" | "name" | "private name" | "property" | "code";
 
 function mend(text: string, match: Match, { holder, start }: { holder: Holder; start: number }): Edit | Unmendable {
@@ -182,7 +182,7 @@ function holderOf(node: Node): Holder | null {
   return node.type === "PrivateIdentifier" ? "private name" : null;
 }
 
-/** What a child is because of where it stands. */
+/** Returns the role that a child has because of its position; null for none. */
 function roleOf(parent: Node, key: string, child: Node): Holder | null {
   if (parent.type === "TemplateLiteral" && taggedTemplates.has(parent)) {
     return child.type === "TemplateElement" ? "tagged template" : null;

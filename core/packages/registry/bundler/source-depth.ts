@@ -19,7 +19,7 @@ class DepthScan {
   #depth = 0;
   /** Depths at which a template goes on. */
   readonly #templates: number[] = [];
-  /** Where the last character that means something stands. */
+  /** Offset of the last character that means something. */
   #last = -1;
   /** Before this no regular expression ends: without it a line of slashes would be read once for each of them. */
   #noRegexpBefore = -1;
