@@ -138,6 +138,8 @@ export class BundlerProcess {
   /** Ends it at once. */
   async end(): Promise<void> {
     this.#broken ??= "it was ended";
+    // An idle one keeps no process: without this, one that has nothing else to do would end while it waits here.
+    if (!this.#ended) this.#child.holdHost(true);
     this.#child.kill();
     await this.#child.exited;
   }
