@@ -332,7 +332,15 @@ const nested: readonly AttackCase[] = [
     attack: "An event nested a million levels deep.",
     body: 'let deep = 1; for (let i = 0; i < 1e6; i++) deep = [deep]; yield { type: "unparsed", data: deep };',
     limits: patient,
-    expected: { kind: "any", of: [{ kind: "error", codes: ["fatal", "invalid_request"] }, outOfMemory] },
+    expected: {
+      kind: "any",
+      of: [
+        { kind: "error", codes: ["fatal", "invalid_request"] },
+        // An engine with a deeper stack writes it out, and then it has too many values.
+        { kind: "refused", codes: ["too_large"] },
+        outOfMemory,
+      ],
+    },
     withinMs,
   },
   ...([

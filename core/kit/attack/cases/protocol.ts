@@ -183,7 +183,7 @@ export const protocolCases: readonly AttackCase[] = [
       let deep = 1;
       for (let i = 0; i < levels; i++) deep = [deep];
       try { yield { type: "unparsed", data: deep }; } catch (error) {
-        if (error.code !== "invalid_request") yield { type: "progress", message: "BREACH: " + error };
+        if (error.code !== "invalid_request" && error.code !== "too_large") yield { type: "progress", message: "BREACH: " + error };
       }
     }`,
     ...harmless,
@@ -198,7 +198,7 @@ export const protocolCases: readonly AttackCase[] = [
       let deep = 1;
       for (let i = 0; i < levels; i++) deep = [deep];
       const answer = await ctx.kv.set("deep", deep).then(() => "stored", (error) => error.code ?? error.name);
-      if (answer !== "invalid_request" && answer !== "RangeError") yield { type: "progress", message: "BREACH: " + levels + " " + answer };
+      if (!["invalid_request", "too_large", "RangeError"].includes(answer)) yield { type: "progress", message: "BREACH: " + levels + " " + answer };
       ctx.log.info("deep", deep);
     }`,
     ...harmless,
