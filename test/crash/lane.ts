@@ -112,7 +112,7 @@ export async function writeManifest({ folder }: Lane, { compacts = false } = {})
       "  spawner: { grant: { run: [/bin/sleep] } }",
       "daemon: { port: 0, drain_ms: 200 }",
       "limits: { agent_grace_ms: 300, warden_grace_ms: 200, teardown_timeout_ms: 200 }",
-      ...(compacts ? ["journal: { keep_ms: 1, max_bytes: 1 }"] : []),
+      ...(compacts ? ["journal: { keep_ms: 1 }"] : []),
       "",
     ].join("\n"),
   );
