@@ -1,5 +1,6 @@
 import { encodeFrame, FrameReader, wrapFrame } from "../../../ground/checks/frames.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { keepInspectorShut } from "../../../ground/runtime/keep-inspector-shut.ts";
 import { loadLibrary } from "../../../ground/runtime/load-library.ts";
 import { hostEnv } from "../../../ground/runtime/platform.ts";
 import { endWarden, openHostPipe } from "../../../ground/runtime/warden-side.ts";
@@ -9,6 +10,7 @@ import { type BundleAnswer, type BundleJob, bundleLanes, type BundleMade, mostAn
 /** A job is the host's own and holds the hashes of a package's files. */
 const mostJobBytes = 64 * 1024 * 1024;
 
+keepInspectorShut();
 serveHost();
 
 /** The bundler's whole work: one job after the other comes down the host's pipe, and its script or its fault goes up. */
