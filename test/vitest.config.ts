@@ -1,8 +1,8 @@
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
-import { notSharing, sharingFolders } from "./shared-processes.ts";
-import { slowTests } from "./slow-tests.ts";
+import { aloneTests } from "./alone-tests.ts";
+import { slowOnNodeAlone, slowTests } from "./slow-tests.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const onDeno = "Deno" in globalThis;
@@ -30,23 +30,19 @@ export const hostileTests = [
 /** Tests of `npm run test:agents`: they run the agents' own programs. */
 export const agentTests = ["test/agents/proving-ground/*.test.ts"];
 
-/** Tests that start programs of both runtimes themselves: once is enough. */
-const ofBothRuntimes = onDeno ? ["test/kit/author/host-package.test.ts"] : [];
+const elsewhere = [...hostileTests, ...agentTests, "test/crash/**"];
 
-const sharing = sharingFolders.map((folder) => `${folder}/**/*.test.ts`);
-const elsewhere = [...hostileTests, ...agentTests, "test/crash/**", ...ofBothRuntimes];
-
-/** What all runs have in common. Three at once keep two cores busy: much of the time a test waits for a process. */
+/** What all runs have in common. Four at once keep two cores busy: much of the time a test waits for a process. */
 export const common = {
   root,
   resolve: { alias: built ? [] : source },
   test: {
     globalSetup: [".build/current.mjs", "test/run-setup.ts"],
-    setupFiles: "test/fixed-seeds.ts",
+    setupFiles: "test/setup.ts",
     testTimeout: 30_000,
     hookTimeout: 30_000,
     pool: "forks" as const,
-    maxWorkers: 3,
+    maxWorkers: 4,
   },
 };
 
@@ -55,11 +51,13 @@ export default defineConfig({
   test: {
     ...common.test,
     projects: [
-      project("sharing", { include: sharing, exclude: [...elsewhere, ...notSharing, ...slowTests], isolate: false }),
-      // A process for each file, on both runtimes: a test may spawn, signal and lock down without touching another.
-      project("alone", { include: ["test/**/*.test.ts"], exclude: [...elsewhere, ...sharing, ...slowTests] }),
-      project("alone, in folders that share", { include: [...notSharing], exclude: [...slowTests] }),
-      project("slow", { include: [...slowTests], exclude: ofBothRuntimes }),
+      project("fast", {
+        include: ["test/**/*.test.ts"],
+        exclude: [...elsewhere, ...aloneTests, ...slowTests],
+        isolate: false,
+      }),
+      project("alone", { include: [...aloneTests], exclude: [...slowTests] }),
+      project("slow", { include: [...slowTests], exclude: onDeno ? [...slowOnNodeAlone] : [] }),
     ],
   },
 });

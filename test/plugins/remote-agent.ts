@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { agent, type AgentApp, type AgentContext, RequestError } from "@agentclientprotocol/sdk";
 import { createNodeHttpHandler, createNodeWebSocketUpgradeHandler } from "@agentclientprotocol/sdk/experimental/node";
 import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
-import { afterEach } from "vitest";
+import { afterEveryTest } from "../clean-up.ts";
 import { type WebSocket, WebSocketServer } from "ws";
 import { storeSecret } from "../../core/walls/secrets/store.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
@@ -66,7 +66,7 @@ export interface Remote {
 const roots: string[] = [];
 const closers: (() => Promise<void>)[] = [];
 
-afterEach(async () => {
+afterEveryTest(async () => {
   for (const close of closers.splice(0)) await close();
   for (const root of roots.splice(0)) await rm(root, { recursive: true });
 });

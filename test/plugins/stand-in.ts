@@ -6,7 +6,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { RegistrySettings } from "bulkhead";
-import { afterEach } from "vitest";
+import { afterEveryTest } from "../clean-up.ts";
 import { requestedPermissions } from "../../core/packages/registry/requested-permissions.ts";
 import { readManifest } from "../../core/packages/registry/read-manifest.ts";
 import { runtimeName } from "../../core/ground/runtime/platform.ts";
@@ -51,7 +51,7 @@ export interface StandInOptions {
 
 const path = process.env["PATH"];
 const homes: string[] = [];
-afterEach(async () => {
+afterEveryTest(async () => {
   process.env["PATH"] = path;
   for (const home of homes.splice(0)) await rm(home, { recursive: true });
 });

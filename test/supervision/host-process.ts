@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { RegistrySettings } from "bulkhead";
-import { afterEach } from "vitest";
+import { afterEveryTest } from "../clean-up.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
@@ -44,7 +44,7 @@ export interface HostProcess {
 
 const started: HostProcess[] = [];
 
-afterEach(async () => {
+afterEveryTest(async () => {
   for (const one of started.splice(0)) await one.kill();
 });
 

@@ -3,7 +3,7 @@ import type { Limits } from "../../ground/config/limits.ts";
 import type { MadeScript } from "./bundler/accept-script.ts";
 import { Bundlers, type BundleTerms } from "./bundler/bundlers.ts";
 
-/** Of all hosts of this process. */
+// Of all hosts of this process: a bundler takes longer to start than to make most scripts.
 const bundlers = new Bundlers();
 
 /**
@@ -25,7 +25,12 @@ export async function makeModule(order: BundleOrder, limits: Pick<Limits, Bundle
   return text;
 }
 
-/** Ends the bundler's process, if there is one; the next bundle starts it again. Hosts call this when they close. */
+/** Shares the bundler's process with a host; call the answer when the host closes. The last host to close ends it. */
+export function shareBundler(): () => Promise<void> {
+  return bundlers.share();
+}
+
+/** Ends the bundler's process, if there is one and no host shares it; the next bundle starts it again. */
 export async function stopBundler(): Promise<void> {
   await bundlers.end();
 }

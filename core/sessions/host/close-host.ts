@@ -1,5 +1,4 @@
 import type { Journal } from "../../records/journal/journal.ts";
-import { stopBundler } from "../../packages/registry/make-bundle.ts";
 import { liveThreads } from "../../ground/runtime/live-threads.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
@@ -62,6 +61,7 @@ export interface CloseHostDeps {
   journal: Journal;
   /** Ends the retention of the journal. */
   stopKeeping(): Promise<void>;
+  leaveBundler(): Promise<void>;
   writeLog(record: LogRecord): void;
 }
 
@@ -81,7 +81,7 @@ export async function closeHost(deps: CloseHostDeps, deadlines: Partial<CloseDea
     { name: "writing the counters", act: () => routes.close(), ms: ms.counters },
     { name: "closing the journal", act: () => closeJournal(deps), ms: ms.journal },
     { name: "finishing scripts", act: () => services.settled(), ms: ms.scripts },
-    { name: "stopping the bundler", act: stopBundler, ms: ms.bundler },
+    { name: "stopping the bundler", act: () => deps.leaveBundler(), ms: ms.bundler },
     // Each session removes its own files; this takes what an operation under way wrote after its session's end.
     { name: "clearing the scratch folder", act: () => removeTree(join(claim.folder, "scratch")), ms: ms.scratch },
     { name: "forgetting the programs", act: () => children.close(), ms: ms.ledger },

@@ -7,6 +7,7 @@ import { type KnownManifests, openKnownManifests } from "../../packages/registry
 import { realInstalledFolder } from "../../packages/registry/plugin-lock.ts";
 import { createRegistry, type Registry } from "../../packages/registry/registry.ts";
 import { mkdtemp, realpath, rm, tmpdir } from "../../ground/runtime/files.ts";
+import { shareBundler } from "../../packages/registry/make-bundle.ts";
 import { keepInspectorShut } from "../../ground/runtime/keep-inspector-shut.ts";
 import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
 import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
@@ -45,6 +46,8 @@ export interface HostParts extends SessionDeps {
   routes: Routes;
   sessions: LiveSessions;
   workspaces: Workspaces;
+  /** Ends the bundler, if no other host of this process shares it. */
+  leaveBundler(): Promise<void>;
 }
 
 /**
@@ -114,6 +117,7 @@ export async function openParts(options: HostOptions): Promise<HostParts> {
     routes,
     sessions,
     workspaces,
+    leaveBundler: shareBundler(),
   };
 }
 

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach } from "vitest";
+import { afterEveryTest } from "../../clean-up.ts";
 import { connectHost, type RemoteHost } from "../../../core/doors/client/mod.ts";
 import { defaultLimits, type Limits } from "../../../core/ground/config/limits.ts";
 import { createHttpDoor, type HttpDoor } from "../../../core/doors/http/door.ts";
@@ -46,7 +46,7 @@ export async function closeDoors(): Promise<void> {
   for (const { end } of opened.splice(0).reverse()) await end();
 }
 
-afterEach(closeDoors);
+afterEveryTest(closeDoors);
 
 /** Opens a door for sessions that a test makes up. */
 export async function openDoor(

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { afterAll } from "vitest";
+import { afterEveryFile } from "../../clean-up.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import type { PluginLock } from "../../../core/packages/registry/lock-format.ts";
 import { fakeTerminal } from "../../doors/cli/fake-terminal.ts";
@@ -50,7 +50,7 @@ export interface Started {
 }
 
 const made: string[] = [];
-afterAll(async () => {
+afterEveryFile(async () => {
   await Promise.all(made.splice(0).map((folder) => rm(folder, { recursive: true, force: true, maxRetries: 3 })));
 });
 

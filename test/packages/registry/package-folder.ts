@@ -1,11 +1,11 @@
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll } from "vitest";
+import { afterEveryFile } from "../../clean-up.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 
 const made: string[] = [];
-afterAll(async () => {
+afterEveryFile(async () => {
   await Promise.all(made.splice(0).map((folder) => rm(folder, { recursive: true, force: true })));
 });
 

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach } from "vitest";
+import { afterEveryTest } from "../../clean-up.ts";
 import { openWorkspaces, type Workspaces } from "../../../core/records/workspace/workspaces.ts";
 import type { OpenedWorkspace } from "../../../core/records/workspace/open-workspace.ts";
 import { type Fixture, fixtureAt, makeFixture } from "../git/git-fixture.ts";
@@ -16,7 +16,7 @@ export interface WorkspaceFixture extends Fixture {
 }
 
 const made: Fixture[] = [];
-afterEach(() => {
+afterEveryTest(() => {
   for (const { root } of made.splice(0)) rmSync(root, { recursive: true, force: true });
 });
 

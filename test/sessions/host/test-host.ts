@@ -11,7 +11,7 @@ import {
   type LogRecord,
   type RegistrySettings,
 } from "bulkhead";
-import { afterEach } from "vitest";
+import { afterEveryFile, afterEveryTest } from "../../clean-up.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { type ErrorCode, errorCodes } from "../../../plugin-sdk/errors.ts";
@@ -51,6 +51,21 @@ export interface Ended {
   events: Envelope[];
 }
 
+/**
+ * A host that stays open for all tests of a file. The hosts of a process share one bundler, which takes longer to start
+ * than most tests take, and the last host to close ends it.
+ */
+let companion: Promise<Host> | null = null;
+
+/** Closes the host that keeps the bundler; tests that count processes call it first. */
+export async function closeCompanion(): Promise<void> {
+  const closing = companion;
+  companion = null;
+  await (await closing)?.close();
+}
+
+afterEveryFile(closeCompanion);
+
 const opened: { host: Host; root: string; stateDir: string; keepsRoot: boolean }[] = [];
 
 /** Closes every host of the test and removes its folders. */
@@ -62,10 +77,11 @@ export async function closeHosts(): Promise<void> {
   }
 }
 
-afterEach(closeHosts);
+afterEveryTest(closeHosts);
 
 /** Makes a host; `root` takes up the folders of an earlier one. */
 export async function openHost(options: HostOptions & { root?: string } = {}): Promise<TestHost> {
+  companion ??= createHost({ stateDir: null, bundledDir: null, root: tmpdir() });
   const root = options.root ?? await realpath(await mkdtemp(join(tmpdir(), "bulkhead-host-")));
   const workdir = join(root, "workdir");
   const stateDir = join(root, "state");

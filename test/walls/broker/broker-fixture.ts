@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach } from "vitest";
+import { afterEveryTest } from "../../clean-up.ts";
 import { createSessionBroker } from "../../../core/walls/broker/broker.ts";
 import type { SessionBroker, SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
 import { defaultLimits } from "../../../core/ground/config/limits.ts";
@@ -21,7 +21,7 @@ export interface BrokerFixture {
 
 const open: BrokerFixture[] = [];
 
-afterEach(async () => {
+afterEveryTest(async () => {
   for (const { broker, root } of open.splice(0)) {
     await broker.close();
     await rm(root, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach } from "vitest";
+import { afterEveryTest } from "../../clean-up.ts";
 
 /** A server on loopback that is closed after the test. */
 export interface LoopbackServer {
@@ -12,7 +12,7 @@ export interface LoopbackServer {
 
 const open: LoopbackServer[] = [];
 
-afterEach(async () => {
+afterEveryTest(async () => {
   for (const server of open.splice(0)) await server.close();
 });
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { afterEach } from "vitest";
+import { afterEveryTest } from "../../clean-up.ts";
 import { type WebSocket, WebSocketServer } from "ws";
 
 /** A server of WebSockets on loopback that is gone after the test. */
@@ -27,7 +27,7 @@ interface SocketsOptions {
 
 const open: (() => Promise<void>)[] = [];
 
-afterEach(async () => {
+afterEveryTest(async () => {
   for (const close of open.splice(0)) await close();
 });
 

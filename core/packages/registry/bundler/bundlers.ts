@@ -34,6 +34,7 @@ export class Bundlers {
   /** Bundlers that are there, or starting. */
   #live = 0;
   #jobs = 0;
+  #hosts = 0;
   #endAfter = false;
   #cancelEnd: (() => void) | null = null;
 
@@ -57,17 +58,30 @@ export class Bundlers {
     }
   }
 
+  /** Keeps the bundlers for a host; the answer leaves them, and ends them when no other host shares them. */
+  share(): () => Promise<void> {
+    this.#hosts++;
+    let left = false;
+    return async () => {
+      if (left) return;
+      left = true;
+      this.#hosts--;
+      await this.end();
+    };
+  }
+
   /**
-   * Ends all bundlers; the next job starts one again. Jobs that are under way, which may be another host's, are done
-   * first: without their bundler they would never end.
+   * Ends all bundlers, unless a host shares them; the next job starts one again. Jobs that are under way are done first:
+   * without their bundler they would never end.
    */
   async end(): Promise<void> {
+    if (this.#hosts > 0) return;
     if (this.#jobs > 0) this.#endAfter = true;
     else await this.#endIdle();
   }
 
   async #rest(): Promise<void> {
-    if (this.#endAfter) {
+    if (this.#endAfter && this.#hosts === 0) {
       this.#endAfter = false;
       await this.#endIdle();
     } else if (this.#idle.length > 0) {

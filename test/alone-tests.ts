@@ -1,0 +1,21 @@
+/**
+ * Tests whose file needs a process of its own. All others share processes: to load the modules again for each file is
+ * more work than most tests are.
+ */
+export const aloneTests: readonly string[] = [
+  // They put a module of their own in place of one of the host's.
+  "test/records/workspace/holder.test.ts",
+  "test/walls/broker/denials.test.ts",
+  "test/doors/cli/render/progress-line.test.ts",
+  "test/hostile/network.test.ts",
+  // They start hundreds of programs, and the more memory a process has, the longer it takes to start one.
+  "test/records/git/artifacts.test.ts",
+  "test/records/git/bad-conditions.test.ts",
+  "test/records/git/hostile-repository.test.ts",
+  "test/records/workspace/open-workspace.test.ts",
+  "test/records/workspace/workspaces.test.ts",
+  "test/sessions/host/worktree-sessions.test.ts",
+  // They look at signals, descriptors and the working directory of their own process.
+  "test/ground/runtime/keep-inspector-shut.test.ts",
+  "test/ground/runtime/remove-tree.test.ts",
+];
