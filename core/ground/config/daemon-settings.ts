@@ -1,18 +1,18 @@
 /** How the daemon is run: `daemon:` of the host manifest. All but `log_level` need a restart to take effect. */
 export interface DaemonSettings {
-  /** TCP port on 127.0.0.1; 0: any that is free. */
+  /** TCP port on 127.0.0.1; 0: any free port. */
   port: number;
   /** How long running sessions may go on after SIGTERM before they are interrupted. Milliseconds. */
   drain_ms: number;
-  /** The least important records that the log takes. */
+  /** Lowest level that the log records. */
   log_level: "debug" | "info" | "warn" | "error";
-  /** Bytes of a log file, after which a new one is begun. */
+  /** Bytes of a log file; a full one is rotated. */
   log_file_bytes: number;
-  /** Log files that are kept beside the one that is written. */
+  /** Rotated log files to keep beside the current one. */
   log_files: number;
 }
 
-/** What holds where the host manifest says nothing. */
+/** Defaults for settings that the host manifest omits. */
 export const defaultDaemonSettings: DaemonSettings = {
   port: 7717,
   drain_ms: 30_000,

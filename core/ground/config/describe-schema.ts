@@ -17,7 +17,7 @@ export interface SchemaShape {
   pattern?: string;
 }
 
-/** What a schema asks for, in words: `string`, `integer of at least 1`, `"a" or "b"`, `a list`, `a map`. */
+/** Describes what a schema expects: `string`, `integer of at least 1`, `"a" or "b"`, `a list`, `a map`. */
 export function describeSchema(shape: SchemaShape): string {
   if (shape.const !== undefined) return JSON.stringify(shape.const);
   const branches = shape.anyOf ?? shape.oneOf;
@@ -51,7 +51,7 @@ function patternText(pattern: string | undefined): string {
 }
 
 function rangeText(least: number | undefined, most: number | undefined, unit: string): string {
-  // "At least one character" goes without saying, and the greatest safe integer is no limit anyone set.
+  // "At least one character" is implied, and the greatest safe integer is a limit that the operator did not set.
   const ends = most === undefined || most === Number.MAX_SAFE_INTEGER ? undefined : most;
   const starts = least === Number.MIN_SAFE_INTEGER || (unit !== "" && least === 0) ? undefined : least;
   if (starts !== undefined && ends !== undefined) return ` of ${starts} to ${ends}${unit}`;

@@ -1,14 +1,14 @@
-/** What an option with such a name holds may be a secret. */
+/** Names of options whose values may be secrets. */
 const secretName = /token|key|secret|password|passwd|credential|auth|cookie|dsn/i;
 
-/** Whether the name of an option says that its value may be a secret. */
+/** True when an option of this name may hold a secret. */
 export function isSecretName(name: string): boolean {
   return secretName.test(name);
 }
 
 /**
- * Whether nobody is shown what stands at a path of the host manifest: what is a secret there or may be one, and what came
- * out of the environment.
+ * True when the value at a path of the host manifest must not be shown: it is or may be a secret, or came out of the
+ * environment.
  * @param path as it is written in errors, such as `plugins.demo.config.url`
  * @param references names of the variables that a value was made of, by its path
  */

@@ -3,21 +3,21 @@ import type { HostManifest } from "./host-manifest.ts";
 import { type KeyPath, pathText, type Problem } from "./yaml-problems.ts";
 import type { ParsedYaml } from "./yaml.ts";
 
-/** Where host manifests that were read from text had their values; kept beside them, so that they stay plain data. */
+/** Positions of values in host manifests that were read from text; kept outside them, so that they stay plain data. */
 const sources = new WeakMap<HostManifest, ManifestPlaces>();
 
-/** Where values stand, and what they were made of. */
+/** Positions of values, and the variables they were made of. */
 interface ManifestPlaces extends ParsedYaml {
   /** Names of the environment variables that a value was made of, by the path of its key. */
   references: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Keeps where the values of a host manifest stand in the text it was read from. */
+/** Stores the positions of a host manifest's values in its text. */
 export function rememberPlaces(manifest: HostManifest, parsed: ManifestPlaces): void {
   sources.set(manifest, parsed);
 }
 
-/** A problem at a place of a host manifest; one that a program made has no lines, and then it is called by its kind. */
+/** Makes a problem at a place of a host manifest; a manifest made by a program has no lines, so its kind is named. */
 export function hostManifestProblem(
   manifest: HostManifest,
   fault: { path: KeyPath; of?: "value" | "key"; expected: string; found: string; hint?: string },
@@ -28,12 +28,12 @@ export function hostManifestProblem(
   return { file: parsed?.file ?? manifest.file ?? "host manifest", ...place, path: pathText(path), ...words };
 }
 
-/** Whether nobody is shown the value at a path: it is or may be a secret, or came out of the environment. */
+/** True when the value at a path must not be shown: it is or may be a secret, or came out of the environment. */
 export function isHiddenValue(manifest: HostManifest, path: KeyPath): boolean {
   return isHiddenPlace(pathText(path), sources.get(manifest)?.references ?? new Map());
 }
 
-/** Where a grant of this kind stands, or else what it would be added to; null for a manifest that a program made. */
+/** Position of a grant of this kind, or of the section to add it to; null for a manifest that a program made. */
 export function grantPlace(
   manifest: HostManifest,
   { pluginId, permission }: { pluginId: string; permission: string },
@@ -45,13 +45,13 @@ export function grantPlace(
   return { file: manifest.file ?? parsed.file, line };
 }
 
-/** Where a value comes from. */
+/** Source of a value. */
 export type ValueOrigin =
   | { from: "default" }
   | { from: "file"; file: string; line: number; column: number }
   | { from: "environment"; names: readonly string[]; file: string; line: number; column: number };
 
-/** Where the value at a path comes from: the text, the environment by a reference in the text, or the defaults. */
+/** Returns the source of the value at a path: the text, the environment by a reference in the text, or the defaults. */
 export function originOf(manifest: HostManifest, path: KeyPath): ValueOrigin {
   const parsed = sources.get(manifest);
   if (parsed === undefined || !isWritten(parsed.value, path)) return { from: "default" };

@@ -1,4 +1,4 @@
-// The whole module as a namespace: a bundle then holds what is used of it, and not a text for every language.
+// Imports the whole module as a namespace: the bundle then contains only the used parts, not every language's messages.
 import * as z from "zod";
 import { cliToolSchema } from "../../../plugin-sdk/manifest.ts";
 import { defaultKeepMs, type HostManifest } from "./host-manifest.ts";
@@ -14,7 +14,7 @@ import { routingSection } from "./sections/routing.ts";
 import { secretsSection } from "./sections/secrets.ts";
 import { line, positive } from "./sections/texts.ts";
 
-/** The host manifest as its schema checks it: a tool's own keys are checked by the contract's schema. */
+/** Host manifest as its schema checks it; the contract's schema checks the keys of a tool. */
 type WrittenManifest = Omit<HostManifest, "file" | "tools"> & { tools: Record<string, unknown> };
 
 interface Schemas {
@@ -24,7 +24,7 @@ interface Schemas {
 
 let built: Schemas | null = null;
 
-/** What a person may write into the host manifest, but for the keys of a tool. Made when it is first asked for. */
+/** Schema of the host manifest without the keys of a tool. Made on first use. */
 export function hostManifestSchema(): z.ZodType<WrittenManifest> {
   return (built ??= build()).schema;
 }
@@ -37,7 +37,7 @@ export function hostManifestJsonSchema(): Record<string, unknown> {
     unrepresentable: "any",
     override: ({ zodSchema, jsonSchema }) => {
       if (zodSchema !== tool) return;
-      // Through text, which leaves the schema library's symbols behind.
+      // The round trip through text drops the schema library's symbols.
       const own = JSON.parse(JSON.stringify(cliToolSchema)) as { properties: object; required: string[] };
       const grant = jsonSchema.properties;
       Object.assign(jsonSchema, own, { properties: { ...own.properties, ...grant } });
@@ -46,13 +46,13 @@ export function hostManifestJsonSchema(): Record<string, unknown> {
 }
 
 function build(): Schemas {
-  /** A tool's own keys are checked by the contract's schema, which packages use as well. */
+  /** The contract's schema, which packages use as well, checks a tool's own keys. */
   const tool = z.looseObject({ grant: permissionsSection().prefault({}) });
 
   const schema: z.ZodType<WrittenManifest> = z
     .strictObject({
       bulkhead: z.literal(1),
-      // Nothing after the colon is what is left when all below it is commented out.
+      // Commenting out everything below the key leaves null.
       plugins: z.record(idKey(), pluginSection()).nullable().prefault({}).transform((plugins) => plugins ?? {}),
       tools: z.record(idKey(), tool).nullable().prefault({}).transform((tools) => tools ?? {}),
       blocked: blockedSection().exactOptional(),

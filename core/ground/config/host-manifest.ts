@@ -8,37 +8,37 @@ import type { DaemonSettings } from "./daemon-settings.ts";
 import type { Limits } from "./limits.ts";
 import type { McpServer } from "./mcp-server.ts";
 
-/** What the operator says about one plugin. */
+/** The operator's settings for one plugin. */
 export interface PluginSettings {
   enabled: boolean;
   /** Folder of the package, relative to the host manifest; absent: found by id. */
   source?: string;
   trusted: boolean;
-  /** Grants a plugin whose manifest asks for it that its agent's tool use is approved without asking. */
+  /** Lets a plugin whose manifest asks for it approve its agent's tool use without asking. */
   trust_tools?: boolean;
   isolation: "process" | "thread";
   grant: Permissions;
   deny: Permissions;
   limits: Partial<Limits>;
-  /** Which mechanisms of the operating system hold this plugin; over those for all. */
+  /** Mechanisms of the operating system for this plugin; they override those for all plugins. */
   os_walls?: Partial<OsWallUses>;
   config: Record<string, unknown>;
 }
 
-/** Plugins that are never used: those of an id, of an npm package, or with both those that are both. */
+/** Plugins that are never used: those with this id, with this npm package, or with both where both are set. */
 export interface BlockedPlugin {
   plugin?: string;
   package?: string;
   /** A semver range; absent: every version. */
   versions?: string;
-  /** What a person is told. */
+  /** Reason that the host shows. */
   because?: string;
 }
 
 /** How long the worktree of a session that has ended is kept: 30 days. */
 export const defaultKeepMs: number = 30 * 24 * 3_600_000;
 
-/** Settings of a plugin about which the host manifest says nothing. */
+/** Settings of a plugin that the host manifest does not name. */
 export function unsaid(): PluginSettings {
   return {
     enabled: false,
@@ -57,9 +57,9 @@ export interface Routing {
   agent: string | string[];
   /** Adapters that `auto` tries first, in this order. */
   order?: string[];
-  /** What an agent that `auto` or a chain comes to must be able to do. */
+  /** Capabilities that an agent chosen by `auto` or a chain must have. */
   require?: AgentCapabilities;
-  /** How long what a probe found holds, in milliseconds. */
+  /** Time for which a probe's result is valid, in milliseconds. */
   availability_ttl_ms?: number;
 }
 
@@ -69,15 +69,15 @@ export interface HostManifest {
   plugins: Record<string, PluginSettings>;
   /** Tools added without a plugin package; each becomes a plugin of that id. */
   tools: Record<string, CliTool & { grant: Permissions }>;
-  /** What is not installed and not loaded, whatever else is said of it. */
+  /** Plugins that are never installed or loaded; overrides every other setting. */
   blocked?: BlockedPlugin[];
-  /** Where secrets are: name → `stored` (as are those not named here), `env:NAME` or `file:/absolute/path`. */
+  /** Sources of secrets: name → `stored` (the default), `env:NAME` or `file:/absolute/path`. */
   secrets?: Record<string, string>;
   /** MCP servers for agents, by the names with which requests ask for them. */
   mcp_servers?: Record<string, McpServer>;
-  /** Which agent takes a session that names none. */
+  /** Selects the agent of a session that names none. */
   routing: Routing;
-  /** How an agent's permission requests are answered where a session does not say; default `ask`. */
+  /** Answer to an agent's permission requests where the session sets none; default `ask`. */
   approval?: Approval;
   /** How prompts are enhanced. */
   prompt?: Partial<PromptSettings>;
@@ -86,9 +86,9 @@ export interface HostManifest {
   /** Mechanisms of the operating system for every plugin. */
   os_walls?: Partial<OsWallUses>;
   state_dir?: string;
-  /** How much of what has ended the journal keeps. */
+  /** Retention of ended sessions in the journal. */
   journal?: { keep_ms?: number; max_bytes?: number };
-  /** What becomes of sessions' worktrees. */
+  /** Retention of sessions' worktrees. */
   workspaces?: { keep_ms: number };
   /** How the daemon is run. */
   daemon?: Partial<DaemonSettings>;

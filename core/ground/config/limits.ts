@@ -6,9 +6,9 @@ export interface Limits {
   message_bytes: number;
   /** Bytes of one event; longer text that an agent printed is split, and long texts of other events are cut. */
   event_bytes: number;
-  /** JSON values in one event or call, those within others counted too. */
+  /** JSON values in one event or call, nested ones included. */
   event_values: number;
-  /** Milliseconds of the host's own time that a plugin's messages may cost in a second; what is more waits at its source. */
+  /** Milliseconds of the host's own time per second for a plugin's messages; further messages wait at their source. */
   host_ms_per_second: number;
   /** JSON nesting of a message. */
   message_depth: number;
@@ -34,19 +34,23 @@ export interface Limits {
   bundle_timeout_ms: number;
   /** Megabytes of memory for each of the two processes that make a script. */
   bundle_mb: number;
-  /** Events an adapter may be ahead of the journal; one of 32 KiB or more counts as one more for each 4 KiB. */
+  /**
+   * Events an adapter may be ahead of the journal; an event of 32 KiB or more costs one extra credit for each 4 KiB.
+   */
   event_credit: number;
   /** Events of one session. */
   events: number;
-  /** Bytes of all events of one session, at most half of `journal.max_bytes`; a session that has more is ended. */
+  /**
+   * Bytes of all events of one session, at most half of `journal.max_bytes`; the host ends a session that exceeds it.
+   */
   event_bytes_total: number;
-  /** Events of one session in a second; what is more waits at its source, for credit. */
+  /** Events of one session in a second; further events wait at their source for credit. */
   events_per_second: number;
   /** Messages of one worker in a second before it is killed. */
   messages_per_second: number;
-  /** Questions and permission requests of one session that wait for an answer; one beyond them becomes `unparsed`. */
+  /** Unanswered questions and permission requests of one session; a further one becomes `unparsed`. */
   open_requests: number;
-  /** Bytes of all of them together. */
+  /** Bytes of all unanswered requests together. */
   open_request_bytes: number;
   /** Broker calls under way in one session. */
   calls_in_flight: number;
@@ -62,7 +66,7 @@ export interface Limits {
   open_files: number;
   /** Time a warden may run a core without pause. */
   cpu_burst_ms: number;
-  /** Processor time of one session, its share of what its warden used. */
+  /** Processor time of one session: its share of its warden's usage. */
   cpu_ms: number;
   /** Sessions of one plugin at once, running and waiting. */
   sessions: number;
@@ -76,7 +80,7 @@ export interface Limits {
   queue: number;
   /** Sessions after which a worker is replaced. */
   sessions_before_recycle: number;
-  /** Time after which workers and warden of a plugin that nobody uses end; they start again on demand. */
+  /** Idle time after which the host stops a plugin's workers and warden; they start again on demand. */
   idle_worker_ms: number;
   /** Idempotency keys that the host remembers; set for all plugins, not for one. */
   idempotency_keys: number;
@@ -116,7 +120,7 @@ export interface Limits {
   log_bytes: number;
   /** From launch to a worker that has loaded the adapter. */
   load_timeout_ms: number;
-  /** One broker call, but for those that wait for a program or a person. */
+  /** One broker call, except calls that wait for a program or a person. */
   call_timeout_ms: number;
   /** Total deadline of a session. */
   timeout_ms: number;
@@ -138,11 +142,11 @@ export interface Limits {
   restart_backoff_ms: number;
   /** Longest pause before a worker that crashes is started again. */
   restart_backoff_max_ms: number;
-  /** Time without a crash after which pauses begin anew. */
+  /** Time without a crash after which the pause is short again. */
   restart_healthy_ms: number;
   /** Crashes within `quarantine_window_ms` that put a plugin in quarantine. */
   quarantine_crashes: number;
-  /** How long crashes count for that. */
+  /** Time for which a crash counts towards quarantine. */
   quarantine_window_ms: number;
   /** Bytes of one HTTP request's body; this and all `http_` limits are set for all plugins, not for one. */
   http_body_bytes: number;
@@ -152,7 +156,7 @@ export interface Limits {
   http_connections: number;
   /** Streams of events that are open over HTTP. */
   http_streams: number;
-  /** Streams of events that one token may have open; the operator's has all there are. */
+  /** Event streams that one token may have open; the operator's token may use all. */
   http_streams_per_token: number;
   /** HTTP requests of one token in a second. */
   http_requests_per_second: number;
@@ -162,17 +166,17 @@ export interface Limits {
   http_header_timeout_ms: number;
   /** From the first byte of an HTTP request to its end. */
   http_request_timeout_ms: number;
-  /** How long an HTTP client may leave unread what it asked for. */
+  /** Time for which an HTTP client may leave its answer unread. */
   http_stall_timeout_ms: number;
-  /** How often a stream of events that has nothing to tell says that it is alive. */
+  /** How often an idle event stream sends a heartbeat. */
   http_heartbeat_ms: number;
-  /** Bytes of the archive of one package that is installed; set for all plugins, not for one. */
+  /** Bytes of the archive of one installed package; set for all plugins, not for one. */
   package_bytes: number;
   /** Bytes of all files of one package. */
   package_unpacked_bytes: number;
   /** Files and folders of one package. */
   package_files: number;
-  /** How many times its own bytes an archive may unpack to. */
+  /** Ratio of an archive's unpacked bytes to its own bytes. */
   package_ratio: number;
 }
 

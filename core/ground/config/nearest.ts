@@ -1,4 +1,4 @@
-/** The known word nearest to an unknown one, whatever its case; null when none is near. */
+/** The known word nearest to an unknown one, ignoring case; null when none is near. */
 export function nearest(unknown: string, known: readonly string[]): string | null {
   const [near] = known
     .map((word) => ({ word, distance: editDistance(unknown.toLowerCase(), word.toLowerCase()) }))
@@ -7,7 +7,7 @@ export function nearest(unknown: string, known: readonly string[]): string | nul
   return near?.word ?? null;
 }
 
-/** Edits from one word to the other, where swapping two neighbours counts as one. */
+/** Edit distance between two words, where swapping two neighbours counts as one edit. */
 function editDistance(a: string, b: string): number {
   if (Math.abs(a.length - b.length) > 3 || a.length > 64) return Number.POSITIVE_INFINITY;
   let beforeLast: number[] = [];

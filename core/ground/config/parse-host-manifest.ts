@@ -15,7 +15,7 @@ import { type ParsedYaml, parseYaml } from "./yaml.ts";
 import { zodProblems } from "./zod-problems.ts";
 
 /**
- * Reads and checks a host manifest and fills in its defaults and what it takes from the environment.
+ * Reads and checks a host manifest, and fills in its defaults and its references to the environment.
  * @throws {BulkheadError} `invalid_config`, listing every problem with file, line and column
  */
 export function parseHostManifest(
@@ -45,7 +45,7 @@ export function parseHostManifest(
   return manifest;
 }
 
-/** What stands where a reference to a secret should may be the secret itself. */
+/** Hides a malformed secret reference, because it may be the secret itself. */
 const hiddenFound = "something else";
 
 function toolProblems(parsed: ParsedYaml): Problem[] {
@@ -71,7 +71,7 @@ function detailProblems(
   return [...plugins, ...tools, ...journalProblems(manifest, parsed)];
 }
 
-/** One session must not fill the journal, where it would leave no room for the history of any other. */
+/** Keeps one session from filling the journal: it would leave no room for the history of other sessions. */
 function journalProblems(
   { journal, limits, plugins }: Pick<HostManifest, "journal" | "limits" | "plugins">,
   parsed: ParsedYaml,

@@ -7,16 +7,16 @@ import { readNet } from "./net-address.ts";
 import { describeFound, didYouMean, type KeyPath, pathText, type Problem } from "./yaml-problems.ts";
 import type { ParsedYaml } from "./yaml.ts";
 
-/** Where permissions stand. */
+/** Location of permissions in a file. */
 export interface PermissionPlace {
   parsed: ParsedYaml;
   /** Their path in the file. */
   prefix: KeyPath;
-  /** The plugin's options, of a manifest: what it asks for may name one of them. */
+  /** The plugin's options, for a manifest: its permissions may name them. */
   options?: ConfigSchema["properties"];
 }
 
-/** What a schema cannot say about permissions: the forms of programs, argument patterns, roots, addresses and names. */
+/** Finds faults that a schema cannot express: the forms of programs, argument patterns, roots, addresses and names. */
 export function permissionProblems(permissions: Permissions, { parsed, prefix, options }: PermissionPlace): Problem[] {
   const named = options ? optionFaults(permissions, options) : [];
   const plain = options ? withoutOptions(permissions) : permissions;
@@ -33,7 +33,7 @@ export function permissionProblems(permissions: Permissions, { parsed, prefix, o
   });
 }
 
-/** The option that stands in place of an item, as in `{config.command}`; null for an item that says itself what it is. */
+/** The option that replaces an item, as in `{config.command}`; null for a literal item. */
 export function optionNamed(item: string): string | null {
   return /^\{config\.([A-Za-z0-9_-]+)\}$/.exec(item)?.[1] ?? null;
 }
@@ -66,7 +66,7 @@ function* faults(permissions: Permissions): Generator<Fault> {
   for (const [index, secret] of (permissions.secrets ?? []).entries()) yield* secretFaults(secret, ["secrets", index]);
 }
 
-/** Items that name options, with what the options must hold. */
+/** Finds items that name options, with the type that the options must have. */
 function* optionFaults(permissions: Permissions, options: ConfigSchema["properties"]): Generator<Fault> {
   const { run = [], net = [], env = [], secrets = [], mcp_servers = [] } = permissions;
   const items: [path: KeyPath, item: string, types: OptionSchema["type"][]][] = [
@@ -100,7 +100,7 @@ function within(path: KeyPath, items: readonly string[] = []): [KeyPath, string,
   return items.map((item, index) => [[...path, index], item, ["string", "array"]]);
 }
 
-/** The same places, with what is known to be right where an option stands. */
+/** The same permissions, with a valid value in place of each option. */
 function withoutOptions(permissions: Permissions): Permissions {
   const { run, net, env, secrets, mcp_servers } = permissions;
   const plain = (stand: string) => (item: string) => (optionNamed(item) === null ? item : stand);
@@ -178,7 +178,7 @@ function patternFault(line: string): { found: string; hint?: string } | null {
   }
 }
 
-/** Whether a program may be named so: a bare name, an absolute path, `./` inside the plugin's folder, `@runtime`. */
+/** True for a valid program name: a bare name, an absolute path, `./` inside the plugin's folder, `@runtime`. */
 export function isBinary(text: string): boolean {
   if (text === "@runtime" || isPlainPath(text)) return true;
   if (text.startsWith("./")) return text.length > 2 && staysInside(text);
@@ -194,14 +194,14 @@ function isWriteRoot(text: string): boolean {
     isInWorkdir(text);
 }
 
-/** `workdir:` and a path with no empty part and no step, so that one place has one spelling. */
+/** True for `workdir:` and a path without empty or `..` parts, so that one place has one spelling. */
 function isInWorkdir(text: string): boolean {
   const below = /^workdir:(.+)$/s.exec(text)?.[1];
   return below !== undefined && below.split("/").every((part) => part !== "" && part !== "." && part !== "..") &&
     staysInside(below);
 }
 
-/** Absolute, and without steps up, which would make it say one thing and mean another. */
+/** True for an absolute path without `..`, which would make it read as another place. */
 function isPlainPath(text: string): boolean {
   return isAbsolute(text) && staysInside(text);
 }
@@ -214,7 +214,7 @@ function isNet(text: string): boolean {
   return readNet(text) !== null;
 }
 
-/** Whether an environment variable may have this name. */
+/** True for a valid name of an environment variable. */
 export function isName(text: string): boolean {
   return environmentName.test(text);
 }

@@ -3,7 +3,7 @@ import { open, stat } from "../runtime/files.ts";
 import { type FileErrorCode, problemsError } from "./yaml-problems.ts";
 
 /**
- * Reads a file that a person wrote, no more of it than `maxBytes`.
+ * Reads a file that a person wrote, at most `maxBytes` of it.
  * @throws {BulkheadError} `not_found`; `io_error`; `code` when it is no file, too long or not UTF-8
  */
 export async function readTextFile(
@@ -24,7 +24,7 @@ export async function readTextFile(
 
 async function readCapped(file: string, most: number): Promise<Uint8Array | "other"> {
   try {
-    // Before it is opened: to open a pipe that nobody writes to would wait for ever.
+    // Check before opening: opening a pipe without a writer would block forever.
     const found = await stat(file);
     if (!found.isFile()) return "other";
     const handle = await open(file, "r");

@@ -1,11 +1,11 @@
 import { isAbsolute } from "../runtime/paths.ts";
 
-/** Where the value of a secret is. */
+/** Source of a secret's value. */
 export type SecretSource = { from: "stored" } | { from: "env"; name: string } | { from: "file"; path: string };
 
 /**
- * What the host manifest says about a secret: `stored`, `env:NAME` or `file:/absolute/path`; null for anything else.
- * One that it does not name is `stored`.
+ * Parses the host manifest's entry for a secret: `stored`, `env:NAME` or `file:/absolute/path`; null for anything else.
+ * A secret without an entry is `stored`.
  */
 export function readSecretReference(text: string): SecretSource | null {
   if (text === "stored") return { from: "stored" };

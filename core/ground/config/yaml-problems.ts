@@ -4,7 +4,7 @@ import { nearest } from "./nearest.ts";
 /** Keys and indexes from the root of a file to a value. */
 export type KeyPath = readonly (string | number)[];
 
-/** Where something stands in a file; both count from 1, columns in UTF-16 units. */
+/** Position in a file; both count from 1, columns in UTF-16 units. */
 export interface Position {
   line: number;
   column: number;
@@ -19,7 +19,7 @@ export type Problem = {
   path: string;
   expected: string;
   found: string;
-  /** What may have been meant. */
+  /** Suggested correction. */
   hint?: string;
 };
 
@@ -53,7 +53,7 @@ export function pathText(path: KeyPath): string {
   }, "");
 }
 
-/** What a value is, with the value itself where that is short: `number 5`, `string "abc"`, `a list`, `nothing`. */
+/** Describes a value, and shows it where it is short: `number 5`, `string "abc"`, `a list`, `nothing`. */
 export function describeFound(value: unknown): string {
   if (value === null || value === undefined) return "nothing";
   if (Array.isArray(value)) return "a list";

@@ -26,7 +26,7 @@ import {
 export interface ParseYamlOptions {
   /** Name of the file, for errors. */
   file: string;
-  /** UTF-8 bytes the text may have; also how many values it may expand to. */
+  /** UTF-8 bytes the text may have; also the number of values it may expand to. */
   maxBytes: number;
   maxAliases: number;
   /** Code of the errors; default `invalid_manifest`. */
@@ -38,7 +38,7 @@ export interface ParsedYaml {
   file: string;
   /** Plain JSON data. */
   value: unknown;
-  /** Where a value, or its key, stands; of the nearest thing above it when there is no such value. */
+  /** Position of a value or its key; where it is missing, that of its nearest existing ancestor. */
   locate(path: KeyPath, of?: "value" | "key"): Position;
   /** The tree with its comments, for edits. */
   document: Document;
@@ -52,7 +52,7 @@ const coreTags = ["str", "int", "float", "bool", "null", "map", "seq"].map((name
 const badCharacter = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff\ud800-\udfff]/u;
 
 /**
- * Reads one YAML 1.2 document (core schema) strictly: what is doubtful in YAML is an error here.
+ * Reads one YAML 1.2 document (core schema) strictly: ambiguous YAML is an error here.
  * @throws {BulkheadError} `options.code`, with file, line and column
  */
 export function parseYaml(text: string, options: ParseYamlOptions): ParsedYaml {
@@ -142,7 +142,7 @@ function compose(text: string, { lines, fail, file, code }: ComposeOptions): Doc
   return document;
 }
 
-/** Splits the text to tokens, and stops at what is nested too deep: the parser and the composer call themselves. */
+/** Splits the text into tokens. Rejects deep nesting, because the parser and the composer are recursive. */
 function tokensOf(text: string, lines: LineCounter, fail: Fail): CST.Token[] {
   const parser = new Parser(lines.addNewLine);
   const tokens: CST.Token[] = [];
@@ -164,14 +164,14 @@ interface Read {
   place: Place;
 }
 
-/** Turns nodes to plain data and remembers where each stood. */
+/** Converts nodes to plain data and records their positions. */
 class Walk {
   readonly #document: Document;
   readonly #options: ParseYamlOptions;
   readonly #fail: Fail;
   #values = 0;
   readonly #aliases = new Set<Node>();
-  /** Lists and maps that are being read. */
+  /** Lists and maps on the current path, to find aliases of an ancestor. */
   readonly #open = new Set<Node>();
 
   constructor(document: Document, options: ParseYamlOptions, fail: Fail) {
@@ -274,7 +274,7 @@ class Walk {
     }
   }
 
-  /** Escapes in quotes can spell what the file itself may not hold. */
+  /** Escapes in quotes can spell characters that the file itself must not contain. */
   #checkText(text: string, path: KeyPath, offset: number): void {
     const bad = badCharacter.exec(text);
     if (bad) this.#fail(offset, path, { expected: "printable characters", found: `an escaped U+${hex(bad[0])}` });

@@ -5,7 +5,10 @@ import type { ParsedYaml } from "./yaml.ts";
 
 type Issue = z.core.$ZodIssue;
 
-/** What zod found wrong, each with its place in the file. `shape` is the schema as JSON Schema, for its known keys. */
+/**
+ * Converts zod's issues to problems with their places in the file. `shape` is the schema as JSON Schema, for its known
+ * keys.
+ */
 export function zodProblems(issues: readonly Issue[], parsed: ParsedYaml, shape: SchemaShape): Problem[] {
   return issues.flatMap((issue) => [...faults(issue, [], parsed.value)]).map(({ path, of, found, expected }) => {
     const unknown = of === "key" && expected === undefined;
@@ -40,7 +43,7 @@ function* faults(issue: Issue, above: KeyPath, root: unknown): Generator<Fault> 
     const expected = keyExpected(issue.issues);
     yield { path, of: "key", expected, found: JSON.stringify(path.at(-1)) };
   } else if (issue.code === "invalid_union") {
-    // Only of the branch that the value was meant for; it is the one not refused for its kind.
+    // Report only the branch that the value was meant for: the one that accepts its type.
     const meant = issue.errors.filter((errors) =>
       !errors.some((error) => error.code === "invalid_type" && error.path.length === 0)
     );

@@ -1,25 +1,25 @@
 import { secretForms } from "./secret-forms.ts";
 import { indexForms, SecretScanner } from "./secret-scanner.ts";
 
-/** A value that must not be shown, and what it is called. */
+/** A value that must not be shown, and its name. */
 export interface Secret {
   name: string;
   value: string;
 }
 
-/** Takes secrets out of text that comes in parts; a secret may be split over any of them. */
+/** Redacts secrets in text that comes in parts; a secret may be split over any of them. */
 export interface StreamRedactor {
-  /** Takes the next part and gives what is settled: less than came, when its end may begin a secret. */
+  /** Takes the next part and returns the settled text; it holds back an end that may begin a secret. */
   push(text: string): string;
-  /** No more comes: gives the rest. */
+  /** Ends the text and returns the rest. */
   end(): string;
 }
 
-/** Takes the secrets of one session out of all it says. */
+/** Redacts the secrets of one session. */
 export interface Redactor {
   /** The text with every secret, in any of its forms, replaced by `[redacted NAME]`. */
   text(text: string): string;
-  /** JSON with every text in it redacted, keys too; the value itself where there was nothing to redact. */
+  /** JSON with every text in it redacted, keys too; the same value where nothing was redacted. */
   value<T>(value: T): T;
   stream(): StreamRedactor;
 }
@@ -27,10 +27,10 @@ export interface Redactor {
 /** Values shorter than this are not redacted: they would hit ordinary words. In characters. */
 export const shortestSecret = 8;
 
-/** Nesting at which a value is cut off rather than followed: deeper, the stack would end first. */
+/** Nesting at which a value is cut off: deeper values would overflow the stack. */
 const maxDepth = 256;
 
-/** Makes the redactor of some secrets; null when there is nothing to redact, so that the common case costs nothing. */
+/** Makes a redactor; null when there is nothing to redact, so that the common case costs nothing. */
 export function createRedactor(secrets: readonly Secret[]): Redactor | null {
   const known = secrets.filter(({ value }) => value.length >= shortestSecret);
   if (known.length === 0) return null;
@@ -45,7 +45,7 @@ export function createRedactor(secrets: readonly Secret[]): Redactor | null {
   };
   return {
     text,
-    // What comes out has the shape of what went in: only texts are replaced, by texts.
+    // The cast holds: the result has the shape of the input, because only texts are replaced, by texts.
     value: <T>(value: T) => redactValue(value, { text, depth: 0 }) as T,
     stream: () => new SecretScanner(index),
   };

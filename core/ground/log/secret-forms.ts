@@ -1,9 +1,9 @@
-/** One way to write something: for each UTF-16 unit the units that may stand there. */
+/** One spelling of a text: for each UTF-16 unit the units that match it. */
 export type Spelling = readonly string[];
 
 /**
- * One way in which a value may be written as a whole: piece by piece, each in any of its ways, and with line breaks in
- * between where an encoder wraps its lines.
+ * One encoding of a whole value: pieces, each with its alternative spellings, and with line breaks in between where an
+ * encoder wraps its lines.
  */
 export interface SecretForm {
   pieces: readonly (readonly Spelling[])[];
@@ -11,9 +11,9 @@ export interface SecretForm {
 }
 
 /**
- * The forms in which programs echo a value: as it is, percent-encoded, escaped as in JSON (also twice) and in
- * C, in hexadecimal, and in base64 or base64url, also where other bytes stand before it and behind. Any of these may be
- * mixed within one form, as encoders differ in what they escape.
+ * The forms in which programs echo a value: as it is, percent-encoded, escaped as in JSON (also twice) and in C, in
+ * hexadecimal, and in base64 or base64url, also with other bytes before and after it. One form may mix these, because
+ * encoders differ in what they escape.
  */
 export function secretForms(value: string): SecretForm[] {
   const bytes = new TextEncoder().encode(value);
@@ -41,7 +41,7 @@ const shortEscapes: Readonly<Record<string, string>> = {
   "\t": "t",
 };
 
-/** One code point in every way; as it is comes first. */
+/** All spellings of one code point; the literal one comes first. */
 function waysOf(character: string): Spelling[] {
   const bytes = [...new TextEncoder().encode(character)];
   const units = character.split("").map((unit) => [..."u", ...hexDigits(unit.charCodeAt(0), 4)]);
@@ -53,7 +53,7 @@ function waysOf(character: string): Spelling[] {
     bytes.flatMap((byte) => ["\\", "x", ...hexDigits(byte, 2)]),
     units.flatMap((unit) => ["\\", ...unit]),
     units.flatMap((unit) => ["\\", "\\", ...unit]),
-    // What makes text safe for a terminal writes it so.
+    // The form in which text is made safe for a terminal.
     ["\\", "u", "{", ...[...point].map(eitherCase), "}"],
     ...(character === " " ? [["+"]] : []),
     ...(character === "\n" ? [["\r", "\n"]] : []),
@@ -65,7 +65,7 @@ function twiceEscaped(short: string): Spelling {
   return short === '"' || short === "\\" ? ["\\", "\\", "\\", short] : ["\\", "\\", short];
 }
 
-/** The digits that the value alone decides when `before` other bytes stand in front of it. */
+/** The base64 digits that depend on the value alone when `before` other bytes precede it. */
 function base64Pieces(bytes: Uint8Array, before: number): Spelling[][] {
   const first = Math.ceil((8 * before) / 6);
   const end = Math.floor((8 * (before + bytes.length)) / 6);
@@ -75,7 +75,7 @@ function base64Pieces(bytes: Uint8Array, before: number): Spelling[][] {
   );
 }
 
-/** The value encoded by itself ends in a digit that it shares with nothing, and perhaps in padding. */
+/** The value encoded by itself: its last digit depends on nothing else, and padding may follow. */
 function wholeBase64(bytes: Uint8Array): Spelling[][][] {
   const rest = bytes.length % 3;
   if (rest === 0) return [];
@@ -85,7 +85,7 @@ function wholeBase64(bytes: Uint8Array): Spelling[][][] {
   return [open, [...open, ...padding]];
 }
 
-/** Six bits from a position on; past the end they are zero. */
+/** Six bits from a position on; zero past the end. */
 function sixBits(bytes: Uint8Array, at: number): number {
   const index = Math.floor(at / 8);
   const pair = ((bytes[index] ?? 0) << 8) | (bytes[index + 1] ?? 0);

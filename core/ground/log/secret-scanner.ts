@@ -1,12 +1,12 @@
 import type { SecretForm, Spelling } from "./secret-forms.ts";
 
-/** A form of a secret to look for, and what is written in its place. */
+/** A form of a secret to look for, and its replacement. */
 export interface SoughtForm {
   form: SecretForm;
   label: string;
 }
 
-/** What is looked for, indexed by the units that forms begin with. */
+/** Forms to look for, indexed by their first units. */
 export interface SoughtForms {
   starts: readonly (readonly Start[] | undefined)[];
 }
@@ -15,7 +15,7 @@ export interface SoughtForms {
 interface Start {
   sought: SoughtForm;
   way: Spelling;
-  /** Units that may come second: most texts that begin like a secret go on otherwise. */
+  /** Units that may come second: most texts that begin like a secret differ here. */
   second: string;
 }
 
@@ -35,17 +35,17 @@ export function indexForms(forms: readonly SoughtForm[]): SoughtForms {
   return { starts };
 }
 
-/** A form that fits so far. */
+/** A partial match of a form. */
 interface Trail {
   sought: SoughtForm;
   /** Position of its first unit in the whole text. */
   start: number;
-  /** Pieces that are whole. */
+  /** Pieces that are complete. */
   done: number;
-  /** What is being read, and how much of it was; null between two pieces. */
+  /** The spelling being read, and how many of its units matched; null between two pieces. */
   way: Spelling | null;
   read: number;
-  /** A line break is, or was just, read: two in a row are none of an encoder's. */
+  /** A line break is being read, or was just read: encoders never write two in a row. */
   broken: boolean;
 }
 
@@ -55,28 +55,28 @@ interface Hit {
   label: string;
 }
 
-/** Pieces after which a form may keep text back over a line break: so many never fit by chance. */
+/** Matched pieces after which a form may hold text back over a line break: so many do not match by chance. */
 const surePieces = 6;
 
 /**
- * Finds secrets in a text that comes in parts and gives the text without them. What could be the beginning of a secret
- * is kept back until more has come; what overlaps with a secret goes with it.
+ * Finds secrets in a text that comes in parts, and removes them. Holds back a possible beginning of a secret until more
+ * text comes; text that overlaps with a secret is removed with it.
  */
 export class SecretScanner {
   readonly #starts: SoughtForms["starts"];
   #trails: Trail[] = [];
   #hits: Hit[] = [];
-  /** What is not given out yet, and the position of its first unit. */
+  /** Text not returned yet, and the position of its first unit. */
   #held = "";
   #given = 0;
-  /** Position up to which a label stands for the text already. */
+  /** Position up to which a label already replaces the text. */
   #coveredTo = 0;
 
   constructor({ starts }: SoughtForms) {
     this.#starts = starts;
   }
 
-  /** Takes the next part and gives what is settled. */
+  /** Takes the next part and returns the settled text. */
   push(text: string): string {
     const base = this.#given + this.#held.length;
     for (let index = 0; index < text.length; index++) {
@@ -94,7 +94,7 @@ export class SecretScanner {
     return this.#give(held?.start ?? base + text.length);
   }
 
-  /** No more comes: gives the rest. */
+  /** Ends the text and returns the rest. */
   end(): string {
     this.#trails = [];
     return this.#give(this.#given + this.#held.length);
@@ -118,7 +118,7 @@ export class SecretScanner {
     }
   }
 
-  /** One unit more of a way fits. */
+  /** Matches one more unit of a spelling. */
   #step(trail: Trail, at: number): void {
     const { sought, start, way, broken } = trail;
     const read = trail.read + 1;
@@ -131,7 +131,9 @@ export class SecretScanner {
     }
   }
 
-  /** Ways of different lengths can lead to the same place: without this their number would double at each piece. */
+  /**
+   * Spellings of different lengths can lead to the same place: without this their number would double at each piece.
+   */
   #known(sought: SoughtForm, { start, done, broken }: { start: number; done: number; broken: boolean }): boolean {
     for (let index = this.#trails.length - 1; index >= 0; index--) {
       const other = this.#trails[index]!;
@@ -162,12 +164,12 @@ export class SecretScanner {
   }
 }
 
-/** Few pieces before a line break say little, and an interactive program must not wait for the end of its line. */
+/** Few pieces before a line break prove little, and an interactive program must not wait for the end of its line. */
 function holds({ done, broken }: Trail): boolean {
   return !broken || done >= surePieces;
 }
 
-/** Overlapping hits as one, under the label of the longest. */
+/** Merges overlapping hits into one, under the label of the longest. */
 function merged(hits: readonly Hit[]): Hit[] {
   const sorted = [...hits].sort((a, b) => a.start - b.start || b.end - a.end);
   const result: (Hit & { longest: number })[] = [];

@@ -2,25 +2,25 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { instructionsFor } from "./instructions.ts";
 import { isEnhanced, type PromptSettings } from "./prompt-settings.ts";
 
-/** A context file of a request, read. */
+/** Content of a request's context file. */
 export interface ContextFile {
   /** Relative to the working directory, with `/`. */
   path: string;
   text: string;
 }
 
-/** What stands around a prompt. */
+/** Parts that surround a prompt. */
 export interface PromptParts {
   settings: PromptSettings;
   /** Absolute path, as the agent will see it. */
   workdir: string;
   contextFiles: readonly ContextFile[];
-  /** The agent takes a system prompt of its own; else it stands in front of the prompt. */
+  /** The agent takes a separate system prompt; else the prompt begins with it. */
   takesSystemPrompt: boolean;
 }
 
 /**
- * The prompt that an adapter gets, the same for every adapter: the system prompt where the agent takes none, the
+ * Builds the prompt for an adapter, the same for every adapter: the system prompt where the agent takes none, the
  * instructions, the working directory, the signal of completion, the scratchpad, the iteration, the context files, and
  * the request's prompt last.
  */

@@ -1,25 +1,28 @@
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 
-/** Who the agent is told to be. */
+/** Role that the prompt gives the agent. */
 export type Role = NonNullable<SessionRequest["role"]>;
 
-/** The instructions for one role: whole for the first iterations, and condensed after them. */
+/** Instructions for one role: full for the first iterations, condensed afterwards. */
 export interface RoleInstructions {
   full: string;
   condensed: string;
 }
 
-/** How prompts are enhanced, for all adapters alike. */
+/** Prompt enhancement, the same for all adapters. */
 export interface PromptSettings {
-  /** `asked`: requests that have a role or an iteration, or say so; `always`: all that do not say no; `never`. */
+  /**
+   * `asked`: requests that have a role or an iteration, or ask for it; `always`: all except those that opt out;
+   * `never`.
+   */
   enhance: "asked" | "always" | "never";
-  /** What an agent prints, alone on a line, when the whole task is done. */
+  /** Line that an agent prints when the whole task is done. */
   signal: string;
   /** The agent's notes between iterations, relative to the working directory. */
   scratchpad: string;
   /** The last iteration with the full instructions. */
   full_iterations: number;
-  /** In place of the host's own instructions. */
+  /** Overrides the host's own instructions. */
   instructions: Partial<Record<Role, Partial<RoleInstructions>>>;
 }
 
@@ -32,7 +35,7 @@ export const defaultPromptSettings: PromptSettings = {
   instructions: {},
 };
 
-/** Whether this request's prompt is enhanced. */
+/** True when this request's prompt is enhanced. */
 export function isEnhanced(
   { enhance, role, iteration, max_iterations }: SessionRequest,
   settings: PromptSettings,

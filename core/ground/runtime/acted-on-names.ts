@@ -2,9 +2,9 @@ import { foldName } from "./fold-name.ts";
 
 /** Files and folders that one kind of program acts on without being told to. */
 export interface ActedOnGroup {
-  /** Who acts on them, in the plural. */
+  /** The programs, in the plural. */
   by: string;
-  /** Why writing them is as good as running a program. */
+  /** Why a write to them can run a program. */
   why: string;
   /** Names of files and folders, folded, at any depth. */
   names: ReadonlySet<string>;
@@ -13,9 +13,9 @@ export interface ActedOnGroup {
 }
 
 /**
- * What is never written below a granted root unless the grant names it. The line is drawn at what runs, or steers an
- * agent that runs programs, when someone opens, enters, builds, tests or pushes the project in the ordinary way. Plain
- * sources, lock files, scripts and container files are not on it: they do what a person or an agent starts them for.
+ * Names that the host never writes below a granted root unless the grant names them: files that run, or steer an agent
+ * that runs programs, when a person opens, enters, builds, tests or pushes the project in the ordinary way. Plain
+ * sources, lock files, scripts and container files are not listed: they run only when a person or an agent starts them.
  */
 export const actedOnGroups: readonly ActedOnGroup[] = [
   {
@@ -139,7 +139,7 @@ export const actedOnGroups: readonly ActedOnGroup[] = [
   },
 ];
 
-/** The group that a name of a file or folder belongs to, however it is spelled; null for all others. */
+/** The group that a file or folder name belongs to, in any spelling; null for other names. */
 export function actedOn(name: string): ActedOnGroup | null {
   const folded = foldName(name);
   return actedOnGroups.find(({ names, patterns = [] }) =>
@@ -147,7 +147,7 @@ export function actedOn(name: string): ActedOnGroup | null {
   ) ?? null;
 }
 
-/** The first part of a path that programs act on by themselves, and its group; null when there is none. */
+/** The first part of a path that programs act on without being told, and its group; null when it has none. */
 export function actedOnPart(path: string): { name: string; group: ActedOnGroup } | null {
   for (const name of path.split(/[\\/]/)) {
     const group = actedOn(name);

@@ -3,9 +3,9 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import process from "node:process";
 
-/** Where esbuild is installed. Absolute paths. */
+/** Location of the installed esbuild. Absolute paths. */
 export interface BundlerProgram {
-  /** Its library, a module in the old form. */
+  /** Its library, a CommonJS module. */
   library: string;
   /** Its program for this system, which the library starts. */
   program: string;

@@ -4,12 +4,12 @@ import type { Readable } from "node:stream";
 export interface ByteReader {
   /**
    * The next piece, or null at the end.
-   * @throws whatever the source failed with
+   * @throws the source's error
    */
   read(): Promise<Uint8Array | null>;
-  /** Nobody reads any more: the rest is thrown away. */
+  /** Discards the rest. */
   cancel(): void;
-  /** True once the source has given its last byte, read or not. */
+  /** True once the source has delivered its last byte, read or not. */
   readonly ended: boolean;
 }
 
@@ -17,10 +17,10 @@ export interface ByteReader {
 export interface PullReaderOptions {
   /** Bytes held for the reader before the source is paused. */
   maxBuffered?: number;
-  /** Bytes in all; more make `tooLarge()` the reader's error. */
+  /** Total bytes; more make `tooLarge()` the reader's error. */
   maxTotal?: number;
   tooLarge?: () => Error;
-  /** `drain` reads on and throws away, so that a program does not stop at a full pipe; `destroy` closes the source. */
+  /** `drain` reads on and discards, so that a program does not block on a full pipe; `destroy` closes the source. */
   onCancel: "drain" | "destroy";
 }
 
@@ -75,10 +75,7 @@ export class PullReader implements ByteReader {
     this.#wakeReader();
   }
 
-  /**
-   * Ends the reading once nothing came for so long: a program that is gone may have left another one behind that holds
-   * its pipe open for ever.
-   */
+  /** Ends the reading after a silence: a program that exited may have left a child that holds its pipe open forever. */
   endAfterSilence(ms: number): void {
     if (this.#ended) return;
     const timer = setTimeout(() => {

@@ -6,53 +6,53 @@ import { processStart } from "./process-rows.ts";
 import { killTrees } from "./process-tree.ts";
 import { systemId } from "./system-id.ts";
 
-/** A child process as it is written down. */
+/** One child process in the ledger. */
 export interface LedgerChild {
   pid: number;
-  /** As `processStart()` gave it; null where it cannot be told. */
+  /** Result of `processStart()`; null where it cannot be read. */
   start: string | null;
   role: "agent" | "warden";
   session_id?: string;
-  /** A folder that goes with it. */
+  /** A folder to remove with it. */
   folder?: string;
 }
 
-/** The first line: whose children these are. */
+/** The first line: the host that owns these children. */
 export interface LedgerHead {
   ledger: 1;
-  /** The environment mark of every child begins with it. */
+  /** Prefix of every child's environment mark. */
   mark: string;
   pid: number;
   start: string | null;
-  /** Where these pids have their meaning; see `systemId()`. */
+  /** System in which these pids are valid; see `systemId()`. */
   system: string | null;
   runtime: string;
   host_version: string;
 }
 
-/** Writes down every child process of this host, so that the next one finds what a SIGKILL of this one leaves. */
+/** Records every child process of this host, so that the next host finds those left by a SIGKILL. */
 export interface ChildLedger {
-  /** What the mark of every child must begin with, followed by a point. */
+  /** Prefix of every child's mark, followed by a point. */
   readonly mark: string;
-  /** Writes a child down; call what comes back when it is gone. Never throws. */
+  /** Records a child; call the result when it is gone. Never throws. */
   add(child: LedgerChild): () => void;
-  /** Ends all that is still there, without a grace. */
+  /** Kills all remaining children, without a grace. */
   killAll(): Promise<void>;
-  /** Removes the file, unless a child is still there: then the next host finds it. */
+  /** Removes the file, unless a child still runs: then the next host finds it. */
   close(): Promise<void>;
 }
 
-/** What {@link reapChildren} found. */
+/** Result of {@link reapChildren}. */
 export interface Reaped {
   head: LedgerHead;
-  /** Children that were still there, by pid and start; more may have been found by their mark. */
+  /** Children that still ran, by pid and start; more may have been found by their mark. */
   found: LedgerChild[];
 }
 
-/** Lines of children that are gone, after which the file is written anew. */
+/** Lines of children that are gone, after which the file is rewritten. */
 const maxStale = 1024;
 
-/** Begins a ledger in place of one that is there; reap that one first. */
+/** Starts a ledger and overwrites an existing one; reap that one first. */
 export function startChildLedger(file: string, { hostVersion }: { hostVersion: string }): ChildLedger {
   const head: LedgerHead = {
     ledger: 1,
@@ -87,7 +87,7 @@ export function startChildLedger(file: string, { hostVersion }: { hostVersion: s
   };
 }
 
-/** A child that a full disk keeps from being written down is still found by its mark, which stands in the first line. */
+/** A full disk may prevent the record; the child is still found by its mark, which the first line holds. */
 function written(act: () => void): void {
   try {
     act();
@@ -97,9 +97,9 @@ function written(act: () => void): void {
 }
 
 /**
- * Ends all that is left of the children in a ledger whose host is gone, with their descendants, and removes their
- * folders. A pid that was given to another process meanwhile is left alone: a child counts as found only where pid,
- * start time and system agree, or where it has the mark in its environment. Null when there is no ledger.
+ * Ends the remaining children in the ledger of a host that is gone, with their descendants, and removes their folders.
+ * Leaves a reused pid alone: a child counts as found only where pid, start time and system agree, or where it has the
+ * mark in its environment. Null when there is no ledger.
  */
 export async function reapChildren(file: string, { graceMs }: { graceMs: number }): Promise<Reaped | null> {
   const [head, ...children] = parse(await readFile(file, "utf8").catch(() => ""));
@@ -121,7 +121,7 @@ function rootsOf(children: readonly LedgerChild[]): { pid: number; startTime: st
   return children.flatMap(({ pid, start }) => (start === null ? [] : [{ pid, startTime: start }]));
 }
 
-/** Lines as we have written them; the last may be cut off, and one that is no line of ours is passed over. */
+/** Parses the lines; the last may be cut off, and an unknown line is skipped. */
 function parse(text: string): (LedgerHead | LedgerChild)[] {
   return text.split("\n").flatMap((line) => {
     try {

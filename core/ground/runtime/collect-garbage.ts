@@ -1,12 +1,12 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Collects garbage and says whether that could be done. What memory a program holds can only be told after that. */
+/** Collects garbage and returns whether it could. Memory use can only be measured after that. */
 export function collectGarbage(): boolean {
   const collect = findCollector();
   if (collect === null) return false;
-  // What one collection finalises the next one frees. Only the engine's last resort gives back the pages it keeps, and
-  // older engines (V8 11 of Node 20) know no such thing and then collect nothing at all.
+  // One collection finalises objects and the next one frees them. Only the engine's last resort returns the pages it
+  // keeps, and older engines (V8 11 of Node 20) do not have it and then collect nothing at all.
   for (let time = 0; time < 3; time++) {
     collect();
     collect({ type: "major", execution: "sync", flavor: "last-resort" });
@@ -20,7 +20,7 @@ function findCollector(): Collector | null {
   const own: unknown = Reflect.get(globalThis, "gc");
   if (typeof own === "function") return own as Collector;
   try {
-    // A realm that is made after the flag was set has it, whatever the process was started with.
+    // Only a realm made after setting the flag has it; the flags of the process do not matter.
     setFlagsFromString("--expose-gc");
     const made: unknown = runInNewContext("gc");
     return typeof made === "function" ? made as Collector : null;

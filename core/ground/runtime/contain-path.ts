@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { lstat, realpath } from "../runtime/files.ts";
 import { basename, dirname, join, resolve } from "../runtime/paths.ts";
 
-/** What relative paths stand for. */
+/** Bases of relative paths. */
 export interface PathBases {
   workdir: string;
   /** `data:` in front makes a path relative to this folder. */
@@ -10,8 +10,8 @@ export interface PathBases {
 }
 
 /**
- * An adapter's path as an absolute one, `..` and `.` taken out. Nothing is expanded or decoded: `~` and `%2e` are
- * names like any other.
+ * Resolves an adapter's path to an absolute one without `..` and `.`. Expands and decodes nothing: `~` and `%2e` are
+ * ordinary names.
  *
  * @throws {BulkheadError} `invalid_request` for control characters and lone surrogates
  */
@@ -26,17 +26,17 @@ export function absolutePath(path: string, { workdir, dataDir }: PathBases): str
   return path.startsWith("data:") ? resolve(dataDir, `./${path.slice(5)}`) : resolve(workdir, path);
 }
 
-/** Where a path really is. */
+/** Real location of a path. */
 export interface RealLocation {
-  /** With every link followed as far as it exists; the last segment only if asked for. */
+  /** Every link followed as far as it exists; the last segment only on request. */
   path: string;
   /** Names at the end of `path` that do not exist yet. */
   missing: string[];
-  /** Why it cannot be used at all. To be thrown only once the place is known to be allowed: it tells what exists. */
+  /** Why it cannot be used at all. Throw it only after the place is allowed: it reveals what exists. */
   fault: BulkheadError | null;
 }
 
-/** Finds the real place of an absolute path. `followLast: false` takes a link at the end for itself. */
+/** Finds the real place of an absolute path. `followLast: false` does not follow a link at the end. */
 export async function locate(path: string, { followLast }: { followLast: boolean }): Promise<RealLocation> {
   if (!followLast && dirname(path) !== path) {
     const folder = await locate(dirname(path), { followLast: true });
@@ -49,8 +49,8 @@ export async function locate(path: string, { followLast }: { followLast: boolean
 }
 
 /**
- * The real place of a path that does not exist. What exists of it is found by halving: an adapter may name thousands of
- * folders that are not there, and each look costs the host more than it costs the adapter to ask.
+ * The real place of a path that does not exist. Bisects for the existing part: an adapter may name thousands of missing
+ * folders, and each look costs the host more than it costs the adapter to ask.
  */
 async function locateMissing(path: string): Promise<RealLocation> {
   const chain = ancestors(path);

@@ -2,8 +2,8 @@ import { constants, type FileHandle, open } from "node:fs/promises";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 
 /**
- * Copies a plain file; the copy gets the modification time of the original, rounded down to the millisecond. Whoever
- * works beside us may put a pipe in its place: it is never waited for, because nothing could end that wait.
+ * Copies a plain file; the copy gets the modification time of the original, rounded down to the millisecond. Never
+ * waits for a pipe: another process may put one in the file's place, and nothing could end that wait.
  * @returns false when there is no original
  * @throws {BulkheadError} `io_error` for anything that is no plain file; else the file system's errors
  */

@@ -4,19 +4,19 @@ import { closeSync, openSync } from "node:fs";
 /** A process that outlives this one. */
 export interface DetachedProcess {
   readonly pid: number;
-  /** Its exit code, or null when a signal ended it; only as long as this process is there to see it. */
+  /** Its exit code, or null when a signal ended it; settles only while this process runs. */
   readonly exited: Promise<number | null>;
 }
 
 /** Options of {@link startDetached}. */
 export interface StartDetachedOptions {
   cwd: string;
-  /** What it writes goes here, in place of what is there; for this user alone. */
+  /** Replaced with its output; readable by this user alone. */
   outputFile: string;
 }
 
 /**
- * Starts a program in a session of its own, with this process's environment and without any of its streams.
+ * Starts a program in its own session, with this process's environment and without any of its streams.
  * @throws {Error} of the system when it cannot be started
  */
 export async function startDetached(

@@ -1,13 +1,13 @@
 import process from "node:process";
 import { endThreads } from "./live-threads.ts";
 
-/** How long threads are waited for. Milliseconds. */
+/** Timeout for threads. Milliseconds. */
 const threadsMs = 1000;
 
 /**
- * Ends this process, whatever its threads do. A thread that is busy in a built-in function which never looks up (`sort`
- * or `indexOf` over 2^53 places) cannot be terminated, and `process.exit()` would wait for it for ever: then SIGKILL
- * to this very process is all that is left, and its exit code is lost.
+ * Ends this process even when its threads are stuck. A thread inside a built-in function that never checks for
+ * termination (`sort` or `indexOf` over 2^53 places) cannot be terminated, and `process.exit()` would wait for it
+ * forever: then only SIGKILL to this process helps, and its exit code is lost.
  */
 export async function endProcess(code: number): Promise<void> {
   process.exitCode = code;
@@ -15,7 +15,7 @@ export async function endProcess(code: number): Promise<void> {
   process.exit(code);
 }
 
-/** Ends this process at once: nothing runs any more, and no thread is waited for. */
+/** Kills this process at once, without waiting for threads. */
 export function killSelf(): void {
   process.kill(process.pid, "SIGKILL");
 }

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { constants, lstat, open, readlink } from "node:fs/promises";
 
-/** What a path holds now. */
+/** Current content of a path. */
 export interface FileDigest {
   kind: "file" | "symlink" | "folder" | "other";
   /** Hex SHA-256 of a file's content or of a symlink's target; null for the rest, and for a file over the limit. */
   sha256: string | null;
-  /** Bytes of what is hashed; null for the rest. */
+  /** Bytes that were hashed; null for the rest. */
   bytes: number | null;
 }
 
@@ -33,7 +33,7 @@ function digestLink(target: string): FileDigest {
 }
 
 async function digestContent(path: string, maxBytes: number): Promise<FileDigest> {
-  // Between lstat and open the path may have become a link or a pipe: neither is followed, nor waited for.
+  // Between lstat and open the path may have become a link or a pipe: do not follow or wait for either.
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const hash = createHash("sha256");
@@ -44,7 +44,7 @@ async function digestContent(path: string, maxBytes: number): Promise<FileDigest
       if (bytesRead === 0) return { kind: "file", sha256: hash.digest("hex"), bytes };
       hash.update(chunk.subarray(0, bytesRead));
       bytes += bytesRead;
-      // Someone may be writing to it all the while.
+      // Another process may be writing to it.
       if (bytes > maxBytes) return { kind: "file", sha256: null, bytes };
     }
   } finally {

@@ -1,19 +1,19 @@
 import { open, stat } from "node:fs/promises";
 import { wait } from "./wait.ts";
 
-/** Where in a file that may be replaced somebody has read to. */
+/** Read position in a file that may be replaced. */
 export interface FilePlace {
-  /** Which file it was, as its inode; null while there was none. */
+  /** The file's inode; null while there was none. */
   file: number | null;
-  /** Bytes of it. */
+  /** Bytes read. */
   offset: number;
 }
 
-/** Bytes from the end of a file that are looked at for its last lines. */
+/** Bytes at the end of a file that are searched for its last lines. */
 const tailBytes = 4 * 1024 * 1024;
 const lookEveryMs = 200;
 
-/** The last lines of a text file and where it ended; none of one that is not there. */
+/** The last lines of a text file and its end; none for a missing file. */
 export async function lastLines(path: string, count: number): Promise<{ lines: string[]; end: FilePlace }> {
   const info = await stat(path).catch(() => null);
   if (info === null) return { lines: [], end: { file: null, offset: 0 } };
@@ -24,7 +24,7 @@ export async function lastLines(path: string, count: number): Promise<{ lines: s
 }
 
 /**
- * Lines as they are appended, from a place on, also after the file was replaced by an empty one of its name. Ends when
+ * Yields lines as they are appended, from a place on, also after an empty file of the same name replaced it. Ends when
  * the signal aborts.
  */
 export async function* followLines(
@@ -46,7 +46,7 @@ export async function* followLines(
   }
 }
 
-/** What was written to a file just before it was moved to the number 1. */
+/** Text written just before the file was rotated to the number 1. */
 async function restOf(path: string, { file, offset }: FilePlace): Promise<string[]> {
   const moved = `${path}.1`;
   const info = await stat(moved).catch(() => null);
@@ -55,7 +55,7 @@ async function restOf(path: string, { file, offset }: FilePlace): Promise<string
   return text.split("\n").slice(0, -1);
 }
 
-/** Whole lines from a place on, and where they end. */
+/** Complete lines from a place on, and their end. */
 async function readFrom(path: string, from: number): Promise<{ text: string; offset: number }> {
   const file = await open(path, "r").catch(() => null);
   if (file === null) return { text: "", offset: from };

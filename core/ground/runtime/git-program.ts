@@ -17,7 +17,7 @@ export interface GitRunOptions {
   onStdout?: ((chunk: Uint8Array) => void) | undefined;
 }
 
-/** What a run of git gave. */
+/** Result of a run of git. */
 export interface GitOutcome {
   /** Null when a signal ended git. */
   exit_code: number | null;
@@ -30,7 +30,8 @@ const stderrLimit = 65_536;
 
 /**
  * Runs git once, without a shell, and waits for it.
- * @throws {BulkheadError} `git_missing`, `workdir_missing`, `io_error` when it cannot be started; else what the signal was aborted with
+ * @throws {BulkheadError} `git_missing`, `workdir_missing`, `io_error` when it cannot be started; else the signal's
+ * reason
  */
 export function runGit(args: readonly string[], options: GitRunOptions): Promise<GitOutcome> {
   const { signal } = options;
@@ -62,25 +63,25 @@ export function runGit(args: readonly string[], options: GitRunOptions): Promise
     });
     child.on("close", (code) => {
       signal?.removeEventListener("abort", abort);
-      // Node tells of this as well when nothing was started.
+      // Node also emits this when the program did not start.
       if (unstarted) return;
       const text = new TextDecoder().decode(joinBytes(stderr)).slice(0, stderrLimit);
       resolve({ exit_code: code, stdout: joinBytes(stdout), stderr: text });
     });
-    // git may close its stdin before it has read everything; its exit code says what that was about.
+    // git may close its stdin before it has read everything; its exit code tells why.
     child.stdin.on("error", () => undefined);
     child.stdin.end(options.stdin);
   });
 }
 
-/** The host's `PATH` without relative entries, through which a file of the working directory would be run as git. */
+/** The host's `PATH` without relative entries: they would run a file of the working directory as git. */
 function absolutePath(): string {
   return (hostEnv("PATH") ?? "").split(delimiter).filter((entry) => isAbsolute(entry)).join(delimiter);
 }
 
 async function startError(error: Error & { code?: string }, cwd: string): Promise<BulkheadError> {
   if (error.code === "ENOENT") {
-    // The system gives one code for a program and for a folder that is missing.
+    // The system reports a missing program and a missing folder with the same code.
     if (!(await stat(cwd).then((found) => found.isDirectory(), () => false))) {
       return new BulkheadError("workdir_missing", `Cannot run git in "${cwd}": it is not a folder.`, { cause: error });
     }

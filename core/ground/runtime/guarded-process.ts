@@ -14,7 +14,7 @@ import { execPathForOthers, runtimeName } from "./platform.ts";
 import { markName } from "./process-mark.ts";
 import { processStart } from "./process-rows.ts";
 
-/** What a bundler may do that a warden may not: read files, and start one program. */
+/** Permissions of a bundler that a warden does not have: read files, and start one program. */
 export interface BundlerRights {
   /** Absolute path of the one program. */
   program: string;
@@ -23,47 +23,47 @@ export interface BundlerRights {
   env: Readonly<Record<string, string>>;
 }
 
-/** What a warden or a bundler is started from. */
+/** Options of {@link startGuarded}. */
 export interface GuardedOptions {
-  /** Absolute path of the bundled warden; it may read the folder this lies in, and nothing else. */
+  /** Absolute path of the bundled warden; it may read only the folder of this file. */
   file: string;
-  /** Characters of its printed text that are kept for error messages: the last ones, of a bundler the first. */
+  /** Characters of its output to keep for error messages: the last ones, for a bundler the first. */
   keepText: number;
-  /** Which walls of the operating system stand around it, and what they hold it to. */
+  /** Walls of the operating system to use, and their limits. */
   osWalls: OsWallUses;
   confinement: Omit<Confinement, "readable">;
-  /** Absent: it is a warden. */
+  /** Absent: a warden. */
   bundler?: BundlerRights | undefined;
-  /** Where the process is written down, so that it is found when this one is killed. */
+  /** Records the process, so that the next host finds it when this one is killed. */
   children?: ChildLedger | undefined;
 }
 
 /** A process without permissions, with a byte pipe to it. */
 export interface GuardedProcess {
-  /** Of the outermost program: of what contains the runtime, where something does. */
+  /** Pid of the outermost program: the wall that contains the runtime, where there is one. */
   readonly pid: number;
   /** The operating system's walls around it. */
   readonly osWalls: readonly OsWallName[];
   write(bytes: Uint8Array): void;
   onBytes(take: (bytes: Uint8Array) => void): void;
-  /** Leaves what it sends in the pipe, which blocks it when that is full, or reads on. */
+  /** Stops reading, which blocks the process when its pipe is full, or reads on. */
   hold(isHeld: boolean): void;
-  /** It has closed its end of the pipe; it may live on. */
+  /** Called when it has closed its end of the pipe; it may live on. */
   onClosed(take: () => void): void;
-  /** Bytes that were written and that it has not taken. */
+  /** Bytes written and not yet read by the process. */
   unread(): number;
-  /** What it printed last, on either stream; of a bundler what it printed first. */
+  /** Its last output, on either stream; for a bundler its first. */
   printed(): string;
   readonly exited: Promise<{ exit_code: number | null; signal: string | null }>;
-  /** Whether this process stays for it; at first it does, and on Deno always. */
+  /** Sets whether the process keeps this one alive; at first it does, and on Deno always. */
   holdHost(holds: boolean): void;
   /** SIGKILL to the process and its group. */
   kill(): void;
 }
 
 /**
- * Starts the running runtime on the warden's bundle, with every permission that can be left out left out, behind the
- * walls of the operating system.
+ * Starts the current runtime on the warden's bundle, with the fewest permissions possible, behind the walls of the
+ * operating system.
  * @throws {BulkheadError} `unavailable` when a wall is required and missing
  */
 export async function startGuarded(options: GuardedOptions): Promise<GuardedProcess> {
@@ -117,9 +117,9 @@ export async function startGuarded(options: GuardedOptions): Promise<GuardedProc
 }
 
 /**
- * A wholly empty environment hangs one of the runtimes at start, so there is a HOME: a private, empty folder. A bundler is
- * in no ledger, so none of its own would be removed after a kill of the host: it gets one that is not there and that no
- * system lets it make.
+ * An empty environment hangs one of the runtimes at start, so HOME is a private, empty folder. A bundler is in no
+ * ledger, so its folder would survive a kill of the host: its HOME is a path that does not exist and that no system
+ * lets it make.
  */
 async function makeHome(bundler: BundlerRights | undefined): Promise<string> {
   return bundler ? "/proc/none" : await mkdtemp(join(tmpdir(), "bulkhead-warden-"));
@@ -136,9 +136,9 @@ function plainCommand({ file, bundler, children }: GuardedOptions, home: string)
 function holdHost(child: ChildProcess, holds: boolean): void {
   const act = holds ? "ref" : "unref";
   child[act]();
-  // On Deno the pipes go with the process; a call would only add a listener to each, every time.
+  // On Deno the pipes follow the process; a call would only add a listener to each, every time.
   if (runtimeName === "deno") return;
-  // The pipes are sockets, which their declared type does not say.
+  // The pipes are sockets, although their declared type does not say so.
   for (const stream of child.stdio) if (stream instanceof Socket) stream[act]();
 }
 
@@ -221,8 +221,8 @@ function killGroup(child: ChildProcess): void {
 }
 
 /**
- * Drains streams, which undrained would block the child, and keeps the end of their text, or its beginning: the program
- * of a bundler first says why it dies, and then prints its stack.
+ * Drains streams, which would otherwise block the child, and keeps the end of their text, or its beginning: the program
+ * of a bundler first prints why it dies, and then its stack.
  */
 function keepText(
   streams: (Readable | null)[],

@@ -7,14 +7,17 @@ export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
-/** Hex SHA-256 of texts, one after the other. */
+/** Hex SHA-256 of several texts, one after the other. */
 export function sha256HexOf(...texts: readonly string[]): string {
   const hash = createHash("sha256");
   for (const text of texts) hash.update(text);
   return hash.digest("hex");
 }
 
-/** Hex SHA-256 of bytes, one part after the other, a piece in each turn: however many there are, nothing waits for it. */
+/**
+ * Hex SHA-256 of several byte arrays, one after the other. Yields after each piece, so that it never blocks the event
+ * loop.
+ */
 export async function sha256HexInTurns(parts: readonly Uint8Array[]): Promise<string> {
   const hash = createHash("sha256");
   for (const part of parts) {
@@ -33,7 +36,7 @@ export function hmacSha256Hex(key: string | Uint8Array, text: string): string {
   return createHmac("sha256", key).update(text).digest("hex");
 }
 
-/** True for equal texts; takes as long wherever they differ, and however long they are. */
+/** Compares two texts in constant time. */
 export function isSameText(one: string, other: string): boolean {
   return timingSafeEqual(createHash("sha256").update(one).digest(), createHash("sha256").update(other).digest());
 }
@@ -55,13 +58,13 @@ export function randomId(): string {
     drawn = 0;
   }
   const id = random.toString("hex", drawn, drawn += idBytes);
-  // Nobody who reads this memory later learns what has been given out.
+  // Wipe ids that were given out, so that reading this memory later does not reveal them.
   random.fill(0, drawn - idBytes, drawn);
   return id;
 }
 
 const idBytes = 16;
-/** Drawn many at once: asking the system costs much more than the bytes do. */
+/** Draws many at once: a call to the system costs much more than the bytes do. */
 const random = Buffer.alloc(128 * idBytes);
 let drawn = random.length;
 

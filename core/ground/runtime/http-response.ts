@@ -6,13 +6,13 @@ export interface SendResponseOptions {
   outgoing: ServerResponse;
   /** How long the client may take to make room for more before its connection is closed. */
   stallMs: number;
-  /** Called when it took longer. */
+  /** Called when the client took longer. */
   onStall(): void;
 }
 
 /**
- * Sends a web response. Its body is read no faster than the client takes it; when the client goes away, or takes
- * nothing for too long, the body is cancelled.
+ * Sends a web response. Reads the body no faster than the client takes it; cancels the body when the client disconnects
+ * or takes nothing for too long.
  */
 export async function sendResponse(
   response: Response,
@@ -28,7 +28,7 @@ export async function sendResponse(
     outgoing.flushHeaders();
     await pour(body, outgoing, { stallMs, onStall });
   }
-  // What is left of a body that nobody wanted is read and dropped, within the request's own deadline.
+  // Reads and drops the rest of an unread request body, within the request's own deadline.
   incoming.resume();
 }
 
@@ -47,7 +47,7 @@ async function pour(
     }
     outgoing.end();
   } catch {
-    // The head is out already: only a cut connection still says that something went wrong.
+    // The head is sent already: only a cut connection still signals the failure.
     outgoing.destroy();
   } finally {
     outgoing.off("close", cancel);
@@ -55,7 +55,7 @@ async function pour(
   }
 }
 
-/** False when the client is gone or was too slow; then the connection is closed. */
+/** Waits until the client takes more; false when it is gone or was too slow, and then the connection is closed. */
 function drained(
   outgoing: ServerResponse,
   { stallMs, onStall }: Pick<SendResponseOptions, "stallMs" | "onStall">,

@@ -8,55 +8,57 @@ import { ConnectionRoom } from "./connection-room.ts";
 import { toRequest } from "./http-request.ts";
 import { sendResponse } from "./http-response.ts";
 
-/** Where a request came in. */
+/** Origin of a request. */
 export interface RequestSource {
   kind: "unix" | "tcp";
-  /** Of the client; absent on a unix socket. */
+  /** The client's address; absent on a unix socket. */
   address?: string;
 }
 
-/** Where a server listens. Port 0 is any free one. */
+/** Address to listen at. Port 0 is any free one. */
 export type ListenAt = { kind: "tcp"; host: string; port: number } | { kind: "unix"; path: string };
 
 /** Limits of one server. */
 export interface HttpServerLimits {
   /** Bytes of a request's line and headers. */
   header_bytes: number;
-  /** Open connections. One more takes the place of the one that owes its request the longest, or is closed at once. */
+  /**
+   * Open connections. A further one replaces the connection that owes its request the longest, or is closed at once.
+   */
   connections: number;
   /** From the first byte of a request to the end of its headers. */
   header_timeout_ms: number;
   /** From the first byte of a request to the end of its body. */
   request_timeout_ms: number;
-  /** How long a client may leave what it asked for unread before its connection is closed. */
+  /** Time for which a client may leave its answer unread before its connection is closed. */
   stall_timeout_ms: number;
 }
 
-/** What a server is made from. */
+/** Options of {@link startHttpServer}. */
 export interface HttpServerOptions {
   at: ListenAt;
   limits: HttpServerLimits;
-  /** Answers a request; its signal aborts when the client goes away. Must not reject. */
+  /** Answers a request; its signal aborts when the client disconnects. Must not reject. */
   answer(request: Request, from: RequestSource): Promise<Response>;
-  /** Is told of a client that was cut off because it left an answer unread, by the path that it asked for. */
+  /** Called with the requested path when a client was cut off because it left an answer unread. */
   onStall?(path: string): void;
 }
 
-/** A server that listens. */
+/** A running server. */
 export interface HttpServer {
-  /** Where it listens, with the port that it got. */
+  /** Its address, with the actual port. */
   readonly at: ListenAt;
-  /** Connections that are open now. */
+  /** Number of open connections. */
   connections(): Promise<number>;
-  /** Takes no more connections, lets answers under way end for so many milliseconds, then cuts them off. */
+  /** Refuses new connections, gives answers under way so many milliseconds to end, then cuts them off. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
-/** Header lines of one request; more than this many are refused, because the parser would drop the rest unsaid. */
+/** Header lines of one request; refuses more, because the parser would drop the rest silently. */
 const maxHeaders = 100;
 
 /**
- * Starts a server for HTTP/1.1 alone. A unix socket can be opened by this user only, from its first moment.
+ * Starts a server for HTTP/1.1 alone. Only this user can open a unix socket, from its first moment.
  * @throws {BulkheadError} `busy` when another program listens there, `io_error`
  */
 export async function startHttpServer({ at, limits, answer, onStall }: HttpServerOptions): Promise<HttpServer> {
@@ -72,10 +74,10 @@ export async function startHttpServer({ at, limits, answer, onStall }: HttpServe
   server.maxHeadersCount = maxHeaders;
   const room = new ConnectionRoom(limits.connections);
   server.on("connection", (socket: Socket) => room.admit(socket));
-  /** Answers that a connection waits for. */
+  /** Unfinished answers of each connection. */
   const awaited = new WeakMap<Socket, Set<ServerResponse>>();
   server.on("clientError", (error, socket: Socket) => {
-    // In the midst of an answer another one would pass for a part of it.
+    // In the middle of an answer, a second one would look like a part of it.
     if ([...awaited.get(socket) ?? []].some(({ headersSent }) => headersSent)) socket.destroy();
     else refuseBroken(error, socket);
   });
@@ -106,14 +108,14 @@ export async function startHttpServer({ at, limits, answer, onStall }: HttpServe
     outgoing.once("close", () => gone.abort(new BulkheadError("interrupted", "The client has gone away.")));
     const request = toRequest(incoming, { maxHeaders, signal: gone.signal });
     const response = "refused" in request ? request.refused : await answer(request.request, from);
-    // A query may hold a token.
+    // Without its query, which may hold a token.
     const path = incoming.url?.split("?", 1)[0] ?? "";
     const stallMs = limits.stall_timeout_ms;
     await sendResponse(response, { incoming, outgoing, stallMs, onStall: () => onStall?.(path) });
   }
 }
 
-/** Answers what is no HTTP, takes too long, or has too much before its body. */
+/** Answers a request that is not HTTP, takes too long, or has too much before its body. */
 function refuseBroken(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === "ECONNRESET" || error.code === "HPE_INVALID_EOF_STATE") {
     socket.destroy();
@@ -141,7 +143,7 @@ async function listenTcp(server: Server, { host, port }: { host: string; port: n
   return { kind: "tcp", host, port: typeof address === "object" && address !== null ? address.port : port };
 }
 
-/** The socket is made in a folder that nobody else may enter, and moved to its place when its own mode is set. */
+/** Makes the socket in a folder that only this user can enter, and moves it to its place after setting its own mode. */
 async function listenUnix(server: Server, path: string): Promise<ListenAt> {
   await clearSocket(path);
   const folder = await mkdtemp(join(dirname(path), ".s")).catch((cause: unknown) => {
@@ -163,7 +165,7 @@ async function listenUnix(server: Server, path: string): Promise<ListenAt> {
   return { kind: "unix", path };
 }
 
-/** Makes room at a path where nothing is but a socket that nobody listens at any more. */
+/** Frees a path that holds only a stale socket without a listener. */
 async function clearSocket(path: string): Promise<void> {
   const found = await lstat(path).catch(() => null);
   if (found === null) return;

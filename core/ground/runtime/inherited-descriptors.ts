@@ -6,9 +6,9 @@ type Stream = "ignore" | "pipe";
 type Seal = Stream | number;
 
 /**
- * The streams of a program to start, and behind them a seal in place of every descriptor of this process's own parent
- * that the program would inherit: neither runtime can close those. On Node it is the null device, on Deno, which puts no
- * files there, a pipe that leads nowhere once {@link dropSeals} has closed this end.
+ * The streams of a program to start, followed by a seal in place of every descriptor of this process's own parent that
+ * the program would inherit: neither runtime can close those. On Node the seal is the null device; on Deno, which
+ * cannot put files there, a pipe that leads nowhere once {@link dropSeals} has closed this end.
  */
 export function sealedStreams<S extends readonly Stream[]>(streams: S): [...S, ...Seal[]] {
   const numbers = inherited().filter((number) => number >= streams.length);
@@ -18,7 +18,7 @@ export function sealedStreams<S extends readonly Stream[]>(streams: S): [...S, .
   return [...streams, ...seals];
 }
 
-/** Closes this end of what {@link sealedStreams} put behind so many streams. */
+/** Closes this end of the seals that {@link sealedStreams} put after so many streams. */
 export function dropSeals({ stdio }: ChildProcess, streams: number): void {
   for (const seal of stdio.slice(streams)) {
     seal?.on("error", () => {});
@@ -34,7 +34,7 @@ function sealHere(): Seal {
 
 let known: readonly number[] | undefined;
 
-/** Looked up once: what the runtimes open themselves closes when a program is started. */
+/** Looked up once: descriptors that the runtimes open themselves close when a program is started. */
 function inherited(): readonly number[] {
   return known ??= keptOpen();
 }
@@ -50,7 +50,7 @@ function keptOpen(): number[] {
   return names.map(Number).filter((number) => number > 2 && number < most && !closesOnStart(number));
 }
 
-/** Each number below takes a place in a list; a shell's own copies lie at 10 to 255. */
+/** Each lower number takes a place in a list; a shell keeps its own copies at 10 to 255. */
 const most = 1024;
 const closeOnExec = 0o2000000;
 
@@ -59,7 +59,7 @@ function closesOnStart(number: number): boolean {
     const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${number}`, "utf8"))?.[1];
     return flags === undefined || (Number.parseInt(flags, 8) & closeOnExec) !== 0;
   } catch {
-    // It was open for the look alone.
+    // This listing itself opened it.
     return true;
   }
 }

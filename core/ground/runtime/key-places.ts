@@ -1,4 +1,4 @@
-/** Where people keep keys, tokens and what they typed, below their home. */
+/** Places of people's keys, tokens and input histories, below their home. */
 export const keyPlaces: readonly string[] = [
   ".age",
   ".aws",
@@ -78,8 +78,8 @@ export const keyPlaces: readonly string[] = [
 ];
 
 /**
- * Where agents keep their logins, settings and past conversations, below the home, by the name with which a permission
- * names their settings (`config:claude`).
+ * Places of agents' logins, settings and past conversations, below the home, by the name that a permission uses for
+ * their settings (`config:claude`).
  */
 export const agentPlaces: Readonly<Record<string, readonly string[]>> = {
   "aider": [".aider", ".aider.conf.yml", ".aider.input.history"],

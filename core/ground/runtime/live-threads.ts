@@ -1,4 +1,4 @@
-/** What is needed of a worker thread to end it. */
+/** The part of a worker thread needed to end it. */
 export interface LiveThread {
   once(event: "exit", take: () => void): unknown;
   terminate(): unknown;
@@ -17,7 +17,7 @@ export function liveThreads(): number {
   return live.size;
 }
 
-/** Asks all threads to end and waits for it, but not longer than `ms`; false when one is left. */
+/** Asks all threads to end and waits at most `ms`; false when one is left. */
 export async function endThreads(ms: number): Promise<boolean> {
   for (const thread of live) void Promise.resolve(thread.terminate()).catch(() => {});
   const until = performance.now() + ms;

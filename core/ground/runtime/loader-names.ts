@@ -1,4 +1,4 @@
-/** Variables by which one kind of program comes to run what nobody has named. */
+/** Variables that make one kind of program run code that no command names. */
 export interface LoaderGroup {
   /** The programs. */
   of: string;
@@ -9,8 +9,8 @@ export interface LoaderGroup {
 }
 
 /**
- * Variables that name code to load, a program to start, options that do either, or the place of settings that do. Those
- * of single agents are not among them: whoever may start an agent has more.
+ * Variables that name code to load, a program to start, options that do either, or the location of such settings.
+ * Variables of single agents are not listed: permission to start an agent already allows more.
  */
 export const loaderGroups: readonly LoaderGroup[] = [
   {
@@ -183,8 +183,9 @@ const wholeNames: ReadonlySet<string> = new Set(loaderGroups.flatMap(({ names })
 const beginnings: readonly string[] = loaderGroups.flatMap(({ prefixes = [] }) => prefixes);
 
 /**
- * Whether a program's loader, shell, interpreter or helper takes code or its place from this variable. Neither an
- * adapter nor a request may set one; only the host's own value can go to a child, where the operator granted the name.
+ * True when a program's loader, shell, interpreter or helper takes code, or the location of code, from this variable.
+ * Neither an adapter nor a request may set one; a child can only get the host's own value, where the operator granted
+ * the name.
  */
 export function isLoaderName(name: string): boolean {
   const upper = name.toUpperCase();

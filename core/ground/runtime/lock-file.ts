@@ -8,20 +8,20 @@ import { processStart } from "./process-rows.ts";
 /** The process that holds a lock. */
 export interface LockHolder {
   pid: number;
-  /** As `processStart()` gave it; null where it cannot be told. */
+  /** Result of `processStart()`; null where it cannot be read. */
   start: string | null;
 }
 
-/** How often a lock is asked for that another process has. Milliseconds. */
+/** Interval between attempts to take a lock that another process holds. Milliseconds. */
 const pauseMs = 50;
 
-/** A guard that nobody can read for so long was left by a process that was killed. Milliseconds. */
+/** Age after which an unreadable guard counts as left by a killed process. Milliseconds. */
 const oldMs = 10_000;
 
 /**
- * Takes a lock for this process: one that is free, or that a process which is gone has left. Null while a living
- * process has it. Its folder must exist.
- * @returns gives it back
+ * Takes a lock for this process: a free one, or one left by a process that is gone. Null while a living process has it.
+ * Its folder must exist.
+ * @returns releases it
  */
 export async function takeLockFile(lock: string): Promise<(() => Promise<void>) | null> {
   if (!(await take(lock)) && !(await retake(lock))) return null;
@@ -29,10 +29,10 @@ export async function takeLockFile(lock: string): Promise<(() => Promise<void>) 
 }
 
 /**
- * Does something while no other process does it that takes the same lock.
- * @param options.what what is changed meanwhile, for the error
- * @param options.waitMs how long another process is waited for
- * @throws {BulkheadError} `busy` when it has not ended by then
+ * Runs an action while no other process with the same lock runs one.
+ * @param options.what the thing being changed, for the error
+ * @param options.waitMs timeout for the other process
+ * @throws {BulkheadError} `busy` when the other process has not ended after this time
  */
 export async function withLockFile<T>(
   lock: string,
@@ -62,7 +62,7 @@ async function stillHeld(lock: string, what: string): Promise<BulkheadError> {
   });
 }
 
-/** Who is written in a lock, alive or not; null when there is none or it cannot be read. */
+/** Reads the holder of a lock, alive or not; null when there is none or it cannot be read. */
 export async function readLockFile(lock: string): Promise<LockHolder | null> {
   try {
     const written: unknown = JSON.parse(await readFile(lock, "utf8"));
@@ -75,8 +75,8 @@ export async function readLockFile(lock: string): Promise<LockHolder | null> {
 }
 
 /**
- * True while the very process is there; a pid alone may have been given away again. Where this process may not look at
- * others, as Deno has it with narrow permissions, the pid has to do: better wait for a stranger than share a lock.
+ * True while this very process runs; a pid alone may have been reused. Where this process may not look at others, as
+ * Deno has it with narrow permissions, the pid must suffice: better wait for a stranger than share a lock.
  */
 export function isAlive({ pid, start }: LockHolder): boolean {
   if (!processIsAlive(pid)) return false;
@@ -84,7 +84,7 @@ export function isAlive({ pid, start }: LockHolder): boolean {
   return now === null || now === start;
 }
 
-/** The file takes its name only once it is whole, so that a process that is killed meanwhile leaves no empty lock. */
+/** The file gets its name only once it is complete, so that a process killed meanwhile leaves no empty lock. */
 async function take(lock: string): Promise<boolean> {
   const draft = `${lock}.${randomId()}`;
   try {
@@ -103,11 +103,14 @@ async function take(lock: string): Promise<boolean> {
 async function isStale(lock: string): Promise<boolean> {
   const holder = await readLockFile(lock);
   if (holder !== null) return !isAlive(holder);
-  // Gone at this moment, or not ours to read: it counts only once it has lain there for long.
+  // Gone just now, or not readable for us: it counts as stale only after a long time.
   return await isOld(lock);
 }
 
-/** Takes a lock from a process that is gone. Of several that try it at once one may, or one would take the other's. */
+/**
+ * Takes a lock from a process that is gone. The guard admits one process at a time: others could take the lock that the
+ * first one just took.
+ */
 async function retake(lock: string): Promise<boolean> {
   if (!(await isStale(lock))) return false;
   const guard = `${lock}.taking`;

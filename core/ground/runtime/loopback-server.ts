@@ -2,29 +2,29 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createSocketServer } from "node:net";
 import { gzipSync } from "node:zlib";
 
-/** A request as a loopback server got it; names of headers in lower case. */
+/** A request to a loopback server; names of headers in lower case. */
 export interface LoopbackRequest {
   method: string;
   path: string;
   headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** How a loopback server answers: all at once, or in pieces as long as there are some and the asker stays. */
+/** Answer of a loopback server: whole, or in pieces until they end or the client disconnects. */
 export interface LoopbackAnswer {
   status?: number;
   headers?: Record<string, string>;
   body?: string | Uint8Array | AsyncIterable<string>;
 }
 
-/** A web server of this process's own, for this machine only. */
+/** A web server in this process, reachable from this machine only. */
 export interface LoopbackServer {
   port: number;
-  /** What was asked of it. */
+  /** Requests received so far. */
   requests: LoopbackRequest[];
   close(): Promise<void>;
 }
 
-/** Starts a web server on any free port of 127.0.0.1. An answer of null is never given: the asker waits. */
+/** Starts a web server on any free port of 127.0.0.1. An answer of null is never sent: the client waits. */
 export async function startLoopback(
   answer: (request: LoopbackRequest) => LoopbackAnswer | null,
 ): Promise<LoopbackServer> {
@@ -38,7 +38,7 @@ export async function startLoopback(
   return { ...await onLoopback(server), requests };
 }
 
-/** Lets a server listen on any free port of 127.0.0.1. Closing it cuts whoever is connected. */
+/** Lets a server listen on any free port of 127.0.0.1. Closing it cuts open connections. */
 export async function onLoopback(server: Server): Promise<Pick<LoopbackServer, "port" | "close">> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -77,7 +77,7 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** Puts a listening socket into the file system; gives what takes it away again. */
+/** Puts a listening socket into the file system; returns its removal. */
 export async function listenAt(path: string): Promise<() => Promise<void>> {
   const server = createSocketServer((socket) => socket.destroy());
   await new Promise<void>((resolve, reject) => {
@@ -87,7 +87,7 @@ export async function listenAt(path: string): Promise<() => Promise<void>> {
   return () => new Promise((resolve) => server.close(() => resolve()));
 }
 
-/** So many mebibytes of zeros, each packed to about a kibibyte (RFC 1952: members may follow each other). */
+/** Packs so many mebibytes of zeros, each to about a kibibyte (RFC 1952: members may follow each other). */
 export function zipBomb(mebibytes: number): Uint8Array {
   const member = gzipSync(new Uint8Array(1024 * 1024));
   const bomb = new Uint8Array(member.length * mebibytes);

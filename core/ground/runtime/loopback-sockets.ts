@@ -5,21 +5,21 @@ import { onLoopback } from "./loopback-server.ts";
 
 /** One end of a WebSocket that a loopback server has accepted. */
 export interface LoopbackSocket {
-  /** What the client asked for, from the first slash on. */
+  /** The requested path, from the first slash on. */
   path: string;
   send(message: string | Uint8Array): void;
   ping(): void;
 }
 
-/** A server of WebSockets of this process's own, for this machine only. */
+/** A WebSocket server in this process, reachable from this machine only. */
 export interface LoopbackSockets {
   port: number;
-  /** How many are open now. */
+  /** Number of open sockets. */
   open(): number;
   close(): Promise<void>;
 }
 
-/** Starts a server of WebSockets on any free port of 127.0.0.1. */
+/** Starts a WebSocket server on any free port of 127.0.0.1. */
 export async function startLoopbackSockets(talk: (socket: LoopbackSocket) => void): Promise<LoopbackSockets> {
   const server = createServer();
   const sockets = new WebSocketServer({ noServer: true });

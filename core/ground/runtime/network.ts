@@ -16,7 +16,7 @@ export interface SendRequestOptions {
   addresses: readonly string[];
   /** Bytes of the body after decompression. */
   maxBytes: number;
-  /** Gives up while there is no response yet. */
+  /** Aborts the request while there is no response yet. */
   signal: AbortSignal;
 }
 
@@ -28,7 +28,7 @@ export interface NetworkResponse {
 }
 
 /**
- * All addresses of a host name, IPv4 first. An address is its own.
+ * All addresses of a host name, IPv4 first. An address resolves to itself.
  * @throws {BulkheadError} `network_error`
  */
 export async function resolveAddresses(host: string): Promise<string[]> {
@@ -41,7 +41,7 @@ export async function resolveAddresses(host: string): Promise<string[]> {
 }
 
 /**
- * One HTTP exchange; redirects are given back, not followed. No connection is kept or shared.
+ * Does one HTTP exchange; returns redirects without following them. Keeps and shares no connection.
  * @throws {BulkheadError} `network_error`; reading the body throws the same, or `too_large`
  */
 export function sendRequest(url: URL, options: SendRequestOptions): Promise<NetworkResponse> {
@@ -67,7 +67,7 @@ export function sendRequest(url: URL, options: SendRequestOptions): Promise<Netw
       },
       lookup: pinnedLookup(options.addresses),
       agent: false,
-      // Said here, so that no environment variable of the host can switch the check off.
+      // Explicit, so that no environment variable of the host can switch the check off.
       rejectUnauthorized: true,
     });
     const abort = () => {
@@ -147,7 +147,7 @@ function createDecoder(encoding: string) {
   }
 }
 
-/** Leads every name to addresses that were looked up and checked before, so that it cannot lead elsewhere by then. */
+/** Resolves every name to addresses checked before, so that a changed DNS answer cannot redirect the connection. */
 export function pinnedLookup(addresses: readonly string[]): LookupFunction {
   const entries = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
   return (host, options, callback) => {
@@ -158,7 +158,7 @@ export function pinnedLookup(addresses: readonly string[]): LookupFunction {
   };
 }
 
-/** One phrase from a socket's error, without addresses and paths. */
+/** Describes a socket's error in one phrase, without addresses and paths. */
 export function describeFailure(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (code === "ECONNREFUSED") return "the connection was refused";

@@ -2,8 +2,8 @@ import { stat } from "node:fs/promises";
 import { userId } from "./pinned-folder.ts";
 
 /**
- * Who besides this user and the system's administrator could put other files into a folder, in words; null where nobody
- * could, where there is no such folder, and where the system knows no users.
+ * Users, besides this one and the system's administrator, who could put other files into a folder, in words; null where
+ * there are none, where the folder is missing, and where the system knows no users.
  */
 export async function whoElseMayChange(folder: string, user: number | null = userId()): Promise<string | null> {
   const info = await stat(folder).catch(() => null);

@@ -3,17 +3,17 @@ export { rmdir } from "node:fs/promises";
 import { open, opendir, readlink, realpath } from "node:fs/promises";
 import process from "node:process";
 
-/** A folder held open, so that what is done under `base` happens in it even if its path is swapped meanwhile. */
+/** A folder held open, so that work under `base` happens in it even if its path is swapped meanwhile. */
 export interface PinnedFolder {
-  /** Put `/name` behind it to reach an entry. */
+  /** Append `/name` to reach an entry. */
   readonly base: string;
-  /** Where the folder is now. */
+  /** Current path of the folder. */
   realPath(): Promise<string>;
   close(): Promise<void>;
 }
 
 /**
- * Opens a folder; its last segment may not be a link.
+ * Opens a folder; its last segment must not be a link.
  *
  * Node has no `openat`. On Linux a path through `/proc/self/fd/<n>` does the same (proc_pid_fd(5)). Where that cannot
  * be read (other systems; Deno without all permissions) the path stays, and only `realPath()` can show a swap.
@@ -46,18 +46,18 @@ export async function listFolder(folder: PinnedFolder, max: number): Promise<str
   return names.sort();
 }
 
-/** Deno's own listing: a folder that `opendir()` there has not read to its end stays open for ever. */
+/** Uses Deno's own listing: a folder that `opendir()` there has not read to its end stays open forever. */
 function entriesOf(path: string): Promise<AsyncIterable<{ name: string }>> | AsyncIterable<{ name: string }> {
   const { Deno } = globalThis as { Deno?: { readDir(path: string): AsyncIterable<{ name: string }> } };
   return Deno === undefined ? opendir(path) : Deno.readDir(path);
 }
 
-/** Id of the user this process runs as; null where there are none. */
+/** User id of this process; null where there are none. */
 export function userId(): number | null {
   try {
     return process.getuid?.() ?? null;
   } catch {
-    // Deno may not be allowed to tell.
+    // Deno's permissions may not allow it.
     return null;
   }
 }

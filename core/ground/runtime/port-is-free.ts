@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 
-/** Whether nobody listens at a port of 127.0.0.1 and this process could. */
+/** True when this process could listen at a port of 127.0.0.1. */
 export function portIsFree(port: number): Promise<boolean> {
   const server = createServer();
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 import process from "node:process";
 
-/** True while a process of this pid is there, also when it belongs to somebody else. */
+/** True while a process with this pid exists, also one of another user. */
 export function processIsAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

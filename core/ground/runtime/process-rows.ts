@@ -9,22 +9,22 @@ export interface ProcessRow {
   pid: number;
   ppid: number;
   pgid: number;
-  /** Session id; 0 where it is not known. */
+  /** Session id; 0 where it is unknown. */
   sid: number;
-  /** When it started, only to be compared: with the pid it names one process for ever. */
+  /** Start time, only for comparison: with the pid it identifies one process, even after the pid is reused. */
   start: string;
   /** Dead, but not yet collected by its parent. */
   zombie: boolean;
 }
 
-/** A process, and whether it was started with the mark that was looked for. */
+/** A process, and whether it was started with the given mark. */
 export interface MarkedRow extends ProcessRow {
   marked: boolean;
 }
 
 /**
- * All processes that can be seen now; null when neither `/proc` may be read (Deno wants all permissions for it) nor
- * `ps` can be run. Reads in slices, so that a long list does not hold up the event loop.
+ * All visible processes; null when neither `/proc` may be read (Deno wants all permissions for it) nor `ps` can be run.
+ * Reads in slices, so that a long list does not hold up the event loop.
  */
 export async function listProcesses(mark: string): Promise<MarkedRow[] | null> {
   const pids = listProc();
@@ -57,7 +57,7 @@ export async function listMarked({ since }: { since: number }): Promise<MarkRow[
   return rows.length === 0 ? null : rows;
 }
 
-/** One process, where `/proc` can be read and has it; else null. */
+/** Reads one process from `/proc`; null where that is unreadable or lacks it. */
 export function readRow(pid: number): ProcessRow | null {
   try {
     return parseStat(readFileSync(`/proc/${pid}/stat`, "latin1"));
@@ -77,12 +77,12 @@ export function processesIn(folder: string): number[] {
   });
 }
 
-/** Start of a process as {@link readRow} has it. */
+/** Start time of a process as in {@link readRow}. */
 export function processStart(pid: number): string | null {
   return readRow(pid)?.start ?? null;
 }
 
-/** Reads the text of `/proc/<pid>/stat` (proc_pid_stat(5)); the name in brackets may itself hold brackets and blanks. */
+/** Parses `/proc/<pid>/stat` (proc_pid_stat(5)); the name in brackets may itself hold brackets and blanks. */
 export function parseStat(text: string): ProcessRow | null {
   const pid = Number.parseInt(text, 10);
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
@@ -121,7 +121,7 @@ function listProc(): number[] | null {
   }
 }
 
-/** Has `ps` print what {@link parsePs} reads. The `e` (procps) and `-E` (BSD) add the environment. */
+/** Runs `ps` with output for {@link parsePs}. The `e` (procps) and `-E` (BSD) add the environment. */
 function runPs(): Promise<string> {
   const args = process.platform === "linux"
     ? ["axeww", "-o", "pid=,ppid=,pgid=,sid=,stat=,lstart=,args="]

@@ -4,9 +4,9 @@ import { listProcesses, type MarkedRow, type ProcessRow, readRow } from "./proce
 /** The first process of a tree. */
 export interface TreeRoot {
   pid: number;
-  /** As `ChildProcess.startTime` gave it. A process of this pid that started at another time is not touched. */
+  /** Value of `ChildProcess.startTime`. A process of this pid that started at another time is not touched. */
   startTime?: string | null;
-  /** True for a program that only contains the tree and takes it along when it dies: it gets no SIGTERM. */
+  /** True for a program that only contains the tree, which dies with it: it gets no SIGTERM. */
   container?: boolean;
 }
 
@@ -28,15 +28,15 @@ export interface KillTreesOptions {
 const procIsReadable = readRow(process.pid) !== null;
 const pollMs = 10;
 const rescanMs = 200;
-/** After this long a process that SIGKILL does not end hangs in the kernel, and waiting would block a shutdown. */
+/** Timeout after SIGKILL: a process that survives it hangs in the kernel, and waiting longer would block a shutdown. */
 const giveUpMs = 5000;
 
 /**
- * Ends a program with everything it started: SIGTERM to its group and to every descendant, SIGKILL to what is left
- * after the grace. Resolves as soon as all are gone. Never throws.
+ * Ends a program with everything it started: SIGTERM to its group and to every descendant, SIGKILL to the rest after
+ * the grace. Resolves as soon as all are gone. Never throws.
  *
- * Descendants are found by parent, by process group and session, and by mark: agents give their tools groups of their
- * own, and a parent's death hands its children to process 1.
+ * Finds descendants by parent, by process group and session, and by mark: agents give their tools their own groups, and
+ * a parent's death hands its children to process 1.
  */
 export function killTree(options: KillTreeOptions): Promise<void> {
   const { mark, graceMs, ...root } = options;
@@ -61,7 +61,7 @@ export async function killTrees(options: KillTreesOptions): Promise<void> {
     terminate(live, { roots: [], before: seen });
   }
   while (live.length > 0 && Date.now() < giveUpAt) {
-    // A whole group at once: what forks without end would else be ahead of whoever goes from one to the next.
+    // Signal whole groups at once: a fork bomb would outrun signals sent to one process at a time.
     for (const group of groupsOf(options.roots, live)) send(-group, "SIGKILL");
     for (const row of live) signal(row, "SIGKILL");
     await sleep(pollMs);
@@ -69,7 +69,7 @@ export async function killTrees(options: KillTreesOptions): Promise<void> {
   }
 }
 
-/** Remembers what belonged to the tree, so that a process stays known when its parent is gone. */
+/** Remembers the members of the tree, so that a process stays known when its parent is gone. */
 class Tree {
   #roots: readonly TreeRoot[];
   #mark: string;
@@ -113,8 +113,8 @@ class Tree {
 }
 
 /**
- * This process, all it descends from, and process 1: neither signalled nor taken for the root of a tree, whatever was
- * asked for. Everything that lost its parent is a child of process 1.
+ * This process, its ancestors, and process 1: never signalled and never taken for the root of a tree, even on request.
+ * Every process that lost its parent is a child of process 1.
  */
 function ownLine(rows: readonly ProcessRow[]): Set<number> {
   const parents = new Map(rows.map((row) => [row.pid, row.ppid]));
@@ -125,19 +125,19 @@ function ownLine(rows: readonly ProcessRow[]): Set<number> {
   return line;
 }
 
-/** Where no list can be had: a root's group as one row, by the negative number that `kill` knows it by. */
+/** Fallback without a process list: a root's group as one row, by the negative number that `kill` accepts for it. */
 function wholeGroup({ pid }: TreeRoot): ProcessRow[] {
   if (pid <= 1 || pid === process.pid || !canSignal(-pid)) return [];
   return [{ pid: -pid, ppid: 0, pgid: pid, sid: pid, start: "", zombie: false }];
 }
 
-/** False when the pid belongs to another process by now. A root that is gone may still have a group. */
+/** False when the pid was reused. A root that is gone may still have a group. */
 function isSame(root: TreeRoot, row: ProcessRow | undefined): boolean {
   return row === undefined || root.startTime === undefined || root.startTime === null || row.start === root.startTime;
 }
 
 /**
- * SIGTERM once for each: whole groups at a time where the root leads one, since a launcher may ignore what is sent to
+ * Sends SIGTERM once to each: to whole groups where the root leads one, because a launcher may ignore a signal sent to
  * it alone, and some programs take a second SIGTERM for "at once".
  */
 function terminate(
@@ -160,7 +160,7 @@ function groupsOf(roots: readonly TreeRoot[], rows: readonly ProcessRow[]): Set<
   return new Set(roots.map(({ pid }) => pid).filter((pid) => rows.some((row) => row.pgid === pid)));
 }
 
-/** Looks again right before the signal, so that a pid which was given away meanwhile is left alone. */
+/** Checks again right before the signal, to leave a reused pid alone. */
 function signal(row: ProcessRow, name: "SIGTERM" | "SIGKILL"): void {
   if (isAlive(row)) send(row.pid, name);
 }
@@ -184,7 +184,7 @@ function send(pid: number, name: "SIGTERM" | "SIGKILL"): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It is gone already, or belongs to another user: nothing more can be done.
+    // It is gone already, or belongs to another user: ignore the failure.
   }
 }
 

@@ -2,21 +2,21 @@ import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from "n
 
 /** Options of {@link openRotatingFile}. */
 export interface RotatingFileOptions {
-  /** Bytes of a file, after which a new one is begun. */
+  /** Bytes of a file; a full one is rotated. */
   maxBytes: number;
-  /** Files that are kept beside the one that is written: `log.1` is the newest of them. */
+  /** Rotated files to keep beside the current one: `log.1` is the newest of them. */
   keep: number;
 }
 
 /** A text file of bounded size. */
 export interface RotatingFile {
-  /** Writes at once. A full disk loses the text, never the caller. */
+  /** Writes at once. On a full disk the text is lost, but the caller gets no error. */
   write(text: string): void;
   close(): void;
 }
 
 /**
- * Opens a file to append to, for this user alone; when it is full it becomes `<file>.1`, that one `<file>.2`, and so on.
+ * Opens a file to append to, for this user alone; a full one becomes `<file>.1`, that one `<file>.2`, and so on.
  * @throws {Error} of the file system when it cannot be opened
  */
 export function openRotatingFile(file: string, { maxBytes, keep }: RotatingFileOptions): RotatingFile {
@@ -29,7 +29,7 @@ export function openRotatingFile(file: string, { maxBytes, keep }: RotatingFileO
         if (bytes > 0 && bytes + piece.byteLength > maxBytes) rotate();
         bytes += writeSync(handle, piece);
       } catch {
-        // Who would be told?
+        // The log itself failed, so the failure cannot be logged.
       }
     },
     close: () => closeSync(handle),

@@ -2,15 +2,15 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import process from "node:process";
 
-/** Where Bulkhead keeps things, each an absolute path; none is made here. */
+/** Folders of Bulkhead, each an absolute path; this file creates none. */
 export interface StateFolders {
   /** The operator's own host manifest. */
   config: string;
   /** Installed plugins. */
   data: string;
-  /** The journal and what else must outlive the host. */
+  /** The journal and all other data that must outlive the host. */
   state: string;
-  /** What can be made again. */
+  /** Data that the host can make again. */
   cache: string;
 }
 

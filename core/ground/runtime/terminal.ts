@@ -3,7 +3,7 @@ import { endProcess } from "./end-process.ts";
 import { hostEnv } from "./platform.ts";
 import { standardError, standardInput, standardOutput, type TextSink, type TextSource } from "./standard-streams.ts";
 
-/** What is done at a signal, in place of dying from it. */
+/** Handlers of signals; they replace the default of dying. */
 export interface SignalHandlers {
   /** SIGINT and SIGTERM. */
   end(): void;
@@ -11,7 +11,7 @@ export interface SignalHandlers {
   reload(): void;
 }
 
-/** What a command-line program has of the world around it. Passed from the top, so that tests can pass their own. */
+/** Surroundings of a command-line program. Passed from the top, so that tests can pass their own. */
 export interface Terminal {
   /** Arguments after the program's own name. */
   readonly args: readonly string[];
@@ -23,11 +23,14 @@ export interface Terminal {
   /** Whether to colour standard output, and standard error. */
   readonly colours: { stdout: boolean; stderr: boolean };
   env(name: string): string | undefined;
-  /** Calls the handler for each SIGINT, SIGTERM and SIGHUP, in place of dying from it. Returns how to stop that. */
+  /**
+   * Calls the handler for each SIGINT, SIGTERM and SIGHUP; the process no longer dies from them. Returns how to stop
+   * that.
+   */
   onInterrupt(handler: () => void): () => void;
   /** The same for a program that is reloaded by SIGHUP. */
   onSignals(handlers: SignalHandlers): () => void;
-  /** Ends the process, within a second whatever its threads do. */
+  /** Ends the process within a second, even when its threads are stuck. */
   exit(code: number): void;
 }
 
@@ -50,8 +53,8 @@ export function openTerminal(): Terminal {
 }
 
 /**
- * Whether to colour an output: `FORCE_COLOR` first, then `NO_COLOR` (see no-color.org), `TERM=dumb`, and last
- * whether a terminal reads it.
+ * Decides whether to colour an output: `FORCE_COLOR` first, then `NO_COLOR` (see no-color.org), `TERM=dumb`, and last
+ * whether it goes to a terminal.
  */
 export function wantsColours(isTty: boolean, env: (name: string) => string | undefined): boolean {
   const forced = env("FORCE_COLOR");

@@ -5,14 +5,14 @@ import { getHeapStatistics } from "node:v8";
 
 /** One end of a channel between threads that carries only bytes. */
 export interface BytePort {
-  /** Sends bytes and gives up their buffer: a copied view costs more than the message on one of the runtimes. */
+  /** Sends bytes and transfers their buffer: a copied view costs more than the message on one of the runtimes. */
   post(bytes: Uint8Array<ArrayBuffer>): void;
   onBytes(take: (bytes: Uint8Array) => void): void;
   onClose(take: () => void): void;
   close(): void;
 }
 
-/** A port as it is handed to another thread; opaque outside this room. */
+/** A port on its way to another thread; opaque outside this folder. */
 export type RawPort = MessagePort;
 
 /** Two connected ports. */
@@ -20,7 +20,7 @@ export function portPair(): { port1: RawPort; port2: RawPort } {
   return new MessageChannel();
 }
 
-/** Wraps a raw port. What arrives and is not bytes is thrown away: only bytes are ever sent. */
+/** Wraps a raw port. Drops every message that is not bytes: our side sends only bytes. */
 export function bytePort(port: RawPort): BytePort {
   return {
     post(bytes) {
@@ -29,7 +29,7 @@ export function bytePort(port: RawPort): BytePort {
     onBytes(take) {
       port.on("message", (message: { buffer: ArrayBuffer; length: number }) => {
         const { buffer, length } = message ?? {};
-        // A view longer than its buffer would throw here, outside anyone's call.
+        // A view longer than its buffer would throw here, outside any caller's `try`.
         if (!(buffer instanceof ArrayBuffer) || !(length >= 0 && length <= buffer.byteLength)) return;
         take(new Uint8Array(buffer, 0, length));
       });
@@ -43,7 +43,7 @@ export function bytePort(port: RawPort): BytePort {
   };
 }
 
-/** Takes what is thrown or rejected in this thread and nobody catches, in place of the runtime's own way out. */
+/** Handles uncaught exceptions and rejections of this thread, in place of the runtime's own handling. */
 export function onUncaught(take: (thrown: unknown, origin: "exception" | "rejection") => void): void {
   process.on("uncaughtException", (thrown: unknown) => {
     take(thrown, "exception");
@@ -54,16 +54,16 @@ export function onUncaught(take: (thrown: unknown, origin: "exception" | "reject
 }
 
 /**
- * Heap limit of this thread, in bytes. One of the runtimes answers a full heap by raising the limit and cutting off
- * the code that ran, without a word to anyone: a limit that has grown is the only sign of it.
+ * Heap limit of this thread, in bytes. One of the runtimes answers a full heap by raising the limit and silently
+ * cutting off the running code: a raised limit is the only sign of it.
  */
 export function heapLimitBytes(): number {
   return getHeapStatistics().heap_size_limit;
 }
 
 /**
- * Takes away what starts another thread from this one. On one of the runtimes a thread can be started without the
- * permissions of its process, so this would be the first step of code that has left its compartment.
+ * Removes the means to start a thread from this one. On one of the runtimes a thread can be started without the
+ * permissions of its process, so code that escaped its compartment would do that first.
  */
 export function forbidThreads(): void {
   const refuse = function () {

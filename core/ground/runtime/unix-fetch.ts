@@ -1,6 +1,6 @@
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
 
-/** A `fetch` whose every request goes over a unix socket, whatever host its URL names. Bodies are texts or bytes. */
+/** A `fetch` that sends every request over a unix socket and ignores the host of its URL. Bodies are texts or bytes. */
 export function unixFetch(path: string): (input: string | URL, init?: RequestInit) => Promise<Response> {
   return (input, init = {}) =>
     new Promise((resolve, reject) => {

@@ -3,11 +3,11 @@ import process from "node:process";
 import { killSelf } from "./end-process.ts";
 import { runtimeName } from "./platform.ts";
 
-/** The pipe a warden has to its host, as file descriptor 3: standard output stays free for what native code prints. */
+/** A warden's pipe to its host, as file descriptor 3: standard output stays free for the output of native code. */
 export interface HostPipe {
   write(bytes: Uint8Array): void;
   onBytes(take: (bytes: Uint8Array) => void): void;
-  /** The host is gone or has let go of us. */
+  /** Called when the host is gone or has closed the pipe. */
   onClose(take: () => void): void;
 }
 
@@ -28,9 +28,9 @@ export function ownUsage(): { rss_bytes: number; cpu_ms: number } {
   return { rss_bytes: process.memoryUsage.rss(), cpu_ms: Math.round((user + system) / 1000) };
 }
 
-/** Ends this warden at once: an exit in order would wait for a thread that is stuck, for ever when the host is gone. */
+/** Ends this warden at once: an orderly exit would wait for a stuck thread, forever when the host is gone. */
 export function endWarden(): void {
-  // On Deno a signal is a permission that a warden does not have, and an exit waits for no thread.
+  // On Deno a warden lacks the permission to signal, and an exit does not wait for threads.
   if (runtimeName === "node") killSelf();
   process.exit(0);
 }

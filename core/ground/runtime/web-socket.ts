@@ -9,32 +9,32 @@ export interface OpenWebSocketOptions extends MessageBounds {
   headers: Record<string, string>;
   /** The addresses to connect to; the name in the URL is not looked up again. */
   addresses: readonly string[];
-  /** Gives up while there is no connection yet. */
+  /** Aborts while there is no connection yet. */
   signal: AbortSignal;
 }
 
 interface MessageBounds {
   /** Bytes of one message, either way. */
   maxMessage: number;
-  /** Bytes of messages that wait for the reader before no more are taken in, or for the far end before more are refused. */
+  /** Bytes of messages that wait for the reader before reading pauses, or for the far end before sends are refused. */
   maxWaiting: number;
 }
 
-/** How long the far end has for its part of a close, before the connection is cut. Milliseconds. */
+/** Time that the far end has to close its side, before the connection is cut. Milliseconds. */
 const closeWaitMs = 2000;
-/** The same for one that broke a rule: what it still sends is read and thrown away. Milliseconds. */
+/** The same for a far end that broke a rule; its further messages are discarded. Milliseconds. */
 const refusedWaitMs = 100;
-/** Pings and pongs within a second. They wait for nobody, so nothing else holds them back. */
+/** Pings and pongs within a second. They wait for no reader, so nothing else limits them. */
 const maxControlFrames = 100;
-/** Bytes of the messages that one read gives, unless a single one is larger. */
+/** Bytes of messages in one read, unless a single one is larger. */
 const maxBatch = 64 * 1024;
-/** What a message costs beside its bytes. */
+/** Overhead of a message in bytes. */
 const messageOverhead = 64;
-/** Leaves a byte order mark where it is: the text is the adapter's, as it came. */
+/** Keeps a byte order mark: the adapter gets the text as it came. */
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
- * Opens a WebSocket. Redirects are not followed and nothing is compressed; no connection is kept or shared.
+ * Opens a WebSocket. Follows no redirects and compresses nothing; keeps and shares no connection.
  * @throws {BulkheadError} `network_error`, with the `status` of a server that answers with anything else in its details
  */
 export function openWebSocket(url: URL, options: OpenWebSocketOptions): Promise<MessageSocket> {
@@ -48,10 +48,10 @@ export function openWebSocket(url: URL, options: OpenWebSocketOptions): Promise<
     };
     options.signal.addEventListener("abort", abort, { once: true });
     const settled = () => options.signal.removeEventListener("abort", abort);
-    // It stays: without anyone who listens an error would be thrown at the process.
+    // Keep this listener: without one an error would be thrown at the process.
     socket.on("error", (cause) => {
       settled();
-      // The library's own errors are about what the server answered.
+      // The library's own errors concern the server's answer.
       const why = "code" in cause ? describeFailure(cause) : "its answer breaks the rules of WebSockets";
       reject(new BulkheadError("network_error", `Cannot connect to "${host}": ${why}.`, { cause }));
     });
@@ -73,7 +73,7 @@ interface Message {
   cost: number;
 }
 
-/** One open WebSocket. What comes in waits in a bounded buffer; a full one stops the reading from the network. */
+/** One open WebSocket. Incoming messages wait in a bounded buffer; a full one pauses reading from the network. */
 export class MessageSocket {
   /** Settles when the connection is gone. */
   readonly closed: Promise<void>;
@@ -87,7 +87,7 @@ export class MessageSocket {
   #second = -Infinity;
   #controls = 0;
 
-  /** @param socket has just been opened */
+  /** @param socket a socket that was just opened */
   constructor(socket: WebSocket, { host, maxMessage, maxWaiting }: MessageBounds & { host: string }) {
     this.#socket = socket;
     this.#host = host;
@@ -95,7 +95,7 @@ export class MessageSocket {
     socket.on("message", (data: Uint8Array, isBinary: boolean) => this.#take(data, isBinary));
     socket.on("ping", () => this.#countControl());
     socket.on("pong", () => this.#countControl());
-    // The library has told the far end what was wrong.
+    // The library has already reported the fault to the far end.
     socket.on("error", (error) => this.#refuse(this.#failure(error)));
     this.closed = new Promise((resolve) => {
       socket.once("close", (code, reason) => {
@@ -106,7 +106,7 @@ export class MessageSocket {
   }
 
   /**
-   * The messages that wait, at least one; null once the connection was closed in order, or left.
+   * The waiting messages, at least one; null once the connection was closed in order, or by this side.
    * @throws {BulkheadError} `network_error`, `too_large`, `unsupported`
    */
   async read(): Promise<string[] | null> {
@@ -143,7 +143,7 @@ export class MessageSocket {
     });
   }
 
-  /** Nobody reads any more. Resolves when the connection is gone, which takes at most two seconds. */
+  /** Closes the connection and discards unread messages. Resolves when it is gone, which takes at most two seconds. */
   close(code = 1000, reason = ""): Promise<void> {
     this.#leave();
     this.#socket.close(code, reason);
@@ -159,7 +159,7 @@ export class MessageSocket {
   #leave(): void {
     this.#finish(null);
     this.#messages = [];
-    // Paused, it would not see the far end's part of the close.
+    // A paused socket would not see the far end's close.
     this.#socket.resume();
   }
 
@@ -202,7 +202,7 @@ export class MessageSocket {
     this.#refuse(new BulkheadError("network_error", message));
   }
 
-  /** Cuts a connection that is being closed for what came in by it. */
+  /** Closes a connection because of a bad message. */
   #refuse(error: BulkheadError): void {
     if (this.#end) return;
     this.#finish(error);
@@ -234,7 +234,7 @@ export class MessageSocket {
     return new BulkheadError("network_error", `The connection to "${this.#host}" failed: ${why}.`, { cause });
   }
 
-  /** Null for an end in order: normal, going away, or without a code. */
+  /** Null for a normal end: normal, going away, or without a code. */
   #meaningOf(code: number, reason: string): BulkheadError | null {
     if (code === 1000 || code === 1001 || code === 1005) return null;
     if (code === 1006) {
@@ -249,7 +249,7 @@ export class MessageSocket {
 function settings({ headers, addresses, maxMessage }: OpenWebSocketOptions): ClientOptions & ClientRequestArgs {
   const bounds = {
     maxPayload: maxMessage,
-    // Each piece of a message costs more than its bytes.
+    // Each fragment of a message costs more than its bytes.
     maxFragments: 4096,
     maxBufferedChunks: 16 * 1024,
     maxPendingAutoPongs: maxControlFrames,
@@ -261,7 +261,7 @@ function settings({ headers, addresses, maxMessage }: OpenWebSocketOptions): Cli
     lookup: pinnedLookup(addresses),
     followRedirects: false,
     perMessageDeflate: false,
-    // Said here, so that no environment variable of the host can switch the check off.
+    // Explicit, so that no environment variable of the host can switch the check off.
     rejectUnauthorized: true,
   };
 }

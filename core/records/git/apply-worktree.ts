@@ -16,25 +16,24 @@ import { shadowOver, shadowOverWorktree, type WorktreeBase } from "./worktree-st
 import { patchArgs, withWorktreeIndex } from "./worktree-diff.ts";
 import { writeWorkTree } from "./write-work-tree.ts";
 
-/** A worktree whose changes go to its source. */
+/** Options of {@link applyWorktree}. */
 export interface ApplyOptions {
   folder: string;
   sourceTop: string;
   signal: AbortSignal;
-  /** Brings links that lead out of the repository as well. */
+  /** Also applies links that lead out of the repository. */
   allowLinks?: boolean | undefined;
-  /** Makes durable what is about to be written, before it is. */
+  /** Stores the swap durably before anything is written. */
   onWrite(swap: Swap): Promise<void>;
 }
 
 /**
- * Brings what was changed in a worktree to the work tree it was made from, merged with what was changed there since:
- * all of it or nothing. Index, HEAD and branches of the repository stay as they are, so the changes show as not
- * staged. Pointers to repositories that were made in the worktree are left out.
- * @returns what was changed in the source, paths relative to its top
+ * Applies the changes of a worktree to its source work tree, merged with the source's own changes since: all of it or
+ * nothing. Index, HEAD and branches of the repository stay as they are, so the changes show as not staged. Leaves out
+ * pointers to repositories that were made in the worktree.
+ * @returns the changes in the source, paths relative to its top
  * @throws {BulkheadError} `conflict` with the paths in `details.paths`, or the links that lead out of the repository in
- * `details.links`, `workdir_missing`, `io_error`; the source is
- * then as it was, but where the message says otherwise
+ * `details.links`, `workdir_missing`, `io_error`; the source is then as it was, unless the message says otherwise
  */
 export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): Promise<Artifact[]> {
   const { folder, signal } = options;
@@ -63,8 +62,8 @@ export async function applyWorktree(base: WorktreeBase, options: ApplyOptions): 
 }
 
 /**
- * Puts the source back as it was before an apply that was cut off in the middle of writing.
- * @throws {BulkheadError} `conflict` when somebody has changed one of its files since, `workdir_missing`, `io_error`
+ * Restores the source after an apply that was cut off while writing.
+ * @throws {BulkheadError} `conflict` when one of its files has changed since, `workdir_missing`, `io_error`
  */
 export async function undoApply(
   base: WorktreeBase,
@@ -79,7 +78,7 @@ export async function undoApply(
   });
 }
 
-/** Gives a folder below the store for as long as something is done. */
+/** Provides a folder below the store for the duration of an action. */
 async function withScratch<T>(base: WorktreeBase, act: (scratch: string) => Promise<T>): Promise<T> {
   const scratch = `apply-${randomId()}`;
   await mkdir(join(base.store, scratch));
@@ -133,13 +132,13 @@ interface Merge {
 }
 
 /**
- * The tree of ours with what changed from base to theirs, made without touching any work tree.
+ * The tree of ours with the changes from base to theirs, made without touching any work tree.
  * @throws {BulkheadError} `conflict`
  */
 async function merge(source: ShadowRepository, { base, ours, theirs, call, scratch }: Merge): Promise<string> {
   const patch = await writePatch(source, { from: base, to: theirs, call: call("patch"), scratch });
   if (patch === null) return ours;
-  // git looks at files beside the index: in an empty folder it finds none, and makes what it wants to look at.
+  // git looks at files beside the index: in an empty folder it finds none, and makes those it needs.
   const empty = join(source.folder, scratch, "empty");
   const merging: ShadowCall = { ...call("merged"), workTree: empty, cwd: empty };
   await gitInShadow(source, ["read-tree", ours], merging);
@@ -171,7 +170,7 @@ function conflict(paths: readonly string[], top: string): BulkheadError {
   });
 }
 
-/** Writes what differs into the work tree; a failure in the middle puts back what was there. */
+/** Writes the differences into the work tree; a failure in the middle restores the old files. */
 async function write(
   source: ShadowRepository,
   { ours, merged, call, scratch }: Swap & { call: ShadowCall; scratch: string },
@@ -179,7 +178,7 @@ async function write(
   const patch = await writePatch(source, { from: ours, to: merged, call, scratch });
   if (patch === null) return;
   const args = ["apply", "--whitespace=nowarn", patch];
-  // A deadline that passes now must not leave half of it: the writing itself is not cut off.
+  // A deadline must not leave half of it, so nothing aborts the writing itself.
   const signal = new AbortController().signal;
   const outcome = await runGit(args, shadowRun(source, { ...call, signal }));
   if (outcome.exit_code === 0) return;

@@ -20,18 +20,19 @@ import { indexBefore, realFolder, type Snapshot } from "./snapshot.ts";
 import { listTracked } from "./tracked-paths.ts";
 import { type WorkTree, writeWorkTree } from "./write-work-tree.ts";
 
-/** What changed since a snapshot, or why that cannot be told. `head` is the HEAD commit now. */
+/** Changes since a snapshot, or the reason why they are unknown. `head` is the current HEAD commit. */
 export type ArtifactList =
   | { artifacts: Artifact[]; head: string | null }
   | { artifacts: null; reason: string; head: string | null };
 
 /**
- * Lists what changed below a working directory since the snapshot, by comparing trees of what lay there then and
- * lies there now, sorted by path. A new file is `created` when the repository tracks it now, in a commit or the
- * index, else `untracked`; in a plain folder every new file is `untracked`. Ignored files are left out, and submodules
- * and nested repositories are pointers. Digests are of the files as they are now, null for those over 1 GiB. A file
- * that was ignored and is no more counts as new; one over 1 GiB counts as modified when its time changed. A name that is not UTF-8 holds U+FFFD in place of the bad bytes.
- * @throws only what `signal` was aborted with; all that is wrong with git or the folder is in `reason`
+ * Lists the changes below a working directory since the snapshot, by comparing trees of its content then and now,
+ * sorted by path. A new file is `created` when the repository tracks it now, in a commit or the index, else
+ * `untracked`; in a plain folder every new file is `untracked`. Ignored files are left out, and submodules and nested
+ * repositories are pointers. Digests are of the current files, null for those over 1 GiB. A file that was ignored and
+ * no longer is counts as new; one over 1 GiB counts as modified when its time changed. A name that is not UTF-8 holds
+ * U+FFFD in place of the bad bytes.
+ * @throws only the reason of `signal`; every problem with git or the folder is in `reason`
  */
 export async function listArtifacts(before: Snapshot, options: GitDeadline = {}): Promise<ArtifactList> {
   const { held } = before;
@@ -55,13 +56,13 @@ export async function listArtifacts(before: Snapshot, options: GitDeadline = {})
   }
 }
 
-/** The user's index knows what is unchanged since the last commit; for a plain folder only our own does. */
+/** The user's index records the unchanged files since the last commit; for a plain folder only our own does. */
 async function startIndex(shadow: ShadowRepository, index: string): Promise<void> {
   if (shadow.repository !== null) await copyUserIndex(shadow, index);
   else await copyWithTime(join(shadow.folder, indexBefore), join(shadow.folder, index));
 }
 
-/** Two trees of one work tree, the second as it lies there now. */
+/** Two trees of one work tree, the second of its current content. */
 export interface SnapshotComparison {
   before: WorkTree;
   after: WorkTree;
@@ -83,7 +84,7 @@ export async function describeTrees(
   return await describeAll(changes, { workdir, tracked, signal });
 }
 
-/** Changes below the working directory, their paths relative to it. */
+/** Changes below the working directory, with paths relative to it. */
 async function compareTrees(
   shadow: ShadowRepository,
   { before, after, call }: SnapshotComparison,
@@ -96,7 +97,7 @@ async function compareTrees(
   if (before.stored && after.stored) {
     const outcome = await runGit([...diff, "-M", before.tree, after.tree], shadowRun(shadow, atTop));
     if (outcome.exit_code === 0) return parseRawDiff(outcome.stdout);
-    // A partial clone lacks old contents, without which only exact renames can be found.
+    // A partial clone lacks old contents, so only exact renames can be found.
   }
   return parseRawDiff(await gitInShadow(shadow, [...diff, "-M100%", before.tree, after.tree], atTop));
 }
@@ -118,5 +119,5 @@ async function describeAll(
   return artifacts.sort((a, b) => a.path < b.path ? -1 : a.path > b.path ? 1 : 0);
 }
 
-/** Files that are hashed at the same time. */
+/** Files that are hashed concurrently. */
 const filesAtOnce = 8;

@@ -7,17 +7,17 @@ import { lookAt } from "./look-at.ts";
 import { pathKey } from "./tracked-paths.ts";
 import { pathText, type RawChange } from "./raw-diff.ts";
 
-/** What a change is described with. */
+/** Context of {@link describeChange}. */
 export interface ChangeContext {
   /** Real absolute path that the change's paths are below. */
   workdir: string;
-  /** Keys of the paths that are tracked now. */
+  /** Keys of the paths tracked now. */
   tracked: ReadonlySet<string>;
 }
 
 /**
- * One change as an artifact; null for a file that is still there and only went out of sight, because it is ignored
- * now or lies in what became a repository of its own.
+ * Describes one change as an artifact; null for a file that still exists and is only hidden, because it is ignored now
+ * or lies in a folder that became a repository.
  */
 export async function describeChange(change: RawChange, context: ChangeContext): Promise<Artifact | null> {
   const path = pathText(change.path);
@@ -51,7 +51,7 @@ async function contentOf(
 async function isStillThere(workdir: string, path: Uint8Array): Promise<boolean> {
   const name = pathText(path);
   const found = await lookAt(join(workdir, name));
-  // What cannot be looked at is not known to be gone.
+  // An unreadable file may still exist.
   if (found === "unreadable") return true;
   return found !== null && (found.isFile() || found.isSymbolicLink()) && !(await isBehindLink(workdir, name));
 }

@@ -7,23 +7,23 @@ import { git, gitEnv, gitError, lineOf, splitNul } from "./git-call.ts";
 export interface Repository {
   /** Top folder of the work tree. */
   top: string;
-  /** The working directory below `top`, with `/` at its end; empty when it is the top. */
+  /** Path from `top` to the working directory, with `/` at its end; empty when it is the top. */
   prefix: string;
-  /** Holds index and HEAD; of a linked worktree its own folder. */
+  /** Holds index and HEAD; a linked worktree has its own. */
   gitDir: string;
   /** Holds objects and `info`; shared by linked worktrees. */
   commonDir: string;
   objectFormat: string;
 }
 
-/** Where a question is asked. `workdir` is a real absolute path. */
+/** Place in which git is asked. `workdir` is a real absolute path. */
 export interface GitPlace {
   workdir: string;
   signal: AbortSignal;
 }
 
 /**
- * Finds the repository whose work tree holds the working directory. Only reads: none of the questions runs what a
+ * Finds the repository whose work tree holds the working directory. Only reads: no question runs a program that a
  * repository's config names.
  * @returns null outside any work tree, also in a bare repository and inside `.git`
  * @throws {BulkheadError} `git_missing`, `io_error`
@@ -68,7 +68,7 @@ export async function hasCommit(place: GitPlace): Promise<boolean> {
   return outcome.exit_code === 0;
 }
 
-/** Settings that decide what git sees in a work tree; none of them names a program. */
+/** Settings that affect which files git sees in a work tree; none of them names a program. */
 const copiedSettings = new Set([
   "core.autocrlf",
   "core.eol",
@@ -83,8 +83,8 @@ const copiedSettings = new Set([
 ]);
 
 /**
- * The user's and the repository's settings that decide what git sees, and the user's own exclude file. Reading them
- * all and keeping these few is what keeps filters, hooks and helpers of a hostile repository out.
+ * The user's and the repository's settings that affect which files git sees, and the user's own exclude file. Reads all
+ * settings and keeps only these few, to exclude filters, hooks and helpers of a hostile repository.
  * @throws {BulkheadError} `git_missing`, `io_error`
  */
 export async function readSettings(place: GitPlace): Promise<Map<string, string>> {

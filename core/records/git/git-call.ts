@@ -2,8 +2,8 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { type GitOutcome, type GitRunOptions, runGit } from "../../ground/runtime/git-program.ts";
 
 /**
- * Settings of every call, above whatever a repository's own config says. git takes them from the environment, so
- * that no name or value needs quoting.
+ * Settings of every call, which override any repository's config. git takes them from the environment, so that names
+ * and values need no quoting.
  */
 const hardening: readonly (readonly [key: string, value: string])[] = [
   ["core.hooksPath", "/dev/null"],
@@ -15,7 +15,7 @@ const hardening: readonly (readonly [key: string, value: string])[] = [
   ["core.quotePath", "false"],
   ["protocol.allow", "never"],
   ["safe.bareRepository", "explicit"],
-  // Folders that belong to another user are common in containers, and nothing in them is run.
+  // Folders that belong to another user are common in containers, and git runs nothing in them.
   ["safe.directory", "*"],
 ];
 
@@ -38,9 +38,9 @@ export const gitEnv: Readonly<Record<string, string>> = {
 };
 
 /**
- * Runs git and takes any exit code but 0 as a failure.
+ * Runs git; any exit code but 0 is a failure.
  * @returns its stdout
- * @throws {BulkheadError} `io_error` with git's first error line, `git_missing`; else what the signal was aborted with
+ * @throws {BulkheadError} `io_error` with git's first error line, `git_missing`; else the signal's reason
  */
 export async function git(args: readonly string[], options: GitRunOptions): Promise<Uint8Array> {
   const outcome = await runGit(args, options);
@@ -48,14 +48,14 @@ export async function git(args: readonly string[], options: GitRunOptions): Prom
   return outcome.stdout;
 }
 
-/** A failed run of git as an error whose message holds git's first error line. */
+/** Makes an error from a failed run of git; its message holds git's first error line. */
 export function gitError(args: readonly string[], outcome: GitOutcome): BulkheadError {
   const lines = outcome.stderr.split("\n").map((line) => line.trim()).filter((line) => line !== "");
   const line = lines.find((text) => /^(fatal|error):/.test(text)) ?? lines[0] ?? `exit code ${outcome.exit_code}`;
   return new BulkheadError("io_error", `git ${args[0] ?? ""} failed: ${line}`);
 }
 
-/** Bytes as one line of text, without the line's end. */
+/** Decodes bytes as one line of text, without the line's end. */
 export function lineOf(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes).replace(/\r?\n$/, "");
 }
@@ -71,7 +71,7 @@ export function splitNul(bytes: Uint8Array): Uint8Array[] {
   return records;
 }
 
-/** Records joined for git's `-z` input. */
+/** Joins records for git's `-z` input. */
 export function joinNul(records: readonly Uint8Array[]): Uint8Array {
   const joined = new Uint8Array(records.reduce((total, record) => total + record.byteLength + 1, 0));
   let at = 0;

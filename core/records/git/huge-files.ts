@@ -7,24 +7,24 @@ import { gitInShadow, type ShadowCall, type ShadowRepository } from "./shadow-re
 /** Files above this are compared by size and time, not by content: reading them would take longer than the session. */
 export const hugeBytes: number = 1024 * 1024 * 1024;
 
-/** Up to here changed files are stored, so that a rename with a change can be told from a new file. */
+/** Up to this many changed files are stored, so that a rename with a change can be told from a new file. */
 const storedFiles = 2000;
 const storedBytes = 64 * 1024 * 1024;
-/** Beyond this many, asking for each file's size would cost more than it saves. */
+/** Beyond this many, reading each file's size would cost more than it saves. */
 const measuredFiles = 5000;
-/** Files measured at the same time. */
+/** Files measured concurrently. */
 const atOnce = 64;
 
-/** What is known of changed files before they are read. */
+/** Measurements of changed files before they are read. */
 export interface Measure {
-  /** They are few and small enough to be stored. */
+  /** They are few and small enough to store. */
   isSmall: boolean;
   huge: HugeFile[];
 }
 
 interface HugeFile {
   path: Uint8Array;
-  /** Another one when size or time is another. */
+  /** Changes with size or time. */
   mark: string;
   isProgram: boolean;
 }
@@ -46,7 +46,7 @@ export async function measureFiles(folder: string, paths: readonly Uint8Array[])
   return { isSmall: paths.length <= storedFiles && bytes <= storedBytes, huge };
 }
 
-/** Puts huge files into the index under the id of a content that nobody has. */
+/** Puts huge files into the index under the id of a content that does not exist. */
 export async function addHugeFiles(
   shadow: ShadowRepository,
   huge: readonly HugeFile[],
@@ -65,7 +65,7 @@ export async function addHugeFiles(
   await gitInShadow(shadow, ["update-index", "-z", "--index-info"], { ...call, stdin: joinNul(lines) });
 }
 
-/** Takes them out again: git would read a file through to find out whether it still is what the index says. */
+/** Takes huge files out again: git would read a whole file to find out whether it still matches the index. */
 export async function dropHugeFiles(
   shadow: ShadowRepository,
   huge: readonly HugeFile[],

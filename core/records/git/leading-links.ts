@@ -7,13 +7,13 @@ import { gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./sh
 export interface TreeLink {
   /** Relative to the top of the repository. */
   path: string;
-  /** As it stands in the link. */
+  /** Target as stored in the link. */
   target: string;
 }
 
 const linkMode = "120000";
 
-/** Links that are followed one after the other before a way is taken for a loop, as Linux does. */
+/** Links followed in a row before a path counts as a loop, as in Linux. */
 const mostSteps = 40;
 
 /**
@@ -35,7 +35,7 @@ export async function linksOut(shadow: ShadowRepository, tree: string, call: Sha
   return found.filter(([path]) => leadsOut(path, links)).map(([path, target]) => ({ path, target }));
 }
 
-/** Those of {@link linksOut} that are in one tree and were not in another; none where no link was made or changed. */
+/** Links of {@link linksOut} in one tree that another lacks; none where no link was made or changed. */
 export async function newLinksOut(
   shadow: ShadowRepository,
   { before, after, call }: { before: string; after: string; call: ShadowCall },

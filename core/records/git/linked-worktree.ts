@@ -9,30 +9,30 @@ import { git, gitError } from "./git-call.ts";
 import { gitInShadow } from "./shadow-repository.ts";
 import { baseIndex, shadowOverWorktree, type WorktreeBase } from "./worktree-start.ts";
 
-/** A linked worktree: which one, of which repository. */
+/** A linked worktree and its repository. */
 export interface WorktreePlace {
   /** Real absolute path of the worktree's top, which need not exist. Its parent does. */
   folder: string;
-  /** Top of the work tree that it was made from. */
+  /** Top of the source work tree. */
   sourceTop: string;
   signal: AbortSignal;
 }
 
 /**
- * Adds a linked worktree with a detached HEAD, filled with what the base holds. In the user's repository this makes
- * one registration in `worktrees/` and nothing else; no hook and no filter runs. Its index is that of HEAD, so all
- * that was not committed shows as a change that is not staged.
- * @throws {BulkheadError} `git_missing`, `io_error`; what was made until then is for the caller to remove
+ * Adds a linked worktree with a detached HEAD and the content of the base. In the user's repository this makes one
+ * registration in `worktrees/` and nothing else; no hook and no filter runs. Its index is that of HEAD, so everything
+ * uncommitted shows as a change that is not staged.
+ * @throws {BulkheadError} `git_missing`, `io_error`; the caller then removes the partial worktree
  */
 export async function addWorktree(base: WorktreeBase, place: WorktreePlace): Promise<void> {
   const { folder, sourceTop, signal } = place;
   const add = ["worktree", "add", "-q", "--detach", "--no-checkout", folder, base.commit];
-  // A relative path would need, and so set, an extension in the repository's config.
+  // A relative path would set an extension in the repository's config.
   await git(["-c", "worktree.useRelativePaths=false", ...add], { cwd: sourceTop, env: readingEnv(), signal });
   const made = await findRepository({ workdir: folder, signal });
   if (made?.top !== folder) throw new BulkheadError("io_error", `git made no worktree in "${folder}".`);
   const files = shadowOverWorktree(base, folder);
-  // The index then knows time and size of each file, so that later no unchanged one has to be read.
+  // Stores time and size of each file in the index, so that later runs need not read unchanged files.
   await gitInShadow(files, ["checkout-index", "-a", "-u", "-q"], { index: baseIndex, signal });
   const index = join(made.gitDir, "index");
   await copyWithTime(join(base.store, baseIndex), index);
@@ -40,15 +40,15 @@ export async function addWorktree(base: WorktreeBase, place: WorktreePlace): Pro
 }
 
 /**
- * Removes a worktree and its registration, in whatever state either is; that there is none is no failure. No other
- * registration is touched, also not a stale one.
+ * Removes a worktree and its registration, in any state; missing ones are no failure. Touches no other registration,
+ * not even a stale one.
  * @throws {BulkheadError} `io_error` when something of it is left
  */
 export async function removeWorktree({ folder, sourceTop, signal }: WorktreePlace): Promise<void> {
-  // First, because git refuses a folder whose `.git` the agent has changed, and takes one that is gone.
+  // First, because git refuses a folder whose `.git` the agent has changed, and accepts a missing one.
   await removeTree(folder);
   const args = ["worktree", "remove", "--force", "--force", folder];
-  // The repository itself may be gone, and with it every registration.
+  // The repository itself may be gone, and every registration with it.
   if (!(await stat(sourceTop).then((found) => found.isDirectory(), () => false))) return;
   const outcome = await runGit(args, { cwd: sourceTop, env: readingEnv(), signal });
   if (outcome.exit_code === 0) return;
@@ -57,7 +57,7 @@ export async function removeWorktree({ folder, sourceTop, signal }: WorktreePlac
 }
 
 /**
- * Keeps the commits that were made in a worktree reachable, by a ref in the repository.
+ * Keeps a worktree's own commits reachable, by a ref in the repository.
  * @returns the commit that HEAD of the worktree names; null when there is none but the base
  */
 export async function keepCommits(

@@ -1,6 +1,6 @@
 import { lstat } from "../../ground/runtime/files.ts";
 
-/** What stands at a path: a file's facts, null for nothing, or that nobody lets us look. */
+/** Looks at a path: a file's facts, null for nothing, or that access is denied. */
 export async function lookAt(path: string): Promise<Awaited<ReturnType<typeof lstat>> | null | "unreadable"> {
   try {
     return await lstat(path);

@@ -4,22 +4,22 @@ import { pathKey } from "./tracked-paths.ts";
 import { pathText, rawChanges } from "./raw-diff.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
 
-/** Two trees: what a work tree held, and what was to take its place. */
+/** Two trees: the work tree before a write, and its intended content after it. */
 export interface Swap {
   ours: string;
   merged: string;
 }
 
-/** What {@link restoreFiles} is told. `call` names an index for its own use. */
+/** Options of {@link restoreFiles}. `call` names an index for its own use. */
 export interface RestoreOptions extends Swap {
-  /** The work tree as it is now, for a swap that was cut off long ago; null right after it. */
+  /** The current work tree, for a swap that was cut off long ago; null right after it. */
   now: string | null;
   call: ShadowCall;
 }
 
 /**
- * Puts a work tree whose swap was cut off back as it was: only paths that the swap was about.
- * @throws {BulkheadError} `conflict` when somebody has changed one of them since, `io_error` naming where all is kept
+ * Restores a work tree whose swap was cut off: only the paths of the swap.
+ * @throws {BulkheadError} `conflict` when one of them has changed since, `io_error` naming where all is kept
  */
 export async function restoreFiles(shadow: ShadowRepository, options: RestoreOptions): Promise<void> {
   const { ours, merged, now, call } = options;
@@ -29,7 +29,7 @@ export async function restoreFiles(shadow: ShadowRepository, options: RestoreOpt
   const replaced = changes.filter(({ status }) => status !== "A").map(({ path }) => path);
   const atTop = { ...call, cwd: topOf(shadow) };
   try {
-    // What was made goes first: on a full disk that gives the room for the rest.
+    // Remove new files first: on a full disk that makes room for the rest.
     await gitInShadow(shadow, ["read-tree", merged], atTop);
     if (made.length > 0) await gitInShadow(shadow, [...removeArgs], { ...atTop, stdin: joinNul(made) });
     await gitInShadow(shadow, ["read-tree", ours], atTop);
@@ -58,7 +58,7 @@ const removeArgs: readonly string[] = [
   "--pathspec-file-nul",
 ];
 
-/** A path of the swap that is there, and is neither as before nor as it was to be, is somebody's work. */
+/** Refuses when a path of the swap exists and matches neither tree: someone has worked on it. */
 async function refuseChanged(shadow: ShadowRepository, options: RestoreOptions & { now: string }): Promise<void> {
   const { ours, merged, now, call } = options;
   const [fromOurs, fromMerged, swapped] = await Promise.all([

@@ -6,11 +6,11 @@ import { git, gitEnv } from "./git-call.ts";
 import type { Repository } from "./find-repository.ts";
 
 /**
- * A repository of our own beside the user's: own config, own index, own objects, which borrows the user's objects
- * and work tree. Nothing of the user's repository is written, and of its config nothing is run.
+ * A repository of our own beside the user's: own config, own index, own objects, which borrows the user's objects and
+ * work tree. It writes nothing to the user's repository, and runs nothing that its config names.
  */
 export interface ShadowRepository {
-  /** The git folder, which holds all there is. */
+  /** The git folder, which holds everything. */
   folder: string;
   /** Real absolute path of the working directory. */
   workdir: string;
@@ -18,18 +18,18 @@ export interface ShadowRepository {
   repository: Repository | null;
 }
 
-/** What a shadow is made from. */
+/** Options of {@link makeShadow}. */
 export interface ShadowOptions {
   workdir: string;
   repository: Repository | null;
-  /** Folder in which the shadow's own is made; it is left out of every listing, as are those in `exclude`. */
+  /** Folder for the shadow's own folder; left out of every listing, as are the paths in `exclude`. */
   scratchDir: string;
   exclude: readonly string[];
   /** git settings to write into the shadow's config. */
   settings: ReadonlyMap<string, string>;
 }
 
-/** Makes a shadow repository; removing its folder is all it takes to be rid of it. */
+/** Makes a shadow repository; remove its folder to dispose of it. */
 export async function makeShadow(options: ShadowOptions): Promise<ShadowRepository> {
   const { workdir, repository, scratchDir } = options;
   const folder = await mkdtemp(join(scratchDir, "git-"));
@@ -41,7 +41,7 @@ export async function makeShadow(options: ShadowOptions): Promise<ShadowReposito
   return { folder, workdir, repository };
 }
 
-/** Where a shadow's git runs and with which index. */
+/** Index and folders of a call of git in a shadow. */
 export interface ShadowCall {
   /** File name of the index in the shadow's folder, or the absolute path of one elsewhere. */
   index: string;
@@ -93,7 +93,7 @@ export function topOf(shadow: ShadowRepository): string {
 export async function copyUserIndex(shadow: ShadowRepository, index: string): Promise<boolean> {
   if (shadow.repository === null) return false;
   const { gitDir } = shadow.repository;
-  // A split index is two files, and the second one is looked for beside the config.
+  // A split index is two files, and git looks for the second one beside the config.
   for (const name of await readdir(gitDir).catch(() => [])) {
     if (name.startsWith("sharedindex.")) await copyWithTime(join(gitDir, name), join(shadow.folder, name));
   }

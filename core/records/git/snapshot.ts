@@ -5,23 +5,23 @@ import { findRepository, type GitPlace, readHead, readSettings } from "./find-re
 import { copyUserIndex, makeShadow, type ShadowRepository } from "./shadow-repository.ts";
 import { type WorkTree, writeWorkTree } from "./write-work-tree.ts";
 
-/** What a working directory looked like. */
+/** Recorded content of a working directory. */
 export interface Snapshot {
-  /** As it was given. */
+  /** The path as it was given. */
   readonly workdir: string;
   /** The repository's HEAD commit; null without one or outside a repository. */
   readonly head: string | null;
-  /** Why nothing can be compared with this snapshot: `git_missing`, `workdir_missing`, a sentence; else null. */
+  /** Why no comparison with this snapshot is possible: `git_missing`, `workdir_missing`, a sentence; else null. */
   readonly reason: string | null;
-  /** Where it is kept until it is released; null when there is a reason. */
+  /** Its storage until it is released; null when there is a reason. */
   readonly held: { readonly shadow: ShadowRepository; readonly before: WorkTree } | null;
 }
 
 /** Options of {@link takeSnapshot}. */
 export interface SnapshotOptions extends GitDeadline {
-  /** Real absolute path of an existing folder for what the snapshot needs. */
+  /** Real absolute path of an existing folder for the snapshot's files. */
   scratchDir: string;
-  /** Real absolute paths to leave out, such as the host's own state. */
+  /** Real absolute paths to leave out, for example the host's own state. */
   exclude?: readonly string[];
 }
 
@@ -29,9 +29,9 @@ export interface SnapshotOptions extends GitDeadline {
 export const indexBefore = "index-before";
 
 /**
- * Records what a working directory holds, in a shadow repository below `scratchDir`. The user's repository is not
- * written to, nor is anything run that its config names. Release the snapshot when it is no longer needed.
- * @throws only what `signal` was aborted with; all that is wrong with git or the folder is in `reason`
+ * Records the content of a working directory, in a shadow repository below `scratchDir`. Writes nothing to the user's
+ * repository, and runs nothing that its config names. Release the snapshot when it is no longer needed.
+ * @throws only the reason of `signal`; every problem with git or the folder is in `reason`
  */
 export async function takeSnapshot(workdir: string, options: SnapshotOptions): Promise<Snapshot> {
   let shadow: ShadowRepository | null = null;
@@ -55,7 +55,7 @@ export async function takeSnapshot(workdir: string, options: SnapshotOptions): P
   }
 }
 
-/** Removes what a snapshot keeps. Never throws; the snapshot is of no use after it. */
+/** Removes the files of a snapshot, which is unusable afterwards. Never throws. */
 export async function releaseSnapshot(snapshot: Snapshot): Promise<void> {
   if (snapshot.held !== null) await removeShadow(snapshot.held.shadow);
 }

@@ -3,9 +3,9 @@ import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun } from "
 import { writeWorkTree } from "./write-work-tree.ts";
 
 /**
- * Makes a tree of all that lies in a work tree, with every content stored in the shadow, byte for byte also where the
- * repository has a filter (large-file pointers, encryption): no filter runs, so what counts is what lies there. The
- * index, which should be a copy of the user's, is brought up to it.
+ * Makes a tree of a work tree's whole content, with every file stored in the shadow byte for byte, also where the
+ * repository has a filter (large-file pointers, encryption): no filter runs, so the tree has the content on disk.
+ * Updates the index, which should be a copy of the user's.
  * @returns the tree's id
  * @throws {BulkheadError} `io_error` when git fails
  */
@@ -13,14 +13,14 @@ export async function writeWholeTree(shadow: ShadowRepository, call: ShadowCall)
   const { tree } = await writeWorkTree(shadow, call, { storeAll: true });
   const filtered = await listFiltered(shadow, call);
   if (filtered.length === 0) return tree;
-  // Without their entries, which hold what a filter made of them, git reads them anew.
+  // Their entries hold a filter's output: without the entries, git reads the files again.
   const stdin = joinNul(filtered);
   await gitInShadow(shadow, ["update-index", "--force-remove", "-z", "--stdin"], { ...call, stdin });
   await gitInShadow(shadow, ["update-index", "--add", "--remove", "-z", "--stdin"], { ...call, stdin });
   return lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call));
 }
 
-/** Tracked paths to which a filter applies and that are there: a sparse checkout leaves some out. */
+/** Existing tracked paths with a filter: a sparse checkout leaves some out. */
 async function listFiltered(shadow: ShadowRepository, call: ShadowCall): Promise<Uint8Array[]> {
   const listed = splitNul(await gitInShadow(shadow, ["ls-files", "-z", "-t"], call));
   const present = listed.filter((line) => line[0] !== skipped).map((line) => line.subarray(2));
@@ -35,5 +35,5 @@ async function listFiltered(shadow: ShadowRepository, call: ShadowCall): Promise
   return filtered;
 }
 
-/** How `ls-files -t` marks an entry that a sparse checkout leaves out: `S`. */
+/** Mark of `ls-files -t` for an entry that a sparse checkout leaves out: `S`. */
 const skipped = 0x53;

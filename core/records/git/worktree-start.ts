@@ -4,9 +4,9 @@ import { copyUserIndex, gitInShadow, makeShadow, type ShadowRepository } from ".
 import { writeWholeTree } from "./whole-tree.ts";
 import { refuseNested, type WorktreeSource } from "./worktree-source.ts";
 
-/** What a worktree starts from, kept on disk. All of it is text, so that a record can hold it. */
+/** Starting point of a worktree, kept on disk. All of it is text, so that a record can hold it. */
 export interface WorktreeBase {
-  /** Git folder of our own, which holds what was not committed and borrows the rest. */
+  /** Git folder of our own, which holds uncommitted content and borrows the rest. */
   store: string;
   /** The source's HEAD. */
   commit: string;
@@ -14,12 +14,12 @@ export interface WorktreeBase {
   tree: string;
 }
 
-/** Name of the index in the store that goes with the base's tree. */
+/** Name of the store's index for the base's tree. */
 export const baseIndex = "index-base";
 
-/** What {@link takeBase} is told. */
+/** Options of {@link takeBase}. */
 export interface TakeBaseOptions {
-  /** Real absolute path of an existing folder, in which the store is made. */
+  /** Real absolute path of an existing folder for the store. */
   folder: string;
   /** Real absolute paths to leave out. */
   exclude?: readonly string[];
@@ -27,8 +27,8 @@ export interface TakeBaseOptions {
 }
 
 /**
- * Keeps what a person sees in a repository's work tree: HEAD and all that is not committed, tracked or not, but for
- * what is ignored. Nothing of the repository is written.
+ * Stores the visible content of a repository's work tree: HEAD and everything uncommitted, tracked or not, except
+ * ignored files. Writes nothing to the repository.
  * @throws {BulkheadError} `unsupported`, `io_error`
  */
 export async function takeBase(
@@ -42,24 +42,24 @@ export async function takeBase(
   await copyUserIndex(shadow, baseIndex);
   const tree = await writeWholeTree(shadow, call);
   await refuseNested(shadow, call);
-  // The worktree's own index becomes a copy of it, and half of a split one stays behind.
+  // The worktree's own index becomes a copy of it, and a copy of a split index would be half of one.
   await gitInShadow(shadow, ["-c", "core.splitIndex=false", "update-index", "--no-split-index"], call);
   return { store: shadow.folder, commit, tree };
 }
 
-/** A base's store as the shadow of a work tree: of the source, or of the worktree that was made of it. */
+/** Uses a base's store as the shadow of a work tree: of the source, or of the worktree. */
 export function shadowOver({ store }: WorktreeBase, repository: Pick<Repository, "top" | "gitDir">): ShadowRepository {
   const { top, gitDir } = repository;
-  // The store's own config says which ids it has, and its alternates where else objects are.
+  // The store's own config sets the object format, and its alternates name the other object stores.
   return { folder: store, workdir: top, repository: { top, gitDir, prefix: "", commonDir: gitDir, objectFormat: "" } };
 }
 
-/** A base's store as the shadow of its worktree, whatever the agent has made of the `.git` there. */
+/** Uses a base's store as the shadow of its worktree; ignores the `.git` there, which the agent may have changed. */
 export function shadowOverWorktree(base: WorktreeBase, folder: string): ShadowRepository {
   return shadowOver(base, { top: folder, gitDir: join(base.store, "none") });
 }
 
-/** The whole repository, though the working directory be a part of it. */
+/** The whole repository, even when the working directory is a part of it. */
 export function wholeOf(repository: Repository): Repository {
   return { ...repository, prefix: "" };
 }

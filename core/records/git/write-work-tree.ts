@@ -8,17 +8,17 @@ import { gitError, joinNul, lineOf, splitNul } from "./git-call.ts";
 import { addHugeFiles, dropHugeFiles, measureFiles } from "./huge-files.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository, shadowRun, topOf } from "./shadow-repository.ts";
 
-/** What the work tree holds, as a git tree. */
+/** Content of a work tree as a git tree. */
 export interface WorkTree {
-  /** Id of the tree, of the whole work tree. */
+  /** Id of the tree of the whole work tree. */
   tree: string;
-  /** False when files were only hashed, not stored: git can then find exact renames alone. */
+  /** False when files were only hashed, not stored: git then finds only exact renames. */
   stored: boolean;
 }
 
 /**
- * Brings the index up to what lies in the working directory, tracked and untracked, ignored files left out, and
- * makes a tree of it. An index that is not there is made. With `storeAll` every changed file is stored, however many.
+ * Updates the index to the content of the working directory, tracked and untracked, without ignored files, and makes a
+ * tree of it. Makes a missing index. With `storeAll` every changed file is stored, however many.
  * @throws {BulkheadError} `io_error` when git fails
  */
 export async function writeWorkTree(
@@ -42,7 +42,7 @@ export async function writeWorkTree(
 async function refresh(shadow: ShadowRepository, call: ShadowCall): Promise<void> {
   const args = ["update-index", "-q", "--unmerged", "--really-refresh"];
   const outcome = await runGit(args, shadowRun(shadow, call));
-  // 1 says that some files changed.
+  // Exit code 1 means that some files changed.
   if (outcome.exit_code !== 0 && outcome.exit_code !== 1) throw gitError(args, outcome);
 }
 
@@ -60,8 +60,8 @@ async function listChanged(shadow: ShadowRepository, call: ShadowCall): Promise<
 const slash = 0x2f;
 
 /**
- * A repository within the work tree: a pointer to its commit, as for a submodule. Without a commit there is nothing
- * to point to, and its files count as what they are.
+ * A repository within the work tree: a pointer to its commit, as for a submodule. Without a commit there is nothing to
+ * point to, so its files are listed.
  */
 async function listNested(shadow: ShadowRepository, path: Uint8Array, call: ShadowCall): Promise<Uint8Array[]> {
   const name = utf8(path);
@@ -78,7 +78,7 @@ async function listNested(shadow: ShadowRepository, path: Uint8Array, call: Shad
   });
 }
 
-/** How changed paths go into an index. */
+/** A call that puts changed paths into an index. */
 interface UpdateCall extends ShadowCall {
   stored: boolean;
 }
@@ -96,20 +96,20 @@ async function updateIndex(shadow: ShadowRepository, paths: readonly Uint8Array[
   ];
   const outcome = await runGit(args, shadowRun(shadow, { ...call, stdin: joinNul(paths) }));
   if (outcome.exit_code === 0) return;
-  // One path that cannot be read, or is no file any more, fails the whole run; without it the rest passes.
+  // One unreadable path, or one that is no file any more, fails the whole run; without it the rest passes.
   const { usable, replaced } = await sortOut(shadow.workdir, paths);
   await removeFromIndex(shadow, replaced, call);
   await gitInShadow(shadow, args, { ...call, stdin: joinNul(usable) });
 }
 
 interface SortedPaths {
-  /** What git can read, or finds gone. */
+  /** Paths that git can read, or finds missing. */
   usable: Uint8Array[];
-  /** Where a plain folder, a pipe, a socket or a device lies in the place of a file, or a link in that of its folder. */
+  /** Paths where a plain folder, a pipe, a socket or a device replaced a file, or a link replaced its folder. */
   replaced: Uint8Array[];
 }
 
-/** Sorts paths by what lies there; unreadable files are in neither list and stay as the index has them. */
+/** Sorts paths by their current type; unreadable files are in neither list and stay as the index has them. */
 async function sortOut(workdir: string, paths: readonly Uint8Array[]): Promise<SortedPaths> {
   const sorted: SortedPaths = { usable: [], replaced: [] };
   for (const path of paths) {
@@ -131,15 +131,15 @@ function isReadable(path: string): Promise<boolean> {
   return access(path, constants.R_OK).then(() => true, () => false);
 }
 
-/** Takes paths out of the index that the listing must not see. */
+/** Removes paths from the index that the listing must not see. */
 async function dropOutside(shadow: ShadowRepository, call: ShadowCall): Promise<void> {
   if (shadow.repository === null) {
-    // Our own index remembers what was untracked before and is ignored now.
+    // Our own index still has files that were untracked before and are ignored now.
     const ignored = await gitInShadow(shadow, ["ls-files", "-z", "-c", "-i", "--exclude-standard"], call);
     return await removeFromIndex(shadow, splitNul(ignored), call);
   }
   if (shadow.repository.prefix === "") return;
-  // A tree cannot be made while a merge has conflicts, which may lie outside the working directory.
+  // During a merge with conflicts, which may lie outside the working directory, git cannot make a tree.
   const atTop = { ...call, cwd: topOf(shadow) };
   const unmerged = splitNul(await gitInShadow(shadow, ["ls-files", "-z", "-u"], atTop));
   await removeFromIndex(shadow, unmerged.map((line) => line.subarray(line.indexOf(0x09) + 1)), atTop);

@@ -3,14 +3,14 @@ import { readFile } from "../../ground/runtime/files.ts";
 import { randomKey } from "../../ground/runtime/hash.ts";
 import { writeNewFile } from "../../ground/runtime/write-new-file.ts";
 
-/** Where the key of a journal's chain lies: beside it. */
+/** Path of the key of a journal's chain, beside the journal. */
 export function chainKeyFile(journalFile: string): string {
   return `${journalFile}.key`;
 }
 
 /**
- * The key of a journal's chain; made, for its owner alone, when there is none. Whoever is killed meanwhile leaves none:
- * half a key would keep every later host from opening the journal.
+ * Reads the key of a journal's chain, or makes one for its owner alone. A process killed meanwhile leaves no file: half
+ * a key would keep every later host from opening the journal.
  * @throws {BulkheadError} `journal_error` for a file that holds no key; else the file system's errors
  */
 export async function openChainKey(file: string): Promise<Uint8Array> {
@@ -24,7 +24,7 @@ export async function openChainKey(file: string): Promise<Uint8Array> {
     await writeNewFile(file, { pieces: lineOf(key), replace: false });
     return key;
   } catch (error) {
-    // Somebody else made one in this moment.
+    // Another process made one just now.
     if (isCode(error, "EEXIST")) return await readChainKey(file);
     throw error;
   }
@@ -35,7 +35,7 @@ function isCode(error: unknown, code: string): boolean {
 }
 
 /**
- * The key of a journal's chain.
+ * Reads the key of a journal's chain.
  * @throws {BulkheadError} `journal_error` for a file that holds no key; else the file system's errors
  */
 export async function readChainKey(file: string): Promise<Uint8Array> {

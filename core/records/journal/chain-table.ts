@@ -3,7 +3,7 @@ import { type ChainBase, chainOrigin, type ChainPlace, type LinkContent, linkOfR
 import { asBytes, lenientText } from "./damaged-text.ts";
 import type { JournalRow } from "./journal-row.ts";
 
-/** A link without its batch: that of one which was erased, or of a deletion. */
+/** A link without its batch: of an erased batch, or of a deletion. */
 export interface BareLink extends ChainPlace, Omit<LinkContent, "kind"> {
   /** `erased` was a `batch`. */
   kind: "erased" | "deleted";
@@ -15,40 +15,40 @@ export interface ChainedRow extends Omit<JournalRow, "opening" | "adapter_id" | 
   mac: string | null;
 }
 
-/** What the chain says to the database, prepared. */
+/** Prepared statements for the chain. */
 export interface ChainTable {
   head(): ChainPlace & { last_gseq: number };
-  /** The head moves from one place to another; false when it is not there any more. */
+  /** Moves the head from one place to another; false when it is no longer there. */
   moveHead(from: ChainPlace, to: ChainPlace): boolean;
-  /** Null while nothing was taken away. */
+  /** Null while nothing was removed. */
   base(): ChainBase | null;
   setBase(base: ChainBase): void;
   insert(link: BareLink): void;
   /** Links without batches after a number, in order. */
   bareAfter(number: number, limit: number): BareLink[];
   dropUpTo(number: number): void;
-  /** True where a link says that this session was deleted. */
+  /** True when a link records the deletion of this session. */
   isDeleted(sessionId: string): boolean;
   /** Rows after a `gseq`, in order. */
   rowsAfter(gseq: number, limit: number): ChainedRow[];
   rowsOf(sessionId: string, limit: number): ChainedRow[];
   eraseRow: SqlStatement;
-  /** The number of the first link that has its batch; null where none has. */
+  /** The number of the first link with a batch; null where none has one. */
   firstNumber(): number | null;
 }
 
-/** All of a batch that its link vouches for, and its place; for {@link readChained}. */
+/** The parts of a batch that its link vouches for, and its place; for {@link readChained}. */
 export const rowColumns: string = `last_gseq, first_gseq, first_seq, last_seq, count, number, ${
   asBytes("session_id", "body", "mac")
 }`;
 
-/** A row that was read by {@link rowColumns}. What is not UTF-8 is other text then, which its link does not fit. */
+/** Reads a row of {@link rowColumns}. Invalid UTF-8 becomes other text, which does not match its link. */
 export function readChained(row: unknown): ChainedRow {
   const { session_id, body, mac, ...numbers } = row as ChainedRow;
   return { ...numbers, session_id: lenientText(session_id)!, body: lenientText(body)!, mac: lenientText(mac) };
 }
 
-/** Prepares what is said about the chain. */
+/** Prepares the statements for the chain. */
 export function prepareChainTable(database: SqliteFile): ChainTable {
   const head = database.prepare("SELECT head_number AS number, head_mac AS mac, last_gseq FROM state");
   const moveHead = database.prepare("UPDATE state SET head_number = ?, head_mac = ? WHERE head_number = ?");
@@ -80,7 +80,7 @@ export function prepareChainTable(database: SqliteFile): ChainTable {
   };
 }
 
-/** What is left of a row's link once the row is erased. */
+/** The link that remains once its row is erased. */
 export function bareLinkOf(row: ChainedRow): BareLink {
   const { number, mac } = row;
   const { session_id, gseq, digest } = linkOfRow(row);

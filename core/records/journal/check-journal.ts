@@ -7,12 +7,12 @@ import { prepareChainTable, readChained, rowColumns } from "./chain-table.ts";
 /** Newest batches that are checked at every start. */
 const checkedRows = 8;
 
-/** True where a journal's host did not close it: what it wrote last is still in the log beside the file. */
+/** True when a journal's host did not close it: its last writes are still in the log beside the file. */
 export async function wasKilled(file: string): Promise<boolean> {
   return await stat(`${file}-wal`).then(({ size }) => size > 0, () => false);
 }
 
-/** A database file whose structure does not hold. */
+/** Signals a database file with a damaged structure. */
 class DamageError extends Error {
   override readonly name: string = "DamageError";
 }
@@ -27,7 +27,7 @@ export function checkStructure(database: SqliteFile): void {
   if (problems.length > 0) throw new DamageError(problems.join("; "));
 }
 
-/** What is damaged about a file that could not be opened; null where something else is the matter. */
+/** Describes the damage of a file that could not be opened; null for other failures. */
 export function damageIn(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
   if (error instanceof DamageError) return error.message;
@@ -37,7 +37,7 @@ export function damageIn(error: unknown): string | null {
 
 /**
  * Checks the newest batches of a journal against the chain.
- * @returns what does not fit, as a sentence; null when all does
+ * @returns the mismatch, as a sentence; null when there is none
  */
 export function newestProblem(database: SqliteFile, key: Uint8Array): string | null {
   const newest = database.prepare(`SELECT ${rowColumns} FROM batch ORDER BY last_gseq DESC LIMIT ?`);
@@ -49,7 +49,7 @@ export function newestProblem(database: SqliteFile, key: Uint8Array): string | n
   }
   for (const [at, row] of rows.entries()) {
     const before = rows[at + 1];
-    // Between two batches there may be links without any, which only the whole walk can tell from missing ones.
+    // Between two batches there may be links without batches; only the full check tells them from missing ones.
     const isNext = row.number === 1 ? undefined : before?.number === (row.number ?? 0) - 1;
     if (isNext === false || (isNext !== undefined && before?.mac == null)) continue;
     const place = isNext === undefined ? chainOrigin : { number: before!.number!, mac: before!.mac! };

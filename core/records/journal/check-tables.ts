@@ -9,31 +9,31 @@ import { envelopesAfter } from "./journal-row.ts";
 import { endingOf, openingOf } from "./session-record.ts";
 import { sessionColumns } from "./session-table.ts";
 
-/** A session of which the tables beside the events do not say what its events say. */
+/** A session whose table rows contradict its events. */
 export interface Misstated {
-  /** Null where nothing tells whose it is. */
+  /** Null where its owner is unknown. */
   session_id: string | null;
   /** Number of the link of its first batch; 0 where it has none. */
   link: number;
-  /** Of its first event. */
+  /** Number of its first event. */
   from_gseq: number;
-  /** Null where there is no event. */
+  /** Null where it has no event. */
   to_gseq: number | null;
 }
 
-/** Looks at the tables beside the events while the events are read, batch after batch in their order. */
+/** Checks the tables beside the events while the events are read, batch after batch in their order. */
 export interface TableCheck {
   /** Takes a batch; `fits` is false for one that its link does not vouch for. */
   take(row: ChainedRow, fits: boolean): Misstated | null;
-  /** All that only shows at the end; nothing where the events are not all there. */
+  /** Problems that show only at the end; none where some events are missing. */
   finish(options: { whole: boolean }): Misstated[];
 }
 
 type Values = Record<string, string | number | null>;
 
-/** A session as its events have told of it so far. */
+/** State of a session after its events so far. */
 interface Told {
-  /** Null where nothing can be said of it: something of its events is not there, or was changed. */
+  /** Null where the row is unknown: an event is missing or was changed. */
   row: Values | null;
   history: SessionHistory;
   link: number;
@@ -43,13 +43,13 @@ interface Told {
 }
 
 /**
- * Looks whether the tables beside the events say what the events say.
+ * Checks that the tables beside the events match them.
  * @param isDeleted whether the chain says that a session was deleted: its row is a tombstone then
  */
 export function checkTables(database: SqliteFile, isDeleted: (sessionId: string) => boolean): TableCheck {
   const tables = readTables(database);
   const open = new Map<string, Told>();
-  /** Those that were told of, by their first event. */
+  /** Sessions found, by their first event. */
   const found = new Set<number>();
 
   return {
@@ -101,7 +101,7 @@ function begin({ first_seq, first_gseq, number }: ChainedRow): Told {
 
 const endsHere = '"type":"session_ended"';
 
-/** Adds what a batch says; true where it is the session's last one. */
+/** Adds a batch; true where it is the session's last one. */
 function add(told: Told, row: ChainedRow): boolean {
   const isFirst = row.first_seq === 1;
   const mayEnd = row.body.includes(endsHere);
@@ -139,7 +139,7 @@ function envelopesOf(body: string): Envelope[] {
   }
 }
 
-/** The rows of one session in the tables of its history, by table. */
+/** The rows of one session in the history tables, by table. */
 type HistoryRows = Record<"attempt" | "child" | "granted", Values[]>;
 
 function rowsOf({ attempts, children, grants }: SessionHistory): HistoryRows {
@@ -187,7 +187,7 @@ function valuesOf(row: Record<string, unknown>, names: readonly string[]): Value
   }));
 }
 
-/** The same, whatever the order of the columns; a text is compared as a database can hold it. */
+/** Compares rows, ignoring the order of columns; compares a text in the form that a database can hold. */
 function isSame(one: unknown, other: unknown): boolean {
   return canonical(one) === canonical(other);
 }

@@ -2,20 +2,20 @@ import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 
-/** What a {@link Checkpointer} works with. */
+/** Options of {@link Checkpointer}. */
 export interface CheckpointerOptions {
   database: SqliteFile;
   limits: JournalLimits;
-  /** Holds commits back, or lets them go on. */
+  /** Pauses or resumes commits. */
   pauseCommits(paused: boolean): void;
 }
 
-/** How far commits may run ahead of a move, in `checkpoint_bytes`. */
+/** Limit of commits ahead of a move, in `checkpoint_bytes`. */
 const movesBehind = 8;
 
 /**
- * Moves the write-ahead log into the database file, on another thread, while commits go on. This is also what puts
- * commits beyond the reach of a power loss.
+ * Moves the write-ahead log into the database file, on another thread, while commits go on. Only this protects commits
+ * against a power loss.
  */
 export class Checkpointer {
   readonly #options: CheckpointerOptions;
@@ -28,11 +28,11 @@ export class Checkpointer {
     this.#options = options;
   }
 
-  /** Tells of bytes that were committed. */
+  /** Counts committed bytes. */
   noteCommit(bytes: number): void {
     this.#bytes += bytes;
     if (this.#running === null) this.#plan();
-    // A slow disk must not let the log grow for ever.
+    // A slow disk must not let the log grow without limit.
     else if (this.#bytes >= movesBehind * this.#options.limits.checkpoint_bytes) this.#options.pauseCommits(true);
   }
 
@@ -64,8 +64,8 @@ export class Checkpointer {
     const isLarge = this.#bytes >= limits.checkpoint_bytes;
     this.#bytes = 0;
     await this.#move("PASSIVE");
-    // The log starts over only where all of it has been moved. Under steady load that moment has to be made; what
-    // is left to move is what was committed during the first move.
+    // The log starts over only where all of it has been moved. Under steady load commits must pause for that; only the
+    // commits since the first move remain to be moved.
     if (this.#bytes > 0 && (isLarge || this.#bytes >= limits.checkpoint_bytes)) {
       pauseCommits(true);
       this.#bytes = 0;
@@ -74,7 +74,7 @@ export class Checkpointer {
     pauseCommits(false);
   }
 
-  /** A move that fails loses nothing: the next one does its work, and commits tell of a full or broken disk. */
+  /** A failed move loses nothing: the next one does its work, and commits report a full or broken disk. */
   async #move(mode: "PASSIVE" | "TRUNCATE"): Promise<void> {
     await this.#options.database.execAside(`PRAGMA wal_checkpoint(${mode})`).catch(() => undefined);
   }

@@ -5,18 +5,18 @@ import { defaultJournalLimits } from "./journal-limits.ts";
 import { applyRetention, type RetentionLimits } from "./retention.ts";
 import { openJournal } from "./sqlite-journal.ts";
 
-/** What {@link compactJournal} did. */
+/** Result of {@link compactJournal}. */
 export interface CompactReport {
   /** Sessions that were past their age or size. */
   removed_sessions: number;
-  /** Of the file and its log. */
+  /** Bytes of the file and its log. */
   bytes_before: number;
   bytes_after: number;
 }
 
 /**
- * Removes what is past its age or size, and gives the space of all that was ever deleted back to the disk. Nobody else may
- * have the journal open.
+ * Removes sessions past their age or size, and returns the space of everything deleted to the disk. No other process
+ * may have the journal open.
  * @throws {BulkheadError} `journal_error`
  */
 export async function compactJournal(

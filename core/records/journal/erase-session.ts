@@ -5,7 +5,7 @@ import type { KeyTable } from "./key-table.ts";
 import type { DeletedBy } from "./session-record.ts";
 import type { SessionTable } from "./session-table.ts";
 
-/** What the functions here work on, within a transaction of their caller. */
+/** Tables that these functions change, within their caller's transaction. */
 export interface ErasingTables {
   sessions: SessionTable;
   chain: ChainTable;
@@ -13,11 +13,12 @@ export interface ErasingTables {
   history: HistoryTable;
 }
 
-/** Links that are folded in one transaction. */
+/** Links folded in one transaction. */
 const foldedInOneGo = 100;
 
 /**
- * Leaves a tombstone in place of a session, and the deletion in the chain: only so its batches may be missing.
+ * Leaves a tombstone in place of a session, and the deletion in the chain, which alone allows its batches to be
+ * missing.
  * @returns the chain's new head, or null where there is no such session that has ended, or with `leftOpen` none at all
  */
 export function burySession(
@@ -36,13 +37,13 @@ export function burySession(
 }
 
 /**
- * Erases some of a session's batches, but for their links.
+ * Erases some of a session's batches and keeps their links.
  * @returns how many
  */
 export function eraseBatches({ chain }: ErasingTables, sessionId: string, limit: number): number {
   const rows = chain.rowsOf(sessionId, limit);
   for (const row of rows) {
-    // What was never chained leaves no link.
+    // A batch that was never chained leaves no link.
     if (row.number !== null) chain.insert(bareLinkOf(row));
     chain.eraseRow.run(row.last_gseq);
   }
@@ -50,8 +51,8 @@ export function eraseBatches({ chain }: ErasingTables, sessionId: string, limit:
 }
 
 /**
- * Takes links away from the beginning of the chain that have nothing left to vouch for, and seals where it begins now.
- * What does not fit stays: it is for whoever verifies the journal to see.
+ * Removes links from the beginning of the chain that vouch for nothing any more, and seals its new beginning. Links
+ * that do not fit stay as evidence for a verification of the journal.
  * @returns true when there may be more to do
  */
 export function foldChain({ chain }: ErasingTables, key: Uint8Array): boolean {

@@ -16,7 +16,7 @@ interface FirstAndLast {
   last_seq: number;
 }
 
-/** Fills the table of sessions from the events, for a journal of before there was one. */
+/** Fills the table of sessions from the events, for a journal older than this table. */
 export function fillSessionTable(database: SqliteFile): void {
   const sessions = database.prepare(
     `SELECT session_id, min(first_gseq) AS first_gseq, max(last_gseq) AS last_gseq, max(last_seq) AS last_seq
@@ -49,7 +49,7 @@ export function fillSessionTable(database: SqliteFile): void {
   }
 }
 
-/** Fills the tables of attempts, programs and grants from the events, for a journal of before there were any. */
+/** Fills the tables of attempts, programs and grants from the events, for a journal older than these tables. */
 export function fillHistoryTables(database: SqliteFile): void {
   const table = prepareHistoryTable(database);
   const next = database.prepare(
@@ -67,14 +67,14 @@ export function fillHistoryTables(database: SqliteFile): void {
       if (fact !== null) table.note(sessionId, fact);
     }
   }
-  // Before there was a table of attempts, that of sessions had the adapter of the last event.
+  // Before there was a table of attempts, the table of sessions had the adapter of the last event.
   database.exec(
     `UPDATE session SET adapter_id = (SELECT attempt.adapter_id FROM attempt WHERE attempt.session = first_gseq
       ORDER BY attempt DESC LIMIT 1) WHERE state = 0`,
   );
 }
 
-/** What is damaged is no reason to leave all else as it was: whoever reads the event meets it. */
+/** A damaged body must not stop the migration: its readers get the error. */
 function readBody(body: unknown): Envelope[] {
   try {
     return envelopesAfter(strictText(body), 0);
@@ -83,7 +83,7 @@ function readBody(body: unknown): Envelope[] {
   }
 }
 
-/** Makes the chain of all batches that there are, for a journal of before there was one. */
+/** Chains all existing batches, for a journal older than the chain. */
 export function chainRows(database: SqliteFile, key: Uint8Array): void {
   const next = database.prepare(`SELECT ${rowColumns} FROM batch WHERE last_gseq > ? ORDER BY last_gseq LIMIT 1`);
   const write = database.prepare("UPDATE batch SET number = ?, mac = ? WHERE last_gseq = ?");

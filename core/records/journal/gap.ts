@@ -1,12 +1,12 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRecord } from "./session-record.ts";
 
-/** A tombstone as a reader meets it. */
+/** A tombstone as readers see it. */
 export type Tombstone = Pick<SessionRecord, "session_id" | "last_gseq" | "last_seq" | "adapter_id"> & {
   deleted: NonNullable<SessionRecord["deleted"]>;
 };
 
-/** What stands in a stream in place of a deleted session's events, where the last of them stood. */
+/** Event that replaces a deleted session's events in a stream, at the place of the last one. */
 export function gapOf({ session_id, last_gseq, last_seq, adapter_id, deleted }: Tombstone): Envelope {
   return {
     v: 1,

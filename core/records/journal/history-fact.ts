@@ -9,7 +9,7 @@ import type {
   SessionHistory,
 } from "../../../plugin-sdk/session-history.ts";
 
-/** What one event of the host adds to what is known of its session beside the events. */
+/** Fact that one host event adds to its session's history tables. */
 export type HistoryFact =
   | { what: "granted"; row: GrantsInForce }
   | { what: "attempt"; row: RecordedAttempt; granted: Permissions | null }
@@ -17,12 +17,12 @@ export type HistoryFact =
   | { what: "child"; row: RecordedChild }
   | { what: "child_gone"; row: Pick<RecordedChild, "process_id" | "ended_at" | "exit_code" | "signal"> };
 
-/** False for a batch in whose text none of those events can be: most of a busy session's need not be parsed. */
+/** False for a batch whose text contains none of those events: most of a busy session's batches need no parsing. */
 export function mayHoldFacts(body: string): boolean {
   return /"type":"(?:session_started|attempt_(?:started|failed)|process_(?:spawned|exited))"/.test(body);
 }
 
-/** What an event adds; null for one that adds nothing. What a damaged one does not say is empty. */
+/** Fact of an event; null for an event without one. Fields missing in a damaged event are empty. */
 export function factOf({ event, ts, attempt }: Envelope): HistoryFact | null {
   switch (event.type) {
     case "session_started": {
@@ -65,12 +65,12 @@ export function factOf({ event, ts, attempt }: Envelope): HistoryFact | null {
   }
 }
 
-/** A history of nothing yet. */
+/** Makes an empty history. */
 export function emptyHistory(): SessionHistory {
   return { grants: [], attempts: [], children: [] };
 }
 
-/** Adds what an event says, as the tables of a journal do. */
+/** Adds a fact, as the tables of a journal do. */
 export function addFact(history: SessionHistory, fact: HistoryFact): void {
   const { grants, attempts, children } = history;
   switch (fact.what) {
@@ -95,7 +95,7 @@ export function addFact(history: SessionHistory, fact: HistoryFact): void {
   }
 }
 
-/** The history of a session that has ended, or runs: what has no end of its own ended with it. */
+/** The history of a session that has ended, or runs: an entry without an end of its own ended with the session. */
 export function settledHistory(history: SessionHistory, sessionEnd: string | null): SessionHistory {
   const attempts = history.attempts.map((one) => ({ ...one, ended_at: one.ended_at ?? sessionEnd }));
   return { ...history, attempts };

@@ -4,17 +4,17 @@ import type { RecordedAttempt, RecordedChild, SessionHistory } from "../../../pl
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import type { HistoryFact } from "./history-fact.ts";
 
-/** A program that was started for a session and has not been seen to end. */
+/** A program of a session whose end was not recorded. */
 export interface LeftChild extends Pick<RecordedChild, "pid" | "identity" | "program"> {
   session_id: string;
 }
 
-/** The tables of attempts, programs and grants, which are written with the events that tell of them. */
+/** The tables of attempts, programs and grants, written together with their events. */
 export interface HistoryTable {
-  /** Notes what an event says; within the transaction that writes it. */
+  /** Records a fact; within the transaction that writes its event. */
   note(sessionId: string, fact: HistoryFact): void;
   get(sessionId: string): SessionHistory;
-  /** Programs that have not been seen to end. */
+  /** Programs whose end was not recorded. */
   left(): LeftChild[];
   forget(sessionId: string): void;
 }
@@ -37,8 +37,8 @@ export const childColumns: readonly string[] = [
 export const grantedColumns: readonly string[] = ["attempt", "adapter_id", "permissions"];
 
 /**
- * The tables as they are made. `session` is the session's `first_gseq`: what is written goes to the end of each table,
- * which costs far less than a place by the id would.
+ * Definitions of the tables. `session` is the session's `first_gseq`: a write then goes to the end of each table, which
+ * costs far less than a place by the id would.
  */
 export const historySchema = `
   CREATE TABLE attempt (
@@ -73,7 +73,7 @@ export const historySchema = `
   ) STRICT, WITHOUT ROWID;
 `;
 
-/** Prepares what is said to the tables. */
+/** Prepares the statements for the tables. */
 export function prepareHistoryTable(database: SqliteFile): HistoryTable {
   const ofSession = "session = (SELECT first_gseq FROM session WHERE session_id = ?)";
   const insert = (table: string, columns: readonly string[]) => {
@@ -94,7 +94,7 @@ export function prepareHistoryTable(database: SqliteFile): HistoryTable {
   const endChild = database.prepare(
     `UPDATE child SET ended_at = ?, exit_code = ?, signal = ? WHERE ${ofSession} AND process_id = ?`,
   );
-  // What has no end of its own ended with its session.
+  // An entry without an end of its own ended with its session.
   const attempts = database.prepare(
     `SELECT attempt, attempt.adapter_id, attempt.started_at, coalesce(attempt.ended_at, session.ended_at) AS ended_at,
       error_code FROM attempt JOIN session ON first_gseq = session WHERE session_id = ? ORDER BY attempt`,
@@ -166,12 +166,12 @@ export function prepareHistoryTable(database: SqliteFile): HistoryTable {
 
 type GrantedRow = { attempt: number; adapter_id: string; permissions: Permissions };
 
-/** As the table has it. */
+/** Row of the table. */
 interface TableGrant extends Omit<GrantedRow, "permissions"> {
   permissions: string;
 }
 
-/** Without what the database's library adds to a row. */
+/** Removes the fields that the database's library adds to a row. */
 function childOf(row: RecordedChild): RecordedChild {
   const { process_id, attempt, pid, identity, program, started_at, ended_at, exit_code, signal } = row;
   return { process_id, attempt, pid, identity, program, started_at, ended_at, exit_code, signal };

@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 
-/** What a person can do, by the code of SQLite or of the file system. */
+/** Hints for the operator, by the code of SQLite or of the file system. */
 const hints: Readonly<Record<string, string>> = {
   SQLITE_NOTADB: "The file is damaged or of another program: move it away, or set another state_dir.",
   SQLITE_CORRUPT: "The file is damaged: move it away, or restore it from a copy.",
@@ -16,8 +16,8 @@ const hints: Readonly<Record<string, string>> = {
 };
 
 /**
- * A failure of the journal as a `journal_error`.
- * @param act such as `Cannot open the journal "/x/journal.db"`
+ * Wraps a failure of the journal as a `journal_error`.
+ * @param act for example `Cannot open the journal "/x/journal.db"`
  */
 export function journalError(act: string, cause: unknown): BulkheadError {
   if (cause instanceof BulkheadError) return cause;
@@ -28,7 +28,7 @@ export function journalError(act: string, cause: unknown): BulkheadError {
   return new BulkheadError("journal_error", `${act}: ${message}.`, { hint, details: { cause_code: code }, cause });
 }
 
-/** What everything rejects with once a journal is closed. */
+/** Error of every call once a journal is closed. */
 export function closedError(): BulkheadError {
   return new BulkheadError("journal_error", "Cannot use the journal: it is closed.");
 }

@@ -4,7 +4,7 @@ import { factOf, type HistoryFact } from "./history-fact.ts";
 import type { Cursor, JournalBatch } from "./journal.ts";
 import { endingOf, openingOf, type SessionEnding, type SessionOpening } from "./session-record.ts";
 
-/** One batch as a journal keeps it. */
+/** One batch as stored in a journal. */
 export interface JournalRow {
   session_id: string;
   first_seq: number;
@@ -12,27 +12,27 @@ export interface JournalRow {
   first_gseq: number;
   last_gseq: number;
   count: number;
-  /** What the session's first event says; null where it is not in it. */
+  /** Content of the session's first event; null where the batch lacks it. */
   opening: SessionOpening | null;
-  /** The adapter whose attempt begins in it, the last one where there are several; null where none does. */
+  /** Adapter of the last attempt that begins in the batch; null where none begins. */
   adapter_id: string | null;
-  /** What the session's last event says; null where it is not in it. */
+  /** Content of the session's last event; null where the batch lacks it. */
   ending: SessionEnding | null;
-  /** What its events say beside that. */
+  /** Further facts of its events. */
   facts: readonly HistoryFact[];
   /** The envelopes as JSON: a list of runs, see {@link rowOf}. */
   body: string;
 }
 
 /**
- * Envelopes that differ in their events and in their numbers alone, which rise by one. `seq` and `gseq` are those of
- * the first. All but a few envelopes of a busy session stand in long runs, so that hardly more than the events is
- * written: a third of the bytes and of the time.
+ * Envelopes that differ only in their events and in their numbers, which rise by one. `seq` and `gseq` are those of the
+ * first. Nearly all envelopes of a busy session stand in long runs, so that little more than the events is written: a
+ * third of the bytes and of the time.
  */
 type Run = Omit<Envelope, "event"> & { events: Envelope["event"][] };
 
 /**
- * A batch as a row.
+ * Makes a row from a batch.
  * @param after highest `gseq` appended so far
  * @returns null for a batch without envelopes
  * @throws {BulkheadError} `journal_error` when the batch does not continue the journal
@@ -55,7 +55,7 @@ export function rowOf({ session_id, envelopes, texts = [] }: JournalBatch, after
       if (!(one.gseq > previous) || one.session_id !== session_id) throw orderError(one, { session_id, previous });
       previous = one.gseq;
     }
-    // What comes with its text was said by an agent.
+    // Only an agent's events come with their text, and they hold no facts.
     const fact = given === null ? factOf(envelope) : null;
     if (fact !== null) facts.push(fact);
     if (fact?.what === "attempt") adapter_id = fact.row.adapter_id;
@@ -99,13 +99,13 @@ function runsOf(body: string): Run[] {
   throw new TypeError("an entry is damaged");
 }
 
-/** Enough for the numbers to be right; what the events hold was checked before it was written. */
+/** Checks enough for the numbers to be right; the events were checked before they were written. */
 function isRun(value: unknown): value is Run {
   return typeof value === "object" && value !== null && "events" in value && Array.isArray(value.events) &&
     "seq" in value && Number.isSafeInteger(value.seq) && "gseq" in value && Number.isSafeInteger(value.gseq);
 }
 
-/** A run on its way into the body: its events as JSON, one or many in a part. */
+/** A run on its way into the body: its events as JSON, one or many in each part. */
 interface WrittenRun {
   head: Omit<Run, "events">;
   count: number;

@@ -8,11 +8,11 @@ import { type KeyTable, prepareKeyTable } from "./key-table.ts";
 import type { PageRow } from "./read-page.ts";
 import { prepareSessionTable, type SessionTable } from "./session-table.ts";
 
-/** What a journal says to its database, prepared. */
+/** Prepared statements of a journal. */
 export interface JournalStatements {
   begin: SqlStatement;
   insert: SqlStatement;
-  /** Moves on the highest number and the chain's head; changes nothing where they are not as they were. */
+  /** Advances the highest number and the chain's head; changes nothing where another process has advanced them. */
   advance: SqlStatement;
   commit: SqlStatement;
   rollback: SqlStatement;
@@ -22,7 +22,7 @@ export interface JournalStatements {
   history: HistoryTable;
   /** The first row that ends after a cursor, of one session or of all. */
   findRow(after: number, sessionId: string | undefined): PageRow | undefined;
-  /** Bytes of a session's rows; their bodies are not read for that. */
+  /** Bytes of a session's rows, without reading their bodies. */
   bytesOf(sessionId: string): number;
   /** The `gseq` before a session's first row that ends after a `seq`. */
   findCursor(sessionId: string, seq: number): number | null;
@@ -70,8 +70,8 @@ export function prepareStatements(database: SqliteFile): JournalStatements {
 
 /**
  * Writes rows, all or none, in one transaction.
- * @param chain where the chain's head was last
- * @returns where it is now
+ * @param chain the last known place of the chain's head
+ * @returns its new place
  * @throws {Error} of SQLite, or when another process has written the numbers already
  */
 export function writeRows(
@@ -105,7 +105,7 @@ function placesOf(rows: readonly JournalRow[], { key, head }: { key: Uint8Array;
   return rows.map((row) => place = nextPlace(key, place, linkOfRow(row)));
 }
 
-/** False where another process has moved on. */
+/** False when another process has advanced the journal. */
 function moveOn(
   { advance }: JournalStatements,
   rows: readonly JournalRow[],
@@ -115,7 +115,7 @@ function moveOn(
   return advance.run(rows.at(-1)?.last_gseq ?? 0, number, mac, rows[0]?.first_gseq ?? 0, from.number).changes === 1;
 }
 
-/** Does all of something or nothing. */
+/** Runs an action in a transaction: all of it or nothing. */
 export function inTransaction<T>(statements: JournalStatements, act: () => T): T {
   statements.begin.run();
   try {

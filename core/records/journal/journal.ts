@@ -4,22 +4,22 @@ import type { LeftChild } from "./history-table.ts";
 import type { KeyRecord } from "./key-table.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
-/** Where a reader stands: after this `gseq`. 0 is before everything. */
+/** Position of a reader: after this `gseq`. 0 is before everything. */
 export type Cursor = number;
 
 /** A batch of one session's envelopes, in order. */
 export interface JournalBatch {
   session_id: string;
   envelopes: Envelope[];
-  /** Where the JSON of events is known; in order, and none overlaps another. */
+  /** Known JSON texts of events; in order, without overlaps. */
   texts?: readonly EventsText[];
-  /** Takes the milliseconds for which writing it kept this thread busy. */
+  /** Called with the milliseconds for which writing the batch kept this thread busy. */
   charge?: ((ms: number) => void) | undefined;
 }
 
 /**
- * The JSON list from which the events of consecutive envelopes were parsed, which differ in their events and in their
- * numbers alone.
+ * The JSON list from which the events of consecutive envelopes were parsed, which differ only in their events and in
+ * their numbers.
  */
 export interface EventsText {
   /** Index of the first envelope. */
@@ -28,103 +28,103 @@ export interface EventsText {
   text: string;
 }
 
-/** What a page of the journal is asked by. */
+/** Options of {@link Journal.read}. */
 export interface ReadOptions {
   after: Cursor;
   /** Only this session. */
   sessionId?: string;
-  /** Envelopes at most; the page may hold fewer. */
+  /** Most envelopes of a page; it may hold fewer. */
   limit?: number;
-  /** Pass over batches that cannot be read, in place of failing. */
+  /** Skips unreadable batches, in place of failing. */
   skipDamaged?: boolean;
 }
 
-/** The durable event log. Everything above reads and writes through this alone. */
+/** The durable event log. Everything above reads and writes only through it. */
 export interface Journal {
-  /** Highest `gseq` that was ever appended, also before a restart, and when its event is no longer held. */
+  /** Highest `gseq` ever appended, also before a restart, and when its event was removed. */
   readonly lastGseq: number;
   /**
-   * Appends and resolves once it is durable, with the bytes of text that it took. Calls made in the same turn share one
-   * transaction. Appended envelopes are copied at once. Where one cannot be written, those that wait behind it are not either. Every `gseq` must be higher than all before it, in the batch and in the journal: a reader
-   * that has passed a cursor does not look back.
+   * Appends, and resolves with the bytes of text written once they are durable. Calls made in the same turn share one
+   * transaction. Appended envelopes are copied at once. When one cannot be written, those that wait behind it fail too.
+   * Every `gseq` must be higher than all before it, in the batch and in the journal: a reader that has passed a cursor
+   * does not look back.
    * @throws {BulkheadError} `journal_error`
    */
   append(batch: JournalBatch): Promise<number>;
   /**
-   * The next envelopes in `gseq` order; an empty array means there are none yet. Where a session was deleted, one
-   * `gap` stands in place of its last event.
+   * The next envelopes in `gseq` order; an empty array means that there are none yet. For a deleted session, one `gap`
+   * stands in place of its last event.
    * @throws {BulkheadError} `journal_error`
    */
   read(options: ReadOptions): Promise<Envelope[]>;
   /**
-   * Sessions that have begun and have no `session_ended`, the oldest first. A journal counts them as it is written, so
-   * that asking costs nothing however long it is.
+   * Sessions that have begun and have no `session_ended`, the oldest first. The journal keeps this list while writing,
+   * so that a call costs the same at any length.
    * @throws {BulkheadError} `journal_error`
    */
   openSessions(): Promise<string[]>;
   /**
-   * Sessions that fit, the newest first.
+   * Sessions that match, the newest first.
    * @throws {BulkheadError} `journal_error`
    */
   sessions(filter: SessionFilter): Promise<SessionRecord[]>;
   /**
-   * One session, or its tombstone; null for one that was never here.
+   * One session, or its tombstone; null for an unknown one.
    * @throws {BulkheadError} `journal_error`
    */
   session(sessionId: string): Promise<SessionRecord | null>;
   /**
-   * What a session was granted, its attempts, and the programs that were started for it; all empty for one that is not
-   * known or was deleted.
+   * Grants, attempts and programs of a session; all empty for an unknown or deleted one.
    * @throws {BulkheadError} `journal_error`
    */
   history(sessionId: string): Promise<SessionHistory>;
   /**
-   * Programs that were started and have not been seen to end.
+   * Programs whose end was not recorded.
    * @throws {BulkheadError} `journal_error`
    */
   leftChildren(): Promise<LeftChild[]>;
   /**
-   * A cursor after which a session's envelopes beyond this `seq` lie, with no more than one batch of others of it;
-   * null when there are none yet.
+   * A cursor before a session's envelopes beyond this `seq`, with at most one batch of its earlier envelopes in
+   * between; null when there are none yet.
    * @throws {BulkheadError} `journal_error`
    */
   cursorOf(sessionId: string, seq: number): Promise<Cursor | null>;
   /**
-   * Leaves a tombstone in place of a session that has ended; its events go within the next turns. False when there is
-   * no such session, or it runs. `leftOpen`: the caller knows that nobody runs it, so that it need not have ended.
+   * Leaves a tombstone in place of a session that has ended, and erases its events within the next turns. False when
+   * there is no such session, or it runs. `leftOpen`: the caller knows that no host runs it, so it need not have ended.
    * @throws {BulkheadError} `journal_error`
    */
   delete(sessionId: string, by: DeletedBy, terms?: { leftOpen?: boolean }): Promise<boolean>;
   /**
-   * What an idempotency key stands for; null for one that is not known. A key goes with its session.
+   * The record of an idempotency key; null for an unknown one. A key is removed with its session.
    * @throws {BulkheadError} `journal_error`
    */
   findKey(name: string): Promise<KeyRecord | null>;
   /**
-   * Writes a key down before its session begins, and forgets the oldest beyond a number; resolves once it is durable.
+   * Records a key before its session begins, and removes the oldest beyond a number; resolves once it is durable.
    * @throws {BulkheadError} `journal_error`
    */
   noteKey(record: KeyRecord, most: number): Promise<void>;
   /**
-   * The session that ended first, of those that were not deleted; null when there is none.
+   * The session that ended first and was not deleted; null when there is none.
    * @throws {BulkheadError} `journal_error`
    */
   oldestEnded(): Promise<SessionRecord | null>;
   /**
-   * Bytes of one session's events as the journal keeps them. Others have their turn before it is counted.
+   * Bytes of one session's events in the journal. Yields to other work before counting.
    * @throws {BulkheadError} `journal_error`
    */
   bytesOf(sessionId: string): Promise<number>;
   /**
-   * Bytes that are in use; what was deleted does not count.
+   * Bytes in use, without deleted content.
    * @throws {BulkheadError} `journal_error`
    */
   usedBytes(): Promise<number>;
   /**
-   * Goes on with deletions that the end of a process cut short, and forgets the oldest tombstones beyond their number.
+   * Resumes deletions that the end of a process cut short, and removes the oldest tombstones beyond their number.
    * @throws {BulkheadError} `journal_error`
    */
   sweep(): Promise<void>;
-  /** Writes what was appended and closes. What is called afterwards rejects with `journal_error`. */
+  /** Writes appended batches and closes. Later calls reject with `journal_error`. */
   close(): Promise<void>;
 }

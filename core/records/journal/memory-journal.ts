@@ -12,7 +12,9 @@ import type { KeyRecord } from "./key-table.ts";
 import { readPage, type TombstoneRange } from "./read-page.ts";
 import { compareByAge, type DeletedBy, type SessionFilter, type SessionRecord } from "./session-record.ts";
 
-/** A journal that ends with its process, for hosts without a state folder. Beyond its limit the oldest is dropped. */
+/**
+ * A journal that ends with its process, for hosts without a state folder. Beyond its limit it drops the oldest rows.
+ */
 export function createMemoryJournal(options: { limits?: Partial<JournalLimits> } = {}): Journal {
   return new MemoryJournal({ ...defaultJournalLimits, ...options.limits });
 }
@@ -20,14 +22,14 @@ export function createMemoryJournal(options: { limits?: Partial<JournalLimits> }
 class MemoryJournal implements Journal {
   readonly #limits: JournalLimits;
   #rows: JournalRow[] = [];
-  /** Index of the oldest row that is held. */
+  /** Index of the oldest row still held. */
   #start = 0;
   #bytes = 0;
   #lastGseq = 0;
   #isClosed = false;
   readonly #keys = new Map<string, KeyRecord>();
   readonly #histories = new Map<string, SessionHistory>();
-  /** In the order in which they began. */
+  /** In the order of their starts. */
   readonly #sessions = new Map<string, SessionRecord>();
 
   constructor(limits: JournalLimits) {
@@ -51,7 +53,7 @@ class MemoryJournal implements Journal {
   }
 
   async read(options: ReadOptions): Promise<Envelope[]> {
-    // Whoever reads page after page must not keep everyone else from their turn.
+    // A reader of many pages must not block other work.
     await new Promise<void>(onNextTurn);
     if (this.#isClosed) throw closedError();
     return readPage(options, {

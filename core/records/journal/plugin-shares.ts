@@ -1,26 +1,26 @@
 import type { Journal } from "./journal.ts";
 import type { SessionRecord } from "./session-record.ts";
 
-/** What each plugin keeps in a journal. */
+/** Use of a journal by each plugin. */
 export interface PluginShares {
-  /** The session that must go next, which is counted as gone from then on; null where none may go. */
+  /** The session to remove next, which no longer counts from then on; null where none may go. */
   take(): string | null;
 }
 
-/** What one plugin's sessions take. */
+/** Use by one plugin's sessions. */
 interface Use {
   bytes: number;
-  /** Its sessions that have ended, the one that ended last first. */
+  /** Its ended sessions, the latest end first. */
   ended: { id: string; bytes: number; last_gseq: number }[];
 }
 
-/** Sessions that are listed at once. */
+/** Sessions listed at once. */
 const pageSize = 200;
 
 /**
- * Measures what each plugin's sessions take. Each may use the same part of the journal; from those that use more, the
- * largest first, goes what ended first. What the others keep stays, also while a session that runs keeps the journal
- * over its size.
+ * Measures the use of each plugin's sessions. Each plugin may use the same share of the journal; plugins beyond it, the
+ * largest first, lose the sessions that ended first. The other plugins keep theirs, even while a running session keeps
+ * the journal over its size.
  */
 export async function measureShares(
   journal: Pick<Journal, "bytesOf" | "sessions">,
@@ -46,7 +46,7 @@ export async function measureShares(
     take() {
       const largest = [...uses.values()].sort((one, other) => other.bytes - one.bytes);
       const beyond = largest.filter(({ bytes }) => bytes > share);
-      // The journal's own tables take their part as well, so that it may be too large with no plugin beyond its share.
+      // The journal's own tables need space as well, so it may be too large with no plugin beyond its share.
       const from = (beyond.length > 0 ? beyond : largest).find(({ ended }) => ended.length > 0);
       const session = from?.ended.pop();
       if (from === undefined || session === undefined) return null;

@@ -4,10 +4,10 @@ import type { JournalLimits } from "./journal-limits.ts";
 import { envelopesAfter, type JournalRow } from "./journal-row.ts";
 import type { ReadOptions } from "./journal.ts";
 
-/** What a page takes of a row. */
+/** Columns of a row that a page needs. */
 export type PageRow = Pick<JournalRow, "last_gseq" | "body">;
 
-/** Which tombstones are looked for: those of sessions whose last event came after one `gseq` and not after another. */
+/** Range of tombstones: sessions whose last event came after one `gseq` and not after another. */
 export interface TombstoneRange {
   after: number;
   upTo: number;
@@ -15,16 +15,16 @@ export interface TombstoneRange {
   limit: number;
 }
 
-/** Where pages come from. */
+/** Source of pages. */
 export interface PageSource {
   /** Finds the first row that ends after a cursor, of one session or of all. */
   findRow(after: number, sessionId: string | undefined): PageRow | undefined;
-  /** In order. */
+  /** Tombstones of a range, in order. */
   findTombstones(range: TombstoneRange): Tombstone[];
   limits: JournalLimits;
 }
 
-/** Puts together one page from as many rows as it takes. */
+/** Assembles one page from as many rows as it takes. */
 export function readPage(options: ReadOptions, source: PageSource): Envelope[] {
   const { limit = source.limits.page_events, sessionId, skipDamaged = false } = options;
   const page: Envelope[] = [];
@@ -61,7 +61,7 @@ function envelopesOf(
   }
 }
 
-/** Both in order. What of a deleted session is not erased yet gives way to its gap. */
+/** Merges both in order. A gap replaces the rest of its deleted session. */
 function withGaps(page: readonly Envelope[], gaps: readonly Envelope[]): Envelope[] {
   const gone = new Set(gaps.map(({ session_id }) => session_id));
   const rest = page.filter(({ session_id }) => !gone.has(session_id));

@@ -11,22 +11,22 @@ import { migrate } from "./journal-schema.ts";
 import { endingOf, openingOf } from "./session-record.ts";
 import { prepareSessionTable, sessionColumns, type SessionTable } from "./session-table.ts";
 
-/** What became of a damaged journal. */
+/** Result of a repair. */
 export interface RepairReport {
-  /** Where it lies now, untouched. */
+  /** Path of the damaged journal, which is kept untouched. */
   aside: string;
-  /** What was wrong with it. */
+  /** Problem of the damaged journal. */
   problem: string;
-  /** Events that could be read, and are in the new one. */
+  /** Readable events, which the new journal holds. */
   events: number;
-  /** True where a part could not be read: what else it held is in the file set aside alone. */
+  /** True when a part was unreadable: only the file set aside still holds the rest of it. */
   incomplete: boolean;
 }
 
 /**
- * Sets a damaged journal aside and puts a new one in its place with all that can be read of it. Nobody else may have it
- * open. The chain goes along as it was, so that what is missing shows when it is verified. The new one takes the place
- * only once it is whole: half of one would give numbers out again.
+ * Sets a damaged journal aside and replaces it with a new one that holds all readable content. No other process may
+ * have it open. Copies the chain unchanged, so that a verification shows missing parts. The new journal takes the place
+ * only once it is complete: a partial one would give numbers out again.
  * @throws {Error} of the file system, or of SQLite for the new file
  */
 export async function repairJournal(
@@ -50,8 +50,8 @@ export async function repairJournal(
 }
 
 /**
- * Ends a repair whose host was killed between the last of its writing and its end.
- * @returns where the damaged journal lies now; null when there was no such repair
+ * Finishes a repair whose host was killed between its last write and its end.
+ * @returns path of the damaged journal; null when there was no such repair
  */
 export async function finishRepair(file: string): Promise<string | null> {
   const isLeft = await stat(repairedFile(file)).then(() => true, () => false);
@@ -73,7 +73,7 @@ async function moveIn(file: string): Promise<string> {
   return aside;
 }
 
-/** What an operator is told of it. */
+/** Describes a repair for the operator. */
 export function sentenceOf({ aside, problem, events, incomplete }: RepairReport, file: string): string {
   const lost = incomplete ? " What could not be read is in that file alone." : "";
   return `The journal "${file}" was damaged (${problem}). It was set aside as "${aside}", and ${events} events that ` +
@@ -92,20 +92,20 @@ function copyAll(from: SqliteFile, to: SqliteFile): Pick<RepairReport, "events" 
   const last = newest as Pick<ChainedRow, "last_gseq" | "number" | "mac"> | null | undefined;
   const write = to.prepare("UPDATE state SET last_gseq = ?, head_number = ?, head_mac = ?");
   if (state) write.run(Math.max(state.last_gseq, last?.last_gseq ?? 0), state.number, state.mac);
-  // Nobody knows any more which numbers were given out: the time is beyond all of them.
+  // The numbers given out so far are unknown: the time is beyond all of them.
   else write.run(Date.now(), last?.number ?? 0, last?.mac ?? "0".repeat(64));
   to.exec("COMMIT");
   return { events: batches.events, incomplete: batches.incomplete || others || !state };
 }
 
-/** Of a journal of before there was a chain. */
+/** For a journal older than the chain. */
 const columnsBefore: string = `last_gseq, first_gseq, first_seq, last_seq, count, NULL AS number, NULL AS mac, ${
   asBytes("session_id", "body")
 }`;
 
 type Copied = Parameters<SessionTable["note"]>[0];
 
-/** From the beginning up to what cannot be read, and from the end down to it. */
+/** Copies from the beginning up to the unreadable part, and from the end down to it. */
 function copyBatches(
   from: SqliteFile,
   to: SqliteFile,
@@ -139,7 +139,7 @@ function copyBatches(
   return { events, incomplete: upward.failed || downward || isUnread, read };
 }
 
-/** Of a session that was deleted batches may be left, and nothing else. */
+/** Skips the facts of deleted sessions, of which only some batches may be left. */
 function noteHistory(to: SqliteFile, read: readonly Copied[]): void {
   const history = prepareHistoryTable(to);
   const deleted = to.prepare("SELECT 1 FROM session WHERE session_id = ? AND deleted_at IS NOT NULL");
@@ -176,7 +176,9 @@ function walk(
 
 const numberColumns = new Set(["first_gseq", "state", "last_gseq", "last_seq"]);
 
-/** What lies beside the batches: links without one, where the chain begins, tombstones. True when something failed. */
+/**
+ * Copies content beside the batches: links without one, the base of the chain, tombstones. True when something failed.
+ */
 function copyOthers(from: SqliteFile, to: SqliteFile): boolean {
   const link = to.prepare("INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?, ?, ?)");
   const base = to.prepare("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?)");
@@ -220,7 +222,7 @@ function copyOthers(from: SqliteFile, to: SqliteFile): boolean {
   return parts.map((part) => attempt(() => part() ?? true)).includes(null);
 }
 
-/** What it gives; null when it throws. */
+/** The result of an action; null when it throws. */
 function attempt<T>(act: () => T): T | null {
   try {
     return act();

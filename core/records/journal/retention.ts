@@ -2,18 +2,18 @@ import { defaultJournalBytes } from "../../ground/config/journal-size.ts";
 import type { Journal } from "./journal.ts";
 import { measureShares } from "./plugin-shares.ts";
 
-/** How much of what has ended a journal keeps. */
+/** Limits on a journal's ended sessions. */
 export interface RetentionLimits {
-  /** A session that ended longer ago is removed. */
+  /** Age of an ended session, after which it is removed. */
   keep_ms: number;
-  /** Bytes that the journal may fill; beyond them the sessions that ended first are removed. */
+  /** Bytes that the journal may fill; beyond them it removes the sessions that ended first. */
   max_bytes: number;
 }
 
-/** What a host keeps where its manifest does not say: 30 days, 1 GiB. */
+/** Default retention: 30 days, 1 GiB. */
 export const defaultRetention: RetentionLimits = { keep_ms: 30 * 24 * 3_600_000, max_bytes: defaultJournalBytes };
 
-/** What {@link applyRetention} does it with. */
+/** Options of {@link applyRetention}. */
 export interface RetentionOptions {
   limits: RetentionLimits;
   /** Stops between two sessions. */
@@ -23,9 +23,9 @@ export interface RetentionOptions {
 }
 
 /**
- * Removes whole sessions, those that ended first, until the rest is within age and size; one that runs is never removed.
- * Size is taken from the plugins that use more than their share, so that none can remove the history of another.
- * Works in small steps, between which everybody else has their turn, and goes on with deletions that were cut short.
+ * Removes whole sessions, those that ended first, until the rest is within age and size; never removes a running one.
+ * Takes size from the plugins that use more than their share, so that none can remove the history of another. Works in
+ * small steps and yields between them, and resumes deletions that were cut short.
  * @returns how many were removed
  * @throws {BulkheadError} `journal_error`
  */

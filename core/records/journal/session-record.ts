@@ -3,19 +3,19 @@ import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import { type Outcome, type StopReason, stopReasons } from "../../../plugin-sdk/result.ts";
 import type { SessionState, SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 
-/** Who took a session's events away: a client, or the journal's age and size. */
+/** Actor that deleted a session's events: a client, or the journal's limits on age and size. */
 export type DeletedBy = "client" | "retention";
 
-/** One session as a journal knows it without reading its events. */
+/** One session as known from the journal's tables, without reading its events. */
 export interface SessionRecord extends Omit<SessionSummary, "waiting"> {
   first_gseq: number;
-  /** Of its last event; of one that runs, of its first. */
+  /** Number of its last event; for a running session, of its first. */
   last_gseq: number;
-  /** Its events are gone, and this is its tombstone: of what it was only ids, numbers and times are left. */
+  /** Set for a tombstone: its events are gone, and only ids, numbers and times are left. */
   deleted: { at: string; by: DeletedBy } | null;
 }
 
-/** By what the sessions of all journals stand in one order. */
+/** Sort key of sessions, across all journals. */
 export type SessionAge = Pick<SessionRecord, "started_at" | "first_gseq" | "session_id">;
 
 /** Orders sessions, of one journal or of several, the newest first; no two are the same. */
@@ -28,20 +28,20 @@ function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-/** Which sessions a journal lists, the newest first; tombstones are not among them. */
+/** Filter of a journal's sessions, listed newest first; tombstones are never listed. */
 export interface SessionFilter {
   state?: SessionState;
   outcome?: Outcome;
   adapter?: string;
-  /** All of these must be on the session. */
+  /** Labels that the session must have. */
   labels?: Readonly<Record<string, string>>;
   task_id?: string;
-  /** Only those that come after this one in the order of {@link compareByAge}, whichever journal it is in. */
+  /** Only sessions after this one in the order of {@link compareByAge}, from any journal. */
   before?: SessionAge;
   limit: number;
 }
 
-/** What is known of a session from its first event on. */
+/** Facts of a session from its first event on. */
 export interface SessionOpening {
   workdir: string;
   title: string;
@@ -50,7 +50,7 @@ export interface SessionOpening {
   started_at: string;
 }
 
-/** How a session ended. */
+/** Outcome of a session. */
 export interface SessionEnding {
   outcome: Outcome;
   stop_reason: StopReason;
@@ -58,7 +58,7 @@ export interface SessionEnding {
   adapter_id: string;
 }
 
-/** What a session's first envelope says of it; what a damaged one does not say is empty. */
+/** Reads the opening from a session's first envelope; fields missing in a damaged one are empty. */
 export function openingOf({ event, ts }: Envelope): SessionOpening {
   const { workdir, task_id, labels, requested } = fieldsOrNone(event.type === "session_started" ? event : null);
   const texts = Object.entries(fieldsOrNone(labels)).filter((label): label is [string, string] =>
@@ -73,7 +73,7 @@ export function openingOf({ event, ts }: Envelope): SessionOpening {
   };
 }
 
-/** What a session's last envelope says of it; null for any other envelope, and for one that does not say how it ended. */
+/** Reads the ending from a session's last envelope; null for any other envelope, and for one without an outcome. */
 export function endingOf({ event, ts, adapter }: Envelope): SessionEnding | null {
   if (event.type !== "session_ended") return null;
   const { outcome, stop_reason } = fieldsOrNone(event.result);
@@ -93,7 +93,7 @@ const titleLength = 100;
 
 /** The beginning of a prompt on one line. */
 export function titleOf(prompt: string): string {
-  // A prompt may be megabytes long, and its beginning nothing but blanks.
+  // A prompt may be megabytes long and begin with nothing but blanks.
   const line = prompt.slice(0, 4096).replace(/[\s\p{Cc}]+/gu, " ").trim();
   const characters = Array.from(line.slice(0, 2 * titleLength));
   if (characters.length <= titleLength) return line.slice(0, 2 * titleLength);

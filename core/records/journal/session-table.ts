@@ -4,31 +4,31 @@ import type { JournalRow } from "./journal-row.ts";
 import type { TombstoneRange } from "./read-page.ts";
 import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
 
-/** Where a session stands in its table. */
+/** State of a running session in its table. */
 const running = 0;
 const ended = 1;
 const deleted = 2;
 
-/** The table of sessions, which is written with their events. */
+/** The table of sessions, written together with their events. */
 export interface SessionTable {
-  /** Notes what a row says of its session; within the transaction that writes the row. */
+  /** Records a row's changes of its session; within the transaction that writes the row. */
   note(row: JournalRow): void;
-  /** Sessions that run, the oldest first. */
+  /** Running sessions, the oldest first. */
   running(): string[];
   list(filter: SessionFilter): SessionRecord[];
   get(sessionId: string): SessionRecord | null;
   findTombstones(range: TombstoneRange): Tombstone[];
-  /** The one that ended first; null where none has. */
+  /** The session that ended first; null where none has. */
   oldestEnded(): SessionRecord | null;
-  /** A deleted session of which batches are left; null where there is none. */
+  /** A deleted session with batches left to erase; null where there is none. */
   halfErased(): string | null;
-  /** Forgets tombstones beyond this number, the oldest first. */
+  /** Removes tombstones beyond this number, the oldest first. */
   forgetTombstones(beyond: number): void;
-  /** False where there is no such session that has ended, or with `leftOpen` none at all. */
+  /** Buries a session; false where there is no such session that has ended, or with `leftOpen` none at all. */
   bury(sessionId: string, deletion: { at: string; by: DeletedBy; leftOpen?: boolean }): boolean;
 }
 
-/** A row as the table has it; it is ours and STRICT. */
+/** A row of the table; it is ours and STRICT. */
 interface TableRow {
   session_id: string;
   state: number;
@@ -68,12 +68,12 @@ export const sessionColumns: readonly string[] = [
   "deleted_by",
 ];
 
-/** Of a session that runs the newest `seq` is that of its newest batch: its row is not written for each of them. */
+/** A running session's `seq` comes from its newest batch: its row is not written for each of them. */
 const columns = `session_id, state, first_gseq, last_gseq, adapter_id, workdir, title, task_id, labels, started_at,
   ended_at, outcome, stop_reason, deleted_at, deleted_by, coalesce(last_seq, (SELECT batch.last_seq FROM batch
   WHERE batch.session_id = session.session_id ORDER BY batch.last_gseq DESC LIMIT 1), 0) AS last_seq`;
 
-/** Prepares what is said to the table. */
+/** Prepares the statements for the table. */
 export function prepareSessionTable(database: SqliteFile): SessionTable {
   const open = database.prepare(
     `INSERT OR IGNORE INTO session (first_gseq, session_id, state, last_gseq, adapter_id, workdir, title, task_id,

@@ -21,11 +21,11 @@ import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.t
 
 /** Options of {@link openJournal}. */
 export interface JournalOptions {
-  /** Those that differ from `defaultJournalLimits`. */
+  /** Limits that differ from `defaultJournalLimits`. */
   limits?: Partial<JournalLimits>;
   /**
-   * Is told, in a sentence, what is wrong with the file. With it a damaged file is set aside, and what can be read of it
-   * goes into a new one; without it such a file is refused.
+   * Called with a sentence about the file's problem. With this callback a damaged file is set aside, and its readable
+   * content goes into a new one; without it such a file is refused.
    */
   onProblem?(message: string): void;
 }
@@ -33,9 +33,9 @@ export interface JournalOptions {
 /**
  * Opens the journal in a SQLite file, which is made when there is none; its folder must exist.
  *
- * An append that was acknowledged survives any end of this process, SIGKILL too. A power loss or a crash of the
- * system can cost what was acknowledged in about the last `checkpoint_interval_ms`; the rest is whole. One process
- * writes at a time: an append of a second one that does not continue the file's numbers is refused.
+ * An acknowledged append survives any end of this process, also SIGKILL. A power loss or a crash of the system can lose
+ * the appends acknowledged in about the last `checkpoint_interval_ms`; the rest stays whole. One process writes at a
+ * time: an append of a second one that does not continue the file's numbers is refused.
  * @throws {BulkheadError} `journal_error` for a file that is damaged, of another program, or cannot be written
  */
 export async function openJournal(file: string, options: JournalOptions = {}): Promise<Journal> {
@@ -88,14 +88,14 @@ async function openDatabase({ file, limits, key }: Opening): Promise<SqliteFile>
   }
 }
 
-/** Bytes of a database's pages but for those that are free. */
+/** Bytes of a database's pages, without free pages. */
 export function usedBytes(database: SqliteFile): number {
   const pages = readNumber(database, "PRAGMA page_count", "page_count");
   const free = readNumber(database, "PRAGMA freelist_count", "freelist_count");
   return (pages - free) * readNumber(database, "PRAGMA page_size", "page_size");
 }
 
-/** Rows that are erased in one transaction. */
+/** Rows erased in one transaction. */
 const erasedInOneGo = 16;
 
 interface Waiting {
@@ -118,7 +118,7 @@ class SqliteJournal implements Journal {
   #closing: Promise<void> | null = null;
   #lastGseq: number;
   #head: ChainPlace;
-  /** Like `#lastGseq`, with what waits to be written. */
+  /** Like `#lastGseq`, including rows that wait to be written. */
   #lastAccepted: number;
 
   constructor(database: SqliteFile, options: Opening) {
@@ -157,7 +157,7 @@ class SqliteJournal implements Journal {
   }
 
   async read(options: ReadOptions): Promise<Envelope[]> {
-    // Whoever reads page after page must not keep everyone else from their turn.
+    // A reader of many pages must not block other work.
     await new Promise<void>(onNextTurn);
     const { findRow, sessions } = this.#statements;
     const { findTombstones } = sessions;
@@ -269,14 +269,14 @@ class SqliteJournal implements Journal {
     this.#database.close();
   }
 
-  /** What is appended in one go, or until commits may go on, goes into one transaction. */
+  /** Puts all appends of one turn, or those made while commits are paused, into one transaction. */
   #schedule(when: (commit: () => void) => void = queueMicrotask): void {
     if (this.#isScheduled || this.#isPaused || this.#waiting.length === 0) return;
     this.#isScheduled = true;
     when(() => {
       this.#isScheduled = false;
       if (!this.#isPaused) this.#commitChunk();
-      // What one transaction does not hold waits, so that others have their turn.
+      // The rest waits for the next turn, so that other work can run.
       this.#schedule(onNextTurn);
     });
   }
@@ -290,7 +290,7 @@ class SqliteJournal implements Journal {
       this.#lastGseq = rows.at(-1)?.last_gseq ?? this.#lastGseq;
     } catch (error) {
       const failure = journalError(`Cannot write the journal "${this.#file}"`, error);
-      // What waits behind it must not be there without it.
+      // The waiting rows continue this chunk's numbers, so they must fail with it.
       for (const { reject } of [...chunk, ...this.#waiting.splice(0)]) reject(failure);
       return;
     }
@@ -301,7 +301,7 @@ class SqliteJournal implements Journal {
     this.#checkpointer.noteCommit(bytes);
   }
 
-  /** As much of what waits as goes into one transaction without holding up the event loop for long. */
+  /** Takes as many waiting rows as fit one transaction without holding up the event loop for long. */
   #takeChunk(): Waiting[] {
     let count = 0;
     for (let bytes = 0; count < this.#waiting.length && bytes < this.#limits.commit_bytes; count++) {

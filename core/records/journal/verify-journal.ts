@@ -17,42 +17,42 @@ import { checkTables, type Misstated, type TableCheck } from "./check-tables.ts"
 import { journalError } from "./journal-error.ts";
 import { openToRead } from "./journal-reader.ts";
 
-/** Something in a journal that is not as its host wrote it. */
+/** A place in a journal that differs from its host's writes. */
 export interface ChainProblem {
   /**
-   * `changed`: a batch is not what its link vouches for. `missing`: a link, with its batch, is not there. `unordered`: a
-   * batch stands where another should. `unchained`: a batch has no link. `erased`: a batch is gone and its session was
-   * never deleted. `truncated`: the chain ends before its head. `rewritten`: the kept head was never there. `misstated`: what is
-   * listed of a session, its attempts, programs or grants is not what its events say.
+   * `changed`: a batch does not match its link. `missing`: a link, with its batch, is missing. `unordered`: a batch
+   * stands in the place of another. `unchained`: a batch has no link. `erased`: a batch is gone and its session was
+   * never deleted. `truncated`: the chain ends before its head. `rewritten`: the kept head was never there.
+   * `misstated`: the tables of a session, its attempts, programs or grants contradict its events.
    */
   problem: "changed" | "missing" | "unordered" | "unchained" | "erased" | "truncated" | "rewritten" | "misstated";
-  /** Number of the link; of those that are missing, of the first. */
+  /** Number of the link; the first one of several missing. */
   link: number;
-  /** How many there are of it, one after the other. */
+  /** Number of affected links in a row. */
   links: number;
-  /** Null where nothing tells any more whose it was. */
+  /** Null where the session is unknown. */
   session_id: string | null;
-  /** Of the batch's first and last event, or those between which something is missing. */
+  /** First and last event of the batch, or the events around a missing part. */
   from_gseq: number | null;
   to_gseq: number | null;
 }
 
-/** What {@link verifyJournal} found. */
+/** Result of {@link verifyJournal}. */
 export interface ChainReport {
   ok: boolean;
-  /** Batches and events that are there and fit. */
+  /** Batches and events that exist and match. */
   batches: number;
   events: number;
   /** Links of batches that were erased with their session. */
   erased: number;
-  /** The first link that is still there, less one: what came before was erased and folded away. */
+  /** The first remaining link, less one: the links before it were erased and folded away. */
   base: number;
-  /** To be kept somewhere else. */
+  /** Head to keep somewhere else. */
   head: ChainPlace;
-  /** Where the kept head lies: in the chain, or before all that is left of it. Null where none was given. */
+  /** Location of the kept head: in the chain, or before all that is left of it. Null where none was given. */
   kept_head: "found" | "folded" | "missing" | null;
   problems: ChainProblem[];
-  /** Problems that are not listed. */
+  /** Number of unlisted problems. */
   more_problems: number;
 }
 
@@ -60,7 +60,7 @@ export interface ChainReport {
 export interface VerifyOptions {
   /** A head that was kept: the chain must hold it. */
   head?: ChainPlace;
-  /** Told now and then how many links were looked at, of how many. */
+  /** Called now and then with the number of checked links and of all links. */
   onProgress?(done: number, all: number): void;
 }
 
@@ -68,10 +68,11 @@ const maxProblems = 100;
 const pageRows = 32;
 
 /**
- * Checks every batch of a journal against its link, every link against the one before, and what is listed of sessions
- * against their events. It may be in use.
+ * Checks every batch of a journal against its link, every link against the one before, and the tables of sessions
+ * against their events. The journal may be in use.
  * @param file path of the journal, with its key beside it
- * @throws {BulkheadError} `not_found` for a journal or key that is not there, `journal_error` for one that cannot be read
+ * @throws {BulkheadError} `not_found` for a journal or key that is not there, `journal_error` for one that cannot be
+ * read
  */
 export async function verifyJournal(file: string, options: VerifyOptions = {}): Promise<ChainReport> {
   const keyFile = chainKeyFile(file);
@@ -81,12 +82,12 @@ export async function verifyJournal(file: string, options: VerifyOptions = {}): 
   const database = await openToRead(file, "verify");
   try {
     const key = await readChainKey(keyFile);
-    // One moment's state, whatever is written meanwhile.
+    // Reads one consistent state, also while a host writes.
     database.exec("BEGIN");
     const chain = prepareChainTable(database);
     const tables = checkTables(database, (sessionId) => chain.isDeleted(sessionId));
     const report = await new Verification(chain, key, { ...options, tables }).run();
-    // Closing alone leaves the moment held for a while.
+    // Closing alone would keep the read transaction open for a while.
     database.exec("ROLLBACK");
     return report;
   } catch (error) {
@@ -96,7 +97,7 @@ export async function verifyJournal(file: string, options: VerifyOptions = {}): 
   }
 }
 
-/** One walk along a chain. */
+/** One check of a whole chain. */
 class Verification {
   readonly #table: ChainTable;
   readonly #key: Uint8Array;
@@ -105,11 +106,11 @@ class Verification {
   readonly #head: ReturnType<ChainTable["head"]>;
   readonly #report: ChainReport;
   #place: ChainPlace;
-  /** Of the event before. */
+  /** Number of the event before. */
   #gseq: number;
-  /** Of the last link of a batch. */
+  /** Number of the last event at the last link of a batch. */
   #lastGseq: number;
-  /** Sessions of which batches were erased, with the first such link, whose deletion was not met yet. */
+  /** Sessions with erased batches whose deletion was not found yet, with the first such link. */
   readonly #erased = new Map<string, { link: number; gseq: number }>();
 
   constructor(table: ChainTable, key: Uint8Array, { tables, ...options }: VerifyOptions & { tables: TableCheck }) {
@@ -196,7 +197,7 @@ class Verification {
     if (!this.#erased.has(session_id)) this.#erased.set(session_id, { link: link.number, gseq });
   }
 
-  /** Goes on to a link; what comes after it is measured by what it says, so that one fault is one problem. */
+  /** Advances to a link; the next ones are checked against its own claims, so that one fault is one problem. */
   #fits(content: LinkContent, { number, mac }: { number: number | null; mac: string | null }): boolean {
     const previous = this.#place.mac;
     const right = nextPlace(this.#key, this.#place, content);
@@ -205,14 +206,14 @@ class Verification {
     return previous === "" || (mac !== null && isSameText(right.mac, mac));
   }
 
-  /** Nothing has the next number: what follows is measured from where it says that it stands, and not vouched for. */
+  /** The next number is missing: the check resumes at the next row's or link's own place, without vouching for it. */
   #missing(row: ChainedRow | null, link: BareLink | null): void {
     const next = Math.min(row?.number ?? Infinity, link?.number ?? Infinity);
     const to = row !== null && row.number === next ? row.first_gseq : link?.gseq ?? null;
     const where = { session_id: null, from_gseq: this.#gseq, to_gseq: to };
     const first = this.#place.number + 1;
     this.#problem("missing", { link: first, links: next - first, ...where });
-    // The code before is not there, so that the next link cannot be told from a changed one.
+    // The code before is missing, so the next link cannot be told from a changed one.
     this.#place = { number: next - 1, mac: "" };
   }
 

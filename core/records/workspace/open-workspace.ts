@@ -10,21 +10,21 @@ import { thisProcess } from "./holder.ts";
 import type { WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
 
-/** What a workspace is opened for. */
+/** Options of {@link openWorkspace}. */
 export interface OpenWorkspaceOptions {
   sessionId: string;
-  /** Real absolute path of the working directory that the session was asked for. */
+  /** Real absolute path of the requested working directory. */
   workdir: string;
-  /** Real absolute paths that are not copied, tracked files excepted: secrets, the host's own state. */
+  /** Real absolute paths not to copy, except tracked files: secrets, the host's own state. */
   exclude?: readonly string[];
   signal?: AbortSignal | undefined;
-  /** For making it. Default 300,000. */
+  /** Timeout for making it. Default 300,000. */
   timeoutMs?: number;
 }
 
-/** A workspace that a session can run in. */
+/** A workspace that is ready for a session. */
 export interface OpenedWorkspace {
-  /** The session's working directory: in the worktree where the one that was asked for is in its repository. */
+  /** The session's working directory: the place in the worktree that matches the requested one in its repository. */
   workdir: string;
   /** Top of the worktree. */
   folder: string;
@@ -32,12 +32,12 @@ export interface OpenedWorkspace {
   base_tree: string;
 }
 
-/** Time for work on a whole work tree. */
+/** Timeout for work on a whole work tree. */
 export const workspaceTimeoutMs = 300_000;
 
 /**
- * Makes a worktree for a session, from what a person sees in the source now: HEAD and every change and untracked file
- * that is not ignored. Nothing is left of it when that fails.
+ * Makes a worktree for a session from the source's visible content: HEAD and every change and untracked file that is
+ * not ignored. Removes all of it when that fails.
  * @throws {BulkheadError} `invalid_request` without a repository or a commit, `unsupported` for repositories in the
  * work tree, `already_exists`, `git_missing`, `timeout`, `io_error`
  */
@@ -52,7 +52,7 @@ export async function openWorkspace(files: WorkspaceFiles, options: OpenWorkspac
     const folder = join(home, "tree", basename(sourceTop) || "work");
     const record = newRecord({ sessionId, workdir, sourceTop, folder, commit: source.commit });
     try {
-      // First, so that whoever finds a piece of it after a kill knows whose it is.
+      // First, so that after a kill the record still tells who owns the pieces.
       await files.write(record);
       await mkdir(join(home, "base"));
       await mkdir(join(home, "tree"));
@@ -63,7 +63,7 @@ export async function openWorkspace(files: WorkspaceFiles, options: OpenWorkspac
       });
       await addWorktree(base, { folder, sourceTop, signal: within });
       const inside = join(folder, relative(sourceTop, workdir));
-      // A folder with nothing in it but what is ignored is in no tree.
+      // A folder that holds only ignored files is in no tree.
       await mkdir(inside, { recursive: true });
       await files.write({ ...record, state: "open", base_tree: base.tree, store: base.store });
       return { workdir: inside, folder, base_commit: base.commit, base_tree: base.tree };
@@ -98,7 +98,7 @@ async function makeHome(files: WorkspaceFiles, sessionId: string): Promise<strin
   return await realpath(home);
 }
 
-/** A worktree inside the work tree it is made from would be among its own files. */
+/** A worktree inside its source work tree would be among its own files. */
 function refuseInside(folder: string, sourceTop: string): void {
   if (!isInside(sourceTop, folder)) return;
   throw new BulkheadError("invalid_request", `Cannot make a worktree of "${sourceTop}": the host's state lies in it.`, {

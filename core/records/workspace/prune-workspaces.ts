@@ -7,8 +7,8 @@ import type { WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
 
 /**
- * Removes workspaces whose session ended, or whose host was killed, longer ago than that, whatever is in them; before
- * that only what an operation that was cut off has left. A source that is half written is left for a person.
+ * Removes workspaces whose session ended, or whose host was killed, longer ago than that, with all their content; from
+ * younger ones only the remains of an interrupted operation. Leaves a half-written source for a person.
  */
 export async function pruneWorkspaces(
   files: WorkspaceFiles,
@@ -17,7 +17,7 @@ export async function pruneWorkspaces(
   const report: PruneReport = { removed: [], failed: [] };
   for (const { session_id } of await files.list()) {
     try {
-      // Somebody may have begun to apply it since it was listed.
+      // An apply may have started since it was listed.
       const isGone = await files.alone(session_id, async () => {
         return await pruneOne(files, { record: await files.read(session_id), before: now - olderThanMs });
       });

@@ -2,17 +2,17 @@ import { Type } from "@sinclair/typebox";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { Workspace } from "../../../plugin-sdk/workspace.ts";
 
-/** One session's worktree, as it is written down. */
+/** Record of one session's worktree. */
 export interface WorkspaceRecord extends Omit<Workspace, "running"> {
-  /** Git folder that holds what the source had not committed; empty while it is being made. */
+  /** Git folder with the source's uncommitted content; empty while it is being made. */
   store: string;
-  /** Trees of the source before and after a writing that was begun and not finished. */
+  /** Trees of the source before and after a write that was not finished. */
   unfinished: { ours: string; merged: string } | null;
   /** The process in which the session runs; null when it has ended. */
   holder: Holder | null;
 }
 
-/** A process. Its pid may be given away again; with its start it is one for ever. */
+/** A process. Its pid may be reused; together with its start it stays unique. */
 export interface Holder {
   pid: number;
   /** Null where it cannot be read. */

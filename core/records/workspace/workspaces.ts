@@ -25,33 +25,33 @@ import { pruneWorkspaces } from "./prune-workspaces.ts";
 import { openWorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
 
-/** The worktrees that sessions of one state folder work in, durable. */
+/** The durable worktrees of one state folder's sessions. */
 export interface Workspaces {
   /** Makes the worktree of a session; see {@link openWorkspace}. */
   open(options: OpenWorkspaceOptions): Promise<OpenedWorkspace>;
-  /** Puts a running session's worktree back to its base, for another attempt. Ignored files go as well. */
+  /** Resets a running session's worktree to its base, for another attempt. Removes ignored files as well. */
   reset(sessionId: string): Promise<void>;
-  /** Notes that the session has ended: its changes wait for a decision now. */
+  /** Records that the session has ended: its changes now wait for a decision. */
   end(sessionId: string): Promise<void>;
   list(): Promise<Workspace[]>;
   /** @throws {BulkheadError} `not_found`, `already_exists` when it is applied or discarded, `too_large` */
   diff(sessionId: string): Promise<WorktreeDiff>;
   /**
-   * Brings the changes to the source, all or none, and removes the worktree.
+   * Applies the changes to the source, all or none, and removes the worktree.
    * @throws {BulkheadError} `not_found`, `busy` while the session runs, `conflict` (also for links that lead out of the
    * repository, unless they are allowed), `already_exists`
    */
   apply(sessionId: string, options?: { allowLinks?: boolean }): Promise<AppliedWorkspace>;
   /**
-   * Removes the worktree with all that was changed in it.
+   * Removes the worktree with all its changes.
    * @throws {BulkheadError} `not_found`, `busy` while the session runs, `conflict`
    */
   discard(sessionId: string): Promise<void>;
-  /** Removes what is older than its age, never the worktree of a session that runs. */
+  /** Removes worktrees older than an age, never that of a running session. */
   prune(options: { olderThanMs: number; now?: number }): Promise<PruneReport>;
 }
 
-/** Opens the workspaces in a folder; nothing is made before there is one. */
+/** Opens the workspaces in a folder; makes no folder before the first workspace. */
 export function openWorkspaces(folder: string): Workspaces {
   const files = openWorkspaceFiles(folder);
 
@@ -106,13 +106,13 @@ export function openWorkspaces(folder: string): Workspaces {
           signal,
           allowLinks,
           async onWrite(unfinished) {
-            // First: the agent may have left refs beside which none can be made.
+            // First: this fails when the agent has left refs that conflict with ours.
             kept_commit = await keep();
             await files.write({ ...record, state: "applying", unfinished });
           },
         })
       ).catch(async (error: unknown) => {
-        // What was half written has been put back, or else the record says what there is to put back.
+        // The source was restored, or else the record still says how to restore it.
         if (!isHalfWritten(error)) await files.write(record);
         throw error;
       });
@@ -134,7 +134,7 @@ export function openWorkspaces(folder: string): Workspaces {
     });
   }
 
-  /** The record of a session that has ended, an apply that was cut off undone. */
+  /** The record of a session that has ended; undoes an interrupted apply. */
   async function settled(sessionId: string): Promise<WorkspaceRecord> {
     const record = await files.read(sessionId);
     if (isAlive(record.holder)) throw stillRunning(sessionId);
@@ -163,7 +163,7 @@ function isHalfWritten(error: unknown): boolean {
   return error instanceof BulkheadError && error.details?.["half_written"] === true;
 }
 
-/** What can no longer be done with a workspace in another state. */
+/** Refuses an action on a workspace in another state. */
 function refuseUnless({ session_id, state }: WorkspaceRecord, states: readonly WorkspaceState[]): void {
   if (states.includes(state)) return;
   const gone = state === "applied" || state === "discarded";

@@ -9,15 +9,15 @@ import type { MissingGrant, SessionBrokerOptions } from "./session-broker.ts";
 /** A use of authority that needs a grant. */
 export interface Demand {
   permission: MissingGrant["permission"];
-  /** What would have to be granted, in the words of a grant. */
+  /** Target of the missing grant, in the words of a grant. */
   target: string;
-  /** What is about to be touched, for the journal; default: the target. */
+  /** Subject of the action, for the journal; default: the target. */
   subject?: string;
-  /** What exactly a person's yes covers when no ceiling bounds it; default: the target. */
+  /** Exact scope of a person's approval when no ceiling bounds it; default: the target. */
   exactly?: string;
-  /** One sentence: why it is denied, if that is not just a missing grant. */
+  /** One sentence: the reason for the denial, unless a grant is merely missing. */
   because?: string;
-  /** No permission of the session is enough: a person must say so, where one is there. */
+  /** The session's permissions never suffice: a person must approve, where one can be asked. */
   mustBeAsked?: boolean;
   /** Facts for the error's details. */
   details?: Record<string, string>;
@@ -31,9 +31,9 @@ const maxEvents = 10_000;
 const maxDenialsOfOneKind = 10;
 const maxShownLength = 1024;
 
-/** Decides what a session may do, at the moment it is done, and tells the journal. */
+/** Decides each action of a session when it happens, and reports it to the journal. */
 export class Authority {
-  /** Every use and refusal of this session, counted. */
+  /** Counts of this session's uses and denials. */
   readonly uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
   #options: SessionBrokerOptions;
   #answers = new Map<string, Promise<boolean>>();
@@ -53,7 +53,7 @@ export class Authority {
   }
 
   /**
-   * Resolves with the permissions that allow the demand; asks a person for a missing grant where one is there.
+   * Resolves with the permissions that allow the demand; asks a person for a missing grant where possible.
    * @throws {BulkheadError} `permission_denied`, with the command that would grant it as its hint
    */
   async demand(demand: Demand): Promise<Permissions> {
@@ -71,12 +71,12 @@ export class Authority {
     throw this.deny(demand);
   }
 
-  /** Whether this was granted, or allowed by a person in this session. Reports nothing and asks nobody. */
+  /** True when this was granted, or allowed by a person in this session. Reports nothing and asks no one. */
   async holds(demand: Demand): Promise<boolean> {
     return demand.grantedBy(this.#options.permissions) || await this.#answers.get(this.#key(demand)) === true;
   }
 
-  /** Reports a denial and gives the error to throw. */
+  /** Reports a denial and returns the error to throw. */
   deny(demand: Demand): BulkheadError {
     const { pluginId } = this.#options;
     const { permission, target } = demand;
@@ -106,8 +106,8 @@ export class Authority {
   }
 
   /**
-   * Reports what no grant opens and gives the error to throw; `grantable` is for what a grant written by hand would open,
-   * `at` for one that stands under another permission.
+   * Reports a denial that no grant lifts and returns the error to throw; `grantable` is for one that a grant written by
+   * hand would lift, `at` for one that belongs to another permission.
    */
   forbid(
     permission: Demand["permission"],
@@ -131,7 +131,7 @@ export class Authority {
     );
   }
 
-  /** Reports a denial that was made elsewhere, by what its details say; gives the error back, whatever it is. */
+  /** Reports a denial made elsewhere, from the error's details; returns the same error, also when it is no denial. */
   noted(error: BulkheadError): BulkheadError {
     const { permission, target } = error.details ?? {};
     if (error.code !== "permission_denied" || this.#told.has(error) || typeof target !== "string") return error;
@@ -139,7 +139,7 @@ export class Authority {
     return error;
   }
 
-  /** Which line of which file would allow it. */
+  /** File and line of the host manifest where a grant would go. */
   #placeOf(permission: Demand["permission"]): { grant_file?: string; grant_line?: number } {
     const place = this.#options.grantPlace?.(permission) ?? null;
     return place === null ? {} : { grant_file: place.file, grant_line: place.line };
@@ -150,7 +150,7 @@ export class Authority {
     return error;
   }
 
-  /** One question at a time for one thing, and its answer holds for the session: nobody is asked until they give in. */
+  /** Asks once for each thing and keeps the answer for the session, so that no person is asked until they give in. */
   #ask(demand: Demand, askGrant: (missing: MissingGrant) => Promise<boolean>): Promise<boolean> {
     const key = this.#key(demand);
     const known = this.#answers.get(key);
@@ -175,7 +175,7 @@ export class Authority {
     return `${demand.permission} ${exactly}`;
   }
 
-  /** The same use again is not news; a flood of different ones ends with an event that says so. */
+  /** A repeated use is not reported; a flood of different ones ends with an event that says so. */
   #report(
     permission: Demand["permission"],
     subject: string,

@@ -3,10 +3,10 @@ import { foldName } from "../../ground/runtime/fold-name.ts";
 import { basename, dirname, join } from "../../ground/runtime/paths.ts";
 
 /**
- * The folder that a write to a real path would make, or has found, a repository without `.git`: git takes for one
- * whatever folder holds `HEAD` beside `objects` and `refs`, or beside a `commondir` that tells where those are, and runs
- * the programs that its `config` names. A file called `HEAD` is taken for the last piece even where others are missing,
- * since two writes at once could each find the other's piece missing. Null when there is none.
+ * Folder that a write to a real path would turn, or has turned, into a repository without `.git`; null when there is
+ * none. To git, every folder is one that holds `HEAD` beside `objects` and `refs`, or beside a `commondir` that locates
+ * those, and git runs the programs that its `config` names. A file called `HEAD` counts as the last piece even where
+ * others are missing, since two writes at once could each find the other's piece missing.
  */
 export async function bareRepositoryAt(path: string): Promise<string | null> {
   let child = basename(path);

@@ -1,12 +1,12 @@
-/** Where a granted program was when it was granted, or first used: a session starts that one and no other. */
+/** Location of a granted program when it was granted, or first used: a session starts only that file. */
 export interface BinaryPin {
-  /** As the grant names it. */
+  /** Name in the grant. */
   binary: string;
-  /** Absolute path that it was found by; links in it are not followed. */
+  /** Absolute path where it was found, with links in it unresolved. */
   path: string;
-  /** The file behind it. */
+  /** The file after resolving links. */
   real: string;
-  /** Id of the user whom the file belongs to. */
+  /** User id of the file's owner. */
   owner: number;
   /** RFC 3339, UTC. */
   pinned_at: string;
@@ -20,6 +20,6 @@ export interface BinaryPins {
    */
   read(binary: string): Promise<BinaryPin | null>;
   write(pin: BinaryPin): Promise<void>;
-  /** All of them, by name. Leaves out those that cannot be read. */
+  /** All pins, by name, without unreadable ones. */
   list(): Promise<BinaryPin[]>;
 }

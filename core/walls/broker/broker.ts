@@ -93,7 +93,7 @@ class Broker implements SessionBroker {
       };
       const refuse = (error: BulkheadError) => settle(() => reject(error));
       const deadline = () => {
-        // A person who thinks about a grant is not a slow call.
+        // The time that a person takes to decide about a grant does not count.
         if (this.#scope.authority.askedWithin(limit)) timer = setTimeout(deadline, limit);
         else refuse(new BulkheadError("timeout", `The call "${shown(name)}" took too long and was given up.`));
       };
@@ -121,7 +121,10 @@ class Broker implements SessionBroker {
     return this.#scope.authority.uses;
   }
 
-  /** What a program left in a file may hold a secret too. Streams were redacted piece by piece, across the pieces. */
+  /**
+   * Redacts results: a file written by a program may hold a secret too. Streams are redacted as they are read, across
+   * their pieces.
+   */
   #redacted(name: OperationName, value: unknown): unknown {
     const { redactor } = this.#scope.options;
     // A variable that the operator granted by name is no secret to the adapter.
@@ -151,10 +154,10 @@ class Broker implements SessionBroker {
     return found;
   }
 
-  /** Every step by itself: one that fails must not keep the others from happening. */
+  /** Each step separately: a failed one must not prevent the others. */
   async #end(): Promise<void> {
     const { streams, sockets, processes, log, options } = this.#scope;
-    // Give the field that marks the end its value before anyone hears of it.
+    // Let the field that marks the end get its value before other code learns of the end.
     await null;
     this.#ending.abort(sessionOver("call"));
     for (const refuse of [...this.#pending]) refuse(sessionOver("call"));

@@ -5,7 +5,7 @@ import { isLoaderName } from "../../ground/runtime/loader-names.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import { withSafeGit } from "./safe-git.ts";
 
-/** What a child's environment is made from. */
+/** Options of {@link buildChildEnv}. */
 export interface ChildEnvOptions {
   permission: RunPermission;
   /** Values of the request, already narrowed to granted names. */
@@ -26,7 +26,7 @@ export interface EnvRefusal {
   grantable: boolean;
 }
 
-/** A child's environment and, apart, those values in it that were granted by name: they may be secret. */
+/** A child's environment, and separately its values that were granted by name: they may be secret. */
 export interface ChildEnv {
   env: Record<string, string>;
   granted: { name: string; value: string }[];
@@ -34,9 +34,10 @@ export interface ChildEnv {
 
 /**
  * Builds a child's environment from nothing: a few plain names of the host, then the names that the permission grants,
- * each from the request, else the adapter, else the host; last what {@link withSafeGit} adds.
+ * each from the request, else the adapter, else the host; last the additions of {@link withSafeGit}.
  *
- * @throws {BulkheadError} `invalid_request`, and what `refuse` makes for a name that is not granted or may never be set
+ * @throws {BulkheadError} `invalid_request`, and the error of `refuse` for a name that is not granted or may never be
+ * set
  */
 export function buildChildEnv(options: ChildEnvOptions): ChildEnv {
   const { permission, requestEnv, adapterEnv } = options;
@@ -61,7 +62,7 @@ function plainEnv({ workdir, tempDir }: ChildEnvOptions): Record<string, string>
   return env;
 }
 
-/** Folders of the host's PATH that may be searched: absolute, and not where agents write. */
+/** Folders of the host's PATH to search: absolute, and not writable for agents. */
 export function searchPath(workdir: string): string[] {
   const entries = (hostEnv("PATH") ?? "").split(delimiter);
   return entries.filter((entry) => isAbsolute(entry) && !isInside(workdir, entry));

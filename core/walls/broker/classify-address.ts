@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 
-/** What kind of place an address is; all but `public` are refused unless spelled out. */
+/** Class of an address; all but `public` are refused unless spelled out. */
 export type AddressClass = "public" | "loopback" | "private" | "link_local" | "reserved" | "invalid";
 
 /**
@@ -22,7 +22,7 @@ function isIp(address: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address);
 }
 
-/** Eight hex groups: `::127.0.0.1` is otherwise taken for an IPv4 address, which to the system it is not. */
+/** Eight hex groups: otherwise `::127.0.0.1` counts as an IPv4 address, which it is not for the system. */
 function canonicalIpv6(address: string): string | null {
   const text = `http://[${address}]/`;
   return URL.canParse(text) ? new URL(text).hostname.slice(1, -1) : null;

@@ -8,10 +8,10 @@ const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLO
 const createFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /**
- * Does something in a folder that was checked: holds it open, and refuses if it is not where it was when it was
- * checked. A link swapped in between the check and the use leads to nothing.
+ * Acts in a folder that was checked: holds it open, and refuses if it has moved since the check. A link swapped in
+ * between the check and the use leads to nothing.
  *
- * @throws {BulkheadError} `not_found`, `io_error`, and what `act` throws
+ * @throws {BulkheadError} `not_found`, `io_error`, and errors of `act`
  */
 export async function inFolder<T>(realFolder: string, act: (folder: PinnedFolder) => Promise<T>): Promise<T> {
   const folder = await pinFolder(realFolder).catch((error) => {
@@ -20,7 +20,7 @@ export async function inFolder<T>(realFolder: string, act: (folder: PinnedFolder
   try {
     if (await folder.realPath() !== realFolder) throw moved(realFolder);
     const done = await act(folder);
-    // Where the folder cannot be pinned this is what shows a swap, if late.
+    // This late check shows a swap where the folder cannot be pinned.
     if (folder.base === realFolder && await folder.realPath() !== realFolder) throw moved(realFolder);
     return done;
   } catch (error) {
@@ -31,7 +31,7 @@ export async function inFolder<T>(realFolder: string, act: (folder: PinnedFolder
 }
 
 /**
- * Text of a regular file, as UTF-8. Never follows a link, never waits for a pipe or a device.
+ * Reads a regular file as UTF-8. Never follows a link, never waits for a pipe or a device.
  * @throws {BulkheadError} `not_found`, `too_large`, `io_error`, `permission_denied`
  */
 export function readContained(realPath: string, { maxBytes }: { maxBytes: number }): Promise<string> {
@@ -42,7 +42,7 @@ export function readContained(realPath: string, { maxBytes }: { maxBytes: number
     try {
       const info = await handle.stat();
       if (!info.isFile()) throw notRegular(realPath);
-      // A second name may be a link, made by someone else, to what this folder was never meant to hold.
+      // A second name may be a hard link, made by another user, to content that does not belong in this folder.
       if (info.nlink > 1 && info.uid !== userId()) {
         throw new BulkheadError("permission_denied", `Cannot read "${realPath}": it is another user's linked file.`, {
           details: { permission: "read", target: realPath, grantable: false },
@@ -88,7 +88,7 @@ export function writeContained(
   });
 }
 
-/** A system's error as ours, without its stack and call; ours stays. */
+/** Converts a system's error to ours, without its stack and call; keeps ours. */
 export function fileError(path: string, error: unknown): BulkheadError {
   if (error instanceof BulkheadError) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
@@ -102,7 +102,7 @@ export function fileError(path: string, error: unknown): BulkheadError {
 
 type FileHandle = Awaited<ReturnType<typeof open>>;
 
-/** Counts while it reads: the file may grow after its size was looked at. */
+/** Counts while it reads: the file may grow after its size was read. */
 async function readAll(handle: FileHandle, { realPath, maxBytes }: { realPath: string; maxBytes: number }) {
   const decoder = new TextDecoder();
   const buffer = new Uint8Array(64 * 1024);

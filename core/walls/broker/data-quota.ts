@@ -4,33 +4,33 @@ import { lstat, readdir } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { Turns } from "./turns.ts";
 
-/** What a folder holds: bytes of its files, and its entries in all folders below. */
+/** Content of a folder: bytes of its files, and number of entries in it and all folders below. */
 interface Amount {
   bytes: number;
   entries: number;
 }
 
 interface Count extends Amount {
-  /** Of `performance.now()`. */
+  /** Time by `performance.now()`. */
   measuredAt: number;
 }
 
-/** A count is measured again after this time, for programs may have written there as well. Milliseconds. */
+/** Age after which the folder is measured again, because programs may have written there as well. Milliseconds. */
 const freshMs = 30_000;
 
 /**
- * Holds each plugin to what its data folder may hold, over all its sessions. The folder is measured at the first write,
- * when the count is old, and before a write is refused.
+ * Limits each plugin's data folder, over all its sessions. Measures the folder at the first write, when the count is
+ * old, and before refusing a write.
  */
 export class DataQuotas {
   readonly #counts = new Map<string, Count>();
-  /** One write at a time: a folder that is measured during another write would be counted wrong. */
+  /** One write at a time: measuring a folder during another write would give a wrong count. */
   readonly #turns = new Turns(1);
 
   /**
-   * Does a write when it is its turn, and counts it.
+   * Does a write in its turn, and counts it.
    * @param folder the data folder, as a real path
-   * @throws {BulkheadError} `limit_exceeded`, and what `act` throws
+   * @throws {BulkheadError} `limit_exceeded`, and errors of `act`
    */
   write<T>(folder: string, { measureAdded, limits, act }: WriteTerms<T>): Promise<T> {
     return this.#turns.take(folder, async () => {
@@ -38,7 +38,7 @@ export class DataQuotas {
       let count = await this.#countOf(folder, freshMs);
       if (exceeds(count, { added, limits })) count = await this.#countOf(folder, 0);
       if (exceeds(count, { added, limits })) throw fullError(limits);
-      // Where it fails part of it may have been done, such as its folders.
+      // A failed write may have done a part, for example its folders.
       this.#counts.delete(folder);
       const done = await act();
       count.bytes += added.bytes;
@@ -48,7 +48,7 @@ export class DataQuotas {
     });
   }
 
-  /** Removes something when it is its turn, and counts that; `act` tells what is gone. */
+  /** Removes something in its turn, and counts that; `act` returns the removed amount. */
   remove(folder: string, act: () => Promise<Amount>): Promise<void> {
     return this.#turns.take(folder, async () => {
       const gone = await act();
@@ -66,9 +66,9 @@ export class DataQuotas {
   }
 }
 
-/** What a write adds, and what it is held to. */
+/** Terms of one write. */
 export interface WriteTerms<T> {
-  /** Asked when it is its turn. */
+  /** Called in the write's turn. */
   measureAdded(): Promise<Amount>;
   limits: Pick<Limits, "data_bytes" | "data_entries">;
   act(): Promise<T>;
@@ -81,7 +81,7 @@ function exceeds(
   { bytes, entries }: Amount,
   { added, limits }: { added: Amount; limits: WriteTerms<unknown>["limits"] },
 ): boolean {
-  // What makes the folder smaller is allowed in a folder that is too full.
+  // A folder beyond its limits still allows changes that shrink it.
   return (added.bytes > 0 && bytes + added.bytes > limits.data_bytes) ||
     (added.entries > 0 && entries + added.entries > limits.data_entries);
 }

@@ -2,36 +2,37 @@ import { actedOnPart } from "../../ground/runtime/acted-on-names.ts";
 import { foldName } from "../../ground/runtime/fold-name.ts";
 import { basename, isInside, relative } from "../../ground/runtime/paths.ts";
 
-/** What {@link forbiddenBecause} looks at. */
+/** Options of {@link forbiddenBecause}. */
 export interface ForbiddenOptions {
   access: "read" | "write";
-  /** The narrowest root that the path stands in, as the operator granted it, or as it would be granted. */
+  /** The narrowest root that holds the path, as the operator granted it, or as it would be granted. */
   root: string;
-  /** Real absolute paths of the host's own. */
+  /** Real absolute paths of the host's own files. */
   protectedPaths: readonly string[];
   /** Real absolute paths that are never written: the packages of plugins. */
   sealedPaths: readonly string[];
-  /** The plugin's data folder: open although it is in a protected place. */
+  /** The plugin's data folder: allowed although it is in a protected place. */
   dataDir: string;
-  /** Top of the session's own worktree: open although it is in a protected place. */
+  /** Top of the session's own worktree: allowed although it is in a protected place. */
   workspaceDir?: string | undefined;
   /** Real absolute paths of folders in which hosts look for plugins. */
   pluginPlaces?: readonly string[] | undefined;
-  /** Names beside the built-in ones. */
+  /** Names in addition to the built-in ones. */
   autoexecNames: readonly string[];
 }
 
-/** Why a path is closed. */
+/** Reason why a path is denied. */
 export interface Forbidden {
   /** Half a sentence. */
   because: string;
-  /** Whether a grant that names it opens it. */
+  /** Whether a grant that names the path allows it. */
   grantable: boolean;
 }
 
 /**
- * Why a real path is closed, or null: pseudo file systems and the host's own state to every grant, and, for writing,
- * what programs act on by themselves to a grant that does not name it (a root that the operator spelled out is meant).
+ * Reason why a real path is denied, or null. No grant allows pseudo file systems and the host's own state; for writing,
+ * files that programs act on without being told need a grant that names them (a root that the operator spelled out
+ * does).
  */
 export function forbiddenBecause(path: string, options: ForbiddenOptions): Forbidden | null {
   const own = ownedBecause(path, options);
@@ -63,12 +64,12 @@ function actedOnBecause(path: string, { root, pluginPlaces = [], autoexecNames }
   return place === undefined ? null : `the host looks for plugins in "${basename(place)}"`;
 }
 
-/** True for what the kernel says of itself, of programs and of devices: no real path in there is a file of anybody's work. */
+/** True for files in which the kernel describes itself, programs and devices: never a file of a person's work. */
 export function isPseudoFile(path: string): boolean {
   return pseudoRoots.some((root) => isInside(root, path));
 }
 
-/** Where a plugin's key-value store is. */
+/** Path of a plugin's key-value store. */
 export function kvFile(dataDir: string): string {
   return `${dataDir}/kv.json`;
 }

@@ -4,32 +4,32 @@ import { isAbsolute, isBelow, isInside, join, relative, sep } from "../../ground
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
-/** What stands before a path in the working directory, as grants name it: `workdir:package.json`. */
+/** Prefix of a path in the working directory, in grants: `workdir:package.json`. */
 const insideWorkdir = "workdir:";
 
-/** A granted root, as it is written and where it is. */
+/** A granted root, as written and as a real path. */
 export interface GrantedRoot {
   grant: string;
   path: string;
 }
 
-/** Where the roots of a `read` or `write` list are. A word that names no root opens nothing. */
+/** Real paths of the roots in a `read` or `write` list. A word that names no root allows nothing. */
 export async function grantedRoots(list: Permissions["read"], options: SessionBrokerOptions): Promise<GrantedRoot[]> {
   const roots = (list ?? []).flatMap((grant) => placesOf(grant, options).map((path) => ({ grant, path })));
   const real = await Promise.all(
     roots.map(async ({ grant, path }) => ({ grant, path: await realpath(path).catch(() => path), named: path })),
   );
-  // A link that an agent laid in the working directory must not decide what the operator's word for it opens.
+  // A link that an agent made in the working directory must not redirect the operator's grant.
   return real.filter(({ grant, path, named }) => !grant.startsWith(insideWorkdir) || path === named);
 }
 
-/** The words that grant just this path. */
+/** The grant word for exactly this path. */
 export function wordFor(path: string, { workdir }: SessionBrokerOptions): string {
   if (!isBelow(workdir, path)) return path;
   return `${insideWorkdir}${relative(workdir, path).split(sep).join("/")}`;
 }
 
-/** What would have to be granted to open a path: the narrowest word there is for it. */
+/** The narrowest grant word that allows a path. */
 export function rootFor(path: string, options: SessionBrokerOptions): string {
   if (isInside(options.workdir, path)) return "workdir";
   if (isInside(options.dataDir, path)) return "data";
@@ -37,7 +37,7 @@ export function rootFor(path: string, options: SessionBrokerOptions): string {
   return path;
 }
 
-/** The root that `rootFor` names, as a path. */
+/** The root of `rootFor` as a path. */
 export function rootPathFor(path: string, options: SessionBrokerOptions): string {
   return placesOf(rootFor(path, options), options)[0] ?? path;
 }
@@ -56,7 +56,7 @@ function placeInside(workdir: string, below: string): string[] {
   return isBelow(workdir, path) ? [path] : [];
 }
 
-/** Where a tool of that name keeps its settings: `~/.tool` and the XDG folder. */
+/** Settings folders of a tool: `~/.tool` and the XDG folder. */
 function configFolders(tool: string): string[] {
   const home = hostEnv("HOME");
   if (home === undefined || !/^[a-z0-9][\w-]*(\.[\w-]+)*$/i.test(tool)) return [];

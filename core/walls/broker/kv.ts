@@ -7,11 +7,11 @@ import { readContained, writeContained } from "./contained-file.ts";
 import { kvFile } from "./forbidden-paths.ts";
 import { type BrokerScope, type Operation, operation } from "./operation.ts";
 
-/** Names may hold `/` to make groups, but nothing that climbs. */
+/** Names may hold `/` to make groups, but no `..`. */
 const key = Type.String({ pattern: "^(?!.*\\.\\.)[A-Za-z0-9_./-]{1,256}$" });
 const oneKey = exactly<{ key: string }>()(Type.Object({ key }, closed));
 
-/** The plugin's durable values: one JSON file, an array of pairs, so that no key has a meaning of its own. */
+/** The plugin's durable values: one JSON file, an array of pairs, so that no key is special. */
 export const kvOperations: readonly Operation[] = [
   operation("kv_get", {
     args: oneKey,
@@ -39,7 +39,7 @@ const fileSchema = Type.Object({
 
 type Store = Map<string, unknown>;
 
-/** One at a time for each plugin: its sessions share the file. */
+/** One operation at a time for each plugin: its sessions share the file. */
 const queues = new Map<string, Promise<unknown>>();
 
 async function withStore<T>(scope: BrokerScope, act: (store: Store) => T): Promise<T> {
@@ -86,7 +86,7 @@ async function load({ options }: BrokerScope): Promise<Store> {
 
 async function readText(dataDir: string): Promise<string | null> {
   try {
-    // What was stored under a higher limit must stay readable, or nothing could be deleted.
+    // Values stored under a higher limit must stay readable, or they could not be deleted.
     return await readContained(kvFile(dataDir), { maxBytes: 64 * 1024 * 1024 });
   } catch (error) {
     if (error instanceof BulkheadError && error.code === "not_found") return null;

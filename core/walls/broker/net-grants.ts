@@ -4,13 +4,13 @@ export interface NetTarget {
   port: number;
 }
 
-/** Where an http, https, ws or wss URL leads; a dot at the end of a name makes no difference. */
+/** Target of an http, https, ws or wss URL; ignores a dot at the end of a name. */
 export function netTarget(url: URL): NetTarget {
   const port = url.port === "" ? (isEncrypted(url) ? 443 : 80) : Number(url.port);
   return { host: url.hostname.replace(/\.$/, ""), port };
 }
 
-/** Whether what is sent to such a URL is encrypted on its way. */
+/** True when traffic to such a URL is encrypted. */
 export function isEncrypted({ protocol }: URL): boolean {
   return protocol === "https:" || protocol === "wss:";
 }
@@ -20,26 +20,26 @@ export function formatTarget({ host, port }: NetTarget): string {
   return `${host}:${port}`;
 }
 
-/** Whether a grant names this very host and port, without a wildcard. */
+/** True when a grant names exactly this host and port, without a wildcard. */
 export function namesLiterally(grant: string, target: NetTarget): boolean {
   const parsed = parseGrant(grant);
   return parsed !== null && !parsed.wildcard && parsed.host === target.host && parsed.port === target.port;
 }
 
-/** Whether a grant covers a host and port. `*.example.com:443` covers every name below, not `example.com` itself. */
+/** True when a grant covers a host and port. `*.example.com:443` covers every name below, not `example.com` itself. */
 export function coversTarget(grant: string, target: NetTarget): boolean {
   const parsed = parseGrant(grant);
   if (parsed === null || parsed.port !== target.port) return false;
   return parsed.wildcard ? target.host.endsWith(`.${parsed.host}`) : parsed.host === target.host;
 }
 
-/** True for names that can only mean a machine near by: `localhost`, single labels, names kept out of public DNS. */
+/** True for names that can only mean a local machine: `localhost`, single labels, names kept out of public DNS. */
 export function isLocalName(host: string): boolean {
   return !host.includes(".") && !host.startsWith("[") ||
     [".localhost", ".local", ".internal", ".home.arpa", ".lan"].some((ending) => host.endsWith(ending));
 }
 
-/** Null for what is no `host:port`; it then covers nothing. A wildcard needs two labels behind it. */
+/** Null for text that is no `host:port`; it then covers nothing. A wildcard needs two labels behind it. */
 function parseGrant(grant: string): { host: string; port: number; wildcard: boolean } | null {
   const [, star, name, digits] = /^(\*\.)?([^*/?#@\\\s]+):(\d{1,5})$/.exec(grant) ?? [];
   const host = canonicalHost(name ?? "");

@@ -8,7 +8,7 @@ import type { SessionSecrets } from "./session-secrets.ts";
 import type { SessionSockets } from "./session-sockets.ts";
 import type { StreamTable } from "./stream-table.ts";
 
-/** What every operation of one session works with. */
+/** State shared by all operations of one session. */
 export interface BrokerScope {
   readonly options: SessionBrokerOptions;
   readonly authority: Authority;
@@ -19,14 +19,14 @@ export interface BrokerScope {
   readonly secrets: SessionSecrets;
   /** Aborts when the session ends. */
   readonly signal: AbortSignal;
-  /** Does file calls when it is this plugin's turn; not once the session has ended. */
+  /** Does file calls in this plugin's turn; refuses once the session has ended. */
   onDisk<T>(act: () => Promise<T>): Promise<T>;
 }
 
-/** How one operation is done. */
+/** Definition of one operation. */
 export interface OperationDefinition<N extends OperationName> {
   args: SchemaOf<Operations[N]["args"]>;
-  /** True for one that waits for a program, a person or a far end: it keeps its own time. */
+  /** True for one that waits for a program, a person or a far end: the usual call timeout does not apply. */
   waits?: boolean;
   perform(scope: BrokerScope, args: Operations[N]["args"]): Promise<Operations[N]["value"]>;
 }
@@ -46,7 +46,7 @@ export function operation<N extends OperationName>(name: N, definition: Operatio
     name,
     args: definition.args as SchemaOf<unknown>,
     waits: definition.waits ?? false,
-    // The broker has checked them against the schema that stands for this very type.
+    // The broker has checked the arguments against the schema of exactly this type.
     perform: (scope, args) => definition.perform(scope, args as Operations[N]["args"]),
   };
 }

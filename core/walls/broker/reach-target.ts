@@ -13,24 +13,24 @@ import {
 import type { BrokerScope } from "./operation.ts";
 import { allLookupTurns, lookupTurns } from "./turns.ts";
 
-/** Where an adapter wants to go, and the headers that it wants to be sent there. */
+/** Target of an adapter's request, with its headers. */
 export interface Wanted {
   url: URL;
   headers: Readonly<Record<string, string>>;
 }
 
-/** What may be used to get there. */
+/** Result of the checks of a {@link Wanted}. */
 export interface CheckedTarget {
   /** The addresses that were checked. */
   addresses: readonly string[];
-  /** With the values of secrets in their places. */
+  /** Headers with the values of secrets filled in. */
   headers: Record<string, string>;
-  /** Aborts when it takes too long, and when the session ends. */
+  /** Aborts on timeout, and when the session ends. */
   signal: AbortSignal;
 }
 
 /**
- * Begins an exchange with a granted place, all of it within `call_timeout_ms`.
+ * Begins an exchange with a granted target; `call_timeout_ms` covers all of it.
  * @throws {BulkheadError} `permission_denied` for a place, an address or a secret that is not granted; `network_error`
  */
 export async function reachTarget<T>(
@@ -57,7 +57,7 @@ export async function reachTarget<T>(
 }
 
 /**
- * An adapter's address of a place, by one of the schemes.
+ * Parses an adapter's URL with one of the schemes.
  * @throws {BulkheadError} `invalid_request` for another scheme, a user name or a password
  */
 export function parseUrl(text: string, schemes: readonly ["http:", "https:"] | readonly ["ws:", "wss:"]): URL {
@@ -81,8 +81,8 @@ async function demandNet({ authority }: BrokerScope, target: NetTarget): Promise
 }
 
 /**
- * The addresses to connect to. If one of them is not public, all are refused, unless it is spelled out: as the address
- * itself, or as a name that can only be local. A public name that leads inwards is what an attacker would make.
+ * The addresses to connect to. If one of them is not public, denies all, unless the grant spells it out: as the address
+ * itself, or as a name that can only be local. An attacker could point a public name at an internal address.
  */
 async function checkedAddresses({ authority, options }: BrokerScope, target: NetTarget): Promise<string[]> {
   const addresses = await lookUp(target.host.replace(/^\[(.*)\]$/, "$1"), options.dataDir);

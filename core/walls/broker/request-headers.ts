@@ -8,7 +8,7 @@ export const headersSchema: TOptional<TRecord<TString, TString>> = Type.Optional
 
 /**
  * An adapter's request headers with names in lower case.
- * @throws {BulkheadError} `invalid_request` for one that is malformed, twice there, or the host's own business
+ * @throws {BulkheadError} `invalid_request` for one that is malformed, duplicate, or reserved for the host
  */
 export function checkHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   const checked = new Map<string, string>();
@@ -30,7 +30,7 @@ export function withoutCredentials(headers: Readonly<Record<string, string>>): R
   return Object.fromEntries(Object.entries(headers).filter(([name]) => harmless.has(name)));
 }
 
-/** Whether a secret may stand in a header: not where servers and proxies take note of what is said. */
+/** True when a secret may stand in a header: not in one that servers and proxies log. */
 export function mayHoldSecret(name: string): boolean {
   return !harmless.has(name);
 }

@@ -9,44 +9,44 @@ import { isUpgrade } from "./is-upgrade.ts";
 
 /** A program that was found. */
 export interface ResolvedBinary {
-  /** What to start; some programs look at the name they are called by, so links are not followed here. */
+  /** Program to start, with links unresolved, because some programs look at the name they are called by. */
   file: string;
-  /** The file behind it. */
+  /** The file after resolving links. */
   real: string;
   /** Arguments before the adapter's own. */
   prefix: string[];
 }
 
-/** Where to look. Real absolute paths. */
+/** Options of {@link resolveBinary}. All paths are real and absolute. */
 export interface ResolveBinaryOptions {
   workdir: string;
   pluginDir: string;
-  /** Where the adapter or its session may write: a program there could be one it has made itself. */
+  /** Paths that the adapter or its session may write: it could have made a program there itself. */
   writable: readonly string[];
-  /** Where programs are pinned; absent: each is looked for anew. */
+  /** Pins of programs; absent: each one is searched every time. */
   pins?: BinaryPins | undefined;
-  /** Makes the error for a program that must not be started. */
+  /** Makes the error for a denied program. */
   refuse(refusal: BinaryRefusal): Error;
-  /** Told when a newer version of a pinned program takes its place. */
+  /** Called when a newer version of a pinned program takes its place. */
   onUpgrade?(upgrade: { from: BinaryPin; to: BinaryPin }): void;
 }
 
-/** Why a program that was found must not be started. */
+/** Reason why a program that was found is denied. */
 export interface BinaryRefusal {
   binary: string;
   /** Half a sentence. */
   because: string;
-  /** For a program that is not what was pinned: what is there now. A grant given anew accepts it. */
+  /** For a program that differs from its pin: the current one. A new grant accepts it. */
   change: { pin: BinaryPin; now: { path: string; real: string } } | null;
 }
 
 /**
  * Finds the program of a run permission: `@runtime`, `./path` in the plugin's folder, an absolute path, or a name on
- * the host's PATH, but never one that stands where the session works or may write. One that was found is pinned: later
- * it is started from there, without another search, as long as the same file is behind it.
+ * the host's PATH, but never one in a place where the session works or may write. Pins the program: later it is started
+ * from the same path, without another search, as long as the same file is behind it.
  *
- * @throws {BulkheadError} `binary_missing`, `unsupported`, `io_error`, and what `refuse` makes: outside the plugin's
- * folder, where the session may write, or not what was pinned
+ * @throws {BulkheadError} `binary_missing`, `unsupported`, `io_error`, and the error of `refuse`: outside the plugin's
+ * folder, where the session may write, or different from its pin
  */
 export async function resolveBinary(binary: string, options: ResolveBinaryOptions): Promise<ResolvedBinary> {
   if (binary === "@runtime") {
@@ -54,7 +54,7 @@ export async function resolveBinary(binary: string, options: ResolveBinaryOption
     return { file, real: file, prefix };
   }
   const found = await (binary.startsWith("./") ? findOwn(binary, options) : findPinned(binary, options));
-  // Windows runs these through a command shell, which reads the arguments anew.
+  // Windows runs these through a command shell, which parses the arguments again.
   if (platform === "win32" && /\.(bat|cmd)$/i.test(basename(found.real))) {
     throw new BulkheadError("unsupported", `Cannot run "${binary}": batch files cannot be given arguments safely.`);
   }
@@ -62,15 +62,15 @@ export async function resolveBinary(binary: string, options: ResolveBinaryOption
 }
 
 /**
- * Where a program is now, as a pin.
- * @throws {BulkheadError} `binary_missing`, and what `refuse` makes
+ * Finds a program's current location, as a pin.
+ * @throws {BulkheadError} `binary_missing`, and the error of `refuse`
  */
 export async function newPin(binary: string, options: SearchOptions): Promise<BinaryPin> {
   const { file, real } = await search(binary, options);
   return pinOf(binary, { path: file, real });
 }
 
-/** Whether programs of this name are pinned: not what belongs to the plugin's package or to the host itself. */
+/** True when programs of this name are pinned: not those of the plugin's package or of the host itself. */
 export function isPinned(binary: string): boolean {
   return binary !== "@runtime" && !binary.startsWith("./");
 }
@@ -124,7 +124,7 @@ async function search(binary: string, { workdir, writable, refuse }: SearchOptio
   for (const folder of searchPath(workdir)) {
     const found = await executable(join(folder, binary));
     if (found === null || isInside(workdir, found.real)) continue;
-    // Passed over, as if it were not there: the next one may be the one that was meant.
+    // Skipped, as if it were missing: the next match may be the intended one.
     if (!isWritable(found, writable)) return found;
   }
   throw missing(binary);
@@ -134,7 +134,7 @@ async function executable(file: string): Promise<Found | null> {
   try {
     const real = await realpath(file);
     const info = await stat(real);
-    // Not `access()`: on Deno it asks for the right to know the user's id, and fails where nobody can catch it.
+    // Not `access()`: on Deno it needs the permission to read the user id, and its failure cannot be caught.
     return info.isFile() && (platform === "win32" || (info.mode & 0o111) !== 0) ? { file, real } : null;
   } catch {
     return null;

@@ -1,12 +1,12 @@
-/** What git is told for every program that is started: a folder that looks like a repository is none. */
+/** git setting for every program that is started: git ignores bare repositories that it discovers. */
 const setting = { key: "safe.bareRepository", value: "explicit" };
 
 const most = 1000;
 
 /**
- * The environment with git's own word against bare repositories: a folder with `HEAD`, `objects` and `refs` needs no
- * `.git`, and its `config` names programs that `git status` runs. Pairs that are there stay, and ours comes last: of
- * two that name one setting git takes the later one.
+ * Adds git's own setting against bare repositories to an environment: a folder with `HEAD`, `objects` and `refs` needs
+ * no `.git`, and its `config` names programs that `git status` runs. Existing pairs stay, and ours comes last: of two
+ * pairs for one setting git takes the later one.
  */
 export function withSafeGit(env: Readonly<Record<string, string>>): Record<string, string> {
   const count = Number(env["GIT_CONFIG_COUNT"] ?? "0");
@@ -14,7 +14,7 @@ export function withSafeGit(env: Readonly<Record<string, string>>): Record<strin
     key: env[`GIT_CONFIG_KEY_${at}`],
     value: env[`GIT_CONFIG_VALUE_${at}`],
   }));
-  // git fails on a pair of which one half is missing.
+  // git fails on a pair with a missing half.
   const pairs = [...known.filter(({ key, value }) => key !== undefined && value !== undefined), setting];
   const others = Object.entries(env).filter(([name]) => !/^GIT_CONFIG_(COUNT|KEY_\d+|VALUE_\d+)$/.test(name));
   return {

@@ -6,7 +6,7 @@ import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import type { BinaryPins } from "./binary-pins.ts";
 
-/** A permission that was asked for and is not granted. */
+/** A requested permission that is not granted. */
 export interface MissingGrant {
   plugin_id: string;
   permission: "run" | "read" | "write" | "net" | "env" | "secrets" | "mcp_servers" | "kv";
@@ -21,7 +21,7 @@ export interface GrantPlace {
   line: number;
 }
 
-/** What one session's broker is made from. */
+/** Options of one session's broker. */
 export interface SessionBrokerOptions {
   sessionId: string;
   pluginId: string;
@@ -32,53 +32,61 @@ export interface SessionBrokerOptions {
   dataDir: string;
   /** The session's own folder, made on first use and removed at the end. */
   tempDir: string;
-  /** Effective permissions; nothing outside them is done. */
+  /** Effective permissions; the broker does nothing outside them. */
   permissions: Permissions;
   /** Environment values of the request, already narrowed to granted names. */
   requestEnv: Record<string, string>;
   /** Values of the secrets that the session may use, by name. */
   secrets?: ReadonlyMap<string, string>;
   /**
-   * Text of the file that names the session's MCP servers to its agent; absent or null where it has none. Only a program
-   * that `permissions.mcp_servers` names is handed it.
+   * Text of the file that names the session's MCP servers to its agent; absent or null where it has none. Only a
+   * program that `permissions.mcp_servers` names gets it.
    */
   mcpConfig?: string | null;
-  /** Takes those values out of all that leaves the broker; absent or null when there are none. */
+  /** Redacts those values in everything that leaves the broker; absent or null when there are none. */
   redactor?: Redactor | null;
-  /** Where in the host manifest a grant of this kind stands or would stand; null when there is no such file. */
+  /** Position of a grant of this kind in the host manifest, existing or new; null when there is no such file. */
   grantPlace?(permission: MissingGrant["permission"]): GrantPlace | null;
-  /** Where the plugin's programs are pinned; absent: each is looked for when it is started. */
+  /** Pins of the plugin's programs; absent: each one is searched at every start. */
   pins?: BinaryPins | undefined;
   limits: Limits;
-  /** Programs get a PID namespace of their own where the machine has one for us; default: no. */
+  /** Gives programs their own PID namespace where the machine supports it; default: no. */
   ownPids?: boolean;
-  /** The highest process id that the session's stream has already; default: none. */
+  /** The highest process id in the session's stream so far; default: none. */
   lastProcessId?: number;
-  /** Takes the host events that the broker makes. */
+  /** Takes the broker's host events. */
   emit(event: HostEvent): void;
-  /** Asks a person for a missing grant; absent when nobody can be asked. */
+  /** Asks a person for a missing grant; absent when no person can be asked. */
   askGrant?: (missing: MissingGrant) => Promise<boolean>;
   /**
-   * The most that a grant given now could allow: manifest ∩ request − deny. What is outside is denied without asking.
-   * Absent: a person may allow anything, but each time only exactly what was asked for.
+   * The most that a new grant could allow: manifest ∩ request − deny. Anything outside is denied without asking.
+   * Absent: a person may allow anything, but each approval covers only the exact request.
    */
   ceiling?: Permissions;
-  /** Top of the session's own worktree, which lies in the host's state; absent when it works in place. Real and absolute. */
+  /**
+   * Top of the session's own worktree, which lies in the host's state; absent when it works in place. Real and
+   * absolute.
+   */
   workspaceDir?: string | undefined;
-  /** Real absolute paths that no permission opens: the host's own state. Data folder and worktree inside stay open. */
+  /**
+   * Real absolute paths that no permission allows: the host's own state. Data folder and worktree inside stay allowed.
+   */
   protectedPaths?: readonly string[];
   /** Real absolute paths that are never written: the packages of plugins. */
   sealedPaths?: readonly string[];
   /**
-   * The roots for writing that the operator's own grant names, as they are written. Below them, and not below those of
-   * manifest and request, what programs act on by themselves is meant.
+   * The roots for writing that the operator's own grant spells out, as they are written. Only below them, and not below
+   * those of manifest and request, the grant includes files that programs act on without being told.
    */
   spelledRoots?: Permissions["write"];
-  /** Real absolute paths of the folders in which this host looks for plugins: written only where the grant names them. */
+  /** Real absolute paths of the folders in which this host finds plugins: written only where the grant names them. */
   pluginPlaces?: readonly string[];
-  /** Names of files and folders, beside the built-in ones, that programs act on by themselves; never written. */
+  /**
+   * Names of files and folders, in addition to the built-in ones, that programs act on without being told; never
+   * written.
+   */
   autoexecNames?: readonly string[];
-  /** Where child processes are written down, so that they are found when the host is killed. */
+  /** Records child processes, so that the next host finds them when this one is killed. */
   children?: ChildLedger;
   /** Takes the adapter's log records, already capped and cleaned. */
   writeLog(record: { level: "debug" | "info" | "warn" | "error"; message: string; fields: unknown }): void;
@@ -93,7 +101,7 @@ export interface SessionBroker {
    * @throws {BulkheadError} typed; `permission_denied` for what is not granted, `invalid_request` for bad arguments
    */
   call(operation: string, args: unknown): Promise<unknown>;
-  /** How often permissions were used and refused, so far. */
+  /** Number of permission uses and denials so far. */
   readonly uses: PermissionUses;
   /** Kills every child with its whole tree, closes every stream, removes the temp folder. Never throws. */
   close(): Promise<void>;

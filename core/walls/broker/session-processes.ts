@@ -11,16 +11,16 @@ import type { StreamTable } from "./stream-table.ts";
 
 /** A program to start. */
 export interface StartProcessOptions {
-  /** As the adapter and the grant name it. */
+  /** Name used by the adapter and the grant. */
   binary: string;
   file: string;
   args: readonly string[];
-  /** What the journal shows. */
+  /** Arguments that the journal shows. */
   argv: string[];
   cwd: string;
   env: Record<string, string>;
   stdin: "open" | "closed";
-  /** True when `file` is what contains the program. */
+  /** True when `file` is a program that contains the real one. */
   contained: boolean;
 }
 
@@ -34,7 +34,7 @@ interface Entry {
   exit: Promise<ExitStatus>;
 }
 
-/** How long the exits of killed programs are waited for at the end of a session. Milliseconds. */
+/** Timeout for the exits of killed programs at the end of a session. Milliseconds. */
 const exitWaitMs = 2000;
 
 /** The child processes of one session. */
@@ -50,7 +50,7 @@ export class SessionProcesses {
   #starting = new Set<Promise<unknown>>();
   #closed = false;
   #stopWatch: (() => void) | null = null;
-  /** Its programs became too many, and nothing more is started. */
+  /** Set when its programs became too many; nothing more is started. */
   #overrun: BulkheadError | null = null;
   readonly #deny: Authority["forbid"];
 
@@ -106,7 +106,7 @@ export class SessionProcesses {
   }
 
   /**
-   * The program's name, as the grant has it.
+   * The program's name in the grant.
    * @throws {BulkheadError} `not_found`
    */
   binaryOf(processId: number): string {
@@ -124,7 +124,7 @@ export class SessionProcesses {
     return killTrees({ roots: rootOf(entry), mark, graceMs: this.#options.limits.agent_grace_ms });
   }
 
-  /** Ends everything that was ever started in the session, also what its programs left behind. Starts nothing more. */
+  /** Ends everything that the session ever started, also the remains of its programs. Starts nothing more. */
   async sweep(): Promise<void> {
     this.#closed = true;
     this.#stopWatch?.();
@@ -137,13 +137,13 @@ export class SessionProcesses {
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, exitWaitMs)));
     await Promise.race([Promise.all(entries.map(([, { exit }]) => exit)), late]);
     clearTimeout(timer);
-    // Whoever follows the stream must see each program end, even one that hangs in the kernel.
+    // The stream must show the end of every program, even of one that hangs in the kernel.
     for (const [process_id, entry] of entries) {
       this.#report(process_id, entry, { exit_code: null, signal: null });
     }
   }
 
-  /** What a program starts is not asked of the broker: only a look at the system shows how many there are. */
+  /** Watches the number of processes: programs start others without asking the broker. */
   #watchCount(): void {
     const most = this.#options.limits.processes;
     this.#stopWatch ??= watchProcesses({
@@ -165,7 +165,7 @@ export class SessionProcesses {
     await killTrees({ roots, mark: this.#mark, graceMs: 0 });
   }
 
-  /** Programs that end at once are never many at a time, and still wear the machine down. */
+  /** Programs that end at once never pile up, and still wear the machine down. */
   #countStart(most: number): void {
     const now = Date.now();
     if (now - this.#minute >= 60_000) {
@@ -215,7 +215,7 @@ export class SessionProcesses {
   }
 }
 
-/** Without a start time the pid of a program that is gone may be another's by now: its tree is known by the mark alone. */
+/** Without a start time the pid of a program that is gone may have been reused: its tree is found by the mark alone. */
 function rootOf({ child, contained, reported }: Entry): TreeRoot[] {
   if (reported && child.startTime === null) return [];
   return [{ pid: child.pid, startTime: child.startTime, container: contained }];

@@ -5,7 +5,7 @@ import { coversTarget, formatTarget, type NetTarget } from "./net-grants.ts";
 import { mayHoldSecret } from "./request-headers.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
-/** Where a request goes, and whether somebody on the way could read it. */
+/** Target of a request, and whether the connection is private. */
 export interface HeaderTarget {
   target: NetTarget;
   /** Encrypted, or never leaves this machine. */
@@ -16,8 +16,8 @@ const placeholderPrefix = "bulkhead-secret-";
 const placeholderPattern = new RegExp(`${placeholderPrefix}[0-9a-f]{32}`, "g");
 
 /**
- * The secrets of one session. Adapter code gets placeholders, random and good for this session only; the values stand
- * in for them where the permission says so, at the last moment, on this side of the wall.
+ * The secrets of one session. Adapter code gets random placeholders, valid for this session only; the host replaces
+ * them with the values where the permission allows it, at the last moment, on this side of the wall.
  */
 export class SessionSecrets {
   readonly #options: SessionBrokerOptions;
@@ -50,7 +50,7 @@ export class SessionSecrets {
   }
 
   /**
-   * An adapter's variables for a program, with the values of secrets in their places.
+   * An adapter's variables for a program, with the values of secrets filled in.
    * @throws {BulkheadError} `permission_denied` for a variable that the secret may not stand in
    */
   fillEnv(env: Readonly<Record<string, string>>): Promise<Record<string, string>> {
@@ -65,7 +65,7 @@ export class SessionSecrets {
   }
 
   /**
-   * Headers of one request, with the values of secrets in their places.
+   * Headers of one request, with the values of secrets filled in.
    * @throws {BulkheadError} `permission_denied` for a host or header that the secret may not go to, `invalid_request`
    */
   async fillHeaders(
@@ -90,7 +90,7 @@ export class SessionSecrets {
   }
 
   /**
-   * Refuses a call that has a placeholder anywhere but where its value may be put.
+   * Denies a call with a placeholder anywhere but where its value may be put.
    * @throws {BulkheadError} `permission_denied`
    */
   refuseStray(operation: string, args: unknown): void {
@@ -138,7 +138,7 @@ export class SessionSecrets {
 
   /** The secret whose placeholder stands somewhere in a value. */
   #found(value: unknown): string | null {
-    // The text of JSON holds a placeholder just as it is, whatever it stands in.
+    // JSON escapes no character of a placeholder, so its text can be searched.
     for (const [placeholder] of (JSON.stringify(value) ?? "").matchAll(placeholderPattern)) {
       const name = this.#names.get(placeholder);
       if (name !== undefined) return name;
@@ -147,7 +147,7 @@ export class SessionSecrets {
   }
 }
 
-/** The arguments of a call without the values that placeholders are meant for. They have been checked for their form. */
+/** The arguments of a call without the values that may hold placeholders. Their form has been checked. */
 function withoutPlaces(operation: string, args: unknown): unknown {
   if (operation !== "run" && operation !== "fetch" && operation !== "socket_open") return args;
   const { options, ...rest } = args as { options: { env?: object; headers?: object } };

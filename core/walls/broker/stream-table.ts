@@ -15,14 +15,14 @@ export class StreamTable {
 
   readonly #redactor: Redactor | null;
 
-  /** @param options `most`: streams that may be open at once; `redactor` takes secrets out of every stream */
+  /** @param options `most`: streams that may be open at once; `redactor` redacts secrets in every stream */
   constructor({ most, redactor = null }: { most: number; redactor?: Redactor | null }) {
     this.#most = most;
     this.#redactor = redactor;
   }
 
   /**
-   * Opens a stream over bytes and gives its id.
+   * Opens a stream over bytes and returns its id.
    * @throws {BulkheadError} `limit_exceeded` when too many are open
    */
   add(source: ByteReader): number {
@@ -32,7 +32,7 @@ export class StreamTable {
     return id;
   }
 
-  /** The next piece, null at the end and ever after. */
+  /** The next piece, or null from the end on. */
   async read(id: number): Promise<string | null> {
     const stream = this.#streams.get(id);
     if (stream === undefined) return this.#ended(id);
@@ -46,7 +46,7 @@ export class StreamTable {
     }
   }
 
-  /** The reader has left. */
+  /** Closes a stream that its reader has left. */
   close(id: number): void {
     const stream = this.#streams.get(id);
     if (stream === undefined) return void this.#ended(id);
@@ -64,7 +64,7 @@ export class StreamTable {
     throw new BulkheadError("not_found", `Cannot read stream ${id}: the session has no such stream.`);
   }
 
-  /** Output of programs that are gone, which nobody began to read, would pile up in a long session. */
+  /** Drops unread output of programs that are gone, which would pile up in a long session. */
   #dropForgotten(): void {
     for (const [id, stream] of this.#streams) {
       if (!stream.forgotten) continue;

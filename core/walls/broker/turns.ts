@@ -1,13 +1,13 @@
-/** Acts of one kind that are under way, and those that wait. */
+/** Acts of one kind that run or wait. */
 interface Line {
   busy: number;
   waiting: (() => void)[];
 }
 
 /**
- * Lets only so many acts go on at once. File calls and look-ups of names are done by the runtime's few threads, which
- * all plugins and the host share: a plugin whose calls hang there (a dead network drive, a name server that is silent)
- * must not hold more of them than its own.
+ * Limits concurrent acts. File calls and look-ups of names run on the runtime's few threads, which all plugins and the
+ * host share: a plugin whose calls hang there (a dead network drive, a name server that is silent) must not hold more
+ * of them than its own.
  */
 export class Turns {
   #lines = new Map<string, Line>();
@@ -17,11 +17,11 @@ export class Turns {
     this.#most = most;
   }
 
-  /** Does the act when it is its turn among those of the same name; its result or error is the act's. */
+  /** Runs an act in its turn among those of the same name; returns its result or throws its error. */
   async take<T>(name: string, act: () => Promise<T>): Promise<T> {
     const line = this.#lines.get(name) ?? { busy: 0, waiting: [] };
     this.#lines.set(name, line);
-    // Who leaves hands the place on, so that nobody who comes later can slip in between.
+    // A finished act hands its place to the next in line, so that a later one cannot slip in between.
     if (line.busy >= this.#most) await new Promise<void>((resolve) => line.waiting.push(resolve));
     else line.busy += 1;
     try {

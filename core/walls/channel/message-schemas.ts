@@ -12,10 +12,10 @@ const error = Type.Object({
   details: Type.Optional(Type.Record(Type.String({ maxLength: 128 }), Type.Unknown())),
 }, closed);
 
-/** What a guest may send, by type. `part` is gone before this is looked at. */
+/** Schemas of a guest's messages, by type. `part` is resolved before. */
 export const guestMessageSchemas: { readonly [T in Exclude<GuestMessage["type"], "part">]: TSchema } = {
   loaded: Type.Object({ type: Type.Literal("loaded"), protocol: number, error: Type.Optional(error) }, closed),
-  // What an event holds is checked one by one, so that one bad event does not cost the batch.
+  // Events are checked one by one, so that one bad event does not cost the batch.
   events: Type.Object({ type: Type.Literal("events"), sid: number, events: Type.Array(Type.Unknown()) }, closed),
   call: Type.Object({
     type: Type.Literal("call"),
@@ -34,7 +34,7 @@ export const guestMessageSchemas: { readonly [T in Exclude<GuestMessage["type"],
   failed: Type.Object({ type: Type.Literal("failed"), error }, closed),
 };
 
-/** What a warden may report on lane 0, by type. */
+/** Schemas of a warden's reports on lane 0, by type. */
 export const wardenReportSchemas: { readonly [T in WardenReport["type"]]: TSchema } = {
   ready: Type.Object({ type: Type.Literal("ready"), protocol: number }, closed),
   lane_closed: Type.Object({

@@ -6,11 +6,11 @@ import type { PartMessage } from "./protocol.ts";
 /** Sends a message's JSON text as one frame, or as several `part` frames when it is larger than a frame may be. */
 export function sendText(text: string, options: SendOptions): void {
   const { lane, frameBytes, post } = options;
-  // Three bytes a unit is the most UTF-8 takes, so a short text needs no counting.
+  // UTF-8 takes at most three bytes per unit, so a short text needs no counting.
   if (text.length * 3 <= frameBytes) return post(encodeFrame(lane, text));
   const whole = encodeFrame(lane, text);
   if (whole.length <= frameBytes) return post(whole);
-  // A piece is escaped again (two bytes a byte of JSON) and its units take up to three bytes.
+  // A piece is escaped again (two bytes for each byte of JSON) and its units take up to three bytes.
   const step = Math.floor(frameBytes / 8);
   for (let at = 0; at < text.length; at += step) {
     const part: PartMessage = { type: "part", text: text.slice(at, at + step), last: at + step >= text.length };
@@ -18,10 +18,10 @@ export function sendText(text: string, options: SendOptions): void {
   }
 }
 
-/** Where {@link sendText} sends to. */
+/** Options of {@link sendText}. */
 export interface SendOptions {
   lane: number;
-  /** Most bytes of one frame. */
+  /** Maximum bytes of one frame. */
   frameBytes: number;
   /** Takes one whole frame. */
   post(frame: Uint8Array<ArrayBuffer>): void;
@@ -31,13 +31,13 @@ export interface SendOptions {
 export interface ReceivedMessage {
   message: unknown;
   text: string;
-  /** Of a batch of events: the very text that its list was parsed from, and nothing else. */
+  /** For a batch of events, the exact text that its list was parsed from. */
   eventsText?: string;
 }
 
 /**
- * Turns one lane's payloads into messages: decodes strictly, joins parts up to a limit, and drops every own
- * `__proto__` key, which no message of ours has.
+ * Turns one lane's payloads into messages: decodes strictly, joins parts up to a limit, and drops every own `__proto__`
+ * key, which no message of ours has.
  */
 export class MessageReader {
   readonly #maxBytes: number;
@@ -47,8 +47,8 @@ export class MessageReader {
   #partBytes = 0;
 
   /**
-   * @param maxBytes most bytes of a message sent in parts
-   * @param maxValues most JSON values of one event or call; a batch of small events may have more
+   * @param maxBytes maximum bytes of a message sent in parts
+   * @param maxValues maximum JSON values of one event or call; a batch of small events may have more
    */
   constructor(maxBytes: number, maxValues: number = Infinity) {
     this.#maxBytes = maxBytes;
@@ -56,7 +56,7 @@ export class MessageReader {
   }
 
   /**
-   * One payload; null while parts are still to come.
+   * Reads one payload; null while parts are still to come.
    * @throws {BulkheadError} `protocol_violation` for bad UTF-8, bad JSON or a message over the limit
    */
   read(payload: Uint8Array): ReceivedMessage | null {
@@ -101,16 +101,16 @@ function parseMessage(text: string): unknown {
   }
 }
 
-/** Values that stand around the events of a batch and the arguments of a call. */
+/** Values that surround the events of a batch and the arguments of a call. */
 const envelopeValues = 16;
 
-/** What a batch of events begins with when our own guest has written it. */
+/** Start of a batch of events as our own guest writes it. */
 const eventsStart = /^\{"type":"events","sid":(0|[1-9]\d{0,14}),"events":(?=\[)/;
 
 /**
- * A batch of events, of which only the list is parsed. What is kept of it later is the text that was parsed here: to
- * cut it out of a message that was parsed as a whole would trust its sender to have written no second list into it.
- * Null for all else, which is parsed as a whole.
+ * Parses a batch of events by its list alone. The host later keeps exactly the text parsed here: cutting it out of a
+ * message that was parsed as a whole would trust its sender to have written no second list into it. Null for all other
+ * messages, which are parsed as a whole.
  */
 function parseEvents(text: string): ReceivedMessage | null {
   const [start, sid] = eventsStart.exec(text) ?? [];

@@ -5,21 +5,21 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 /** Version of this protocol; both sides must name the same. */
 export const protocolVersion = 1;
 
-/** Events that an adapter may yield as one array, which is how far it can overdraw its credit. */
+/** Events that an adapter may yield as one array; it can overdraw its credit by at most this many. */
 export const maxYieldedArray = 100_000;
 
-/** What the guest may be asked to do with an adapter. */
+/** Calls of an adapter that the host may request from the guest. */
 export type AdapterCall = "run_session" | "probe";
 
-/** What a probe is answered with: what the adapter gave, unchecked. */
+/** Answer to a probe: the adapter's own values, unchecked. */
 export interface ProbeAnswer {
-  /** Of `isAvailable()`. */
+  /** Result of `isAvailable()`. */
   availability: unknown;
-  /** Of `getAccessMode()`; null where it threw. */
+  /** Result of `getAccessMode()`; null where it threw. */
   access_mode: unknown;
-  /** Of `healthCheck()`; null where it threw. */
+  /** Result of `healthCheck()`; null where it threw. */
   health: unknown;
-  /** What `healthCheck()` threw. */
+  /** Error of `healthCheck()`. */
   health_error?: string;
 }
 
@@ -32,7 +32,7 @@ export interface SessionFacts {
   platform: string;
 }
 
-/** What the guest holds itself to; the host enforces the same from outside. */
+/** Limits that the guest keeps; the host enforces the same from outside. */
 export interface GuestLimits {
   frame_bytes: number;
   message_bytes: number;
@@ -62,13 +62,13 @@ export interface OpenMessage {
   /** Events the guest may send before it must wait for more credit. */
   credit: number;
 }
-/** The host can take more events of a session: as many small ones, fewer that are large. */
+/** Credit for more events of a session: one for each small event, several for a large one. */
 export interface CreditMessage {
   type: "credit";
   sid: number;
   events: number;
 }
-/** The session is to end, and why. */
+/** The session must end, and why. */
 export interface CancelMessage {
   type: "cancel";
   sid: number;
@@ -82,7 +82,7 @@ export interface ReplyMessage {
   value?: unknown;
   error?: ErrorData;
 }
-/** Asks for a sign of life. */
+/** Asks for a heartbeat. */
 export interface PingMessage {
   type: "ping";
   n: number;
@@ -91,13 +91,13 @@ export interface PingMessage {
 /** Host → guest. */
 export type HostMessage = LoadMessage | OpenMessage | CreditMessage | CancelMessage | ReplyMessage | PingMessage;
 
-/** The adapter is loaded and whole, or why it is not. */
+/** The adapter is loaded and complete, or the reason why it is not. */
 export interface LoadedMessage {
   type: "loaded";
   protocol: number;
   error?: ErrorData;
 }
-/** A batch of what the adapter yielded. */
+/** A batch of events from the adapter. */
 export interface EventsMessage {
   type: "events";
   sid: number;
@@ -111,14 +111,14 @@ export interface CallMessage {
   op: string;
   args: unknown;
 }
-/** The session is over on the guest's side; nothing of it follows. */
+/** The session is over on the guest's side; no more messages of it follow. */
 export interface DoneMessage {
   type: "done";
   sid: number;
   value?: unknown;
   error?: ErrorData;
 }
-/** The sign of life; `n` is the ping's. */
+/** The heartbeat; `n` is the ping's. */
 export interface PongMessage {
   type: "pong";
   n: number;

@@ -2,34 +2,36 @@ import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 import { TokenBucket } from "../../ground/checks/token-bucket.ts";
 
-/** Milliseconds that one plugin's messages may take in one turn of the event loop; the message that exceeds it is done. */
+/**
+ * Milliseconds that one plugin's messages may take in one turn of the event loop; the message that exceeds it is done.
+ */
 const turnMs = 5;
 
-/** What {@link HostTime} needs. */
+/** Options of {@link HostTime}. */
 export interface HostTimeOptions {
-  /** Milliseconds of the host's time that the plugin may cost in a second. */
+  /** Milliseconds of the host's time that the plugin may use in a second. */
   perSecond: number;
   /** Handles one payload, a view that is valid during the call. */
   take(lane: number, payload: Uint8Array): void;
-  /** Handling one failed. */
+  /** Called when handling a payload failed. */
   onFault(error: unknown): void;
-  /** Asks the source to send nothing more, or to go on. */
+  /** Asks the source to pause or resume sending. */
   hold?(isHeld: boolean): void;
 }
 
 /**
- * What one plugin's messages cost the host, and what follows from it. All plugins share the host's one thread: messages
- * that took their few milliseconds of a turn wait for the next one, and those of a plugin beyond its share of the time
- * wait at their source, which blocks the plugin and no other one. Messages keep their order.
+ * Measures and limits the host time of one plugin's messages. All plugins share the host's one thread: messages that
+ * exceed their few milliseconds of a turn wait for the next one, and those of a plugin beyond its share of the time
+ * wait at their source, which blocks only that plugin. Messages keep their order.
  */
 export class HostTime {
   readonly #options: HostTimeOptions;
   readonly #share: TokenBucket;
   #waiting: { lane: number; payload: Uint8Array }[] = [];
-  /** Milliseconds that the messages took of late; what passes between two of them is taken off. */
+  /** Recent milliseconds of message handling; the time between two messages is deducted. */
   #spentMs = 0;
   #endedAt = 0;
-  /** When the bucket holds time again. */
+  /** Time at which the bucket has credit again. */
   #freeAt = 0;
   #heldSince: number | null = null;
   #heldMs = 0;
@@ -46,7 +48,7 @@ export class HostTime {
     this.#hold();
   }
 
-  /** Charges time that a message cost after it was handled, such as its write to the journal. */
+  /** Charges time that a message cost after it was handled, for example its write to the journal. */
   charge(ms: number): void {
     const now = performance.now();
     this.#freeAt = now + this.#share.take(ms, now);
@@ -57,7 +59,7 @@ export class HostTime {
     return this.#heldMs + (this.#heldSince === null ? 0 : performance.now() - this.#heldSince);
   }
 
-  /** Handles all that waits: nothing more will come. */
+  /** Handles all waiting messages: no more will come. */
   finish(): void {
     for (const { lane, payload } of this.#waiting.splice(0)) this.#run(lane, payload);
   }

@@ -30,19 +30,19 @@ interface LiveEntry {
   options: EntryOptions;
   end(end: EntryEnd): void;
   calls: number;
-  /** What it may still send; an array and a huge event may overdraw it. */
+  /** Remaining credit; an array and a huge event may overdraw it. */
   credit: number;
   cpuMs: number;
 }
 
-/** What a lane serves. */
+/** Options of {@link Lane}. */
 export interface LaneOptions {
   pluginId: string;
   script: string;
   limits: Limits;
 }
 
-/** The host's side of one worker thread: opens entries on it, keeps it honest, and ends it when it is not. */
+/** The host's side of one worker thread: opens entries on it, checks its messages, and ends it when it misbehaves. */
 export class Lane {
   readonly #transport: LaneTransport;
   readonly #options: LaneOptions;
@@ -55,7 +55,7 @@ export class Lane {
   #served = 0;
   #protocolErrors = 0;
   #pings = 0;
-  /** Bytes of the message that is coming in, which may be in parts. */
+  /** Bytes of the incoming message, which may be in parts. */
   #messageBytes = 0;
   readonly #rate: TokenBucket;
   #cpuMs = 0;
@@ -65,7 +65,7 @@ export class Lane {
   #killReason: { code: ErrorData["code"]; message: string } | null = null;
   /** Settles when the thread is gone. */
   readonly ended: Promise<LaneEnd>;
-  /** Settles when it serves nobody any more; its thread may still be dying. */
+  /** Settles when it takes no more work; its thread may still be dying. */
   readonly over: Promise<void>;
   #settleOver!: () => void;
 
@@ -85,12 +85,12 @@ export class Lane {
     this.#load();
   }
 
-  /** Entries under way. */
+  /** Number of entries under way. */
   get load(): number {
     return this.#entries.size;
   }
 
-  /** Entries ever opened. */
+  /** Number of entries ever opened. */
   get served(): number {
     return this.#served;
   }
@@ -99,13 +99,13 @@ export class Lane {
     return this.#end === null && this.#killReason === null;
   }
 
-  /** How the worker failed; null while it lives, and when the host itself ended it for no fault of the plugin. */
+  /** Failure of the worker; null while it lives, and when the host ended it for no fault of the plugin. */
   get crash(): ErrorData | null {
     if (this.alive || this.#killReason?.code === "host_closed") return null;
     return this.#lostEnd().error;
   }
 
-  /** Resolves when the plugin's script is evaluated and its adapter is whole; rejects with why not. */
+  /** Resolves when the plugin's script is evaluated and its adapter is complete; rejects with the reason otherwise. */
   get loaded(): Promise<void> {
     return this.#loaded;
   }
@@ -147,7 +147,7 @@ export class Lane {
     this.#killReason = { code, message };
     this.#stopHeartbeat();
     this.#settleOver();
-    // Nobody waits for a dying thread: its entries end now.
+    // End the entries now, without waiting for the dying thread.
     this.#endEntries();
     this.#settleLoad({ code, message });
     this.#transport.kill(message, { gently: code === "host_closed" });
@@ -199,7 +199,9 @@ export class Lane {
     this.#unanswered = { n, deadline };
   }
 
-  /** If it is the host that was late, the answer waits to be read: one turn, and as long as messages were held back. */
+  /**
+   * The host itself may be late, with the answer still unread: wait one turn, and as long as messages were held back.
+   */
   #overdue(n: number, heldBefore: number): void {
     onNextTurn(() => {
       if (this.#unanswered?.n !== n) return;
@@ -215,7 +217,7 @@ export class Lane {
     clearTimeout(this.#unanswered?.deadline);
   }
 
-  /** Each entry bears its share of what the thread used since the last time. */
+  /** Charges each entry its share of the thread's usage since the last time. */
   #chargeCpu(): void {
     const used = this.#transport.cpuMs() ?? 0;
     const share = (used - this.#cpuMs) / Math.max(this.#entries.size, 1);
@@ -271,13 +273,13 @@ export class Lane {
     switch (message.type) {
       case "events": {
         const entry = this.#entries.get(message.sid);
-        // The guest alone ends an entry, and sends nothing for it afterwards.
+        // Only the guest ends an entry, and sends nothing for it afterwards.
         if (!entry) return this.#illegal();
         const characters = came.text.length - aroundEvents - String(message.sid).length;
         if (characters > Math.max(batchCharacters, this.#options.limits.event_bytes)) {
           return this.kill("protocol_violation", "The plugin's worker sent an event that is too large.");
         }
-        // A guest of ours sends a large event alone.
+        // Our guest always sends a large event alone.
         const credit = message.events.length === 1 ? creditOf(characters) : message.events.length;
         entry.credit -= credit;
         if (entry.credit < -maxYieldedArray) {
@@ -319,7 +321,7 @@ export class Lane {
     if (entry.calls >= cap) {
       const error = { code: "limit_exceeded" as const, message: `More than ${cap} calls are under way.` };
       this.#send({ type: "reply", sid, id, error });
-      // A guest of ours counts its own calls and never comes here.
+      // Our guest counts its own calls and never comes here.
       return this.#illegal();
     }
     if (!this.#fits(args)) {
@@ -344,7 +346,7 @@ export class Lane {
     entry.end(error ? { error: saidByAdapter(error) } : { value: value ?? null });
   }
 
-  /** Whether a message's own levels and what it may hold are all there is: what is deeper overflows whoever writes it. */
+  /** True when data is no deeper than a message may be: deeper data would overflow the stack of its writer. */
   #fits(part: unknown): boolean {
     return isShallow(part, this.#options.limits.message_depth + 4);
   }
@@ -359,7 +361,7 @@ export class Lane {
     if (!this.#entries.has(sid)) return;
     const { teardown_timeout_ms, agent_grace_ms, heartbeat_timeout_ms } = this.#options.limits;
     this.#send({ type: "cancel", sid, error });
-    // The guest gives the adapter its teardown time three times over at most; a guest that is later is stuck.
+    // The guest gives the adapter its teardown time three times at most; a guest that takes longer is stuck.
     const ms = 3 * teardown_timeout_ms + agent_grace_ms + heartbeat_timeout_ms;
     setTimeout(() => {
       if (this.#entries.has(sid)) {

@@ -9,7 +9,7 @@ export interface Crash {
   message: string;
 }
 
-/** What is kept of a plugin that crashed. */
+/** Record of a plugin's crashes. */
 export interface CrashRecord {
   plugin_id: string;
   /** The crashes of the last `quarantine_window_ms`; those that led to the quarantine stay as long as it does. */
@@ -25,24 +25,24 @@ export interface CrashStore {
   write(record: CrashRecord): Promise<void>;
 }
 
-/** What a plugin's health is made from. */
+/** Options of {@link PluginHealth}. */
 export interface PluginHealthOptions {
   pluginId: string;
   limits: Pick<Limits, "quarantine_crashes" | "quarantine_window_ms">;
-  /** Absent: what is known goes with the host. */
+  /** Absent: the record ends with the host. */
   store?: CrashStore | undefined;
 }
 
-/** Longest text of a crash that is kept, in characters. */
+/** Maximum length of a crash's stored text, in characters. */
 const maxMessage = 2000;
 
-/** Counts a plugin's crashes, durably, and says when it is in quarantine. */
+/** Counts a plugin's crashes, durably, and reports whether it is in quarantine. */
 export class PluginHealth {
   readonly #options: PluginHealthOptions;
   #crashes: Crash[] = [];
   #quarantinedAt: string | null = null;
   #saving: Promise<void> = Promise.resolve();
-  /** The store could not be written: what is known here counts for more than what is there. */
+  /** A write to the store failed: the record in memory is newer than the stored one. */
   #unsaved = false;
 
   constructor(options: PluginHealthOptions) {
@@ -54,7 +54,7 @@ export class PluginHealth {
     return this.#quarantinedAt !== null;
   }
 
-  /** Notes a crash; one too many puts the plugin in quarantine. */
+  /** Records a crash; one too many puts the plugin in quarantine. */
   crashed({ code, message }: ErrorData): void {
     const { limits, pluginId, store } = this.#options;
     const now = new Date();
@@ -71,7 +71,7 @@ export class PluginHealth {
     );
   }
 
-  /** Takes up what the store has: the operator, or another host, may have written it. True when a quarantine is over. */
+  /** Reloads the record: the operator, or another host, may have changed it. True when a quarantine is over. */
   async refresh(): Promise<boolean> {
     const { store, pluginId } = this.#options;
     if (!store) return false;
@@ -80,14 +80,14 @@ export class PluginHealth {
     if (this.#unsaved) return false;
     const was = this.quarantined;
     const record = await store.read(pluginId).catch(() => undefined);
-    // What was noted meanwhile is newer than what was read.
+    // Crashes recorded meanwhile are newer than the record read.
     if (record === undefined || saving !== this.#saving) return false;
     this.#crashes = record?.crashes ?? [];
     this.#quarantinedAt = record?.quarantined_at ?? null;
     return was && !this.quarantined;
   }
 
-  /** Why no worker may be started; null while one may. */
+  /** Error when no worker may be started; null while one may. */
   refusal(): BulkheadError | null {
     if (this.#quarantinedAt === null) return null;
     return quarantineError({
@@ -97,7 +97,7 @@ export class PluginHealth {
     });
   }
 
-  /** Resolves when what was noted is stored. */
+  /** Resolves when the record is stored. */
   settled(): Promise<void> {
     return this.#saving;
   }
@@ -116,7 +116,7 @@ export function quarantineError(record: CrashRecord): BulkheadError {
   );
 }
 
-/** A time that lies ahead was written by another clock, and says nothing. */
+/** A time in the future came from another clock, and does not count. */
 function isWithin(at: string, { now, ms }: { now: Date; ms: number }): boolean {
   const age = now.getTime() - Date.parse(at);
   return age >= 0 && age < ms;

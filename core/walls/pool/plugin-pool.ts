@@ -14,20 +14,20 @@ import { RestartBackoff } from "./restart-backoff.ts";
 import { type Waiting, WaitingLine } from "./waiting-line.ts";
 import { guestFile, wardenFile } from "./wall-files.ts";
 
-/** What a plugin's pool is made from. */
+/** Options of {@link PluginPool}. */
 export interface PoolOptions {
   pluginId: string;
   isolation: "process" | "thread";
   limits: Limits;
-  /** What the operator wants of the operating system's mechanisms. */
+  /** The operator's settings for the operating system's mechanisms. */
   osWalls: OsWallUses;
-  /** Gives the plugin's script; asked once for each container. */
+  /** Returns the plugin's script; called once for each container. */
   script(): Promise<string>;
   /** Keeps the plugin's crashes over restarts of the host. */
   crashes?: CrashStore;
-  /** Where wardens are written down. */
+  /** Ledger of wardens. */
   children?: ChildLedger;
-  /** A warden that has been started already, for whichever plugin comes first. */
+  /** A warden that was started ahead, for the first plugin that needs one. */
   spare?: SpareContainer | null;
 }
 
@@ -38,14 +38,14 @@ export interface WorkerPlace {
   release(): void;
 }
 
-/** How a session waits for a place. */
+/** Options for a session that waits for a place. */
 export interface AcquireOptions {
   signal?: AbortSignal;
-  /** Whose session it is; clients take turns. */
+  /** Client of the session; clients take turns. */
   client?: string;
   /**
-   * Told the position when the session has to wait in line and when it has moved, with the milliseconds until the next
-   * worker may be started after crashes.
+   * Called with the position when the session must wait in line and when it has moved, with the milliseconds until the
+   * next worker may be started after crashes.
    */
   onQueued?(position: number, waitMs: number): void;
 }
@@ -56,25 +56,25 @@ interface Waiter extends Waiting {
 }
 
 /**
- * One plugin's workers: started when needed, filled up to `sessions_per_worker`, replaced when they die, put in
+ * One plugin's workers: started when needed, filled up to `sessions_per_worker`, replaced when they die, and put in
  * quarantine when they die too often.
  */
 export class PluginPool {
   readonly #options: PoolOptions;
   #container: Promise<Container> | null = null;
   #lanes: Lane[] = [];
-  /** Places given out; a dead worker's are given back after it is forgotten. */
+  /** Places given out; a dead worker's are returned after it is forgotten. */
   #held = new WeakMap<Lane, number>();
   readonly #line: WaitingLine<Waiter>;
   #starting = 0;
-  /** Places given out and not given back. */
+  /** Places given out and not returned. */
   #inUse = 0;
   #cancelRest: (() => void) | null = null;
   readonly #backoff: RestartBackoff;
   /** Containers whose end was counted: all their workers die with them. */
   readonly #counted = new WeakSet<Container>();
   readonly #closing = new AbortController();
-  /** Its crashes, and whether it is in quarantine. */
+  /** The plugin's crashes, and whether it is in quarantine. */
   readonly health: PluginHealth;
 
   constructor(options: PoolOptions) {
@@ -96,15 +96,15 @@ export class PluginPool {
 
   /**
    * Waits for a place on a loaded worker.
-   * @throws {BulkheadError} `quarantined`, `busy`, `host_closed`, or why the plugin cannot be loaded
+   * @throws {BulkheadError} `quarantined`, `busy`, `host_closed`, or the reason why the plugin cannot be loaded
    */
   async acquire(options: AcquireOptions = {}): Promise<WorkerPlace> {
     const { client = "", onQueued } = options;
     if (this.health.quarantined) await this.#refresh();
-    // A listener on a signal that has fired is never called: the call would stay in line. Nothing waits from here on.
+    // A listener on an aborted signal is never called: the session would stay in line. Nothing below this line waits.
     options.signal?.throwIfAborted();
     this.#refuseIfFull(client);
-    // Whoever waits already comes first.
+    // Sessions that already wait come first.
     const ready = this.#line.size === 0 ? this.#place() : null;
     if (ready) return ready;
     const { place, waiter, position } = this.#wait(client, options);
@@ -117,7 +117,7 @@ export class PluginPool {
     return await place;
   }
 
-  /** Ends all workers; entries under way end with them, and say why. */
+  /** Ends all workers; entries under way end with them and get the reason. */
   async close(why = "The host is shutting down."): Promise<void> {
     const error = new BulkheadError("host_closed", why);
     this.#closing.abort(error);
@@ -182,11 +182,11 @@ export class PluginPool {
   }
 
   #tell(position: number, onQueued: AcquireOptions["onQueued"]): void {
-    // A worker that is starting serves them in a moment; if not all, they are told when it runs.
+    // A starting worker serves them in a moment; the rest are told their position when it runs.
     if (this.#starting === 0) onQueued?.(position, this.#backoff.waitMs(performance.now()));
   }
 
-  /** A free place, on the busiest worker that has one, so that idle ones can be let go. */
+  /** Takes a free place, on the busiest worker that has one, so that idle ones can stop. */
   #place(): WorkerPlace | null {
     const { sessions_per_worker, sessions_before_recycle } = this.#options.limits;
     let best: Lane | null = null;
@@ -218,7 +218,7 @@ export class PluginPool {
       if (!place) break;
       this.#line.next()!.take(place);
     }
-    // One that is starting already will serve the first in line: a second would only crash as well where it does.
+    // A worker that is starting already will serve the first in line: a second one could only crash the same way.
     if (this.#line.size > this.#starting) this.#startLane();
     this.#rest();
   }
@@ -227,7 +227,7 @@ export class PluginPool {
     return this.#inUse === 0 && this.#line.size === 0 && this.#starting === 0 && !this.#closed;
   }
 
-  /** Lets the workers go when nobody has needed one for a while; they are started again when somebody does. */
+  /** Stops the workers after an idle time; they start again on demand. */
   #rest(): void {
     this.#cancelRest?.();
     this.#cancelRest = null;
@@ -242,7 +242,7 @@ export class PluginPool {
     await container.close();
   }
 
-  /** Starts a worker if another is allowed; false when all there may be are there. */
+  /** Starts a worker if another is allowed; false at the maximum. */
   #startLane(): boolean {
     if (this.#closed || this.#lanes.length + this.#starting >= this.#options.limits.workers) return this.#starting > 0;
     this.#starting++;
@@ -255,7 +255,8 @@ export class PluginPool {
       (error: unknown) => {
         this.#starting--;
         if (this.health.quarantined) return this.#refuseAll(error as BulkheadError);
-        // With a worker in service they wait for it; without, who came later has a start of their own to wait for.
+        // While another worker runs, sessions wait for it; without one, later sessions have a start of their own to
+        // wait for.
         if (this.#lanes.length > 0) return;
         this.#refuseAll(error as BulkheadError, this.#starting > 0 ? inLine : undefined);
       },
@@ -266,7 +267,7 @@ export class PluginPool {
   /** Starts a worker and, once it is loaded, takes it into service. */
   async #openLane(): Promise<void> {
     const { pluginId, limits, isolation } = this.#options;
-    // Probing takes a moment the first time, as making the script does.
+    // The first probe takes a moment, as does making the script.
     const walls = isolation === "process" ? probeOsWalls() : null;
     const scripting = this.#options.script();
     scripting.catch(() => {});
@@ -275,7 +276,7 @@ export class PluginPool {
     const container = await this.#living();
     const refusal = this.health.refusal();
     if (refusal) throw refusal;
-    // The thread starts while the script is made: each takes about as long as the other.
+    // Starts the thread while the script is made: each takes about as long as the other.
     const transport = container.openLane();
     const script = await scripting.catch((error: unknown) => {
       transport.kill("There is no script.", { gently: true });
@@ -289,7 +290,7 @@ export class PluginPool {
       gone = true;
       this.#lanes = this.#lanes.filter((other) => other !== lane);
       this.#held.delete(lane);
-      // One that was never loaded leaves the line to its failure: starting another here might go on for ever.
+      // A worker that never loaded fails the sessions in line: starting another here might loop forever.
       if (serves && !this.#closed) this.#serveWaiting();
     });
     try {
@@ -298,16 +299,16 @@ export class PluginPool {
       lane.kill("host_closed", "The plugin could not be loaded.");
       throw error;
     }
-    // One that is gone already would hold a worker's place for ever.
+    // A worker that is gone already would hold its place forever.
     if (gone) return;
     this.#lanes.push(lane);
     serves = true;
   }
 
-  /** A container that serves: one may be dying for what others did on it. */
+  /** Returns a container that takes work: the current one may be dying because of other sessions. */
   async #living(): Promise<Container> {
     for (;;) {
-      // What were started now, nobody would end.
+      // Do not start a container here: nothing would stop it.
       this.#closing.signal.throwIfAborted();
       const container = await this.#contain();
       if (!container.condemned) return container;
@@ -329,12 +330,12 @@ export class PluginPool {
     return starting;
   }
 
-  /** Nothing of the operating system stands around a thread of the host. */
+  /** No mechanism of the operating system can contain a thread of the host. */
   async #startThread(): Promise<Container> {
     const { pluginId, limits, osWalls } = this.#options;
     const required = osWallNames.find((name) => osWalls[name] === "required");
     if (required === undefined) {
-      // Few hosts have threads of their own, and what starts them is a library of many modules.
+      // Few hosts use threads, and the library that starts them has many modules.
       const { startThreadContainer } = await import("./thread-container.ts");
       return startThreadContainer(guestFile, limits);
     }
@@ -347,7 +348,7 @@ export class PluginPool {
     );
   }
 
-  /** Refuses all in line, or those of them that are meant. */
+  /** Refuses all in line, or only the given ones. */
   #refuseAll(error: BulkheadError, meant?: ReadonlySet<Waiter>): void {
     for (const waiter of this.#line.inOrder()) {
       if (meant !== undefined && !meant.has(waiter)) continue;

@@ -18,7 +18,7 @@ const reportChecks = checksByType(wardenReportSchemas);
 /** JSON values in one report of a warden. */
 const maxReportValues = 1000;
 
-/** Largest messages, each of `message_bytes`, that may wait for a process to read them. */
+/** Number of messages, each of `message_bytes`, that may wait for a process to read them. */
 const maxUnreadMessages = 8;
 
 interface OpenLane {
@@ -28,7 +28,7 @@ interface OpenLane {
 }
 
 /**
- * A warden: a child process without permissions that holds the plugin's threads.
+ * Starts a warden: a child process without permissions that holds the plugin's threads.
  * @throws {BulkheadError} `unavailable` when a wall of the operating system is required and missing
  */
 export async function startProcessContainer(
@@ -66,7 +66,7 @@ export async function startProcessContainer(
     }
   });
 
-  // A process that ends closes the pipe a moment earlier; one that lives on without it serves nobody.
+  // A process that ends closes the pipe a moment earlier; one that lives on without it is useless.
   child.onClosed(() =>
     startBackgroundTimer(() => condemn("exit", "The plugin's process closed its channel."), limits.warden_grace_ms)
   );
@@ -117,7 +117,7 @@ export async function startProcessContainer(
   }
 
   function post(frame: Uint8Array): void {
-    // The pipe holds back nobody here: what is not taken would pile up in the host.
+    // The pipe does not slow this side down: unread messages would pile up in the host.
     if (child.unread() > maxUnreadMessages * limits.message_bytes) {
       condemn("error", "The plugin's process does not read.");
     } else child.write(frame);
@@ -146,12 +146,12 @@ export async function startProcessContainer(
     lanes.delete(known.lane);
   }
 
-  /** A heartbeat alone does not see a loop of timers, nor memory outside V8's heap. */
+  /** A heartbeat alone detects neither a loop of timers nor memory outside V8's heap. */
   function watchUsage({ rss_bytes, cpu_ms }: { rss_bytes: number; cpu_ms: number }): void {
     const now = performance.now();
     const share = (cpu_ms - busy.cpuMs) / Math.max(now - busy.at, 1);
     if (share < 0.9) busy.since = now;
-    // Only the whole process can be measured: its threads bear it alike.
+    // Only the whole process can be measured: charge all its threads alike.
     for (const lane of lanes.values()) lane.cpuMs += Math.max(cpu_ms - busy.cpuMs, 0) / lanes.size;
     busy.cpuMs = cpu_ms;
     busy.at = now;
@@ -165,7 +165,7 @@ export async function startProcessContainer(
   function condemn(reason: LaneEnd["reason"], message: string): void {
     verdict ??= { reason, message };
     child.kill();
-    // None of its threads is to be given work while it dies.
+    // None of its threads may get work while it dies.
     for (const lane of lanes.values()) lane.end(verdict);
   }
 

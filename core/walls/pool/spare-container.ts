@@ -5,27 +5,27 @@ import type { Container, LaneTransport } from "./lane-transport.ts";
 import { startProcessContainer } from "./process-container.ts";
 import { wardenFile } from "./wall-files.ts";
 
-/** What a warden is held to. Whatever differs in it makes another warden. */
+/** Limits of a warden. A difference in any of them requires another warden. */
 export interface ContainerTerms {
   limits: Limits;
   osWalls: OsWallUses;
 }
 
-/** A warden that was started before it was known whose it will be. */
+/** A warden started before its plugin is known. */
 export interface SpareContainer {
   /** The warden for a plugin on the same terms; null for others, and when it has been taken. */
   take(terms: ContainerTerms): Promise<Container> | null;
-  /** Ends it if nobody took it. */
+  /** Ends it unless it was taken. */
   close(): Promise<void>;
 }
 
 /**
- * Starts a warden with its first worker thread, for whichever plugin comes first: both boot while the host opens its
- * journal and the plugin's script is looked for. Nothing of any plugin is in it until then.
+ * Starts a warden with its first worker thread, for the first plugin that needs one: both boot while the host opens its
+ * journal and finds the plugin's script. Until then it holds nothing of any plugin.
  */
 export function startSpareContainer(terms: ContainerTerms, { children }: { children: ChildLedger }): SpareContainer {
   let spare: Promise<Container> | null = startProcessContainer(wardenFile, { ...terms, children }).then(withLaneAhead);
-  // Why it cannot be started is said by the next one, to whoever asks for it.
+  // Ignored: the next start fails in the same way and reports the reason to its caller.
   spare.catch(() => {});
   const key = JSON.stringify(terms);
   const takeIt = () => {

@@ -1,29 +1,30 @@
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 
-/** One that waits in a {@link WaitingLine}. */
+/** An entry of a {@link WaitingLine}. */
 export interface Waiting {
-  /** Whose it is: each client has its turn, however many it has waiting. */
+  /** The client: each one has its turn, however many entries it has waiting. */
   readonly client: string;
-  /** Told the position, from 1, when it moved. */
+  /** Called with the position, from 1, when it moved. */
   onMoved(position: number): void;
 }
 
 /** Options of {@link WaitingLine}. */
 export interface WaitingLineOptions {
-  /** Longest line. */
+  /** Maximum length of the line. */
   most: number;
-  /** Calls back once after a time; returns what cancels it. */
+  /** Calls back once after a time; returns a function that cancels it. */
   startTimer?(callback: () => void, delayMs: number): () => void;
 }
 
-/** Positions are told at most this often: a long line would else tell everybody of every step. Milliseconds. */
+/**
+ * Minimum time between reports of positions: a long line would otherwise report every step to everyone. Milliseconds.
+ */
 const tellEveryMs = 1000;
 /** A client may have so many times more waiting than there is room left, so that there is always room for another. */
 const share = 9;
 
 /**
- * A line that is fair between clients: they take turns, and what one client has waiting is served first come, first
- * served.
+ * A line that is fair between clients: they take turns, and each client's entries are served first come, first served.
  */
 export class WaitingLine<W extends Waiting> {
   readonly #most: number;
@@ -43,13 +44,13 @@ export class WaitingLine<W extends Waiting> {
     return this.#size;
   }
 
-  /** Whether a client may wait: a line that one client has filled would turn every other away. */
+  /** True when a client may wait: if one client could fill the line, all others would be refused. */
   hasRoom(client: string): boolean {
     const free = this.#most - this.#size;
     return free > 0 && (this.#clients.get(client)?.length ?? 0) < share * free;
   }
 
-  /** Puts one behind the others of its client, and gives its position. */
+  /** Adds an entry behind the others of its client, and returns its position. */
   add(waiter: W): number {
     const own = this.#clients.get(waiter.client) ?? [];
     own.push(waiter);
@@ -59,12 +60,12 @@ export class WaitingLine<W extends Waiting> {
     return this.#positionOf(waiter.client, own.length - 1);
   }
 
-  /** Notes the position that one was told when it came. */
+  /** Records the position that an entry was told when it was added. */
   told(waiter: W, position: number): void {
     this.#told.set(waiter, position);
   }
 
-  /** Takes out the one whose turn it is. */
+  /** Removes and returns the entry whose turn it is. */
   next(): W | undefined {
     const [first] = this.#clients;
     if (first === undefined) return undefined;
@@ -76,7 +77,7 @@ export class WaitingLine<W extends Waiting> {
     return waiter;
   }
 
-  /** Takes one out, wherever it stands; false when it does not wait. */
+  /** Removes an entry at any position; false when it does not wait. */
   remove(waiter: W): boolean {
     const own = this.#clients.get(waiter.client);
     const at = own?.indexOf(waiter) ?? -1;
@@ -87,7 +88,7 @@ export class WaitingLine<W extends Waiting> {
     return true;
   }
 
-  /** All that wait, in the order in which they would be served if nobody else came. */
+  /** All entries, in the order in which they are served if no more are added. */
   inOrder(): W[] {
     const lists = [...this.#clients.values()];
     const rounds = Math.max(0, ...lists.map((own) => own.length));

@@ -5,21 +5,21 @@ import { hostEnv } from "../../ground/runtime/platform.ts";
 import { checkSecretValue, longestSecret } from "./check-value.ts";
 import { readSecrets, type StoredSecrets } from "./store.ts";
 
-/** Where secrets are looked up. */
+/** Places to look up secrets. */
 export interface SecretPlaces {
-  /** What the host manifest says under `secrets`: names and references. */
+  /** Section `secrets` of the host manifest: names and references. */
   references: Readonly<Record<string, string>>;
   /** The file of stored secrets. */
   file: string;
 }
 
-/** Where the value of a secret is. */
+/** Source of a secret's value. */
 export function secretSource(name: string, references: SecretPlaces["references"]): SecretSource {
   return (Object.hasOwn(references, name) ? readSecretReference(references[name]!) : null) ?? { from: "stored" };
 }
 
 /**
- * The values of some secrets, as they are now. One that has no value is left out: whoever uses it is told then.
+ * The current values of some secrets. Leaves out a secret without a value: its use fails later.
  * @throws {BulkheadError} `invalid_config` for a value that is no secret and a store that others can read; `io_error`
  */
 export async function resolveSecrets(
@@ -41,7 +41,7 @@ export async function resolveSecrets(
   return values;
 }
 
-/** A line end at the end is the editor's, not the secret's. */
+/** Strips the final line end, which the editor adds. */
 async function readReferenced(path: string): Promise<string | undefined> {
   try {
     const text = await readTextFile(path, { maxBytes: 4 * longestSecret, code: "invalid_config" });

@@ -13,13 +13,15 @@ import { checkSecretValue } from "./check-value.ts";
 /** The secrets that `bulkhead secret set` keeps, by name. */
 export type StoredSecrets = ReadonlyMap<string, string>;
 
-/** A folder of its own, so that no grant which opens a neighbour opens it, below the XDG data folder. */
+/**
+ * Path of the secrets, in a folder of its own below the XDG data folder, so that no grant for a neighbour allows it.
+ */
 export function secretsFile(env?: Readonly<Record<string, string | undefined>>): string {
   return join(stateFolders(env).data, "secrets", "secrets.json");
 }
 
 /**
- * All stored secrets; none when there is no file. A file that others could read or replace is not read at all.
+ * All stored secrets; none when there is no file. Does not read a file that other users could read or replace.
  * @throws {BulkheadError} `invalid_config` for such a file and for a damaged one, `io_error`
  */
 export async function readSecrets(file: string): Promise<StoredSecrets> {
@@ -31,7 +33,7 @@ export async function readSecrets(file: string): Promise<StoredSecrets> {
 }
 
 /**
- * Keeps a secret under a name, in place of one of that name.
+ * Stores a secret under a name, in place of an older one.
  * @throws {BulkheadError} as {@link readSecrets}; `busy` when another program holds the file
  */
 export async function storeSecret(file: string, { name, value }: { name: string; value: string }): Promise<void> {
@@ -49,7 +51,7 @@ export async function removeSecret(file: string, name: string): Promise<boolean>
   return found;
 }
 
-/** Pairs, so that no name has a meaning of its own. */
+/** Pairs, so that no name is special. */
 const fileSchema = Type.Object({
   secrets: Type.Literal(1),
   entries: Type.Array(Type.Tuple([Type.String(), Type.String()])),
@@ -57,7 +59,7 @@ const fileSchema = Type.Object({
 
 const maxFileBytes = 4 * 1024 * 1024;
 
-/** How long another program is waited for that changes them. Milliseconds. */
+/** Timeout for another program that changes the file. Milliseconds. */
 const longestWaitMs = 2000;
 
 async function change(file: string, act: (secrets: Map<string, string>) => void): Promise<void> {
@@ -70,14 +72,16 @@ async function change(file: string, act: (secrets: Map<string, string>) => void)
     const secrets = new Map(await readSecrets(file));
     act(secrets);
     const entries = [...secrets].sort(([a], [b]) => (a < b ? -1 : 1));
-    // Whoever reads sees the old file or the new one, whole, also after a crash.
+    // Readers see the complete old or new file, also after a crash.
     await replaceFile(file, JSON.stringify({ secrets: 1, entries })).catch((cause: unknown) => {
       throw new BulkheadError("io_error", `Cannot write the secrets to "${file}".`, { cause });
     });
   });
 }
 
-/** The text of the file; null when there is none. What is checked is what is read: one handle for both. */
+/**
+ * The text of the file; null when there is none. Checks and reads through one handle, so that it reads what it checked.
+ */
 async function readOwn(file: string): Promise<string | null> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     (cause: unknown) => {

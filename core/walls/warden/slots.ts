@@ -4,18 +4,18 @@ import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 import { watchThread } from "../../ground/runtime/live-threads.ts";
 import { within } from "../../ground/runtime/within.ts";
 
-/** Why a worker thread is gone. */
+/** Reason why a worker thread is gone. */
 export type SlotEnd = { reason: "exit" | "out_of_memory" | "error" | "closed"; message: string };
 
-/** What worker threads are made from. */
+/** Options of {@link Slots}. */
 export interface SlotOptions {
   /** Path of the bundled guest. */
   guestFile: string;
   /** Megabytes of V8 heap for one thread. */
   heapMb: number;
   /**
-   * Threads run with the flags of this process. On one of the runtimes they are what holds a thread to the permissions
-   * of its process: one that is started with flags of its own, even none, has every right of the user.
+   * Threads run with the flags of this process. On one of the runtimes only they hold a thread to the permissions of
+   * its process: one that is started with flags of its own, even none, has every right of the user.
    */
   keepsFlags: boolean;
 }
@@ -56,13 +56,13 @@ export class Slots {
         () => resolve({ reason: "closed", message: "The worker ended." }),
         (error: unknown) => resolve(endOf(error)),
       );
-      // A thread that exits by itself settles no task. Its last words may still be on their way.
+      // A thread that exits by itself settles no task. Its last messages may still be on their way.
       void exited.then(() => onNextTurn(() => resolve({ reason: "exit", message: "The worker thread exited." })));
     });
     void ended.then(() => {
       port.close();
       this.#pools.delete(pool);
-      // A thread that cannot be ended would keep this waiting for ever.
+      // A thread that cannot be ended would make this wait forever.
       pool.destroy().catch(() => {});
     });
     return {
@@ -75,18 +75,18 @@ export class Slots {
     };
   }
 
-  /** Heap limit these threads were made with, in megabytes. */
+  /** V8 heap limit of these threads, in megabytes. */
   get heapMb(): number {
     return this.#options.heapMb;
   }
 
-  /** Ends all threads; gives up waiting after `withinMs`. */
+  /** Ends all threads; false when one is left after `withinMs`. */
   async close(withinMs: number): Promise<boolean> {
     const ending = [...this.#pools].map((pool) => pool.destroy().catch(() => {}));
     return await within(Promise.all(ending), withinMs);
   }
 
-  /** A pool hands a task to whichever thread is ready first: with two, one's end would be taken for the other's. */
+  /** A pool gives a task to the first ready thread: with two threads, the end of one would count as the other's. */
   #poolOfOne(): Tinypool {
     const { guestFile, heapMb, keepsFlags } = this.#options;
     const pool = new Tinypool({

@@ -17,7 +17,7 @@ export interface Evaluated {
   construct(): AgentAdapter;
 }
 
-/** What compartments are made from. */
+/** Options of {@link evaluatePlugin}. */
 export interface CompartmentOptions {
   pluginId: string;
   script: string;
@@ -59,7 +59,7 @@ function readDefault(exported: unknown): new () => AgentAdapter {
   );
 }
 
-/** True for what `new` takes; asks without running it. */
+/** True for a value that `new` accepts; tests it without running it. */
 function isClass(value: unknown): value is new () => AgentAdapter {
   if (typeof value !== "function") return false;
   try {
@@ -79,7 +79,7 @@ function construct(adapterClass: new () => AgentAdapter): AgentAdapter {
   return adapter;
 }
 
-/** A class of adapters may ask more of those who extend it, in a static list of names. */
+/** A class of adapters may require more members of its subclasses, in a static list of names. */
 function membersOf(adapterClass: new () => AgentAdapter): string[] {
   const own: unknown = Reflect.get(adapterClass, "requiredMembers");
   return [...new Set([...requiredMembers, ...(Array.isArray(own) ? own.slice(0, 100).map(String) : [])])];

@@ -12,7 +12,7 @@ import { freezeClosures } from "./lockdown.ts";
 import type { Scope } from "./scope.ts";
 import type { ScopeCall } from "../channel/operations.ts";
 
-/** What a session's context is made from. */
+/** Options of {@link makeContext}. */
 export interface ContextOptions {
   facts: SessionFacts;
   signal: unknown;
@@ -23,8 +23,8 @@ export interface ContextOptions {
 }
 
 /**
- * All the authority that adapter code has: hardened functions over `call`. Arguments are made to plain strings here, so
- * that the broker gets what was meant or nothing.
+ * All the authority of adapter code: hardened functions over `call`. Converts arguments to plain strings here, so that
+ * the broker gets the intended text or nothing.
  */
 export function makeContext(options: ContextOptions): AdapterContext {
   const { facts, call, scope } = options;
@@ -93,7 +93,7 @@ export function makeContext(options: ContextOptions): AdapterContext {
     },
     answer: (requestId: string) => call("answer_wait", { request_id: String(requestId) }),
   } satisfies AdapterContext;
-  // The signal is a live object with listeners; its class is hardened, the object itself must stay as it is.
+  // The signal is a live object with listeners; its class is hardened, but the object itself must stay mutable.
   const { signal, ...rest } = context;
   return Object.freeze({ ...freezeClosures(rest), signal });
 }
@@ -116,7 +116,7 @@ function runningProcess(
 ): RunningProcess {
   const { process_id } = started;
   const exit: Promise<ProcessExit> = call("process_wait", { process_id });
-  // An adapter that never looks at `exit` must not be ended by its rejection.
+  // The rejection must not end an adapter that never looks at `exit`.
   exit.catch(() => {});
   return freezeClosures({
     stdin: {
@@ -156,7 +156,7 @@ function fetchResponse(
   });
 }
 
-/** A stream the reader pulls: the next read is asked for ahead, so that a busy stream costs no round trip. */
+/** A stream that the reader pulls: requests the next read ahead, so that a busy stream costs no round trip. */
 function textStream(stream_id: number, call: ScopeCall): AsyncIterable<string> {
   let taken = false;
   return {

@@ -21,7 +21,7 @@ interface LiveSession {
   calls: Map<number, PendingCall>;
 }
 
-/** The host may send scripts and files, so its frames are only held to what a buffer can be. */
+/** The host may send scripts and files, so its frames are only limited to the size of a buffer. */
 const maxHostBytes = 64 * 1024 * 1024;
 
 /** One worker thread's end of the channel: many sessions of one plugin, each in its own compartment. */
@@ -31,7 +31,7 @@ export class GuestLane {
   readonly #frames = new FrameReader(maxHostBytes);
   readonly #messages = new MessageReader(maxHostBytes);
   readonly #sessions = new Map<number, LiveSession>();
-  /** Errors we gave to adapter code after its session ended: nobody is left to catch them. */
+  /** Errors given to adapter code after its session ended: no code is left to catch them. */
   readonly #late = new WeakSet<object>();
   #outbox: Outbox;
   #load: LoadMessage | null = null;
@@ -51,12 +51,12 @@ export class GuestLane {
     });
   }
 
-  /** True for a rejection that only says that its session is over. */
+  /** True for a rejection that only reports the end of its session. */
   isLate(thrown: unknown): boolean {
     return typeof thrown === "object" && thrown !== null && this.#late.has(thrown);
   }
 
-  /** Says why this thread cannot go on. */
+  /** Reports why this thread cannot go on. */
   fail(error: ErrorData): void {
     this.#outbox.send({ type: "failed", error });
   }
@@ -85,7 +85,9 @@ export class GuestLane {
     this.fail({ code: "out_of_memory", message: "The worker ran out of memory." });
   }
 
-  /** Evaluates the plugin once and makes its adapter once, so that an incomplete one fails here and not in a session. */
+  /**
+   * Evaluates the plugin once and makes its adapter once, so that an incomplete one fails here and not in a session.
+   */
   #loadPlugin(message: LoadMessage): void {
     this.#load = message;
     const { frame_bytes, event_values } = message.limits;
@@ -106,7 +108,7 @@ export class GuestLane {
     return evaluatePlugin({ pluginId: plugin_id, script, maxTimers: limits.timers });
   }
 
-  /** Has the next session's compartment ready before it is asked for. */
+  /** Prepares the next session's compartment ahead. */
   #prepare(): void {
     onNextTurn(() => {
       if (this.#ready) return;

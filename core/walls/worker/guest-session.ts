@@ -13,32 +13,32 @@ import type { Outbox } from "./outbox.ts";
 import type { ScopeCall } from "../channel/operations.ts";
 import { describeThrown, errorForAdapter } from "./thrown.ts";
 
-/** What a session on the guest's side is made from. */
+/** Options of {@link GuestSession}. */
 export interface GuestSessionOptions {
   open: OpenMessage;
   outbox: Outbox;
   call: ScopeCall;
-  /** For the adapter to end after a cancel, and again for its teardown. */
+  /** Time for the adapter to end after a cancel, and again for its teardown. */
   teardownMs: number;
-  /** How large one event may be. */
+  /** Limits of one event. */
   eventLimits: EventLimits;
 }
 
 /** Levels of a probe's answer. */
 const maxAnswerDepth = 32;
 
-/** How a session ended on the guest's side. */
+/** Outcome of a session on the guest's side. */
 export type GuestEnd = { value: unknown } | { error: ErrorData };
 
 /**
- * One entry into an adapter: construct, `initialize` once, the call, `shutdown` under the teardown deadline.
- * Adapter code may do anything: never return, throw, lie about its types. The worst it reaches here is its own end.
+ * One entry into an adapter: construct, `initialize` once, the call, `shutdown` under the teardown deadline. Adapter
+ * code may do anything: never return, throw, lie about its types. Here it can at worst end its own session.
  */
 export class GuestSession {
   readonly #options: GuestSessionOptions;
   readonly #controller = new SafeAbortController();
   readonly #permissionOptions = new Map<string, PermissionOption[]>();
-  /** Why the session must stop pulling, whatever the adapter does. */
+  /** Reason why the session must stop pulling, even if the adapter goes on. */
   #stopError: ErrorData | null = null;
   #rejectCurrent: ((error: BulkheadError) => void) | null = null;
   #cancelled: ErrorData | null = null;
@@ -68,7 +68,7 @@ export class GuestSession {
     return end;
   }
 
-  /** Asks the adapter to end; after the teardown time it is left behind. */
+  /** Asks the adapter to end; abandons it after the teardown time. */
   cancel(error: ErrorData): void {
     if (this.#cancelled) return;
     this.#cancelled = error;
@@ -78,12 +78,12 @@ export class GuestSession {
       try {
         void Promise.resolve(ask()).catch(() => {});
       } catch {
-        // An adapter that cannot be asked is stopped by the deadline.
+        // The deadline stops an adapter that cannot be asked.
       }
     }
   }
 
-  /** The host can take more events. */
+  /** Adds credit for more events from the host. */
   addCredit(events: number): void {
     this.#credit += events;
     this.#creditWaiter?.();
@@ -152,7 +152,7 @@ export class GuestSession {
           const rest = this.#yielded(value, from);
           if (rest !== null) return void this.#moreCredit().then(() => this.#stopError ? undefined : give(value, rest));
         } catch (refusal) {
-          // The adapter learns what was wrong where it yielded, and may go on.
+          // Throws the error at the adapter's `yield`, and lets it go on.
           step = () => iterator.throw ? iterator.throw(refusal) : Promise.reject(refusal);
         }
         pull();
@@ -161,7 +161,9 @@ export class GuestSession {
     });
   }
 
-  /** Sends what was yielded; of an array, as much as there is credit for: then gives the place of the rest, else null. */
+  /**
+   * Sends yielded events; of an array, as many as the credit allows, and then returns the index of the rest, else null.
+   */
   #yielded(value: unknown, from: number): number | null {
     if (!Array.isArray(value)) {
       this.#send(value);
@@ -205,7 +207,7 @@ export class GuestSession {
     this.#rejectCurrent?.(errorForAdapter(error));
   }
 
-  /** Waits, but not beyond the moment the session must stop. One wait is under way at a time. */
+  /** Waits until the session must stop. One wait is under way at a time. */
   #orStopped<T>(work: PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#stopError) return reject(errorForAdapter(this.#stopError));
@@ -230,7 +232,7 @@ export class GuestSession {
 
 const { then } = Promise.prototype;
 
-/** Calls one of the two back, once: a promise of the adapter's may have a `then` of its own that does otherwise. */
+/** Calls one of the two back, once: a promise of the adapter may have its own, misbehaving `then`. */
 function whenSettled(work: unknown, take: (value: unknown) => void, fail: (thrown: unknown) => void): void {
   void Reflect.apply(then, Promise.resolve(work), [take, fail]);
 }
@@ -244,7 +246,7 @@ async function initialize(adapter: AgentAdapter, open: OpenMessage): Promise<voi
   }
 }
 
-/** All that a probe asks, in one entry; only `isAvailable()` may make it fail. */
+/** Runs all calls of a probe, in one entry; only `isAvailable()` may make it fail. */
 async function probe(
   adapter: AgentAdapter,
   ctx: Parameters<AgentAdapter["runSession"]>[1],
@@ -269,14 +271,14 @@ async function probe(
 }
 
 /**
- * A health check mostly asks `isAvailable()` as well, which may start programs: it is asked once, and both have the
+ * A health check often calls `isAvailable()` as well, which may start programs: it is called once, and both get the
  * answer.
  */
 function askOnce(adapter: AgentAdapter, ctx: Parameters<AgentAdapter["runSession"]>[1]): () => Promise<unknown> {
   const original: unknown = adapter.isAvailable;
   let answer: Promise<unknown> | null = null;
   const once = () => answer ??= (async () => await Reflect.apply(original as () => unknown, adapter, [ctx]))();
-  // An adapter that refuses this, a frozen one, is asked twice.
+  // An adapter that refuses this, because it is frozen, is asked twice.
   Reflect.defineProperty(adapter, "isAvailable", { value: once, configurable: true, writable: true });
   return once;
 }

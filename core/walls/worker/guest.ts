@@ -5,15 +5,15 @@ import { GuestLane } from "./guest-lane.ts";
 import { harden, lockThread } from "./lockdown.ts";
 import { describeThrown } from "./thrown.ts";
 
-// The thread is locked before any script can arrive; what adapter code will hold of ours is frozen with it.
+// Locks the thread before any script can arrive, and freezes the objects that adapter code will get from us.
 forbidThreads();
 lockThread();
-// Its parent would be the thread's own Error, which can do more than the tame one that adapter code has.
+// Its parent would otherwise be the thread's own Error, which can do more than the tame one of adapter code.
 Object.setPrototypeOf(BulkheadError, Error.prototype.constructor);
 harden(BulkheadError);
 harden(SafeAbortController);
 
-/** What the pool hands to a new worker thread. */
+/** Message from the pool to a new worker thread. */
 export interface ServeTask {
   port: RawPort;
   lane: number;

@@ -2,9 +2,9 @@ import type { Operations, ScopeCall } from "../channel/operations.ts";
 
 type LogRecord = Operations["log"]["args"];
 
-/** Records under way to the host at once: a burst of them must not take the places of the adapter's other calls. */
+/** Records under way to the host at once: a burst of them must not use up the adapter's concurrent calls. */
 const maxUnderWay = 16;
-/** Records that wait; what is beyond is counted and left out. */
+/** Maximum waiting records; further ones are counted and dropped. */
 const maxWaiting = 1024;
 
 /** One session's log records on their way to the host, in order. */
@@ -25,7 +25,7 @@ export class LogLine {
     else this.#leftOut += 1;
   }
 
-  /** Resolves when all that was added has been taken or refused. */
+  /** Resolves when every added record has been taken or refused. */
   empty(): Promise<void> {
     return this.#underWay === 0 ? Promise.resolve() : new Promise((resolve) => this.#whenEmpty.push(resolve));
   }
@@ -52,7 +52,7 @@ export class LogLine {
   }
 }
 
-/** As it is now: the adapter may change it before its turn comes. What is no JSON is left out. */
+/** Copies the fields now: the adapter may change them before their turn. Leaves out values that are not JSON. */
 function copyOf(fields: unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(fields) ?? "null");

@@ -2,8 +2,8 @@ import type { Operations, ScopeCall } from "../channel/operations.ts";
 import { LogLine } from "./log-line.ts";
 
 /**
- * What belongs to one compartment: its timers, its log, its way to fail. It is made before the session is known, so
- * that a warm worker has the next compartment ready, and bound when the session opens.
+ * The state of one compartment: its timers, its log, its way to fail. It is made before the session is known, so that a
+ * warm worker has the next compartment ready, and bound when the session opens.
  */
 export class Scope {
   readonly #maxTimers: number;
@@ -25,7 +25,7 @@ export class Scope {
     if (this.#earlyFailure) fail(this.#earlyFailure.thrown);
   }
 
-  /** Starts a timer; what its callback throws fails this session alone. */
+  /** Starts a timer; an error of its callback fails this session alone. */
   startTimer(run: () => void, options: { ms: number; repeat: boolean }): number {
     if (this.#timers.size >= this.#maxTimers) throw new RangeError(`More than ${this.#maxTimers} timers are live.`);
     if (this.#closed) return 0;
@@ -39,7 +39,7 @@ export class Scope {
     return id;
   }
 
-  /** Stops a timer; unknown ids are ignored, as everywhere. */
+  /** Stops a timer; ignores unknown ids, as everywhere. */
   stopTimer(id: unknown): void {
     const handle = this.#timers.get(id as number);
     if (handle === undefined) return;
@@ -58,17 +58,17 @@ export class Scope {
     }
   }
 
-  /** Writes a log record; before the session is known there is nobody to read it. */
+  /** Writes a log record; drops it while the session is unknown. */
   log(level: Operations["log"]["args"]["level"], message: string, fields: unknown = null): void {
     this.#log?.add({ level, message, fields });
   }
 
-  /** Resolves when the host has taken all that was logged. */
+  /** Resolves when the host has taken all records. */
   logged(): Promise<void> {
     return this.#log?.empty() ?? Promise.resolve();
   }
 
-  /** Ends all that could still run for this compartment. */
+  /** Ends all work that could still run for this compartment. */
   close(): void {
     this.#closed = true;
     for (const handle of this.#timers.values()) clearTimeout(handle);

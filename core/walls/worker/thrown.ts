@@ -4,12 +4,12 @@ import { stackOf } from "./lockdown.ts";
 
 const maxMessage = 4096;
 const maxStack = 8192;
-/** Levels of what an error carries; the host would refuse much more. */
+/** Levels of an error's data; the host would refuse much more. */
 const maxDepth = 32;
 
 /**
- * What adapter code threw, as data. The thing may be hostile (getters, proxies): it is read once, inside this thread,
- * under the same deadline as the adapter itself.
+ * Converts a thrown value of adapter code to data. It may be hostile (getters, proxies): it is read once, inside this
+ * thread, under the same deadline as the adapter itself.
  */
 export function describeThrown(thrown: unknown, code: ErrorCode): ErrorData {
   try {
@@ -34,7 +34,7 @@ function describe(thrown: unknown, fallback: ErrorCode): ErrorData {
   };
 }
 
-/** The plugin's own frames: those of the guest tell paths of the host and help nobody. */
+/** The plugin's own frames: frames of the guest would reveal paths of the host and help no reader. */
 function ownFrames(stack: string): string {
   return stack.split("\n").filter((line) => line.includes("plugin:") && !line.includes("file:")).join("\n");
 }
@@ -54,7 +54,7 @@ function jsonRecord(value: unknown): Record<string, unknown> {
   return { ...parsed };
 }
 
-/** An error as adapter code gets it: the code, the message and nothing of the host. */
+/** Converts an error for adapter code: the code, the message and nothing of the host. */
 export function errorForAdapter(data: ErrorData): BulkheadError {
   const error = new BulkheadError(data.code, data.message, { hint: data.hint, details: data.details });
   return error;

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { BlockedPlugin } from "../host-manifest.ts";
 import { line } from "./texts.ts";
 
-/** `blocked`: plugins that are not used, whatever else is said of them. */
+/** `blocked`: plugins that are never used; it overrides every other setting. */
 export function blockedSection(): z.ZodType<BlockedPlugin[]> {
   const range = z.string().min(1).max(256).refine((text) => validRange(text) !== null, {
     params: { expected: "a semver range such as <1.2.3" },

@@ -16,11 +16,11 @@ export const bubblewrap: OsWall = {
   probe,
 };
 
-/** What a warden has for HOME: an empty folder. Nothing of what it sees can be written, so it cannot fill memory. */
+/** HOME of a warden: an empty folder. It can write nothing that it sees, so it cannot fill memory. */
 const homeInside = "/home";
 const remedy = "Install bubblewrap, and allow the host to make user namespaces (a container needs that allowed too).";
 
-/** Where bwrap is; the reason when there is none, or the system does not let it work. */
+/** Location of bwrap; the reason when it is missing, or the system does not let it work. */
 export type FoundBubblewrap = { file: string } | { reason: string; remedy: string };
 
 /** Namespaces that every contained process gets, besides those of its own kind. */
@@ -36,7 +36,7 @@ export const ownNamespaces: readonly string[] = [
 ];
 
 /**
- * A `/proc` of its own that nothing can be written to. Files such as `core_pattern` are guarded by their owner and not by
+ * A private `/proc` that nothing can write to. Files such as `core_pattern` are guarded by their owner and not by
  * capabilities: in a container of root a program could have the kernel run something outside.
  */
 export const ownProc: readonly string[] = ["--proc", "/proc", "--remount-ro", "/proc"];
@@ -67,8 +67,8 @@ function wrap(
   { readable }: Confinement,
   { file, runtime, hidden }: { file: string; runtime: readonly string[]; hidden: readonly string[] },
 ): WrappedCommand {
-  // The launcher made the process the leader of a session, so there is no terminal to take away. With a session of
-  // their own, the processes inside would be out of reach of a signal to its group.
+  // The launcher made the process the leader of a session, so it has no terminal to lose. In a separate session, a
+  // signal to its group would not reach the processes inside.
   return {
     command: {
       file,
@@ -103,7 +103,7 @@ function viewArguments(readable: readonly string[]): string[] {
   ];
 }
 
-/** What a bundler sees: the disk, read-only, without keys and sockets, no network, and no process but its own. */
+/** View of a bundler: the disk, read-only, without keys and sockets, no network, and no process but its own. */
 function diskArguments(hidden: readonly string[]): string[] {
   return [
     ...diskNamespaces(),
@@ -126,15 +126,15 @@ function diskArguments(hidden: readonly string[]): string[] {
 }
 
 /**
- * In a user namespace root could not read the files of other users, as it can outside: a host that runs as root needs no
- * such namespace, and keeps that one capability.
+ * In a user namespace root could not read the files of other users, as it can outside: a host that runs as root needs
+ * no such namespace, and keeps that one capability.
  */
 function diskNamespaces(): string[] {
   if (userId() !== 0) return [...ownNamespaces];
   return [...ownNamespaces.filter((flag) => flag !== "--unshare-user-try"), "--cap-add", "CAP_DAC_READ_SEARCH"];
 }
 
-/** Empties folders and closes files where people keep keys, and where the system's services listen. */
+/** Hides folders and files that hold people's keys or the sockets of the system's services. */
 async function hiddenPlaces(): Promise<string[]> {
   const places = ["/run", ...keyPlaces.map((place) => join(homedir(), place))];
   const found = await Promise.all(places.map(async (place): Promise<string[]> => {
@@ -152,7 +152,7 @@ async function runtimeFiles(): Promise<string[]> {
   const ldd = await findProgram("ldd");
   const listed = ldd === null ? null : await tryProgram(ldd, [real]);
   const libraries = listed?.works ? parseLdd(listed.stdout) : ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
-  // Only so written: see there.
+  // The executable exists only under this path: see its definition.
   return [...new Set([execPathForOthers, ...libraries])];
 }
 

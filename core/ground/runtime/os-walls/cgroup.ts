@@ -12,27 +12,27 @@ export const cgroup: OsWall = {
   probe: () => probeCgroup({ root: "/sys/fs/cgroup", ownGroup: "/proc/self/cgroup" }),
 };
 
-/** Where control groups are looked for. */
+/** Locations of control groups. */
 export interface CgroupPlaces {
-  /** Where the hierarchy is mounted. */
+  /** Mount point of the hierarchy. */
   root: string;
   /** File that says which group this process is in. */
   ownGroup: string;
 }
 
 const shell = "/bin/sh";
-/** Enters the group and becomes the program: nothing of it ever runs outside. */
+/** Enters the group and becomes the program: no part of it ever runs outside. */
 const enter = 'echo $$ > "$0" && exec "$@"';
 /** Processes and threads, of which a runtime with two workers has about 25. */
 const mostTasks = 256;
-/** A tenth of what every other group has by default. */
+/** A tenth of the default of every other group. */
 const cpuWeight = 10;
 const remedy = "Give the host a delegated cgroup: systemd-run --user --scope -p Delegate=yes bulkhead …";
 
 /** Tries to make a group with limits, put a process into it and remove it again. Never throws. */
 export async function probeCgroup(places: CgroupPlaces): Promise<ProbedWall> {
   const none = (reason: string): ProbedWall => ({ active: false, reason, remedy });
-  // `cgroup.controllers` stands only in a version 2 hierarchy.
+  // Only a version 2 hierarchy has `cgroup.controllers`.
   if (await read(join(places.root, "cgroup.controllers")) === null) {
     return none(`There is no cgroup version 2 hierarchy at ${places.root}.`);
   }
@@ -76,7 +76,7 @@ async function makeGroup(parent: string, { rssMb }: { rssMb: number }): Promise<
   try {
     await writeFile(join(group, "memory.max"), String(rssMb * 1024 * 1024));
     await writeFile(join(group, "pids.max"), String(mostTasks));
-    // Without swap and cpu controllers these files are not there, and the limits above hold all the same.
+    // Without swap and cpu controllers these files are missing, and the limits above apply all the same.
     await writeFile(join(group, "memory.swap.max"), "0").catch(() => {});
     await writeFile(join(group, "cpu.weight"), String(cpuWeight)).catch(() => {});
     return group;
@@ -86,7 +86,9 @@ async function makeGroup(parent: string, { rssMb }: { rssMb: number }): Promise<
   }
 }
 
-/** Ends what is still in a group and removes it; the kernel may need a moment to let go of the last process. */
+/**
+ * Kills the remaining processes of a group and removes it; the kernel may need a moment to release the last process.
+ */
 async function removeGroup(group: string): Promise<void> {
   await writeFile(join(group, "cgroup.kill"), "1").catch(() => {});
   for (let tries = 0; tries < 20; tries++) {

@@ -4,15 +4,15 @@ import { findBubblewrap, ownNamespaces, ownProc } from "./bubblewrap.ts";
 import type { Command } from "./os-wall.ts";
 import { probeOsWalls } from "./probe.ts";
 
-/** What a contained program sees of the file system. All paths are absolute; one below another overrides it. */
+/** View of the file system for a contained program. All paths are absolute; one below another overrides it. */
 export interface AgentView {
-  /** Folders that it may write. Everything that is neither here nor hidden it may read. */
+  /** Folders that it may write. It may read everything that is neither here nor hidden. */
   writable: readonly string[];
-  /** Folder that it has for `/tmp`. */
+  /** Folder mounted as its `/tmp`. */
   tmp: string;
-  /** Folders that it finds empty and files that it cannot open; those that are not there are left out. */
+  /** Folders that appear empty and files that it cannot open; missing ones are left out. */
   hidden: readonly string[];
-  /** Files and folders that it may read although they lie in a hidden one; those that are not there are left out. */
+  /** Files and folders that it may read inside a hidden one; missing ones are left out. */
   shown: readonly string[];
   network: boolean;
 }
@@ -22,14 +22,14 @@ interface Mount {
   args: string[];
 }
 
-/** Sockets of the system's services, through which they could be made to act; names are resolved by files there. */
+/** Sockets of the system's services, which could act for the program; files there are needed to resolve names. */
 const serviceFolder = "/run";
 const shownOfServices = ["/run/systemd/resolve", "/run/current-system", "/run/wrappers"];
 
 /**
- * Puts a program that a session starts behind namespaces of its own. Its process tree ends with the first process of
- * it, and that one with the host.
- * @throws {BulkheadError} `unavailable` where the system has nothing for that
+ * Puts a program of a session into its own namespaces. Its process tree ends with its first process, and that one with
+ * the host.
+ * @throws {BulkheadError} `unavailable` where the system supports no such containment
  */
 export async function containAgent(command: Command, view: AgentView): Promise<Command> {
   const wall = (await probeOsWalls()).get("bubblewrap");
@@ -56,9 +56,9 @@ export async function containAgent(command: Command, view: AgentView): Promise<C
 }
 
 /**
- * Gives a program a PID namespace of its own, and takes nothing else from it: whatever it starts ends with it, also what
- * leaves its session, its process group and its environment behind. The command as it is where the system has no such
- * namespace for us.
+ * Gives a program its own PID namespace and changes nothing else: every process that it starts ends with it, even one
+ * that leaves its session, its process group and its environment. Returns the command unchanged where the system does
+ * not give us such a namespace.
  */
 export async function ownProcesses(command: Command): Promise<Command & { contained: boolean }> {
   const wall = (await probeOsWalls()).get("bubblewrap");
@@ -78,14 +78,14 @@ export async function ownProcesses(command: Command): Promise<Command & { contai
   return { ...command, file: found.file, args: [...args, "--", command.file, ...command.args], contained: true };
 }
 
-/** What the kernel offers. A writable folder around them, such as `/`, would else bring the machine's own. */
+/** Kernel file systems. A writable parent folder, such as `/`, would otherwise expose the machine's own. */
 const ofKernel: readonly Mount[] = [
   { at: "/dev", args: ["--dev", "/dev"] },
   { at: "/sys", args: ["--ro-bind-try", "/sys", "/sys"] },
   { at: "/proc", args: [...ownProc] },
 ];
 
-/** Each folder before those below it, which else it would cover. */
+/** Mounts each folder before those below it, which it would otherwise cover. */
 async function mounts({ writable, tmp, hidden, shown }: AgentView): Promise<Mount[]> {
   const all = await Promise.all([
     ...[...hidden, serviceFolder].map(hide),
@@ -94,7 +94,7 @@ async function mounts({ writable, tmp, hidden, shown }: AgentView): Promise<Moun
     ...[...writable, tmp].map((at) => Promise.resolve({ at, args: ["--bind", at, at] })),
   ]);
   const there = [...ofKernel, ...all].filter((mount) => mount !== null).sort((a, b) => a.at.length - b.at.length);
-  // What is hidden is made read-only last: until then the places below it are made in it.
+  // Hidden places become read-only last: until then the places below them are made in them.
   const sealed = there.filter(({ args }) => args[0] === "--tmpfs").map(({ at }) => ({
     at,
     args: ["--remount-ro", at],

@@ -7,10 +7,10 @@ export type OsWallName = (typeof osWallNames)[number];
 /** `optional`: used where the system has it; `required`: without it the plugin does not start; `off`: not used. */
 export type OsWallUse = "optional" | "required" | "off";
 
-/** What the operator wants of each mechanism. */
+/** The operator's setting for each mechanism. */
 export type OsWallUses = Record<OsWallName, OsWallUse>;
 
-/** What holds where the operator says nothing. */
+/** Default for each mechanism. */
 export const defaultOsWallUses: OsWallUses = {
   cgroup: "optional",
   priority: "optional",
@@ -28,33 +28,33 @@ export interface Command {
   cwd: string;
 }
 
-/** What a warden or a bundler is held to. */
+/** Limits of a warden or a bundler. */
 export interface Confinement {
   /** Megabytes of memory of the process. */
   rssMb: number;
   openFiles: number;
   /** Worker threads it may have. */
   workers: number;
-  /** Seconds of processor time, after which the kernel ends it; absent: no end. */
+  /** Seconds of processor time, after which the kernel ends it; absent: unlimited. */
   cpuSeconds?: number;
-  /** Absolute paths of folders that it reads; `all` is the whole disk but for the places of keys. */
+  /** Absolute paths of folders that it may read; `all` is the whole disk except the places of keys. */
   readable: readonly string[] | "all";
 }
 
 /** A command behind a wall. */
 export interface WrappedCommand {
   command: Command;
-  /** Clears away what was made for this one process, once it is gone. Never throws. */
+  /** Removes the resources of this one process, once it is gone. Never throws. */
   release?(): Promise<void>;
 }
 
-/** What probing a mechanism found. */
+/** Result of probing a mechanism. */
 export type ProbedWall =
   | {
     active: true;
     /**
      * Puts the wall around a command.
-     * @throws when the system refuses it now, though it did not when it was probed
+     * @throws when the system refuses it now, though the probe worked
      */
     wrap(command: Command, confinement: Confinement): Promise<WrappedCommand>;
   }
@@ -66,13 +66,13 @@ export type ProbedWall =
     remedy: string;
   };
 
-/** One mechanism of the operating system. Another system's is another file with one of these. */
+/** One mechanism of the operating system. Another system's mechanism is another file with one of these. */
 export interface OsWall {
   readonly name: OsWallName;
-  /** One sentence: what it does to a warden. */
+  /** One sentence: its effect on a warden. */
   readonly does: string;
-  /** One sentence: what is open where it is missing. */
+  /** One sentence: the exposure without it. */
   readonly lacks: string;
-  /** Really tries it. Never throws. */
+  /** Tests the mechanism by using it. Never throws. */
   probe(): Promise<ProbedWall>;
 }

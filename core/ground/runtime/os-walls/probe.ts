@@ -5,11 +5,11 @@ import type { OsWall, OsWallName, ProbedWall } from "./os-wall.ts";
 import { priority } from "./priority.ts";
 import { prlimit } from "./prlimit.ts";
 
-/** One thing that contains a plugin on this machine, or does not. */
+/** One wall that contains a plugin on this machine, or is missing. */
 export interface WallReport {
   name: string;
   state: "active" | "missing";
-  /** One sentence: what it does, or why it is missing and what to do about it. */
+  /** One sentence: its effect, or why it is missing and how to fix that. */
   detail: string;
 }
 
@@ -17,7 +17,7 @@ const osWalls: readonly OsWall[] = [cgroup, priority, prlimit, bubblewrap];
 
 let probed: Promise<ReadonlyMap<OsWallName, ProbedWall>> | null = null;
 
-/** What this machine has of each mechanism; tried once in the life of this process. */
+/** Availability of each mechanism on this machine; probed once per process. */
 export function probeOsWalls(): Promise<ReadonlyMap<OsWallName, ProbedWall>> {
   return probed ??= Promise.all(osWalls.map(async (wall) => [wall.name, await wall.probe()] as const)).then((all) =>
     new Map(all)

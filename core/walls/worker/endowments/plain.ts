@@ -4,10 +4,10 @@ const hostCrypto = globalThis.crypto;
 const hostClone = globalThis.structuredClone;
 const started = performance.now();
 
-/** What has no authority and that common libraries expect to be there. */
+/** Globals without authority that common libraries expect. */
 export function plainEndowments(): Record<string, unknown> {
   return {
-    // The start compartment's own: compartments get these without a clock and without chance.
+    // The start compartment's own: the `Date` and `Math` of other compartments have no clock and no random numbers.
     Date,
     Math,
     Float32Array,
