@@ -9,7 +9,7 @@ export type { LoopReport } from "./sessions/host/run-loop.ts";
 export type { ParallelRun, RunAllOptions } from "./sessions/host/parallel-run.ts";
 export type { ComparedSession, Comparison, Overlap } from "./sessions/host/compare-results.ts";
 export type { Host, HostOptions } from "./sessions/host/host.ts";
-export type { RunSessionOptions, Session } from "./sessions/host/run-session.ts";
+export type { RunSessionOptions } from "./sessions/host/run-session.ts";
 export type { LogRecord } from "./ground/log/log-record.ts";
 export type { EventQuery, SessionHandle, SessionHost, SessionQuery } from "./sessions/host/session-host.ts";
 export { defaultLimits, type Limits } from "./ground/config/limits.ts";

@@ -26,7 +26,7 @@ export async function artifacts({ quick }: { quick: boolean }): Promise<Figure[]
       adapter: "bench",
       artifacts: wanted,
     });
-    const { outcome } = await started.result;
+    const { outcome } = await started.result();
     if (outcome !== "completed") throw new Error(`A session ended as ${outcome}.`);
   };
   const cost = async () => {

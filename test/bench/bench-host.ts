@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { createHost, type Host, type Limits, type Session } from "bulkhead";
+import { createHost, type Host, type Limits, type SessionHandle } from "bulkhead";
 
 /** How the benched plugin is contained. */
 export type Isolation = "thread" | "process";
@@ -14,7 +14,7 @@ export const adapterFolder = join(process.cwd(), "test/bench/adapter");
 export interface BenchHost extends AsyncDisposable {
   host: Host;
   workdir: string;
-  start(prompt: string): Promise<Session>;
+  start(prompt: string): Promise<SessionHandle>;
 }
 
 /** Makes a host of its own with empty state. */

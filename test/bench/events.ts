@@ -50,7 +50,7 @@ export async function events({ quick }: { quick: boolean }): Promise<Figure[]> {
 async function counted({ start }: BenchHost, prompt: string): Promise<void> {
   const session = await start(prompt);
   let agent = 0;
-  for await (const { source } of session) if (source === "agent") agent++;
+  for await (const { source } of session.events()) if (source === "agent") agent++;
   if (agent !== Number(prompt.split(" ")[1])) throw new Error(`"${prompt}" gave ${agent} events.`);
 }
 

@@ -20,7 +20,7 @@ async function writtenAndRead(count: number): Promise<Figure[]> {
   const read: number[] = [];
   let after = 0;
   for (let round = -1; round < 3; round++) {
-    const write = await timed(async () => await (await bench.start(`arrays ${count}`)).result);
+    const write = await timed(async () => await (await bench.start(`arrays ${count}`)).result());
     const replay = await timed(async () => {
       for await (const { gseq, event } of bench.host.events({ after })) {
         after = gseq;

@@ -8,7 +8,7 @@ export async function manySessions({ quick }: { quick: boolean }): Promise<Figur
   for (const isolation of ["thread", "process"] as const) {
     await using bench = await benchHost(isolation);
     const session = async () => {
-      const { outcome } = await (await bench.start("single 5")).result;
+      const { outcome } = await (await bench.start("single 5")).result();
       if (outcome !== "completed") throw new Error(`A session ended as ${outcome}.`);
     };
     // What is loaded and compiled once is no growth.

@@ -14,7 +14,7 @@ export async function roundTrip({ quick }: { quick: boolean }): Promise<Figure[]
   });
   await using thread = await benchHost("thread");
   await using process = await benchHost("process");
-  const session = async ({ start }: typeof thread) => await (await start("single 5")).result;
+  const session = async ({ start }: typeof thread) => await (await start("single 5")).result();
   const ways = [
     { name: "bare", run: () => pool.run(null), times: [] as number[] },
     { name: "thread", run: () => session(thread), times: [] as number[] },

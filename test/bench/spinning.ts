@@ -17,13 +17,13 @@ export async function spinning({ quick }: { quick: boolean }): Promise<Figure[]>
     for (let round = 0; round < rounds; round++) {
       const session = await bench.start("spin");
       let spinsAt = NaN;
-      for await (const { event } of session) {
+      for await (const { event } of session.events()) {
         if (event.type === "progress") spinsAt = Number(event.message);
         if (event.type === "worker") verdicts.push(Date.now() - spinsAt);
         if (event.type === "session_ended") ends.push(Date.now() - spinsAt);
       }
       // The next session needs a new worker: the one before is dead.
-      await (await bench.start("single 5")).result;
+      await (await bench.start("single 5")).result();
     }
     const deadline = heartbeat_timeout_ms + heartbeat_interval_ms;
     const dead = quantile(ends, 0.5);

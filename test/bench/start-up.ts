@@ -42,7 +42,7 @@ async function fill(stateDir: string, root: string): Promise<void> {
   const prompt = `arrays ${eventsEach}`;
   for (let session = 0; session < sessions; session++) {
     const request = { workdir: root, prompt, retry: "never" as const };
-    await (await host.runSession(request, { adapter: "bench", artifacts: "none" })).result;
+    await (await host.runSession(request, { adapter: "bench", artifacts: "none" })).result();
   }
   await host.close();
 }

@@ -73,7 +73,7 @@ test("C11 a worker that dies while it is written to ends its sessions with a typ
     adapter: "acme",
     artifacts: "none",
   });
-  for await (const { event } of session) if (event.type === "progress") break;
+  for await (const { event } of session.events()) if (event.type === "progress") break;
   const pids = await wardenPids();
   expect(pids.length).toBeGreaterThan(0);
   for (const pid of pids) killIfThere(pid);
@@ -89,13 +89,13 @@ test("C11 a worker that dies while it is written to ends its sessions with a typ
     ),
   );
 
-  expect((await session.result).error?.code).toBe("crash");
-  for (const other of others) expect([undefined, "crash"]).toContain((await other.result).error?.code);
+  expect((await session.result()).error?.code).toBe("crash");
+  for (const other of others) expect([undefined, "crash"]).toContain((await other.result()).error?.code);
   const after = await host.runSession({ workdir, prompt: "go", retry: "never" }, {
     adapter: "acme",
     artifacts: "none",
   });
-  expect((await after.result).outcome).toBe("completed");
+  expect((await after.result()).outcome).toBe("completed");
 });
 
 test("C13 a worker's process may write no core file", async () => {

@@ -41,12 +41,12 @@ test("A11 a host closes within its deadline while plugins are stuck in builtins,
     adapter: "acme",
     artifacts: "none",
   });
-  for await (const { event } of session) if (event.type === "progress") break;
+  for await (const { event } of session.events()) if (event.type === "progress") break;
   await new Promise((resolve) => setTimeout(resolve, 300));
   const started = performance.now();
   await host.close();
   expect(performance.now() - started).toBeLessThan(15_000);
-  expect((await session.result).error).toBeDefined();
+  expect((await session.result()).error).toBeDefined();
 }, 30_000);
 
 test("A26 a plugin that dies at each load is put in quarantine, and another plugin does not notice", async () => {

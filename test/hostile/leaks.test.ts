@@ -23,7 +23,7 @@ describe("sessions of one plugin", () => {
         host.runSession({ workdir, prompt, retry: "never" }, { adapter: "gossip", artifacts: "none" })
       ),
     );
-    const results = await Promise.all(sessions.map(({ result }) => result));
+    const results = await Promise.all(sessions.map((session) => session.result()));
     expect(results.map(({ output }) => output)).toEqual(prompts.map((prompt) => `${prompt},${prompt}`));
   });
 
@@ -80,7 +80,7 @@ describe("sessions of one plugin", () => {
       artifacts: "none",
     });
     await host.registry.remove("shifty");
-    expect((await waiting.result).outcome).toBe("error");
+    expect((await waiting.result()).outcome).toBe("error");
     await add("shifty", plugin, { grant: {} });
     expect((await run("shifty")).result.output).toBe("permission_denied");
   });
@@ -99,7 +99,7 @@ describe("plugins", () => {
         adapter: id,
         artifacts: "none",
       });
-      for await (const { event } of session) if (event.type === "progress") break;
+      for await (const { event } of session.events()) if (event.type === "progress") break;
       sessions.push(session);
     }
     const wardens = (await ownChildren()).filter(({ command }) => command.includes("warden.js"));

@@ -104,7 +104,7 @@ async function run({ add, host, workdir }: TestHost, attack: Attack, entry: stri
   await add(id, { code: entry }, { limits });
   const started = performance.now();
   const session = await host.runSession({ workdir, prompt: "go", retry: "never" }, { adapter: id, artifacts: "none" });
-  const result = await session.result;
+  const result = await session.result();
   return { attack, result, ms: Math.round(performance.now() - started) };
 }
 

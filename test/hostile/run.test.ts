@@ -63,7 +63,7 @@ test(
     ) git("config", key, trap);
     await writeFile(join(workdir, "a.txt"), "changed\n");
     const session = await host.runSession({ workdir, prompt: "go", retry: "never" }, { adapter: "acme" });
-    expect((await session.result).outcome).toBe("completed");
+    expect((await session.result()).outcome).toBe("completed");
     await expect(access(trace)).rejects.toMatchObject({ code: "ENOENT" });
   },
   30_000,

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { probeOsWalls } from "../../core/ground/runtime/os-walls/probe.ts";
-import type { Session } from "../../core/sessions/host/run-session.ts";
+import type { SessionHandle } from "../../core/sessions/host/session-host.ts";
 import {
   adapterCode,
   childrenLeft,
@@ -68,17 +68,17 @@ test("H11 sessions that never end fill their own plugin's places and line, and n
   });
   await add("other", { code: plain });
   const start = () => host.runSession({ workdir, prompt: "go", retry: "never" }, { adapter: "hog", artifacts: "none" });
-  const sessions: Session[] = [];
+  const sessions: SessionHandle[] = [];
   for (let count = 0; count < 4; count++) {
     const session = await start();
     sessions.push(session);
     // Two run before two wait: those that wait for the first start of a process stand in the line as well.
-    for await (const { event } of session) {
+    for await (const { event } of session.events()) {
       if (event.type === (count < 2 ? "attempt_started" : "queued")) break;
     }
   }
   const refused = await start().then(
-    (session) => session.result.then(({ error }) => error?.code),
+    (session) => session.result().then(({ error }) => error?.code),
     ({ code }) => code as string,
   );
   expect(["busy", "limit_exceeded"]).toContain(refused);
@@ -105,7 +105,7 @@ test("H13 a host closes within its deadline while adapters spin, never settle an
       adapter: id,
       artifacts: "none",
     });
-    for await (const { event } of session) if (event.type === "progress") break;
+    for await (const { event } of session.events()) if (event.type === "progress") break;
     return session;
   };
   const sessions = await Promise.all(Object.entries(codes).map(begin));
@@ -114,7 +114,7 @@ test("H13 a host closes within its deadline while adapters spin, never settle an
   const started = performance.now();
   await host.close();
   expect(performance.now() - started).toBeLessThan(25_000);
-  for (const session of sessions) expect((await session.result).outcome).toBe("error");
+  for (const session of sessions) expect((await session.result()).outcome).toBe("error");
   expect(await childrenLeft()).toEqual([]);
   expect((await errorOf(host.runSession({ workdir, prompt: "go", retry: "never" }, { adapter: "silent" }))).code).toBe(
     "host_closed",

@@ -12,8 +12,8 @@ async function stay({ made }: Remote, act: (interrupt: () => void) => void) {
   const session = await made.host.runSession({ workdir: made.workdir, prompt: "stay", retry: "never" }, {
     adapter: "acp",
   });
-  for await (const { event } of session) if (event.type === "output") act(() => void session.interrupt());
-  return await session.result;
+  for await (const { event } of session.events()) if (event.type === "output") act(() => void session.interrupt());
+  return await session.result();
 }
 
 describe.each(ways)("an agent elsewhere, by %s through the broker", (way) => {
@@ -146,7 +146,7 @@ describe("a WebSocket to an agent elsewhere", () => {
     const session = await remote.made.host.runSession({ workdir: remote.made.workdir, prompt: "stay" }, {
       adapter: "acp",
     });
-    for await (const { event } of session) {
+    for await (const { event } of session.events()) {
       if (event.type !== "output") continue;
       told.push(event.data);
       if (told.length === 1) remote.seen.sockets[0]?.send("not a message");

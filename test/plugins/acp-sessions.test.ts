@@ -71,10 +71,10 @@ describe("requests for permission", () => {
     const agent = await openScriptedAgent();
     const { host, workdir } = agent.made;
     const session = await host.runSession({ workdir, prompt: "[[scn:tool]]", approval: "ask" }, { adapter: "acp" });
-    for await (const { event } of session) {
-      if (event.type === "permission_request") session.answer(event.request_id, "no");
+    for await (const { event } of session.events()) {
+      if (event.type === "permission_request") await session.answer(event.request_id, "no");
     }
-    const result = await session.result;
+    const result = await session.result();
     expect(result).toMatchObject({ stop_reason: "end_turn", output: "Then not.", artifacts: [] });
   });
 

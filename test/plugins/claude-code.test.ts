@@ -64,7 +64,7 @@ async function start(made: TestHost, name: string, request: Partial<SessionReque
   const session = await host.runSession({ workdir, prompt, retry: "never", ...request }, { adapter: "claude-code" });
   const events: Envelope[] = [];
   const read = (async () => {
-    for await (const envelope of session) events.push(envelope);
+    for await (const envelope of session.events()) events.push(envelope);
   })();
   return { session, events, read };
 }
@@ -75,7 +75,7 @@ async function play(
   request: Partial<SessionRequest> = {},
 ): Promise<{ result: SessionResult; events: Envelope[] }> {
   const live = await start(made, name, request);
-  const result = await live.session.result;
+  const result = await live.session.result();
   await live.read;
   expect(checkSession(live.events)).toEqual([]);
   return { result, events: live.events };
@@ -146,7 +146,7 @@ test("claude-code waits for a client's answer to what the agent asks", async () 
   const asked = live.events.find(({ event }) => event.type === "permission_request")!.event;
   expect(asked).toMatchObject({ tool: "Bash", kind: "execute", call_id: "tool-1" });
   await live.session.answer("request_id" in asked ? asked.request_id : "", "allow");
-  expect(await live.session.result).toMatchObject({ outcome: "completed", output: "done" });
+  expect(await live.session.result()).toMatchObject({ outcome: "completed", output: "done" });
   await live.read;
 });
 
@@ -161,7 +161,7 @@ test("claude-code passes on what the agent asks a person, and the answer", async
   const asked = live.events.find(({ event }) => event.type === "question")!.event;
   expect(asked).toMatchObject({ question: "Which colour?", options: ["Red", "Blue"] });
   await live.session.answer("request_id" in asked ? asked.request_id : "", "Blue");
-  expect(await live.session.result).toMatchObject({ outcome: "completed", output: "done" });
+  expect(await live.session.result()).toMatchObject({ outcome: "completed", output: "done" });
   await live.read;
 });
 

@@ -210,8 +210,8 @@ test("an interrupt ends an endless answer and its request", async () => {
     adapter: id,
     artifacts: "none",
   });
-  for await (const { event } of session) if (event.type === "output") void session.interrupt();
-  expect(await session.result).toMatchObject({ stop_reason: "interrupted", output: "on and " });
+  for await (const { event } of session.events()) if (event.type === "output") void session.interrupt();
+  expect(await session.result()).toMatchObject({ stop_reason: "interrupted", output: "on and " });
   await until(() => bench.dropped === 1);
 });
 

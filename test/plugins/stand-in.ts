@@ -79,8 +79,10 @@ export async function openStandIn(
         { adapter: id },
       );
       const events: AdapterEvent[] = [];
-      for await (const { source, event } of session) if (source === "agent") events.push(event as AdapterEvent);
-      return { events, result: await session.result };
+      for await (const { source, event } of session.events()) {
+        if (source === "agent") events.push(event as AdapterEvent);
+      }
+      return { events, result: await session.result() };
     },
     async calls() {
       const text = await readFile(join(home, "calls.jsonl"), "utf8");
@@ -102,13 +104,13 @@ export async function interruptWhen(
 ): Promise<SessionResult> {
   const session = await made.host.runSession({ workdir: made.workdir, prompt, retry: "never" }, { adapter });
   let told = false;
-  for await (const envelope of session) {
+  for await (const envelope of session.events()) {
     if (told || !seen(envelope)) continue;
     told = true;
     await until(async () => (await alive()).length >= processes);
     void session.interrupt();
   }
-  return await session.result;
+  return await session.result();
 }
 
 async function writeProgram(file: string, args: string[]): Promise<void> {

@@ -45,7 +45,7 @@ describe("host_ms_per_second", () => {
     const unitMs = costOfOne();
     let events = 0;
     const reading = (async () => {
-      for await (const { event } of flood) if (event.type === "unparsed") events++;
+      for await (const { event } of flood.events()) if (event.type === "unparsed") events++;
     })();
     await delay(1500);
     const stalls = watchStalls();

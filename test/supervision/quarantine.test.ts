@@ -117,11 +117,11 @@ describe("a plugin that crashes again and again", () => {
       adapter: "shaky",
       artifacts: "none",
     });
-    for await (const { event } of session) if (event.type === "queued") break;
+    for await (const { event } of session.events()) if (event.type === "queued") break;
     const began = performance.now();
     await host.close();
     expect(performance.now() - began).toBeLessThan(20_000);
-    expect((await session.result).stop_reason).toBe("interrupted");
+    expect((await session.result()).stop_reason).toBe("interrupted");
   });
 
   test("counts the end of one warden as one crash, however many workers it had", async () => {
@@ -136,13 +136,13 @@ describe("a plugin that crashes again and again", () => {
         adapter: "shaky",
         artifacts: "none",
       });
-      for await (const { event } of session) if (event.type === "progress") break;
+      for await (const { event } of session.events()) if (event.type === "progress") break;
       sessions.push(session);
     }
     const [warden, ...others] = await recordedWardens(stateDir);
     expect(others).toEqual([]);
     process.kill(-warden!, "SIGKILL");
-    for (const { result } of sessions) expect((await result).stop_reason).toBe("crash");
+    for (const session of sessions) expect((await session.result()).stop_reason).toBe("crash");
     await host.close();
     const { crashes: counted } = JSON.parse(await readFile(join(stateDir, "crashes", "shaky.json"), "utf8"));
     expect(counted).toHaveLength(1);

@@ -13,7 +13,7 @@ const limits = { agent_grace_ms: 300, teardown_timeout_ms: 200, warden_grace_ms:
 async function begin({ host, workdir }: TestHost, { prompt = "go", adapter = "stuck" } = {}) {
   const session = await host.runSession({ workdir, prompt, retry: "never" }, { adapter, artifacts: "none" });
   const events = [];
-  for await (const envelope of session) {
+  for await (const envelope of session.events()) {
     events.push(envelope);
     if (envelope.event.type === "progress") break;
   }
@@ -39,7 +39,7 @@ describe("Host.close", () => {
     const began = performance.now();
     await setting.host.close();
     expect(performance.now() - began).toBeLessThan(30_000);
-    for (const { result } of sessions) expect((await result).stop_reason).toBe("interrupted");
+    for (const session of sessions) expect((await session.result()).stop_reason).toBe("interrupted");
     await until(async () => (await ownChildren()).every(({ command }) => !command.includes("warden.js")));
   });
 
@@ -56,7 +56,7 @@ describe("Host.close", () => {
     const began = performance.now();
     await setting.host.close();
     expect(performance.now() - began).toBeLessThan(30_000);
-    expect((await session.result).stop_reason).toBe("interrupted");
+    expect((await session.result()).stop_reason).toBe("interrupted");
     expect(wardens.filter((pid) => readRow(pid)?.zombie === false)).toEqual([]);
   });
 
@@ -73,7 +73,7 @@ describe("Host.close", () => {
     await setting.host.close();
     expect(performance.now() - began).toBeLessThan(35_000);
     expect(setting.logs.some(({ message }) => /ending the sessions took longer/.test(message))).toBe(true);
-    expect((await session.result).stop_reason).toBe("interrupted");
+    expect((await session.result()).stop_reason).toBe("interrupted");
     const next = await openHost({ root: setting.root, stateDir: setting.stateDir });
     const events = [];
     for await (const envelope of next.host.events({ after: 0 })) {

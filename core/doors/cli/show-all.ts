@@ -42,7 +42,7 @@ export async function showAll(
   else {await terminal.stdout.write(
       comparisonText(run, comparison, { paint: createPaint(terminal.colours.stdout), columns: tableColumns(terminal) }),
     );}
-  const results = await Promise.all(run.sessions.map(({ result }) => result));
+  const results = await Promise.all(run.sessions.map((session) => session.result()));
   return results.some(({ outcome }) => outcome === "completed") ? 0 : exitCodeOf(results[0]!);
 }
 

@@ -47,7 +47,7 @@ export async function startCanary(
   });
   const seen: { envelope: Envelope; arrivedAt: number }[] = [];
   const reading = (async () => {
-    for await (const envelope of session) seen.push({ envelope, arrivedAt: Date.now() });
+    for await (const envelope of session.events()) seen.push({ envelope, arrivedAt: Date.now() });
   })();
   return {
     async stop() {

@@ -126,9 +126,9 @@ async function attempt(
         { workdir: place.workdir, prompt: "go", retry: "never", ...params, ...request },
         { adapter: plugin.id, artifacts: "none" },
       );
-    if (attack.before) await (await start(attack.before)).result;
+    if (attack.before) await (await start(attack.before)).result();
     const session = await start(attack.request);
-    for await (const envelope of session) {
+    for await (const envelope of session.events()) {
       if (isBeginning(envelope)) {
         begun = true;
         continue;
@@ -137,7 +137,7 @@ async function attempt(
       if (envelope.event.type !== "attempt_started" || attack.interruptAfterMs === undefined) continue;
       setTimeout(() => void session.interrupt(), attack.interruptAfterMs);
     }
-    const result = await session.result;
+    const result = await session.result();
     return { outcome: outcomeOf(result, events), text: JSON.stringify(events), events, begun, result };
   } catch (thrown) {
     const error = toErrorData(thrown);

@@ -3,7 +3,7 @@ import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Host } from "../../sessions/host/host.ts";
-import type { Session } from "../../sessions/host/run-session.ts";
+import type { SessionHandle } from "../../sessions/host/session-host.ts";
 import { mkdir, readdir, readFile, rm, writeFile } from "../../ground/runtime/files.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { dirname, join } from "../../ground/runtime/paths.ts";
@@ -66,7 +66,7 @@ export async function runTake(host: Host, order: TakeOrder): Promise<Take> {
   return take;
 }
 
-async function follow(session: Session, take: Take, interrupt: boolean): Promise<void> {
+async function follow(session: SessionHandle, take: Take, interrupt: boolean): Promise<void> {
   let asked: number | null = null;
   const stop = () => {
     if (asked !== null) return;
@@ -74,7 +74,7 @@ async function follow(session: Session, take: Take, interrupt: boolean): Promise
     void session.interrupt();
   };
   let timer: ReturnType<typeof setTimeout> | undefined;
-  for await (const envelope of session) {
+  for await (const envelope of session.events()) {
     take.envelopes.push(envelope);
     if (isOwn(envelope)) take.events.push(envelope.event as AdapterEvent);
     if (!interrupt) continue;
@@ -83,7 +83,7 @@ async function follow(session: Session, take: Take, interrupt: boolean): Promise
     if (envelope.source === "agent" && asked === null) setTimeout(stop, 50);
   }
   clearTimeout(timer);
-  take.result = await session.result;
+  take.result = await session.result();
   if (asked !== null && take.result.stop_reason === "interrupted") take.stopped_ms = performance.now() - asked;
 }
 

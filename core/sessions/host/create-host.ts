@@ -14,6 +14,7 @@ import { resumer } from "./resume.ts";
 import { runAll } from "./run-all.ts";
 import { runLoop } from "./run-loop.ts";
 import { load } from "./served-plugin.ts";
+import { sessionHandle } from "./session-handle.ts";
 import { journalFile } from "./state-folder.ts";
 import { hostWorkspaces } from "./workspaces.ts";
 import { type HostParts, openParts } from "./host-parts.ts";
@@ -39,12 +40,17 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
 
 function hostOf(parts: HostParts, options: HostOptions): Host {
   const { claim, crashes, journal, log, pins, registry, root, routes, services, sessions, settings } = parts;
+  const handles = { journal, log, find: (id: string) => sessions.find(id) };
   const keyed = new KeyedSessions({
     limits: () => settings.limits,
-    eventsOf: (sessionId) => log.subscribe({ sessionId, after: 0 }),
+    handleOf: (id) => sessionHandle(handles, id),
     journal,
-    resultOf: async (sessionId) => await (await host.sessions.open(sessionId)).result(),
   });
+  const runSession: Host["runSession"] = (request, run = {}) =>
+    keyed.run(request, run, async (begins) => {
+      const live = await sessions.start(request, run, { begins });
+      return sessionHandle(handles, live.id, live);
+    });
   let closing: Promise<void> | null = null;
   let reloading: Promise<unknown> = Promise.resolve();
   const host: Host = {
@@ -59,7 +65,7 @@ function hostOf(parts: HostParts, options: HostOptions): Host {
       },
       problems: () => registry.problems,
     },
-    runSession: (request, run = {}) => keyed.run(request, run, (begins) => sessions.start(request, run, { begins })),
+    runSession,
     runAll: (request, run = {}) => runAll(host, request, run),
     runLoop: (request, run = {}) => runLoop(host, request, run),
     events: (wanted = {}) => log.subscribe(wanted),
@@ -80,11 +86,9 @@ function hostOf(parts: HostParts, options: HostOptions): Host {
       left: (id) => sessions.left(id),
     }),
     sessions: openSessionHost({
-      journal,
+      ...handles,
       others: new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }),
-      log,
-      find: (id) => sessions.find(id),
-      runSession: (request, run) => host.runSession(request, run),
+      start: runSession,
       agents: (wanted) => routes.agents(wanted),
     }),
     probe: async (adapter) => await routes.probe(services.of(adapter).plugin.id),

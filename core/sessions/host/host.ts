@@ -20,7 +20,8 @@ import type { RecordOptions, RecordReport } from "./record.ts";
 import type { SessionHost } from "./session-host.ts";
 import type { HostWorkspaces } from "./workspaces.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import type { RunSessionOptions, Session } from "./run-session.ts";
+import type { RunSessionOptions } from "./run-session.ts";
+import type { SessionHandle } from "./session-host.ts";
 
 /** What a host is made from. */
 export interface HostOptions {
@@ -76,7 +77,7 @@ export interface Host {
    * @throws {BulkheadError} for a request that cannot start: `invalid_request`, `unknown_adapter`, `workdir_missing`,
    * `too_large`, `invalid_model`, `host_closed`
    */
-  runSession(request: SessionRequest, options?: RunSessionOptions): Promise<Session>;
+  runSession(request: SessionRequest, options?: RunSessionOptions): Promise<SessionHandle>;
   /**
    * Runs one request on several adapters at once, each in a worktree of its own, and compares what came of it.
    * @throws {BulkheadError} as {@link Host.runSession}, and as {@link Host.route} when nobody can take it
@@ -86,7 +87,7 @@ export interface Host {
    * Runs fresh sessions of a request until the agent signals completion, one fails, or the maximum is reached.
    * @throws {BulkheadError} as {@link Host.runSession}
    */
-  runLoop(request: SessionRequest, options?: RunSessionOptions): AsyncGenerator<Session, LoopReport, void>;
+  runLoop(request: SessionRequest, options?: RunSessionOptions): AsyncGenerator<SessionHandle, LoopReport, void>;
   /**
    * Which adapters could take a session, best first, and why the others cannot.
    * @throws {BulkheadError} when none can: `unknown_adapter`, `unavailable`, `rate_limit`, `invalid_model`,

@@ -1,29 +1,26 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
-import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
-import type { Subscription } from "../session/subscription.ts";
-import type { RunSessionOptions, Session } from "./run-session.ts";
+import type { RunSessionOptions } from "./run-session.ts";
+import type { SessionHandle } from "./session-host.ts";
 
-/** What {@link KeyedSessions} are made from. */
-export interface KeyedOptions {
-  /** As they are now: a reload changes them. */
+/** Collaborators of {@link KeyedSessions}. */
+export interface KeyedSessionsDeps {
+  /** The limits now: a reload changes them. */
   limits(): Pick<Limits, "idempotency_keys" | "idempotency_ms">;
-  /** All events of a session, from its first on. */
-  eventsOf(sessionId: string): Subscription;
+  /** Returns the handle of a session that this host or an earlier one has started. */
+  handleOf(sessionId: string): SessionHandle;
   /** Where keys outlive this host. */
   journal: Pick<Journal, "findKey" | "noteKey" | "session">;
-  /** The result of a session that has ended, also under an earlier host. */
-  resultOf(sessionId: string): Promise<SessionResult>;
   /** Milliseconds since some moment. */
   now?(): number;
 }
 
 /** Starts a session; `begins` is called with its id before anything of it is in the journal. */
-export type StartKeyed = (begins: ((sessionId: string) => Promise<void>) | undefined) => Promise<Session>;
+export type StartKeyed = (begins: ((sessionId: string) => Promise<void>) | undefined) => Promise<SessionHandle>;
 
 const maxKey = 256;
 
@@ -35,7 +32,7 @@ export function derivedKey(key: string, part: string): string {
 
 interface Keyed {
   digest: string;
-  session: Promise<Session>;
+  session: Promise<SessionHandle>;
   /** Null while it runs. */
   endedAt: number | null;
 }
@@ -46,14 +43,14 @@ interface Keyed {
  * as their sessions. Keys are forgotten some time after their session's end, and the oldest when there are too many.
  */
 export class KeyedSessions {
-  readonly #options: KeyedOptions;
+  readonly #deps: KeyedSessionsDeps;
   readonly #now: () => number;
   /** Running ones and, in the order in which they ended, others. */
   readonly #known = new Map<string, Keyed>();
 
-  constructor(options: KeyedOptions) {
-    this.#options = options;
-    this.#now = options.now ?? (() => performance.now());
+  constructor(deps: KeyedSessionsDeps) {
+    this.#deps = deps;
+    this.#now = deps.now ?? (() => performance.now());
   }
 
   /** Keys that are remembered. */
@@ -65,7 +62,7 @@ export class KeyedSessions {
    * The session of this request's key, started by `start` when there is none.
    * @throws {BulkheadError} `invalid_request` for a key that stands for another request, and what `start` throws
    */
-  async run(request: SessionRequest, options: RunSessionOptions, start: StartKeyed): Promise<Session> {
+  async run(request: SessionRequest, options: RunSessionOptions, start: StartKeyed): Promise<SessionHandle> {
     const key = typeof request?.idempotency_key === "string" ? request.idempotency_key : null;
     const digest = key === null ? null : digestOf(request, options);
     if (key === null || digest === null) return await start(undefined);
@@ -74,10 +71,10 @@ export class KeyedSessions {
     const known = this.#known.get(name);
     if (known === undefined) return await this.#start(name, { key, digest, start });
     if (known.digest !== digest) throw taken(key);
-    return this.#anotherReader(await known.session);
+    return await known.session;
   }
 
-  #start(name: string, how: { key: string; digest: string; start: StartKeyed }): Promise<Session> {
+  #start(name: string, how: { key: string; digest: string; start: StartKeyed }): Promise<SessionHandle> {
     const keyed: Keyed = { digest: how.digest, session: this.#earlierOrNew(sha256Hex(name), how), endedAt: null };
     this.#known.set(name, keyed);
     const ended = () => {
@@ -87,7 +84,7 @@ export class KeyedSessions {
       this.#forgetOld();
     };
     // What could not start may be tried again.
-    keyed.session.then(({ result }) => result.then(ended, ended), () => this.#known.delete(name));
+    keyed.session.then((session) => session.result().then(ended, ended), () => this.#known.delete(name));
     return keyed.session;
   }
 
@@ -95,47 +92,26 @@ export class KeyedSessions {
   async #earlierOrNew(
     name: string,
     { key, digest, start }: { key: string; digest: string; start: StartKeyed },
-  ): Promise<Session> {
-    const { journal } = this.#options;
+  ): Promise<SessionHandle> {
+    const { journal } = this.#deps;
     const found = await journal.findKey(name);
     const record = found === null ? null : await journal.session(found.session_id);
     // A key that was written down and whose session never began stands for nothing.
     if (found !== null && record !== null && record.deleted === null && !this.#isPast(record)) {
       if (found.digest !== digest) throw taken(key);
-      return this.#earlier(record.session_id);
+      return this.#deps.handleOf(record.session_id);
     }
     return await start((session_id) =>
-      journal.noteKey({ name, digest, session_id }, this.#options.limits().idempotency_keys)
+      journal.noteKey({ name, digest, session_id }, this.#deps.limits().idempotency_keys)
     );
   }
 
   #isPast({ ended_at }: SessionRecord): boolean {
-    return ended_at !== null && Date.now() - Date.parse(ended_at) >= this.#options.limits().idempotency_ms;
-  }
-
-  #earlier(id: string): Session {
-    const result = this.#options.resultOf(id);
-    const events = this.#options.eventsOf(id);
-    const settle = () => events.settle();
-    result.then(settle, settle);
-    return {
-      id,
-      result,
-      interrupt: () => result,
-      answer: () => false,
-      [Symbol.asyncIterator]: () => events[Symbol.asyncIterator](),
-    };
-  }
-
-  #anotherReader(session: Session): Session {
-    const events = this.#options.eventsOf(session.id);
-    const settle = () => events.settle();
-    session.result.then(settle, settle);
-    return { ...session, [Symbol.asyncIterator]: () => events[Symbol.asyncIterator]() };
+    return ended_at !== null && Date.now() - Date.parse(ended_at) >= this.#deps.limits().idempotency_ms;
   }
 
   #forgetOld(): void {
-    const { idempotency_keys, idempotency_ms } = this.#options.limits();
+    const { idempotency_keys, idempotency_ms } = this.#deps.limits();
     const before = this.#now() - idempotency_ms;
     for (const [name, { endedAt }] of this.#known) {
       if (endedAt === null) continue;

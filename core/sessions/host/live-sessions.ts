@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
@@ -6,14 +7,16 @@ import { join } from "../../ground/runtime/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
 import type { Resumed } from "../session/session-setup.ts";
 import { SharedWorkdirs } from "../session/shared-workdirs.ts";
+import type { Subscription } from "../session/subscription.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
 import { checkRequest, checkWorkdir } from "./check-request.ts";
 import { readContextFiles } from "./context-files.ts";
-import type { RunSessionOptions, Session } from "./run-session.ts";
+import type { RunSessionOptions } from "./run-session.ts";
 import { type AttemptEnd, type Routes, waysOf } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 import { makeCandidates, type PassedOverAdapter, type SessionDeps, startSession, type Way } from "./start-session.ts";
 import { Neighbours } from "./neighbours.ts";
+import type { EventQuery } from "./session-host.ts";
 import { placeSession, type SessionPlace } from "./workspaces.ts";
 
 /** What a host's sessions are started with. */
@@ -35,9 +38,15 @@ export interface StartTerms {
 
 /** One session that has not ended. */
 export interface LiveSession {
+  id: string;
   session: RunningSession;
   /** Resolves once its place is left as well. */
   result: Promise<SessionResult>;
+  /**
+   * Returns the subscription that was open before the session began, to the first who asks for all events and needs no
+   * signal: it holds them without a look at the journal. Null for every other reader.
+   */
+  firstReader(query: EventQuery): AsyncIterable<Envelope> | null;
 }
 
 /** The sessions of one host that have not ended. */
@@ -76,7 +85,7 @@ export class LiveSessions {
    * Starts a session.
    * @throws {BulkheadError} as `Host.runSession`
    */
-  start(request: SessionRequest, options: RunSessionOptions, terms: StartTerms = {}): Promise<Session> {
+  start(request: SessionRequest, options: RunSessionOptions, terms: StartTerms = {}): Promise<LiveSession> {
     const starting = this.#start(request, options, terms);
     const over = starting.then(({ result }) => result).finally(() => this.#begun.delete(over));
     over.catch(() => undefined);
@@ -93,7 +102,7 @@ export class LiveSessions {
     request: SessionRequest,
     options: RunSessionOptions,
     { begins, resumed = null }: StartTerms,
-  ): Promise<Session> {
+  ): Promise<LiveSession> {
     const { signal, artifacts = "git", client, ...wanted } = options;
     const { deps, routes } = this.#options;
     this.#refuseIfClosed();
@@ -139,23 +148,13 @@ export class LiveSessions {
       await place.abandon();
       throw error;
     }
-    const result = this.#keep(session, { sessionId, service, place, artifacts });
     const settle = () => events.settle();
     session.result.then(settle, settle);
     const interrupt = () => session.stop("interrupted", "The session was interrupted.");
     signal?.addEventListener("abort", interrupt, { once: true });
     const deafen = () => signal?.removeEventListener("abort", interrupt);
     session.result.then(deafen, deafen);
-    return {
-      id: sessionId,
-      result,
-      interrupt: () => {
-        interrupt();
-        return result;
-      },
-      answer: (requestId, choice) => session.answer(requestId, choice),
-      [Symbol.asyncIterator]: () => events[Symbol.asyncIterator](),
-    };
+    return this.#keep(session, { sessionId, service, place, artifacts, firstReader: onceFor(events) });
   }
 
   /**
@@ -191,13 +190,14 @@ export class LiveSessions {
 
   #keep(
     session: RunningSession,
-    { sessionId, service, place, artifacts }: {
+    { sessionId, service, place, artifacts, firstReader }: {
       sessionId: string;
       service: ServedPlugin;
       place: SessionPlace;
       artifacts: "git" | "none";
+      firstReader: LiveSession["firstReader"];
     },
-  ): Promise<SessionResult> {
+  ): LiveSession {
     service.sessions++;
     const forget = () => {
       this.#running.delete(sessionId);
@@ -205,12 +205,12 @@ export class LiveSessions {
     };
     session.result.then(forget, forget);
     const result = place.leave(session.result).finally(() => this.#leave(sessionId, artifacts));
-    const live: LiveSession = { session, result };
+    const live: LiveSession = { id: sessionId, session, result, firstReader };
     this.#running.set(sessionId, live);
     const left = () => this.#placed.delete(sessionId);
     this.#placed.set(sessionId, live);
     result.then(left, left);
-    return result;
+    return live;
   }
 
   /** Where artifacts are not listed nobody asks who else was there; a worktree is its session's alone. */
@@ -258,4 +258,13 @@ function refuseIfAborted(signal: AbortSignal | undefined): void {
 
 function reasonOnly({ adapter_id, reason }: { adapter_id: string; reason: string }): PassedOverAdapter {
   return { adapter_id, reason };
+}
+
+function onceFor(events: Subscription): LiveSession["firstReader"] {
+  let taken = false;
+  return ({ after = 0, signal }) => {
+    if (taken || after > 0 || signal !== undefined) return null;
+    taken = true;
+    return events;
+  };
 }

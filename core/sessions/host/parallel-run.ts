@@ -1,6 +1,7 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { Comparison } from "./compare-results.ts";
-import type { RunSessionOptions, Session } from "./run-session.ts";
+import type { RunSessionOptions } from "./run-session.ts";
+import type { SessionHandle } from "./session-host.ts";
 import type { PassedOverAdapter } from "./start-session.ts";
 
 /** Options of {@link runAll}. */
@@ -12,7 +13,7 @@ export interface RunAllOptions extends Omit<RunSessionOptions, "adapter"> {
 /** Sessions of one request that run at once. */
 export interface ParallelRun extends AsyncIterable<Envelope> {
   /** In the order of the adapters. */
-  readonly sessions: readonly Session[];
+  readonly sessions: readonly SessionHandle[];
   /** Adapters that could not take the request, and why. */
   readonly passed_over: readonly PassedOverAdapter[];
   /** What came of all of them, once the last has ended. */

@@ -13,7 +13,7 @@ import { killTrees } from "../../ground/runtime/process-tree.ts";
 import { type AfterRestart, endInterrupted, readInterrupted, type Resumable } from "../session/interrupted-session.ts";
 import { MergedLog } from "../session/merged-log.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { leftOpenError } from "./open-session-host.ts";
+import { leftOpenError } from "./session-handle.ts";
 import { journalFile } from "./state-folder.ts";
 import { claimLeftParts } from "./state-claim.ts";
 

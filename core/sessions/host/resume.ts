@@ -46,8 +46,6 @@ export function resumer(ground: ResumeGround): (resumable: Resumable) => Promise
         begins: (id) => journal.noteKey({ name, digest: "", session_id: id }, Number.MAX_SAFE_INTEGER),
         resumed: { from: session_id, times: resumable.times + 1 },
       });
-      // Nobody reads it here.
-      await session[Symbol.asyncIterator]().return?.();
       writeLog({ level: "info", message: `Session ${session.id} goes on with one that was cut off.`, session_id });
       return { resumed_as: session.id };
     } catch (error) {

@@ -35,7 +35,7 @@ export async function runAll(
   );
   if (sessions.length === 0) throw started.find((one) => one.status === "rejected")?.reason;
   const passed_over = [...route.passed_over.map(({ adapter_id, reason }) => ({ adapter_id, reason })), ...refused];
-  const results = Promise.all(sessions.map(({ result }) => result));
+  const results = Promise.all(sessions.map((session) => session.result()));
   const comparison = results.then((all) => compare(host, all));
   // Whoever reads only the events need not care.
   comparison.catch(() => {});
@@ -43,7 +43,7 @@ export async function runAll(
     sessions,
     passed_over,
     comparison,
-    [Symbol.asyncIterator]: () => mergeStreams(...sessions)[Symbol.asyncIterator](),
+    [Symbol.asyncIterator]: () => mergeStreams(...sessions.map((session) => session.events()))[Symbol.asyncIterator](),
   };
 }
 

@@ -2,7 +2,8 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult, StopReason } from "../../../plugin-sdk/result.ts";
 import { derivedKey } from "./idempotency.ts";
-import type { RunSessionOptions, Session } from "./run-session.ts";
+import type { RunSessionOptions } from "./run-session.ts";
+import type { SessionHandle } from "./session-host.ts";
 
 /** What a loop of sessions came to. */
 export interface LoopReport {
@@ -19,9 +20,6 @@ export interface LoopReport {
   tokens: number | null;
 }
 
-/** What a loop asks of each of its sessions. */
-export type LoopedSession = Pick<Session, "id" | "result">;
-
 /** Iterations of a loop whose request names no maximum. */
 export const defaultIterations = 25;
 
@@ -32,11 +30,11 @@ export const defaultIterations = 25;
  * iteration, within the same budget.
  * @throws {BulkheadError} what `runSession()` throws
  */
-export async function* runLoop<S extends LoopedSession>(
-  host: { runSession(request: SessionRequest, options: RunSessionOptions): Promise<S> },
+export async function* runLoop(
+  host: { runSession(request: SessionRequest, options: RunSessionOptions): Promise<SessionHandle> },
   request: SessionRequest,
   options: RunSessionOptions,
-): AsyncGenerator<S, LoopReport, boolean | void> {
+): AsyncGenerator<SessionHandle, LoopReport, boolean | void> {
   const { iteration: first = 1, max_iterations = defaultIterations } = request;
   const report: LoopReport = {
     complete: false,
@@ -54,7 +52,7 @@ export async function* runLoop<S extends LoopedSession>(
   for (let iteration = first; iteration <= max_iterations; iteration++) {
     const spent = spentBudget(request.budget, report);
     if (spent !== null) return { ...report, stop_reason: spent };
-    let session: S;
+    let session: SessionHandle;
     try {
       session = await host.runSession(nextRequest(request, { iteration, max_iterations, report }), options);
     } catch (error) {
@@ -65,7 +63,7 @@ export async function* runLoop<S extends LoopedSession>(
     report.session_ids.push(session.id);
     report.iterations++;
     const again = yield session;
-    const result = await session.result;
+    const result = await session.result();
     add(report, result);
     if (result.stop_reason === "loop_complete") return { ...report, complete: true, stop_reason: "loop_complete" };
     if (result.outcome === "completed") continue;

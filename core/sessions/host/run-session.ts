@@ -1,6 +1,4 @@
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
-import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import type { SessionResult } from "../../../plugin-sdk/result.ts";
 
 /** Options of {@link Host.runSession}. */
 export interface RunSessionOptions {
@@ -20,15 +18,4 @@ export interface RunSessionOptions {
   artifacts?: "git" | "none";
   /** Who asks, in a name of the caller's own: where sessions wait, clients take turns. Default: one for all. */
   client?: string;
-}
-
-/** A running session: its own events, in order, and then its result. Reading is optional. */
-export interface Session extends AsyncIterable<Envelope> {
-  readonly id: string;
-  /** Never rejects for what happens to the adapter: that is in the result. */
-  readonly result: Promise<SessionResult>;
-  /** Stops the session gracefully; resolves when it has ended. */
-  interrupt(): Promise<SessionResult>;
-  /** Answers a permission request or question; false when it is unknown, answered already, or does not offer the choice. */
-  answer(requestId: string, choice: string): boolean;
 }

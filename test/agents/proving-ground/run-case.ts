@@ -170,10 +170,10 @@ async function runSession({ host, adapter, place, model, interrupt, request }: R
     seen = interrupt === "while_running" ? afterLastCall(envelopes) : envelopes.length;
     return session.interrupt();
   });
-  for await (const envelope of session) envelopes.push(envelope);
+  for await (const envelope of session.events()) envelopes.push(envelope);
   ended.abort();
   await interrupted;
-  return { envelopes, seen: Math.min(seen, envelopes.length), result: await session.result };
+  return { envelopes, seen: Math.min(seen, envelopes.length), result: await session.result() };
 }
 
 /** Where the call of the tool ends; what the program prints while the tool runs comes or not. */

@@ -13,10 +13,10 @@ const session = await host.runSession({ workdir, prompt: "single 5", retry: "nev
   adapter: "bench",
   artifacts: "none",
 });
-for await (const { source } of session) {
+for await (const { source } of session.events()) {
   if (source !== "agent") continue;
   process.stdout.write(`${performance.now() - started}\n`);
   break;
 }
-await session.result;
+await session.result();
 await host.close();

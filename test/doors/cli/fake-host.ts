@@ -3,7 +3,7 @@ import type { RouteOptions } from "../../../core/sessions/host/routes.ts";
 import type { Route } from "../../../core/sessions/routing/choose-route.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { Host, HostOptions } from "../../../core/sessions/host/host.ts";
-import type { Session } from "../../../core/sessions/host/run-session.ts";
+import type { SessionHandle } from "../../../core/sessions/host/session-host.ts";
 import { defaultOsWallUses } from "../../../core/ground/runtime/os-walls/os-wall.ts";
 import type { CrashRecord } from "../../../core/walls/pool/plugin-health.ts";
 import { runAll } from "../../../core/sessions/host/run-all.ts";
@@ -208,7 +208,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       },
       runAll: (request, run = {}) => runAll(host, request, run),
       runLoop: (request, run = {}) => runLoop(host, request, run),
-      events: () => session(new AbortController().signal),
+      events: () => session(new AbortController().signal).events(),
       signals: () => [],
       load: () => Promise.resolve({ sha256: "0".repeat(64) }),
       quarantined: () => Promise.resolve(given.quarantined ?? []),
@@ -232,23 +232,14 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       workspaces: given.workspaces ?? noWorkspaces,
       reload: () => Promise.resolve({ added: [], removed: [], changed: [] }),
       sessions: {
-        start: async (request, options) => {
-          const started = await host.runSession(request, options);
-          return {
-            id: started.id,
-            events: () => started,
-            result: () => started.result,
-            interrupt: () => started.interrupt(),
-            answer: (requestId, choice) => Promise.resolve(started.answer(requestId, choice)),
-          };
-        },
+        start: (request, options) => host.runSession(request, options),
         list: () => Promise.resolve([]),
         get: none,
         history: none,
         open: none,
         delete: none,
         agents: (options) => host.agents(options),
-        events: () => session(new AbortController().signal),
+        events: () => session(new AbortController().signal).events(),
       },
       pinned: () => Promise.resolve([]),
       probe: () => Promise.resolve({ availability: "available", reason: "It is here.", version: "9.9" }),
@@ -260,18 +251,18 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
     return host;
   }
 
-  function session(signal: AbortSignal): Session {
+  function session(signal: AbortSignal): SessionHandle {
     let settle: (result: SessionResult) => void = () => {};
     const settled = new Promise<SessionResult>((resolve) => (settle = resolve));
     return {
       id: "s1",
-      result: settled,
+      result: () => settled,
       interrupt: () => settled,
       answer: (requestId, choice) => {
         fake.answers.push([requestId, choice]);
-        return true;
+        return Promise.resolve(true);
       },
-      async *[Symbol.asyncIterator]() {
+      async *events() {
         yield* envelopesOf(events);
         await during?.(signal);
         const ended = signal.aborted ? fakeResult({ stop_reason: "interrupted" }) : result;

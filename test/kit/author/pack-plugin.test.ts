@@ -76,7 +76,7 @@ describe("packPlugin", () => {
       await host.load(id);
     }
     const session = await host.runSession({ workdir, prompt: "go", params: { speed: 0 } }, { adapter: "replay" });
-    expect((await session.result).stop_reason).toBe("end_turn");
+    expect((await session.result()).stop_reason).toBe("end_turn");
   });
 
   test("refuses what leads out of the folder, versions that differ, and code it cannot join", async () => {

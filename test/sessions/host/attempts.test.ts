@@ -23,12 +23,12 @@ async function run(
 ) {
   const session = await host.runSession({ workdir, prompt: "go", ...request }, { adapter });
   const events: Envelope[] = [];
-  for await (const envelope of session) {
+  for await (const envelope of session.events()) {
     events.push(envelope);
     await seen?.(envelope);
   }
   expect(checkSession(events)).toEqual([]);
-  return { events, result: await session.result };
+  return { events, result: await session.result() };
 }
 
 describe("a chain of adapters", () => {

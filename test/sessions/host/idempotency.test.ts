@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { RunSessionOptions, Session } from "../../../core/sessions/host/run-session.ts";
+import type { RunSessionOptions } from "../../../core/sessions/host/run-session.ts";
+import type { SessionHandle } from "../../../core/sessions/host/session-host.ts";
 import { derivedKey, KeyedSessions } from "../../../core/sessions/host/idempotency.ts";
 import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
@@ -15,27 +16,26 @@ function makeKeyed({ keys = 3, ms = day } = {}) {
   const started: { id: string; end(): void; fail(): void }[] = [];
   const journal = createMemoryJournal();
   const log = new MergedLog(journal);
+  const handle = (id: string, result: Promise<SessionResult>): SessionHandle => ({
+    id,
+    events: () => log.subscribe({ sessionId: id, after: 0 }),
+    result: () => result,
+    interrupt: () => result,
+    answer: () => Promise.resolve(false),
+  });
   const keyed = new KeyedSessions({
     limits: () => ({ idempotency_keys: keys, idempotency_ms: ms }),
-    eventsOf: (sessionId) => log.subscribe({ sessionId, after: 0 }),
+    handleOf: (id) => handle(id, Promise.resolve(fakeResult())),
     journal,
-    resultOf: () => Promise.resolve(fakeResult()),
     now: () => clock.now,
   });
-  const start = (): Promise<Session> => {
+  const start = (): Promise<SessionHandle> => {
     const id = `s${started.length + 1}`;
     let end!: (result: SessionResult) => void;
     let fail!: (error: unknown) => void;
     const result = new Promise<SessionResult>((resolve, reject) => ([end, fail] = [resolve, reject]));
     started.push({ id, end: () => end(fakeResult()), fail: () => fail(new Error("no journal")) });
-    const interrupt = () => result;
-    return Promise.resolve({
-      id,
-      result,
-      interrupt,
-      answer: () => false,
-      [Symbol.asyncIterator]: () => log.subscribe({ sessionId: id })[Symbol.asyncIterator](),
-    });
+    return Promise.resolve(handle(id, result));
   };
   const run = (key: string | undefined, changes: Partial<RunSessionOptions> & { prompt?: string } = {}) => {
     const { prompt = "go", ...options } = changes;
@@ -125,9 +125,9 @@ test("two callers with one key each read every event from the first on, during t
   const request = { workdir: made.workdir, prompt: "go", idempotency_key: "k" };
   const ask = () => made.host.runSession(request, { adapter: "works", artifacts: "none" });
   const [first, second] = await Promise.all([ask(), ask()]);
-  const read = async (session: AsyncIterable<{ seq: number }>) => {
+  const read = async (session: SessionHandle) => {
     const seqs: number[] = [];
-    for await (const { seq } of session) seqs.push(seq);
+    for await (const { seq } of session.events()) seqs.push(seq);
     return seqs;
   };
   const both = await Promise.all([read(first), read(second)]);
@@ -135,7 +135,7 @@ test("two callers with one key each read every event from the first on, during t
   expect(late.length).toBeGreaterThan(3);
   expect(late).toEqual(late.map((_, index) => index + 1));
   expect(both).toEqual([late, late]);
-  expect((await first.result).session_id).toBe(second.id);
+  expect((await first.result()).session_id).toBe(second.id);
   expect(await errorOf(made.host.runSession({ ...request, prompt: "other" }, { adapter: "works" })))
     .toMatchObject({ code: "invalid_request" });
 });
@@ -149,16 +149,16 @@ test("a key is the same session after a restart, until the session is deleted, a
   const request = { workdir: first.workdir, prompt: "go", idempotency_key: "k" };
   const options = { adapter: "works", artifacts: "none" } as const;
   const session = await first.host.runSession(request, options);
-  const result = await session.result;
+  const result = await session.result();
   await first.host.close();
 
   const { host, add } = await openHost({ root: first.root });
   await add("works", { code });
   const again = await host.runSession(request, options);
   expect(again.id).toBe(session.id);
-  expect(await again.result).toEqual(result);
+  expect(await again.result()).toEqual(result);
   const seqs: number[] = [];
-  for await (const { seq } of again) seqs.push(seq);
+  for await (const { seq } of again.events()) seqs.push(seq);
   expect(seqs).toEqual(seqs.map((_, index) => index + 1));
   expect(await errorOf(host.runSession({ ...request, prompt: "other" }, options))).toMatchObject({
     code: "invalid_request",

@@ -38,7 +38,7 @@ test("an agent that ignores SIGTERM, launches itself anew and hides its children
   });
   const events: Envelope[] = [];
   const reading = (async () => {
-    for await (const envelope of session) events.push(envelope);
+    for await (const envelope of session.events()) events.push(envelope);
   })();
   await until(async () => events.some(({ event }) => event.type === "progress") && (await running(mark)).length >= 3);
   expect((await session.interrupt()).stop_reason).toBe("interrupted");

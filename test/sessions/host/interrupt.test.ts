@@ -56,7 +56,7 @@ async function start(
   });
   const events: Envelope[] = [];
   const read = (async () => {
-    for await (const envelope of session) events.push(envelope);
+    for await (const envelope of session.events()) events.push(envelope);
   })();
   return { session, events, read };
 }
@@ -99,7 +99,7 @@ describe.each(isolations)("interrupting a session in a %s", (isolation) => {
       { adapter: "waits", artifacts: "none", signal: controller.signal },
     );
     setTimeout(() => controller.abort(), 100);
-    expect((await session.result).stop_reason).toBe("interrupted");
+    expect((await session.result()).stop_reason).toBe("interrupted");
   });
 
   test("that waits for its script: nothing is written once the host is closed", async () => {
@@ -230,7 +230,7 @@ describe.each(isolations)("interrupting a session in a %s", (isolation) => {
     await made.host.close();
     expect(performance.now() - started).toBeLessThan(10_000);
     for (const { session, read } of lives) {
-      expect((await session.result).stop_reason).toBe("interrupted");
+      expect((await session.result()).stop_reason).toBe("interrupted");
       await read;
     }
     for (const { events } of lives) expect(checkSession(events)).toEqual([]);
@@ -275,7 +275,7 @@ describe("a worker that is stuck", () => {
     const started = performance.now();
     await made.host.close();
     expect(performance.now() - started).toBeLessThan(15_000);
-    expect((await live.session.result).stop_reason).toBe("interrupted");
+    expect((await live.session.result()).stop_reason).toBe("interrupted");
     expect(await childrenLeft()).toEqual([]);
   });
 
@@ -322,14 +322,14 @@ describe("approval", () => {
     const made = await openHost();
     await made.add("asks", { code: asks, manifest: "reports: [permissions]" });
     const live = await start(made, "asks");
-    expect(live.session.answer("r", "yes")).toBe(false);
+    expect(await live.session.answer("r", "yes")).toBe(false);
     await until(() => types(live).includes("permission_request"));
-    expect(live.session.answer("other", "yes")).toBe(false);
-    expect(live.session.answer("r", "yes")).toBe(true);
-    expect(live.session.answer("r", "no")).toBe(false);
+    expect(await live.session.answer("other", "yes")).toBe(false);
+    expect(await live.session.answer("r", "yes")).toBe(true);
+    expect(await live.session.answer("r", "no")).toBe(false);
     await until(() => types(live).includes("question"));
-    expect(live.session.answer("q", "the blue one")).toBe(true);
-    expect(JSON.parse((await live.session.result).output)).toEqual([yes, "the blue one"]);
+    expect(await live.session.answer("q", "the blue one")).toBe(true);
+    expect(JSON.parse((await live.session.result()).output)).toEqual([yes, "the blue one"]);
     await live.read;
     expect(checkSession(live.events)).toEqual([]);
   });
@@ -345,13 +345,13 @@ describe("idempotency_key", () => {
       made.host.runSession(request, options),
       made.host.runSession(request, options),
     ]);
-    const result = await first.result;
+    const result = await first.result();
     const later = await made.host.runSession(request, options);
     const other = await made.host.runSession({ ...request, idempotency_key: "k2" }, options);
     expect([again.id, later.id]).toEqual([first.id, first.id]);
-    expect(await later.result).toBe(result);
+    expect(await later.result()).toBe(result);
     expect(other.id).not.toBe(first.id);
-    await other.result;
+    await other.result();
   });
 
   test("a request that could not start may be tried again", async () => {
@@ -425,7 +425,7 @@ describe("a missing grant", () => {
     let give = (_answer: boolean) => {};
     const made = await withNotes(() => new Promise((resolve) => (give = resolve)));
     const live = await start(made, "reads", { timeout_ms: 300 });
-    expect((await live.session.result).stop_reason).toBe("timeout");
+    expect((await live.session.result()).stop_reason).toBe("timeout");
     await live.read;
     give(answer);
     const stop = new AbortController();

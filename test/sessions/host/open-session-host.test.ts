@@ -179,7 +179,7 @@ test("a session whose end could not be written keeps nobody waiting for it", asy
   const log = new MergedLog(journal);
   const nobody = () => Promise.reject(new Error("Nobody asks."));
   const others = { find: () => Promise.resolve(null), list: () => Promise.resolve([]) } as unknown as OtherJournals;
-  const sessions = openSessionHost({ journal, log, others, find: () => undefined, runSession: nobody, agents: nobody });
+  const sessions = openSessionHost({ journal, log, others, find: () => undefined, start: nobody, agents: nobody });
   const handle = await sessions.open("s");
   expect(await errorOf(handle.result())).toMatchObject({ code: "journal_error" });
   expect(await errorOf(handle.interrupt())).toMatchObject({ code: "journal_error" });

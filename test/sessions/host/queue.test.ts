@@ -24,7 +24,7 @@ test("sessions of several clients take turns beyond the slots, and are told when
     queued.set(name, positions);
     waiting.push((async () => {
       let at = 0;
-      for await (const { gseq, event } of session) {
+      for await (const { gseq, event } of session.events()) {
         if (event.type === "queued") positions.push(event.position);
         if (event.type === "attempt_started") at = gseq;
       }
@@ -50,7 +50,7 @@ test("a session that is interrupted in line ends so, and the others go on", asyn
   const [first, second] = [await start(), await start()];
   expect(await first.interrupt()).toMatchObject({ stop_reason: "interrupted" });
   await holder.interrupt();
-  expect((await second.result).outcome).toBe("completed");
+  expect((await second.result()).outcome).toBe("completed");
 });
 
 test("beyond its sessions the host is busy, and says what to do", async () => {
@@ -81,7 +81,7 @@ test("a session counts for the plugin that runs it, and not for one that was pas
   const held = await through();
   expect(await errorOf(through())).toMatchObject({ code: "busy", message: expect.stringContaining('"able"') });
   const other = await host.runSession({ workdir, prompt: "go" }, { adapter: "picky", artifacts: "none" });
-  expect((await other.result).outcome).toBe("completed");
+  expect((await other.result()).outcome).toBe("completed");
   await held.interrupt();
   expect((await (await through()).interrupt()).stop_reason).toBe("interrupted");
 });
@@ -93,10 +93,10 @@ test("a plugin that is taken out of service ends its sessions, which say why", a
   const running = await start();
   await until(async () => await startedIn(host, running.id));
   const queued = await start();
-  for await (const { event } of queued) if (event.type === "queued") break;
+  for await (const { event } of queued.events()) if (event.type === "queued") break;
   await host.registry.remove("acme");
-  for (const { result } of [running, queued]) {
-    expect(await result).toMatchObject({
+  for (const session of [running, queued]) {
+    expect(await session.result()).toMatchObject({
       stop_reason: "interrupted",
       error: { message: 'Plugin "acme" was taken out of service.' },
     });

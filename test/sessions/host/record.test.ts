@@ -50,12 +50,12 @@ async function session(
   const run = await host.runSession({ workdir, prompt: "go", ...(params ? { params } : {}) }, { adapter });
   const said: AdapterEvent[] = [];
   const times: number[] = [];
-  for await (const { source, event, ts } of run) {
+  for await (const { source, event, ts } of run.events()) {
     if (source !== "agent") continue;
     said.push(event as AdapterEvent);
     times.push(Date.parse(ts));
   }
-  return { id: run.id, result: await run.result, said, times };
+  return { id: run.id, result: await run.result(), said, times };
 }
 
 async function replayer(): Promise<TestHost> {
@@ -113,14 +113,14 @@ describe("host.record", () => {
     const workdir = await repository(join(at.root, "one"));
     const running = await at.host.runSession({ workdir, prompt: "go" }, { adapter: "quiet" });
     expect(await errorOf(at.host.record(running.id, join(at.root, "r.jsonl")))).toMatchObject({ code: "busy" });
-    for await (const { event } of running) if (event.type === "attempt_started") break;
+    for await (const { event } of running.events()) if (event.type === "attempt_started") break;
     await symlink("gone.txt", join(workdir, "link"));
     await writeFile(join(workdir, "big.txt"), "x".repeat(2 * 1024 * 1024));
     await writeFile(join(workdir, ".npmrc"), "x");
     await writeFile(join(workdir, "line\nbreak"), "x");
     await writeFile(join(workdir, "later.txt"), "x");
     await writeFile(join(workdir, "fine.txt"), "x");
-    expect((await running.result).artifacts).toHaveLength(6);
+    expect((await running.result()).artifacts).toHaveLength(6);
     await writeFile(join(workdir, "later.txt"), "y");
     const { left_out, files } = await at.host.record(running.id, join(at.root, "r.jsonl"));
     expect(files).toBe(1);

@@ -87,7 +87,7 @@ test("reload leaves a running session of a plugin that it takes out to its end, 
     artifacts: "none",
   });
   let reloaded = false;
-  for await (const { event } of session) {
+  for await (const { event } of session.events()) {
     if (event.type !== "progress" || reloaded) continue;
     reloaded = true;
     expect(await host.reload(await parsed(root, ""))).toMatchObject({ removed: ["slow"] });
@@ -96,7 +96,7 @@ test("reload leaves a running session of a plugin that it takes out to its end, 
     });
   }
   expect(reloaded).toBe(true);
-  expect(await session.result).toMatchObject({ outcome: "completed", output: "still the old one" });
+  expect(await session.result()).toMatchObject({ outcome: "completed", output: "still the old one" });
   await until(async () => !(await ownChildren()).some(({ command }) => command.includes("warden")));
 });
 

@@ -81,7 +81,7 @@ describe("Host.agents", () => {
     const askedAfter = async (prompt: string) => {
       const session = await made.host.runSession({ workdir: made.workdir, prompt }, { adapter: "alpha" });
       if (prompt === "wait") await session.interrupt();
-      await session.result;
+      await session.result();
       await made.host.agents();
       return asked(made);
     };
@@ -153,9 +153,9 @@ describe("Host.runSession without one adapter", () => {
     await made.add("b", { code: entry() });
     await made.add("c", { code: entry() });
     const session = await made.host.runSession({ workdir: made.workdir, prompt: "go" });
-    expect((await session.result).provenance.adapter_id).toBe("b");
+    expect((await session.result()).provenance.adapter_id).toBe("b");
     const chain = await made.host.runSession({ workdir: made.workdir, prompt: "go" }, { adapter: ["a", "c", "b"] });
-    expect((await chain.result).provenance.adapter_id).toBe("c");
+    expect((await chain.result()).provenance.adapter_id).toBe("c");
     expect((await made.host.route({ adapter: ["a", "c", "b"] })).candidates.map(({ adapter_id }) => adapter_id))
       .toEqual(
         ["c", "b"],
@@ -272,9 +272,9 @@ describe("access modes", () => {
     const start = (prompt: string) =>
       made.host.runSession({ workdir: made.workdir, prompt }, { adapter: "alpha", artifacts: "none" });
     const holder = await start("hold");
-    for await (const { event } of holder) if (event.type === "attempt_started") break;
+    for await (const { event } of holder.events()) if (event.type === "attempt_started") break;
     const queued = await start("go");
-    for await (const { event } of queued) if (event.type === "queued") break;
+    for await (const { event } of queued.events()) if (event.type === "queued") break;
     await queued.interrupt();
     await holder.interrupt();
     expect((await made.host.agents())[0]?.access_modes[0]?.current).toEqual({ requests: 2, tokens: 750 });

@@ -1,4 +1,4 @@
-import type { Session } from "bulkhead";
+import type { SessionHandle } from "bulkhead";
 import { describe, expect, test } from "vitest";
 import { runLoop } from "../../../core/sessions/host/run-loop.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
@@ -10,10 +10,12 @@ import { adapterCode, completed, openHost } from "./test-host.ts";
 /** A host whose sessions end as told, and the requests it got. */
 function scripted(ends: readonly Partial<SessionResult>[]) {
   const requests: SessionRequest[] = [];
-  const runSession = (request: SessionRequest): Promise<Session> => {
+  const runSession = (request: SessionRequest): Promise<SessionHandle> => {
     const result = fakeResult({ session_id: `s${requests.length}`, ...ends[requests.length] });
     requests.push(request);
-    return Promise.resolve({ id: result.session_id, result: Promise.resolve(result) } as unknown as Session);
+    return Promise.resolve(
+      { id: result.session_id, result: () => Promise.resolve(result) } as unknown as SessionHandle,
+    );
   };
   return { requests, host: { runSession } };
 }
@@ -131,7 +133,7 @@ describe("host.runLoop()", () => {
       artifacts: "none",
     });
     let step = await loop.next();
-    for (; !step.done; step = await loop.next()) outputs.push((await step.value.result).output);
+    for (; !step.done; step = await loop.next()) outputs.push((await step.value.result()).output);
     expect(step.value).toMatchObject({ complete: true, iterations: 3, stop_reason: "loop_complete" });
     expect(outputs[0]).toContain(`Working Directory: ${made.workdir}\nSignal completion with LOOP_COMPLETE\n`);
     expect(outputs[0]).toMatch(/Read \.agent\/scratchpad\.md\nIteration 1 of 5\n\nDo it\.\n$/);

@@ -107,8 +107,8 @@ export async function openHost(options: HostOptions & { root?: string } = {}): P
       artifacts: "none",
     });
     const events: Envelope[] = [];
-    for await (const envelope of session) events.push(envelope);
-    return { events, result: await session.result };
+    for await (const envelope of session.events()) events.push(envelope);
+    return { events, result: await session.result() };
   };
   return { host, root, workdir, stateDir, logs, add, run };
 }

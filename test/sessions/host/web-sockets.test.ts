@@ -105,7 +105,7 @@ test("connections are closed with the session, also with one that is interrupted
     "for await (const text of (await ctx.connect(url)).messages) yield say(text);",
   );
   const session = await staying.host.runSession({ workdir: staying.workdir, prompt: "x" }, { adapter: "acme" });
-  for await (const { event } of session) if (event.type === "progress") void session.interrupt();
-  expect(await session.result).toMatchObject({ stop_reason: "interrupted" });
+  for await (const { event } of session.events()) if (event.type === "progress") void session.interrupt();
+  expect(await session.result()).toMatchObject({ stop_reason: "interrupted" });
   await expect.poll(() => [codes.length, server.connections()], { timeout: 10_000 }).toEqual([2, 0]);
 });

@@ -29,9 +29,9 @@ async function withRepository(): Promise<TestHost> {
 async function run({ host, workdir }: TestHost, adapter: string | string[], request: Partial<SessionRequest> = {}) {
   const session = await host.runSession({ workdir, prompt: "go", workspace: "worktree", ...request }, { adapter });
   const events: Envelope[] = [];
-  for await (const envelope of session) events.push(envelope);
+  for await (const envelope of session.events()) events.push(envelope);
   expect(checkSession(events)).toEqual([]);
-  return await session.result;
+  return await session.result();
 }
 
 describe("a session in a worktree", () => {
@@ -128,7 +128,7 @@ test("its worktree may be decided over by whoever has seen its last event", asyn
       adapter: "writer",
     });
     let decided = false;
-    for await (const { event } of session) {
+    for await (const { event } of session.events()) {
       if (event.type !== "session_ended") continue;
       await made.host.workspaces[decide](session.id);
       decided = true;

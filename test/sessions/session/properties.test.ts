@@ -82,19 +82,19 @@ async function runPlan({ host, workdir }: TestHost, plan: Plan): Promise<Envelop
     ? undefined
     : setTimeout(() => void session.interrupt(), interrupt_after_ms);
   const events: Envelope[] = [];
-  for await (const envelope of session) {
+  for await (const envelope of session.events()) {
     events.push(envelope);
     const { event } = envelope;
     const asks = event.type === "permission_request" || event.type === "question";
-    if (answers && asks) session.answer(event.request_id, "yes");
+    if (answers && asks) await session.answer(event.request_id, "yes");
   }
   clearTimeout(timer);
-  const result = await session.result;
+  const result = await session.result();
   expect(result.outcome).toBe(outcomeOf(result.stop_reason));
   expect(events.at(-1)?.event).toEqual({ type: "session_ended", result });
   if (result.outcome === "error") expect(result.error?.code).toBeTypeOf("string");
   // What is over stays over.
-  expect(session.answer("a", "yes")).toBe(false);
+  expect(await session.answer("a", "yes")).toBe(false);
   expect(await session.interrupt()).toBe(result);
   return events;
 }

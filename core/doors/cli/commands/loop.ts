@@ -1,7 +1,4 @@
-import type { SessionRequest } from "../../../../plugin-sdk/request.ts";
-import type { RunSessionOptions } from "../../../sessions/host/run-session.ts";
-import { type LoopedSession, type LoopReport, runLoop } from "../../../sessions/host/run-loop.ts";
-import type { SessionHandle } from "../../../sessions/host/session-host.ts";
+import { type LoopReport, runLoop } from "../../../sessions/host/run-loop.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { exitCodeOf } from "../exit-code.ts";
 import { safeLine } from "../render/agent-text.ts";
@@ -31,12 +28,12 @@ async function loop(call: Invocation): Promise<number> {
   await using prepared = await prepareSessions(call);
   const { request, how } = prepared;
   const grants = askForGrants(prepared);
-  const sessions = runLoop({ runSession: (one, options) => looped(prepared, { one, options }) }, request, how);
+  const sessions = runLoop({ runSession: (one, options) => prepared.sessions.start(one, options) }, request, how);
   let exitCode = 0;
   let step = await sessions.next();
   for (let iteration = request.iteration ?? 1; !step.done;) {
     await announce(iteration, prepared);
-    const result = await showSession(step.value.handle, grants.show);
+    const result = await showSession(step.value, grants.show);
     exitCode = exitCodeOf(result);
     const again = await grants.givenAfter(result);
     if (!again) iteration++;
@@ -45,17 +42,6 @@ async function loop(call: Invocation): Promise<number> {
   await conclude(step.value, prepared);
   if (step.value.complete) return 0;
   return exitCode === 0 ? maximumReached : exitCode;
-}
-
-async function looped(
-  { sessions }: SessionCommand,
-  { one, options }: { one: SessionRequest; options: RunSessionOptions },
-): Promise<LoopedSession & { handle: SessionHandle }> {
-  const handle = await sessions.start(one, options);
-  const result = handle.result();
-  // Whoever shows the session waits for it as well.
-  result.catch(() => undefined);
-  return { id: handle.id, result, handle };
 }
 
 async function announce(iteration: number, { show, request }: SessionCommand): Promise<void> {

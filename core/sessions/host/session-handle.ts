@@ -1,0 +1,131 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import type { Journal } from "../../records/journal/journal.ts";
+import type { SessionRecord } from "../../records/journal/session-record.ts";
+import type { MergedLog } from "../session/merged-log.ts";
+import type { LiveSession } from "./live-sessions.ts";
+import type { EventQuery, SessionHandle } from "./session-host.ts";
+
+/** Collaborators of {@link sessionHandle}. */
+export interface SessionHandleDeps {
+  journal: Journal;
+  log: MergedLog;
+  /** Returns a session of this host that has not ended. */
+  find(sessionId: string): LiveSession | undefined;
+}
+
+/** Makes the handle of a session of this host's journal. Pass `live` for one that was just started: it is read faster. */
+export function sessionHandle(deps: SessionHandleDeps, id: string, live?: LiveSession): SessionHandle {
+  const { find } = deps;
+  const result = async () => await (live?.result ?? find(id)?.result ?? endOf(deps, id));
+  return {
+    id,
+    events: (query = {}) => live?.firstReader(query) ?? eventsOf(deps, id, query),
+    result,
+    interrupt: () => {
+      find(id)?.session.stop("interrupted", "The session was interrupted.");
+      return result();
+    },
+    answer: (requestId, choice) => Promise.resolve(find(id)?.session.answer(requestId, choice) ?? false),
+  };
+}
+
+/** A session's events after a `seq`. */
+function eventsOf(
+  deps: SessionHandleDeps,
+  sessionId: string,
+  query: EventQuery,
+): AsyncIterable<Envelope> {
+  return {
+    [Symbol.asyncIterator]() {
+      let opening: Promise<AsyncIterator<Envelope, void>> | null = null;
+      let events: AsyncIterator<Envelope, void> | null = null;
+      return {
+        async next() {
+          opening ??= subscribe(deps, sessionId, query);
+          events ??= await opening;
+          return await events.next();
+        },
+        async return() {
+          await (await opening)?.return?.();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}
+
+async function subscribe(
+  { journal, log, find }: SessionHandleDeps,
+  sessionId: string,
+  { after = 0, signal }: EventQuery,
+): Promise<AsyncIterator<Envelope, void>> {
+  await log.written();
+  const live = find(sessionId);
+  // Read before the record is: what comes between them is then read as well.
+  const now = journal.lastGseq;
+  const record = await recordOf(journal, sessionId);
+  const cursor = await journal.cursorOf(sessionId, after) ??
+    (record.state === "running" ? now : record.last_gseq - 1);
+  const where = { sessionId, after: cursor, afterSeq: after };
+  const subscription = log.subscribe(signal === undefined ? where : { ...where, signal });
+  // A session whose end could not be written has none in the journal, and nobody is to wait for it.
+  const finish = () => subscription.finish();
+  if (live === undefined) finish();
+  else live.result.then(finish, finish);
+  return subscription[Symbol.asyncIterator]();
+}
+
+/** The result of a session that has ended, or ends somewhere else, from its last event. */
+async function endOf(deps: SessionHandleDeps, sessionId: string): Promise<SessionResult> {
+  await deps.log.written();
+  const { last_seq, state } = await recordOf(deps.journal, sessionId);
+  if (state === "running" && deps.find(sessionId) === undefined) throw leftOpenError(sessionId);
+  for await (const { event } of eventsOf(deps, sessionId, { after: last_seq - 1 })) {
+    if (event.type === "session_ended") return event.result;
+    if (event.type === "gap") break;
+  }
+  const record = await recordOf(deps.journal, sessionId);
+  if (record.deleted !== null) throw deletedError(record);
+  throw new BulkheadError("journal_error", `The end of session "${sessionId}" is not in the journal.`, {
+    hint: "Look with: bulkhead journal verify.",
+  });
+}
+
+/**
+ * Returns what the journal knows of a session.
+ * @throws {BulkheadError} `not_found`
+ */
+export async function recordOf(journal: Journal, sessionId: string): Promise<SessionRecord> {
+  const record = await journal.session(sessionId);
+  return record ?? unknownSession(sessionId);
+}
+
+/** Throws the error for a session that was never here. */
+export function unknownSession(sessionId: string): never {
+  throw new BulkheadError("not_found", `There is no session "${sessionId}".`, {
+    hint: "List those there are: bulkhead session list.",
+    details: { session_id: sessionId },
+  });
+}
+
+/** Makes the error for a session whose events are gone. */
+export function deletedError({ session_id, deleted }: SessionRecord): BulkheadError {
+  const how = deleted?.by === "retention" ? "was removed by the journal's retention" : "was deleted";
+  return new BulkheadError("not_found", `Session "${session_id}" ${how}.`, {
+    details: { session_id, deleted_at: deleted?.at ?? null, deleted_by: deleted?.by ?? null },
+  });
+}
+
+/** The error for a session that runs as far as the journal tells, and that no host runs. */
+export function leftOpenError(sessionId: string): BulkheadError {
+  return new BulkheadError(
+    "journal_error",
+    `Session "${sessionId}" has no end: its beginning cannot be read, or its end not be written.`,
+    {
+      hint: `No host runs it. Look with "bulkhead journal verify", or delete it: bulkhead session delete ${sessionId}.`,
+      details: { session_id: sessionId },
+    },
+  );
+}
