@@ -1,9 +1,9 @@
-import { mkdtemp, readdir, readFile, realpath, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { loadHostManifest } from "bulkhead";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { storeSecret } from "../../../core/walls/secrets/store.ts";
 import { adapterCode, completed, errorOf, openHost, type TestHost } from "./test-host.ts";
@@ -52,8 +52,14 @@ const telling = adapterCode(`
     yield ${completed};
 `);
 
+const roots: string[] = [];
+afterAll(async () => {
+  for (const root of roots) await rm(root, { recursive: true, force: true });
+});
+
 async function open(accepts: string, grant: Permissions = {}): Promise<TestHost> {
   const root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-host-")));
+  roots.push(root);
   const secretsFile = join(root, "secrets", "secrets.json");
   await storeSecret(secretsFile, { name: "FILES_TOKEN", value: secret });
   const file = join(root, "bulkhead.yaml");
