@@ -6,11 +6,12 @@ import { describeSchema, jsonKind, type SchemaShape } from "./describe-schema.ts
 import {
   describeFound,
   didYouMean,
+  type Fault,
   type FileErrorCode,
   type KeyPath,
-  pathText,
   type Problem,
   problemsError,
+  problemsOf,
 } from "./yaml-problems.ts";
 
 /**
@@ -33,32 +34,7 @@ export function schemaProblems(
   value: unknown,
   { parsed, prefix = [] }: { parsed: ParsedYaml; prefix?: KeyPath },
 ): Problem[] {
-  const seen = new Set<string>();
-  const problems: Problem[] = [];
-  for (const fault of faults(schema, value)) {
-    const path = [...prefix, ...fault.path];
-    const text = pathText(path);
-    if (seen.has(text)) continue;
-    seen.add(text);
-    const place = parsed.locate(path, fault.of);
-    problems.push({
-      file: parsed.file,
-      ...place,
-      path: text,
-      expected: fault.expected,
-      found: fault.found,
-      ...(fault.hint === undefined ? {} : { hint: fault.hint }),
-    });
-  }
-  return problems;
-}
-
-interface Fault {
-  path: KeyPath;
-  of: "value" | "key";
-  expected: string;
-  found: string;
-  hint?: string | undefined;
+  return problemsOf(faults(schema, value), parsed, prefix);
 }
 
 function* faults(schema: TSchema, value: unknown): Generator<Fault> {

@@ -1,84 +1,49 @@
 import type * as z from "zod";
-import { jsonKind, type SchemaShape } from "./describe-schema.ts";
-import { describeFound, didYouMean, type KeyPath, pathText, type Problem } from "./yaml-problems.ts";
+import { describeSchema, jsonKind, type SchemaShape } from "./describe-schema.ts";
+import { describeFound, didYouMean, type Fault, type KeyPath, type Problem, problemsOf } from "./yaml-problems.ts";
 import type { ParsedYaml } from "./yaml.ts";
 
 type Issue = z.core.$ZodIssue;
 
-/**
- * Converts zod's issues to problems with their places in the file. `shape` is the schema as JSON Schema, for its known
- * keys.
- */
+/** Converts zod's issues to problems with their places in the file. `shape` is the schema as JSON Schema. */
 export function zodProblems(issues: readonly Issue[], parsed: ParsedYaml, shape: SchemaShape): Problem[] {
-  return issues.flatMap((issue) => [...faults(issue, [], parsed.value)]).map(({ path, of, found, expected }) => {
-    const unknown = of === "key" && expected === undefined;
-    const hint = unknown
-      ? didYouMean(String(path.at(-1)), knownKeys(shape, path.slice(0, -1), parsed.value))
-      : undefined;
-    return {
-      file: parsed.file,
-      ...parsed.locate(path, of),
-      path: pathText(path),
-      expected: expected ?? "a known key",
-      found,
-      ...(hint === undefined ? {} : { hint }),
-    };
-  });
+  const source = { root: parsed.value, shape };
+  return problemsOf(issues.flatMap((issue) => [...faults(issue, [], source)]), parsed);
 }
 
-interface Fault {
-  path: KeyPath;
-  of: "value" | "key";
-  /** Absent: a known key. */
-  expected?: string;
-  found: string;
+/** The checked value, and its schema. */
+interface Source {
+  root: unknown;
+  shape: SchemaShape;
 }
 
-function* faults(issue: Issue, above: KeyPath, root: unknown): Generator<Fault> {
+function* faults(issue: Issue, above: KeyPath, source: Source): Generator<Fault> {
   const path = [...above, ...issue.path] as KeyPath;
-  const value = valueAt(root, path);
+  const value = valueAt(source.root, path);
   if (issue.code === "unrecognized_keys") {
-    for (const key of issue.keys) yield { path: [...path, key], of: "key", found: JSON.stringify(key) };
+    const known = shapesAt(source, path).flatMap((one) => Object.keys(one.properties ?? {}));
+    for (const key of issue.keys) {
+      const hint = didYouMean(key, known);
+      yield { path: [...path, key], of: "key", expected: "a known key", found: JSON.stringify(key), hint };
+    }
   } else if (issue.code === "invalid_key") {
-    const expected = keyExpected(issue.issues);
-    yield { path, of: "key", expected, found: JSON.stringify(path.at(-1)) };
+    yield { path, of: "key", expected: keyExpected(issue.issues), found: JSON.stringify(path.at(-1)) };
   } else if (issue.code === "invalid_union") {
     // Report only the branch that the value was meant for: the one that accepts its type.
     const meant = issue.errors.filter((errors) =>
       !errors.some((error) => error.code === "invalid_type" && error.path.length === 0)
     );
-    if (meant.length === 1) { for (const inner of meant[0]!) yield* faults(inner, path, root); }
-    else yield { path, of: "value", expected: unionExpected(issue.errors), found: describeFound(value) };
+    if (meant.length === 1) { for (const inner of meant[0]!) yield* faults(inner, path, source); }
+    else yield { path, of: "value", expected: expectedAt(source, path), found: describeFound(value) };
   } else {
-    yield { path, of: "value", expected: expectedOf(issue), found: foundOf(issue, value) };
+    yield { path, of: "value", expected: customText(issue) ?? expectedAt(source, path), found: foundOf(issue, value) };
   }
 }
 
-function expectedOf(issue: Issue): string {
-  switch (issue.code) {
-    case "invalid_type":
-      return kindName(issue.expected);
-    case "invalid_value":
-      return issue.values.map((value) => JSON.stringify(value)).join(" or ");
-    case "too_small":
-      return sizeName(issue.origin, `at least ${issue.minimum}`);
-    case "too_big":
-      return sizeName(issue.origin, `at most ${issue.maximum}`);
-    case "custom":
-      return typeof issue.params?.["expected"] === "string" ? issue.params["expected"] : issue.message;
-    default:
-      return issue.message;
-  }
-}
-
-function kindName(kind: string): string {
-  return { object: "a map", record: "a map", array: "a list", int: "integer", null: "nothing" }[kind] ?? kind;
-}
-
-function sizeName(origin: string, bound: string): string {
-  if (origin === "string") return `string of ${bound} characters`;
-  if (origin === "array") return `a list of ${bound} items`;
-  return `${origin === "int" ? "integer" : origin} of ${bound}`;
+/** What a check of our own expects; undefined for what JSON Schema says as well. */
+function customText(issue: Issue): string | undefined {
+  if (issue.code !== "custom") return undefined;
+  return typeof issue.params?.["expected"] === "string" ? issue.params["expected"] : issue.message;
 }
 
 function foundOf(issue: Issue, value: unknown): string {
@@ -89,12 +54,18 @@ function foundOf(issue: Issue, value: unknown): string {
 }
 
 function keyExpected(issues: readonly Issue[]): string {
-  const custom = issues.find((issue) => issue.code === "custom");
-  return custom ? expectedOf(custom) : "an id of lowercase letters, digits and single hyphens";
+  const own = issues.flatMap((issue) => customText(issue) ?? []);
+  return own[0] ?? "an id of lowercase letters, digits and single hyphens";
 }
 
-function unionExpected(errors: readonly (readonly Issue[])[]): string {
-  return [...new Set(errors.flatMap((branch) => branch.filter((issue) => issue.path.length === 0).map(expectedOf)))]
+function expectedAt(source: Source, path: KeyPath): string {
+  const last = path.at(-1);
+  const above = last === undefined ? [] : shapesAt(source, path.slice(0, -1));
+  const here = last === undefined ? [source.shape] : above.flatMap((one) => below(one, last) ?? []);
+  const value = valueAt(source.root, path);
+  // A value that has the kind of a branch was meant for it.
+  const meant = here.map((one) => ({ one, fitting: (one.anyOf ?? one.oneOf ?? []).filter(isOfKind(value)) }));
+  return [...new Set(meant.map(({ one, fitting }) => describeSchema(fitting.length === 1 ? fitting[0]! : one)))]
     .join(" or ");
 }
 
@@ -104,21 +75,31 @@ function valueAt(root: unknown, path: KeyPath): unknown {
   }, root);
 }
 
-function knownKeys(shape: SchemaShape, path: KeyPath, root: unknown): string[] {
+/** The schemas that a value at this path may follow, by the kinds of the values above it. */
+function shapesAt({ root, shape }: Source, path: KeyPath): SchemaShape[] {
   let here = alternatives(shape, root);
   let value = root;
   for (const key of path) {
     value = valueAt(value, [key]);
     here = here.flatMap((one) => {
-      const additional = typeof one.additionalProperties === "object" ? one.additionalProperties : undefined;
-      const next = typeof key === "number" ? one.items : one.properties?.[key] ?? additional;
+      const next = below(one, key);
       return next ? alternatives(next, value) : [];
     });
   }
-  return here.flatMap((one) => Object.keys(one.properties ?? {}));
+  return here;
+}
+
+function below(shape: SchemaShape, key: string | number): SchemaShape | undefined {
+  const additional = typeof shape.additionalProperties === "object" ? shape.additionalProperties : undefined;
+  return typeof key === "number" ? shape.items : shape.properties?.[key] ?? additional;
 }
 
 function alternatives(shape: SchemaShape, value: unknown): SchemaShape[] {
   const all = shape.anyOf ?? shape.oneOf;
-  return all ? all.filter((one) => one.type === jsonKind(value)) : [shape];
+  return all ? all.filter(isOfKind(value)) : [shape];
+}
+
+function isOfKind(value: unknown): (shape: SchemaShape) => boolean {
+  const kind = jsonKind(value);
+  return ({ type }) => type === kind;
 }

@@ -10,7 +10,7 @@ import type { RunSessionOptions } from "../../../core/sessions/host/run-session.
 import type { EventQuery, SessionHandle, SessionHost, SessionQuery } from "../../../core/sessions/host/session-host.ts";
 import type { HostFacts, Readiness } from "../../../core/doors/http/door-options.ts";
 import { emptyHistory } from "../../../core/records/journal/history-fact.ts";
-import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
+import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { fakePlugin, noWorkspaces } from "../cli/fake-host.ts";
 import { randomId } from "../../../core/ground/runtime/hash.ts";
 import { MergedLog, type Stream } from "../../../core/sessions/session/merged-log.ts";

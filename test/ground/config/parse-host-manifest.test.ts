@@ -170,12 +170,12 @@ const corpus: [name: string, text: string, start: string][] = [
   [
     "a program without name",
     "bulkhead: 1\nplugins:\n  a: {grant: {run: [{args: []}]}}\n",
-    "bulkhead.yaml:3:21 plugins.a.grant.run[0].binary: expected string, found nothing",
+    "bulkhead.yaml:3:21 plugins.a.grant.run[0].binary: expected string of 1 to 1024 characters, found nothing",
   ],
   [
     "a number as program",
     "bulkhead: 1\nplugins:\n  a: {grant: {run: [5]}}\n",
-    "bulkhead.yaml:3:21 plugins.a.grant.run[0]: expected string or a map, found number 5",
+    "bulkhead.yaml:3:21 plugins.a.grant.run[0]: expected string of 1 to 1024 characters or a map, found number 5",
   ],
   [
     "an id in capitals",
@@ -200,28 +200,32 @@ const corpus: [name: string, text: string, start: string][] = [
   [
     "a limit of zero",
     "bulkhead: 1\nlimits:\n  workers: 0\n",
-    "bulkhead.yaml:3:12 limits.workers: expected number of at least 1, found number 0",
+    "bulkhead.yaml:3:12 limits.workers: expected integer of at least 1, found number 0",
   ],
   [
     "a limit of half",
     "bulkhead: 1\nlimits: {workers: 1.5}\n",
-    "bulkhead.yaml:2:19 limits.workers: expected integer, found number 1.5",
+    "bulkhead.yaml:2:19 limits.workers: expected integer of at least 1, found number 1.5",
   ],
   [
     "an unknown limit",
     "bulkhead: 1\nlimits: {worker: 1}\n",
     'bulkhead.yaml:2:10 limits.worker: expected a known key, found "worker"; did you mean "workers"?',
   ],
-  ["a list for a map", "bulkhead: 1\nplugins: [a]\n", "bulkhead.yaml:2:10 plugins: expected a map, found a list"],
+  [
+    "a list for a map",
+    "bulkhead: 1\nplugins: [a]\n",
+    "bulkhead.yaml:2:10 plugins: expected a map or nothing, found a list",
+  ],
   [
     "an empty chain",
     "bulkhead: 1\nrouting: {agent: []}\n",
-    "bulkhead.yaml:2:18 routing.agent: expected a list of at least 1 items, found a list of 0",
+    "bulkhead.yaml:2:18 routing.agent: expected a list of 1 to 64 items, found a list of 0",
   ],
   [
     "a map as agent",
     "bulkhead: 1\nrouting: {agent: {}}\n",
-    "bulkhead.yaml:2:18 routing.agent: expected string or a list, found a map",
+    "bulkhead.yaml:2:18 routing.agent: expected string of 1 to 1024 characters or a list of 1 to 64 items, found a map",
   ],
   [
     "a tool without template",
@@ -246,7 +250,7 @@ const corpus: [name: string, text: string, start: string][] = [
   [
     "a grant of an unknown root",
     "bulkhead: 1\nplugins:\n  a: {grant: {read: [~]}}\n",
-    "bulkhead.yaml:3:22 plugins.a.grant.read[0]: expected string, found nothing",
+    "bulkhead.yaml:3:22 plugins.a.grant.read[0]: expected string of 1 to 1024 characters, found nothing",
   ],
   [
     "a grant of a home folder",

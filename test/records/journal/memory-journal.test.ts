@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
+import { createMemoryJournal } from "./memory-journal.ts";
 import { EnvelopeSource, readAll } from "./journal-fixture.ts";
 import { testJournal } from "./journal-suite.ts";
 

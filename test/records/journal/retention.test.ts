@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Journal } from "../../../core/records/journal/journal.ts";
-import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
+import { createMemoryJournal } from "./memory-journal.ts";
 import { applyRetention } from "../../../core/records/journal/retention.ts";
 import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
 import { verifyJournal } from "../../../core/records/journal/verify-journal.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
+import { createMemoryJournal } from "./memory-journal.ts";
 import { sessionPages } from "../../../core/records/journal/session-pages.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { envelopesOf } from "../../doors/cli/fake-host.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { RunSessionOptions } from "../../../core/sessions/host/run-session.ts";
 import type { SessionHandle } from "../../../core/sessions/host/session-host.ts";
 import { derivedKey, KeyedSessions } from "../../../core/sessions/host/idempotency.ts";
-import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
+import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { fakeResult } from "../../doors/cli/fake-host.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { keepJournal } from "../../../core/sessions/host/keep-journal.ts";
-import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
+import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { defaultRetention } from "../../../core/records/journal/retention.ts";
 import { parseHostManifest } from "../../../core/packages/registry/find-host-manifest.ts";
 import { ended, EnvelopeSource } from "../../records/journal/journal-fixture.ts";

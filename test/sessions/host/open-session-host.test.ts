@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { openSessionHost } from "../../../core/sessions/host/open-session-host.ts";
 import type { OtherJournals } from "../../../core/sessions/host/other-journals.ts";
-import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
+import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { hangs, ScriptedSession } from "../session/scripted-session.ts";

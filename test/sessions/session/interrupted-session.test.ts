@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
+import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { endInterrupted, readInterrupted } from "../../../core/sessions/session/interrupted-session.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
+import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import type { JournalBatch } from "../../../core/records/journal/journal.ts";
 import { type LogEntry, type LogJournal, MergedLog, type Stream } from "../../../core/sessions/session/merged-log.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";

@@ -1,7 +1,7 @@
 import type { WorkerPlace } from "../../../core/walls/pool/plugin-pool.ts";
 import type { EntryEnd, EntryOptions } from "../../../core/walls/pool/lane-entry.ts";
 import { defaultLimits, type Limits } from "../../../core/ground/config/limits.ts";
-import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
+import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import type { Plugin } from "../../../core/packages/registry/plugin.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import { RunningSession } from "../../../core/sessions/session/running-session.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { createMemoryJournal } from "../../../core/records/journal/memory-journal.ts";
+import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import type { Journal } from "../../../core/records/journal/journal.ts";
 import { type LogEntry, MergedLog, type Stream } from "../../../core/sessions/session/merged-log.ts";
 

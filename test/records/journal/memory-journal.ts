@@ -1,19 +1,24 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
-import type { Tombstone } from "./gap.ts";
-import { closedError } from "./journal-error.ts";
-import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
-import { type JournalRow, rowOf } from "./journal-row.ts";
-import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
+import { onNextTurn } from "../../../core/ground/runtime/next-turn.ts";
+import type { Tombstone } from "../../../core/records/journal/gap.ts";
+import { closedError } from "../../../core/records/journal/journal-error.ts";
+import { defaultJournalLimits, type JournalLimits } from "../../../core/records/journal/journal-limits.ts";
+import { type JournalRow, rowOf } from "../../../core/records/journal/journal-row.ts";
+import type { Cursor, Journal, JournalBatch, ReadOptions } from "../../../core/records/journal/journal.ts";
 import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
-import { addFact, emptyHistory, settledHistory } from "./history-fact.ts";
-import type { LeftChild } from "./history-table.ts";
-import type { KeyRecord } from "./key-table.ts";
-import { readPage, type TombstoneRange } from "./read-page.ts";
-import { compareByAge, type DeletedBy, type SessionFilter, type SessionRecord } from "./session-record.ts";
+import { addFact, emptyHistory, settledHistory } from "../../../core/records/journal/history-fact.ts";
+import type { LeftChild } from "../../../core/records/journal/history-table.ts";
+import type { KeyRecord } from "../../../core/records/journal/key-table.ts";
+import { readPage, type TombstoneRange } from "../../../core/records/journal/read-page.ts";
+import {
+  compareByAge,
+  type DeletedBy,
+  type SessionFilter,
+  type SessionRecord,
+} from "../../../core/records/journal/session-record.ts";
 
 /**
- * A journal that ends with its process, for hosts without a state folder. Beyond its limit it drops the oldest rows.
+ * A journal that ends with its process, for tests. Beyond its limit it drops the oldest rows.
  */
 export function createMemoryJournal(options: { limits?: Partial<JournalLimits> } = {}): Journal {
   return new MemoryJournal({ ...defaultJournalLimits, ...options.limits });
