@@ -124,13 +124,15 @@ test(
     ctx.log.warn("y".repeat(100_000), { z: "z".repeat(100_000) });
     yield ${completed};`),
     });
+    const began = performance.now();
     const { result } = await run("acme");
+    const seconds = Math.ceil((performance.now() - began) / 1000) + 1;
     expect(result.outcome).toBe("completed");
     const records = logs.filter(({ plugin_id }) => plugin_id === "acme");
     const lines = records.filter(({ message }) => message.startsWith("line "));
     expect(lines.length).toBeGreaterThan(0);
-    // Two seconds at most were touched by the burst.
-    expect(lines.length).toBeLessThanOrEqual(400);
+    // A busy machine takes longer over them.
+    expect(lines.length).toBeLessThanOrEqual(200 * seconds);
     const missing = records.flatMap(({ message }) => /^(\d+) suppressed/.exec(message)?.[1] ?? []).map(Number);
     expect(missing.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(500);
     for (const record of records) expect(JSON.stringify(record).length).toBeLessThan(32_000);
