@@ -31,9 +31,6 @@ async function bundle(entryPoints, plugins) {
     format: "esm",
     platform: "node",
     target: "node20",
-    minifyWhitespace: true,
-    // An error that nobody catches prints the whole line that threw it.
-    lineLimit: 160,
     legalComments: "eof",
     // Native code, a library that starts threads from files of its own, and those of npm, loaded to install a package.
     external: [

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { currencyPattern } from "./currency.ts";
 import { closed, exactly, type SchemaOf } from "./schema.ts";
 
-/** Ceilings that a provider's plan sets. */
+/** Ceilings of a provider's plan. */
 export interface RateLimits {
   requests_per_minute?: number;
   requests_per_hour?: number;
@@ -19,7 +19,10 @@ export interface Pricing {
 }
 
 interface AccessModeBase {
-  /** 1 is tried first; ties keep the listed order. Absent: after those that have one, subscription, api, local. */
+  /**
+   * 1 is tried first; ties keep the listed order. Absent: after those with a priority, in the order subscription, api,
+   * local.
+   */
   priority?: number;
   enabled: boolean;
 }
@@ -49,10 +52,10 @@ export interface LocalAccess extends AccessModeBase {
   endpoint: string;
 }
 
-/** How an agent may be reached and who pays. */
+/** A way to reach an agent, and who pays for it. */
 export type AccessMode = SubscriptionAccess | ApiAccess | LocalAccess;
 
-/** State of an access mode now. */
+/** Current state of an access mode. */
 export interface AccessModeStatus {
   type: AccessMode["type"];
   status: "available" | "rate_limited" | "unavailable";

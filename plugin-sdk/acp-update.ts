@@ -8,7 +8,7 @@ export interface AcpText {
 
 /**
  * The `update` of a `session/update` notification of the Agent Client Protocol, version 1, as far as adapter events
- * need it (agentclientprotocol.com, "Prompt Turn", "Tool Calls", "Agent Plan"). Its keys are that protocol's.
+ * need it (agentclientprotocol.com, "Prompt Turn", "Tool Calls", "Agent Plan"). Its keys are those of the protocol.
  */
 export type AcpUpdate =
   | { sessionUpdate: "agent_message_chunk" | "agent_thought_chunk"; content: AcpText }
@@ -33,7 +33,7 @@ type AcpMapping = {
   readonly [T in AdapterEventType]: ((event: Extract<AdapterEvent, { type: T }>) => AcpUpdate | null) | null;
 };
 
-// What is null here has another road in that protocol (a request of its own, or the answer to the prompt), or none.
+// Null: the protocol sends it in another way (a separate request, or the answer to the prompt), or not at all.
 const acpMapping: AcpMapping = {
   output: (event) => (event.stream === "stdout" ? chunk("agent_message_chunk", event.data) : null),
   thinking: (event) => chunk("agent_thought_chunk", event.content),
@@ -62,9 +62,9 @@ const acpMapping: AcpMapping = {
   error: null,
 };
 
-/** The event as an update of the Agent Client Protocol, or null where that has no update for it. */
+/** Returns the event as an update of the Agent Client Protocol, or null if the protocol has no update for it. */
 export function toAcpUpdate(event: AdapterEvent): AcpUpdate | null {
-  // The table's key is the event's tag, which the type of a lookup by union cannot say.
+  // The table's key is the event's tag, which TypeScript cannot express for a look-up by union.
   const map = acpMapping[event.type] as ((event: AdapterEvent) => AcpUpdate | null) | null;
   return map === null ? null : map(event);
 }

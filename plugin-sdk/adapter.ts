@@ -9,7 +9,7 @@ import { orderAccessModes } from "./order-access-modes.ts";
 import { RateLimitDetector } from "./rate-limit.ts";
 import type { SessionRequest } from "./request.ts";
 
-/** What {@link AgentAdapter.runSession} returns: events, or arrays of them, which is faster. */
+/** Return type of {@link AgentAdapter.runSession}: events, or arrays of them, which are faster. */
 export type AdapterEvents = AsyncGenerator<AdapterEvent | AdapterEvent[], void, void>;
 
 /** Members every adapter must have. The host names each missing one when it loads the adapter. */
@@ -32,11 +32,15 @@ export const requiredMembers = [
 ] as const;
 
 /**
- * Drives one agent. Each entry (a session, a probe) is: a fresh compartment, a new instance, `initialize` once,
- * the call, `shutdown`, then all is dropped. What must outlive that goes to `ctx.kv`.
+ * Drives one agent. Each entry (a session, a probe) gets a fresh compartment and a new instance, one call of
+ * `initialize`, the call itself and `shutdown`; then all is dropped. Store values that must outlive the entry in
+ * `ctx.kv`.
  */
 export abstract class AgentAdapter {
-  /** Names of the members a complete adapter of this kind has; a class that adds abstract ones adds theirs. */
+  /**
+   * Names of the members that a complete adapter of this kind has; a class with further abstract members adds their
+   * names.
+   */
   static readonly requiredMembers: readonly string[] = requiredMembers;
 
   abstract readonly id: string;
@@ -57,13 +61,13 @@ export abstract class AgentAdapter {
   /** Called once at the end, under the teardown deadline. */
   shutdown(): Promise<void> | void {}
 
-  /** Whether the agent could take a session now, computed by a probe. */
+  /** Probes whether the agent could take a session now. */
   abstract isAvailable(ctx: AdapterContext): Promise<AvailabilityReport>;
 
   /** Runs one session. The host pulls only while it can take more, so back-pressure is natural. */
   abstract runSession(request: SessionRequest, ctx: AdapterContext): AdapterEvents;
 
-  /** The first enabled access mode by priority; its counters are the host's. */
+  /** Returns the first enabled access mode by priority; the host adds its counters. */
   getAccessMode(): AccessModeStatus | null {
     const mode = orderAccessModes(this.accessModes)[0];
     if (!mode) return null;
@@ -77,20 +81,20 @@ export abstract class AgentAdapter {
     };
   }
 
-  /** Health as the probe sees it. */
+  /** Returns the health as the probe sees it. */
   async healthCheck(ctx: AdapterContext): Promise<HealthStatus> {
     const started = Date.now();
     const report = await this.isAvailable(ctx);
     return healthOf(report, { latency_ms: Date.now() - started, last_check: new Date().toISOString() });
   }
 
-  /** What the agent can do. */
+  /** Returns the agent's capabilities. */
   getCapabilities(): AgentCapabilities {
     return this.capabilities;
   }
 
   /**
-   * The tool's own name of a model.
+   * Returns the tool's own name of a model.
    * @throws {InvalidModelError} naming the models that are offered
    */
   validateModel(model: string): string {
@@ -102,13 +106,13 @@ export abstract class AgentAdapter {
   /** Asks the agent to stop gracefully; the host aborts `ctx.signal` as well. */
   interrupt(): Promise<void> | void {}
 
-  /** How this agent's failure texts tell a rate limit. */
+  /** Returns the detector that recognises a rate limit in this agent's failure texts. */
   getRateLimitDetector(): RateLimitDetector {
     return new RateLimitDetector();
   }
 }
 
-/** What {@link defineAdapter} takes: the parts that must be there, and any other member of an adapter. */
+/** Options of {@link defineAdapter}: the required parts, and any other member of an adapter. */
 export interface AdapterDefinition {
   id: string;
   name: string;
@@ -126,11 +130,11 @@ export interface AdapterDefinition {
   getRateLimitDetector?(): RateLimitDetector;
 }
 
-/** A class that makes the adapter; what a plugin's entry exports as default. */
+/** A class that makes the adapter; a plugin's entry exports it as default. */
 export type AdapterClass = new () => AgentAdapter;
 
 /**
- * Makes an adapter from functions, for those who prefer them to a class.
+ * Makes an adapter from functions, for authors who prefer them to a class.
  * @throws {BulkheadError} `adapter_incomplete` naming every missing part
  */
 export function defineAdapter(definition: AdapterDefinition): AdapterClass {

@@ -3,7 +3,7 @@ import type { Availability, HealthStatus } from "./availability.ts";
 import type { AgentCapabilities } from "./capabilities.ts";
 import type { Manifest } from "./manifest.ts";
 
-/** What the host knows of one agent: whether it could take a session now, and if not, why and what to do. */
+/** Report on one agent: whether it could take a session now, and if not, why and what to do. */
 export interface AgentReport {
   /** The adapter's id. */
   id: string;
@@ -12,23 +12,23 @@ export interface AgentReport {
   version: string;
   adapter_type: Manifest["adapter_type"];
   availability: Availability;
-  /** One sentence: why. */
+  /** Reason, in one sentence. */
   reason: string;
-  /** One sentence: what a person can do about it. */
+  /** Next step for a person, in one sentence. */
   next_step?: string;
-  /** The agent's own version, where it says one. */
+  /** The agent's own version, if it reports one. */
   agent_version?: string;
-  /** RFC 3339, UTC: when it was last asked. An agent that is disabled is not asked. */
+  /** RFC 3339, UTC: when it was last asked. A disabled agent is not asked. */
   checked_at: string;
   health: HealthStatus;
-  /** The mode that the next session would use; null where the adapter lists none, and where none can be used. */
+  /** The mode that the next session would use; null when the adapter lists none, or none can be used. */
   access_mode: AccessModeStatus | null;
   /** Every mode that the manifest lists, in the order in which they are tried. */
   access_modes: AccessModeStatus[];
-  /** As the manifest says: what an operator can read before anything of the plugin runs. */
+  /** Capabilities from the manifest, which an operator can read before any code of the plugin runs. */
   capabilities: AgentCapabilities;
-  /** Models it offers; empty where it takes any. */
+  /** Models it offers; empty when it takes any. */
   models: string[];
-  /** The one that `routing.agent` comes to now. */
+  /** True for the agent that `routing.agent` selects now. */
   primary: boolean;
 }

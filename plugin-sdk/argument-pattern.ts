@@ -15,7 +15,7 @@ export type ArgumentPattern = readonly (readonly ArgumentPiece[])[];
 const slots: Readonly<Record<string, ArgumentSlot>> = { "": "value", "*": "any", "...": "rest" };
 
 /**
- * Parses one line of `args` in a run permission. Its grammar stands at `RunPermission.args`.
+ * Parses one line of `args` in a run permission. `RunPermission.args` documents its grammar.
  * @throws {BulkheadError} `invalid_manifest` with the position, from 1
  */
 export function parseArgumentPattern(line: string): ArgumentPattern {
@@ -39,7 +39,7 @@ export function parseArgumentPattern(line: string): ArgumentPattern {
   });
 }
 
-/** Whether a pattern allows exactly this argument list. Time grows with the product of both lengths at most. */
+/** Checks whether a pattern allows exactly this argument list. Time grows at most with the product of both lengths. */
 export function matchesArguments(pattern: ArgumentPattern, args: readonly string[]): boolean {
   let reachable = new Set([0]);
   for (const argument of pattern) {
@@ -58,7 +58,7 @@ export function matchesArguments(pattern: ArgumentPattern, args: readonly string
   return reachable.has(args.length);
 }
 
-/** Writes a pattern so that {@link parseArgumentPattern} reads the same. */
+/** Writes a pattern so that {@link parseArgumentPattern} reads the same pattern again. */
 export function formatArgumentPattern(pattern: ArgumentPattern): string {
   return pattern.map(formatArgument).join(" ");
 }
@@ -81,7 +81,7 @@ function matchesArgument(pieces: readonly ArgumentPiece[], value: string): boole
   return containsInOrder(pieces.slice(1, -1), value.slice(head.length, value.length - tail.length));
 }
 
-/** The first place of each literal leaves the most for those that follow, so no way back is needed. */
+/** Searches without backtracking: the first place of each literal leaves the most text for the later ones. */
 function containsInOrder(pieces: readonly ArgumentPiece[], text: string): boolean {
   let from = 0;
   for (const piece of pieces) {
@@ -93,7 +93,7 @@ function containsInOrder(pieces: readonly ArgumentPiece[], text: string): boolea
   return true;
 }
 
-/** True for a text that programs read as an option, or as the name of a file of options. */
+/** Returns true for a text that programs read as an option, or as the name of a file of options. */
 export function looksLikeOption(value: string): boolean {
   return value.startsWith("-") || value.startsWith("@");
 }

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { closed, exactly, type SchemaOf } from "./schema.ts";
 
-/** All states an agent can be in, always computed by a probe. */
+/** All states an agent can be in, always determined by a probe. */
 export const availabilities = [
   "available",
   "missing",
@@ -13,23 +13,23 @@ export const availabilities = [
   "disabled",
 ] as const;
 
-/** Whether an agent can take a session now. */
+/** State of an agent: whether it can take a session now. */
 export type Availability = (typeof availabilities)[number];
 
-/** What a probe found. */
+/** Result of a probe. */
 export interface AvailabilityReport {
   availability: Availability;
-  /** One sentence: why. */
+  /** Reason, in one sentence. */
   reason: string;
-  /** One sentence: what a person can do about it. */
+  /** Next step for a person, in one sentence. */
   next_step?: string;
-  /** The agent's own version, where it says one. */
+  /** The agent's own version, if it reports one. */
   version?: string;
 }
 
 /**
- * Health of an adapter: `healthy` is found and authenticated; `degraded` is that, but limited or with a failed
- * custom check; all else is `unhealthy`.
+ * Health of an adapter: `healthy` means found and authenticated; `degraded` means that, but limited or with a failed
+ * custom check; everything else is `unhealthy`.
  */
 export interface HealthStatus {
   status: "healthy" | "degraded" | "unhealthy";

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { closed, exactly, type SchemaOf } from "./schema.ts";
 
-/** Capabilities that an agent has or has not. */
+/** Capabilities that an agent either has or lacks. */
 export const capabilityFlags = [
   "code_generation",
   "code_review",
@@ -14,7 +14,7 @@ export const capabilityFlags = [
   "web_search",
 ] as const;
 
-/** What an agent can do; used to route sessions. Never confuse it with a permission. */
+/** Capabilities of an agent, used to route sessions. Never confuse them with permissions. */
 export interface AgentCapabilities {
   code_generation?: boolean;
   code_review?: boolean;

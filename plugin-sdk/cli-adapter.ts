@@ -11,58 +11,57 @@ import type { ExitMeaning } from "./manifest.ts";
 import { mergeStreams } from "./merge-streams.ts";
 import type { SessionRequest } from "./request.ts";
 
-/** What a parser gives for one line: an event, several, or null for a line that says nothing. */
+/** Return type of a parser for one line: an event, several, or null for a line without meaning. */
 export type ParsedLine = AdapterEvent | AdapterEvent[] | null;
 
-/** Members that a {@link CliAdapter} must have, beside those of every adapter. */
+/** Members that a {@link CliAdapter} must have, in addition to those of every adapter. */
 export const requiredCliMembers = ["findBinary", "getVersion", "checkAuth", "buildCommand", "parseOutput"] as const;
 
-/** How long a program may tidy up after its last word, before it is asked to end. */
+/** Longest time in milliseconds that a program may clean up after its last word before it is asked to end. */
 const settleTime = 2000;
 
 /**
- * Drives an agent that is a command-line program: one process for each session, whose output is read line by line.
- * The session ends with the program. Its last `completed` or `error` event comes last; where the program gives
- * none, the way it exits decides.
+ * Drives an agent that is a command-line program: one process for each session, whose output is read line by line. The
+ * session ends with the program. Its last `completed` or `error` event comes last; without one, the exit decides.
  */
 export abstract class CliAdapter extends AgentAdapter {
   static override readonly requiredMembers: readonly string[] = [...requiredMembers, ...requiredCliMembers];
 
   #config: AgentConfig | null = null;
-  /** What runs, and what stops it once it is being stopped. */
+  /** Running programs, each with the stop in progress, if any. */
   readonly #running = new Map<RunningProcess, Promise<void> | null>();
 
-  /** The program's name or path, for `ctx.run`; null where there is none for this platform. */
+  /** Returns the program's name or path, for `ctx.run`; null when there is none for this platform. */
   abstract findBinary(ctx: AdapterContext): Promise<string | null> | string | null;
 
   /**
-   * The program's version, or null if it does not say. Throw `BulkheadError` `unsupported` for one that this adapter
-   * cannot drive; any error of `ctx.run` may pass through.
+   * Returns the program's version, or null if it reports none. Throw `BulkheadError` `unsupported` for a version that
+   * this adapter cannot drive; let any error of `ctx.run` pass through.
    */
   abstract getVersion(ctx: AdapterContext): Promise<string | null> | string | null;
 
-  /** Whether the program may be used, found without spending anything. */
+  /** Checks whether the program may be used, without spending anything. */
   abstract checkAuth(ctx: AdapterContext): Promise<AuthStatus | boolean> | AuthStatus | boolean;
 
-  /** The command of one session. */
+  /** Builds the command of one session. */
   abstract buildCommand(request: SessionRequest, ctx: AdapterContext): Promise<CliCommand> | CliCommand;
 
-  /** Turns one line, without its end, into events. What it throws on becomes `unparsed`. */
+  /** Turns one line, without its end, into events. A line on which it throws becomes `unparsed`. */
   abstract parseOutput(line: string, stream: "stdout" | "stderr"): ParsedLine;
 
   /** Called before the command is built, for files or folders the program needs. */
   setup(_request: SessionRequest, _ctx: AdapterContext): Promise<void> | void {}
 
-  /** Throws for a configuration the adapter cannot work with. Called once, by {@link initialize}. */
+  /** Throws for a configuration that the adapter cannot work with. Called once, by {@link initialize}. */
   validateConfig(_config: AgentConfig): void {}
 
   /**
-   * Reads the running program: lines of standard output through {@link parseOutput}, error output as it comes.
-   * Override it for a program that must be answered while it runs; what it leaves unread is thrown away after it.
+   * Reads the running program: lines of standard output through {@link parseOutput}, error output as it arrives.
+   * Override it for a program that needs answers while it runs; output that it leaves unread is dropped.
    */
   async *streamProcess(child: RunningProcess, ctx: AdapterContext): AsyncGenerator<AdapterEvent[], void, void> {
     const detector = this.getRateLimitDetector();
-    // One failure is many lines of error output: each wait is told once until the program goes on.
+    // One failure is many lines of error output: report each wait only once until the program goes on.
     let told: (number | null)[] = [];
     yield* mergeStreams(
       mapLists(splitLines(child.stdout), (line) => {
@@ -82,31 +81,31 @@ export abstract class CliAdapter extends AgentAdapter {
 
   /**
    * Stops a program whose session is interrupted or past its deadline; called once for each. Override it for a program
-   * that can be asked first, and be quick: what is left after the host's `teardown_timeout_ms` is killed.
+   * that can be asked first, and be quick: the host kills what still runs after its `teardown_timeout_ms`.
    */
   stopProcess(child: RunningProcess): Promise<void> {
     return child.kill();
   }
 
-  /** What the program's exit means where it gave no last word. */
+  /** Returns the meaning of the program's exit when there was no last word. */
   meaningOfExit(exit: ProcessExit): ExitMeaning {
     return exit.exit_code === 0 ? "completed" : "fatal";
   }
 
   /**
-   * The final text, where the program leaves it elsewhere than in its output. Called after a good end; it becomes
-   * an `output` event and the output of `completed`.
+   * Returns the final text of a program that does not print it. Called after a successful end; the text becomes an
+   * `output` event and the output of `completed`.
    */
   finalOutput(_ctx: AdapterContext): Promise<string | undefined> | string | undefined {
     return undefined;
   }
 
-  /** True for a program that always says when it is done: then a missing last word is a failure, whatever its exit. */
+  /** True for a program that always reports its end: then a missing last word is a failure, even with exit code 0. */
   get endsWithEvent(): boolean {
     return false;
   }
 
-  /** The configuration given to {@link initialize}. */
+  /** Returns the configuration given to {@link initialize}. */
   get config(): AgentConfig {
     if (this.#config) return this.#config;
     throw new BulkheadError("internal", `Adapter "${this.id}" was used before initialize().`);

@@ -3,12 +3,12 @@ import type { AdapterContext } from "./context.ts";
 import { type ErrorCode, errorDataOf } from "./errors.ts";
 import type { RateLimitDetector } from "./rate-limit.ts";
 
-/** Whether the agent's program may be used, and if not, what a person can do about it. */
+/** States whether the agent's program may be used, and if not, what a person can do about it. */
 export interface AuthStatus {
   authenticated: boolean;
-  /** One sentence: why. */
+  /** Reason, in one sentence. */
   reason?: string;
-  /** One sentence: what a person can do about it. */
+  /** Next step for a person, in one sentence. */
   next_step?: string;
 }
 
@@ -27,7 +27,7 @@ const availabilityOfError: { readonly [C in ErrorCode]?: Availability } = {
   rate_limit: "rate_limited",
 };
 
-/** Finds out by the adapter's probes, in order, whether the program could take a session now. */
+/** Determines by the adapter's probes, in order, whether the program could take a session now. */
 export async function probeCli(probes: CliProbes, ctx: AdapterContext): Promise<AvailabilityReport> {
   let version: string | null = null;
   try {

@@ -1,27 +1,30 @@
 import type { AdapterContext, ProcessExit, RunningProcess } from "./context.ts";
 import { splitText } from "./lines.ts";
 
-/** A program to start; no shell sees it. */
+/** A program to start, without a shell. */
 export interface CliCommand {
-  /** What the run permission names. */
+  /** Program, as the run permission names it. */
   binary: string;
   args: readonly string[];
   env?: Record<string, string>;
   /** Folder inside the working directory; default: the working directory. */
   cwd?: string;
-  /** Text for standard input, which is closed after it. Absent: standard input is closed from the start. */
+  /** Text for standard input, which is then closed. Absent: standard input is closed from the start. */
   stdin?: string;
-  /** Leaves standard input open after that text, for an adapter that answers its program while it runs, and closes it. */
+  /**
+   * Keeps standard input open after that text, for an adapter that answers its program while it runs and closes it
+   * itself.
+   */
   keep_stdin_open?: boolean;
 }
 
-/** What a short program said, and how it ended. */
+/** Output and exit of a short program. */
 export interface CollectedOutput extends ProcessExit {
   stdout: string;
   stderr: string;
 }
 
-// Below the default size of a frame, also when every character takes three bytes.
+// Stays below a frame's default size even if every character takes three bytes.
 const writeLength = 256 * 1024;
 
 /**
@@ -37,9 +40,9 @@ export function startCommand(command: CliCommand, ctx: AdapterContext): Promise<
 }
 
 /**
- * Writes the text to standard input and closes it, unless it is to stay open. Run it beside reading: a program may
- * print before it has read all. Never rejects, because a program need not read its input: how it ends says whether that
- * was an error.
+ * Writes the text to standard input and closes it, unless it must stay open. Run it in parallel with reading: a program
+ * may print before it has read everything. Never rejects, because a program need not read its input: its exit tells
+ * whether that was an error.
  */
 export async function feedStdin(
   child: RunningProcess,
@@ -55,7 +58,7 @@ export async function feedStdin(
 }
 
 /**
- * Runs a short program, such as one that prints a version, to its end, and keeps the first `limit` UTF-16 units of
+ * Runs a short program, such as one that prints its version, to its end, and keeps the first `limit` UTF-16 units of
  * each output (default 64 Ki).
  * @throws {BulkheadError} as {@link startCommand}
  */
@@ -76,16 +79,16 @@ export async function collectOutput(
   return { stdout, stderr, exit_code: exit.exit_code, signal: exit.signal };
 }
 
-/** Leaves a stream that was perhaps never read; its program can end only when both of its outputs were left. */
+/** Closes a stream that may never have been read; its program can end only when both of its outputs are closed. */
 export async function leaveStream(stream: AsyncIterable<string>): Promise<void> {
   try {
     await stream[Symbol.asyncIterator]().return?.();
   } catch {
-    // It has been read: a stream is given once.
+    // It was read already: a stream can be read only once.
   }
 }
 
-/** Reads to the end, so that the program can print all, and keeps the beginning. */
+/** Reads to the end, so that the program can print everything, and keeps the beginning. */
 async function readUpTo(pieces: AsyncIterable<string>, maxLength: number): Promise<string> {
   let text = "";
   for await (const piece of pieces) {

@@ -7,10 +7,10 @@ import type { RateLimitDetector } from "./rate-limit.ts";
 const tailLength = 4096;
 const retryable: readonly string[] = ["rate_limit", "unavailable", "timeout", "crash"];
 
-/** What decides whether a program that has ended did its work. */
+/** Rules that decide whether a program that has ended did its work. */
 export interface EndingRules {
   meaning: ExitMeaning;
-  /** Whether a program that gave no last word has failed, however it exited. */
+  /** True if a program without a last word has failed, even with exit code 0. */
   strict: boolean;
 }
 
@@ -20,7 +20,7 @@ export function rateLimitEvent(text: string, detector: RateLimitDetector): RateL
   return { type: "rate_limit", message: text.slice(0, tailLength), wait_ms: seconds === null ? null : seconds * 1000 };
 }
 
-/** Watches a session's events and finds its one last word, which is held back until the program has ended. */
+/** Watches a session's events for its last word, which it holds back until the program has ended. */
 export class CliEnding {
   readonly #detector: RateLimitDetector;
   readonly #changed = new Set<string>();
@@ -32,12 +32,14 @@ export class CliEnding {
     this.#detector = detector;
   }
 
-  /** Whether the program has said how it ended. */
+  /** Returns true once the program has reported its end. */
   get hasLastWord(): boolean {
     return this.#lastWord !== null;
   }
 
-  /** Takes events and gives those to pass on now. A last word that another one replaces passes as `unparsed`. */
+  /**
+   * Takes events and returns those to pass on now. A last word that is replaced by a later one passes as `unparsed`.
+   */
   take(events: readonly AdapterEvent[]): AdapterEvent[] {
     const passed: AdapterEvent[] = [];
     for (const event of events) {
@@ -54,7 +56,7 @@ export class CliEnding {
     return passed;
   }
 
-  /** The last events of a session that failed, or null if it did its work. */
+  /** Returns the last events of a session that failed, or null if it did its work. */
   failure(exit: ProcessExit, rules: EndingRules): AdapterEvent[] | null {
     const last = this.#lastWord;
     if (last?.type === "error") return this.#failed(last);
@@ -66,7 +68,7 @@ export class CliEnding {
     return rules.strict ? this.#failedWith("crash", "The program ended without saying that it was done") : null;
   }
 
-  /** The last event of a session that did its work; `output` replaces what the last word says. */
+  /** Returns the last event of a session that did its work; `output` replaces the last word's output. */
   completed(output: string | undefined): CompletedEvent {
     const word = this.#lastWord?.type === "completed" ? this.#lastWord : null;
     const made: CompletedEvent = word ??
@@ -74,7 +76,7 @@ export class CliEnding {
     return output === undefined ? made : { ...made, output };
   }
 
-  /** The last events of a session that was stopped from outside, for the reason of its signal. */
+  /** Returns the last events of a session that was stopped from outside, for the reason of its signal. */
   interrupted(reason: unknown): AdapterEvent[] {
     const data = errorDataOf(reason);
     const message = data?.message ?? "The session was interrupted.";
@@ -85,7 +87,7 @@ export class CliEnding {
     this.#stderrTail = (this.#stderrTail + text.slice(-tailLength)).slice(-tailLength);
   }
 
-  /** A result that says of itself that it is none: its text is a failure's text. */
+  /** Handles a result that reports its own failure: its text is a failure's text. */
   #unsuccessful(word: CompletedEvent): AdapterEvent[] {
     const text = word.output ?? "";
     if (!this.#detector.detect(text)) return [word];

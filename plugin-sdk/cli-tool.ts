@@ -14,15 +14,15 @@ import { RateLimitDetector } from "./rate-limit.ts";
 import type { SessionRequest } from "./request.ts";
 
 /**
- * Turns one line of a tool's standard output, without its end, into events. It is the default export of the module
- * that a manifest names as `normaliser`, which is evaluated afresh for each session, so it may keep state.
+ * Turns one line of a tool's standard output, without its end, into events. It is the default export of the module that
+ * a manifest names as `normaliser`. Each session evaluates that module again, so it may keep state.
  */
 export type Normaliser = (line: string) => ParsedLine;
 
 const promptFile = "prompt.txt";
 const outputFile = "output.txt";
 
-/** What a tool's manifest says, parsed once. */
+/** The parsed parts of a tool's manifest. */
 interface ParsedTool {
   manifest: Manifest;
   tool: CliTool;
@@ -97,7 +97,7 @@ class ToolAdapter extends CliAdapter {
   async getVersion(ctx: AdapterContext): Promise<string | null> {
     const { tool, versionArgs: args } = this.#parsed;
     if (!args) return null;
-    // Without the tool's environment: a key that is not set says nothing about the program.
+    // Runs without the tool's environment: a missing key says nothing about the program.
     const said = await collectOutput({ binary: this.#binary(ctx), args }, ctx);
     const text = `${said.stdout}\n${said.stderr}`;
     if (said.exit_code !== 0) {
@@ -204,7 +204,7 @@ function progressLine(line: string): ParsedLine {
   return line.trim() === "" ? null : { type: "progress", message: line };
 }
 
-/** The first thing that looks like a version, else the first line. */
+/** Returns the first text that looks like a version, else the first line. */
 function readVersion(text: string): string | null {
   const found = /\d{1,9}(?:\.\d{1,9}){1,3}(?:[-+][\w.]{1,64})?/.exec(text);
   return found?.[0] ?? (text.trim().split("\n")[0]?.slice(0, 256) || null);

@@ -2,7 +2,7 @@ import { type ArgumentPiece, formatArgumentPattern, looksLikeOption } from "./ar
 import { BulkheadError } from "./errors.ts";
 import { lineFault, type Piece, splitWords, type Word } from "./words.ts";
 
-/** Placeholders every template may use, beside `{params.<name>}`. */
+/** Placeholders every template may use, in addition to `{params.<name>}`. */
 export const templatePlaceholders = [
   "binary",
   "model",
@@ -16,14 +16,14 @@ export const templatePlaceholders = [
 /** A member of {@link templatePlaceholders}. */
 export type TemplatePlaceholder = (typeof templatePlaceholders)[number];
 
-/** A piece of one argument: text as it stands, or a placeholder's name, such as `prompt` or `params.depth`. */
+/** A piece of one argument: literal text, or a placeholder's name, such as `prompt` or `params.depth`. */
 export type TemplatePiece = { literal: string } | { placeholder: string };
 
 /** A parsed command template. */
 export interface CommandTemplate {
   /** The arguments that follow the binary, each in its pieces. */
   readonly args: readonly (readonly TemplatePiece[])[];
-  /** Whether `< {prompt_file}` feeds standard input. */
+  /** True if `< {prompt_file}` feeds standard input. */
   readonly prompt_on_stdin: boolean;
   /** Names of all placeholders used, each once. */
   readonly placeholders: readonly string[];
@@ -54,9 +54,9 @@ const templateName = "command template";
 const shellSigns = ["|", "&", ";", ">", "<", "`", "$("];
 
 /**
- * Parses a command template to an argument list, once. It is never seen by a shell: what a shell would act on is
- * refused where it stands outside quotes. Quotes group, a backslash makes the next character stand for itself,
- * and `< {prompt_file}` feeds that file on standard input.
+ * Parses a command template to an argument list, once. No shell ever sees it: unquoted characters that a shell would
+ * interpret are refused. Quotes group, a backslash makes the next character literal, and `< {prompt_file}` feeds that
+ * file on standard input.
  * @throws {BulkheadError} `invalid_manifest` with `details.position`, from 1
  */
 export function parseCommandTemplate(template: string, options: CommandTemplateOptions = {}): CommandTemplate {
@@ -87,9 +87,9 @@ export function parseCommandTemplate(template: string, options: CommandTemplateO
 }
 
 /**
- * Fills a template, argument by argument: every value stays inside its argument, whatever it holds.
- * @throws {BulkheadError} `invalid_request` for a placeholder without a value, and for a value other than the
- * prompt that would turn its argument into an option
+ * Fills a template, argument by argument: a value never leaves its argument.
+ * @throws {BulkheadError} `invalid_request` for a placeholder without a value, and for a value other than the prompt
+ * that would turn its argument into an option
  */
 export function fillCommandTemplate(template: CommandTemplate, values: TemplateValues): FilledCommand {
   const args = template.args.map((pieces) => {
@@ -111,7 +111,7 @@ export function fillCommandTemplate(template: CommandTemplate, values: TemplateV
   };
 }
 
-/** The lines of a run permission's `args` that allow what this template can become, and nothing else. */
+/** Returns the lines of a run permission's `args` that allow everything this template can become, and nothing else. */
 export function argumentPatterns(template: CommandTemplate): string[] {
   const pattern = template.args.map((pieces) =>
     pieces.map((piece): ArgumentPiece => {
@@ -123,7 +123,7 @@ export function argumentPatterns(template: CommandTemplate): string[] {
 }
 
 /**
- * Splits a line of arguments in which nothing is filled in, such as that of a probe.
+ * Splits a line of arguments without placeholders, such as that of a probe.
  * @throws {BulkheadError} `invalid_manifest` with `details.position`, from 1
  */
 export function parseArguments(line: string): string[] {

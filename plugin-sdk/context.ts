@@ -1,7 +1,7 @@
 import type { AccessMode } from "./access-modes.ts";
 import type { PermissionOption } from "./events.ts";
 
-/** What an adapter is initialised with. */
+/** Configuration of an adapter, for its `initialize`. */
 export interface AgentConfig {
   working_directory: string;
   /** The agent's context file, such as `AGENTS.md`. */
@@ -9,33 +9,33 @@ export interface AgentConfig {
   env?: Record<string, string>;
   access_modes: AccessMode[];
   logging?: { level: "debug" | "info" | "warn" | "error"; destination?: string };
-  /** Values for the options the manifest declares under `config`, defaults filled in. */
+  /** Values for the options that the manifest declares under `config`, with defaults filled in. */
   custom?: Record<string, unknown>;
 }
 
 /** Options of {@link AdapterContext.run}. */
 export interface RunOptions {
-  /** Environment of the child beside what the host gives; names must be granted. */
+  /** Environment of the child in addition to the host's; names must be granted. */
   env?: Record<string, string>;
   /** Folder inside the working directory; default: the working directory. */
   cwd?: string;
-  /** `open` leaves standard input to be written to; default `closed`. */
+  /** `open` lets the adapter write to standard input; default `closed`. */
   stdin?: "open" | "closed";
 }
 
 /** A child process as adapter code sees it. Its whole tree is killed when the session ends. */
 export interface RunningProcess {
   readonly stdin: {
-    /** Resolves when the child's pipe took the text. */
+    /** Resolves when the child's pipe has accepted the text. */
     write(text: string): Promise<void>;
     close(): Promise<void>;
   };
-  /** UTF-8 text in pieces of any size. May be read once. */
+  /** UTF-8 text in pieces of any size. Can be read once. */
   readonly stdout: AsyncIterable<string>;
   readonly stderr: AsyncIterable<string>;
-  /** Settles once the program is gone and both outputs have ended or been left. */
+  /** Settles once the program is gone and both outputs have ended or been closed. */
   readonly exit: Promise<ProcessExit>;
-  /** Asks the whole tree to end; after the grace it is killed. */
+  /** Asks the whole tree to end, and kills it after the grace. */
   kill(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export interface FetchResponse {
   readonly status: number;
   readonly ok: boolean;
   readonly headers: Readonly<Record<string, string>>;
-  /** UTF-8 text in pieces. May be read once. */
+  /** UTF-8 text in pieces. Can be read once. */
   readonly body: AsyncIterable<string>;
   text(): Promise<string>;
   json(): Promise<unknown>;
@@ -71,42 +71,43 @@ export interface ConnectOptions {
 /** A WebSocket. It is closed when the session ends. */
 export interface Connection {
   /**
-   * Text messages, whole and in order. May be read once; whoever leaves the loop closes the connection. Ends when
-   * either side has closed it in order.
+   * Text messages, complete and in order. Can be read once; leaving the loop closes the connection. Ends when either
+   * side has closed it in order.
    * @throws {BulkheadError} `network_error` when it broke off or was closed for a reason, with that reason's
-   * `close_code` in its details; `too_large` for a message over its limit; `unsupported` for one that is no text
+   * `close_code` in its details; `too_large` for a message over its limit; `unsupported` for a message that is not text
    */
   readonly messages: AsyncIterable<string>;
   /**
-   * Sends one text message; resolves when the system took it.
-   * @throws {BulkheadError} `network_error` when it is closed, `too_large`, `limit_exceeded` when the far end does not read
+   * Sends one text message; resolves when the system has accepted it.
+   * @throws {BulkheadError} `network_error` when it is closed, `too_large`, `limit_exceeded` when the far end does not
+   * read
    */
   send(text: string): Promise<void>;
-  /** Closes in order, and without the far end if that takes too long. `code` is 1000, or one of 3000 to 4999. */
+  /** Closes in order; stops waiting for the far end if that takes too long. `code` is 1000, or one of 3000 to 4999. */
   close(code?: number, reason?: string): Promise<void>;
 }
 
-/** What stands at a path. */
+/** Kind and size of a file or folder. */
 export interface FileInfo {
   kind: "file" | "folder" | "symlink" | "other";
   bytes: number;
   modified_at: string;
 }
 
-/** Files, each call checked against the grant when it is made. Paths are absolute or relative to the working directory. */
+/** Access to files; each call is checked against the grant. Paths are absolute or relative to the working directory. */
 export interface FileAccess {
   readText(path: string): Promise<string>;
   writeText(path: string, text: string): Promise<void>;
-  /** Writes a file that is no text: its bytes in base64, with padding. */
+  /** Writes a binary file: its bytes in base64, with padding. */
   writeBase64(path: string, base64: string): Promise<void>;
   list(path: string): Promise<string[]>;
   stat(path: string): Promise<FileInfo>;
   remove(path: string): Promise<void>;
 }
 
-/** Files of the session's own, outside the working directory, gone when it ends. They need no permission. */
+/** The session's own files outside the working directory, deleted when it ends. They need no permission. */
 export interface TempFiles {
-  /** Writes a file (an empty text makes it for a program to fill) and gives its absolute path. */
+  /** Writes a file (an empty text creates it for a program to fill) and returns its absolute path. */
   write(name: string, text: string): Promise<string>;
   read(name: string): Promise<string>;
 }
@@ -119,7 +120,7 @@ export interface KeyValueStore {
   list(prefix?: string): Promise<string[]>;
 }
 
-/** One record at each level; `fields` are JSON. */
+/** Writes log records, one method for each level; `fields` are JSON. */
 export interface AdapterLog {
   debug(message: string, fields?: Record<string, unknown>): void;
   info(message: string, fields?: Record<string, unknown>): void;
@@ -127,7 +128,7 @@ export interface AdapterLog {
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** All the authority adapter code has. Everything is asked of the host's broker and checked at use. */
+/** All the authority of adapter code. The host's broker checks each call when it is made. */
 export interface AdapterContext {
   /** Aborts when the session is interrupted or a deadline passes. */
   readonly signal: AbortSignal;
@@ -140,7 +141,7 @@ export interface AdapterContext {
   /** `linux`, `darwin` or `win32`. */
   readonly platform: string;
   /**
-   * Starts a granted program from an argument list; no shell.
+   * Starts a granted program with an argument list, without a shell.
    * @throws {BulkheadError} `permission_denied`, `binary_missing`, `limit_exceeded`
    */
   run(binary: string, args: readonly string[], options?: RunOptions): Promise<RunningProcess>;
@@ -151,21 +152,21 @@ export interface AdapterContext {
   fetch(url: string, options?: FetchOptions): Promise<FetchResponse>;
   /**
    * Opens a WebSocket to a granted `host:port`, by a `ws:` or `wss:` URL. Redirects are not followed.
-   * @throws {BulkheadError} `permission_denied`, `limit_exceeded`, `network_error`; where an HTTP server answered in
-   * place of a WebSocket, with its `status` in the details
+   * @throws {BulkheadError} `permission_denied`, `limit_exceeded`, `network_error`; when an HTTP server answered
+   * instead of a WebSocket, with its `status` in the details
    */
   connect(url: string, options?: ConnectOptions): Promise<Connection>;
   readonly fs: FileAccess;
   readonly temp: TempFiles;
   readonly env: {
-    /** Value of a granted name; undefined when it is not set. */
+    /** Returns the value of a granted name; undefined when it is not set. */
     get(name: string): Promise<string | undefined>;
   };
   readonly secrets: {
     /**
-     * A placeholder for a granted secret. Its value never reaches adapter code: the broker puts it in the
-     * placeholder's place in a variable of `run` or a credential header of `fetch` or `connect` that the permission
-     * names, and refuses a placeholder anywhere else.
+     * Returns a placeholder for a granted secret. Adapter code never sees its value: the broker replaces the
+     * placeholder in a variable of `run` or a credential header of `fetch` or `connect` that the permission names, and
+     * refuses a placeholder anywhere else.
      * @throws {BulkheadError} `permission_denied`, `env_missing` when it has no value
      */
     use(name: string): Promise<string>;
@@ -174,8 +175,10 @@ export interface AdapterContext {
   readonly log: AdapterLog;
   /** Waits; rejects with the signal's reason when the session ends meanwhile. */
   sleep(ms: number): Promise<void>;
-  /** The client's answer to a `permission_request` that was yielded: one of its options, or null when nobody answered. */
+  /**
+   * Resolves to the client's answer to a yielded `permission_request`: one of its options, or null without an answer.
+   */
   permission(requestId: string): Promise<PermissionOption | null>;
-  /** The client's answer to a `question` that was yielded, or null. */
+  /** Resolves to the client's answer to a yielded `question`, or null. */
   answer(requestId: string): Promise<string | null>;
 }

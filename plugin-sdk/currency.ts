@@ -1,2 +1,2 @@
-/** A currency as ISO 4217 writes it, `USD`: it is printed beside amounts, so nothing else may stand there. */
+/** A currency as in ISO 4217, such as `USD`. It is printed beside amounts, so no other text may pass. */
 export const currencyPattern = "^[A-Z]{3}$";

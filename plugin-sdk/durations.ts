@@ -6,7 +6,7 @@ const trigger = new RegExp(
   "gi",
 );
 const part = /^[\s,]{0,3}(?:and )?(\d{1,9}(?:\.\d{1,9})?)\s{0,3}([a-z]{1,12})\b/i;
-// "7m12s" writes no blank and no word boundary between its parts.
+// "7m12s" has no blank and no word boundary between its parts.
 const compactPart = /^(\d{1,9}(?:\.\d{1,9})?)(ms|[smhd])(?=[\d\s.,;)"']|$)/i;
 const bareNumber = /^(\d{1,9}(?:\.\d{1,9})?)(?![\w:/-])(?!\.\d)/;
 
@@ -19,8 +19,8 @@ const secondsOf: ReadonlyMap<string, number> = new Map([
 ]);
 
 /**
- * Seconds of the first span of time that a text asks to wait: "wait 5 minutes", "try again in 1h 30m",
- * "retry-after: 30". Null if there is none.
+ * Returns the seconds of the first wait that a text asks for: "wait 5 minutes", "try again in 1h 30m", "retry-after:
+ * 30". Null if there is none.
  */
 export function readDuration(text: string): number | null {
   for (const found of text.matchAll(trigger)) {
@@ -43,7 +43,7 @@ function sumParts(text: string): number | null {
   }
 }
 
-/** A number without a unit is seconds after `retry-after` alone, as RFC 9110 section 10.2.3 has it. */
+/** Reads a number without a unit, which means seconds only after `retry-after`, as in RFC 9110 section 10.2.3. */
 function readBareSeconds(words: string, rest: string): number | null {
   if (!/retry[-_ ]?after/i.test(words)) return null;
   const found = bareNumber.exec(rest);

@@ -4,8 +4,8 @@ import { BulkheadError } from "./errors.ts";
 const reference = /\$\{(secret:)?([A-Za-z_][A-Za-z0-9_]{0,255})\}/g;
 
 /**
- * Fills `${NAME}` in the values of an environment from the host's own, once: what a value holds is not read again.
- * `${secret:NAME}` becomes a placeholder, for which the broker puts the secret when it starts the program.
+ * Fills `${NAME}` in the values of an environment from the host's own, once: placeholders inside filled-in values stay.
+ * `${secret:NAME}` becomes a placeholder that the broker replaces with the secret when it starts the program.
  * @throws {BulkheadError} `env_missing` naming a variable or secret that is not set; `permission_denied`
  */
 export async function expandEnv(
@@ -34,12 +34,12 @@ export async function expandEnv(
   return Object.fromEntries(filled);
 }
 
-/** Names of the host's environment variables that a value of `env_vars` refers to. */
+/** Returns the names of the host's environment variables that a value of `env_vars` refers to. */
 export function envReferences(value: string): string[] {
   return referencesOf(value, (secret) => secret === undefined);
 }
 
-/** Names of the secrets that a value of `env_vars` refers to. */
+/** Returns the names of the secrets that a value of `env_vars` refers to. */
 export function secretReferences(value: string): string[] {
   return referencesOf(value, (secret) => secret !== undefined);
 }

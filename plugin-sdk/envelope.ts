@@ -12,23 +12,23 @@ export interface SessionStartedEvent {
   workdir: string;
   task_id: string | null;
   labels: Record<string, string>;
-  /** As in the result, so that nothing of it is lost with the host. */
+  /** The same as in the result, so that nothing of the request is lost with the host. */
   requested: SessionRequest;
   effective: SessionResult["effective"];
   /** Ids of the adapters that may run it, in the order in which they are tried. */
   candidates: string[];
-  /** Adapters that were thought of and cannot run it, with the reason. */
+  /** Adapters that were considered and cannot run it, with the reason. */
   passed_over: { adapter_id: string; reason: string }[];
-  /** The session whose agent it goes on with, after the host was killed. */
+  /** The session that this one continues after its host was killed. */
   resumed_from?: string;
-  /** How many sessions have gone on with that agent's session, this one included. */
+  /** Number of sessions that have continued that agent's session, including this one. */
   times_resumed?: number;
 }
 /** The session waits for a slot; `position` 1 is next. */
 export interface QueuedEvent {
   type: "queued";
   position: number;
-  /** The plugin crashed, and its next worker is started only after this time. */
+  /** The plugin crashed, and its next worker starts only after this time. */
   retry_in_ms?: number;
 }
 /** The adapter is about to run. */
@@ -36,9 +36,9 @@ export interface AttemptStartedEvent {
   type: "attempt_started";
   attempt: number;
   adapter_id: string;
-  /** How it reaches its agent; absent where the adapter lists no access modes. */
+  /** How it reaches its agent; absent when the adapter lists no access modes. */
   access_mode?: AccessMode["type"];
-  /** What it may do, where it is another adapter than the one that the session started with. */
+  /** Permissions of an adapter other than the one that the session started with. */
   permissions?: Permissions;
 }
 /** A try failed. */
@@ -62,9 +62,9 @@ export interface ProcessSpawnedEvent {
   type: "process_spawned";
   process_id: number;
   pid: number;
-  /** Tells it apart from any other process of this pid; absent where the system does not. */
+  /** Distinguishes it from any other process with this pid; absent when the system cannot tell. */
   identity?: string;
-  /** The real path and the arguments, secrets redacted. */
+  /** The real path and the arguments, with secrets redacted. */
   argv: string[];
 }
 /** A child process is gone. */
@@ -80,7 +80,7 @@ export interface ProcessExitedEvent {
 export interface PermissionResolvedEvent {
   type: "permission_resolved";
   request_id: string;
-  /** The chosen option's id, or null when nobody answered. */
+  /** The chosen option's id, or null without an answer. */
   choice: string | null;
   by: "client" | "policy" | "deadline" | "session_end";
 }
@@ -92,27 +92,30 @@ export interface CapabilityEvent {
   decision: "allowed" | "denied";
   /** For a denial: the exact command that would grant it. */
   grant_command?: string;
-  /** For a denial: that alone would not do, since the plugin does not ask for it or something else takes it away. */
+  /**
+   * For a denial: `false` if that command is not enough, since the plugin does not ask for the permission or another
+   * rule takes it away.
+   */
   grantable?: false;
-  /** For a denial: the file that would allow it, and the line at which the grant stands or would stand. */
+  /** For a denial: the file that would allow it, and the line where the grant is or belongs. */
   grant_file?: string;
   grant_line?: number;
 }
-/** Something happened to the worker that served the session. */
+/** The worker that served the session has ended. */
 export interface WorkerEvent {
   type: "worker";
   state: "crashed" | "killed" | "out_of_memory";
   message: string;
 }
-/** What changed in the working directory. */
+/** Changes in the working directory. */
 export interface ArtifactsEvent {
   type: "artifacts";
   artifacts: Artifact[] | null;
   reason?: string;
-  /** Sessions that were active in the same files meanwhile: git cannot tell whose change it is. */
+  /** Sessions that were active in the same files meanwhile: git cannot tell whose changes these are. */
   shared_with?: string[];
 }
-/** Events that are no longer held. */
+/** Marks events that are no longer stored. */
 export interface GapEvent {
   type: "gap";
   from_seq: number;
@@ -124,7 +127,7 @@ export interface SessionEndedEvent {
   result: SessionResult;
 }
 
-/** What the host adds to a session's stream. */
+/** Events that the host adds to a session's stream. */
 export type HostEvent =
   | SessionStartedEvent
   | QueuedEvent
@@ -160,9 +163,9 @@ export const hostEventTypes: readonly HostEvent["type"][] = [
 /** One event of a session as clients see it. */
 export interface Envelope {
   v: 1;
-  /** From 1, without holes, in its session. */
+  /** Number in the session, from 1, without gaps. */
   seq: number;
-  /** Strictly rising in the host, also over restarts. */
+  /** Number in the host, strictly rising, also over restarts. */
   gseq: number;
   /** RFC 3339, UTC. */
   ts: string;
@@ -170,7 +173,7 @@ export interface Envelope {
   attempt: number;
   adapter: { id: string; version: string };
   source: "agent" | "host";
-  /** True for an event the host made up in the adapter's place, so that the stream keeps its rules. */
+  /** True for an event that the host made in the adapter's place, so that the stream keeps its rules. */
   synthetic?: true;
   event: AdapterEvent | HostEvent;
 }

@@ -1,6 +1,6 @@
 /**
- * Every error code Bulkhead gives, with what it means.
- * `core/ground/errors` adds HTTP status, exit code and JSON-RPC code to the same keys.
+ * Every error code of Bulkhead with its meaning. `core/ground/errors` adds HTTP status, exit code and JSON-RPC code to
+ * the same keys.
  */
 export const errorCodes = {
   invalid_request: "The request does not fit its schema.",
@@ -55,12 +55,12 @@ export const errorCodes = {
 /** A key of {@link errorCodes}. */
 export type ErrorCode = keyof typeof errorCodes;
 
-/** An error as data: what crosses a channel, stands in a result and is printed with `--json`. */
+/** An error as data: crosses channels, appears in results and is printed with `--json`. */
 export interface ErrorData {
   code: ErrorCode;
   /** A sentence that names the act, the thing and the state. */
   message: string;
-  /** What a person can do about it. */
+  /** Next step for a person. */
   hint?: string;
   /** Facts for programs, all JSON. */
   details?: Record<string, unknown>;
@@ -87,7 +87,7 @@ export class BulkheadError extends Error {
     this.details = options.details;
   }
 
-  /** The error as JSON data, without stack and cause. */
+  /** Returns the error as JSON data, without stack and cause. */
   toJSON(): ErrorData {
     return {
       code: this.code,
@@ -116,7 +116,7 @@ export class InvalidModelError extends BulkheadError {
   }
 }
 
-/** Rebuilds an error from its data, as received over a channel. */
+/** Rebuilds an error from data received over a channel. */
 export function errorFromData(data: ErrorData): BulkheadError {
   if (data.code === "adapter_initialization") return new AdapterInitializationError(data.message, data);
   const { model, allowed } = data.details ?? {};
@@ -126,14 +126,14 @@ export function errorFromData(data: ErrorData): BulkheadError {
   return new BulkheadError(data.code, data.message, { hint: data.hint, details: data.details });
 }
 
-/** True for the name of an error code. */
+/** Returns true for the name of an error code. */
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && Object.hasOwn(errorCodes, value);
 }
 
 /**
- * The data of an error of ours, also of one made by another copy of this module, as a bundled adapter has its own;
- * null for any other thing.
+ * Returns the data of a {@link BulkheadError}, also of one made by another copy of this module, which each bundled
+ * adapter has; null for any other value.
  */
 export function errorDataOf(thrown: unknown): ErrorData | null {
   if (!(thrown instanceof Error)) return null;

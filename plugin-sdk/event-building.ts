@@ -2,21 +2,24 @@ import { currencyPattern } from "./currency.ts";
 import type { AdapterEvent, AdapterEventType } from "./events.ts";
 import { toolKinds } from "./tool-kinds.ts";
 
-/** Event types that can be built from loose fields; requests to a person cannot, nobody would hear the answer. */
+/**
+ * Event types that can be built from loose fields; requests to a person cannot, because no code would receive the
+ * answer.
+ */
 export type MappableType = Exclude<AdapterEventType, "permission_request" | "question">;
 
-/** Gives the value in the form that the event's field has, or undefined where it cannot have it. */
+/** Converts the value to the form of the event's field, or returns undefined if it cannot. */
 type Form = (value: unknown) => unknown;
 
 interface Field {
   form: Form;
-  /** What stands where the value is absent; without it and without `optional` there is no event. */
+  /** Value of an absent field; without it and without `optional` there is no event. */
   fallback?: unknown;
   optional?: true;
 }
 
-// The schemas in events.ts say the same. They are not used here, because every adapter carries this file and the
-// schema library is many times larger than all of it; a test holds the two together.
+// The schemas in events.ts say the same. They are not used here because every adapter includes this file and the schema
+// library is many times larger; a test keeps the two in agreement.
 const fields: { readonly [T in MappableType]: Readonly<Record<string, Field>> } = {
   output: { stream: { form: oneOf(["stdout", "stderr"]), fallback: "stdout" }, data: { form: text } },
   thinking: { content: { form: text }, tokens_used: { form: count, optional: true } },
@@ -77,12 +80,12 @@ const fields: { readonly [T in MappableType]: Readonly<Record<string, Field>> } 
   },
 };
 
-/** Whether events of this type can be built from loose fields. */
+/** Returns true if events of this type can be built from loose fields. */
 export function isMappable(type: unknown): type is MappableType {
   return typeof type === "string" && Object.hasOwn(fields, type);
 }
 
-/** The fields that an event of this type can have, and those of them that it cannot be built without. */
+/** Returns the fields that an event of this type can have, and those that are required. */
 export function fieldsOfEvent(type: MappableType): { known: string[]; required: string[] } {
   const known = Object.keys(fields[type]);
   const required = Object.entries(fields[type]).flatMap(([name, { fallback, optional }]) =>
@@ -92,8 +95,8 @@ export function fieldsOfEvent(type: MappableType): { known: string[]; required: 
 }
 
 /**
- * Builds an event from loose fields: absent ones get what is neutral, unknown ones are left out. Null when the type
- * is not mappable, a field that must be there is not, or one has no form that fits.
+ * Builds an event from loose fields: absent ones get neutral values, unknown ones are dropped. Null when the type is
+ * not mappable, a required field is missing, or a value has the wrong form.
  */
 export function buildEvent(loose: Readonly<Record<string, unknown>>): AdapterEvent | null {
   const type = loose["type"];
@@ -106,7 +109,7 @@ export function buildEvent(loose: Readonly<Record<string, unknown>>): AdapterEve
     if (value !== undefined) event[name] = value;
     else if (!field.optional || given) return null;
   }
-  // Every field of the type has just been given its form.
+  // Every field of the type has just been converted to its form.
   return event as unknown as AdapterEvent;
 }
 

@@ -14,7 +14,7 @@ export interface OutputEvent {
   stream: "stdout" | "stderr";
   data: string;
 }
-/** The agent's reasoning, where it shows it. */
+/** The agent's reasoning, if it shows it. */
 export interface ThinkingEvent {
   type: "thinking";
   content: string;
@@ -37,7 +37,7 @@ export interface ToolResultEvent {
   success: boolean;
   duration_ms: number | null;
 }
-/** The agent says it changed a file. What really changed stands in the result's artifacts. */
+/** The agent says it changed a file. The result's artifacts have the real changes. */
 export interface FileChangeEvent {
   type: "file_change";
   path: string;
@@ -58,12 +58,12 @@ export interface PlanEntry {
   status: "pending" | "in_progress" | "completed";
   priority?: "high" | "medium" | "low";
 }
-/** The agent's plan as a whole; each one replaces the one before. */
+/** The agent's complete plan; each one replaces the one before. */
 export interface PlanEvent {
   type: "plan";
   entries: PlanEntry[];
 }
-/** Tokens and cost so far. `scope` says whether the numbers are of this turn or of the whole session. */
+/** Tokens and cost so far. `scope` says whether the numbers cover this turn or the whole session. */
 export interface UsageEvent {
   type: "usage";
   scope: "turn" | "session";
@@ -80,13 +80,13 @@ export interface PermissionOption {
   label: string;
   kind: "allow_once" | "allow_always" | "reject_once" | "reject_always";
 }
-/** The agent asks whether it may do something. */
+/** The agent asks for permission to do something. */
 export interface PermissionRequestEvent {
   type: "permission_request";
   request_id: string;
   tool: string;
   title: string;
-  /** Family of the tool, where the agent or its adapter knows it; approval policies go by it. */
+  /** Family of the tool, if the agent or its adapter knows it; approval policies depend on it. */
   kind?: ToolKind;
   call_id?: string;
   input?: unknown;
@@ -107,16 +107,16 @@ export interface RateLimitEvent {
   /** RFC 3339, UTC. */
   reset_at?: string;
 }
-/** What the agent says of itself. */
+/** Facts that the agent reports about itself. */
 export interface AgentInfoEvent {
   type: "agent_info";
-  /** The agent's own session id, with which it can continue. */
+  /** The agent's own session id, by which it can continue. */
   agent_session_id?: string;
   agent_version?: string;
   model?: string;
   tools?: string[];
 }
-/** Something the adapter does not know; kept as it came. */
+/** Data that the adapter does not understand, kept unchanged. */
 export interface UnparsedEvent {
   type: "unparsed";
   data: unknown;
@@ -129,7 +129,7 @@ export interface CompletedEvent {
   files_changed: string[];
   tokens_used: number | null;
   cost: number | null;
-  /** 0 to 1, where the agent rates its own answer. */
+  /** 0 to 1, if the agent rates its own answer. */
   confidence?: number;
 }
 /** The agent or its adapter failed. `code` is the adapter's own word unless it is one of the host's codes. */
@@ -140,7 +140,7 @@ export interface ErrorEvent {
   recoverable: boolean;
 }
 
-/** What an adapter yields. */
+/** Events that an adapter yields. */
 export type AdapterEvent =
   | OutputEvent
   | ThinkingEvent
@@ -161,7 +161,7 @@ export type AdapterEvent =
 /** The tag of an adapter event. */
 export type AdapterEventType = AdapterEvent["type"];
 
-/** No control characters and no half characters: ids are keys and are shown. */
+/** Allows no control characters and no half characters: ids are keys and are shown. */
 const id = Type.String({
   minLength: 1,
   maxLength: 256,
@@ -169,13 +169,13 @@ const id = Type.String({
 });
 const text = Type.String();
 const label = Type.String({ maxLength: 1024 });
-// Counts stay exact and sums finite, whatever is reported.
+// Keeps counts exact and sums finite, even if an agent reports nonsense.
 const tokens = Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()]);
 const cost = Type.Union([Type.Number({ minimum: 0, maximum: 1e12 }), Type.Null()]);
 const kind = Type.Union(toolKinds.map((name) => Type.Literal(name)));
 const strings = Type.Array(Type.String({ maxLength: 4096 }), { maxItems: 10_000 });
 
-/** One schema per event type: a lookup by tag is four times faster than a union. */
+/** One schema per event type: a look-up by tag is four times faster than a union. */
 export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<Extract<AdapterEvent, { type: T }>> } = {
   output: exactly<OutputEvent>()(Type.Object({
     type: Type.Literal("output"),
@@ -302,5 +302,5 @@ export const adapterEventSchemas: { readonly [T in AdapterEventType]: SchemaOf<E
 /** All adapter event types, in the order of the documentation. */
 export const adapterEventTypes: readonly AdapterEventType[] = Object.keys(adapterEventSchemas) as AdapterEventType[];
 
-/** Checks any {@link AdapterEvent}; for JSON Schema out, not for the hot path. */
+/** Checks any {@link AdapterEvent}; for generating JSON Schema, too slow for the hot path. */
 export const adapterEventSchema: TSchema = Type.Union(Object.values(adapterEventSchemas));

@@ -1,6 +1,6 @@
 import type { AvailabilityReport, HealthStatus } from "./availability.ts";
 
-/** Health as an availability shows it, for an adapter without checks of its own. */
+/** Derives the health from the availability, for an adapter without its own checks. */
 export function healthOf(
   report: AvailabilityReport,
   { latency_ms, last_check }: Pick<HealthStatus, "latency_ms" | "last_check">,

@@ -2,9 +2,9 @@ import type { AdapterEvent } from "./events.ts";
 import { fieldsOf, type JsonFields, parseJson } from "./json-fields.ts";
 
 /**
- * Events of one line of a program that prints an object of JSON a line. A line that is not JSON is what some program
- * printed, unless it is the beginning of an object: that was cut, and is no text of the agent's.
- * @param eventsOf gives the events of an object, or null for one that it does not know, which is kept as `unparsed`
+ * Turns a line of a program that prints one JSON object per line into events. A line that is not JSON is printed
+ * output, unless it begins like an object: then it was cut, and is not text of the agent.
+ * @param eventsOf returns the events of an object, or null for an unknown one, which is kept as `unparsed`
  */
 export function jsonLineEvents(line: string, eventsOf: (fields: JsonFields) => AdapterEvent[] | null): AdapterEvent[] {
   if (line.trim() === "") return [];

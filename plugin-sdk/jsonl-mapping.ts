@@ -6,16 +6,16 @@ import { jsonLineEvents } from "./json-line-events.ts";
 import type { MappingRule } from "./manifest.ts";
 
 /**
- * Turns one line of JSON into events: each rule whose conditions all hold gives one, in the order of the rules.
- * A line that no rule knows, or whose fields do not make the event, is `unparsed`, and so is a part of an object; any
- * other that is not JSON is `output`. It never throws, whatever the line holds.
+ * Turns one line of JSON into events: each rule whose conditions all hold yields one, in the order of the rules. A line
+ * that matches no rule or whose fields do not make the event becomes `unparsed`, and so does a part of an object; any
+ * other line that is not JSON becomes `output`. It never throws, even for a malformed line.
  */
 export function mapJsonLine(line: string, rules: readonly MappingRule[]): AdapterEvent[] {
   const data = parseJson(line);
   return data === undefined ? jsonLineEvents(line, () => null) : mapJson(data, rules);
 }
 
-/** As {@link mapJsonLine}, for a line that is parsed already. */
+/** Does the same as {@link mapJsonLine} for a line that is parsed already. */
 export function mapJson(data: unknown, rules: readonly MappingRule[]): AdapterEvent[] {
   const events: AdapterEvent[] = [];
   const known = new Map<string, Set<number>>();
@@ -31,7 +31,7 @@ export function mapJson(data: unknown, rules: readonly MappingRule[]): AdapterEv
     }
   }
   if (events.length === 0) return [{ type: "unparsed", data }];
-  // Of a list that is read entry by entry no entry is lost.
+  // If a rule reads a list entry by entry, keep the entries that no rule took.
   for (const [list, taken] of known) {
     const left = listOf(readPath(data, list)).filter((_entry, at) => !taken.has(at));
     events.push(...left.map((entry): AdapterEvent => ({ type: "unparsed", data: entry })));
@@ -39,7 +39,7 @@ export function mapJson(data: unknown, rules: readonly MappingRule[]): AdapterEv
   return events;
 }
 
-/** Path of the list whose entries a rule is about, as its conditions say it: of `a.b.*.c` that is `a.b`. */
+/** Returns the path of the list whose entries a rule's conditions read: `a.b` for `a.b.*.c`. */
 function listIn({ when }: MappingRule): string | null {
   const path = Object.keys(when).find((one) => one.includes(".*"));
   return path === undefined ? null : path.slice(0, path.indexOf(".*"));
@@ -76,7 +76,7 @@ export function checkMappingRules(rules: readonly MappingRule[]): void {
   }
 }
 
-/** A list whose entries a rule reads, and which is not the one that its first condition with `*` is about. */
+/** Returns a list that a rule reads entry by entry, other than the one of its first condition with `*`. */
 function strayList(rule: MappingRule): string | undefined {
   const list = listIn(rule);
   const paths = [
@@ -100,18 +100,18 @@ function unusable(rule: number, why: string, { hint, field }: { hint: string; fi
   });
 }
 
-/** What stands at a path such as `a.b.0.c`; undefined where it leads nowhere. Inherited members are not there. */
+/** Returns the value at a path such as `a.b.0.c`; undefined when the path leads nowhere. Ignores inherited members. */
 export function readPath(data: unknown, path: string): unknown {
   return read(data, path, null);
 }
 
-/** As {@link readPath}; `*` in the path stands for an index. */
+/** Does the same as {@link readPath}; `*` in the path stands for an index. */
 function read(data: unknown, path: string, at: number | null): unknown {
   let value = data;
   for (const part of path.split(".")) {
     const key = part === "*" && at !== null ? String(at) : part;
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
-    // `length` is an array's own, but no JSON field.
+    // `length` is an array's own property, but no JSON field.
     if (Array.isArray(value) && key === "length") return undefined;
     value = Reflect.get(value, key);
   }
@@ -127,7 +127,7 @@ function ruleMatches(rule: MappingRule, data: unknown, at: number | null): boole
 
 function fillIn(template: Readonly<Record<string, unknown>>, data: unknown, at: number | null): JsonFields {
   const entries = Object.entries(template).map(([key, value]) => [key, fillInValue(value, data, at)] as const);
-  // fromEntries defines, so a key such as `__proto__` is an ordinary one.
+  // fromEntries() defines properties, so a key such as `__proto__` is safe.
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 

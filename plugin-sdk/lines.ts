@@ -5,15 +5,15 @@ export interface SplitLinesOptions {
 }
 
 /**
- * Cuts pieces of text into lines without their ends (`\n` or `\r\n`); each piece gives at most one list.
- * Leaving the loop closes the source.
+ * Cuts pieces of text into lines without their ends (`\n` or `\r\n`); each piece yields at most one list. Leaving the
+ * loop closes the source.
  */
 export async function* splitLines(
   pieces: AsyncIterable<string>,
   options: SplitLinesOptions = {},
 ): AsyncGenerator<string[], void, void> {
   const { limit: maxLength = 8 * 1024 * 1024 } = options;
-  // The beginning of a line stays in its pieces until the end comes, so a long one is joined once.
+  // An unfinished line stays in pieces until its end arrives, so that a long one is joined only once.
   let begun: string[] = [];
   let length = 0;
   for await (const piece of pieces) {

@@ -1,6 +1,6 @@
 import { manifestSchema } from "./manifest.ts";
 
-// What an editor shows beside a key.
+// Descriptions that an editor shows beside a key.
 const descriptions: Readonly<Record<string, string>> = {
   manifest: "Version of this format; always 1.",
   id: "What the plugin is called everywhere: lowercase letters, digits and single hyphens.",
@@ -24,11 +24,11 @@ const descriptions: Readonly<Record<string, string>> = {
 };
 
 /**
- * The JSON Schema (draft 2020-12) of `plugin.yaml`, for editors. It says also what {@link manifestSchema} leaves to
- * the loader: exactly one of `entry` and `cli`.
+ * Returns the JSON Schema (draft 2020-12) of `plugin.yaml`, for editors. It also states what {@link manifestSchema}
+ * leaves to the loader: exactly one of `entry` and `cli`.
  */
 export function manifestJsonSchema(): Record<string, unknown> {
-  // A round trip drops the marks of the schema library, which are symbols, and makes the copy the caller's own.
+  // A round trip drops the schema library's marks, which are symbols, and gives the caller an independent copy.
   const schema: Record<string, unknown> = JSON.parse(JSON.stringify(manifestSchema));
   const properties = schema["properties"] as Record<string, Record<string, unknown>>;
   for (const [key, description] of Object.entries(descriptions)) {

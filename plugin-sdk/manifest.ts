@@ -24,58 +24,61 @@ export interface ConfigSchema {
 }
 
 /**
- * One rule from a line of JSON to an event: if all of `when` match, the event is built from `event`. Every rule that
- * matches gives its event, in the order of the rules.
+ * One rule from a line of JSON to an event: if all of `when` match, the event is built from `event`. Every matching
+ * rule yields its event, in the order of the rules.
  */
 export interface MappingRule {
   /**
-   * JSON path (`a.b.0.c`) to the value it must equal; `*` only asks that it is there. In a path `*` stands for each entry
-   * of one list (`a.b.*.c`): the rule gives an event for every entry for which its conditions hold.
+   * JSON path (`a.b.0.c`) to the required value; `*` as the value only requires that the path exists. In a path `*`
+   * stands for each entry of one list (`a.b.*.c`): the rule yields an event for every entry for which its conditions
+   * hold.
    */
   when: Record<string, string | number | boolean | null>;
   /**
-   * Event fields, `type` as it stands. A string beginning with `$.` is read from the line by path; of one beginning
-   * with `$$` the second `$` and what follows is literal; anything else stands for itself, lists and objects too.
-   * A field that need not be there is left out when its path leads nowhere.
+   * Event fields; `type` is literal. A string that begins with `$.` is a path in the line; one that begins with `$$` is
+   * literal from the second `$` on; any other value is literal, including lists and objects. An optional field is left
+   * out when its path leads nowhere.
    */
   event: Record<string, unknown>;
 }
 
-/** What the exit of an agent's program can mean. */
+/** Meanings of the exit of an agent's program. */
 export type ExitMeaning = "completed" | "rate_limit" | "unavailable" | "timeout" | "refused" | "fatal";
 
 /** A command-line tool driven without code. */
 export interface CliTool {
-  /** A name or path, or one for each platform (`linux`, `darwin`, `win32`, `default`). */
+  /** Name or path, or one for each platform (`linux`, `darwin`, `win32`, `default`). */
   binary: string | Record<string, string>;
   /**
-   * Parsed once to an argument list, then filled argument by argument; never seen by a shell. It begins with
-   * `{binary}`; the other placeholders are `{model} {prompt} {prompt_file} {output_file} {workdir} {plugin_dir}`
-   * and `{params.x}`. `< {prompt_file}` feeds the file on standard input. With `{output_file}` the content of that
-   * file is the output, and what the tool prints is progress.
+   * Parsed once to an argument list, then filled argument by argument; no shell ever sees it. It begins with
+   * `{binary}`; the other placeholders are `{model} {prompt} {prompt_file} {output_file} {workdir} {plugin_dir}` and
+   * `{params.x}`. `< {prompt_file}` feeds the file on standard input. With `{output_file}` the content of that file is
+   * the output, and the tool's printed output is progress.
    */
   command_template: string;
-  /** Names clients use → names the tool takes; without it those of the manifest's `models`, else any. */
+  /** Names clients use → names the tool takes; absent: those of the manifest's `models`, else any. */
   models?: Record<string, string>;
-  /** One of the names clients use; default: the first of them. */
+  /** One of the names that clients use; default: the first of them. */
   default_model?: string;
-  /** Environment of the tool; `${VAR}` is read from the host, `${secret:NAME}` is a secret; an unset one is an error. */
+  /**
+   * Environment of the tool; `${VAR}` is read from the host, `${secret:NAME}` is a secret; an unset one is an error.
+   */
   env_vars?: Record<string, string>;
-  /** Arguments that print the version, and the text that must stand in it. */
+  /** Arguments that print the version, and a text that the output must contain. */
   version?: { args: string; contains?: string };
   /** Arguments of a probe that exits 0 when logged in. */
   auth?: { args: string; contains?: string };
   output?: { format: "text" } | { format: "jsonl"; rules: MappingRule[] };
   /**
-   * Texts that mean a rate limit where they stand in error output, beside the default ones. Never regular
-   * expressions: case does not count, and `*` stands for anything.
+   * Texts that mean a rate limit in error output, in addition to the default ones. Never regular expressions: case does
+   * not count, and `*` stands for anything.
    */
   rate_limit?: string[];
-  /** What an exit code means. 0 is `completed` and all others `fatal` unless said otherwise here. */
+  /** Meanings of exit codes. 0 is `completed` and all others `fatal` unless set here. */
   exit_codes?: Record<string, ExitMeaning>;
 }
 
-/** Fields of a request that an adapter can hand to its agent. */
+/** Fields of a request that an adapter can pass to its agent. */
 export const acceptedFields = [
   "model",
   "allowed_tools",
@@ -85,16 +88,16 @@ export const acceptedFields = [
   "mcp_servers",
 ] as const;
 
-/** A field of a request that an adapter hands to its agent. */
+/** A field of a request that an adapter passes to its agent. */
 export type AcceptedField = (typeof acceptedFields)[number];
 
-/** What an adapter can tell of its agent while a session runs. */
+/** Facts that an adapter can report about its agent during a session. */
 export const reportedFacts = ["tokens", "cost", "turns", "tool_calls", "permissions"] as const;
 
-/** Something an adapter tells while a session runs; `permissions` are its agent's requests. */
+/** A fact that an adapter reports during a session; `permissions` are its agent's requests. */
 export type ReportedFact = (typeof reportedFacts)[number];
 
-/** A plugin's manifest, `plugin.yaml`. Either `entry` or `cli` is there, never both. */
+/** A plugin's manifest, `plugin.yaml`. It has either `entry` or `cli`, never both. */
 export interface Manifest {
   manifest: 1;
   id: string;
@@ -102,7 +105,7 @@ export interface Manifest {
   version: string;
   description: string;
   license: string;
-  /** Semver range of the contract version this plugin was written for. */
+  /** Semver range of the contract versions that this plugin was written for. */
   host: string;
   adapter_type: "agent" | "cli" | "acp" | "model" | "tool";
   /** The adapter's code, TypeScript or JavaScript, inside the package. */
@@ -112,14 +115,14 @@ export interface Manifest {
   normaliser?: string;
   capabilities: AgentCapabilities;
   /**
-   * Fields of a request that it hands to its agent. A request that sets another one of them is refused as
-   * `unenforceable`, but for the system prompt, which then stands in front of the prompt. Of a tool without code
-   * `model` follows from its template.
+   * Fields of a request that it passes to its agent. A request that sets another one of them is refused as
+   * `unenforceable`, except for the system prompt, which then precedes the prompt. For a tool without code the template
+   * decides about `model`.
    */
   accepts?: AcceptedField[];
   /**
-   * What it tells while a session runs: only what is told can be limited. Of a tool without code it follows from
-   * its mapping rules.
+   * Facts that it reports during a session: the host can limit only reported facts. For a tool without code the mapping
+   * rules decide.
    */
   reports?: ReportedFact[];
   access_modes?: AccessMode[];
@@ -136,7 +139,7 @@ const text = Type.String({ minLength: 1, maxLength: 1024 });
 const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
 const probe = Type.Object({ args: text, contains: Type.Optional(text) }, closed);
 
-/** What a plugin may be called: lowercase letters, digits and single hyphens, as in npm names. */
+/** Pattern of a plugin's id: lowercase letters, digits and single hyphens, as in npm names. */
 export const idPattern = "^[a-z0-9]+(-[a-z0-9]+)*$";
 
 const option = Type.Object({
@@ -193,10 +196,10 @@ const cli = Type.Object({
   )),
 }, closed);
 
-/** Checks {@link CliTool}; also what stands under `tools:` in the host manifest. */
+/** Checks {@link CliTool}; also checks the entries under `tools:` in the host manifest. */
 export const cliToolSchema: SchemaOf<CliTool> = exactly<CliTool>()(cli);
 
-/** Checks {@link Manifest}. That one of `entry` and `cli` is there is checked beside it. */
+/** Checks {@link Manifest}. The loader checks separately that it has one of `entry` and `cli`. */
 export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
   Type.Object({
     manifest: Type.Literal(1),

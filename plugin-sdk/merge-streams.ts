@@ -1,6 +1,6 @@
 /**
- * Merges streams: what comes first is given first, and a source is asked for more only when its last item was
- * taken. The first failure ends the whole. Leaving the loop closes every source.
+ * Merges streams in order of arrival; asks a source for more only when its last item was taken. The first failure ends
+ * the merged stream. Leaving the loop closes every source.
  */
 export async function* mergeStreams<T>(...sources: readonly AsyncIterable<T>[]): AsyncGenerator<T, void, void> {
   const iterators = sources.map((source) => source[Symbol.asyncIterator]());
@@ -31,7 +31,7 @@ export async function* mergeStreams<T>(...sources: readonly AsyncIterable<T>[]):
       }
     }
   } finally {
-    // Not awaited: a generator that still waits for its next item answers only after that.
+    // Not awaited: a generator that still waits for its next item would answer only after that.
     for (const iterator of iterators) iterator.return?.().catch(() => {});
   }
 }

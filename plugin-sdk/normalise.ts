@@ -1,9 +1,9 @@
 import type { AdapterEvent, AdapterEventType } from "./events.ts";
 
-/** What an event is, whoever's agent it comes from. */
+/** Kind of an event, independent of the agent. */
 export type NeutralKind = "reasoning" | "tool-call" | "tool-result" | "output";
 
-/** The neutral kind of each event type; null for events that steer or report rather than say something. */
+/** The neutral kind of each event type; null for events that steer or report and have no content. */
 export const neutralKinds: { readonly [T in AdapterEventType]: NeutralKind | null } = {
   output: "output",
   thinking: "reasoning",
@@ -22,7 +22,7 @@ export const neutralKinds: { readonly [T in AdapterEventType]: NeutralKind | nul
   error: null,
 };
 
-/** The provider-neutral kind of an event, or null for a control event. */
+/** Returns the provider-neutral kind of an event, or null for a control event. */
 export function neutralKind(event: AdapterEvent): NeutralKind | null {
   return neutralKinds[event.type];
 }

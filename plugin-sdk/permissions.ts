@@ -4,25 +4,25 @@ import { closed, exactly, type SchemaOf } from "./schema.ts";
 /** A program the adapter may start. */
 export interface RunPermission {
   /**
-   * Name looked up on the host's PATH, an absolute path, a path inside the plugin's folder (`./tool`),
-   * or `@runtime`: the Node or Deno that runs the host. A name or absolute path is pinned to the file that is found when
-   * it is granted, or first used.
+   * Name looked up on the host's PATH, an absolute path, a path inside the plugin's folder (`./tool`), or `@runtime`:
+   * the Node or Deno that runs the host. A name or absolute path is pinned to the file that is found when it is
+   * granted, or first used.
    */
   binary: string;
   /**
-   * Allowed argument lists, each written as one line and split on blanks (quotes group, a backslash makes the
-   * next character stand for itself). `{}` stands for one argument that does not begin with `-` or `@`, `{*}` for
-   * one argument of any form, `{...}` for any number of arguments of any form. Within an argument (`--model={}`)
-   * `{}` and `{*}` stand for any text, but an argument that begins with `{}` never begins with `-` or `@`.
-   * In a manifest absent means: no arguments. In a grant absent means: as the manifest asks.
+   * Allowed argument lists, each written as one line and split on blanks (quotes group, a backslash makes the next
+   * character literal). `{}` matches one argument that does not begin with `-` or `@`, `{*}` one argument of any form,
+   * `{...}` any number of arguments of any form. Within an argument (`--model={}`) `{}` and `{*}` match any text, but
+   * an argument that begins with `{}` never begins with `-` or `@`. Absent in a manifest: no arguments. Absent in a
+   * grant: as the manifest requests.
    */
   args?: string[];
-  /** Names of environment variables the child may be given. */
+  /** Names of environment variables that the child may be given. */
   env?: string[];
   /**
-   * `workdir`: the child runs where it can write nothing but the working directory and the session's temporary folder,
-   * sees no other process, and does not find the host's state or the places where people keep keys. It does not start
-   * where the system cannot do that. Of manifest, grant and request the strictest holds.
+   * `workdir`: the child can write only to the working directory and the session's temporary folder, sees no other
+   * process, and cannot find the host's state or the usual places of keys. It does not start on a system that cannot
+   * enforce that. The strictest of manifest, grant and request wins.
    */
   contain?: "workdir";
   /** True means `contain: workdir`, and no network, not even the machine's own. */
@@ -30,8 +30,9 @@ export interface RunPermission {
 }
 
 /**
- * A secret that the plugin may use without ever seeing its value, and where the value may go. In a manifest, and beside
- * `env` or `hosts`, absent means nowhere; a grant or denial of the name alone means: all that the manifest asks for.
+ * A secret that the plugin may use without ever seeing its value, and where the value may go. In a manifest, and next
+ * to `env` or `hosts`, absent means nowhere; a grant or denial of the name alone means everything that the manifest
+ * requests.
  */
 export interface SecretPermission {
   name: string;
@@ -41,7 +42,7 @@ export interface SecretPermission {
   hosts?: string[];
 }
 
-/** Ceilings that the plugin asks for, or the operator sets. The smaller one holds. */
+/** Ceilings that the plugin requests or the operator sets. The smaller one wins. */
 export interface PermissionLimits {
   /** Child processes alive at once. */
   children?: number;
@@ -52,8 +53,8 @@ export interface PermissionLimits {
 }
 
 /**
- * What adapter code may do. Absent and empty both mean none.
- * A session's effective permissions are manifest ∩ grant ∩ request − deny − built-in deny.
+ * Permissions of adapter code. Absent and empty both mean none. A session's effective permissions are manifest ∩ grant
+ * ∩ request − deny − built-in deny.
  */
 export interface Permissions {
   run?: RunPermission[];
@@ -68,11 +69,11 @@ export interface Permissions {
   /** Secrets that the broker may put into a child's environment or a request header. */
   secrets?: SecretPermission[];
   /**
-   * Programs, named as in `run`, that may be handed the MCP servers of a request, with the secrets in their definitions.
-   * No other program of the plugin ever gets them. A grant of `run` does not include this.
+   * Programs, named as in `run`, that may receive the MCP servers of a request, with the secrets in their definitions.
+   * No other program of the plugin ever receives them. A grant of `run` does not include this.
    */
   mcp_servers?: string[];
-  /** A small durable key-value store of the plugin's own. */
+  /** Grants a small durable key-value store for the plugin alone. */
   kv?: boolean;
   limits?: PermissionLimits;
 }

@@ -17,9 +17,9 @@ const wordDate = /^([a-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?(?:,?
 const unixTime = /^(\d{10}|\d{13})(?!\d)/;
 
 /**
- * Milliseconds since 1970 of the first time at which a text says that a limit resets: RFC 3339, an HTTP date
- * (RFC 9110), unix seconds or milliseconds, "12:29am (UTC)", "Nov 22nd, 2026 12:29 AM". A time without a zone is
- * taken in the zone of this machine; one without a date is the next such time after `now`. Null if there is none.
+ * Returns the first time at which a text says that a limit resets, in milliseconds since 1970: RFC 3339, an HTTP date
+ * (RFC 9110), unix seconds or milliseconds, "12:29am (UTC)", "Nov 22nd, 2026 12:29 AM". A time without a zone is read
+ * in this machine's zone; one without a date is the next such time after `now`. Null if there is none.
  */
 export function readPointInTime(text: string, now: number): number | null {
   for (const found of text.matchAll(trigger)) {
@@ -71,7 +71,7 @@ function readTimeOfDay(text: string, now: number): number | null {
   const clock = readClock(text);
   if (!clock) return null;
   const zone = readZone(clock.rest);
-  // Yesterday's date may still be today's where the zone is, so try three days and keep the first to come.
+  // In the given zone it may still be yesterday or already tomorrow, so try three days and keep the first future one.
   for (const shift of [-1, 0, 1]) {
     const date = new Date(now + shift * day);
     const at = zonedTime(

@@ -2,12 +2,12 @@ import { readDuration } from "./durations.ts";
 import { readPointInTime } from "./points-in-time.ts";
 
 /**
- * A sign of a rate limit: a regular expression, or a text that is looked for without regard to case,
- * where `*` stands for anything.
+ * A sign of a rate limit: a regular expression, or a text that is searched without regard to case, where `*` stands for
+ * anything.
  */
 export type RateLimitPattern = RegExp | string;
 
-/** The signs every detector looks for. */
+/** Signs that every detector searches for. */
 export const defaultRateLimitPatterns: readonly RegExp[] = [
   /rate.?limit/i,
   /too many requests/i,
@@ -18,26 +18,26 @@ export const defaultRateLimitPatterns: readonly RegExp[] = [
 
 /** Options of {@link RateLimitDetector}. */
 export interface RateLimitDetectorOptions {
-  /** Milliseconds since 1970, from which reset times are counted; default `Date.now`. */
+  /** Returns milliseconds since 1970, from which reset times are counted; default `Date.now`. */
   now?: () => number;
 }
 
 /**
- * Tells a rate limit from what an agent's program says when it fails, and how long it asks to wait.
- * Show it error output and failure fields only, never the agent's prose or what its tools print.
+ * Detects a rate limit in the failure output of an agent's program, and the wait it asks for. Pass it error output and
+ * failure fields only, never the agent's prose or its tools' output.
  */
 export class RateLimitDetector {
   /** All signs, the default ones first. */
   readonly patterns: readonly RateLimitPattern[];
   readonly #now: () => number;
 
-  /** `extra` are signs beside {@link defaultRateLimitPatterns}. */
+  /** @param extra signs in addition to {@link defaultRateLimitPatterns} */
   constructor(extra: readonly RateLimitPattern[] = [], options: RateLimitDetectorOptions = {}) {
     this.patterns = [...defaultRateLimitPatterns, ...extra];
     this.#now = options.now ?? (() => Date.now());
   }
 
-  /** Whether the text shows any of the signs. */
+  /** Returns true if the text shows any of the signs. */
   detect(text: string): boolean {
     return this.patterns.some((pattern) => shows(text, pattern));
   }
@@ -58,7 +58,7 @@ export class RateLimitDetector {
 }
 
 function shows(text: string, pattern: RateLimitPattern): boolean {
-  // search() disregards `lastIndex`, so a pattern with the flag `g` answers the same each time.
+  // search() ignores `lastIndex`, so a pattern with the flag `g` gives the same result each time.
   return typeof pattern === "string" ? contains(text, pattern) : text.search(pattern) >= 0;
 }
 

@@ -2,13 +2,13 @@ import { Type } from "@sinclair/typebox";
 import { type Permissions, permissionsSchema } from "./permissions.ts";
 import { closed, exactly, type SchemaOf } from "./schema.ts";
 
-/** How tool use is answered when nobody is asked: see the session engine. */
+/** Policy that answers tool use before a client is asked: see the session engine. */
 export type Approval = "ask" | "reads" | "edits" | "all" | "deny";
 
-/** How one tool's requests are answered, whatever the approval says. */
+/** Policy for one tool's requests, regardless of the approval. */
 export type ToolApproval = "allow" | "ask" | "deny";
 
-/** Ceilings that end a session with that reason. */
+/** Ceilings; a session that exceeds one ends with that reason. */
 export interface Budget {
   cost?: number;
   tokens?: number;
@@ -17,8 +17,8 @@ export interface Budget {
 }
 
 /**
- * A call of `run_session`: a fresh, stateless session. Nothing of an earlier one is known to it,
- * unless `continue_from` names the agent's own session.
+ * A call of `run_session`: a fresh, stateless session. It knows nothing of earlier ones, unless `continue_from` names
+ * the agent's own session.
  */
 export interface SessionRequest {
   /** Absolute path of the folder the agent works in. */
@@ -28,7 +28,7 @@ export interface SessionRequest {
   model?: string;
   /** Absent: the agent's default. `[]`: none. */
   allowed_tools?: string[];
-  /** Files handed to the agent, relative to `workdir`. */
+  /** Files passed to the agent, relative to `workdir`. */
   context_files?: string[];
   system_prompt?: string;
   max_turns?: number;
@@ -45,16 +45,16 @@ export interface SessionRequest {
   /** Narrows the effective permissions. Absent: no narrowing; an empty list: none of that kind. */
   permissions?: Permissions;
   approval?: Approval;
-  /** Tool name, in which `*` stands for anything → how its requests are answered; the first that fits counts. */
+  /** Tool name, in which `*` stands for anything → policy for its requests; the first match wins. */
   tool_approvals?: Record<string, ToolApproval>;
-  /** How long a permission request or question waits for a client; 0 says that nobody is there. */
+  /** How long a permission request or question waits for a client; 0 means that no client will answer. */
   answer_timeout_ms?: number;
   budget?: Budget;
-  /** Runs also where the adapter cannot hold a limit that is set here; the result names those it did not hold. */
+  /** Runs even if the adapter cannot enforce a limit that is set here; the result names the unenforced ones. */
   best_effort?: boolean;
   /**
-   * Adds instructions, the signal of completion and the scratchpad to the prompt. Absent: only for a request with
-   * a role or an iteration.
+   * Adds instructions, the signal of completion and the scratchpad to the prompt. Absent: only for a request with a
+   * role or an iteration.
    */
   enhance?: boolean;
   /** Names of MCP servers that the operator registered. */
@@ -62,8 +62,8 @@ export interface SessionRequest {
   workspace?: "inplace" | "worktree";
   retry?: "never" | "safe" | "always";
   /**
-   * Whether another session goes on with the agent's own one when the host was killed or the machine went down while this
-   * one ran: only where the agent has said its session's id and its adapter takes `continue_from`. Default: `never`.
+   * Whether another session continues the agent's own one after the host was killed or the machine went down during
+   * this one: only if the agent has reported its session's id and its adapter takes `continue_from`. Default: `never`.
    */
   resume?: "never" | "after_restart";
   labels?: Record<string, string>;

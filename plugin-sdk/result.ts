@@ -7,7 +7,7 @@ import type { Approval, Budget, SessionRequest } from "./request.ts";
 /** How a session ended, coarsely. */
 export type Outcome = "completed" | "blocked" | "error";
 
-/** Every stop reason, under the outcome it belongs to. */
+/** Every stop reason, by its outcome. */
 export const stopReasons = {
   completed: ["end_turn", "loop_complete"],
   blocked: ["permission_deadline", "question_deadline", "refused"],
@@ -30,7 +30,7 @@ export const stopReasons = {
 /** How a session ended, exactly. */
 export type StopReason = (typeof stopReasons)[Outcome][number];
 
-/** The outcome a stop reason belongs to. */
+/** Returns the outcome of a stop reason. */
 export function outcomeOf(reason: StopReason): Outcome {
   for (const outcome of Object.keys(stopReasons) as Outcome[]) {
     if ((stopReasons[outcome] as readonly string[]).includes(reason)) return outcome;
@@ -38,23 +38,25 @@ export function outcomeOf(reason: StopReason): Outcome {
   throw new TypeError(`No outcome for stop reason "${reason}".`);
 }
 
-/** What a session used. Unknown is null, never zero. */
+/** Usage of a session. Unknown is null, never zero. */
 export interface UsageReport {
   tokens_in: number | null;
   tokens_out: number | null;
   tokens_cached: number | null;
-  /** Rounded to nine places. Null also where agents reported amounts in several currencies. */
+  /** Rounded to nine places. Also null when agents reported amounts in several currencies. */
   cost: number | null;
-  /** ISO 4217; null without a cost, and for what is free under a plan or on one's own machine. */
+  /** ISO 4217; null without a cost, and for free use under a plan or of a local model. */
   currency: string | null;
   model: string | null;
   duration_ms: number;
   /**
-   * What the figures cover: the whole `session`, as the agent says, or only the `turns` that it reported, which need not
-   * be all; null when nothing is known. A session of several attempts is whole when each of them is.
+   * Range of the figures: the whole `session`, as the agent reports it, or only the `turns` that it reported, perhaps
+   * not all; null when nothing is known. A session of several attempts is whole when each of them is.
    */
   scope: "session" | "turns" | null;
-  /** `reported` by the agent, `estimated` where the host put in the cost from the access mode's prices, or `unknown`. */
+  /**
+   * `reported` by the agent, `estimated` when the host computed the cost from the access mode's prices, or `unknown`.
+   */
   basis: "reported" | "estimated" | "unknown";
 }
 
@@ -66,25 +68,27 @@ export interface Artifact {
   /** The old path of a rename. */
   from?: string;
   kind: "file" | "symlink" | "submodule";
-  /** Hex digest of the content now; null for what was deleted and for submodules. */
+  /** Hex digest of the current content; null for deleted files and submodules. */
   sha256: string | null;
-  /** Bytes now; null for what was deleted and for submodules. */
+  /** Current size in bytes; null for deleted files and submodules. */
   bytes: number | null;
 }
 
-/** Where a result came from, complete enough to repeat it. Full on errors too. */
+/** Origin of a result, complete enough to repeat it. Also complete after errors. */
 export interface Provenance {
   adapter_id: string;
   adapter_version: string;
-  /** Hex SHA-256 of the one script that was evaluated; null if it never got that far. */
+  /** Hex SHA-256 of the one script that was evaluated; null if the session never got that far. */
   package_sha256: string | null;
   grants: Permissions;
   host_version: string;
   runtime: string;
   model: string | null;
-  /** Of the prompt as it was requested. */
+  /** Hash of the prompt as it was requested. */
   prompt_sha256: string;
-  /** Of the prompt as the adapter got it, with all that the host added; null if it never got that far. */
+  /**
+   * Hash of the prompt as the adapter got it, with all additions of the host; null if the session never got that far.
+   */
   sent_prompt_sha256: string | null;
   git_base: string | null;
   git_head: string | null;
@@ -96,7 +100,7 @@ export interface AttemptReport {
   adapter_id: string;
   started_at: string;
   duration_ms: number;
-  /** Wait before it, since the attempt before. */
+  /** Wait since the previous attempt. */
   waited_ms?: number;
   error?: ErrorData;
 }
@@ -108,7 +112,7 @@ export interface Substitution {
   reason: string;
 }
 
-/** What a session really ran with, beside what was requested. */
+/** Settings that a session really ran with, in addition to the requested ones. */
 export interface EffectiveSettings {
   permissions: Permissions;
   model: string | null;
@@ -119,22 +123,25 @@ export interface EffectiveSettings {
   max_turns: number | null;
   approval: Approval;
   budget: Budget | null;
-  /** Where it worked: in the folder that was asked for, or in a worktree of its own. */
+  /** Place of its work: the requested folder, or a separate worktree. */
   workspace: "inplace" | "worktree";
   access_mode: AccessMode["type"] | null;
-  /** Fields of the request that the adapter cannot hold its agent to; only with `best_effort`. */
+  /** Fields of the request that the adapter cannot enforce; only with `best_effort`. */
   unenforced: string[];
 }
 
-/** How often a session used what it may, and asked for what it may not; each use counts, also those no event tells of. */
+/**
+ * How often a session used a permission it had, or asked for one it lacked; counts every use, even those without an
+ * event.
+ */
 export interface PermissionUses {
   allowed: number;
   denied: number;
-  /** The same for each kind of permission that was used or asked for. */
+  /** The same for each kind of permission that was used or requested. */
   by: { [permission: string]: { allowed: number; denied: number } };
 }
 
-/** What a session came to. */
+/** Result of a session. */
 export interface SessionResult {
   session_id: string;
   task_id: string | null;
@@ -143,25 +150,25 @@ export interface SessionResult {
   /** The agent's final text. */
   output: string;
   /**
-   * The session's normalised events, replayed from the journal. Left out of `session_ended` on the wire,
-   * where they have just passed.
+   * The session's normalised events, replayed from the journal. Left out of `session_ended` on the wire, where the
+   * client has just received them.
    */
   events?: AdapterEvent[];
   usage: UsageReport;
   /**
-   * Paths changed while the session ran. They come from git alone, never from what the agent says;
-   * null where git cannot tell, and then `artifacts_reason` says why.
+   * Paths changed during the session. They come from git alone, never from the agent's claims; null when git cannot
+   * tell, and then `artifacts_reason` says why.
    */
   artifacts: Artifact[] | null;
   artifacts_reason?: string;
   /**
-   * Sessions that were active in the same folder, or in one that overlaps, meanwhile: some of the changes may be theirs.
-   * Absent: there was none in this host.
+   * Sessions that were active in the same folder, or in an overlapping one, meanwhile: some of the changes may be
+   * theirs. Absent: there was none in this host.
    */
   artifacts_shared_with?: string[];
-  /** Paths the agent claims to have changed and git does not show. */
+  /** Paths the agent claims to have changed, which git does not show. */
   claimed_only: string[];
-  /** 0 to 1, or null where the agent does not rate itself; 0 on error. */
+  /** 0 to 1, or null if the agent does not rate itself; 0 on error. */
   confidence: number | null;
   metadata: { tool_version: string | null; permissions: PermissionUses; [key: string]: unknown };
   provenance: Provenance;
@@ -169,11 +176,11 @@ export interface SessionResult {
   effective: EffectiveSettings;
   iterations: number;
   attempts: AttemptReport[];
-  /** In their order; empty when the first adapter did it. */
+  /** In order; empty when the first adapter did the work. */
   substitutions: Substitution[];
-  /** The session whose agent this one went on with, after the host was killed. */
+  /** The session that this one continues after its host was killed. */
   resumed_from?: string;
-  /** The session that goes on with the agent of this one, whose host was killed. */
+  /** The session that continues this one, whose host was killed. */
   resumed_as?: string;
   error?: ErrorData;
 }

@@ -14,5 +14,5 @@ export function exactly<T>(): <S extends TSchema>(schema: S & Agrees<T, Static<S
   return (schema) => schema as unknown as SchemaOf<T>;
 }
 
-/** Options for every object schema: a key we do not know is an error, never ignored. */
+/** Options for every object schema: an unknown key is an error, never ignored. */
 export const closed: { additionalProperties: false } = { additionalProperties: false };

@@ -1,9 +1,9 @@
 import type { ErrorCode } from "./errors.ts";
 import type { Permissions } from "./permissions.ts";
 
-/** What an adapter was allowed to do when it began to run a session: what was asked for, granted and not denied. */
+/** Permissions of an adapter when it began to run a session: those that were requested, granted and not denied. */
 export interface GrantsInForce {
-  /** The attempt from which on they held. */
+  /** The first attempt for which they held. */
   attempt: number;
   adapter_id: string;
   permissions: Permissions;
@@ -17,7 +17,7 @@ export interface RecordedAttempt {
   started_at: string;
   /** Null while it runs. */
   ended_at: string | null;
-  /** What it failed with; null for one that runs, and for the last one, whose end is the session's. */
+  /** Error code of its failure; null for a running attempt, and for the last one, whose end is the session's. */
   error_code: ErrorCode | null;
 }
 
@@ -26,7 +26,7 @@ export interface RecordedChild {
   process_id: number;
   attempt: number;
   pid: number;
-  /** Tells it apart from any other process of this pid; null where the system does not. */
+  /** Distinguishes it from any other process with this pid; null when the system cannot tell. */
   identity: string | null;
   /** Its real path. */
   program: string;
@@ -37,7 +37,7 @@ export interface RecordedChild {
   signal: string | null;
 }
 
-/** What is known of a session beside its summary without reading its events, each list in order. */
+/** Facts about a session, in addition to its summary, that need no reading of its events; each list is in order. */
 export interface SessionHistory {
   grants: GrantsInForce[];
   attempts: RecordedAttempt[];

@@ -1,24 +1,24 @@
 import type { Outcome, StopReason } from "./result.ts";
 
-/** Where a session stands. */
+/** State of a session. */
 export type SessionState = "running" | "ended";
 
-/** What a running session waits for a client to answer. */
+/** A request of a running session that waits for a client's answer. */
 export interface WaitingRequest {
   request_id: string;
   type: "permission_request" | "question";
   /** The question, as the agent put it. */
   text: string;
-  /** The choices it offers; empty where any text will do. */
+  /** The choices it offers; empty when any text will do. */
   choices: string[];
   /**
-   * The text is shortened, or choices are left out: a summary shows at most 4,096 characters of what its session waits
-   * for. The request's event has all of it.
+   * The text is shortened, or choices are left out: a summary shows at most 4,096 characters of its session's requests.
+   * The request's event has the full text.
    */
   cut?: true;
 }
 
-/** One session in a list: what is known without reading its events. */
+/** One session in a list, with the facts that need no reading of its events. */
 export interface SessionSummary {
   session_id: string;
   state: SessionState;
@@ -36,6 +36,6 @@ export interface SessionSummary {
   stop_reason: StopReason | null;
   /** `seq` of the newest durable event. */
   last_seq: number;
-  /** What waits for an answer; empty for what has ended. */
+  /** Requests that wait for an answer; empty for an ended session. */
   waiting: WaitingRequest[];
 }

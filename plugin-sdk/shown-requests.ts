@@ -1,13 +1,13 @@
 import type { WaitingRequest } from "./session-summary.ts";
 import { shortText } from "./short-text.ts";
 
-/** Characters of all texts and choices that one session's summary shows, its requests' ids beside them. */
+/** Most characters of all texts and choices in one session's summary, without the requests' ids. */
 const maxCharacters = 4096;
 
 /**
- * The requests as a summary shows them. They share its characters alike, half for the text and half for the choices: a
- * page of summaries stays small whatever its sessions wait for. A choice is shown whole or not at all, so that each one
- * that is shown can be answered with.
+ * Returns the requests as a summary shows them. They share its characters equally, half for the text and half for the
+ * choices, so a page of summaries stays small even for long requests. A choice is shown whole or not at all, so that a
+ * client can answer with any choice it sees.
  */
 export function shownRequests(requests: readonly WaitingRequest[]): WaitingRequest[] {
   const half = Math.max(2, Math.floor(maxCharacters / 2 / requests.length));

@@ -1,34 +1,34 @@
 import { BulkheadError } from "./errors.ts";
 
-/** UTF-16 units that one event of a stream may have. */
+/** Most UTF-16 units of one event of a stream. */
 const maxEvent = 8 * 1024 * 1024;
 const maxOther = 16 * 1024;
 
 /**
- * Reads a stream of server-sent events and gives the `data` of each. Lines end with `\n`, `\r\n` or `\r`; comments,
- * which servers send to keep a connection open, and all other fields pass unseen.
+ * Reads a stream of server-sent events and returns the `data` of each. Lines end with `\n`, `\r\n` or `\r`; comments,
+ * which servers send to keep a connection open, and all other fields are ignored.
  */
 export class SseReader {
   #rest = "";
-  /** How far the rest is known to have no line end. */
+  /** Units of the rest that are known to contain no line end. */
   #scanned = 0;
   #begun = false;
   #data: string[] = [];
-  /** Whether anything of such a stream came. */
+  /** True once a line of an event stream has arrived. */
   #isStream = false;
   #other = "";
   #length = 0;
 
   /**
-   * The beginning of what came, where nothing in it was of such a stream: a server that failed may answer with another
-   * kind of text. Empty otherwise; whole after {@link end}, but for what exceeds 16 Ki UTF-16 units.
+   * Returns the beginning of the input if no part of it was an event stream: a server that failed may answer with
+   * another kind of text. Empty otherwise; complete after {@link end}, up to 16 Ki UTF-16 units.
    */
   get other(): string {
     return this.#other.trim();
   }
 
   /**
-   * Takes a piece cut anywhere and gives what it completes.
+   * Takes a piece cut anywhere and returns the events that it completes.
    * @throws {BulkheadError} `limit_exceeded` for an event longer than any server's
    */
   take(piece: string): string[] {
@@ -55,7 +55,7 @@ export class SseReader {
     return events;
   }
 
-  /** Gives the event that the end of the stream left without its blank line, as some servers do with their last. */
+  /** Returns the event that lacks its blank line at the end of the stream, as some servers' last event does. */
   end(): string[] {
     const events: string[] = [];
     this.#line(this.#rest.replace(/\r$/, ""), events);

@@ -1,4 +1,4 @@
-/** Families of tools, with the names that the Agent Client Protocol gives to tool kinds. */
+/** Families of tools, with the names of tool kinds in the Agent Client Protocol. */
 export const toolKinds = [
   "read",
   "edit",

@@ -1,23 +1,23 @@
 import { BulkheadError } from "./errors.ts";
 
-/** A piece of a word: text that stands for itself, or what stood between `{` and `}`. */
+/** A piece of a word: literal text, or the text between `{` and `}`. */
 export type Piece = { literal: string } | { slot: string; at: number };
 
-/** One word of a command line, or a sign that the line's reader gives a meaning to. */
+/** One word of a command line, or a sign with a meaning for the line's reader. */
 export type Word = { pieces: Piece[]; at: number } | { sign: string; at: number };
 
 /** Options of {@link splitWords}. */
 export interface SplitOptions {
-  /** What the line is called in errors, such as `command template`. */
+  /** Name of the line in errors, such as `command template`. */
   name: string;
-  /** Texts that are signs where they stand outside quotes. */
+  /** Texts that are signs outside quotes. */
   signs?: readonly string[];
 }
 
 /**
- * Splits a line into words at blanks. Single and double quotes group, a backslash makes the next character
- * stand for itself, and `{…}` is a slot, also inside quotes.
- * @throws {BulkheadError} `invalid_manifest` with the position, from 1, for what is not closed
+ * Splits a line into words at blanks. Single and double quotes group, a backslash makes the next character literal, and
+ * `{…}` is a slot, also inside quotes.
+ * @throws {BulkheadError} `invalid_manifest` with the position, from 1, for an unclosed quote or slot
  */
 export function splitWords(line: string, options: SplitOptions): Word[] {
   const reader = new LineReader(line, options);
@@ -26,7 +26,7 @@ export function splitWords(line: string, options: SplitOptions): Word[] {
   return words;
 }
 
-/** The error for a fault at a position of a line, counted from 0; the text counts from 1. */
+/** Makes the error for a fault at a position of a line, counted from 0; the text counts from 1. */
 export function lineFault(name: string, fault: string, where: { at: number; hint?: string }): BulkheadError {
   const position = where.at + 1;
   return new BulkheadError("invalid_manifest", `Cannot read the ${name}: ${fault} at character ${position}.`, {
@@ -76,7 +76,7 @@ class LineReader {
       this.#at++;
     }
     if (quote) throw lineFault(this.#options.name, `the quote ${quote} is not closed`, { at: quoteAt });
-    // Quotes around nothing are an empty argument.
+    // Empty quotes are an empty argument.
     if (literal || pieces.length === 0) pieces.push({ literal });
     return pieces;
   }

@@ -1,10 +1,10 @@
-/** Year, month from 0, day, hour, minute and second on somebody's clock. */
+/** Year, month from 0, day, hour, minute and second on a clock. */
 export type ClockFields = readonly [number, number, number, number, number, number];
 
-/** Where a clock hangs: minutes east of Greenwich, the name of a zone, or this machine's zone. */
+/** Zone of a clock: minutes east of Greenwich, the name of a zone, or this machine's zone. */
 export type Zone = number | string | "local";
 
-/** A time of day that was read, and the text after it. */
+/** A time of day and the text after it. */
 export interface ClockReading {
   hour: number;
   minutes: number;
@@ -28,7 +28,9 @@ export function readClock(text: string): ClockReading | null {
   return { hour: shifted, minutes, rest: text.slice(found[0].length) };
 }
 
-/** Reads "Z", "(UTC)", "+02:00" or "(Europe/Berlin)" at the beginning of a text; else it is this machine's zone. */
+/**
+ * Reads "Z", "(UTC)", "+02:00" or "(Europe/Berlin)" at the beginning of a text; otherwise returns this machine's zone.
+ */
 export function readZone(text: string): Zone {
   const found = offset.exec(text);
   if (found) return (found[1] === "-" ? -1 : 1) * (Number(found[2]) * 60 + Number(found[3] ?? 0));
@@ -36,7 +38,7 @@ export function readZone(text: string): Zone {
   return named.exec(text)?.[1] ?? "local";
 }
 
-/** Milliseconds since 1970 when a clock in that zone shows the fields; null for a zone nobody knows. */
+/** Returns the milliseconds since 1970 at which a clock in that zone shows the fields; null for an unknown zone. */
 export function zonedTime(fields: ClockFields, zone: Zone): number | null {
   const asUtc = finite(Date.UTC(...fields));
   if (asUtc === null) return null;
@@ -46,7 +48,7 @@ export function zonedTime(fields: ClockFields, zone: Zone): number | null {
   return shown === null ? null : asUtc - (shown - asUtc);
 }
 
-/** What a clock in the zone shows at that instant, as if it were UTC. */
+/** Returns the time that a clock in the zone shows at that instant, as if it were UTC. */
 function shownIn(timeZone: string, at: number): number | null {
   try {
     const format = new Intl.DateTimeFormat("en-US", {

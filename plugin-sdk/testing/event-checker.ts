@@ -2,7 +2,7 @@ import { Errors } from "@sinclair/typebox/errors";
 import { Check } from "@sinclair/typebox/value";
 import { type AdapterEvent, adapterEventSchemas, type AdapterEventType } from "../events.ts";
 
-/** Holds a session's events to the contract and says in sentences what breaks it. */
+/** Checks a session's events against the contract and lists violations as sentences. */
 export class EventChecker {
   readonly violations: string[] = [];
   readonly #openCalls = new Set<string>();
@@ -10,12 +10,12 @@ export class EventChecker {
   #count = 0;
   #ended = false;
 
-  /** Takes the next event as it was yielded; gives it as it would reach a client, or null if it cannot. */
+  /** Checks the next yielded event; returns it as a client would see it, or null if it cannot reach one. */
   check(yielded: unknown): AdapterEvent | null {
     this.#count++;
     let event: unknown;
     try {
-      // As on the way to the host: what JSON does not carry is lost.
+      // A round trip loses what JSON cannot carry, as on the way to the host.
       event = JSON.parse(JSON.stringify(yielded) ?? "null");
     } catch (error) {
       this.#violate(`is not JSON: ${String(error)}`);
@@ -27,7 +27,7 @@ export class EventChecker {
     return event;
   }
 
-  /** Takes the end of the session. */
+  /** Checks the end of the session. */
   end(): void {
     if (!this.#ended) this.violations.push('The session has no last word: no "completed" and no "error".');
     for (const id of this.#openCalls) this.violations.push(`Tool call "${id}" has no result.`);

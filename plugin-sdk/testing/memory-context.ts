@@ -25,9 +25,9 @@ import type {
   ScriptedSocket,
 } from "./scripts.ts";
 
-/** What a {@link MemoryContext} holds. Whatever is absent is empty, and asking for it fails as in a real host. */
+/** Options of {@link MemoryContext}. An absent one counts as empty: asking for its content fails as in a real host. */
 export interface MemoryContextOptions {
-  /** Each is used once: a call takes the first one left that fits. A function is asked for each call. */
+  /** Each is used once: a call takes the first unused match. A function is asked for each call. */
   processes?: readonly ScriptedProcess[] | ((binary: string, args: readonly string[]) => ScriptedProcess | undefined);
   /** Answers of servers by URL. */
   responses?: Readonly<Record<string, ScriptedResponse>>;
@@ -36,10 +36,10 @@ export interface MemoryContextOptions {
   /** Files by absolute path or relative to the working directory. */
   files?: Readonly<Record<string, string>>;
   env?: Readonly<Record<string, string>>;
-  /** Names of the secrets there are; a placeholder reads `{{secret NAME}}` here. */
+  /** Names of the existing secrets; a placeholder reads `{{secret NAME}}` here. */
   secrets?: readonly string[];
   kv?: Readonly<Record<string, unknown>>;
-  /** Answers to permission requests (an option's id) and questions, by request id; the others get none. */
+  /** Answers to permission requests (an option's id) and questions, by request id; other requests get none. */
   answers?: Readonly<Record<string, string>>;
   /** Aborts the session. */
   signal?: AbortSignal;
@@ -58,7 +58,7 @@ export interface RecordedLog {
 
 const tempFolder = "/temp";
 
-/** The context of one session, in memory: it touches no file, program or network, and records what it is asked. */
+/** The context of one session, in memory: it touches no file, program or network, and records every call. */
 export class MemoryContext implements AdapterContext {
   readonly calls: RecordedCall[] = [];
   readonly records: RecordedLog[] = [];
@@ -149,12 +149,12 @@ export class MemoryContext implements AdapterContext {
     return promised(() => this.#reply(requestId));
   }
 
-  /** Remembers what a yielded permission request offers, so that its answer can be one of them. */
+  /** Remembers the options of a yielded permission request, so that its answer can be one of them. */
   offer(requestId: string, options: readonly PermissionOption[]): void {
     this.#requests.set(requestId, options);
   }
 
-  /** Drops the timers that still run. */
+  /** Cancels the timers that still run. */
   close(): void {
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();

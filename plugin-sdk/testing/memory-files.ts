@@ -14,17 +14,17 @@ export class MemoryFiles {
     this.#record = record;
   }
 
-  /** All files as they are now. */
+  /** Returns all files in their current state. */
   all(): Record<string, string> {
     return Object.fromEntries(this.#files);
   }
 
-  /** Puts files there, without a record. */
+  /** Adds files without recording a call. */
   put(files: Readonly<Record<string, string>>, folder: string = this.#workdir): void {
     for (const [path, text] of Object.entries(files)) this.#files.set(resolvePath(path, folder), text);
   }
 
-  /** The part of a context that is made of these files. */
+  /** Returns the part of a context that accesses these files. */
   access(): FileAccess {
     const record = this.#record;
     return {
@@ -38,7 +38,7 @@ export class MemoryFiles {
           record({ call: "fs.writeText", target, text });
           this.#files.set(this.#resolve(target), text);
         }),
-      // Here files are texts: each byte becomes the character of its number.
+      // Files are texts here: each byte becomes the character with its number.
       writeBase64: (target, base64) =>
         promised(() => {
           record({ call: "fs.writeBase64", target, text: base64 });
@@ -65,7 +65,7 @@ export class MemoryFiles {
     };
   }
 
-  /** The session's own files, in a folder of their own. */
+  /** Returns the session's own files, in a separate folder. */
   temp(folder: string): TempFiles {
     return {
       write: (target, text) =>

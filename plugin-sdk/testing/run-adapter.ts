@@ -11,24 +11,24 @@ import type { RecordedCall } from "./scripts.ts";
 
 /** Options of {@link runAdapter}. */
 export interface RunAdapterOptions extends Omit<MemoryContextOptions, "signal"> {
-  /** What the adapter is initialised with, beside what the test gives by itself. */
+  /** Configuration for the adapter's `initialize`, merged into the test's default. */
   config?: Partial<AgentConfig>;
-  /** Interrupts the session after the first event for which it is true. */
+  /** Interrupts the session after the first event for which it returns true. */
   interruptWhen?: (event: AdapterEvent) => boolean;
   /** Milliseconds the session may take; default 10,000. */
   timeoutMs?: number;
 }
 
-/** What a session in a test came to. */
+/** Outcome of a session in a test. */
 export interface AdapterRun {
-  /** As a client would see them; those that do not fit the contract are left out. */
+  /** Events as a client would see them, without those that break the contract. */
   events: AdapterEvent[];
   last: AdapterEvent | null;
-  /** What the adapter threw. */
+  /** Error that the adapter threw. */
   error: ErrorData | null;
-  /** What breaks the contract, in sentences; empty for a sound adapter. */
+  /** Violations of the contract, in sentences; empty for a sound adapter. */
   violations: string[];
-  /** Everything the adapter asked for, in order. */
+  /** Every call of the adapter on its context, in order. */
   calls: RecordedCall[];
   log: RecordedLog[];
   /** Files at the end, by absolute path. */
@@ -36,7 +36,7 @@ export interface AdapterRun {
   kv: Record<string, unknown>;
 }
 
-/** What a probe in a test came to. */
+/** Outcome of a probe in a test. */
 export interface AdapterProbe {
   report: AvailabilityReport;
   violations: string[];
@@ -45,8 +45,8 @@ export interface AdapterProbe {
 }
 
 /**
- * Runs one session of an adapter in this process, in a world of the test's own: no program is started, no file or
- * server is touched. It does what a host does: construct, `initialize`, `runSession`, `shutdown`.
+ * Runs one session of an adapter in this process, in a simulated environment: it starts no program and touches no file
+ * or server. It does the same as a host: construct, `initialize`, `runSession`, `shutdown`.
  * @throws {BulkheadError} `adapter_incomplete` naming the members the adapter lacks
  */
 export async function runAdapter(
@@ -99,7 +99,7 @@ export async function runAdapter(
 }
 
 /**
- * Asks an adapter in this process whether its agent is available, in a world of the test's own.
+ * Asks an adapter in this process whether its agent is available, in a simulated environment.
  * @throws {BulkheadError} `adapter_incomplete` naming the members the adapter lacks, and what the adapter throws
  */
 export async function probeAdapter(
@@ -136,7 +136,7 @@ function makeConfig(ctx: MemoryContext, config: Partial<AgentConfig> | undefined
   return { working_directory: ctx.workdir, access_modes: [], ...config };
 }
 
-/** Once aborted, an adapter has a second for its last words. */
+/** Ends the stream after an abort, and gives the adapter one second for its last events. */
 async function* untilAborted<T>(
   stream: AsyncGenerator<T, void, void>,
   signal: AbortSignal,
@@ -151,7 +151,7 @@ async function* untilAborted<T>(
   signal.addEventListener("abort", () => timer = setTimeout(end, 1000), { once: true });
   try {
     for (;;) {
-      // Not Promise.race(): it would keep each event for as long as nothing is aborted.
+      // Not Promise.race(): it would keep each event until an abort.
       const next = await new Promise<IteratorResult<T, void>>((resolve, reject) => {
         fail = () => reject(signal.reason);
         if (isLate) fail();

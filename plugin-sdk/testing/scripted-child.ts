@@ -2,7 +2,9 @@ import type { ProcessExit, RunningProcess } from "../context.ts";
 import { BulkheadError } from "../errors.ts";
 import type { RecordedRun, ScriptedProcess } from "./scripts.ts";
 
-/** What stands for a running program. Each piece of its output arrives in a turn of its own, as over a pipe. */
+/**
+ * Simulates a running program. Each piece of its output arrives in a separate turn of the event loop, as over a pipe.
+ */
 export class ScriptedChild implements RunningProcess {
   readonly stdin: RunningProcess["stdin"];
   readonly stdout: AsyncIterable<string>;
@@ -52,7 +54,7 @@ export class ScriptedChild implements RunningProcess {
     this.#record.stdin += text;
   }
 
-  /** As in a host: a stream is given once, and leaving it unread counts as its end. */
+  /** Works as in a host: a stream can be read once, and leaving it unread counts as its end. */
   #read(text: string | readonly string[] = [], ended: () => void): AsyncIterable<string> {
     const pieces = this.#pieces(typeof text === "string" ? [text] : text);
     let taken = false;

@@ -2,13 +2,13 @@ import type { Connection } from "../context.ts";
 import { BulkheadError } from "../errors.ts";
 import type { RecordedConnection, ScriptedSocket } from "./scripts.ts";
 
-/** What stands for an open WebSocket. */
+/** Simulates an open WebSocket. */
 export class ScriptedConnection implements Connection {
   readonly messages: AsyncIterable<string>;
   readonly #script: ScriptedSocket;
   readonly #record: RecordedConnection;
   readonly #waiting: string[];
-  /** It has closed, or will once what waits was taken. */
+  /** True once it has closed, or will close after the waiting messages are read. */
   #over: boolean;
   #refuses = false;
   #wake: () => void = () => {};

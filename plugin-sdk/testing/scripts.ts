@@ -1,13 +1,13 @@
 import type { ConnectOptions, FetchOptions, RunOptions } from "../context.ts";
 import type { BulkheadError } from "../errors.ts";
 
-/** What stands for a program in a test. */
+/** Script of a simulated program in a test. */
 export interface ScriptedProcess {
-  /** The binary it stands for; absent: any. */
+  /** The binary it simulates; absent: any. */
   binary?: string;
-  /** The arguments it stands for, as a line of a run permission's `args`; absent: any. */
+  /** The arguments it accepts, as a line of a run permission's `args`; absent: any. */
   args?: string;
-  /** What it prints, in pieces as they arrive. */
+  /** Its output, in pieces as they arrive. */
   stdout?: string | readonly string[];
   stderr?: string | readonly string[];
   /** Default 0. */
@@ -18,13 +18,13 @@ export interface ScriptedProcess {
   files?: Readonly<Record<string, string>>;
   /** Files it leaves under the names that the adapter gave to `ctx.temp`. */
   temp_files?: Readonly<Record<string, string>>;
-  /** Prints all and then lives on until it is killed. */
+  /** Prints everything and then runs until it is killed. */
   hangs?: boolean;
-  /** Starting it fails with this. */
+  /** Error with which its start fails. */
   error?: BulkheadError;
 }
 
-/** What stands for a server's answer in a test. */
+/** Simulated answer of a server in a test. */
 export interface ScriptedResponse {
   /** Default 200. */
   status?: number;
@@ -32,13 +32,13 @@ export interface ScriptedResponse {
   body?: string | readonly string[];
 }
 
-/** What stands for the far end of a WebSocket in a test. */
+/** Simulated far end of a WebSocket in a test. */
 export interface ScriptedSocket {
-  /** What it says at once. */
+  /** Messages that it sends at once. */
   messages?: readonly string[];
-  /** What it says to a message that is sent to it; null: it closes. Absent: it closes once it has said its messages. */
+  /** Returns its replies to a message; null: it closes. Absent: it closes once it has sent its messages. */
   answer?(text: string): readonly string[] | null;
-  /** Opening it fails with this. */
+  /** Error with which opening it fails. */
   error?: BulkheadError;
 }
 
@@ -48,7 +48,7 @@ export interface RecordedRun {
   binary: string;
   args: string[];
   options: RunOptions;
-  /** What was written to its standard input until now. */
+  /** Text written to its standard input until now. */
   stdin: string;
   stdin_closed: boolean;
   killed: boolean;
@@ -59,12 +59,12 @@ export interface RecordedConnection {
   call: "connect";
   url: string;
   options: ConnectOptions;
-  /** What was sent on it until now. */
+  /** Messages sent on it until now. */
   sent: string[];
   closed: boolean;
 }
 
-/** Something the adapter asked of its context. */
+/** A call of the adapter on its context. */
 export type RecordedCall =
   | RecordedRun
   | RecordedConnection

@@ -52,7 +52,7 @@ export function failureOfStop(reason: unknown, { rejected }: { rejected: boolean
       return error("refused", "The agent refused to go on.");
     case "cancelled":
       if (rejected) return error("refused", "The agent ended its turn: what it asked for was not permitted.");
-      return error("cancelled", "The agent says that its turn was cancelled, and nobody did.");
+      return error("cancelled", "The agent says that its turn was cancelled, but the host did not cancel it.");
     default:
       return error(
         "fatal",

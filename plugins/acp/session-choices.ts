@@ -58,7 +58,7 @@ export async function chooseMode(
 
 function checkOffered(name: string, { offered, what }: { offered: string[]; what: "model" | "mode" }): void {
   if (offered.includes(name)) return;
-  const list = offered.length === 0 ? `The agent lets nobody choose a ${what}.` : `It offers ${offered.join(", ")}.`;
+  const list = offered.length === 0 ? `The agent offers no choice of a ${what}.` : `It offers ${offered.join(", ")}.`;
   const code = what === "model" ? "invalid_model" : "invalid_request";
   throw new BulkheadError(code, `The agent does not offer the ${what} "${name}".`, { hint: list.slice(0, 1024) });
 }

@@ -45,7 +45,7 @@ export class RunStream {
     if (finish === "stop") return [this.#completed()];
     if (finish === "length") return [error("output_limit", "The answer was cut at the model's limit of tokens.")];
     if (finish === "content-filter") return [error("refused", "The provider's filter stopped the answer.")];
-    if (rejected) return [error("refused", "OpenCode ended its turn: nobody is there to permit what a tool wanted.")];
+    if (rejected) return [error("refused", "OpenCode ended its turn: no person is there to permit a tool's request.")];
     return [];
   }
 

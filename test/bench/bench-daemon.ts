@@ -11,6 +11,8 @@ import { adapterFolder } from "./bench-host.ts";
 /** A daemon in a process of its own, with the benched plugin and empty state. */
 export interface BenchDaemon extends AsyncDisposable {
   socket: string;
+  /** The operator's. */
+  token: string;
   /** Holds its state; a folder to work in. */
   folder: string;
   /** Resident memory of the daemon's process, without its wardens. */
@@ -34,9 +36,10 @@ export async function benchDaemon(): Promise<BenchDaemon> {
   const ended = once(child, "exit");
   const lines = createInterface({ input: child.stdout });
   const [line] = await Promise.race([once(lines, "line"), ended.then(() => ["null"])]) as string[];
-  const { daemon } = JSON.parse(line!) as { daemon: { socket: string; pid: number } };
+  const { daemon } = JSON.parse(line!) as { daemon: { socket: string; pid: number; token_file: string } };
   return {
     socket: daemon.socket,
+    token: readFileSync(daemon.token_file, "utf8").trim(),
     folder,
     residentMb: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${daemon.pid}/status`, "utf8"))?.[1]) / 1024,
     async [Symbol.asyncDispose]() {

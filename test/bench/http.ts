@@ -13,8 +13,8 @@ export async function http({ quick }: { quick: boolean }): Promise<Figure[]> {
   ];
 }
 
-function clientOf({ socket }: BenchDaemon): RemoteHost {
-  return connectHost({ fetch: unixFetch(socket) });
+function clientOf({ socket, token }: BenchDaemon): RemoteHost {
+  return connectHost({ fetch: unixFetch(socket), token, proof: "once" });
 }
 
 /** From the call to the first event, which both roads tell only when it is durable. */
@@ -84,12 +84,13 @@ async function subscribers({ readers, sessions }: { readers: number; sessions: n
 
 /** One reader in fifty says how long after its time stamp the last event of each piece came. */
 function reader(
-  { socket }: BenchDaemon,
+  { socket, token }: BenchDaemon,
   index: number,
   seen: { events: number; lags: number[] },
 ): Promise<() => void> {
+  const headers = { host: "localhost", authorization: `Bearer ${token}` };
   return new Promise((resolve, reject) => {
-    const sent = request({ socketPath: socket, path: "/v1/events", agent: false, headers: { host: "localhost" } });
+    const sent = request({ socketPath: socket, path: "/v1/events", agent: false, headers });
     sent.on("error", reject);
     sent.on("response", (incoming) => {
       incoming.on("error", () => {});

@@ -8,11 +8,11 @@ import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { isAbsolute } from "../../ground/runtime/paths.ts";
-import { autoMode, Conversation, type ConversationGround, conversationLabels } from "./conversation.ts";
+import { autoMode, Conversation, type ConversationDeps, conversationLabels } from "./conversation.ts";
 import { modeState } from "./modes.ts";
 import { promptText } from "./prompt-text.ts";
 
-/** What the agent of this protocol is made from. */
+/** Options of the ACP agent. */
 export interface AcpAgentOptions {
   sessions: SessionHost;
   /** The mode of a new conversation; default: `auto`. */
@@ -65,7 +65,7 @@ async function answer<T>(act: () => Promise<T> | T): Promise<T> {
 class Connection {
   readonly #options: AcpAgentOptions;
   readonly #open = new Map<string, Conversation>();
-  #ground: ConversationGround | null = null;
+  #deps: ConversationDeps | null = null;
   #agents: Promise<AgentReport[]> = Promise.resolve([]);
   #contextSizes = new Map<string, number>();
 
@@ -74,7 +74,7 @@ class Connection {
   }
 
   initialize(client: AgentContext, can: { session?: unknown; elicitation?: unknown } = {}): InitializeAnswer {
-    this.#ground = {
+    this.#deps = {
       sessions: this.#options.sessions,
       client,
       shows: { notices: has(can.session, "notices"), forms: has(can.elicitation, "form") },
@@ -164,9 +164,9 @@ class Connection {
     this.#open.clear();
   }
 
-  get #ready(): ConversationGround {
-    if (this.#ground === null) throw new BulkheadError("invalid_request", "Cannot do this before initialize.");
-    return this.#ground;
+  get #ready(): ConversationDeps {
+    if (this.#deps === null) throw new BulkheadError("invalid_request", "Cannot do this before initialize.");
+    return this.#deps;
   }
 
   #keep(id: string, workdir: string): Conversation {

@@ -4,8 +4,8 @@ import type { AskedRequest } from "../../sessions/host/asked-requests.ts";
 import { cleanLines, oneLine } from "../../sessions/host/event-sentence.ts";
 import { questionText, toolCallId } from "./updates.ts";
 
-/** Who is asked, and about which session. */
-export interface AskGround {
+/** The client to ask, and the session it is about. */
+export interface AskDeps {
   client: AgentContext;
   /** The protocol's session. */
   acpSessionId: string;
@@ -21,11 +21,11 @@ export type ClientAnswer = { choice: string } | "prompt" | null;
 /**
  * Puts an agent's request to the person at the client, in words that cannot pass for anything else. Never rejects.
  */
-export async function askClient(request: AskedRequest, ground: AskGround, signal: AbortSignal): Promise<ClientAnswer> {
+export async function askClient(request: AskedRequest, deps: AskDeps, signal: AbortSignal): Promise<ClientAnswer> {
   try {
-    if (request.type === "permission_request") return await askPermission(request, ground, signal);
-    if (ground.forms) return await askForm(request, ground, signal);
-    return request.options?.length ? await askChoice(request, ground, signal) : "prompt";
+    if (request.type === "permission_request") return await askPermission(request, deps, signal);
+    if (deps.forms) return await askForm(request, deps, signal);
+    return request.options?.length ? await askChoice(request, deps, signal) : "prompt";
   } catch {
     // A client that cannot be asked leaves the request to its deadline.
     return null;
@@ -34,7 +34,7 @@ export async function askClient(request: AskedRequest, ground: AskGround, signal
 
 async function askPermission(
   request: PermissionRequestEvent,
-  { client, acpSessionId, sessionId }: AskGround,
+  { client, acpSessionId, sessionId }: AskDeps,
   signal: AbortSignal,
 ): Promise<ClientAnswer> {
   const outcome = await choose(client, {
@@ -65,7 +65,7 @@ async function choose(
 /** A question with choices, to a client that has no forms: each choice is an option. */
 async function askChoice(
   request: QuestionEvent,
-  { client, acpSessionId, sessionId }: AskGround,
+  { client, acpSessionId, sessionId }: AskDeps,
   signal: AbortSignal,
 ): Promise<ClientAnswer> {
   const options = request.options ?? [];
@@ -85,7 +85,7 @@ async function askChoice(
 
 async function askForm(
   request: QuestionEvent,
-  { client, acpSessionId }: AskGround,
+  { client, acpSessionId }: AskDeps,
   signal: AbortSignal,
 ): Promise<ClientAnswer> {
   const { options = [] } = request;

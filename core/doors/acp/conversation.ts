@@ -9,18 +9,18 @@ import { acpStopReason, resultMeta } from "./stop-reason.ts";
 import { type LastSession, Turn, type TurnStop } from "./turn.ts";
 import { Updates } from "./updates.ts";
 
-/** What all conversations of one connection have in common. */
-export interface ConversationGround {
+/** Collaborators shared by all conversations of one connection. */
+export interface ConversationDeps {
   sessions: SessionHost;
   client: AgentContext;
-  /** What the client said it can show. */
+  /** Capabilities that the client announced. */
   shows: { notices: boolean; forms: boolean };
   /** Fields of every request, from the operator. */
   defaults: Partial<SessionRequest>;
   contextSize(adapterId: string): number | undefined;
 }
 
-/** What a conversation is about. */
+/** Subject of a conversation. */
 export interface ConversationOptions {
   id: string;
   workdir: string;
@@ -41,15 +41,15 @@ export class Conversation {
   readonly id: string;
   readonly workdir: string;
   mode: string;
-  readonly #ground: ConversationGround;
+  readonly #deps: ConversationDeps;
   #turn: Turn | null = null;
   #prompting: AbortController | null = null;
   #last: LastSession | null = null;
-  /** What the next prompt shows first. */
+  /** Texts that the next prompt shows first. */
   #untold: string[] = [];
 
-  constructor(ground: ConversationGround, { id, workdir, mode }: ConversationOptions) {
-    this.#ground = ground;
+  constructor(deps: ConversationDeps, { id, workdir, mode }: ConversationOptions) {
+    this.#deps = deps;
     this.id = id;
     this.workdir = workdir;
     this.mode = mode;
@@ -97,9 +97,9 @@ export class Conversation {
 
   /** Shows all that was said and done in it before. */
   async replay(): Promise<void> {
-    const all = await this.#ground.sessions.list({ labels: conversationLabels(this.id), limit: 500 });
+    const all = await this.#deps.sessions.list({ labels: conversationLabels(this.id), limit: 500 });
     for (const { session_id, last_seq } of all.reverse()) {
-      const handle = await this.#ground.sessions.open(session_id);
+      const handle = await this.#deps.sessions.open(session_id);
       const updates = this.#updates();
       let last: LastSession | null = null;
       for await (const envelope of handle.events()) {
@@ -153,7 +153,7 @@ export class Conversation {
   }
 
   async #start(prompt: string, signal: AbortSignal): Promise<SessionHandle> {
-    const { sessions, defaults } = this.#ground;
+    const { sessions, defaults } = this.#deps;
     const last = this.#last;
     const goesOn = last !== null && (this.mode === autoMode || this.mode === last.adapter);
     const from = goesOn ? last.agent_session_id : null;
@@ -172,14 +172,14 @@ export class Conversation {
       });
       if (going !== null) return going;
     }
-    if (last !== null) this.tell("This agent begins anew: it does not know what was said before in this conversation.");
+    if (last !== null) this.tell("This agent starts a new conversation: it does not know the earlier messages.");
     return await start({}, this.mode);
   }
 
   async #showUntold(): Promise<void> {
     for (const text of this.#untold.splice(0)) {
       await this.#send(
-        this.#ground.shows.notices
+        this.#deps.shows.notices
           ? { sessionUpdate: "notice", severity: "info", title: text }
           : { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: `${text}\n` } },
       );
@@ -187,23 +187,23 @@ export class Conversation {
   }
 
   #follow(handle: SessionHandle): Turn {
-    const { client, shows } = this.#ground;
-    const ground = { client, acpSessionId: this.id, sessionId: handle.id, forms: shows.forms };
+    const { client, shows } = this.#deps;
+    const deps = { client, acpSessionId: this.id, sessionId: handle.id, forms: shows.forms };
     return new Turn({
       handle,
       updates: this.#updates(),
       send: (update) => this.#send(update),
-      ask: (request, signal) => askClient(request, ground, signal),
+      ask: (request, signal) => askClient(request, deps, signal),
     });
   }
 
   #updates(): Updates {
-    const { shows, contextSize } = this.#ground;
+    const { shows, contextSize } = this.#deps;
     return new Updates({ workdir: this.workdir, notices: shows.notices, contextSize });
   }
 
   async #send(update: SessionUpdate): Promise<void> {
-    await this.#ground.client.notify("session/update", { sessionId: this.id, update });
+    await this.#deps.client.notify("session/update", { sessionId: this.id, update });
   }
 }
 

@@ -3,7 +3,7 @@ import { type ByteWire, type MessageBounds, readMessages, writeMessage } from ".
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { type AcpAgentOptions, createAcpAgent } from "./agent.ts";
 
-/** What {@link serveAcp} is given. */
+/** Options of {@link serveAcp}. */
 export interface ServeAcpOptions extends AcpAgentOptions {
   wire: ByteWire;
   bounds?: MessageBounds;

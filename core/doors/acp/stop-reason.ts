@@ -1,11 +1,11 @@
 import type { StopReason as AcpStopReason } from "@agentclientprotocol/sdk";
 import type { SessionResult, StopReason } from "../../../plugin-sdk/result.ts";
 
-/** What ends a prompt with an answer; what is not here ends it with an error. */
+/** Stop reasons that end a prompt with an answer; any other ends it with an error. */
 const stopReasons: { readonly [R in StopReason]?: AcpStopReason } = {
   end_turn: "end_turn",
   loop_complete: "end_turn",
-  // The agent waits for what nobody said, which the client shows; its next prompt may say it.
+  // The agent waits for an answer that did not come; the client shows the question, and its next prompt may answer it.
   permission_deadline: "end_turn",
   question_deadline: "end_turn",
   refused: "refusal",
@@ -20,7 +20,7 @@ export function acpStopReason({ stop_reason }: SessionResult): AcpStopReason | n
   return stopReasons[stop_reason] ?? null;
 }
 
-/** What of a result travels with the answer to a prompt: all but what the updates have told already. */
+/** Fields of a result that travel with the answer to a prompt: those that no update has told. */
 export function resultMeta(result: SessionResult): { bulkhead: Partial<SessionResult> } {
   const { events: _, ...told } = result;
   return { bulkhead: told };

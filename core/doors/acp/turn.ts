@@ -6,7 +6,7 @@ import type { SessionHandle } from "../../sessions/host/session-host.ts";
 import type { ClientAnswer } from "./ask-client.ts";
 import type { Updates } from "./updates.ts";
 
-/** What a {@link Turn} is made from. */
+/** Options of {@link Turn}. */
 export interface TurnOptions {
   handle: SessionHandle;
   updates: Updates;
@@ -14,7 +14,7 @@ export interface TurnOptions {
   ask(request: AskedRequest, signal: AbortSignal): Promise<ClientAnswer>;
 }
 
-/** What of a session matters to the next one that goes on from it. */
+/** Facts of a session that the next one needs to continue it. */
 export interface LastSession {
   adapter: string;
   /** The agent's own id of its session; null where it named none. */
@@ -31,7 +31,7 @@ export class Turn {
   readonly #left = new AbortController();
   /** `seq` of the last event that was seen. */
   #seq = 0;
-  /** What the agent asks that only a prompt can answer. */
+  /** A question of the agent that only a prompt can answer. */
   #open: AskedRequest | null = null;
   /** Stops following, while a prompt is under way. */
   #pause: (() => void) | null = null;
@@ -42,7 +42,7 @@ export class Turn {
     this.#asked = new AskedRequests((request, signal) => void this.#ask(request, signal));
   }
 
-  /** What is known of it so far; null before its agent was chosen. */
+  /** The session's summary so far; null before its agent was chosen. */
   get last(): LastSession | null {
     return this.#last;
   }

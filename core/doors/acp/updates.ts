@@ -6,7 +6,7 @@ import { eventSentence } from "../../sessions/host/event-sentence.ts";
 import { isAbsolute, resolve } from "../../ground/runtime/paths.ts";
 import { changedPlaces } from "./unified-diff.ts";
 
-/** What {@link Updates} must know of client and session. */
+/** Options of {@link Updates}. */
 export interface UpdateOptions {
   /** Folder that paths are relative to: the protocol wants absolute ones. */
   workdir: string;
@@ -122,7 +122,7 @@ export class Updates {
 
   #usage({ tokens_in, tokens_out, cost, currency, scope }: UsageEvent, adapterId: string): SessionUpdate {
     const size = this.#options.contextSize(adapterId);
-    // Only a turn's tokens say how full the context is, and a size that nobody stated is not made up.
+    // Only a turn's tokens say how full the context is; without a stated size none is invented.
     if (size === undefined || scope !== "turn" || tokens_in === null) return silent;
     return {
       sessionUpdate: "usage_update",

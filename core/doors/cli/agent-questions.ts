@@ -5,7 +5,7 @@ import { cleanLine } from "../../ground/log/terminal-text.ts";
 import type { Questions } from "./questions.ts";
 import { shortInput } from "./render/short-json.ts";
 
-// What policy answers is resolved by the next event; only what is still open then is asked.
+// The next event resolves what policy answers; ask only for what is still open then.
 const policyHeadStartMs = 100;
 
 /** Puts an agent's permission requests and questions to the person at the terminal, and their answers to the session. */
@@ -57,7 +57,7 @@ export class AgentQuestions {
     const about = input === undefined ? "" : `\n  ${shortInput(input)}`;
     const question = `The agent asks to use ${quoted(tool)}: ${quoted(title)}${about}`;
     if (plain === null) {
-      // What it offers is more than yes or no, so its own words are shown.
+      // It offers more than yes or no, so show its own words.
       const choices = options.map(({ id, label }, index) => ({ word: `${index + 1} ${label}`, value: id }));
       return await this.#questions.choose(question, { choices, signal });
     }
@@ -96,7 +96,7 @@ function plainAnswers(options: readonly PermissionOption[]): { once: string; alw
 
 const shownCharacters = 600;
 
-/** What an agent says, on one line and in quotes: on lines of its own it could pass for a question of the host. */
+/** Quotes an agent's text on one line: on lines of its own it could pass for a question of the host. */
 function quoted(text: string): string {
   return `"${cleanLine(text.replace(/[\r\n\t]+/g, " "), shownCharacters)}"`;
 }

@@ -1,6 +1,6 @@
 import type { DaemonView } from "../daemon/inspect-daemon.ts";
 
-/** What a daemon says of itself. */
+/** A daemon's answer about itself. */
 export interface DaemonAnswer {
   /** It takes sessions; one that does not is shutting down. */
   ready: boolean;

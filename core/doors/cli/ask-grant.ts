@@ -1,7 +1,7 @@
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { Questions } from "./questions.ts";
 
-/** Where an answer for always is written. */
+/** File that takes a lasting answer. */
 export interface AskGrantOptions {
   /** Path of the host manifest; undefined when there is none to write to. */
   manifestFile: string | undefined;

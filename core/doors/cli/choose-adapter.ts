@@ -2,7 +2,7 @@ import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import { unknownAdapter } from "../../sessions/routing/unknown-adapter.ts";
 
-/** What {@link chooseAdapter} chooses from. */
+/** Options of {@link chooseAdapter}. */
 export interface AdapterChoice {
   /** The command line's: an id, several with commas, or `auto`. */
   given: string | undefined;

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 
-/** What a command works with. */
+/** The call of a command. */
 export interface Invocation {
   terminal: Terminal;
   /** Positional arguments in the order of the usage line; undefined for one left out. */

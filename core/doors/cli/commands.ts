@@ -3,6 +3,11 @@ import type { CommandEntry } from "./command.ts";
 /** Every command, in the order of the help text. To add one: a file in `commands/` and an entry here. */
 export const commands: readonly CommandEntry[] = [
   {
+    name: "setup",
+    summary: "find the agents of this machine, enable them, and run a first session",
+    load: async () => (await import("./commands/setup.ts")).defineSetup,
+  },
+  {
     name: "run",
     summary: "run one session and show its events live",
     load: async () => (await import("./commands/run.ts")).defineRun,

@@ -6,7 +6,7 @@ import type { Invocation } from "./command.ts";
 import { manifestFile } from "./open-host.ts";
 import { readHostManifest } from "../../packages/registry/find-host-manifest.ts";
 
-/** Where the daemon that a command means keeps its state, and what it is made from. */
+/** State folder and manifest of the daemon that a command means. */
 export interface DaemonPlace {
   /** Absolute path; it may not be there. */
   stateDir: string;
@@ -16,7 +16,7 @@ export interface DaemonPlace {
   configFile: string | undefined;
   /** Undefined without one. */
   manifest: HostManifest | undefined;
-  /** What is wrong with the host manifest; a daemon that runs already may have been made from a better one. */
+  /** The host manifest's error; a running daemon may have been made from a better one. */
   problem: BulkheadError | null;
 }
 

@@ -6,7 +6,7 @@ import type { Invocation } from "./command.ts";
 import { parseGrant } from "./parse-grant.ts";
 import { Questions } from "./questions.ts";
 
-/** What was decided: the grants to write; null: it is not to be installed. */
+/** The grants to write; null: do not install. */
 export type Decision = NewGrant[] | null;
 
 /**
@@ -74,8 +74,8 @@ function needed(
   const flags = grantFlags(wanted).join(" ");
   const words = left.map(grantWord).join(", ");
   const what = current === null
-    ? `Cannot install plugin "${id}" ${manifest.version}: nobody has granted ${words}.`
-    : `Cannot update plugin "${id}" to ${manifest.version}: it asks for more, and nobody has granted ${words}. ` +
+    ? `Cannot install plugin "${id}" ${manifest.version}: missing grants: ${words}.`
+    : `Cannot update plugin "${id}" to ${manifest.version}: it asks for more, and missing grants: ${words}. ` +
       `Version ${current.version} stays in use.`;
   return new BulkheadError("grant_needed", what, {
     hint: `${yes ? "--yes grants nothing that is more than it seems. " : ""}To grant it: ${command} ${flags}`,

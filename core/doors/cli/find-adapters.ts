@@ -7,13 +7,13 @@ import { safeLine } from "./render/agent-text.ts";
 import { createPaint } from "./render/paint.ts";
 import { whileWaiting } from "./while-waiting.ts";
 
-/** What adapters are found for. */
+/** Options of {@link findAdapters}. */
 export interface AdapterSearch {
   host: Host;
   /** An id, a chain of ids, or `auto`. */
   wanted: string | string[];
   prompt: string;
-  /** Tell nobody what was chosen. */
+  /** Print nothing about the choice. */
   quiet: boolean;
 }
 

@@ -32,7 +32,7 @@ export async function manifestToChange(call: Invocation): Promise<FileManifest> 
   });
 }
 
-/** What the operator allows beyond the rules, by the command's flags. */
+/** Exceptions from the rules that the operator allows, by the command's flags. */
 export function allowances({ options }: Invocation): Allowances {
   return {
     downgrade: options["allowDowngrade"] === true,
@@ -70,7 +70,7 @@ export async function commitInstall(
   }
 }
 
-/** What an installation came to, for programs. */
+/** Result of an installation, for programs. */
 export function installReport(
   { id, next, current, unchanged }: PreparedInstall,
   { grants, manifest }: { grants: readonly NewGrant[]; manifest: FileManifest },
@@ -91,7 +91,7 @@ export function installReport(
   };
 }
 
-/** Where the host keeps its state. */
+/** Returns the host's state folder. */
 export function stateFolder(call: Invocation, manifest: FileManifest): string {
   const stateDir = call.stateDir === undefined ? {} : { stateDir: resolve(call.terminal.cwd, call.stateDir) };
   return stateFolderOf({ ...stateDir, manifest }, dirname(manifest.file));

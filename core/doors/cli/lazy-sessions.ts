@@ -6,7 +6,7 @@ export function lazySessions(open: () => Promise<SessionHost>): SessionHost {
   let opening: Promise<SessionHost> | null = null;
   const opened = (): Promise<SessionHost> => {
     opening ??= open();
-    // What could not be opened may be put right meanwhile.
+    // A failed opening may be repeated.
     opening.catch(() => (opening = null));
     return opening;
   };

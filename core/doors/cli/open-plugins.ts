@@ -4,7 +4,7 @@ import type { Invocation } from "./command.ts";
 import { openHost } from "./open-host.ts";
 import { daemonFor } from "./open-sessions.ts";
 
-/** What a command shows of plugins, and the host manifest that they are settled by. */
+/** Plugins as a command shows them, and the host manifest that settles them. */
 export interface OpenedPlugins extends AsyncDisposable {
   facts: Pick<PluginFacts, "list" | "problems" | "explain">;
   /** Absent where no bulkhead.yaml was found. */

@@ -13,7 +13,7 @@ import { daemonPlace } from "./daemon-place.ts";
 import { openHost, type OpenHostOptions } from "./open-host.ts";
 import { safeLine } from "./render/agent-text.ts";
 
-/** What a command asks of a plugin in a list. */
+/** The fields of a listed plugin that commands use. */
 export type ListedPlugin = Pick<Plugin, "id" | "enabled" | "blocked">;
 
 /** Sessions for a command, in this process or in the daemon, and the manifest that this folder has. */

@@ -7,7 +7,7 @@ import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
 import type { Invocation } from "./command.ts";
 import { loadManifest } from "./open-host.ts";
 
-/** What became of the pin of a program that was granted. */
+/** Result of pinning a granted program. */
 export interface PinGranted {
   pinned: BinaryPin | null;
   pinned_before: BinaryPin | null;

@@ -6,7 +6,7 @@ import { type Bind, type CommandEntry, examples } from "./command.ts";
 import { commands } from "./commands.ts";
 import { jsonTerminal } from "./json-terminal.ts";
 
-/** What {@link createProgram} is made from. */
+/** Options of {@link createProgram}. */
 export interface ProgramOptions {
   terminal: Terminal;
   createHost(options: HostOptions): Promise<Host>;

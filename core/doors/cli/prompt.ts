@@ -3,7 +3,7 @@ import { readFile } from "../../ground/runtime/files.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 
-/** What the command line says about adapter and prompt. */
+/** Adapter and prompt of the command line. */
 export interface PromptSource {
   /** Positional arguments: `[adapter] [prompt]`, or one of them. */
   args: readonly (string | undefined)[];

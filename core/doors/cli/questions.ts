@@ -3,7 +3,7 @@ import { safeLine, safeText } from "./render/agent-text.ts";
 
 /** One answer that a question offers. */
 export interface Choice<T> {
-  /** What is typed, or its first letter; compared without case. */
+  /** The word to type, or its first letter; compared without case. */
   word: string;
   value: T;
 }
@@ -26,7 +26,7 @@ export class Questions {
     this.#terminal = terminal;
   }
 
-  /** Whether somebody can be asked: both the input and the place where questions stand are a terminal. */
+  /** Whether a person can answer: both the input and the place of questions are a terminal. */
   static possible(terminal: Terminal): boolean {
     return terminal.stdin.isTty && terminal.stderr.isTty;
   }

@@ -6,7 +6,7 @@ import type { Invocation } from "./command.ts";
 import { safeLine } from "./render/agent-text.ts";
 import { formatBytes, plural } from "./render/quantities.ts";
 
-/** Where a session is to be recorded. */
+/** File that a session is recorded to. */
 export interface RecordingTarget {
   file: string;
   force: boolean;

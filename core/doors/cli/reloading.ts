@@ -15,7 +15,7 @@ export function reloading(handler: CommandHandler): CommandHandler {
   };
 }
 
-/** What a help text says of it. */
+/** Paragraph for help texts. */
 export const reloadNote =
   "\nWhere a daemon runs with this bulkhead.yaml it takes the change over, for the sessions to come.\n";
 
@@ -27,7 +27,7 @@ async function reloadDaemon(call: Invocation): Promise<void> {
   const remote = await connectDaemon(daemon.record);
   try {
     const { added, removed, changed } = await ours(remote.reload());
-    // What the command prints stays the same, whether a daemon runs or not.
+    // The command prints the same, whether a daemon runs or not.
     if (added.length + removed.length + changed.length === 0) return;
     await call.terminal.stderr.write("The daemon goes by it from now on.\n");
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { InvalidArgumentError } from "commander";
 
-/** Where a flag's value goes in a request. */
+/** Place of a flag's value in a request. */
 export type RequestField = keyof SessionRequest | `budget.${keyof NonNullable<SessionRequest["budget"]>}`;
 
 /** A flag of `bulkhead run` that sets one field of the request. */
@@ -64,7 +64,7 @@ export const requestFlags: readonly RequestFlag[] = [
   {
     field: "answer_timeout_ms",
     flags: "--answer-timeout <time>",
-    description: "how long a request of the agent waits for you; 0: nobody is there",
+    description: "how long a request of the agent waits for you; 0: no answer will come",
     read: readWait,
   },
   { field: "best_effort", flags: "--best-effort", description: "run also where a limit cannot be enforced" },

@@ -5,7 +5,7 @@ import { createProgram } from "./program.ts";
 import { reportError } from "./report-error.ts";
 import { usageError } from "./usage-error.ts";
 
-/** What {@link runCli} can be given in place of the real thing. */
+/** Options of {@link runCli}: replacements for the real parts. */
 export interface CliOptions {
   createHost?: (options: HostOptions) => Promise<Host>;
 }

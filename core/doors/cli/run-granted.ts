@@ -5,12 +5,12 @@ import { parseGrant } from "./parse-grant.ts";
 import type { SessionCommand } from "./session-command.ts";
 import { showSession } from "./show-session.ts";
 
-/** What {@link runGranted} works with. */
+/** Options of {@link runGranted}. */
 export type GrantedRun = Pick<SessionCommand, "sessions" | "request" | "how" | "show" | "grant">;
 
 /** Asks for grants that sessions in a daemon lacked. */
 export interface AskedGrants {
-  /** How the sessions are to be shown. */
+  /** Display options of the sessions. */
   show: SessionCommand["show"];
   /** Whether the session that was shown last failed for want of grants that it has now, so that it can run again. */
   givenAfter(result: SessionResult): Promise<boolean>;
@@ -28,7 +28,7 @@ export async function runGranted({ sessions, request, how, ...rest }: GrantedRun
   }
 }
 
-/** Asks where somebody is there and a daemon can grant; the same question is not asked again after a no. */
+/** Asks where a person can answer and a daemon can grant; does not repeat a question after a no. */
 export function askForGrants({ request, how, show, grant }: Omit<GrantedRun, "sessions">): AskedGrants {
   // A key stands for the session that failed.
   if (grant === null || show.questions === undefined || request.idempotency_key !== undefined) {
@@ -64,7 +64,7 @@ async function isWanted(
   return await show.questions?.choose(question, { choices, signal }) === true;
 }
 
-/** What a command line that an event names would grant. */
+/** Parses the grant out of a command that an event names. */
 function missingIn(grant_command: string): MissingGrant | null {
   const read = readGrantCommand(grant_command);
   if (read === null) return null;

@@ -6,8 +6,8 @@ import { watchInterrupts } from "./interrupts.ts";
 import type { OpenedSessions } from "./open-sessions.ts";
 import { lazySessions } from "./lazy-sessions.ts";
 
-/** What a door on standard input and output is served with. */
-export interface DoorGround {
+/** Collaborators of a door on standard input and output. */
+export interface DoorDeps {
   sessions: SessionHost;
   wire: ByteWire;
   /** Aborts when the program is told to end. */
@@ -23,7 +23,7 @@ const stallMs = 30_000;
  */
 export async function serveDoor(
   call: Invocation,
-  { protocol, serve }: { protocol: string; serve(ground: DoorGround): Promise<void> },
+  { protocol, serve }: { protocol: string; serve(deps: DoorDeps): Promise<void> },
 ): Promise<number> {
   const { terminal } = call;
   if (terminal.stdin.isTty) {
@@ -43,7 +43,7 @@ export async function serveDoor(
     const wire = { input: terminal.stdin.chunks(), write: (text: string) => terminal.stdout.write(text) };
     await serve({ sessions, wire, signal: interrupts.signal });
   } finally {
-    // One that failed was told to whoever asked.
+    // The caller has already got the error.
     for (const opened of await Promise.allSettled(openings)) {
       if (opened.status === "fulfilled") await opened.value[Symbol.asyncDispose]();
     }

@@ -100,7 +100,7 @@ export async function prepareSessions(call: Invocation): Promise<SessionCommand>
       host,
       wanted,
       prompt,
-      // Of those that run at once none is the first.
+      // None of several concurrent sessions is the first.
       quiet: mode === "quiet" || options["all"] === true,
     });
     const [first = "auto"] = adapters;
@@ -117,7 +117,7 @@ export async function prepareSessions(call: Invocation): Promise<SessionCommand>
     const adapter = adapters.length === 1 ? first : adapters;
     const { signal } = interrupts;
     const require = options["require"] as AgentCapabilities | undefined;
-    // Whoever found the adapters here has looked at what they can do.
+    // The search for adapters has checked their capabilities.
     const how = { adapter, signal, ...(host === null && require !== undefined ? { require } : {}) };
     return { sessions, host, grant, adapter, request, how, show, [Symbol.asyncDispose]: dispose };
   } catch (error) {

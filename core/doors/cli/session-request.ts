@@ -7,14 +7,14 @@ import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/r
 import { resolve } from "../../ground/runtime/paths.ts";
 import { requestFlags } from "./request-flags.ts";
 
-/** What {@link buildRequest} puts together. */
+/** Options of {@link buildRequest}. */
 export interface RequestParts {
   /** Flags by commander's names. */
   options: Readonly<Record<string, unknown>>;
   prompt: string;
   /** Folder that `--workdir` is relative to, and its default. */
   cwd: string;
-  /** What the adapter's manifest declares for `--param`. */
+  /** Options that the adapter's manifest declares, for `--param`. */
   config: ConfigSchema | undefined;
 }
 

@@ -15,12 +15,12 @@ import { errorText } from "./render/error-text.ts";
 export interface ShowSessionOptions {
   terminal: Terminal;
   adapter: string;
-  /** Answers what the agent asks; absent when nobody can. */
+  /** Answers the agent's questions; absent where no person can. */
   questions?: Questions;
   /** `live` for people, `json` one envelope a line, `quiet` only the final output. */
   mode: "live" | "json" | "quiet";
   verbose: boolean;
-  /** Takes the command lines that would grant what was denied, for whoever can have it granted and try again. */
+  /** Collects the commands that would grant what was denied, for a caller that can grant and retry. */
   missing?: Set<string>;
 }
 
@@ -67,7 +67,7 @@ export function drawingColumns(terminal: Terminal): number {
   return Math.min(160, Math.max(60, terminal.stdout.columns || 100));
 }
 
-/** Where a person watches: null elsewhere. */
+/** Returns a progress line where a person watches; null elsewhere. */
 function createProgress({ terminal, mode, questions }: ShowSessionOptions): ProgressLine | null {
   const { stdout, stderr, colours } = terminal;
   if (mode === "json" || !stdout.isTty || !stderr.isTty || terminal.env("TERM") === "dumb") return null;

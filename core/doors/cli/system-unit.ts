@@ -6,7 +6,7 @@ import { platform } from "../../ground/runtime/platform.ts";
 import type { Invocation } from "./command.ts";
 import { daemonPlace } from "./daemon-place.ts";
 
-/** What makes the system start the daemon. */
+/** The unit file that makes the system start the daemon. */
 export interface SystemUnit {
   /** Absolute path. */
   file: string;
@@ -16,7 +16,7 @@ export interface SystemUnit {
   disable: string[];
 }
 
-/** What ending a daemon takes beside the time of its sessions. Milliseconds. */
+/** Time to end a daemon, beside the time of its sessions. Milliseconds. */
 const closingMs = 45_000;
 
 /** Variables that a daemon needs as this terminal has them: programs of agents are found by the first. */

@@ -27,7 +27,7 @@ export async function untilToldToEnd(
       void terminal.stderr.write("\nStopping. A second signal ends the daemon at once.\n");
       gone();
     };
-    // What is wrong with the manifest stands in the log.
+    // The log has the manifest's error.
     stopSignals = terminal.onSignals({ end, reload: () => void daemon.reload().catch(() => undefined) });
     for (const other of [closed, signal]) {
       if (other?.aborted) gone();

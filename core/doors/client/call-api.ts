@@ -1,7 +1,7 @@
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { ClientError } from "./client-error.ts";
 
-/** What of `fetch` the client needs. Another one reaches a host elsewhere, such as behind a unix socket. */
+/** The part of `fetch` that the client needs. A replacement reaches a host elsewhere, such as behind a unix socket. */
 export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
 
 /** How a host is reached. */

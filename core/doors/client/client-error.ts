@@ -1,6 +1,6 @@
 import type { ErrorCode, ErrorData } from "../../../plugin-sdk/errors.ts";
 
-/** What was asked of a host, or of a program that runs a session, failed; or its answer cannot be read. */
+/** A request to a host failed, or a program that runs a session did; or its answer cannot be read. */
 export class ClientError extends Error {
   override readonly name: string = "ClientError";
   /** The error's code; for what the host or program reported, its own. */

@@ -62,15 +62,15 @@ export interface RemotePluginProblem {
 /** A plugin with what it asks for and what came of each, and the options that it declares. */
 export interface ExplainedRemotePlugin extends RemotePlugin {
   manifest: Record<string, unknown>;
-  /** Where its programs are pinned. */
+  /** Places of its pinned programs. */
   pins: Record<string, unknown>[];
   permissions: Record<string, unknown>[];
   config: Record<string, unknown> | null;
-  /** What the update that waits asks for and nobody has decided about. */
+  /** Permissions that a waiting update asks for and the operator has not decided about. */
   waiting_permissions: Record<string, unknown>[];
 }
 
-/** What a reload changed: ids of plugins in use, and settings that wait for a restart. */
+/** Changes of a reload: ids of plugins in use, and settings that wait for a restart. */
 export interface RemoteReload {
   added: string[];
   removed: string[];
@@ -78,13 +78,13 @@ export interface RemoteReload {
   restart_needed: string[];
 }
 
-/** A host behind its HTTP API. Whatever fails is a `ClientError`. */
+/** A host behind its HTTP API. Every failure is a `ClientError`. */
 export interface RemoteHost {
   /** With an `idempotency_key` it is tried again when the connection breaks, without starting a second session. */
   start(request: SessionRequest, options?: StartOptions): Promise<RemoteSession>;
   list(query?: RemoteSessionQuery): Promise<SessionSummary[]>;
   get(sessionId: string): Promise<SessionSummary>;
-  /** What a session was granted, its attempts and the programs that were started for it. */
+  /** A session's grants, its attempts and the programs that were started for it. */
   history(sessionId: string): Promise<SessionHistory>;
   open(sessionId: string): Promise<RemoteSession>;
   /** Forgets the events of a session that has ended. */
@@ -100,7 +100,7 @@ export interface RemoteHost {
   /** A plugin with what it asks for and what came of each. */
   explain(pluginId: string): Promise<ExplainedRemotePlugin>;
   grants(pluginId: string): Promise<{ plugin_id: string; grant: Permissions; deny: Permissions }>;
-  /** Grants a plugin this in place of what it was granted; null: nothing. */
+  /** Replaces a plugin's grants; null removes them. */
   setGrants(pluginId: string, grant: Permissions | null): Promise<void>;
   /** Grants a plugin one thing more, such as `{ permission: "run", target: "git" }`. */
   addGrant(pluginId: string, grant: { permission: string; target: string }): Promise<void>;
@@ -148,7 +148,7 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
     history: (sessionId) => sessionOf(sessionId).history(),
     async open(sessionId) {
       await get(sessionId).catch((error: unknown) => {
-        // Who comes back to one that was deleted learns from its events what was missed.
+        // A reader of a deleted session learns from its events what it missed.
         if (!(error instanceof ClientError && error.details?.["deleted_at"] !== undefined)) throw error;
       });
       return sessionOf(sessionId);
@@ -186,17 +186,17 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
 function apiOf(options: ConnectHostOptions): Api {
   const { url = "http://localhost", token, fetch: given } = options;
   const { proof = given === undefined ? "each" : "never" } = options;
-  const ground = {
+  const deps = {
     url: url.replace(/\/+$/, ""),
     fetch: given ?? ((place: string, init: RequestInit) => fetch(place, init)),
     token,
   };
   let isProven = token === undefined || proof === "never";
   return {
-    ...ground,
+    ...deps,
     prove: async (signal) => {
       if (isProven || token === undefined) return;
-      await proveServer(ground, token, signal);
+      await proveServer(deps, token, signal);
       isProven = proof === "once";
     },
   };

@@ -5,7 +5,7 @@ import { readEvents } from "./read-events.ts";
 import { queryText, type RemoteEventQuery } from "./queries.ts";
 import { pause } from "./pause.ts";
 
-/** What is followed. */
+/** The stream to follow. */
 export interface FollowOptions {
   api: Api;
   path: string;

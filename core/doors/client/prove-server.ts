@@ -31,7 +31,7 @@ export async function proveServer(
   });
 }
 
-/** What a server that keeps the token's hash can tell and no other. */
+/** The proof that only a server with the token's hash can give. */
 async function expected(token: string, text: string): Promise<string> {
   const encoder = new TextEncoder();
   const hash = hex(new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(token))));

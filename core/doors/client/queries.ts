@@ -7,7 +7,7 @@ import type { SessionState } from "../../../plugin-sdk/session-summary.ts";
 export interface StartOptions {
   /** Id of an enabled adapter, a chain of them, or `auto`. */
   adapter?: string | readonly string[];
-  /** What the agent must be able to do. */
+  /** Capabilities that the agent must have. */
   require?: AgentCapabilities;
   /** `git`, the default, compares the working directory before and after. */
   artifacts?: "git" | "none";
@@ -38,7 +38,7 @@ export interface EventFilter {
   labels?: Readonly<Record<string, string>>;
 }
 
-/** Where in a stream of events to begin and when to stop. */
+/** Start and end of reading a stream of events. */
 export interface RemoteEventQuery extends EventFilter {
   /** Of one session: its `seq`; of all sessions: `gseq`. Default: 0 for a session, the newest for all. */
   after?: number;

@@ -3,7 +3,7 @@ import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { ClientError } from "./client-error.ts";
 
-/** What `bulkhead run --json` prints on standard output, in pieces of any size. */
+/** Output of `bulkhead run --json`, in pieces of any size. */
 export type NdjsonSource =
   | ReadableStream<Uint8Array>
   | AsyncIterable<Uint8Array | string>;

@@ -18,9 +18,9 @@ export interface RemoteSession {
   interrupt(): Promise<SessionResult>;
   /** Answers a permission request or question; false when it is unknown, answered already, or does not offer the choice. */
   answer(requestId: string, choice: string): Promise<boolean>;
-  /** What is known of it now. */
+  /** Returns its summary now. */
   summary(): Promise<SessionSummary>;
-  /** What it was granted, its attempts and the programs that were started for it. */
+  /** Returns its grants, its attempts and the programs that were started for it. */
   history(): Promise<SessionHistory>;
 }
 

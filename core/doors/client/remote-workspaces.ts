@@ -4,7 +4,7 @@ import { type Api, call, callJson } from "./call-api.ts";
 /** The worktrees of a host's sessions. */
 export interface RemoteWorkspaces {
   list(): Promise<Workspace[]>;
-  /** What a session changed. */
+  /** Changes of a session. */
   diff(sessionId: string): Promise<WorktreeDiff>;
   /** Brings a session's changes to the repository, all or none, and removes its worktree. */
   apply(sessionId: string, options?: { allowLinks?: boolean }): Promise<AppliedWorkspace>;

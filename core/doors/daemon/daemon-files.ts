@@ -3,14 +3,14 @@ import { mayOpenSockets } from "../../ground/runtime/own-command.ts";
 import { isAbsolute, join } from "../../ground/runtime/paths.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
 
-/** Where a daemon keeps what is its own. Absolute paths. */
+/** Absolute paths of a daemon's own files. */
 export interface DaemonFiles {
   /** Held by the daemon of this state folder while it runs. */
   lock: string;
-  /** What it says of itself: see `DaemonRecord`. */
+  /** Its record of itself: see `DaemonRecord`. */
   record: string;
   log: string;
-  /** Where the unix socket may stand, the best place first; none where this process may not open one. */
+  /** Places for the unix socket, the best first; none where this process may not open one. */
   sockets: string[];
 }
 

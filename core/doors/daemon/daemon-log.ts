@@ -3,7 +3,7 @@ import type { DaemonSettings } from "../../ground/config/daemon-settings.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { openRotatingFile } from "../../ground/runtime/rotating-file.ts";
 
-/** Where a daemon writes what happens to it. */
+/** Log of a daemon. */
 export interface DaemonLog {
   write(record: LogRecord): void;
   setLevel(level: LogRecord["level"]): void;
@@ -13,7 +13,7 @@ export interface DaemonLog {
 /** Options of {@link openDaemonLog}. */
 export interface DaemonLogOptions extends Pick<DaemonSettings, "log_level" | "log_file_bytes" | "log_files"> {
   file: string;
-  /** Takes each line as well: for whoever sits at the terminal. */
+  /** Takes each line as well, for a person at the terminal. */
   echo?: ((line: string) => void) | undefined;
 }
 

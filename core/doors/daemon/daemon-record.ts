@@ -4,7 +4,7 @@ import { exactly } from "../../../plugin-sdk/schema.ts";
 import { readFile, rm } from "../../ground/runtime/files.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
 
-/** What a daemon says of itself in its state folder, for whoever looks for it. */
+/** A daemon's record of itself in its state folder, for commands that look for it. */
 export interface DaemonRecord {
   record: 1;
   pid: number;
@@ -46,7 +46,7 @@ export async function writeDaemonRecord(file: string, record: DaemonRecord): Pro
   await replaceFile(file, `${JSON.stringify(record)}\n`);
 }
 
-/** What stands there; null where there is nothing, `broken` for what no daemon of this version wrote. */
+/** Reads the record; null where there is none, `broken` for one that no daemon of this version wrote. */
 export async function readDaemonRecord(file: string): Promise<DaemonRecord | "broken" | null> {
   const text = await readFile(file, "utf8").catch(() => null);
   if (text === null) return null;

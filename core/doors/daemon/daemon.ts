@@ -26,7 +26,7 @@ import { listen, type Listening } from "./listen.ts";
 import { reloadManifest } from "./reload.ts";
 import { writeGrant, writeGrants } from "./write-grants.ts";
 
-/** What a daemon is made from. */
+/** Options of {@link startDaemon}. */
 export interface DaemonOptions extends Pick<HostOptions, "stateDir" | "bundledDir"> {
   createHost(options: HostOptions): Promise<Host>;
   /** Reads the host manifest, now and at each reload; undefined where there is none. */
@@ -130,7 +130,7 @@ interface OpenedDaemon {
   shut(): void;
 }
 
-/** The door of the host, and what it may do to the daemon. */
+/** The door of the host, and the actions on the daemon that it offers. */
 async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
   const { options, host, listening, log, stateDir } = opened;
   const started = opened.manifest;
@@ -208,7 +208,7 @@ function mountMcp({ message_bytes }: Pick<Limits, "message_bytes">): Mount & { c
   };
 }
 
-/** What ends the daemon, once whoever asks for it. */
+/** Ends the daemon, once, for all who ask. */
 function endingOf(
   { made, log, undo, drainMs: patience }: {
     made: OpenedDaemon;

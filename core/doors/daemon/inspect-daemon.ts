@@ -18,9 +18,9 @@ export type DaemonState = "stopped" | "starting" | "running" | "killed" | "stale
 /** A daemon as its files show it. */
 export interface DaemonView {
   state: DaemonState;
-  /** What is the matter, in a sentence. */
+  /** The problem, in a sentence. */
   reason: string;
-  /** Of the process that is or was it. */
+  /** Id of the process that is or was the daemon. */
   pid: number | null;
   /** Whether that process is known to be the very one; where its start cannot be told, another may have its pid by now. */
   certain: boolean;

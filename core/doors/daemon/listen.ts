@@ -10,13 +10,13 @@ import {
 import { whoElseMayChange } from "../../ground/runtime/own-folder.ts";
 import { dirname } from "../../ground/runtime/paths.ts";
 
-/** Where a daemon is reached. */
+/** Addresses of a daemon. */
 export interface Listening {
   /** Base address over TCP. */
   address: string;
   /** Path of the unix socket; null where there is none. */
   socket: string | null;
-  /** What a request over TCP may name as its host. */
+  /** Host names that a request over TCP may use. */
   hosts: string[];
   close(options?: { graceMs?: number }): Promise<void>;
 }

@@ -3,7 +3,7 @@ import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { ReloadChanges } from "../http/door-options.ts";
 
-/** What of `daemon:` is read only when the daemon starts. */
+/** Fields of `daemon:` that are read only when the daemon starts. */
 const atStart = ["port", "drain_ms", "log_file_bytes", "log_files"] as const satisfies (keyof DaemonSettings)[];
 
 /**

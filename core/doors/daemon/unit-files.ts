@@ -1,4 +1,4 @@
-/** What starts a daemon. */
+/** The command that starts a daemon. */
 export interface UnitOptions {
   /** Program and arguments; the program an absolute path. */
   command: readonly string[];

@@ -4,7 +4,7 @@ import type { Meters } from "./meters.ts";
 import type { Caller } from "./scopes.ts";
 import type { TokenStore } from "./tokens.ts";
 
-/** What {@link authenticate} needs. */
+/** Options of {@link authenticate}. */
 export interface AuthenticateOptions {
   from: RequestSource;
   tokens: TokenStore;
@@ -24,7 +24,7 @@ export async function authenticate(
   const token = header === null ? null : /^Bearer ([\w-]{1,256})$/i.exec(header)?.[1] ?? null;
   const caller = token === null ? null : await check(tokens, token);
   if (caller !== null) return caller;
-  // Only what fails draws on this: nobody can shut out a valid token by guessing.
+  // Only failures draw on this: guessing cannot shut out a valid token.
   meters.countRefusal(from.address ?? from.kind);
   const why = header === null ? "it carries no token" : "its token is unknown, revoked or expired";
   throw new BulkheadError("unauthorized", `Cannot serve the request: ${why}.`, {
@@ -34,7 +34,7 @@ export async function authenticate(
   });
 }
 
-/** Whoever has no token yet learns nothing of the file that holds them: that is for the log. */
+/** A caller without a token learns nothing about the token file: that is for the log. */
 async function check(tokens: TokenStore, token: string): Promise<Caller | null> {
   try {
     return await tokens.check(token);

@@ -35,7 +35,7 @@ export interface CallerSessions extends SessionHost {
   control(sessionId: string): Promise<SessionHandle>;
 }
 
-/** What {@link callerSessions} works with. */
+/** Collaborators of {@link callerSessions}. */
 export interface CallerSessionsDeps {
   sessions: SessionHost;
   owners: SessionOwners;

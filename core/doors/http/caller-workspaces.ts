@@ -5,7 +5,7 @@ import { type Caller, demandScope } from "./scopes.ts";
 import type { SessionOwners } from "./session-owners.ts";
 import { demandControl, demandSight, sees } from "./visible-sessions.ts";
 
-/** What {@link callerWorkspaces} works with. */
+/** Collaborators of {@link callerWorkspaces}. */
 export interface CallerWorkspacesDeps {
   workspaces: HostWorkspaces;
   owners: SessionOwners;

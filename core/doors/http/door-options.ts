@@ -20,13 +20,13 @@ export interface Readiness {
   reason?: string;
 }
 
-/** What a reload changed. */
+/** Changes of a reload. */
 export interface ReloadChanges extends RegistryChanges {
   /** Settings that changed in the file and take effect only after a restart, by their path. */
   restart_needed: string[];
 }
 
-/** What the door asks of the host besides its sessions. */
+/** Collaborators of the door besides the host's sessions. */
 export interface HostFacts {
   plugins: PluginFacts;
   workspaces: HostWorkspaces;
@@ -49,13 +49,13 @@ export interface HostFacts {
   readiness(): Readiness;
 }
 
-/** What a door is made from. */
+/** Options of {@link openDoor}. */
 export interface HttpDoorOptions {
   sessions: SessionHost;
   facts: HostFacts;
   tokens: TokenStore;
   owners: SessionOwners;
-  /** What a request over TCP may name as its host, each with the port: the places where the server listens. */
+  /** Host names with ports that a request over TCP may use: the addresses of the server. */
   hosts(): readonly string[];
   limits: HttpLimits;
   /** Other protocols that are served beside the API, behind the same checks. */

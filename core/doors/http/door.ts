@@ -9,7 +9,7 @@ import { secure } from "./security-headers.ts";
 import { hostClosed, Meters } from "./meters.ts";
 import type { HttpDoorOptions } from "./door-options.ts";
 
-/** The HTTP API, for whatever server takes its requests. */
+/** The HTTP API, for any server that takes its requests. */
 export interface HttpDoor {
   /** Answers a request; never rejects. */
   fetch(request: Request, from: RequestSource): Promise<Response>;

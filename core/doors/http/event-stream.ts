@@ -1,12 +1,12 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 
-/** What a stream is made from. */
+/** Options of {@link eventStream}. */
 export interface EventStreamOptions {
   events: AsyncIterable<Envelope>;
   /** The text of an envelope; null for one that is left out. */
   frame(envelope: Envelope): string | null;
-  /** What is sent when there was nothing to tell. */
+  /** Text that is sent when there is no event. */
   idle(): string;
   /** Whether the stream may go on; asked about as often as the heart beats, however much there is to tell. */
   mayGoOn(): Promise<boolean>;
@@ -68,7 +68,7 @@ export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Ar
     start: () => void readAhead(),
     async pull(controller) {
       if (held === "" && !over) await somethingOr(heartbeatMs);
-      // What else comes in this turn goes along.
+      // Events of this turn are sent together.
       if (held !== "" && !over) await new Promise<void>(onNextTurn);
       if (!over && performance.now() - askedAt >= heartbeatMs) {
         askedAt = performance.now();

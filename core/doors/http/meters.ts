@@ -94,7 +94,7 @@ class Buckets {
   }
 }
 
-/** The error for whatever comes after the end. */
+/** Error for calls after the end. */
 export function hostClosed(): BulkheadError {
   return new BulkheadError("host_closed", "Cannot serve the request: the host is shutting down.", {
     hint: "Try again when it is up.",

@@ -2,7 +2,7 @@ import type { Meters } from "./meters.ts";
 import type { Caller } from "./scopes.ts";
 import type { TokenStore } from "./tokens.ts";
 
-/** What a mounted protocol's stream is held to. */
+/** Bounds of a mounted protocol's stream. */
 export interface MountedStreamOptions {
   caller: Caller;
   meters: Meters;

@@ -44,23 +44,23 @@ export interface PluginProblem {
 /** A plugin with what it asks for and what came of each. */
 export interface ExplainedPlugin extends PluginReport {
   manifest: Plugin["manifest"];
-  /** Where its programs are pinned. */
+  /** Places of its pinned programs. */
   pins: BinaryPin[];
   permissions: ExplainedPermission[];
   /** The options that it declares; null without any. */
   config: Plugin["manifest"]["config"] | null;
-  /** What the update that waits asks for and nobody has decided about, the riskiest first. */
+  /** Permissions that a waiting update asks for and the operator has not decided about, the riskiest first. */
   waiting_permissions: ExplainedPermission[];
 }
 
-/** What the operator decided about a plugin's permissions, as written. */
+/** The operator's grants and denials, as written. */
 export interface PluginGrants {
   plugin_id: string;
   grant: Permissions;
   deny: Permissions;
 }
 
-/** What the door shows of plugins. */
+/** Plugins as the door shows them. */
 export interface PluginFacts {
   list(): Promise<PluginReport[]>;
   /** Those that were found and cannot be used. */

@@ -3,7 +3,7 @@ import { errorTable } from "../../ground/errors/error-table.ts";
 import { textResponse } from "./text-response.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 
-/** Where a problem came up, for the log. */
+/** Place of a problem, for the log. */
 export interface ProblemPlace {
   writeLog(record: LogRecord): void;
   method: string;
@@ -49,7 +49,7 @@ function defect(): ErrorData {
   return { code: "internal", message: "The host failed while it served the request.", hint };
 }
 
-/** Positions in files are for whoever wrote them, at the command line. */
+/** Positions in files are for their author, at the command line. */
 function withoutStack({ stack: _, ...details }: Record<string, unknown>): Record<string, unknown> {
   return details;
 }

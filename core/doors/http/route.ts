@@ -8,7 +8,7 @@ import type { Meters } from "./meters.ts";
 import { textResponse } from "./text-response.ts";
 import type { Caller, TokenScope } from "./scopes.ts";
 
-/** What routes work with beside what their caller may see: no route gets the sessions or worktrees of all. */
+/** Collaborators of routes beside their caller's view: no route gets all sessions or worktrees. */
 export interface ApiRouteDeps extends Pick<HttpDoorOptions, "tokens" | "limits"> {
   facts: Omit<HttpDoorOptions["facts"], "workspaces">;
   writeLog(record: LogRecord): void;
@@ -31,7 +31,7 @@ export interface Call<Q = unknown, B = unknown> {
   signal: AbortSignal;
 }
 
-/** What a route answers, for the OpenAPI document. */
+/** Answer of a route, for the OpenAPI document. */
 export interface RouteAnswer {
   summary: string;
   /** Absent: no body. */
@@ -48,14 +48,14 @@ export interface ApiRoute<Q = unknown, B = unknown> {
   /** With parts such as `{id}`. */
   path: string;
   summary: string;
-  /** What a token needs; `own`: `read`, or `run` for the token's own sessions; `public`: no token at all. */
+  /** Scope that a token needs; `own`: `read`, or `run` for the token's own sessions; `public`: no token at all. */
   scope: TokenScope | "own" | "any" | "public";
   query?: SchemaOf<Q>;
   /** Header names that count. */
   heads?: readonly { name: string; summary: string }[];
   body?: SchemaOf<B>;
   answers: Readonly<Record<number, RouteAnswer>>;
-  handle(call: Call<Q, B>, ground: ApiRouteDeps): Promise<Response> | Response;
+  handle(call: Call<Q, B>, deps: ApiRouteDeps): Promise<Response> | Response;
 }
 
 /** A route whose query and body are what its schemas let through: the router checks them before it is called. */

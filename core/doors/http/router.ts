@@ -9,7 +9,7 @@ import type { ApiRoute, ApiRouteDeps } from "./route.ts";
 import { routes } from "./routes/all.ts";
 import { type Caller, demandScope } from "./scopes.ts";
 
-/** What {@link createRouter} works with: routes themselves get the sessions of one caller. */
+/** Options of {@link createRouter}. */
 export type RouterDeps = ApiRouteDeps & Pick<HttpDoorOptions, "facts" | "sessions" | "owners">;
 
 /** Finds the route of a request and calls it with what its schemas let through. */
@@ -24,11 +24,11 @@ interface Bindings {
   caller: Caller | null;
 }
 
-/** Of a request that needs no token: it sees no session. */
+/** View of a request that needs no token: it sees no session. */
 const nobody: Caller = { id: "", scopes: [] };
 
 /** Makes the router of a door. */
-export function createRouter(ground: RouterDeps): Router {
+export function createRouter(deps: RouterDeps): Router {
   const app = new Hono<{ Bindings: Bindings }>({ strict: true });
   const open = new Set(routes.filter(({ scope }) => scope === "public").map(({ method, path }) => `${method} ${path}`));
   const checks = new Map(routes.map((one) => [one, inputChecks(one)]));
@@ -39,14 +39,14 @@ export function createRouter(ground: RouterDeps): Router {
       const { checkQuery, checkBody } = checks.get(one)!;
       return await one.handle({
         caller,
-        sessions: callerSessions(caller, ground),
-        workspaces: callerWorkspaces(caller, { workspaces: ground.facts.workspaces, owners: ground.owners }),
+        sessions: callerSessions(caller, deps),
+        workspaces: callerWorkspaces(caller, { workspaces: deps.facts.workspaces, owners: deps.owners }),
         params: req.param(),
         query: checkQuery(new URL(req.url).searchParams),
-        body: checkBody === null ? undefined : checkBody(await readBody(req.raw, ground.limits)),
+        body: checkBody === null ? undefined : checkBody(await readBody(req.raw, deps.limits)),
         headers: req.raw.headers,
         signal: req.raw.signal,
-      }, ground);
+      }, deps);
     });
   }
   for (const path of new Set(routes.map((one) => one.path))) {

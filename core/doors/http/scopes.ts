@@ -8,7 +8,7 @@ export const scopes = ["read", "run", "admin"] as const;
 /** A member of {@link scopes}. */
 export type TokenScope = (typeof scopes)[number];
 
-/** Who a request comes from. */
+/** Sender of a request. */
 export interface Caller {
   /** The token's id; `owner` for the first token, which the daemon keeps in a file for the operator. */
   id: string;

@@ -1,4 +1,4 @@
-/** What every answer says to a browser: take nothing of this for a page, keep it nowhere, show it to nobody. */
+/** Headers that tell a browser not to render, store or frame an answer. */
 const always: readonly (readonly [name: string, value: string])[] = [
   ["cache-control", "no-store"],
   ["content-security-policy", "default-src 'none'; frame-ancestors 'none'"],

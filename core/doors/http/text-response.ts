@@ -1,4 +1,4 @@
-/** What a text is answered with. */
+/** Options of a text answer. */
 export interface TextAnswer {
   status?: number;
   type: string;

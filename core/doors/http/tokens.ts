@@ -10,7 +10,7 @@ import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
 import { type Caller, owner, scopes, type TokenScope } from "./scopes.ts";
 
-/** A token as it is kept: without what would let somebody use it. */
+/** A token as it is stored: without the part that would let a reader use it. */
 export interface TokenRecord {
   id: string;
   name: string;
@@ -21,11 +21,11 @@ export interface TokenRecord {
   created_at: string;
   /** Null: it holds until it is revoked. */
   expires_at: string | null;
-  /** Of the whole token. */
+  /** Hash of the whole token. */
   sha256: string;
 }
 
-/** What a new token is made from. */
+/** Options of a new token. */
 export interface NewToken {
   name: string;
   scopes: readonly TokenScope[];
@@ -37,11 +37,11 @@ export interface NewToken {
 
 /** The tokens of one state folder. Other programs may change them meanwhile; each call sees what is there then. */
 export interface TokenStore {
-  /** Who sends this token; null for one that is unknown, revoked or expired. */
+  /** Returns the caller of this token; null for one that is unknown, revoked or expired. */
   check(token: string): Promise<Caller | null>;
   /** Whether a caller's token still holds. */
   holds(caller: Caller): Promise<boolean>;
-  /** What proves to a client that the server knows its token; null for an unknown one. */
+  /** Returns the proof that the server knows a client's token; null for an unknown one. */
   keyOf(id: string): Promise<string | null>;
   list(): Promise<TokenRecord[]>;
   /**
@@ -171,7 +171,7 @@ function byId(records: readonly TokenRecord[]): ReadonlyMap<string, TokenRecord>
   return new Map(records.map((one) => [one.id, one]));
 }
 
-/** A file that is replaced is another one, whatever its times say. */
+/** A replaced file is another one, even with the same times. */
 async function versionOf(file: string): Promise<string> {
   const found = await stat(file).catch(() => null);
   return found === null ? "none" : `${found.ino}.${found.mtimeMs}.${found.size}`;
@@ -210,6 +210,6 @@ function taken(name: string): BulkheadError {
 
 function tooMany(): BulkheadError {
   return new BulkheadError("limit_exceeded", `Cannot make a token: there are ${mostTokens} already.`, {
-    hint: 'Revoke those that nobody needs: "bulkhead token list".',
+    hint: 'Revoke unused ones: "bulkhead token list".',
   });
 }

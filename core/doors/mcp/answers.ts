@@ -9,22 +9,22 @@ import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { runtimeVersion } from "../../ground/runtime/platform.ts";
 import type { McpAnswer, McpCall, McpTool } from "./surface.ts";
 
-/** What a tool gives when it did its work. */
+/** Answer of a tool that did its work. */
 export interface Success {
   data: Record<string, unknown>;
-  /** 0 to 1, or null where nobody rates it. */
+  /** From 0 to 1; null when unrated. */
   confidence?: number | null;
   metadata?: Record<string, unknown>;
-  /** Where it came from; default: this host. */
+  /** Origin; default: this host. */
   provenance?: object;
 }
 
-/** What a tool of Bulkhead is made from: its answers are put into the one form all of them have. */
+/** Options of a tool: its answers get the one form that all tools have. */
 export interface ToolPlan<P extends TProperties> {
   name: string;
   title: string;
   description: string;
-  /** What it does to the world, for clients that ask before they call. */
+  /** Effects on the world, for clients that ask before they call. */
   hints: { reads_only: boolean; destroys?: boolean; repeatable?: boolean };
   input: TObject<P>;
   /** Schema of `data`. */
@@ -80,7 +80,7 @@ export function failure({ code, message, hint, details }: ErrorData, more: Parti
   return { ...asResult(answer), isError: true };
 }
 
-/** What is known of an answer's origin where no session is behind it. */
+/** Origin of an answer without a session behind it. */
 export const hostProvenance: { host_version: string; runtime: string } = {
   host_version: hostVersion,
   runtime: runtimeVersion,
@@ -129,7 +129,7 @@ function misfit(name: string, input: TSchema, args: unknown): ErrorData {
   };
 }
 
-/** What to do about an error that brings no advice of its own. */
+/** Advice for an error that brings none of its own. */
 function guidance(code: ErrorCode): string {
   const status = errorTable[code].http_status;
   if (status === 429 || status === 503) {

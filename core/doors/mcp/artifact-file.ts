@@ -23,7 +23,7 @@ export async function readArtifact(handle: SessionHandle, path: string): Promise
   }
   const root = await realpath(workdir).catch(() => null);
   const folder = root === null ? null : await realpath(dirname(join(root, path))).catch(() => null);
-  // Where a folder on the way is a link now, the real path is another one.
+  // If a folder on the way has become a link, the real path differs.
   const inside = root !== null && folder === dirname(join(root, path));
   const bytes = inside ? await readPlainFile(join(folder, basename(path)), maxBytes) : null;
   if (bytes !== null && sha256Hex(bytes) === artifact.sha256) return bytes;

@@ -58,7 +58,7 @@ export async function resumeCall(
   const said = response.kind === "elicit" && response.action === "accept" ? response.content?.["answer"] : undefined;
   if (typeof said === "string") await handle.answer(state.request_id, said);
   else {
-    // Nobody chose: the session waits on, and the client may still use the answer tool.
+    // No answer came: the session waits on, and the client may still use the answer tool.
     const { waiting } = await sessions.get(state.session_id);
     const open = waiting.filter(({ request_id }) => request_id === state.request_id);
     if (open.length > 0) return waitingAnswer(state.session_id, open);
@@ -68,7 +68,7 @@ export async function resumeCall(
 
 const answerKey = "answer";
 
-/** What a call keeps while the client asks its person. It holds no right: every session can be answered by its id. */
+/** State of a call while the client asks its person. It holds no right: every session is answered by its id. */
 interface CallState {
   session_id: string;
   request_id: string;

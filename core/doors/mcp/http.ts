@@ -15,21 +15,21 @@ import { keepMessages } from "./message-memory.ts";
 import { ResponseFlow } from "./response-flow.ts";
 import { createServer, type McpSurface, type McpTool } from "./surface.ts";
 
-/** What the HTTP endpoint of this protocol is made from. */
+/** Options of the HTTP endpoint of this protocol. */
 export interface McpHttpOptions {
-  /** What a caller is offered; default: all that Bulkhead offers. */
+  /** Tools and resources for a caller; default: all. */
   surface?: (caller: McpCaller) => McpSurface;
-  /** Names by which requests may call this server; absent: whoever mounts it has checked that. */
+  /** Host names of this server; absent: the server that mounts it has checked them. */
   hostnames?: string[];
   /** Bytes of one request's body. */
   message_bytes?: number;
 }
 
-/** Who sent a request, as the server that mounts this found out. */
+/** Caller of a request, as the mounting server authenticated it. */
 export interface McpCaller {
   /** A name of the caller's own: connections belong to it, and where sessions wait, clients take turns. */
   client: string;
-  /** What it may see and handle. */
+  /** Sessions that it may see and handle. */
   sessions: SessionHost;
 }
 
@@ -58,7 +58,7 @@ interface Connection {
   use: Use;
 }
 
-/** What a connection does. */
+/** Actions of a connection. */
 interface Use {
   /** When it was asked or answered last. */
   at: number;
@@ -95,7 +95,7 @@ export function createMcpHttp(options: McpHttpOptions = {}): McpHttp {
   };
 }
 
-/** What the library passes on to each call, as it was told. */
+/** Value that the library passes on to each call. */
 function authInfoOf(caller: McpCaller, flow: ResponseFlow): AuthInfo {
   return { token: "", clientId: caller.client, scopes: [], extra: { caller, flow } };
 }
@@ -158,7 +158,7 @@ class Connections {
     }
   }
 
-  /** Whoever opens many ends its own: what ends, interrupts its sessions. */
+  /** A caller that opens many ends its own: the oldest closes and interrupts its sessions. */
   async #makeRoom(client: string): Promise<void> {
     const own = [...this.#open].filter(([, one]) => one.client === client);
     if (own.length < maxOfOne) return;

@@ -8,7 +8,7 @@ interface Kept {
   message: JSONRPCMessage;
 }
 
-/** What a message takes beside its text. Bytes. */
+/** Size of a message beside its text. Bytes. */
 const messageBytes = 256;
 /** Bytes of messages that are kept for a client that lost its connection. */
 const keptBytes = 4 * 1024 * 1024;
@@ -34,7 +34,7 @@ export function keepMessages(): EventStore {
       if (from === undefined) throw new Error("The messages after this one are no longer held.");
       const missed = [...kept].filter(({ id, stream }) => id > from.id && stream === from.stream);
       for (const { id, message } of missed) {
-        // What only marks a place in the stream says nothing.
+        // A marker in the stream has no content.
         if ("method" in message || "result" in message || "error" in message) await send(String(id), message);
       }
       return from.stream;

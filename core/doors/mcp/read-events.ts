@@ -5,7 +5,7 @@ import type { SessionHost } from "../../sessions/host/session-host.ts";
 /** A page of a session's events. */
 export interface EventPage {
   events: Envelope[];
-  /** Where the next page begins. */
+  /** Cursor of the next page. */
   next_after: number;
   /** The session has ended, and this page holds its last event. */
   complete: boolean;

@@ -2,7 +2,7 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import { weightOf } from "../../walls/channel/weight.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 
-/** Bytes, about, that may wait for a client before whoever tells it more must wait. */
+/** Approximate bytes that may wait for a client before the writer must wait. */
 const mostUnread = 256 * 1024;
 
 /**
@@ -46,7 +46,7 @@ export class ResponseFlow {
     return new Response(watched, response);
   }
 
-  /** Takes notice of what was sent. A promise, where its client must first read what waits for it. */
+  /** Counts what was sent. Returns a promise where its client must first read what waits for it. */
   told(message: unknown): Promise<void> | null {
     this.#told += weightOf(message);
     if (this.#told <= mostUnread) return null;

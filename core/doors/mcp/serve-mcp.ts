@@ -13,7 +13,7 @@ import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { bulkheadSurface } from "./bulkhead-surface.ts";
 import { createServer, type McpSurface } from "./surface.ts";
 
-/** What {@link serveMcp} is given. */
+/** Options of {@link serveMcp}. */
 export interface ServeMcpOptions {
   wire: ByteWire;
   sessions: SessionHost;

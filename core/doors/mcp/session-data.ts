@@ -7,7 +7,7 @@ import { failure, hostProvenance, success } from "./answers.ts";
 
 const nullableText = Type.Union([Type.String(), Type.Null()]);
 
-/** Schema of what a tool tells of one session. */
+/** Schema of a tool's answer about one session. */
 export const sessionDataSchema: TSchema = Type.Object({
   session_id: Type.String(),
   state: Type.Union([Type.Literal("ended"), Type.Literal("waiting"), Type.Literal("running")]),
@@ -73,7 +73,7 @@ export function runningAnswer(sessionId: string): CallToolResult {
   });
 }
 
-/** Where a session can be read. */
+/** Links to a session's resources. */
 export function resourcesOf(sessionId: string): { events: string; result: string } {
   const base = `bulkhead://sessions/${sessionId}`;
   return { events: `${base}/events`, result: `${base}/result` };

@@ -23,12 +23,12 @@ export interface McpCall {
   canAsk: boolean;
 }
 
-/** What a tool comes to: its answer, or a question to the client's person. */
+/** Result of a tool: its answer, or a question to the client's person. */
 export type McpAnswer = CallToolResult | InputRequiredResult;
 
 /** A tool: what clients read of it, and what it does. */
 export interface McpTool extends Tool {
-  /** Takes arguments that nobody has checked. */
+  /** Takes unchecked arguments. */
   call(args: Record<string, unknown>, call: McpCall): Promise<McpAnswer>;
 }
 

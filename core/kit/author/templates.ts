@@ -52,7 +52,7 @@ async function fillPart(part: string, words: Readonly<Record<string, string>>): 
 function fill(text: string, words: Readonly<Record<string, string>>): string {
   return text.replace(/\{\{(\w+)\}\}/g, (_, word: string) => {
     const value = words[word];
-    if (value === undefined) throw new TypeError(`A template names "${word}", which nobody gave.`);
+    if (value === undefined) throw new TypeError(`A template names "${word}", without a value.`);
     return value;
   });
 }

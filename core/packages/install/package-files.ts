@@ -92,7 +92,7 @@ export class PackageCollector {
 export function pathFault(path: string): string | null {
   if (path === "") return "has no name";
   if (byteLength(path) > longestPath) return `has a path of more than ${longestPath} bytes`;
-  if (/\p{Surrogate}/u.test(path) || unseen.test(path)) return "has a path with characters that nobody sees";
+  if (/\p{Surrogate}/u.test(path) || unseen.test(path)) return "has a path with invisible characters";
   if (path.startsWith("/") || path.includes("\\") || path.includes(":")) return "has a path that is not relative";
   const parts = path.split("/");
   if (parts.some((part) => byteLength(part) > longestName)) return `has a name of more than ${longestName} bytes`;

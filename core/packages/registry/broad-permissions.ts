@@ -109,9 +109,9 @@ function broadNet(grant: string): Broadness | null {
     return everything("At link-local addresses clouds hand out the credentials of the machine.");
   }
   if (host.startsWith("*.")) {
-    return much(`Whoever can have a name below ${host.slice(2)} can be sent data, in the name alone as well.`);
+    return much(`The owner of any name below ${host.slice(2)} can be sent data, even in the name alone.`);
   }
-  return isNear(host) ? much("Services of this machine and its network often trust whoever reaches them.") : null;
+  return isNear(host) ? much("Services of this machine and its network often trust every caller.") : null;
 }
 
 function isNear(host: string): boolean {
@@ -128,7 +128,7 @@ function broadEnv(name: string): Broadness | null {
 }
 
 function broadSecret(host: string): Broadness | null {
-  return host.startsWith("*.") ? much(`Whoever can have a name below ${host.slice(2)} can be sent the secret.`) : null;
+  return host.startsWith("*.") ? much(`The owner of any name below ${host.slice(2)} can be sent the secret.`) : null;
 }
 
 function capital(words: string): string {

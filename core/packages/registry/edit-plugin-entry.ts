@@ -31,6 +31,19 @@ export function setEnabled(
   return editedText(document, { before, pluginId, file });
 }
 
+/**
+ * Returns the host manifest's text with `routing.agent` as this list of ids; comments stay.
+ * @throws {BulkheadError} `invalid_config` when the text was, or would be, no host manifest
+ */
+export function setAgentOrder(text: string, { ids, file }: EditOptions & { ids: readonly string[] }): string {
+  const before = parseHostManifest(text, { file });
+  const document = openDocument(text, file);
+  const path = ["routing", "agent"];
+  makeWay(document, path, file);
+  document.setIn(path, document.createNode(ids, { flow: true }));
+  return editedText(document, { before, pluginId: "", file });
+}
+
 /** The host manifest's text without a plugin and all that is said about it. */
 export function removePluginEntry(text: string, { pluginId, file }: EditOptions & { pluginId: string }): string {
   const before = parseHostManifest(text, { file });

@@ -141,7 +141,7 @@ function explainRequested(atom: Atom, sources: PermissionSources): Settled {
   const shut = effectivePermissions({ requested: only, grant, deny, request, places }).run?.[0];
   const narrowed = effective.length !== 1 || effective[0] !== target;
   const why = granted.length === 0
-    ? "The manifest asks for it and nobody granted it."
+    ? "The manifest asks for it, and it is not granted."
     : allowed.length === 0
     ? "It is granted and also denied; what is denied counts."
     : effective.length === 0

@@ -42,7 +42,7 @@ export async function checkInstalled(folder: string, id: string, locked: LockedP
     "invalid_package",
     `Cannot load plugin "${id}": its files are not those that were installed${which}.`,
     {
-      hint: `Look at ${folder}, then install it anew: bulkhead plugin add`,
+      hint: `Look at ${folder}, then install it again: bulkhead plugin add`,
       details: { plugin_id: id, folder, ...(changed === null ? {} : { changed }) },
     },
   );

@@ -1,30 +1,32 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { PermissionRequestEvent, QuestionEvent } from "../../../plugin-sdk/events.ts";
 
-/** What an agent waits for somebody to answer. */
+/** A request that an agent makes and a client answers. */
 export type AskedRequest = PermissionRequestEvent | QuestionEvent;
 
-// What policy answers is resolved by the next event; only what is still open then is asked.
+// The next event resolves a request that policy answers; only a request still open after this time is asked.
 const policyHeadStartMs = 100;
 
-/** Picks from a session's events the requests that a person must answer, and says when one needs no answer any more. */
+/**
+ * Picks the requests that a person must answer from a session's events, and reports when one no longer needs an answer.
+ */
 export class AskedRequests {
   readonly #ask: (request: AskedRequest, signal: AbortSignal) => void;
   readonly #open = new Map<string, AbortController>();
 
-  /** @param ask is called for each one; its signal aborts when the request was answered by others or the session ended */
+  /** @param ask is called for each request; its signal aborts once another client answered it or the session ended */
   constructor(ask: (request: AskedRequest, signal: AbortSignal) => void) {
     this.#ask = ask;
   }
 
-  /** Takes notice of an event. Returns at once. */
+  /** Handles an event. Returns at once. */
   see(event: Envelope["event"]): void {
     if (event.type === "permission_request" || event.type === "question") this.#later(event);
     else if (event.type === "permission_resolved") this.#take(event.request_id);
     else if (event.type === "session_ended") this.close();
   }
 
-  /** Takes back all that is open. */
+  /** Withdraws all open requests. */
   close(): void {
     for (const requestId of [...this.#open.keys()]) this.#take(requestId);
   }

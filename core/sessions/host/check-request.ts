@@ -14,7 +14,7 @@ import { realFolder } from "../../ground/runtime/real-folder.ts";
 const check = lazyCheck(sessionRequestSchema);
 
 /**
- * A request as it came from outside, checked against its schema.
+ * Checks a request from outside against its schema.
  * @throws {BulkheadError} `invalid_request`
  */
 export function checkRequest(request: unknown): SessionRequest {
@@ -23,7 +23,7 @@ export function checkRequest(request: unknown): SessionRequest {
 }
 
 /**
- * The parts of a request that depend on the plugin, with the defaults of its options filled in.
+ * Checks the parts of a request that depend on the plugin, and fills in the defaults of its options.
  * @throws {BulkheadError} `invalid_model`, `invalid_request`, `too_large`
  */
 export function fitToPlugin(request: SessionRequest, { manifest, limits }: Plugin): SessionRequest {
@@ -44,14 +44,15 @@ export function fitToPlugin(request: SessionRequest, { manifest, limits }: Plugi
     code: "invalid_request",
     where: ({ option }) => `params.${option}`,
   });
-  // Defaults belong to the operator's settings; here only what was said counts.
+  // Defaults belong to the operator's settings; only the client's own values count here.
   const said = Object.keys(request.params).map((key) => [key, checked[key]]);
   return { ...request, params: Object.fromEntries(said) as Record<string, unknown> };
 }
 
 /**
- * The real path of a working directory. Every door's sessions pass here, so this is where the host's own folders and
- * pseudo file systems are refused: a contained program has its working directory in full, whatever is hidden around it.
+ * Returns the real path of a working directory. Every door's sessions pass here, so this function refuses the host's
+ * own folders and pseudo file systems: a contained program sees its whole working directory, even parts that are hidden
+ * elsewhere.
  * @param closedFolders real absolute paths in which no session works
  * @throws {BulkheadError} `workdir_missing`, `invalid_request`
  */
@@ -76,14 +77,14 @@ export async function checkWorkdir(workdir: string, closedFolders: readonly stri
   );
 }
 
-/** Who would need a grant, and where it would stand. */
+/** The plugin that would need a grant, and the line of the host manifest where the grant belongs. */
 export interface Grantee {
   plugin: Plugin;
   place: { file: string; line: number } | null;
 }
 
 /**
- * Values for the environment that a request sets: only names that are granted.
+ * Returns the environment values that a request sets, if all their names are granted.
  * @throws {BulkheadError} `permission_denied`
  */
 export function checkEnv(
@@ -122,7 +123,7 @@ function invalid(request: unknown): BulkheadError {
   });
 }
 
-/** To leave the value out without a word would run the program in another way than the client asked for. */
+/** Dropping the value silently would run the program differently than the client asked. */
 function loaderError(name: string, pluginId: string): BulkheadError {
   return new BulkheadError(
     "permission_denied",

@@ -16,7 +16,7 @@ export interface CloseDeadlines {
   /** For sessions to end by themselves once they are told to. */
   sessions: number;
   workers: number;
-  /** For the programs of sessions that have not ended by then. */
+  /** For the programs of sessions that are still open. */
   programs: number;
   /** For the sessions' ends to be written, and their worktrees to be left. */
   ends: number;
@@ -48,7 +48,7 @@ export const defaultCloseDeadlines: CloseDeadlines = {
   temporary: 1000,
 };
 
-/** What {@link closeHost} closes. */
+/** Collaborators of {@link closeHost}. */
 export interface CloseHostDeps {
   state: HeldState;
   /** The state folder of a host that keeps nothing; null for any other. */
@@ -65,7 +65,7 @@ export interface CloseHostDeps {
   writeLog(record: LogRecord): void;
 }
 
-/** Closes a host in order, within 30 seconds whatever is in its way: what is late is logged and left behind. */
+/** Closes a host in order, in at most 30 seconds: a late step is logged and left behind. */
 export async function closeHost(deps: CloseHostDeps, deadlines: Partial<CloseDeadlines> = {}): Promise<void> {
   const { state, sessions, services, routes, log, writeLog } = deps;
   const { claim, children, spare } = state;

@@ -2,20 +2,19 @@ import { within } from "../../ground/runtime/within.ts";
 
 /** One step of closing a host. */
 export interface CloseStep {
-  /** What it does, as in "Closing the host: ending sessions took too long". */
+  /** Name of the step for the log, as in "Closing the host: ending sessions took too long". */
   name: string;
   act(): Promise<unknown>;
-  /** Longest that is waited for it. */
+  /** Longest wait for the step. Milliseconds. */
   ms: number;
 }
 
-/** Longest that a host takes to close, whatever is in its way. Milliseconds. */
+/** Longest time that closing a host takes. Milliseconds. */
 const longestMs = 30_000;
 
 /**
- * Does one step after the other, whatever becomes of the one before: a step that is late is left behind, one that fails
- * is passed over, and both are told. It never takes longer than 30 seconds: what is left of the steps then is begun, and
- * not waited for.
+ * Runs the steps one after the other and reports each that is late or fails: a late step is abandoned, a failed one
+ * skipped. It never takes longer than 30 seconds: after that it starts the remaining steps and does not wait for them.
  */
 export async function closeInSteps(steps: readonly CloseStep[], tell: (message: string) => void): Promise<void> {
   const end = performance.now() + longestMs;

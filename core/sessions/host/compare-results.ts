@@ -1,6 +1,6 @@
 import type { Outcome, SessionResult, StopReason } from "../../../plugin-sdk/result.ts";
 
-/** What one of several sessions came to. */
+/** Outcome of one of several sessions. */
 export interface ComparedSession {
   session_id: string;
   adapter_id: string;
@@ -9,7 +9,7 @@ export interface ComparedSession {
   duration_ms: number;
   cost: number | null;
   currency: string | null;
-  /** In and out together; null while unknown. */
+  /** Input and output together; null while unknown. */
   tokens: number | null;
   /** Null where git cannot tell. */
   files_changed: number | null;
@@ -22,11 +22,11 @@ export interface ComparedSession {
 export interface Overlap {
   path: string;
   session_ids: string[];
-  /** All of them left it with the same content. */
+  /** True when all of them left the same content. */
   same: boolean;
 }
 
-/** Several sessions of one request, side by side. */
+/** Comparison of several sessions of one request. */
 export interface Comparison {
   sessions: ComparedSession[];
   overlapping_files: Overlap[];
@@ -38,7 +38,7 @@ export interface ResultWithPatch {
   patch: string | null;
 }
 
-/** Compares what several sessions of one request came to, in their order. */
+/** Compares the outcomes of several sessions of one request, in their order. */
 export function compareResults(results: readonly ResultWithPatch[]): Comparison {
   return { sessions: results.map(compared), overlapping_files: overlaps(results.map(({ result }) => result)) };
 }
@@ -65,8 +65,8 @@ function compared({ result, patch }: ResultWithPatch): ComparedSession {
 }
 
 /**
- * Lines that a unified diff adds and removes. Only what stands in a hunk counts, by the lengths that its header gives: a
- * removed line that begins with `-- ` looks like a file's header.
+ * Counts the lines that a unified diff adds and removes. Only lines inside a hunk count, by the lengths in its header:
+ * a removed line that begins with `-- ` looks like a file's header.
  */
 function countLines(patch: string): { added: number; removed: number } {
   const count = { added: 0, removed: 0 };

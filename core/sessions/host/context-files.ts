@@ -6,18 +6,20 @@ import type { ContextFile } from "../../ground/prompt/enhance-prompt.ts";
 import { realpath } from "../../ground/runtime/files.ts";
 import { isBelow, isInside, relative, resolve, sep } from "../../ground/runtime/paths.ts";
 
-/** Where context files are read, and how much of them. */
+/** Folders and size limits of {@link readContextFiles}. */
 export interface ContextFilePlaces {
   /** Real absolute path. */
   workdir: string;
-  /** Real absolute paths that nothing is read from. */
+  /** Real absolute paths that the host never reads context files from. */
   protectedPaths: readonly string[];
   limits: Pick<Limits, "context_file_bytes" | "context_bytes">;
 }
 
 /**
- * Reads a request's context files, which lie in its working directory. What cannot be given whole is refused.
- * @throws {BulkheadError} `invalid_request` for a path outside and for what is no text, `not_found`, `too_large`
+ * Reads a request's context files, which lie in its working directory. A file that cannot be passed on whole is
+ * refused.
+ * @throws {BulkheadError} `invalid_request` for a path outside and for a file that is not text, `not_found`,
+ * `too_large`
  */
 export async function readContextFiles(paths: readonly string[], places: ContextFilePlaces): Promise<ContextFile[]> {
   const files: ContextFile[] = [];

@@ -10,7 +10,7 @@ import { join } from "../../ground/runtime/paths.ts";
 const time = Type.String({ maxLength: 64 });
 const codes = Object.keys(errorCodes) as ErrorCode[];
 
-/** Checks a {@link CrashRecord} as it was written to its file. */
+/** Checks a {@link CrashRecord} read from its file. */
 export const crashRecordSchema: SchemaOf<CrashRecord> = exactly<CrashRecord>()(
   Type.Object({
     plugin_id: Type.String({ maxLength: 64 }),
@@ -25,15 +25,15 @@ export const crashRecordSchema: SchemaOf<CrashRecord> = exactly<CrashRecord>()(
   }, closed),
 );
 
-/** The crash records of all plugins, a file each, in a folder that all hosts of one state folder share. */
+/** The crash records of all plugins, one file each, in a folder that all hosts of one state folder share. */
 export interface CrashFiles extends CrashStore {
-  /** Plugins in quarantine, by id. */
+  /** Returns the plugins in quarantine, by id. */
   quarantined(): Promise<CrashRecord[]>;
   /** Forgets a plugin's crashes; false when there were none. */
   remove(pluginId: string): Promise<boolean>;
 }
 
-/** Opens the folder; nothing is made before a plugin crashes. */
+/** Opens the folder; creates nothing before a plugin crashes. */
 export function openCrashFiles(folder: string): CrashFiles {
   const fileOf = (pluginId: string): string => join(folder, `${encodeURIComponent(pluginId)}.json`);
 
@@ -77,7 +77,7 @@ export function openCrashFiles(folder: string): CrashFiles {
   }
 }
 
-/** A file that no host has written in one piece says nothing. */
+/** Parses a record; a half-written file counts as empty. */
 function parse(text: string): CrashRecord | null {
   try {
     const value: unknown = JSON.parse(text);

@@ -21,7 +21,7 @@ import { type HostParts, openParts } from "./host-parts.ts";
 import { tellShadowed } from "./shadowed-plugins.ts";
 
 /**
- * Makes a host: finds and checks the plugins, opens the journal, starts nothing else until a session asks for it.
+ * Makes a host: finds and checks the plugins and opens the journal. It starts nothing else until a session needs it.
  * @throws {BulkheadError} `invalid_config`, `invalid_manifest`, `duplicate_plugin`, `journal_error`, `io_error`, `busy`
  */
 export async function createHost(options: HostOptions = {}): Promise<Host> {
@@ -95,7 +95,7 @@ function hostOf(parts: HostParts, options: HostOptions): Host {
     agents: (wanted) => routes.agents(wanted),
     route: (wanted) => routes.route(wanted),
     reload: (next) => {
-      // One after the other: of two, the later one holds, however long each takes to read.
+      // Reloads run one after the other, so the later one always wins, even if the earlier one takes longer to read.
       const turn = reloading.then(() => reload(parts, next));
       reloading = turn.catch(() => undefined);
       return turn;
@@ -122,7 +122,7 @@ async function reload(parts: HostParts, next: HostManifest): Promise<RegistryCha
 
 async function release({ crashes, routes, services }: HostParts, id: string): Promise<boolean> {
   const health = services.find(id)?.pool.health;
-  // Otherwise a crash that is being written would be there again.
+  // Otherwise a crash that is still being written would reappear.
   await health?.settled();
   const known = await crashes.remove(id);
   await health?.refresh();
@@ -130,7 +130,9 @@ async function release({ crashes, routes, services }: HostParts, id: string): Pr
   return known;
 }
 
-/** Redacts all that these adapters may be given, whatever the operator grants now: redacting more does no harm. */
+/**
+ * Redacts every secret that these adapters could ever be given, not only those granted now: redacting more is harmless.
+ */
 async function redactorOf({ registry, settings }: HostParts, adapters: ReadonlySet<string>): Promise<Redactor | null> {
   const plugins = [...adapters].flatMap((id) => registry.get(id) ?? []);
   const secrets = plugins.flatMap(({ manifest }) => requestedPermissions(manifest).secrets ?? []);

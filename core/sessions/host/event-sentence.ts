@@ -1,7 +1,7 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { cleanText } from "../../ground/log/terminal-text.ts";
 
-/** How much a person should care. */
+/** Importance of an event for a person. */
 export type Weight = "debug" | "info" | "warning" | "error";
 
 /** An event in a few words. */
@@ -11,10 +11,10 @@ export interface EventSentence {
   text: string;
 }
 
-/** Units of a text that stands in a sentence. */
+/** Longest text inside a sentence, in UTF-16 units. */
 const textLength = 200;
 
-/** What an event says to a person who does not read all of it. */
+/** Summarises an event for a person who does not read all of it. */
 export function eventSentence(event: Envelope["event"]): EventSentence {
   switch (event.type) {
     case "output":
@@ -118,19 +118,19 @@ function info(text: string): EventSentence {
 }
 
 function say(weight: Weight, text: string): EventSentence {
-  // What comes after is cut anyway.
+  // The rest is cut anyway, so do not clean it.
   const line = oneLine(text.slice(0, 10 * textLength));
-  // A character of two units is not cut in half.
+  // Do not cut a surrogate pair in half.
   const cut = line.slice(0, textLength - 1).replace(/[\ud800-\udbff]$/, "");
   return { weight, text: line.length <= textLength ? line : `${cut}…` };
 }
 
-/** An agent's text on one line that neither moves a terminal nor passes for another text. */
+/** Returns an agent's text on one line that can neither move a terminal's cursor nor pass for another text. */
 export function oneLine(text: string): string {
   return cleanText(text.replace(/\s+/g, " ").trim());
 }
 
-/** The same with its lines. */
+/** Does the same and keeps the lines. */
 export function cleanLines(text: string): string {
   return cleanText(text, { keepLines: true });
 }

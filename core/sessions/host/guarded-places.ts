@@ -4,21 +4,21 @@ import { basename, dirname } from "../../ground/runtime/paths.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import { requestedPermissions } from "../../packages/registry/requested-permissions.ts";
 
-/** What no grant opens to an adapter, beside what is built into the broker. */
+/** Places that no grant opens to an adapter, in addition to those built into the broker. */
 export interface GuardedPlaces {
-  /** Neither read nor written. Real absolute paths. */
+  /** Never read or written. Real absolute paths. */
   protectedPaths: string[];
   /** Never written. Real absolute paths. */
   sealedPaths: string[];
-  /** Where this host looks for plugins; written only where a grant names it. Absolute paths. */
+  /** Folders in which this host looks for plugins; written only where a grant names them. Absolute paths. */
   pluginPlaces: string[];
-  /** In none of these a session works. Real absolute paths. */
+  /** Folders in which no session works. Real absolute paths. */
   closedFolders: string[];
   /** Names of files and folders that are never written. */
   autoexecNames: string[];
 }
 
-/** What {@link guardedPlaces} looks at. */
+/** Options of {@link guardedPlaces}. */
 export interface GuardedPlacesOptions {
   /** Folder of the host manifest. Real and absolute. */
   root: string;
@@ -26,16 +26,17 @@ export interface GuardedPlacesOptions {
   stateDir: string;
   /** The host manifest; null when there is none. */
   manifestFile: string | null;
-  /** Folder of what is installed beside the host manifest; null when there is no host manifest. */
+  /** Folder of plugins installed beside the host manifest; null when there is no host manifest. */
   installedDir: string | null;
-  /** Where secrets are. */
+  /** Paths of files and folders that hold secrets. */
   secretPaths: readonly string[];
   plugins: readonly Plugin[];
 }
 
 /**
- * The host's own places: its state, its host manifest with the lock and its secrets are closed, the packages of plugins
- * are sealed. A tool named `x` takes settings, and with them commands to run, from a folder `.x` wherever it works, so those are never written.
+ * Returns the host's own places: its state, its manifest with the lock and its secrets are closed; the packages of
+ * plugins are sealed. A tool named `x` reads settings, and commands to run, from a folder `.x` in any working
+ * directory, so adapters never write those folders.
  */
 export function guardedPlaces(options: GuardedPlacesOptions): GuardedPlaces {
   const { root, stateDir, manifestFile, installedDir, secretPaths, plugins } = options;

@@ -31,10 +31,10 @@ import type { SessionDeps } from "./start-session.ts";
 import { journalFile, pinsFolder, stateFolderOf } from "./state-folder.ts";
 import { giveBackState, type HeldState, takeState } from "./take-state.ts";
 
-/** The parts that a host is made of, open and wired to each other. */
+/** The parts of a host, opened and connected to each other. */
 export interface HostParts extends SessionDeps {
   root: string;
-  /** The state folder of a host that keeps nothing; null for any other. */
+  /** The state folder of a host that keeps nothing; null for any other host. */
   temporary: string | null;
   state: HeldState;
   registry: Registry;
@@ -51,7 +51,7 @@ export interface HostParts extends SessionDeps {
 }
 
 /**
- * Opens all that a host needs and takes its part of the state folder; when it throws, nothing stays open.
+ * Opens everything a host needs and takes its part of the state folder; when it throws, nothing stays open.
  * @throws {BulkheadError} as `createHost`
  */
 export async function openParts(options: HostOptions): Promise<HostParts> {
@@ -60,7 +60,7 @@ export async function openParts(options: HostOptions): Promise<HostParts> {
   const root = resolve(options.root ?? (manifest?.file ? dirname(manifest.file) : workingDirectory()));
   const temporary = options.stateDir === null ? await mkdtemp(join(tmpdir(), "bulkhead-state-")) : null;
   const stateDir = temporary ?? stateFolderOf(options, root);
-  // First of all: its spare warden boots while the plugins are read.
+  // Comes first, so that the spare warden boots while the plugins are read.
   const state = await takeState(stateDir, { spare: warm ? spareTerms(manifest) : null, onlyFirst, writeLog });
   const { claim, children, spare } = state;
   const known = await openKnownManifests(join(claim.root, "manifests.json"));
@@ -145,7 +145,7 @@ async function openStores(
   }
 }
 
-/** Fits most plugins: those that have no limits of their own. */
+/** Returns the terms that fit most plugins: those without limits of their own. */
 function spareTerms(manifest: HostManifest | undefined): ContainerTerms {
   return {
     limits: { ...defaultLimits, ...manifest?.limits },

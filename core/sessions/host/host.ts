@@ -23,64 +23,65 @@ import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { RunSessionOptions } from "./run-session.ts";
 import type { SessionHandle } from "./session-host.ts";
 
-/** What a host is made from. */
+/** Options of `createHost()`. */
 export interface HostOptions {
-  /** A parsed host manifest, as `loadHostManifest()` gives it. Absent: nothing is enabled but what is registered. */
+  /** A parsed host manifest, as `loadHostManifest()` returns it. Absent: only registered plugins are enabled. */
   manifest?: HostManifest;
   /** Folder of `plugins/` and of relative paths; default: the manifest's folder, else the working directory. */
   root?: string;
-  /** Folder for the journal and all other state; default: XDG state. `null`: a temporary one, gone with the host. */
+  /** Folder for the journal and all other state; default: XDG state. `null`: a temporary one, deleted with the host. */
   stateDir?: string | null;
   /** File of the secrets that `bulkhead secret set` keeps; default: below the XDG data folder. */
   secretsFile?: string;
   /**
-   * A session will follow at once: a warden for it boots while the host is made. It serves the first plugin that has no
-   * limits of its own, and ends with the host when none comes.
+   * A session will follow at once: the host boots a warden for it during its own start. It serves the first plugin that
+   * has no limits of its own, and ends with the host if no such session starts.
    */
   warm?: boolean;
   /**
-   * Several hosts may use one state folder, each with a journal of its own. This one takes the journal that the next
-   * host takes up again, or fails with `busy`: for a host that serves clients for long. Default false.
+   * Several hosts may use one state folder, each with its own journal. With this option the host takes the first
+   * journal, which the next host continues, or fails with `busy`: for a host that serves clients for long. Default
+   * false.
    */
   onlyFirst?: boolean;
   /** Folder of the bundled plugins; `null`: none. Default: the package's own. */
   bundledDir?: string | null;
   /**
-   * This host is here to stay: sessions that a host before left open, and whose request says `resume: after_restart`, are
-   * gone on with when it is made. Default: they only end.
+   * This host runs for long: when it starts, it resumes the sessions that an earlier host left open and whose request
+   * says `resume: after_restart`. Default: those sessions only end.
    */
   resume?: boolean;
-  /** How long closing waits for each part at most, where not the default. Milliseconds. */
+  /** Longest wait for each part when closing, where it differs from the default. Milliseconds. */
   closeDeadlines?: Partial<CloseDeadlines>;
   /** Asks a person for a missing grant. Absent: denied. */
   askGrant?: (missing: MissingGrant) => Promise<boolean>;
-  /** Takes the log records of host and adapters. */
+  /** Receives the log records of host and adapters. */
   writeLog?: (record: LogRecord) => void;
 }
 
 /** A plugin host. */
 export interface Host {
   readonly registry: {
-    /** Every plugin that was found, enabled or not. */
+    /** Returns every plugin that was found, enabled or not. */
     list(): Plugin[];
     get(id: string): Plugin | undefined;
     /** Takes a plugin out of service: its sessions and workers end, and the host forgets it until the next start. */
     remove(id: string): Promise<void>;
-    /** Plugins that were found and cannot be used; none of them is enabled. */
+    /** Returns the plugins that were found but cannot be used; none of them is enabled. */
     problems(): readonly RegistryProblem[];
     /** Loads a plugin folder at run time, with the same checks. */
     register(folder: string, settings?: RegistrySettings): Promise<Plugin>;
   };
   /**
-   * Starts a session. One with the `idempotency_key` of an earlier request of the same client must be the same request,
-   * and gives that one's session, with its events from the first on.
+   * Starts a session. If an earlier request of the same client had the same `idempotency_key`, both must be the same
+   * request, and this returns that session with all its events.
    * @throws {BulkheadError} for a request that cannot start: `invalid_request`, `unknown_adapter`, `workdir_missing`,
    * `too_large`, `invalid_model`, `host_closed`
    */
   runSession(request: SessionRequest, options?: RunSessionOptions): Promise<SessionHandle>;
   /**
-   * Runs one request on several adapters at once, each in a worktree of its own, and compares what came of it.
-   * @throws {BulkheadError} as {@link Host.runSession}, and as {@link Host.route} when nobody can take it
+   * Runs one request on several adapters at once, each in its own worktree, and compares the outcomes.
+   * @throws {BulkheadError} as {@link Host.runSession}, and as {@link Host.route} when no adapter can take it
    */
   runAll(request: SessionRequest, options?: RunAllOptions): Promise<ParallelRun>;
   /**
@@ -89,17 +90,17 @@ export interface Host {
    */
   runLoop(request: SessionRequest, options?: RunSessionOptions): AsyncGenerator<SessionHandle, LoopReport, void>;
   /**
-   * Which adapters could take a session, best first, and why the others cannot.
+   * Returns the adapters that could take a session, best first, and why the others cannot.
    * @throws {BulkheadError} when none can: `unknown_adapter`, `unavailable`, `rate_limit`, `invalid_model`,
-   * `too_large`, saying for each adapter why and what to do
+   * `too_large`, with the reason and the next step for each adapter
    */
   route(options?: RouteOptions): Promise<Route>;
   /**
-   * Every agent with its availability, reason and next step: those of enabled adapters are asked, unless what is known
-   * of them is fresh (`routing.availability_ttl_ms`). Never rejects for what an adapter does.
+   * Returns every agent with its availability, reason and next step. The host probes the enabled adapters whose last
+   * answer is no longer fresh (`routing.availability_ttl_ms`). Never rejects for what an adapter does.
    */
   agents(options?: AgentsOptions): Promise<AgentReport[]>;
-  /** All sessions' events merged, from a cursor on (default: from now), until the signal aborts. */
+  /** Streams all sessions' events merged, from a cursor on (default: from now), until the signal aborts. */
   events(options?: { after?: Cursor; signal?: AbortSignal }): AsyncIterable<Envelope>;
   /**
    * Loads an adapter behind its walls, without a session.
@@ -107,11 +108,11 @@ export interface Host {
    * author's own positions in `details.stack`
    */
   load(adapter: string): Promise<{ sha256: string }>;
-  /** Plugins that crashed too often and are stopped until they are released, with their crashes. */
+  /** Returns the plugins that crashed too often and stay stopped until they are released, with their crashes. */
   quarantined(): Promise<CrashRecord[]>;
   /** Lifts a plugin's quarantine and forgets its crashes, for all hosts of the state folder; false when it had none. */
   release(id: string): Promise<boolean>;
-  /** Where a plugin's programs are pinned, by name. */
+  /** Returns the pins of a plugin's programs, by name. */
   pinned(id: string): Promise<BinaryPin[]>;
   /**
    * Writes a session that has ended to a file that the `replay` plugin plays back.
@@ -122,22 +123,22 @@ export interface Host {
   /** Worktrees of sessions with `workspace: "worktree"`. */
   readonly workspaces: HostWorkspaces;
   /**
-   * Takes another host manifest into force: plugins are added, removed or granted anew for the sessions to come; those
-   * that run go on as they began. When it throws, all stays as it was. `state_dir` and `daemon` stay as they are.
+   * Applies another host manifest: added, removed or newly granted plugins count for sessions that start later; running
+   * sessions keep theirs. When it throws, nothing has changed. `state_dir` and `daemon` stay as they are.
    * @throws {BulkheadError} `invalid_config`, `invalid_manifest`, `duplicate_plugin`
    */
   reload(manifest: HostManifest): Promise<RegistryChanges>;
-  /** Asks one adapter whether its agent could run now, whatever is known already. */
+  /** Asks one adapter whether its agent could run now, even if an earlier answer is still fresh. */
   probe(adapter: string): Promise<AvailabilityReport>;
   /**
-   * Counters and gauges as they stand, since this host was made; `toPrometheusText()` writes them for a monitor. Asks
-   * nobody: the agents' availability is what was found last.
+   * Returns the counters and gauges since this host was made; `toPrometheusText()` writes them for a monitor. Probes no
+   * agent: it reports the availability found last.
    */
   signals(): Signal[];
-  /** Resolves when every session that was started until now has ended. */
+  /** Resolves when every session started until now has ended. */
   idle(): Promise<void>;
-  /** All sessions, those that have ended too: what a door asks. */
+  /** All sessions, running and ended: the part of a host that doors use. */
   readonly sessions: SessionHost;
-  /** Ends all sessions and workers, within 30 seconds whatever they do; what is late is logged and left behind. */
+  /** Ends all sessions and workers within 30 seconds; what is late is logged and abandoned. */
   close(): Promise<void>;
 }

@@ -13,7 +13,7 @@ export interface KeyedSessionsDeps {
   limits(): Pick<Limits, "idempotency_keys" | "idempotency_ms">;
   /** Returns the handle of a session that this host or an earlier one has started. */
   handleOf(sessionId: string): SessionHandle;
-  /** Where keys outlive this host. */
+  /** Keeps the keys over restarts. */
   journal: Pick<Journal, "findKey" | "noteKey" | "session">;
   /** Milliseconds since some moment. */
   now?(): number;
@@ -83,7 +83,7 @@ export class KeyedSessions {
       this.#known.set(name, keyed);
       this.#forgetOld();
     };
-    // What could not start may be tried again.
+    // A session that could not start may be tried again.
     keyed.session.then((session) => session.result().then(ended, ended), () => this.#known.delete(name));
     return keyed.session;
   }
@@ -131,7 +131,7 @@ function digestOf(request: SessionRequest, options: RunSessionOptions): string |
   }
 }
 
-/** The same request counts as the same, in whatever order its fields were written. */
+/** Two requests with the same fields count as one, in any order of the fields. */
 function sortKeys(_key: string, value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));

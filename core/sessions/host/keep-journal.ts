@@ -4,22 +4,22 @@ import { applyRetention, type RetentionLimits } from "../../records/journal/rete
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 
-/** How often a host looks whether its journal has outgrown what it may keep. Milliseconds. */
+/** Interval at which a host checks whether its journal has outgrown its limits. Milliseconds. */
 const everyMs = 60_000;
 
 /** Options of {@link keepJournal}. */
 export interface KeepJournalOptions {
-  /** As they are now: a reload changes them. */
+  /** Returns the current limits: a reload changes them. */
   limits(): RetentionLimits;
   writeLog(record: LogRecord): void;
-  /** How long after the start it looks first, and how often from then on. Milliseconds. */
+  /** Delay of the first check after the start, and interval of the later ones. Milliseconds. */
   firstMs?: number;
   everyMs?: number;
 }
 
 /**
  * Keeps a journal within its age and size while its host runs.
- * @returns stops it; resolves when no deletion is under way any more
+ * @returns a function that stops it; it resolves when no deletion is running any more
  */
 export function keepJournal(journal: Journal, options: KeepJournalOptions): () => Promise<void> {
   const { writeLog } = options;

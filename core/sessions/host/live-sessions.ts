@@ -19,7 +19,7 @@ import { Neighbours } from "./neighbours.ts";
 import type { EventQuery } from "./session-host.ts";
 import { placeSession, type SessionPlace } from "./workspaces.ts";
 
-/** What a host's sessions are started with. */
+/** Collaborators of {@link LiveSessions}. */
 export interface LiveSessionsOptions {
   deps: SessionDeps;
   routes: Routes;
@@ -28,11 +28,11 @@ export interface LiveSessionsOptions {
   serviceOf(adapter: string): ServedPlugin;
 }
 
-/** What else a session is started with. */
+/** Further options of a session's start. */
 export interface StartTerms {
-  /** Called with its id before anything of it is in the journal, which waits for it. */
+  /** Called with the session's id before the journal has anything of it; the journal waits for it. */
   begins?: ((sessionId: string) => Promise<void>) | undefined;
-  /** Which session's agent it goes on with. */
+  /** The session whose agent this one continues. */
   resumed?: Resumed | null;
 }
 
@@ -40,7 +40,7 @@ export interface StartTerms {
 export interface LiveSession {
   id: string;
   session: RunningSession;
-  /** Resolves once its place is left as well. */
+  /** Resolves once the session has also left its place. */
   result: Promise<SessionResult>;
   /**
    * Returns the subscription that was open before the session began, to the first who asks for all events and needs no
@@ -53,9 +53,9 @@ export interface LiveSession {
 export class LiveSessions {
   readonly #options: LiveSessionsOptions;
   readonly #running = new Map<string, LiveSession>();
-  /** Those whose place is not left yet, whether they have ended or will. */
+  /** Sessions that have not left their place yet, ended or not. */
   readonly #placed = new Map<string, LiveSession>();
-  /** From the call that starts one until its place is left. */
+  /** Sessions from the call that starts them until they have left their place. */
   readonly #begun = new Set<Promise<SessionResult>>();
   readonly #shared = new SharedWorkdirs();
   readonly #neighbours: Neighbours;
@@ -66,7 +66,7 @@ export class LiveSessions {
     this.#neighbours = new Neighbours(join(options.deps.claim.root, "active"));
   }
 
-  /** Sessions under way, those that wait included. */
+  /** Number of sessions under way, including those that wait. */
   get size(): number {
     return this.#running.size;
   }
@@ -76,7 +76,7 @@ export class LiveSessions {
     return this.#running.has(sessionId);
   }
 
-  /** A session that has not ended; undefined for any other. */
+  /** Returns a session that has not ended; undefined for any other. */
   find(sessionId: string): LiveSession | undefined {
     return this.#running.get(sessionId);
   }
@@ -93,7 +93,7 @@ export class LiveSessions {
     return starting;
   }
 
-  /** Resolves when every session that has begun until now, or is about to, has ended and left its place. */
+  /** Resolves when every session that has begun until now, or is about to begin, has ended and left its place. */
   async ended(): Promise<void> {
     await Promise.allSettled([...this.#begun]);
   }
@@ -129,7 +129,7 @@ export class LiveSessions {
     let service: ServedPlugin;
     try {
       const { candidates, passedOver } = await makeCandidates(deps, ways, common);
-      // The first way may have been passed over: what it does not run does not count for it.
+      // The first way may be passed over; a plugin that does not run the session must not count it.
       service = ways.find((way) => way.service.plugin === candidates[0].plugin)!.service;
       await this.#enter(sessionId, { place, artifacts });
       this.#refuseIfClosed();
@@ -158,8 +158,8 @@ export class LiveSessions {
   }
 
   /**
-   * Stops all sessions, and starts no more; settles when they have ended and left their places, and what was being
-   * started is undone. That may be never.
+   * Stops all sessions and starts no more. Settles when all have ended and left their places, and unfinished starts are
+   * undone, which may never happen.
    */
   async close(): Promise<void> {
     this.#closed = true;
@@ -167,7 +167,7 @@ export class LiveSessions {
     await this.ended();
   }
 
-  /** Resolves when a session whose last event is there has left its place as well; at once for any other. */
+  /** Resolves when a session whose last event is written has also left its place; at once for any other. */
   async left(sessionId: string): Promise<void> {
     const placed = this.#placed.get(sessionId);
     if (placed?.session.isOver) await placed.result.catch(() => undefined);
@@ -213,7 +213,7 @@ export class LiveSessions {
     return live;
   }
 
-  /** Where artifacts are not listed nobody asks who else was there; a worktree is its session's alone. */
+  /** Without artifacts the list of neighbours is not needed; a worktree belongs to its session alone. */
   async #enter(
     sessionId: string,
     { place, artifacts }: { place: SessionPlace; artifacts: "git" | "none" },

@@ -2,8 +2,8 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { fillReferences, type McpServer, secretReferences } from "../../ground/config/mcp-server.ts";
 import type { OpenedSecrets } from "./session-secrets.ts";
 
-/** What {@link openMcpServers} works with. */
-export interface McpServerGround {
+/** Collaborators of {@link openMcpServers}. */
+export interface McpServerDeps {
   registered: Readonly<Record<string, McpServer>>;
   openSecrets(permissions: { secrets: { name: string }[] }): Promise<OpenedSecrets>;
 }
@@ -12,18 +12,18 @@ export interface McpServerGround {
 export interface SessionMcpServers {
   /** Text of the file that the agent reads; null for a session that has none. */
   config: string | null;
-  /** The secrets that stand in it. */
+  /** The secrets that the text contains. */
   secrets: ReadonlyMap<string, string>;
 }
 
 /**
- * The servers that a request names, as a file for its agent, with their secrets in their places.
+ * Writes the servers that a request names as a file for its agent, with their secrets filled in.
  * @throws {BulkheadError} `invalid_request` for a name that the operator did not register, `env_missing` for a secret
  * without a value, `invalid_config`, `io_error` for secrets that cannot be read
  */
 export async function openMcpServers(
   names: readonly string[],
-  { registered, openSecrets }: McpServerGround,
+  { registered, openSecrets }: McpServerDeps,
 ): Promise<SessionMcpServers> {
   if (names.length === 0) return { config: null, secrets: new Map() };
   const servers = [...new Set(names)].map((name): [string, McpServer] => [name, find(name, registered)]);
@@ -33,7 +33,7 @@ export async function openMcpServers(
   return { config: JSON.stringify({ mcpServers: Object.fromEntries(filled) }), secrets };
 }
 
-function find(name: string, registered: McpServerGround["registered"]): McpServer {
+function find(name: string, registered: McpServerDeps["registered"]): McpServer {
   if (Object.hasOwn(registered, name)) return registered[name]!;
   const names = Object.keys(registered);
   throw new BulkheadError(

@@ -7,7 +7,7 @@ import { pathsOverlap } from "../session/shared-workdirs.ts";
 import { isAlive, thisProcess } from "../../records/workspace/holder.ts";
 import { type Holder, holderSchema } from "../../records/workspace/workspace-record.ts";
 
-/** One session at work, as its file says. */
+/** One session at work, as its file describes it. */
 interface Note {
   workdir: string;
   holder: Holder;
@@ -17,23 +17,23 @@ const noteSchema: SchemaOf<Note> = exactly<Note>()(
   Type.Object({ workdir: Type.String({ maxLength: 4096 }), holder: holderSchema }),
 );
 
-/** Ids kept for one session. */
+/** Most ids kept for one session. */
 const mostIds = 100;
 
 /**
- * Sessions of all hosts of one state folder that are at work in overlapping folders, each of which is a file while it
- * runs. git tells what changed in a folder and not who changed it. What cannot be written or read is as if nobody were
- * there: no session fails for it.
+ * Tracks the sessions of all hosts of one state folder that work in overlapping folders; each is a file while it runs.
+ * git tells what changed in a folder but not who changed it. A file that cannot be written or read is ignored: no
+ * session fails for it.
  */
 export class Neighbours {
   readonly #folder: string;
 
-  /** @param folder made when it is first needed */
+  /** @param folder created on first use */
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** A session is at work below a real absolute path from now on; others there are told, and it of them. */
+  /** Records that a session works below a real absolute path from now on, and exchanges ids with the others there. */
   async enter(sessionId: string, workdir: string): Promise<void> {
     const note: Note = { workdir, holder: thisProcess() };
     await quietly(async () => {
@@ -45,13 +45,13 @@ export class Neighbours {
     });
   }
 
-  /** Ids of the sessions it has met until now, sorted. */
+  /** Returns the ids of the sessions it has met until now, sorted. */
   async metBy(sessionId: string): Promise<string[]> {
     const text = await readFile(this.#file(sessionId, "met"), "utf8").catch(() => "");
     return [...new Set(text.split("\n").filter((id) => id !== ""))].slice(0, mostIds).sort();
   }
 
-  /** It is at work no more. */
+  /** Records that the session no longer works there. */
   async leave(sessionId: string): Promise<void> {
     await quietly(async () => {
       for (const kind of ["json", "met"] as const) await rm(this.#file(sessionId, kind), { force: true });
@@ -79,7 +79,7 @@ export class Neighbours {
     }
   }
 
-  /** One short line, appended whole. */
+  /** Appends one short line in a single write. */
   async #meet(sessionId: string, other: string): Promise<void> {
     await appendFile(this.#file(sessionId, "met"), `${other}\n`, { mode: 0o600 });
   }

@@ -53,7 +53,7 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
       const found = await findSession(deps, sessionId);
       const { record } = found;
       if (record.deleted !== null) throw deletedError(record);
-      // One of an earlier host that could not be ended is run by nobody.
+      // An earlier host's session that could not be ended has no host that runs it.
       const leftOpen = found.journal === null && find(sessionId) === undefined;
       if (record.state === "running" && !leftOpen) throw busyError(sessionId);
       if (found.journal !== null) await others.delete(found);
@@ -70,7 +70,7 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
 
 type OwnSession = { record: SessionRecord; journal: null };
 
-/** Where a session's record is: in this host's journal, which comes first, or in another one. */
+/** Finds a session's record: first in this host's journal, then in others. */
 async function findSession(
   { journal, others }: Pick<SessionHostDeps, "journal" | "others">,
   sessionId: string,

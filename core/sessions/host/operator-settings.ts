@@ -10,7 +10,7 @@ import { defaultPromptSettings, type PromptSettings } from "../../ground/prompt/
 import type { SecretPlaces } from "../../walls/secrets/resolve-secrets.ts";
 import { type OpenedSecrets, openSecrets, secretPaths, secretPlaces } from "./session-secrets.ts";
 
-/** What a host manifest says, and where the secrets are that go with it. */
+/** A host manifest and the paths of its secrets. */
 interface Said {
   manifest: HostManifest | undefined;
   places: SecretPlaces;
@@ -18,14 +18,14 @@ interface Said {
   hidden: readonly string[];
 }
 
-/** What {@link OperatorSettings} are read from. */
+/** Options of {@link OperatorSettings}. */
 export interface OperatorSettingsOptions {
   manifest: HostManifest | undefined;
   /** File of the stored secrets; undefined: the user's own. */
   secretsFile: string | undefined;
 }
 
-/** What the operator says, as it is in force now: read it when it is needed, since a reload replaces it. */
+/** The operator's current settings. Read them when you need them, since a reload replaces them. */
 export class OperatorSettings {
   readonly #secretsFile: string | undefined;
   #said: Said;
@@ -40,27 +40,27 @@ export class OperatorSettings {
     this.#secretsFile = secretsFile;
   }
 
-  /** The host manifest; undefined for a host without one. */
+  /** Returns the host manifest; undefined for a host without one. */
   get manifest(): HostManifest | undefined {
     return this.#said.manifest;
   }
 
-  /** The host's own limits. A plugin's stand in its registry entry. */
+  /** Returns the host's own limits. A plugin's limits are in its registry entry. */
   get limits(): Limits {
     return { ...defaultLimits, ...this.manifest?.limits };
   }
 
-  /** Age and size that the journal may have. */
+  /** Returns the largest age and size of the journal. */
   get retention(): RetentionLimits {
     return { ...defaultRetention, ...this.manifest?.journal };
   }
 
-  /** How prompts are enhanced. */
+  /** Returns how prompts are enhanced. */
   get prompt(): PromptSettings {
     return { ...defaultPromptSettings, ...this.manifest?.prompt };
   }
 
-  /** How an agent's requests are answered where a session does not say. */
+  /** Returns how an agent's requests are answered when a session does not say. */
   get approval(): Approval {
     return this.manifest?.approval ?? "ask";
   }
@@ -83,19 +83,19 @@ export class OperatorSettings {
     return openSecrets(permissions, this.#said.places);
   }
 
-  /** Which line of which file would grant a permission; null without a host manifest. */
+  /** Returns the file and line that would grant a permission; null without a host manifest. */
   grantPlace(pluginId: string, permission: string): GrantPlace | null {
     return this.manifest === undefined ? null : grantPlace(this.manifest, { pluginId, permission });
   }
 
   /**
-   * Reads what goes with another host manifest.
-   * @returns puts that manifest into force
+   * Reads the files that another host manifest needs.
+   * @returns a function that applies that manifest
    */
   async prepare(manifest: HostManifest): Promise<() => void> {
     const next = await read(manifest, this.#secretsFile);
     return () => {
-      // A session that still runs may hold a secret from a place that only the earlier manifest names.
+      // A running session may hold a secret from a place that only the earlier manifest names.
       this.#said = { ...next, hidden: [...new Set([...this.#said.hidden, ...next.hidden])] };
     };
   }

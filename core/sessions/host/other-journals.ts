@@ -9,16 +9,16 @@ import type { EventQuery } from "./session-host.ts";
 import { claimPartOf } from "./state-claim.ts";
 import { type StateJournal, stateJournals } from "./state-journals.ts";
 
-/** How often a session that runs in another host is looked at for more. Milliseconds. */
+/** Interval at which a session that runs in another host is checked for new events. Milliseconds. */
 const lookEveryMs = 250;
 
-/** A session that another host of the same state folder has, or had. */
+/** A session that another host of the same state folder runs or ran. */
 export interface ElsewhereSession {
   record: SessionRecord;
   journal: StateJournal;
 }
 
-/** The journals of the other hosts of a state folder: of those that run beside this one, and of those that did. */
+/** The journals of the other hosts of a state folder, running and gone. */
 export class OtherJournals {
   readonly #stateDir: string;
   readonly #ownFile: string;
@@ -28,20 +28,22 @@ export class OtherJournals {
     this.#ownFile = ownFile;
   }
 
-  /** Sessions that fit, of each journal the newest. What cannot be read is passed over: its own host tells of it. */
+  /**
+   * Returns the matching sessions, the newest of each journal. Skips unreadable journals: their own host reports them.
+   */
   async list(filter: SessionFilter): Promise<SessionRecord[]> {
     const found = await this.#each((reader) => reader.sessions(filter));
     return found.flatMap(({ value }) => value);
   }
 
-  /** One session, or its tombstone; null where no other host has it. */
+  /** Returns one session, or its tombstone; null when no other host has it. */
   async find(sessionId: string): Promise<ElsewhereSession | null> {
     const found = await this.#each((reader) => reader.session(sessionId));
     for (const { value: record, journal } of found) if (record !== null) return { record, journal };
     return null;
   }
 
-  /** What it was granted, its attempts and its programs. */
+  /** Returns the session's grants, attempts and programs. */
   async history({ record: { session_id }, journal: { file } }: ElsewhereSession): Promise<SessionHistory> {
     const reader = await openJournalReader(file);
     try {
@@ -51,7 +53,7 @@ export class OtherJournals {
     }
   }
 
-  /** Its events after a `seq`, as they come to be there; ends as a session's events do. */
+  /** Streams its events after a `seq` as they are written; ends as a session's events do. */
   async *events(
     { record: { session_id: sessionId }, journal }: ElsewhereSession,
     { after = 0, signal = new AbortController().signal }: EventQuery,

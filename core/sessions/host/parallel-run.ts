@@ -6,16 +6,16 @@ import type { PassedOverAdapter } from "./start-session.ts";
 
 /** Options of {@link runAll}. */
 export interface RunAllOptions extends Omit<RunSessionOptions, "adapter"> {
-  /** Ids of the adapters; absent: all that are available and can do what is required. */
+  /** Ids of the adapters; absent: all that are available and have the required capabilities. */
   adapters?: readonly string[];
 }
 
-/** Sessions of one request that run at once. */
+/** Sessions of one request that run at the same time. */
 export interface ParallelRun extends AsyncIterable<Envelope> {
   /** In the order of the adapters. */
   readonly sessions: readonly SessionHandle[];
   /** Adapters that could not take the request, and why. */
   readonly passed_over: readonly PassedOverAdapter[];
-  /** What came of all of them, once the last has ended. */
+  /** Comparison of all sessions, once the last has ended. */
   readonly comparison: Promise<Comparison>;
 }

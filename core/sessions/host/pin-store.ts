@@ -20,18 +20,18 @@ export const binaryPinSchema: SchemaOf<BinaryPin> = exactly<BinaryPin>()(
   }, closed),
 );
 
-/** Where the programs of all plugins are pinned: below the state folder, which no plugin may write. */
+/** Stores the pins of all plugins' programs below the state folder, which no plugin may write. */
 export interface PinStore {
   of(pluginId: string): BinaryPins;
 }
 
-/** Opens the folder of pins that all hosts of one state folder share; nothing is made before there is one. */
+/** Opens the folder of pins that all hosts of one state folder share; creates nothing before the first pin. */
 export function openPins(folder: string): PinStore {
   return { of: (pluginId) => pinsIn(join(folder, encodeURIComponent(pluginId))) };
 }
 
 function pinsIn(folder: string): BinaryPins {
-  // A program's name may be a path: the file is called by its hash, and names the program inside.
+  // A program's name may be a path, so the file name is a hash and the file names the program.
   const fileOf = (binary: string): string => join(folder, `${sha256Hex(binary).slice(0, 32)}.json`);
 
   return { read, write, list };
@@ -39,9 +39,9 @@ function pinsIn(folder: string): BinaryPins {
   async function read(binary: string): Promise<BinaryPin | null> {
     const pin = await readPin(fileOf(binary));
     if (pin === undefined || pin?.binary === binary) return pin ?? null;
-    // Taken for none, it would be pinned to whatever is there now.
+    // Treating a damaged pin as missing would pin the program that is there now.
     throw new BulkheadError("io_error", `Cannot tell where "${binary}" is pinned: "${fileOf(binary)}" is damaged.`, {
-      hint: "Grant the program again, which writes it anew.",
+      hint: "Grant the program again, which writes it again.",
     });
   }
 
@@ -64,7 +64,7 @@ function pinsIn(folder: string): BinaryPins {
   }
 }
 
-/** Undefined when there is no such file, null when it is not one of ours. */
+/** Returns undefined when there is no such file, null when it is unreadable or damaged. */
 async function readPin(file: string): Promise<BinaryPin | null | undefined> {
   let text: string;
   try {

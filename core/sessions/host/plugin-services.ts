@@ -2,16 +2,16 @@ import type { Plugin } from "../../packages/registry/plugin.ts";
 import { unknownAdapter } from "../routing/unknown-adapter.ts";
 import { ServedPlugin, type ServiceOptions } from "./served-plugin.ts";
 
-/** What {@link PluginServices} work with. */
+/** Collaborators of {@link PluginServices}. */
 export interface PluginServicesDeps extends ServiceOptions {
   registry: { get(id: string): Plugin | undefined; list(): readonly Plugin[] };
 }
 
-/** The plugins of one host that are in service: each with its script and its workers, from its first use on. */
+/** The plugins in service in one host, each with its script and its workers from its first use on. */
 export class PluginServices {
   readonly #deps: PluginServicesDeps;
   readonly #inUse = new Map<string, ServedPlugin>();
-  /** Of plugins that a reload took out or changed, and whose sessions may still run. */
+  /** Services of plugins that a reload removed or changed; their sessions may still run. */
   readonly #retired = new Set<ServedPlugin>();
 
   constructor(deps: PluginServicesDeps) {
@@ -19,7 +19,7 @@ export class PluginServices {
   }
 
   /**
-   * The service of an enabled plugin as the registry has it now.
+   * Returns the service of an enabled plugin as the registry has it now.
    * @throws {BulkheadError} `unknown_adapter`
    */
   of(id: string): ServedPlugin {
@@ -32,19 +32,19 @@ export class PluginServices {
     return service;
   }
 
-  /** The service of a plugin that was used already. */
+  /** Returns the service of a plugin that was used already. */
   find(id: string): ServedPlugin | undefined {
     return this.#inUse.get(id);
   }
 
-  /** Ends a plugin's workers, and with them its sessions. */
+  /** Ends a plugin's workers and so its sessions. */
   async remove(id: string): Promise<void> {
     const service = this.#inUse.get(id);
     this.#inUse.delete(id);
     await service?.pool.close(`Plugin "${id}" was taken out of service.`);
   }
 
-  /** Gives new sessions another service; those that run keep theirs until `ended` settles. */
+  /** Gives new sessions another service; running ones keep theirs until `ended` settles. */
   retire(id: string, ended: Promise<void>): void {
     const service = this.#inUse.get(id);
     if (service === undefined) return;
@@ -53,7 +53,7 @@ export class PluginServices {
     void ended.then(() => service.pool.close()).finally(() => this.#retired.delete(service));
   }
 
-  /** Resolves when no script is being made. */
+  /** Resolves when no script is being built. */
   async settled(): Promise<void> {
     await Promise.all(this.#all().map((service) => service.settled()));
   }

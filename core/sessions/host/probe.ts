@@ -22,17 +22,17 @@ const isReport = lazyCheck(availabilityReportSchema);
 const isHealth = lazyCheck(healthStatusSchema);
 const isMode = lazyCheck(accessModeStatusSchema);
 
-/** What a probe is asked with. */
+/** Options of {@link probe}. */
 export interface ProbeOptions {
   deps: SessionDeps;
   workdir: string;
-  /** Fires when nobody waits for the answer any more. */
+  /** Fires when the caller no longer waits for the answer. */
   signal: AbortSignal;
 }
 
 /**
- * Asks an adapter, in one entry, whether its agent could run now, how healthy it is and how it is reached. What goes
- * wrong on the way is an answer too: `unrunnable`.
+ * Asks an adapter, in one entry, whether its agent could run now, how healthy it is and how it is reached. A failure on
+ * the way is an answer too: `unrunnable`.
  */
 export async function probe(service: ServedPlugin, options: ProbeOptions): Promise<Probed> {
   const started = performance.now();
@@ -64,7 +64,7 @@ export async function probe(service: ServedPlugin, options: ProbeOptions): Promi
   }
 }
 
-/** An agent that is there is only `degraded` by a health check that fails. */
+/** A failed health check makes an available agent only `degraded`. */
 function failedCheck(health: HealthStatus, error = "The adapter's healthCheck() gave no health."): HealthStatus {
   return health.status === "healthy" ? { ...health, status: "degraded", error: error.slice(0, 4096) } : health;
 }
@@ -73,7 +73,7 @@ async function ask(
   { plugin, pool }: ServedPlugin,
   { deps, workdir, signal }: ProbeOptions,
 ): Promise<{ value: ProbeAnswer } | { report: AvailabilityReport }> {
-  // Nobody is asked for a grant by a probe.
+  // A probe never asks a person for a grant.
   const { askGrant: _, ...unattended } = deps;
   const { claim, writeLog } = deps;
   const sessionId = `probe-${randomId()}`;
@@ -123,7 +123,7 @@ async function ask(
     const reason = redactor?.text(end.error.message) ?? end.error.message;
     return { report: { availability: "unrunnable", reason } };
   }
-  // The guest is ours, and still its answer is only data: each part is checked before it is used.
+  // The guest code is ours, but its answer is untrusted data: check each part before use.
   const value = typeof end.value === "object" && end.value !== null ? end.value as Partial<ProbeAnswer> : {};
   const answer: ProbeAnswer = {
     availability: value.availability,

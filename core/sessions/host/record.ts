@@ -14,55 +14,57 @@ import { type Outline, type Pages, type PathSteps, readOutline, recordingLines }
 
 /** Options of {@link recordSession}. */
 export interface RecordOptions {
-  /** Writes over a file that is there. */
+  /** Overwrites an existing file. */
   force?: boolean;
-  /** Bytes of one file's content; larger files are left out. Default 1 MiB. */
+  /** Largest content of one file, in bytes; larger files are left out. Default 1 MiB. */
   maxFileBytes?: number;
 }
 
-/** What a recording holds. */
+/** Summary of a recording. */
 export interface RecordReport {
   session_id: string;
   file: string;
   bytes: number;
   events: number;
   files: number;
-  /** Changes that are not in it, and why. */
+  /** Changes that the recording leaves out, and why. */
   left_out: { path: string; reason: string }[];
 }
 
-/** What {@link recordSession} works with. */
-export interface RecordGround {
+/** Collaborators of {@link recordSession}. */
+export interface RecordDeps {
   journal: Journal;
   isRunning(sessionId: string): boolean;
-  /** What takes the secrets out of what sessions of these adapters have written; null when they have none. */
+  /** Returns the redactor for sessions of these adapters; null when they have no secrets. */
   redactorOf(adapters: ReadonlySet<string>): Promise<Redactor | null>;
 }
 
-/** Bytes of all files' contents together: with the events a recording should stay below what an adapter may read. */
+/**
+ * Most bytes of all files' contents together: with the events, a recording should stay below what an adapter may read.
+ */
 const allFileBytes = 8 * 1024 * 1024;
 
 /**
- * Writes a session that has ended to a file that the `replay` plugin plays back: its last attempt's events with their
- * times from the journal, redacted as they are there, and what it changed, from git and with the contents that lie there
- * now, if they are still those that the session left. The file is there only once it is whole, for this user alone.
+ * Writes a session that has ended to a file that the `replay` plugin plays back. It holds the last attempt's events
+ * with their times, redacted as in the journal, and the session's changes from git, with the files' present contents if
+ * they are still those that the session left. The file appears only once it is complete, readable by this user alone.
  * @param target `file` is an absolute path
  * @throws {BulkheadError} `not_found`, `busy` while the session runs, `already_exists`, `io_error`
  */
 export async function recordSession(
-  ground: RecordGround,
+  deps: RecordDeps,
   { sessionId, file, options = {} }: { sessionId: string; file: string; options?: RecordOptions | undefined },
 ): Promise<RecordReport> {
   const { force = false, maxFileBytes = 1024 * 1024 } = options;
-  const pages: Pages = () => sessionPages(ground.journal, sessionId);
-  const outline = ground.isRunning(sessionId) ? null : await readOutline(pages);
-  if (outline === null && !ground.isRunning(sessionId)) {
+  const pages: Pages = () => sessionPages(deps.journal, sessionId);
+  const outline = deps.isRunning(sessionId) ? null : await readOutline(pages);
+  if (outline === null && !deps.isRunning(sessionId)) {
     throw new BulkheadError("not_found", `There is no session "${sessionId}" in the journal.`);
   }
   if (!outline?.ended) {
     throw new BulkheadError("busy", `Session "${sessionId}" still runs.`, { hint: "Wait for its end." });
   }
-  const redactor = await ground.redactorOf(outline.adapters);
+  const redactor = await deps.redactorOf(outline.adapters);
   const { files, left_out } = await readChanges(outline, { redactor, maxFileBytes });
   let events = 0;
   const pieces = counted(recordingLines(pages, { outline, files }), (line) => {
@@ -116,7 +118,7 @@ async function readChanges(
   return { files, left_out };
 }
 
-/** Why an adapter could not make this change, or null. */
+/** Returns why an adapter could not make this change, or null. */
 function unplayable({ path, from, kind }: Artifact, workdir: string): string | null {
   if (kind !== "file") return `it is a ${kind}`;
   for (const name of from === undefined ? [path] : [path, from]) {
@@ -136,7 +138,7 @@ function unplayable({ path, from, kind }: Artifact, workdir: string): string | n
   return null;
 }
 
-/** The content that the session left, or why there is none. */
+/** Returns the content that the session left, or why there is none. */
 async function contentOf(
   { path, sha256, bytes }: Artifact,
   { workdir, redactor, maxBytes }: { workdir: string; redactor: Redactor | null; maxBytes: number },
@@ -158,7 +160,7 @@ function writeError(file: string, cause: unknown): BulkheadError {
   return new BulkheadError("io_error", `Cannot write the recording "${file}": ${message}.`, { cause });
 }
 
-/** A recording that is there and stays. */
+/** The error for a recording that already exists; it is kept. */
 export function existsError(file: string): BulkheadError {
   return new BulkheadError("already_exists", `There is a file "${file}" already.`, {
     hint: "Name another one, or say --force to write over it.",

@@ -17,28 +17,31 @@ import { leftOpenError } from "./session-handle.ts";
 import { journalFile } from "./state-folder.ts";
 import { claimLeftParts } from "./state-claim.ts";
 
-/** What a part's recovery works with. */
+/** Options of {@link recover}. */
 export interface RecoverOptions {
-  /** What {@link reapFormer} found. */
+  /** Result of {@link reapFormer}. */
   reaped: Reaped | null;
   journal: Journal;
   log: MergedLog;
-  /** Lets another session go on with one whose request wants it. Absent: none does, and nothing is said of it. */
+  /**
+   * Starts a session that continues one whose request wants it. Absent: none is resumed, and the log does not mention
+   * it.
+   */
   resume?: ((resumable: Resumable) => Promise<AfterRestart>) | undefined;
   writeLog(record: LogRecord): void;
 }
 
-/** From SIGTERM to SIGKILL for programs whose host is gone; nobody reads any more what they say. Milliseconds. */
+/** From SIGTERM to SIGKILL for programs whose host is gone; their output is no longer read. Milliseconds. */
 const orphanGraceMs = 1000;
 
-/** Path of the ledger of a part's children. */
+/** Returns the path of the ledger of a part's children. */
 export function ledgerFile(folder: string): string {
   return join(folder, "children.jsonl");
 }
 
 /**
- * Cleans up after a host that was killed while it held this part of the state, whose folder is given: ends its child
- * processes with all their descendants and removes its sessions' scratch files. Null when it was not killed.
+ * Cleans up after a host that was killed while it held this part of the state: ends its child processes with all their
+ * descendants and removes its sessions' scratch files. Returns null when the host was not killed.
  */
 export async function reapFormer(folder: string, writeLog: RecoverOptions["writeLog"]): Promise<Reaped | null> {
   const reaped = await reapChildren(ledgerFile(folder), { graceMs: orphanGraceMs });
@@ -52,8 +55,8 @@ export async function reapFormer(folder: string, writeLog: RecoverOptions["write
 }
 
 /**
- * Ends the sessions that the host before left open in the journal. What cannot be done is logged: it must not keep the
- * next host from starting.
+ * Ends the sessions that the previous host left open in the journal. Failures are logged: they must not keep the next
+ * host from starting.
  */
 export async function recover({ reaped, journal, log, resume, writeLog }: RecoverOptions): Promise<void> {
   await reapRecorded(journal, { mark: reaped?.head.mark ?? randomId(), writeLog });
@@ -80,7 +83,7 @@ export async function recover({ reaped, journal, log, resume, writeLog }: Recove
   await log.settled();
 }
 
-/** Ends programs that the journal knows of, and that the ledger did not: it may be damaged, or gone. */
+/** Ends programs that are in the journal but not in the ledger, which may be damaged or missing. */
 async function reapRecorded(
   journal: Pick<Journal, "leftChildren">,
   { mark, writeLog }: { mark: string } & Pick<RecoverOptions, "writeLog">,
@@ -97,7 +100,7 @@ async function reapRecorded(
   }
 }
 
-/** The same for parts that other hosts held which were killed. */
+/** Does the same for the parts of other hosts that were killed. */
 export async function recoverOthers(
   stateDir: string,
   { writeLog, resume }: Pick<RecoverOptions, "writeLog" | "resume">,

@@ -8,18 +8,18 @@ import type { AfterRestart, Resumable } from "../session/interrupted-session.ts"
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 
-/** What {@link resumer} works with. */
-export interface ResumeGround {
+/** Collaborators of {@link resumer}. */
+export interface ResumeDeps {
   journal: Pick<Journal, "findKey" | "noteKey" | "session">;
   registry: { get(id: string): Plugin | undefined };
   sessions: Pick<LiveSessions, "start">;
   writeLog(record: LogRecord): void;
 }
 
-/** Sessions that go on with one agent's session at most: what kills its host is not tried for ever. */
+/** Most sessions that continue one agent's session: a task that kills its host is not retried forever. */
 const maxTimes = 3;
 
-/** What the agent is told: it knows the task, and not what became of its last step. */
+/** Prompt of the resumed session: the agent knows the task, but not how its last step ended. */
 const goOn = "The host that ran you was restarted while you worked, so your last step may be unfinished. " +
   "Look at what is done, and go on with the task.";
 
@@ -28,21 +28,21 @@ const goOn = "The host that ran you was restarted while you worked, so your last
  * continues the agent's own one: the agent remembers, the host knows nothing of the earlier session but its request, and
  * deadlines and budgets begin anew.
  */
-export function resumer(ground: ResumeGround): (resumable: Resumable) => Promise<AfterRestart> {
+export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<AfterRestart> {
   return async (resumable) => {
-    const { journal, writeLog } = ground;
+    const { journal, writeLog } = deps;
     const { session_id } = resumable;
     const name = sha256Hex(`resume ${session_id}`);
     // A host that was killed over this has begun the session already, whose turn comes by itself.
     const begun = await journal.findKey(name);
     if (begun !== null && await journal.session(begun.session_id) !== null) return { resumed_as: begun.session_id };
-    const reason = whyNot(resumable, ground.registry.get(resumable.adapter_id));
+    const reason = whyNot(resumable, deps.registry.get(resumable.adapter_id));
     if (reason !== null) {
       writeLog({ level: "warn", message: `Cannot resume a session: ${reason}.`, session_id });
       return { reason };
     }
     try {
-      const session = await ground.sessions.start(requestOf(resumable), { adapter: resumable.adapter_id }, {
+      const session = await deps.sessions.start(requestOf(resumable), { adapter: resumable.adapter_id }, {
         begins: (id) => journal.noteKey({ name, digest: "", session_id: id }, Number.MAX_SAFE_INTEGER),
         resumed: { from: session_id, times: resumable.times + 1 },
       });
@@ -56,7 +56,7 @@ export function resumer(ground: ResumeGround): (resumable: Resumable) => Promise
   };
 }
 
-/** Why nobody can go on with a session; null when somebody can. */
+/** Returns why a session cannot be resumed; null when it can. */
 function whyNot(
   { request, adapter_id, agent_session_id, times }: Resumable,
   plugin: Plugin | undefined,
@@ -65,7 +65,7 @@ function whyNot(
   if (plugin?.enabled !== true) return `plugin "${adapter_id}" is not enabled any more`;
   if (!accepts(plugin.manifest, "continue_from")) return `plugin "${adapter_id}" does not take continue_from`;
   if (Object.keys(request.env ?? {}).length > 0) return "the values of its env were not kept";
-  if (request.workspace === "worktree") return "it worked in a worktree, which waits for somebody to decide";
+  if (request.workspace === "worktree") return "it worked in a worktree, which waits for a decision";
   if (times >= maxTimes) return `it was resumed ${times} times already`;
   return agent_session_id.length > 256 ? "the id of its agent's session is too long" : null;
 }

@@ -17,9 +17,9 @@ import type { AgentGauges } from "./signals.ts";
 import { unknownAdapter } from "../routing/unknown-adapter.ts";
 import { openUseFiles } from "../routing/use-files.ts";
 
-/** What a host's routes are made from. */
+/** Collaborators of {@link openRoutes}. */
 export interface RouteDeps {
-  /** Every plugin, enabled or not. */
+  /** Returns every plugin, enabled or not. */
   plugins(): readonly Plugin[];
   plugin(id: string): Plugin | undefined;
   settings: { readonly manifest: Pick<HostManifest, "plugins" | "tools" | "routing"> | undefined };
@@ -29,30 +29,30 @@ export interface RouteDeps {
   quarantined(): Promise<CrashRecord[]>;
 }
 
-/** For which session a route is. */
+/** Options of {@link Routes.route}. */
 export interface RouteOptions {
-  /** `auto`, one id, or a chain of ids; absent: what the host manifest says under `routing.agent`. */
+  /** `auto`, one id, or a chain of ids; absent: the host manifest's `routing.agent`. */
   adapter?: string | readonly string[];
-  /** What the agent must be able to do, beside what the host manifest requires where not one adapter is named. */
+  /** Capabilities that the agent must have, in addition to the host manifest's unless one adapter is named. */
   require?: AgentCapabilities;
-  /** The session's request: its model and the size of its prompt count. */
+  /** The session's request: its model and prompt size affect the choice. */
   request?: Partial<Pick<SessionRequest, "model" | "prompt" | "system_prompt">>;
 }
 
-/** What is wanted of a list of agents. */
+/** Options of {@link Routes.agents}. */
 export interface AgentsOptions {
-  /** Ask every agent now, whatever is known already. */
+  /** Asks every agent now, even if an earlier answer is still fresh. */
   refresh?: boolean;
-  /** What the one that is called primary must be able to do, beside what the host manifest requires. */
+  /** Capabilities that the primary agent must have, in addition to those that the host manifest requires. */
   require?: AgentCapabilities;
 }
 
 /** How an attempt on a candidate ended. */
 export interface AttemptEnd {
-  /** Null where nobody tells. */
+  /** Null when the agent did not report them. */
   tokens: number | null;
   error?: ErrorData | undefined;
-  /** For a rate limit: how long it holds; null where nobody said. */
+  /** For a rate limit: how long it holds; null when the agent did not say. */
   wait_ms?: number | null;
 }
 
@@ -61,33 +61,33 @@ export type RoutedWay = Pick<RouteCandidate, "adapter_id" | "access_mode">;
 
 /** Chooses adapters and keeps what is known of their agents. */
 export interface Routes {
-  /** A report on every agent, each asked where what is known is too old, or with `refresh`. */
+  /** Returns a report on every agent. Asks those whose last answer is too old, or all with `refresh`. */
   agents(options?: AgentsOptions): Promise<AgentReport[]>;
-  /** What an adapter's own probe finds now. */
+  /** Returns the result of an adapter's own probe, run now. */
   probe(adapterId: string): Promise<AvailabilityReport>;
   /** @throws {BulkheadError} when no adapter can take the session, saying for each why */
   route(options?: RouteOptions): Promise<Route>;
   /** Counts an attempt's request. */
   started(way: RoutedWay): void;
-  /** Counts what an attempt used. After a failure the agent is asked anew before it is chosen again. */
+  /** Counts what an attempt used. After a failure the agent is asked again before it is chosen again. */
   ended(way: RoutedWay, end: AttemptEnd): void;
-  /** What was found last; asks nobody. */
+  /** Returns the last known availability; asks no agent. */
   gauges(): AgentGauges;
   forget(adapterId: string): void;
-  /** Writes what was counted. */
+  /** Writes the counts. */
   close(): Promise<void>;
 }
 
-/** How long what a probe found holds, unless the host manifest says otherwise. */
+/** How long the result of a probe holds, unless the host manifest says otherwise. */
 const ttlMs = 60_000;
-/** For a rate limit of which nobody knows the end. */
+/** Wait after a rate limit whose end is unknown. */
 const unknownWaitMs = 60_000;
 
-/** Makes a host's routes; nothing is asked or read before it is needed. */
-export function openRoutes(ground: RouteDeps): Routes {
-  const routingNow = (): HostManifest["routing"] => ground.settings.manifest?.routing ?? { agent: "auto" };
-  const counters = new AccessModeCounters({ store: openUseFiles(ground.claim) });
-  const board = new AvailabilityBoard({ probe: ground.probe, ttlMs: () => routingNow().availability_ttl_ms ?? ttlMs });
+/** Makes a host's routes; asks and reads nothing before it is needed. */
+export function openRoutes(deps: RouteDeps): Routes {
+  const routingNow = (): HostManifest["routing"] => deps.settings.manifest?.routing ?? { agent: "auto" };
+  const counters = new AccessModeCounters({ store: openUseFiles(deps.claim) });
+  const board = new AvailabilityBoard({ probe: deps.probe, ttlMs: () => routingNow().availability_ttl_ms ?? ttlMs });
 
   return {
     agents,
@@ -104,14 +104,14 @@ export function openRoutes(ground: RouteDeps): Routes {
   };
 
   async function agents({ refresh = false, require = {} }: AgentsOptions = {}): Promise<AgentReport[]> {
-    const all = await describe(listed(ground), { refresh });
-    const enabled = all.filter(({ report }) => ground.plugin(report.id)?.enabled);
+    const all = await describe(listed(deps), { refresh });
+    const enabled = all.filter(({ report }) => deps.plugin(report.id)?.enabled);
     const [primary] = chooseRoute(wishOf({ require }), enabled).candidates;
     return all.map(({ report }) => ({ ...report, primary: report.id === primary?.adapter_id }));
   }
 
   function gauges(): AgentGauges {
-    const known = listed(ground).filter(({ enabled }) => enabled).flatMap((plugin) => {
+    const known = listed(deps).filter(({ enabled }) => enabled).flatMap((plugin) => {
       const found = board.known(plugin.id);
       return found ? [agentOf(plugin, found)] : [];
     });
@@ -127,23 +127,25 @@ export function openRoutes(ground: RouteDeps): Routes {
     const { wanted } = wish;
     const considered = typeof wanted === "string" && wanted !== "auto"
       ? [await named(wanted)]
-      : await describe(listed(ground).filter(({ id, enabled }) => wanted === "auto" ? enabled : wanted.includes(id)));
+      : await describe(listed(deps).filter(({ id, enabled }) => wanted === "auto" ? enabled : wanted.includes(id)));
     return demandCandidate(chooseRoute(wish, considered), wish);
   }
 
-  /** Most sessions name one adapter that lists no modes: then there is nothing to choose and nothing to look up. */
+  /**
+   * Returns the route of most sessions, which name one adapter without modes: there is nothing to choose or look up.
+   */
   function onlyOne({ adapter = routingNow().agent, require }: RouteOptions): RouteCandidate | null {
     if (typeof adapter !== "string" || require !== undefined) return null;
-    const plugin = ground.plugin(adapter);
+    const plugin = deps.plugin(adapter);
     return plugin?.enabled && !plugin.manifest.access_modes
       ? { adapter_id: adapter, access_mode: null, further_modes: [] }
       : null;
   }
 
-  /** One that is named alone is not asked first: its session says whether it can. */
+  /** Does not ask the agent of an adapter that is named alone first: its session says whether it can run. */
   async function named(id: string): Promise<RoutableAgent> {
-    const plugin = ground.plugin(id);
-    if (!plugin?.enabled) throw unknownAdapter(id, ground.plugins());
+    const plugin = deps.plugin(id);
+    if (!plugin?.enabled) throw unknownAdapter(id, deps.plugins());
     if (plugin.manifest.access_modes) await counters.refresh();
     return agentOf(plugin, board.known(id) ?? unasked);
   }
@@ -155,7 +157,7 @@ export function openRoutes(ground: RouteDeps): Routes {
     const alone = first !== undefined && others.length === 0 ? first : null;
     return {
       wanted: alone ?? adapter,
-      // Whoever names one adapter has decided already.
+      // The host manifest's requirements do not apply to a client that names one adapter.
       require: alone === null || alone === "auto" ? bothRequired(routing.require ?? {}, require) : require,
       model,
       prompt_tokens: prompt === undefined ? undefined : estimateTokens(prompt, system_prompt),
@@ -180,7 +182,7 @@ export function openRoutes(ground: RouteDeps): Routes {
   }
 
   async function stoppedPlugins(): Promise<Map<string, AvailabilityReport>> {
-    const records = await ground.quarantined().catch(() => []);
+    const records = await deps.quarantined().catch(() => []);
     return new Map(records.map((record) => {
       const { message, hint } = quarantineError(record);
       return [record.plugin_id, { availability: "disabled", reason: message, ...(hint ? { next_step: hint } : {}) }];
@@ -196,12 +198,12 @@ export function openRoutes(ground: RouteDeps): Routes {
   }
 }
 
-/** Errors of a session that its client or its host brought about: they say nothing of the agent. */
+/** Errors that a session's client or host caused: they say nothing about the agent. */
 const ownDoing: ReadonlySet<ErrorCode> = new Set(["interrupted", "limit_exceeded", "host_closed", "invalid_request"]);
 
 const unasked: AgentFacts["found"] = { stopped: { availability: "available", reason: "It was not asked." } };
 
-/** Plugins in the order of the host manifest, then the others by id. */
+/** Returns the plugins in the order of the host manifest, then the others by id. */
 function listed({ plugins, settings: { manifest } }: RouteDeps): Plugin[] {
   const order = [...Object.keys(manifest?.plugins ?? {}), ...Object.keys(manifest?.tools ?? {})];
   const placeOf = ({ id }: Plugin) => order.includes(id) ? order.indexOf(id) : order.length;
@@ -217,7 +219,10 @@ function notEnabled({ id, blocked }: Plugin): AvailabilityReport {
   };
 }
 
-/** The ways of a route in the order in which they are tried: each adapter through all that is open, then the next. */
+/**
+ * Returns the ways of a route in the order in which they are tried: all open modes of an adapter, then the next
+ * adapter.
+ */
 export function waysOf({ candidates }: Route): RoutedWay[] {
   return candidates.flatMap(({ adapter_id, access_mode, further_modes }) =>
     [access_mode, ...further_modes].map((mode) => ({ adapter_id, access_mode: mode }))

@@ -9,9 +9,9 @@ import type { Host } from "./host.ts";
 import type { ParallelRun, RunAllOptions } from "./parallel-run.ts";
 
 /**
- * Runs one request on several adapters at once, each in a worktree of its own, so that none sees what another does.
- * Reading gives the events of all sessions as they come, each session's in its order.
- * @throws {BulkheadError} why none can take it: that of the first adapter
+ * Runs one request on several adapters at once, each in its own worktree, so that none sees another's changes. Reading
+ * yields the events of all sessions as they arrive, each session's in order.
+ * @throws {BulkheadError} when none can take it: the first adapter's error
  */
 export async function runAll(
   host: Pick<Host, "runSession" | "route" | "workspaces">,
@@ -37,7 +37,7 @@ export async function runAll(
   const passed_over = [...route.passed_over.map(({ adapter_id, reason }) => ({ adapter_id, reason })), ...refused];
   const results = Promise.all(sessions.map((session) => session.result()));
   const comparison = results.then((all) => compare(host, all));
-  // Whoever reads only the events need not care.
+  // A caller that reads only the events may ignore the comparison: do not report its rejection as unhandled.
   comparison.catch(() => {});
   return {
     sessions,

@@ -5,7 +5,7 @@ import { derivedKey } from "./idempotency.ts";
 import type { RunSessionOptions } from "./run-session.ts";
 import type { SessionHandle } from "./session-host.ts";
 
-/** What a loop of sessions came to. */
+/** Result of a loop of sessions. */
 export interface LoopReport {
   /** The agent gave its signal of completion. */
   complete: boolean;
@@ -56,7 +56,7 @@ export async function* runLoop(
     try {
       session = await host.runSession(nextRequest(request, { iteration, max_iterations, report }), options);
     } catch (error) {
-      // What was interrupted between two sessions was interrupted: the report on those before is not lost.
+      // An interrupt between two sessions keeps the report on the earlier ones.
       if (report.iterations === 0 || !options.signal?.aborted) throw error;
       return { ...report, stop_reason: "interrupted" };
     }
@@ -88,7 +88,7 @@ function nextRequest(
   };
 }
 
-/** What is left for the sessions to come; turns and tool calls are counted for each session. */
+/** Returns the rest of the budget for later sessions; turns and tool calls are counted for each session. */
 function leftOf(budget: Budget, { cost, tokens }: LoopReport): Budget {
   return {
     ...budget,

@@ -16,6 +16,6 @@ export interface RunSessionOptions {
   signal?: AbortSignal;
   /** `git`, the default, compares the working directory before and after; `none` saves that time. */
   artifacts?: "git" | "none";
-  /** Who asks, in a name of the caller's own: where sessions wait, clients take turns. Default: one for all. */
+  /** Name of the caller: where sessions wait, clients take turns. Default: one for all. */
   client?: string;
 }

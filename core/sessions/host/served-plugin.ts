@@ -8,13 +8,13 @@ import { withAuthorPositions } from "../../packages/registry/author-positions.ts
 import { bundlePlugin } from "../../packages/registry/plugin-script.ts";
 import type { Plugin, PluginScript } from "../../packages/registry/plugin.ts";
 
-/** What all plugins of a host share. */
+/** Options of {@link ServedPlugin} that all plugins of a host share. */
 export interface ServiceOptions {
   crashes: CrashStore;
   children: ChildLedger;
-  /** A warden that has been started already. */
+  /** A warden that is already started. */
   spare: SpareContainer | null;
-  /** Folder where scripts are kept from one start to the next. */
+  /** Folder that keeps scripts from one start to the next. */
   cacheDir: string;
 }
 
@@ -25,7 +25,7 @@ export class ServedPlugin {
   readonly #cacheDir: string;
   #script: Promise<PluginScript> | null = null;
 
-  /** Sessions under way, those that wait included. */
+  /** Number of sessions under way, including those that wait. */
   sessions = 0;
 
   constructor(plugin: Plugin, { crashes, children, spare, cacheDir }: ServiceOptions) {
@@ -44,7 +44,8 @@ export class ServedPlugin {
   }
 
   /**
-   * The plugin's script; what is hashed is what every worker evaluates. A failure is not kept: the author may mend it.
+   * Returns the plugin's script; its hash covers exactly the text that every worker evaluates. A failure is not kept:
+   * the author may fix it.
    * @throws {BulkheadError} `bundle_failed`
    */
   script(): Promise<PluginScript> {
@@ -54,7 +55,7 @@ export class ServedPlugin {
     });
   }
 
-  /** Resolves when no script is being made: it is written down when it is, also where nobody waits for it any more. */
+  /** Resolves when no script is being built: a finished script is cached even if its caller stopped waiting. */
   async settled(): Promise<void> {
     await this.#script?.catch(() => {});
   }
@@ -62,7 +63,7 @@ export class ServedPlugin {
 
 /**
  * Loads a plugin on a worker of its pool.
- * @throws {BulkheadError} why it cannot be loaded, with the author's own positions
+ * @throws {BulkheadError} why it cannot be loaded, with positions in the author's own files
  */
 export async function load(service: ServedPlugin): Promise<{ sha256: string }> {
   const script = await service.script();

@@ -70,7 +70,7 @@ async function subscribe(
     (record.state === "running" ? now : record.last_gseq - 1);
   const where = { sessionId, after: cursor, afterSeq: after };
   const subscription = log.subscribe(signal === undefined ? where : { ...where, signal });
-  // A session whose end could not be written has none in the journal, and nobody is to wait for it.
+  // A session whose end could not be written has none in the journal: a reader must not wait for it.
   const finish = () => subscription.finish();
   if (live === undefined) finish();
   else live.result.then(finish, finish);

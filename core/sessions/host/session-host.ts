@@ -7,55 +7,61 @@ import type { SessionState, SessionSummary } from "../../../plugin-sdk/session-s
 import type { AgentsOptions } from "./routes.ts";
 import type { RunSessionOptions } from "./run-session.ts";
 
-/** Labels by which a door to a person finds the sessions of a conversation again: who speaks in it, and which it is. */
+/**
+ * Labels by which a door that serves a person finds the sessions of a conversation again: the door and the
+ * conversation.
+ */
 export const conversationLabelNames = ["door", "acp_session"] as const;
 
-/** Which sessions a list holds, the newest first. */
+/** Filter and page of a list of sessions, newest first. */
 export interface SessionQuery {
   state?: SessionState;
   outcome?: Outcome;
   adapter?: string;
-  /** All of these must be on the session. */
+  /** A session must have all of these labels. */
   labels?: Readonly<Record<string, string>>;
   task_id?: string;
-  /** Only sessions that began before this one: the last of the page before. */
+  /** Only sessions that began before this one: the last of the previous page. */
   before?: string;
   /** Default 50, at most 500. */
   limit?: number;
 }
 
-/** Where in a stream of events to begin and when to stop. */
+/** Start of a stream of events, and its end. */
 export interface EventQuery {
-  /** Of one session: its `seq`; of all sessions: `gseq`. Default: 0 for a session, the newest for all. */
+  /** For one session its `seq`; for all sessions `gseq`. Default: 0 for a session, the newest for all. */
   after?: number;
   signal?: AbortSignal;
 }
 
-/** One session as a door sees it, whether it runs, has ended, or belonged to an earlier host of this state folder. */
+/** One session as a door sees it: running, ended, or of an earlier host of this state folder. */
 export interface SessionHandle {
   readonly id: string;
-  /** Its events in order; ends after `session_ended`. Of a session that was deleted, or that retention took, one `gap`. */
+  /**
+   * Streams its events in order; ends after `session_ended`. For a session that was deleted or evicted by retention:
+   * one `gap`.
+   */
   events(query?: EventQuery): AsyncIterable<Envelope>;
   /**
-   * Resolves when it has ended; never rejects for what happens to the agent.
+   * Resolves when it has ended; never rejects for a failure of the agent.
    * @throws {BulkheadError} `not_found` for a session that was deleted
    */
   result(): Promise<SessionResult>;
   /**
-   * Stops it gracefully; of one that has ended, the result.
+   * Stops it gracefully; for a session that has ended, returns the result.
    * @throws {BulkheadError} `busy` for a session that another host of the state folder runs
    */
   interrupt(): Promise<SessionResult>;
   /**
-   * Answers a permission request by one of its choices, or a question by any text; false when it is unknown, answered
-   * already, or does not offer the choice.
+   * Answers a permission request with one of its choices, or a question with any text; false when it is unknown,
+   * already answered, or does not offer the choice.
    */
   answer(requestId: string, choice: string): Promise<boolean>;
 }
 
 /**
- * All that a door asks of a host. The host in this process is one, and so is a daemon behind its API: a door does not
- * know which it has.
+ * The interface between doors and a host. Both the host in this process and a daemon behind its API implement it: a
+ * door does not know which one it uses.
  */
 export interface SessionHost {
   /** @throws {BulkheadError} as `Host.runSession` */
@@ -64,13 +70,13 @@ export interface SessionHost {
   /** @throws {BulkheadError} `not_found`, with `details.deleted_at` and `deleted_by` for a session that was deleted */
   get(sessionId: string): Promise<SessionSummary>;
   /**
-   * What it was granted, its attempts and the programs that were started for it.
+   * Returns the session's grants, its attempts and the programs that were started for it.
    * @throws {BulkheadError} as {@link SessionHost.get}
    */
   history(sessionId: string): Promise<SessionHistory>;
   /**
-   * The handle of a session, also of one that was deleted: a reader that comes back learns what it has missed.
-   * @throws {BulkheadError} `not_found` for a session that was never here
+   * Returns the handle of a session, even a deleted one: a returning reader learns what it missed.
+   * @throws {BulkheadError} `not_found` for a session that never existed here
    */
   open(sessionId: string): Promise<SessionHandle>;
   /**
@@ -80,8 +86,8 @@ export interface SessionHost {
   delete(sessionId: string): Promise<void>;
   agents(options?: AgentsOptions): Promise<AgentReport[]>;
   /**
-   * All sessions' events merged.
-   * @throws {BulkheadError} `invalid_request` for a number that no event has yet: it is another journal's
+   * Streams all sessions' events merged.
+   * @throws {BulkheadError} `invalid_request` for a number that no event has yet: it belongs to another journal
    */
   events(query?: EventQuery): AsyncIterable<Envelope>;
 }

@@ -6,22 +6,22 @@ import { dirname } from "../../ground/runtime/paths.ts";
 import { resolveSecrets, type SecretPlaces, secretSource } from "../../walls/secrets/resolve-secrets.ts";
 import { secretsFile } from "../../walls/secrets/store.ts";
 
-/** The secrets that one session may use, and what keeps their values out of all it says. */
+/** The secrets that one session may use, and the redactor for its output. */
 export interface OpenedSecrets {
   secrets: ReadonlyMap<string, string>;
-  /** Null when the session has none: then nothing is looked for, at no cost. */
+  /** Null when the session has none: then the host does not search its output at all. */
   redactor: Redactor | null;
 }
 
 const none: OpenedSecrets = { secrets: new Map(), redactor: null };
 
-/** Where a host looks up secrets. */
+/** Returns the places where a host looks up secrets. */
 export function secretPlaces(manifest: HostManifest | undefined, file: string | undefined): SecretPlaces {
   return { references: manifest?.secrets ?? {}, file: file ?? secretsFile() };
 }
 
 /**
- * The secrets that permissions name, as they are now.
+ * Reads the secrets that permissions name.
  * @throws {BulkheadError} `invalid_config`, `io_error`: a session whose secrets cannot be redacted does not start
  */
 export async function openSecrets({ secrets = [] }: Permissions, places: SecretPlaces): Promise<OpenedSecrets> {
@@ -31,7 +31,7 @@ export async function openSecrets({ secrets = [] }: Permissions, places: SecretP
   return { secrets: values, redactor };
 }
 
-/** Real absolute paths of folders and files that hold secrets; no adapter reads them and no snapshot copies them. */
+/** Returns real absolute paths of folders and files that hold secrets; no adapter reads and no snapshot copies them. */
 export async function secretPaths({ references, file }: SecretPlaces): Promise<string[]> {
   const sources = Object.keys(references).map((name) => secretSource(name, references));
   const paths = [dirname(file), ...sources.flatMap((source) => (source.from === "file" ? [source.path] : []))];

@@ -1,7 +1,7 @@
 import type { Registry } from "../../packages/registry/registry.ts";
 import type { SessionDeps } from "./start-session.ts";
 
-/** Says in the log which plugins are not used because another one has their id. */
+/** Logs the plugins that are not used because another one has their id. */
 export function tellShadowed({ problems }: Pick<Registry, "problems">, writeLog: SessionDeps["writeLog"]): void {
   for (const { error } of problems) {
     if (error.code === "duplicate_plugin") writeLog({ level: "warn", message: error.message });

@@ -1,17 +1,17 @@
 import type { Signal, SignalSample } from "../../ground/log/prometheus-text.ts";
 
-/** What a counter is called, and which labels its values have. */
+/** Name of a counter, and names of the labels of its values. */
 export interface CounterName {
   name: string;
   help: string;
   labels: readonly string[];
 }
 
-/** Different values that one label may have; what comes after is counted together. */
+/** Most different values of one label; later ones are counted together. */
 const mostValues = 256;
 const rest = "other";
 
-/** A counter for each set of labels. However many values strangers invent for a label, their number is bounded. */
+/** A counter for each set of labels. The number of values is bounded, even if strangers keep inventing new ones. */
 export class SignalCounter {
   readonly #name: CounterName;
   readonly #samples = new Map<string, SignalSample>();
@@ -22,7 +22,7 @@ export class SignalCounter {
     this.#values = name.labels.map(() => new Set());
   }
 
-  /** Adds to the counter of these labels' values, given in the order of their names. */
+  /** Adds to the counter with these label values, given in the order of the names. */
   add(values: readonly string[], by = 1): void {
     if (!(by > 0) || !Number.isFinite(by)) return;
     const bounded = values.map((value, index) => this.#bounded(value, index));
@@ -36,7 +36,7 @@ export class SignalCounter {
     this.#samples.set(key, { labels, value: by });
   }
 
-  /** The counter as it stands. */
+  /** Returns the counter's current values. */
   signal(): Signal {
     const { name, help } = this.#name;
     return {

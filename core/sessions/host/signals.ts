@@ -4,15 +4,15 @@ import type { Signal } from "../../ground/log/prometheus-text.ts";
 import type { Stream } from "../session/merged-log.ts";
 import { SignalCounter } from "./signal-counter.ts";
 
-/** What is known of the agents, for the gauges. */
+/** Facts about the agents for the gauges. */
 export interface AgentGauges {
-  /** Enabled adapters whose agent was available when it was last asked; null when none was asked. */
+  /** Number of enabled adapters whose agent was available when last asked; null when none was asked. */
   available: number | null;
-  /** The one that `routing.agent` comes to. */
+  /** The adapter that `routing.agent` selects. */
   primary: string | null;
 }
 
-/** Counts what sessions come to, from the events that the host itself adds to them. */
+/** Counts sessions and their outcomes from the events that the host itself adds to them. */
 export class Signals {
   readonly #success = counter("session_success_total", "Sessions that completed.", ["adapter"]);
   readonly #ended = counter("session_ended_total", "Sessions that ended, by how.", [
@@ -38,7 +38,7 @@ export class Signals {
     "adapter",
     "permission",
   ]);
-  /** Sessions that have begun and not ended; for one in line, since when. */
+  /** Sessions that have begun and not ended; for a queued one, since when. */
   readonly #running = new Map<string, { queuedAt: number | null }>();
   readonly #now: () => number;
 
@@ -46,7 +46,7 @@ export class Signals {
     this.#now = now;
   }
 
-  /** Takes an event of the host as it goes into the log. */
+  /** Counts an event of the host as it goes into the log. */
   see({ sessionId, adapter: { id } }: Stream, event: HostEvent): void {
     switch (event.type) {
       case "session_started":
@@ -72,7 +72,7 @@ export class Signals {
     }
   }
 
-  /** All signals as they stand. */
+  /** Returns the current value of all signals. */
   snapshot({ available, primary }: AgentGauges): Signal[] {
     const gauge = (name: string, help: string, samples: Signal["samples"]): Signal => {
       return { name: `bulkhead_${name}`, help, type: "gauge", samples };
@@ -130,7 +130,7 @@ function counter(name: string, help: string, labels: readonly string[]): SignalC
   return new SignalCounter({ name: `bulkhead_${name}`, help, labels });
 }
 
-/** Agents report what they like as a currency. */
+/** Normalises a currency: agents may report any text. */
 function currencyOf(text: string | null): string {
   return text !== null && /^[A-Z]{3}$/.test(text) ? text : "other";
 }

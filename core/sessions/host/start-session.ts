@@ -28,16 +28,16 @@ import type { ServedPlugin } from "./served-plugin.ts";
 import type { StateClaim } from "./state-claim.ts";
 import type { SessionPlace } from "./workspaces.ts";
 
-/** What sessions of one host have in common. */
+/** Collaborators of {@link startSession} that sessions of one host share. */
 export interface SessionDeps {
   claim: StateClaim;
-  /** Where every child process is written down. */
+  /** Records every child process. */
   children: ChildLedger;
-  /** Where programs are pinned. */
+  /** Records the pins of programs. */
   pins: PinStore;
   log: MergedLog;
   settings: OperatorSettings;
-  /** What no grant opens, as of now. */
+  /** Returns the places that currently no grant opens. */
   guarded(): GuardedPlaces;
   askGrant?: (missing: MissingGrant) => Promise<boolean>;
   writeLog(record: LogRecord): void;
@@ -47,21 +47,21 @@ export interface SessionDeps {
 export interface Way {
   service: ServedPlugin;
   accessMode: AccessMode | null;
-  /** An attempt on it enters the adapter. */
+  /** Called when an attempt on it enters the adapter. */
   started(): void;
-  /** An attempt on it has ended. */
+  /** Called when an attempt on it has ended. */
   ended: Candidate["ended"];
 }
 
-/** A request whose fields are checked, and what goes with it. */
+/** A request whose fields are checked, with its terms. */
 export interface CheckedRequest {
   sessionId: string;
-  /** Who asks for it; clients take turns where sessions wait. */
+  /** Name of the client; clients take turns when sessions wait. */
   client?: string | undefined;
   request: SessionRequest;
   place: SessionPlace;
   contextFiles: readonly ContextFile[];
-  /** Which session's agent it goes on with; null for one of its own. */
+  /** The session whose agent this one continues; null for a fresh agent session. */
   resumed: Resumed | null;
 }
 
@@ -70,7 +70,7 @@ export interface NewSession extends CheckedRequest {
   candidates: readonly [Candidate, ...Candidate[]];
   passedOver: PassedOverAdapter[];
   artifacts: "git" | "none";
-  /** Ids of the sessions that were at work in the same folder meanwhile. */
+  /** Returns the ids of the sessions that worked in the same folder meanwhile. */
   sharedWith(): Promise<string[]>;
 }
 
@@ -80,15 +80,15 @@ export interface PassedOverAdapter {
   reason: string;
 }
 
-/** What a session may do. */
+/** Permissions of a session, with its secrets opened. */
 export interface Allowed extends OpenedSecrets {
   effective: Permissions;
-  /** The most that a grant given while the session runs could allow. */
+  /** The most that a grant given during the session could allow. */
   ceiling: Permissions;
 }
 
 /**
- * What a session of this request may do, with its secrets opened.
+ * Returns what a session of this request may do, with its secrets opened.
  * @throws {BulkheadError} `invalid_config`, `io_error` for secrets that cannot be read
  */
 export async function allowedIn(
@@ -103,7 +103,7 @@ interface KnownPermissions extends Pick<Allowed, "effective" | "ceiling"> {
   workdir: string;
 }
 
-/** Of each plugin what it may do in the folder where it worked last, where the session did not narrow it. */
+/** Caches each plugin's permissions for the last working directory, for sessions that do not narrow them. */
 const known = new WeakMap<Plugin, KnownPermissions>();
 
 function permissionsIn(
@@ -120,15 +120,15 @@ function permissionsIn(
   return found;
 }
 
-/** Several sessions have it: none may change it for the others. */
+/** Freezes a value that several sessions share, so that none changes it for the others. */
 function freezeAll<T extends object>(value: T): T {
   for (const held of Object.values(value)) if (typeof held === "object" && held !== null) freezeAll(held);
   return Object.freeze(value);
 }
 
 /**
- * The ways that can run a request, as candidates in their order, and those that cannot with the reason.
- * @throws {BulkheadError} that of the first way when none can
+ * Returns the ways that can run a request as candidates, in order, and the others with the reason.
+ * @throws {BulkheadError} when none can: the first way's error
  */
 export async function makeCandidates(
   deps: SessionDeps,
@@ -169,7 +169,7 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     answerTimeoutMs: Math.min(request.answer_timeout_ms ?? Infinity, limits.answer_timeout_ms),
     scratchDir: join(claim.folder, "scratch"),
     stateDir: claim.root,
-    // Looked at by the first operation that an adapter asks for, if it asks for any.
+    // Computed on an adapter's first operation, if there is one.
     get guarded() {
       return deps.guarded();
     },
@@ -180,17 +180,17 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
   });
 }
 
-/** One secret may stand in what another candidate's attempt says, as in its error, so all are taken out of everything. */
+/** Redacts the secrets of all candidates from every attempt: one candidate's error may repeat another one's secret. */
 function commonRedactor(candidates: readonly Candidate[]): ReturnType<typeof createRedactor> {
   const all = candidates.flatMap(({ secrets }) => [...secrets]);
   return createRedactor([...new Map(all)].map(([name, value]) => ({ name, value })));
 }
 
 /**
- * One way as a candidate.
- * @throws {BulkheadError} `invalid_model`, `invalid_request`, `unenforceable`, `permission_denied` for environment names
- * that are not granted, `env_missing` for a secret of an MCP server, `invalid_config`, `io_error` for secrets that cannot
- * be read
+ * Makes a candidate from one way.
+ * @throws {BulkheadError} `invalid_model`, `invalid_request`, `unenforceable`, `permission_denied` for environment
+ * names that are not granted, `env_missing` for a secret of an MCP server, `invalid_config`, `io_error` for secrets
+ * that cannot be read
  */
 async function makeCandidate(
   deps: SessionDeps,
@@ -237,7 +237,7 @@ async function makeCandidate(
   };
 }
 
-/** The request without what the host has put into the prompt and what the adapter has said it does not take. */
+/** Returns the request without the fields that the host has put into the prompt or that the adapter does not accept. */
 function asSent(
   { context_files: _inPrompt, system_prompt, ...request }: SessionRequest,
   { takesSystemPrompt, unenforced }: { takesSystemPrompt: boolean; unenforced: readonly string[] },
@@ -258,12 +258,12 @@ function unenforceable(pluginId: string, fields: readonly string[]): BulkheadErr
   );
 }
 
-/** A plugin's own durable folder. */
+/** Returns a plugin's own durable folder. */
 export function dataDirOf(claim: StateClaim, plugin: Plugin): string {
   return join(claim.root, "data", plugin.id);
 }
 
-/** Effective permissions of a plugin, `narrowed` by a session; with `grant` those that it would have if that were granted. */
+/** Returns the effective permissions of a plugin, `narrowed` by a session; with `grant`, as if that were granted. */
 function permissionsFor(
   plugin: Plugin,
   options: { narrowed?: Permissions | undefined; workdir: string; claim: StateClaim; grant?: Permissions },

@@ -4,9 +4,9 @@ import { readLockFile, takeLockFile } from "../../ground/runtime/lock-file.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { demandOwnState } from "./state-folder.ts";
 
-/** A folder of state that is this host's alone while it runs. */
+/** A part of the state folder that this host alone holds while it runs. */
 export interface StateClaim {
-  /** Real absolute path of all state, whoever holds it. */
+  /** Real absolute path of all state, shared by all hosts. */
   root: string;
   /** Real absolute path of this host's part. */
   folder: string;
@@ -16,10 +16,10 @@ export interface StateClaim {
 const most = 64;
 
 /**
- * Takes the first free part of the state folder. Hosts that run at the same time each have a journal of their own; the
- * next host takes up the first again, so that its numbers go on rising.
- * @param onlyFirst takes that first part or none: whoever serves clients for long must not leave their sessions in
- * another
+ * Takes the first free part of the state folder. Hosts that run at the same time each have their own journal; the next
+ * host takes the first part again, so that its numbers keep rising.
+ * @param onlyFirst takes the first part or fails: a host that serves clients for long must not leave their sessions in
+ * another part
  * @throws {BulkheadError} `busy` when all parts are taken, `io_error` when the folder cannot be written, or others may
  * write to it
  */
@@ -48,8 +48,7 @@ export async function claimState(
 }
 
 /**
- * Takes the parts one after the other that hosts which are gone have left behind, in which `isLeft` finds something to
- * do. The caller releases each.
+ * Takes one after the other the parts of hosts that are gone and for which `isLeft` is true. The caller releases each.
  */
 export async function* claimLeftParts(
   stateDir: string,
@@ -63,12 +62,12 @@ export async function* claimLeftParts(
   }
 }
 
-/** Where the parts of a state folder lie, whether they are there or not. */
+/** Returns the parts of a state folder, whether they exist or not. */
 export function stateParts(stateDir: string): { number: number; folder: string }[] {
   return Array.from({ length: most }, (_, at) => ({ number: at + 1, folder: partOf(stateDir, at + 1) }));
 }
 
-/** Takes one part; null while a living host has it. */
+/** Takes one part; null while a running host holds it. */
 export function claimPartOf(stateDir: string, number: number): Promise<StateClaim | null> {
   return claimPart(stateDir, partOf(stateDir, number));
 }
@@ -86,7 +85,7 @@ function partOf(stateDir: string, number: number): string {
   return join(stateDir, `host-${number}`);
 }
 
-/** Null while a living host has it. */
+/** Returns null while a running host holds it. */
 async function claimPart(stateDir: string, part: string): Promise<StateClaim | null> {
   const release = await takeLockFile(join(part, "lock"));
   if (release === null) return null;

@@ -4,7 +4,7 @@ import { whoElseMayChange } from "../../ground/runtime/own-folder.ts";
 import { join, resolve } from "../../ground/runtime/paths.ts";
 import { stateFolders } from "../../ground/runtime/state-folders.ts";
 
-/** Where a host keeps its state: as it is told, else as its manifest says, else by the XDG rules. */
+/** Returns the folder of a host's state: the given one, else the host manifest's, else by the XDG rules. */
 export function stateFolderOf(
   { stateDir, manifest }: { stateDir?: string | null; manifest?: HostManifest },
   root: string,
@@ -14,7 +14,7 @@ export function stateFolderOf(
 }
 
 /**
- * Refuses a state folder into which others could put what a host believes: tokens, pins, where the daemon is.
+ * Refuses a state folder in which other users could plant files that a host trusts: tokens, pins, the daemon's address.
  * @throws {BulkheadError} `io_error`
  */
 export async function demandOwnState(stateDir: string): Promise<void> {
@@ -25,10 +25,10 @@ export async function demandOwnState(stateDir: string): Promise<void> {
   });
 }
 
-/** Path of the journal in a host's part of a state folder. */
+/** Returns the path of the journal in a host's part of a state folder. */
 export function journalFile(part: string): string {
   return join(part, "journal.db");
 }
 
-/** Where in a state folder programs are pinned. */
+/** Name of the folder of pins in a state folder. */
 export const pinsFolder = "pins";

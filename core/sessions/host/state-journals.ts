@@ -12,7 +12,7 @@ export interface StateJournal {
   file: string;
 }
 
-/** All journals of a state folder. */
+/** Returns all journals of a state folder. */
 export async function stateJournals(stateDir: string): Promise<StateJournal[]> {
   const journals: StateJournal[] = [];
   for (const { number, folder } of stateParts(stateDir)) {
@@ -23,7 +23,7 @@ export async function stateJournals(stateDir: string): Promise<StateJournal[]> {
 }
 
 /**
- * Compacts one journal, which no host may use meanwhile.
+ * Compacts one journal, which no host may use during that time.
  * @throws {BulkheadError} `busy` while a host uses it, `journal_error`
  */
 export async function compactStateJournal(

@@ -5,28 +5,28 @@ import type { LogRecord } from "../../ground/log/log-record.ts";
 import { ledgerFile, reapFormer } from "./recover.ts";
 import { claimState, type StateClaim } from "./state-claim.ts";
 
-/** What a host holds of the state folder, and what it may start from then on. */
+/** The host's claim on the state folder, and what depends on it. */
 export interface HeldState {
   claim: StateClaim;
-  /** What the host before left behind; null when it ended in order. */
+  /** Leftovers of the previous host that were cleaned up; null when it ended in order. */
   reaped: Reaped | null;
-  /** Where every child process is written down. */
+  /** Records every child process. */
   children: ChildLedger;
-  /** A warden that boots meanwhile; null where no session was announced. */
+  /** A warden that boots in the meantime; null when no session was announced. */
   spare: SpareContainer | null;
 }
 
 /** Options of {@link takeState}. */
 export interface TakeStateOptions {
-  /** On which terms a spare warden is started; null: none is. */
+  /** Terms of a spare warden; null: none is started. */
   spare: ContainerTerms | null;
-  /** Takes the first part of the state folder or none. */
+  /** Takes the first part of the state folder or fails. */
   onlyFirst?: boolean;
   writeLog(record: LogRecord): void;
 }
 
 /**
- * Takes a part of the state folder and does with it what must come before anything else is started.
+ * Takes a part of the state folder and cleans it up, which must happen before anything else starts.
  * @throws {BulkheadError} `busy`, `io_error`
  */
 export async function takeState(
@@ -44,7 +44,7 @@ export async function takeState(
   }
 }
 
-/** Gives all of it back when the host could not be made. */
+/** Releases all of it when the host could not be made. */
 export async function giveBackState({ claim, children, spare }: HeldState): Promise<void> {
   await spare?.close();
   await children.close();

@@ -3,15 +3,15 @@ import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { defaultKeepMs, type HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
 
-/** What a client of the host may do with the worktrees of sessions. */
+/** Operations of a client on the worktrees of sessions. */
 export interface HostWorkspaces extends Pick<Workspaces, "list" | "diff" | "apply" | "discard"> {
-  /** Removes those that are older; default: than the host manifest keeps them. */
+  /** Removes older worktrees; default: older than the host manifest's limit. */
   prune(options?: { olderThanMs?: number }): ReturnType<Workspaces["prune"]>;
 }
 
 /**
- * The door to the worktrees of sessions. Whoever has seen a session's last event may decide over its worktree: `left`
- * resolves when such a session has left it.
+ * Opens the worktrees of sessions to clients. A client that has seen a session's last event may decide on its worktree:
+ * `left` resolves when such a session has left it.
  */
 export function hostWorkspaces(
   workspaces: Workspaces,
@@ -33,37 +33,37 @@ export function hostWorkspaces(
   };
 }
 
-/** Where a session works. */
+/** The folder in which a session works, and what happens to it afterwards. */
 export interface SessionPlace {
   /** Real absolute path of the folder that the agent works in. */
   workdir: string;
   /** Top of the session's worktree; undefined when it works in place. */
   workspaceDir: string | undefined;
-  /** Puts a worktree back to its base, for another attempt; null when the session works in place. */
+  /** Resets a worktree to its base for another attempt; null when the session works in place. */
   reset: (() => Promise<void>) | null;
   /**
-   * The result once the place is left as well: a worktree in which nothing was changed is removed, any other waits for
-   * somebody to decide.
+   * Resolves to the result once the place is left as well: an unchanged worktree is removed, any other waits for a
+   * client's decision.
    */
   leave(result: Promise<SessionResult>): Promise<SessionResult>;
-  /** To be called when the session does not start after all: nothing of the place is left. Never rejects. */
+  /** Removes the place when the session does not start after all. Never rejects. */
   abandon(): Promise<void>;
 }
 
-/** What {@link placeSession} is told. */
+/** Options of {@link placeSession}. */
 export interface PlaceOptions {
   sessionId: string;
   request: SessionRequest;
   /** Real absolute path of the requested working directory. */
   workdir: string;
-  /** Real absolute paths that are not copied. */
+  /** Real absolute paths that the worktree does not copy. */
   exclude: readonly string[];
   manifest: HostManifest | undefined;
   signal?: AbortSignal;
 }
 
 /**
- * Where a session works: in place, or in a worktree that is made for it. Worktrees that are past their age go first.
+ * Places a session in its working directory or in a new worktree. Removes expired worktrees first.
  * @throws {BulkheadError} `invalid_request`, `unsupported`, `git_missing`, `timeout`, `io_error`
  */
 export async function placeSession(workspaces: Workspaces, options: PlaceOptions): Promise<SessionPlace> {
@@ -74,7 +74,7 @@ export async function placeSession(workspaces: Workspaces, options: PlaceOptions
   }
   await workspaces.prune({ olderThanMs: keepMs(manifest) });
   const opened = await workspaces.open({ sessionId, workdir, exclude, signal });
-  // A record that cannot be written is freed with the process.
+  // If the record cannot be written, the worktree is freed when the process ends.
   const end = () => workspaces.end(sessionId).catch(() => undefined);
   const abandon = async () => {
     await end();
@@ -98,7 +98,7 @@ export async function placeSession(workspaces: Workspaces, options: PlaceOptions
   };
 }
 
-/** No file differs, and no commit was made. */
+/** True when no file differs and no commit was made. */
 function isUntouched({ artifacts, provenance }: SessionResult): boolean {
   return artifacts?.length === 0 && provenance.git_base === provenance.git_head;
 }

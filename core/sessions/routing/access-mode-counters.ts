@@ -10,25 +10,26 @@ export interface UsedMode {
   mode: AccessMode | null;
 }
 
-/** What counters are made from. */
+/** Options of {@link AccessModeCounters}. */
 export interface CounterOptions {
   store: UseStore;
   /** Milliseconds since 1970. */
   now?: () => number;
-  /** Shortest time between two writes; what is counted meanwhile goes with the next. */
+  /** Shortest time between two writes; later counts wait for the next write. */
   writeGapMs?: number;
-  /** How long what other hosts counted may be old. */
+  /** Longest age of the counts of other hosts. */
   othersAgeMs?: number;
 }
 
 /**
- * No limit is believed for longer. Agents say what they like, and a time that no calendar has would fail every report.
+ * Longest limit that the host accepts. An agent may report any number, and a time outside the calendar would break
+ * every report.
  */
 export const longestLimitMs: number = 31 * 24 * 3600 * 1000;
 
 /**
  * Counts requests and tokens for each access mode, and remembers the limits that agents report: at once in memory, soon
- * after on disk. A host that is killed loses what it counted in its last moment, never more.
+ * after on disk. A killed host loses only the counts of its last moment.
  */
 export class AccessModeCounters {
   readonly #store: UseStore;
@@ -51,17 +52,17 @@ export class AccessModeCounters {
     this.#othersAgeMs = othersAgeMs;
   }
 
-  /** A request goes through this mode. */
+  /** Counts a request through this mode. */
   requested(used: UsedMode): void {
     this.#count(used, { requests: 1 });
   }
 
-  /** What it used, once that is known. */
+  /** Adds the tokens of a request, once they are known. */
   used(used: UsedMode, tokens: number | null): void {
     if (tokens !== null && tokens > 0) this.#count(used, { tokens });
   }
 
-  /** The agent reported a limit that holds for this long, {@link longestLimitMs} at most. */
+  /** Records a limit that the agent reported and that holds for this long, {@link longestLimitMs} at most. */
   limited(used: UsedMode, waitMs: number): void {
     const record = this.#record(used);
     const until = this.#now() + Math.min(Math.max(waitMs, 0), longestLimitMs);
@@ -69,7 +70,7 @@ export class AccessModeCounters {
     this.#changed();
   }
 
-  /** What all hosts of the state folder counted, as far as {@link refresh} has read it. */
+  /** Returns the counts of all hosts of the state folder, as far as {@link refresh} has read them. */
   useOf(used: UsedMode): ModeUse {
     const key = keyOf(used.adapterId, accessModeKey(used.mode));
     const own = this.#own.get(key);
@@ -82,7 +83,7 @@ export class AccessModeCounters {
     };
   }
 
-  /** Reads what was kept, and what other hosts counted since; never fails. */
+  /** Reads the stored counts and the new counts of other hosts; never fails. */
   async refresh(): Promise<void> {
     await this.#open();
     if (this.#now() - this.#othersReadAt < this.#othersAgeMs) return;
@@ -90,7 +91,7 @@ export class AccessModeCounters {
     await this.#reading;
   }
 
-  /** Resolves when all that was counted is written, or could not be. */
+  /** Resolves when every count is written or has failed to be. */
   async settled(): Promise<void> {
     await this.#writing;
     if (this.#unwritten) await this.#write();
@@ -114,7 +115,7 @@ export class AccessModeCounters {
     return record;
   }
 
-  /** What is on disk joins what was counted since the start. */
+  /** Merges the counts on disk with those since the start. */
   #open(): Promise<void> {
     return this.#opened ??= (async () => {
       for (const kept of await this.#store.readOwn().catch(() => [])) {
@@ -142,7 +143,7 @@ export class AccessModeCounters {
     void this.#write();
   }
 
-  /** Writes at once, then not again before the gap is over. */
+  /** Writes at once, then not again before the gap has passed. */
   #write(): Promise<void> {
     this.#unwritten = false;
     return this.#writing = (async () => {
@@ -150,7 +151,7 @@ export class AccessModeCounters {
       const now = this.#now();
       const uses = [...this.#own.values()].map((record) => ({ ...record, spans: mergeSpans(record.spans, now) }));
       const kept = uses.filter(({ spans, limited_until }) => spans.length > 0 || (limited_until ?? 0) > now);
-      // What cannot be written now goes with the next that is counted: no session fails for it.
+      // A failed write is retried with the next count: no session fails for it.
       await this.#store.write(kept).catch(() => {});
     })().finally(() => {
       this.#writing = null;
@@ -172,7 +173,7 @@ function joined(a: UseRecord, b: UseRecord, now: number): UseRecord {
   };
 }
 
-/** Neither an id nor a mode's name holds a line end. */
+/** Joins both with a line end, which neither an id nor a mode's name contains. */
 function keyOf(adapterId: string, mode: string): string {
   return `${adapterId}\n${mode}`;
 }

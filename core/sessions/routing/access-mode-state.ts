@@ -1,24 +1,24 @@
 import type { AccessMode, AccessModeStatus, RateLimits } from "../../../plugin-sdk/access-modes.ts";
 import { type Counted, type CountedSpan, countWithin, freeAgainAt, windows } from "./rolling-counts.ts";
 
-/** What the hosts of a state folder know of the use of one access mode. */
+/** Use of one access mode, as the hosts of a state folder know it. */
 export interface ModeUse {
   spans: readonly CountedSpan[];
-  /** Milliseconds since 1970 until which a limit holds that an agent reported; null when none was. */
+  /** Milliseconds since 1970 at which a reported limit ends; null when none was reported. */
   limitedUntil: number | null;
 }
 
-/** An access mode with its state now. */
+/** An access mode with its current state. */
 export interface AccessModeState {
   mode: AccessMode;
   status: AccessModeStatus;
-  /** A ceiling of the day is reached: waiting a little does not help. */
+  /** True when a ceiling of the day is reached: waiting a little does not help. */
   exhausted: boolean;
   /** Requests that the tightest ceiling leaves; null where the plan sets none. */
   remaining: number | null;
 }
 
-/** A mode of which nothing was counted. */
+/** Use of a mode without any counts. */
 export const unused: ModeUse = { spans: [], limitedUntil: null };
 
 const ceilings: readonly { limit: keyof RateLimits; window: number; of: Counted }[] = [
@@ -29,8 +29,8 @@ const ceilings: readonly { limit: keyof RateLimits; window: number; of: Counted 
 ];
 
 /**
- * The state of a mode from what was counted and reported. `said` is the adapter's own word on it, which can only make
- * it worse: its counters are the host's. A mode of an agent that cannot be used (`usable: false`) is `unavailable`.
+ * Computes the state of a mode from counts and reported limits. `said` is the adapter's own status, which can only make
+ * it worse: the host keeps the counters. A mode of an agent that cannot be used (`usable: false`) is `unavailable`.
  */
 export function accessModeState(
   mode: AccessMode,
@@ -48,7 +48,7 @@ export function accessModeState(
   if (use.limitedUntil !== null && use.limitedUntil > now) ends.push(use.limitedUntil);
   if (said?.status === "rate_limited") ends.push(timeOf(said.reset_at));
   const limited = ends.length > 0;
-  // One end that nobody knows makes the whole unknown.
+  // One unknown end makes the whole unknown.
   const resetAt = !limited || ends.includes(null) ? null : Math.max(...ends.map((end) => end ?? 0), now);
   const offered = mode.enabled && usable && said?.status !== "unavailable";
   return {

@@ -9,25 +9,25 @@ import type { Known } from "./availability-board.ts";
 import { offeredModels } from "./offered-models.ts";
 import { pickAccessMode } from "./pick-access-mode.ts";
 
-/** What is known of an agent. */
+/** Facts about an agent. */
 export interface AgentFacts {
   plugin: Plugin;
-  /** What its probe found, or why it is not asked: it is disabled. */
+  /** Result of its probe, or why it is not asked: it is disabled. */
   found: Known | { stopped: AvailabilityReport };
-  /** What was counted of a mode; null stands for an adapter that lists none. */
+  /** Returns the use of a mode; null stands for an adapter that lists none. */
   useOf(mode: AccessMode | null): ModeUse;
   /** Milliseconds since 1970. */
   now: number;
 }
 
-/** An agent as routes are chosen from. */
+/** An agent with the facts by which routes are chosen. */
 export interface RoutableAgent {
   report: AgentReport;
   /** In the order in which they are tried; those that are not enabled come last. */
   modes: AccessModeState[];
 }
 
-/** The report on an agent from its probe and from what was counted. Which agent is the primary is for routing to say. */
+/** Makes the report on an agent from its probe and its counts. Routing decides which agent is the primary. */
 export function describeAgent(facts: AgentFacts): RoutableAgent {
   const { plugin, found, now } = facts;
   const { id, manifest } = plugin;
@@ -69,7 +69,7 @@ function modeStates({ plugin, found, useOf, now }: AgentFacts, probed: Availabil
   );
 }
 
-/** Why an agent that is there can take no session now: every way to reach it is limited. Null where one is open. */
+/** Returns why an available agent can take no session now: every access mode is limited. Null when one is open. */
 function limited(
   { useOf, now }: AgentFacts,
   { probed, modes }: { probed: AvailabilityReport; modes: readonly AccessModeState[] },

@@ -3,31 +3,31 @@ import type { AvailabilityReport, HealthStatus } from "../../../plugin-sdk/avail
 import { healthOf } from "../../../plugin-sdk/health-of.ts";
 import { within } from "../../ground/runtime/within.ts";
 
-/** What one probe of an adapter found. */
+/** Result of one probe of an adapter. */
 export interface Probed {
   report: AvailabilityReport;
   health: HealthStatus;
-  /** The adapter's own word on its access mode; null where it gives none. */
+  /** The adapter's own status of its access mode; null when it gives none. */
   access_mode: AccessModeStatus | null;
 }
 
-/** What the board knows of an adapter. */
+/** Last known state of an adapter. */
 export interface Known extends Probed {
   /** Milliseconds since 1970. */
   checkedAt: number;
 }
 
-/** What a board is made from. */
+/** Options of {@link AvailabilityBoard}. */
 export interface BoardOptions {
-  /** Asks an adapter. Aborted when its time is over. */
+  /** Asks an adapter. Aborted after the deadline. */
   probe(adapterId: string, signal: AbortSignal): Promise<Probed>;
-  /** How long an answer holds that is given now. */
+  /** Returns how long a new answer holds. */
   ttlMs(): number;
-  /** How long it holds when the agent is not available: whoever mends that wants to see it. */
+  /** How long it holds when the agent is not available: an operator who fixes that wants to see it soon. */
   failureTtlMs?: number;
-  /** Probes at once; each may start a worker and programs. */
+  /** Most probes at once; each may start a worker and programs. */
   atOnce?: number;
-  /** Longest that one probe is waited for. */
+  /** Longest wait for one probe. */
   deadlineMs?: number;
   /** Milliseconds since 1970. */
   now?: () => number;
@@ -39,14 +39,14 @@ interface Posted {
 }
 
 /**
- * What is known of every adapter's agent: asked when needed, each at most once at a time and a few at once, and kept
- * for a while. Whatever a probe does, there is an answer.
+ * Last known state of every adapter's agent: asked when needed, each at most once at a time and a few at once, and kept
+ * for a while. There is an answer even if a probe fails or hangs.
  */
 export class AvailabilityBoard {
   readonly #options: Required<BoardOptions>;
   readonly #posted = new Map<string, Posted>();
   readonly #asking = new Map<string, Promise<Known>>();
-  /** Adapters that failed while they were being asked: the answer may be from before. */
+  /** Adapters that failed during a probe: its answer may predate the failure. */
   readonly #doubted = new Set<string>();
   #running = 0;
   readonly #waiting: (() => void)[] = [];
@@ -55,7 +55,7 @@ export class AvailabilityBoard {
     this.#options = { probe, ttlMs, failureTtlMs, atOnce, deadlineMs, now };
   }
 
-  /** What is known now, asked anew where it is too old or with `refresh`. */
+  /** Returns the known state; asks again when it is too old or with `refresh`. */
   ask(adapterId: string, { refresh = false }: { refresh?: boolean } = {}): Promise<Known> {
     const posted = this.#posted.get(adapterId);
     if (!refresh && posted !== undefined && this.#options.now() < posted.freshUntil) {
@@ -68,26 +68,26 @@ export class AvailabilityBoard {
     return asking;
   }
 
-  /** What was found last, however old; asks nobody. */
+  /** Returns the last answer, even an old one; asks no agent. */
   known(adapterId: string): Known | undefined {
     return this.#posted.get(adapterId)?.known;
   }
 
-  /** A session of this adapter failed: what is known of it may not hold any more. */
+  /** Marks the state of an adapter as doubtful after a session of it failed. */
   doubt(adapterId: string): void {
     const posted = this.#posted.get(adapterId);
     if (posted) posted.freshUntil = -Infinity;
     if (this.#asking.has(adapterId)) this.#doubted.add(adapterId);
   }
 
-  /** Forgets an adapter that is no longer there, also what it is being asked: another one may have its id. */
+  /** Forgets a removed adapter and its running probe: another adapter may get the same id. */
   forget(adapterId: string): void {
     this.#posted.delete(adapterId);
     this.#asking.delete(adapterId);
     this.#doubted.delete(adapterId);
   }
 
-  /** @param counts whether the answer, once it is there, is of an adapter that has not been forgotten */
+  /** @param counts returns whether the adapter is still the same, so that its answer may be kept */
   async #ask(adapterId: string, counts: () => boolean): Promise<Known> {
     const { now, failureTtlMs } = this.#options;
     const ttlMs = this.#options.ttlMs();
@@ -120,7 +120,7 @@ export class AvailabilityBoard {
       (probed) => void (answer = probed),
       (error: unknown) => void (answer = failed(`Its probe failed: ${String(error)}`)),
     );
-    // One that was left behind keeps its turn until it has ended: a few at once means programs, not promises.
+    // An abandoned probe keeps its turn until it has ended: the limit is on programs, not promises.
     void probing.finally(() => this.#endTurn());
     if (!(await within(probing, deadlineMs))) controller.abort();
     return answer;
@@ -131,7 +131,7 @@ export class AvailabilityBoard {
     else this.#running++;
   }
 
-  /** The turn goes to whoever waits longest. */
+  /** Gives the turn to the probe that waits longest. */
   #endTurn(): void {
     const next = this.#waiting.shift();
     if (next) next();

@@ -7,31 +7,31 @@ import type { RoutableAgent } from "./agent-report.ts";
 import { lackingCapabilities } from "./lacking.ts";
 import { modesFor, pickAccessMode } from "./pick-access-mode.ts";
 
-/** What a session needs of an agent. */
+/** Requirements of a session on its agent. */
 export interface RouteWish {
   /** `auto`, one adapter's id (no other is tried), or ids in the order in which they are tried. */
   wanted: string | readonly string[];
   require?: AgentCapabilities | undefined;
   model?: string | undefined;
-  /** What the prompt takes of the agent's context, estimated. */
+  /** Estimated tokens of the prompt. */
   prompt_tokens?: number | undefined;
-  /** Adapters that the operator wants first, for `auto`. */
+  /** Adapters that the operator prefers, for `auto`. */
   order?: readonly string[] | undefined;
 }
 
 /** An adapter that can take the session. */
 export interface RouteCandidate {
   adapter_id: string;
-  /** The way to reach the agent; null where the adapter lists none. */
+  /** Access mode to the agent; null when the adapter lists none. */
   access_mode: AccessMode | null;
-  /** Further ways that are open now, in the order in which they are tried when that one is limited. */
+  /** Further open modes, in the order in which they are tried when that one is limited. */
   further_modes: AccessMode[];
 }
 
-/** An adapter that cannot, and why. */
+/** An adapter that cannot take the session, and why. */
 export interface PassedOver {
   adapter_id: string;
-  /** What kind of reason it is. */
+  /** Kind of the reason. */
   code: Extract<ErrorCode, "unknown_adapter" | "unavailable" | "rate_limit" | "invalid_model" | "too_large">;
   /** One sentence. */
   reason: string;
@@ -39,17 +39,20 @@ export interface PassedOver {
   next_step?: string;
 }
 
-/** Who can take a session, best first, and who cannot. Each adapter that was considered is in one of the two. */
+/**
+ * Adapters that can take a session, best first, and those that cannot. Each considered adapter is in one of the two
+ * lists.
+ */
 export interface Route {
   candidates: RouteCandidate[];
   passed_over: PassedOver[];
 }
 
 /**
- * Chooses from the agents, which come in the listed order. `auto` keeps those that are available and can do what is
- * needed, ordered by the operator's preference, then by their access mode (priority, and where none is given
- * subscription, api, local), then as listed; a chain keeps its own order. One adapter that is named alone is held only
- * to the capabilities: nothing else will be tried, so whatever else is wrong its own error says better.
+ * Chooses from the agents, which come in the listed order. `auto` keeps those that are available and have the required
+ * capabilities, ordered by the operator's preference, then by their access mode (priority, and where none is given
+ * subscription, api, local), then as listed; a chain keeps its own order. An adapter that is named alone is only
+ * checked for the capabilities: nothing else will be tried, so its own error explains any other problem better.
  */
 export function chooseRoute(wish: RouteWish, agents: readonly RoutableAgent[]): Route {
   const route: Route = { candidates: [], passed_over: [] };
@@ -86,7 +89,7 @@ const unknown: Refusal = {
   next_step: 'See "bulkhead agents" for those that have.',
 };
 
-/** Why an agent cannot take the session; null when it can. What it is comes before how it is just now. */
+/** Returns why an agent cannot take the session; null when it can. Checks lasting reasons before passing ones. */
 function refuse(
   { report, modes }: RoutableAgent,
   { wish, alone }: { wish: RouteWish; alone: boolean },
@@ -117,7 +120,7 @@ function refuse(
   return { code: isLimited ? "rate_limit" : "unavailable", reason, ...todo };
 }
 
-/** Why none of the ways to reach an agent that is available serves a model now; null when one does. */
+/** Returns why no access mode of an available agent serves a model now; null when one does. */
 function closed(modes: readonly AccessModeState[], model: string | undefined): Refusal | null {
   const serving = modesFor(modes, model);
   if (serving.length === 0 || pickAccessMode(modes, model)) return null;
@@ -137,7 +140,7 @@ interface Kept {
   state: AccessModeState | null;
 }
 
-/** Zero keeps the listed order: sorting is stable. */
+/** Compares two agents. Zero keeps the listed order, since sorting is stable. */
 function compare(a: Kept, b: Kept, order: readonly string[]): number {
   const preference = placeIn(order, a) - placeIn(order, b);
   if (preference !== 0) return preference;

@@ -3,9 +3,10 @@ import { enableOne } from "./unknown-adapter.ts";
 import type { PassedOver, Route, RouteWish } from "./choose-route.ts";
 
 /**
- * A route that leads somewhere.
- * @throws {BulkheadError} `unknown_adapter`, `rate_limit`, `invalid_model` or `too_large` where that is why all were
- * passed over, else `unavailable`; it says for each adapter why and what to do, and `details.passed_over` has it as data
+ * Returns the route if it has a candidate.
+ * @throws {BulkheadError} `unknown_adapter`, `rate_limit`, `invalid_model` or `too_large` if all were passed over for
+ * that reason, else `unavailable`; it gives the reason and the next step for each adapter, and `details.passed_over`
+ * has them as data
  */
 export function demandCandidate(route: Route, { wanted }: Pick<RouteWish, "wanted">): Route {
   if (route.candidates.length > 0) return route;
@@ -31,7 +32,7 @@ export function demandCandidate(route: Route, { wanted }: Pick<RouteWish, "wante
   );
 }
 
-/** Why an adapter was passed over, and what to do about it, in one line. */
+/** Writes in one line why an adapter was passed over and what to do about it. */
 export function passedOverLine({ adapter_id, reason, next_step }: PassedOver): string {
   return `${adapter_id}: ${reason}${next_step === undefined ? "" : ` ${next_step}`}`;
 }

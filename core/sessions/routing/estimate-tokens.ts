@@ -1,6 +1,6 @@
 /**
- * How many tokens texts take, about: one for four bytes of UTF-8, which is near for prose and a little low for code.
- * Good enough to see that a prompt cannot fit, not to say that it does.
+ * Estimates the tokens of texts: one for four bytes of UTF-8, which is close for prose and a little low for code. It
+ * can show that a prompt does not fit, but not that it does.
  */
 export function estimateTokens(...texts: readonly (string | undefined)[]): number {
   const encoder = new TextEncoder();

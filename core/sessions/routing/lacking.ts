@@ -1,6 +1,6 @@
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 
-/** Names of what is required and not stated by the agent's capabilities; what is not stated is not there. */
+/** Names the required capabilities that the agent does not state; an unstated capability counts as missing. */
 export function lackingCapabilities(required: AgentCapabilities, offered: AgentCapabilities): string[] {
   const { max_context_tokens, custom = {}, ...flags } = required;
   const missing = lacking(flags, offered);
@@ -10,14 +10,14 @@ export function lackingCapabilities(required: AgentCapabilities, offered: AgentC
   return [...missing, ...lacking(custom, offered.custom ?? {}).map((name) => `custom.${name}`)];
 }
 
-/** What is required to be false is not required. */
+/** Names the missing fields. A capability that is required to be false is not required. */
 function lacking(required: object, offered: object): string[] {
   return Object.keys(required).filter((name) =>
     Reflect.get(required, name) === true && !(Object.hasOwn(offered, name) && Reflect.get(offered, name) === true)
   );
 }
 
-/** What both ask for together. */
+/** Combines both requirements. */
 export function bothRequired(a: AgentCapabilities, b: AgentCapabilities): AgentCapabilities {
   const context = Math.max(a.max_context_tokens ?? 0, b.max_context_tokens ?? 0);
   return {
@@ -27,7 +27,7 @@ export function bothRequired(a: AgentCapabilities, b: AgentCapabilities): AgentC
   };
 }
 
-/** A flag that either sets to true stays true. */
+/** Merges two objects; a flag that either sets to true stays true. */
 function union<T extends object>(a: T, b: T): T {
   const truths = Object.entries(a).filter(([, wanted]) => wanted === true);
   return { ...a, ...b, ...Object.fromEntries(truths) };

@@ -1,13 +1,13 @@
-/** What was counted in one span of time. */
+/** Counts of one span of time. */
 export interface CountedSpan {
-  /** Milliseconds since 1970 at which it begins. */
+  /** Begin of the span, in milliseconds since 1970. */
   at: number;
   width_ms: number;
   requests: number;
   tokens: number;
 }
 
-/** What can be counted. */
+/** Kinds of counts. */
 export type Counted = "requests" | "tokens";
 
 const second = 1000;
@@ -21,14 +21,19 @@ export const windows: { readonly minute: number; readonly hour: number; readonly
   day: 24 * hour,
 };
 
-/** How fine the spans of each window are, from the shortest. A window is never counted short, and by one span too long. */
+/**
+ * Width of the spans of each window, from the shortest. A window never counts too little, and at most one span too
+ * much.
+ */
 const grains: readonly { window: number; width: number }[] = [
   { window: windows.minute, width: second },
   { window: windows.hour, width: minute },
   { window: windows.day, width: 15 * minute },
 ];
 
-/** Spans with more counted in them, in order; old ones become wider, and what is older than a day goes. */
+/**
+ * Returns the spans with this count added, in order; old spans become wider, and those older than a day are dropped.
+ */
 export function addCount(
   spans: readonly CountedSpan[],
   { now, requests = 0, tokens = 0 }: { now: number; requests?: number; tokens?: number },
@@ -40,7 +45,7 @@ export function addCount(
   return mergeSpans([...spans, { at: now, width_ms: 0, requests, tokens }], now);
 }
 
-/** All spans in as few as keep each window's grain. A time that lies ahead was written by another clock, and goes. */
+/** Merges spans into as few as keep each window's grain. Drops times in the future, which another clock wrote. */
 export function mergeSpans(spans: readonly CountedSpan[], now: number): CountedSpan[] {
   const merged = new Map<number, CountedSpan>();
   for (const span of [...spans].sort((a, b) => a.at - b.at)) {
@@ -58,7 +63,7 @@ export function mergeSpans(spans: readonly CountedSpan[], now: number): CountedS
   return [...merged.values()];
 }
 
-/** What was counted in the window that ends now. */
+/** Sums the counts in the window that ends now. */
 export function countWithin(spans: readonly CountedSpan[], window: number, now: number): Record<Counted, number> {
   const total = { requests: 0, tokens: 0 };
   for (const span of spans) {
@@ -69,7 +74,7 @@ export function countWithin(spans: readonly CountedSpan[], window: number, now: 
   return total;
 }
 
-/** When a window will hold fewer than `limit`; now where it does already, null where it never will. */
+/** Returns when a window will hold fewer than `limit`; now if it already does, null if it never will. */
 export function freeAgainAt(
   spans: readonly CountedSpan[],
   { window, of, limit, now }: { window: number; of: Counted; limit: number; now: number },
@@ -85,7 +90,7 @@ export function freeAgainAt(
   return now;
 }
 
-/** The finest grain whose window has not wholly passed the span that would hold this time. */
+/** Returns the finest grain whose window still overlaps the span that would hold this time. */
 function widthAt(at: number, now: number): number {
   const last = grains.length - 1;
   const fit = grains.findIndex(({ window }, index) => {

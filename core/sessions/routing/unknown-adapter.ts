@@ -2,12 +2,12 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { blockedError } from "../../packages/registry/blocked-plugins.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 
-/** What to do where no adapter is enabled. */
-export const enableOne = 'Write a bulkhead.yaml with "bulkhead init", or enable a plugin in the one you have.';
+/** Hint for a host without an enabled adapter. */
+export const enableOne = "Find the agents of this machine and enable them: bulkhead setup.";
 
 /**
- * The error for an id that no enabled adapter has: its hint enables the plugin where there is one, else it names those
- * that are enabled. For a plugin that is blocked it is the error that says by what.
+ * The error for an id that no enabled adapter has. Its hint enables the plugin if it exists, else names the enabled
+ * ones. For a blocked plugin it is the error that names the cause.
  */
 export function unknownAdapter(
   id: string,

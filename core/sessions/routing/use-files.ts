@@ -6,17 +6,17 @@ import { randomId } from "../../ground/runtime/hash.ts";
 import { basename, join } from "../../ground/runtime/paths.ts";
 import type { CountedSpan } from "./rolling-counts.ts";
 
-/** What one host counted of one access mode of one adapter. */
+/** Counts of one host for one access mode of one adapter. */
 export interface UseRecord {
   adapter_id: string;
-  /** As `accessModeKey()` names it. */
+  /** Key of the mode, as `accessModeKey()` returns it. */
   access_mode: string;
   spans: CountedSpan[];
   /** Milliseconds since 1970; null when no limit was reported. */
   limited_until: number | null;
 }
 
-/** What the file of one host holds. */
+/** Content of one host's file. */
 export interface UseRecords {
   v: 1;
   uses: UseRecord[];
@@ -46,20 +46,20 @@ export const useRecordsSchema: SchemaOf<UseRecords> = exactly<UseRecords>()(
   }, closed),
 );
 
-/** Keeps counts over restarts, and lets the hosts of one state folder know each other's. */
+/** Keeps counts over restarts, and shares them among the hosts of one state folder. */
 export interface UseStore {
-  /** What this host's part of the state has from earlier. */
+  /** Returns the earlier counts in this host's part of the state. */
   readOwn(): Promise<UseRecord[]>;
   readOthers(): Promise<UseRecord[]>;
-  /** Takes the place of what {@link readOwn} gives, in one step. */
+  /** Replaces the records that {@link readOwn} returns, in one step. */
   write(uses: readonly UseRecord[]): Promise<void>;
 }
 
 const fileName = "access-modes.json";
 
 /**
- * A file in each host's part of the state folder. Each host writes its own alone and reads all, so that nobody waits
- * for a lock and nothing that was counted is written over.
+ * Opens a file in each host's part of the state folder. Each host writes only its own and reads all, so no host waits
+ * for a lock or overwrites another's counts.
  */
 export function openUseFiles({ root, folder }: { root: string; folder: string }): UseStore {
   return {
@@ -84,7 +84,7 @@ export function openUseFiles({ root, folder }: { root: string; folder: string })
   };
 }
 
-/** A file that is missing or that no host has written in one piece says nothing. */
+/** Reads a file; a missing or half-written file counts as empty. */
 async function read(file: string): Promise<UseRecord[]> {
   try {
     const value: unknown = JSON.parse(await readFile(file, "utf8"));

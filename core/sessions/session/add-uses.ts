@@ -1,6 +1,6 @@
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 
-/** Adds what one attempt used of its permissions to what the session used. */
+/** Adds one attempt's permission uses to the session's. */
 export function addUses(total: PermissionUses, uses: PermissionUses): void {
   total.allowed += uses.allowed;
   total.denied += uses.denied;

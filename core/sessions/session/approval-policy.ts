@@ -2,7 +2,7 @@ import type { PermissionOption, PermissionRequestEvent } from "../../../plugin-s
 import type { Approval, SessionRequest, ToolApproval } from "../../../plugin-sdk/request.ts";
 import type { ToolKind } from "../../../plugin-sdk/tool-kinds.ts";
 
-/** What decides over an agent's permission requests before anybody is asked. */
+/** Rules that decide an agent's permission requests before a client is asked. */
 export interface ApprovalRules extends Pick<SessionRequest, "allowed_tools" | "tool_approvals"> {
   approval: Approval;
 }
@@ -11,9 +11,10 @@ const reading: readonly ToolKind[] = ["read", "search", "think", "fetch"];
 const editing: readonly ToolKind[] = [...reading, "edit", "delete", "move"];
 
 /**
- * The id of the option that policy chooses; null leaves the request to a client. First comes the rule for the tool,
- * then the list of allowed tools, which nothing widens, then the approval, which goes by the kind of the tool.
- * @param kind kind of the tool call that the request is about; null where the agent names none
+ * Returns the id of the option that policy chooses; null leaves the request to a client. The rule for the tool comes
+ * first, then the list of allowed tools, which nothing widens, then the approval, which depends on the kind of the
+ * tool.
+ * @param kind kind of the tool call of the request; null when the agent names none
  */
 export function policyAnswer(
   event: PermissionRequestEvent,
@@ -45,7 +46,7 @@ function decide(
   return "ask";
 }
 
-/** Whether a tool's name fits a pattern in which `*` stands for anything, without a regular expression. */
+/** Matches a tool's name against a pattern in which `*` stands for anything, without a regular expression. */
 function fits(tool: string, pattern: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
   if (rest.length === 0) return tool === pattern;

@@ -27,8 +27,8 @@ import type { Candidate, SessionSetup } from "./session-setup.ts";
 import type { SessionStream } from "./session-stream.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
-/** What an attempt shares with the other attempts of its session. */
-export interface AttemptGround {
+/** Collaborators of {@link Attempt} that all attempts of a session share. */
+export interface AttemptDeps {
   setup: SessionSetup;
   stream: SessionStream;
   rules: EventRules;
@@ -36,79 +36,79 @@ export interface AttemptGround {
   deadlines: Deadlines;
   usage: UsageMeter;
   allowance: EventAllowance;
-  /** The session's own folder; made by whoever needs it. */
+  /** The session's own folder; created on first use. */
   scratch: string;
   /** Aborts when the session must end. */
   signal: AbortSignal;
-  /** The highest process id in the stream. */
+  /** The highest process id so far in the stream. */
   processes: { lastId: number };
   /** Ends the whole session. */
   stop(reason: StopReason, error: ErrorData): void;
-  /** Something that a budget counts was told. */
+  /** Called when an event changes what a budget counts. */
   onUsed(): void;
-  /** Something may lie in the session's scratch folder from now on. */
+  /** Called before the session's scratch folder may be used. */
   onScratch(): void;
 }
 
-/** One try at a session on one adapter, from a place on a worker to the end of its entry. */
+/** One try at a session on one adapter, from waiting for a worker to the end of its entry. */
 export class Attempt {
   readonly number: number;
   readonly candidate: Candidate;
   readonly startedAt: string = new Date().toISOString();
   readonly #started = performance.now();
-  readonly #ground: AttemptGround;
+  readonly #deps: AttemptDeps;
   readonly #rate: TokenBucket;
   #entry: LaneEntry | null = null;
   #broker: SessionBroker | null = null;
   #script: PluginScript | null = null;
   #toolVersion: string | null = null;
   #waitMs: number | null = null;
-  /** Why the host cut it off; the first reason is kept. */
+  /** Why the host cut the attempt off; the first reason is kept. */
   #cut: ErrorData | null = null;
-  /** What is durable and whose credit has not gone back yet. */
+  /** Durable events whose credit has not been given back yet. */
   #owed = { events: 0, credit: 0 };
 
-  constructor(ground: AttemptGround, { number, candidate }: { number: number; candidate: Candidate }) {
-    this.#ground = ground;
+  constructor(deps: AttemptDeps, { number, candidate }: { number: number; candidate: Candidate }) {
+    this.#deps = deps;
     this.number = number;
     this.candidate = candidate;
     this.#rate = new TokenBucket(candidate.plugin.limits.events_per_second, performance.now());
   }
 
-  /** The one script that was evaluated; null if it never got that far. */
+  /** Returns the one script that was evaluated; null if the attempt never got that far. */
   get script(): PluginScript | null {
     return this.#script;
   }
 
-  /** The agent's own version, where it says one. */
+  /** Returns the agent's own version, if it reported one. */
   get toolVersion(): string | null {
     return this.#toolVersion;
   }
 
-  /** What the agent last said to wait, in milliseconds; null where it said nothing. */
+  /** Returns the wait that the agent last asked for, in milliseconds; null if it asked for none. */
   get waitMs(): number | null {
     return this.#waitMs;
   }
 
-  /** Why the host cut it off; null where it did not. */
+  /** Returns why the host cut the attempt off; null if it did not. */
   get cutBy(): ErrorData | null {
     return this.#cut;
   }
 
-  /** How often permissions were used and refused. */
+  /** Returns how often permissions were used and denied. */
   get uses(): PermissionUses | null {
     return this.#broker?.uses ?? null;
   }
 
-  /** Milliseconds since it began. */
+  /** Returns the milliseconds since it began. */
   get durationMs(): number {
     return Math.round(performance.now() - this.#started);
   }
 
   /**
    * Runs it to its end.
-   * @param before settles when what must be done before an agent may touch anything is done
-   * @returns what it failed with; null where the adapter came to an end of its own
+   * @param before settles when the preparations that must precede any work of an agent are done
+   * @returns the error it failed with; null when the adapter ended by itself
    */
   async run(before: Promise<void>): Promise<ErrorData | null> {
     let place: WorkerPlace;
@@ -120,7 +120,7 @@ export class Attempt {
     try {
       const end = await this.#enter(place);
       if (!("error" in end)) return this.#cut;
-      if (end.lost) this.#ground.stream.host(workerEvent(end.error));
+      if (end.lost) this.#deps.stream.host(workerEvent(end.error));
       return this.#cut ?? withAuthorPositions(end.error, this.#script);
     } catch (thrown) {
       return this.#cut ?? toErrorData(thrown);
@@ -129,7 +129,7 @@ export class Attempt {
     }
   }
 
-  /** Asks the adapter to end, and leaves it behind when it does not. */
+  /** Asks the adapter to end, and abandons it when it does not. */
   cut(error: ErrorData): void {
     if (this.#cut) return;
     this.#cut = error;
@@ -137,7 +137,7 @@ export class Attempt {
   }
 
   async #place(before: Promise<void>): Promise<WorkerPlace> {
-    const { signal, stream } = this.#ground;
+    const { signal, stream } = this.#deps;
     const placing = this.candidate.acquire({
       signal,
       onQueued: (position, waitMs) => {
@@ -145,10 +145,10 @@ export class Attempt {
         stream.host({ type: "queued", position, ...retry });
       },
     });
-    // A place that comes after the attempt has failed elsewhere must go back.
+    // If the attempt has failed elsewhere, a worker granted later must be released.
     placing.catch(() => {});
     try {
-      // To make it reads what lies in the plugin's folder, which may take for ever.
+      // Building the script reads the plugin's folder, which may hang, so an abort must end the wait.
       this.#script = await unlessAborted(this.candidate.script(), signal);
       await before;
     } catch (error) {
@@ -159,7 +159,7 @@ export class Attempt {
   }
 
   async #enter(place: WorkerPlace): Promise<Awaited<LaneEntry["ended"]>> {
-    const { setup, stream, deadlines, requests, signal } = this.#ground;
+    const { setup, stream, deadlines, requests, signal } = this.#deps;
     const { plugin, request, accessMode, effective } = this.candidate;
     signal.throwIfAborted();
     this.candidate.started();
@@ -168,12 +168,12 @@ export class Attempt {
       attempt: this.number,
       adapter_id: plugin.id,
       ...(accessMode === null ? {} : { access_mode: accessMode.type }),
-      // Of the adapter that the session started with, its first event says it.
+      // The first event already has the permissions of the adapter that the session started with.
       ...(plugin.id === setup.candidates[0].plugin.id ? {} : { permissions: effective }),
     });
     stream.chargeTo((ms) => place.lane.charge(ms));
     deadlines.begin({
-      // A request may only make the operator's deadline shorter.
+      // A request may only shorten the operator's deadline.
       idleMs: idleMs(this.candidate),
       onIdle: (ms) => this.cut({ code: "idle_timeout", message: `Nothing was heard of the agent for ${ms} ms.` }),
     });
@@ -199,7 +199,7 @@ export class Attempt {
         },
         onCall: (operation, args) => {
           deadlines.heard();
-          // Many sessions never ask for anything: then there is nothing to make and nothing to clean up.
+          // Made on demand: many sessions never call the broker, and then there is nothing to clean up.
           this.#broker ??= this.#makeBroker();
           return this.#broker.call(operation, args);
         },
@@ -213,7 +213,7 @@ export class Attempt {
   }
 
   #makeBroker(): SessionBroker {
-    const { setup, scratch, stream, rules, requests, processes, onScratch } = this.#ground;
+    const { setup, scratch, stream, rules, requests, processes, onScratch } = this.#deps;
     const { candidate } = this;
     const { askGrant, redactor } = setup;
     onScratch();
@@ -247,9 +247,11 @@ export class Attempt {
     });
   }
 
-  /** A batch of what the adapter yielded: checked, held to the rules, put into the log; then credit goes back. */
+  /**
+   * Handles a batch of yielded events: checks them, applies the rules, adds them to the log, then gives credit back.
+   */
   #take(yielded: unknown[], { bytes, credit, text }: EventBatch): void {
-    const { stream, rules, deadlines } = this.#ground;
+    const { stream, rules, deadlines } = this.#deps;
     deadlines.heard();
     if (yielded.length === 0) return;
     const { limits } = this.candidate.plugin;
@@ -263,11 +265,11 @@ export class Attempt {
     for (const { event } of entries) this.#react(event as AdapterEvent);
   }
 
-  /** Credit for events that are durable; beyond the rate it comes later, and the adapter waits for it. */
+  /** Gives credit back for durable events; beyond the rate it comes later, and the adapter waits for it. */
   #giveCredit(durable: number, itsCredit: number): void {
     this.#owed.events += durable;
     this.#owed.credit += itsCredit;
-    // Each message wakes the worker, so credit is given back in quarters; it stops at none.
+    // Each message wakes the worker, so credit is given back in quarters; an adapter stops only without credit.
     if (this.#owed.credit < this.candidate.plugin.limits.event_credit / 4) return;
     const { events, credit } = this.#owed;
     this.#owed = { events: 0, credit: 0 };
@@ -276,25 +278,25 @@ export class Attempt {
     else startBackgroundTimer(() => this.#entry?.addCredit(credit), waitMs);
   }
 
-  /** What of a batch is still allowed. What is beyond gets no credit either, so a flood dries up. */
+  /** Returns the allowed part of a batch. The rest gets no credit either, so a flood dries up. */
   #withinLimits(yielded: unknown[], bytes: number): unknown[] {
-    const { allowance, stop } = this.#ground;
+    const { allowance, stop } = this.#deps;
     const { kept, problem } = allowance.take({ events: yielded.length, bytes }, this.candidate.plugin.limits);
     if (problem !== null) stop("fatal", { code: "limit_exceeded", message: problem });
     return kept === yielded.length ? yielded : yielded.slice(0, kept);
   }
 
   #react(event: AdapterEvent): void {
-    const { usage } = this.#ground;
+    const { usage } = this.#deps;
     switch (event.type) {
       case "usage":
         usage.take(event);
-        return this.#ground.onUsed();
+        return this.#deps.onUsed();
       case "tool_call":
-        return this.#ground.onUsed();
+        return this.#deps.onUsed();
       case "completed":
         usage.complete(event);
-        return this.#ground.onUsed();
+        return this.#deps.onUsed();
       case "agent_info":
         usage.model(event.model);
         this.#toolVersion = event.agent_version ?? this.#toolVersion;
@@ -326,13 +328,13 @@ export class Attempt {
   }
 
   #policyAnswer(event: PermissionRequestEvent): string | null {
-    const kind = event.kind ?? this.#ground.rules.kindOf(event.call_id);
+    const kind = event.kind ?? this.#deps.rules.kindOf(event.call_id);
     return policyAnswer(event, this.candidate.approval, kind);
   }
 
-  /** Policy answers, or else a client, or nobody in time: then the session is blocked. */
+  /** Lets policy or a client answer; without an answer in time the session is blocked. */
   #ask(requestId: string, asked: Question): void {
-    const { setup, stream, rules, requests, stop } = this.#ground;
+    const { setup, stream, rules, requests, stop } = this.#deps;
     requests.add(requestId, asked.offered, asked.asked);
     if (asked.policy !== null) {
       rules.resolve(requestId);
@@ -352,18 +354,18 @@ export class Attempt {
   }
 }
 
-/** A permission request or question, and what is known of its answer. */
+/** A permission request or question, and its possible answers. */
 interface Question {
-  /** Ids of the answers there are; null: any text. */
+  /** Ids of the possible answers; null: any text. */
   offered: string[] | null;
-  /** What the policy answers; null where a client is asked. */
+  /** The answer of policy; null when a client is asked. */
   policy: string | null;
-  /** As in "the session is blocked by". */
+  /** Ending of the sentence "the session is blocked by". */
   what: string;
   asked: Asked;
 }
 
-/** Longest silence of a candidate's attempt, in milliseconds. */
+/** Returns the longest silence of a candidate's attempt, in milliseconds. */
 export function idleMs({ request, plugin }: Candidate): number {
   return Math.min(request.idle_timeout_ms ?? Infinity, plugin.limits.idle_timeout_ms);
 }
@@ -373,7 +375,7 @@ function inOrder<T>(modes: readonly T[], first: T | null): T[] {
 }
 
 function unanswered(what: string, ms: number): ErrorData {
-  const why = ms === 0 ? "nobody is there to answer it" : `nobody answered it within ${ms} ms`;
+  const why = ms === 0 ? "no client was there to answer it" : `no answer came within ${ms} ms`;
   return {
     code: "unanswered",
     message: `The session is blocked by ${what}: ${why}.`,

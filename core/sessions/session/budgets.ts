@@ -1,7 +1,7 @@
 import type { Budget, SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { StopReason } from "../../../plugin-sdk/result.ts";
 
-/** What a session used so far; null while nobody tells. */
+/** Usage of a session so far; null while unknown. */
 export interface Used {
   cost: number | null;
   tokens: number | null;
@@ -9,13 +9,13 @@ export interface Used {
   tool_calls: number;
 }
 
-/** A ceiling that was passed. */
+/** A ceiling that the session passed. */
 export interface Exceeded {
   reason: StopReason;
   message: string;
 }
 
-/** The first ceiling of a request that was passed, or null. Exactly at the ceiling is within it. */
+/** Returns the first ceiling of a request that was passed, or null. Usage equal to the ceiling is still within it. */
 export function exceededBudget(used: Used, { budget = {}, max_turns }: SessionRequest): Exceeded | null {
   const over = (value: number | null, most: number | undefined) => value !== null && most !== undefined && value > most;
   const turns = Math.min(budget.turns ?? Infinity, max_turns ?? Infinity);
@@ -32,7 +32,7 @@ export function exceededBudget(used: Used, { budget = {}, max_turns }: SessionRe
   return null;
 }
 
-/** The budget as it stands in a result. */
+/** Returns the budget as the result shows it. */
 export function effectiveBudget({ budget }: SessionRequest): Budget | null {
   return budget === undefined || Object.keys(budget).length === 0 ? null : budget;
 }

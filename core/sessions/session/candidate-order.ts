@@ -1,7 +1,7 @@
 import type { FailureClass } from "./retry-policy.ts";
 import type { Candidate } from "./session-setup.ts";
 
-/** What is tried after a candidate. */
+/** The candidate that is tried next. */
 export interface NextCandidate {
   index: number;
   /** The same adapter through another access mode, or another adapter. */
@@ -9,8 +9,8 @@ export interface NextCandidate {
 }
 
 /**
- * The candidate after this one; null when there is none. Another access mode of the same adapter is of use only where
- * the one before was limited.
+ * Returns the candidate after this one; null when there is none. Another access mode of the same adapter helps only
+ * when the one before was limited.
  */
 export function nextCandidate(
   candidates: readonly Pick<Candidate, "plugin">[],

@@ -6,12 +6,12 @@ import { isShallow } from "../../ground/checks/depth.ts";
 
 const checks = checksByType(adapterEventSchemas);
 
-/** Fields that may hold any JSON: the one place where nesting is not bounded by a schema. */
+/** Fields that may hold any JSON: no schema bounds their nesting. */
 const openFields = ["input", "output", "data"] as const;
 
 /**
- * What an adapter yielded as an event of the contract. What does not fit is not lost: it becomes `unparsed`, with what
- * was wrong. Nesting deeper than `maxDepth` is cut off there, because writing it out again would overflow the stack.
+ * Turns a yielded value into an event of the contract. A value that does not fit is kept as `unparsed`, with the
+ * reason. Nesting deeper than `maxDepth` is cut off there, because serialising it would overflow the stack.
  */
 export function checkEvent(yielded: unknown, maxDepth: number): AdapterEvent {
   const type = typeof yielded === "object" && yielded !== null && "type" in yielded ? yielded.type : undefined;

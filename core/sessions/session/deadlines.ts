@@ -1,20 +1,20 @@
-/** What a session's deadlines are made from. */
+/** Options of {@link Deadlines}. */
 export interface DeadlineOptions {
   totalMs: number;
   onTotal(ms: number): void;
-  /** True while the agent is silent because it waits for somebody. */
+  /** Returns true while the agent is silent because it waits for an answer. */
   waits(): boolean;
 }
 
-/** What an attempt's silence is held to. */
+/** Limit on an attempt's silence. */
 export interface Silence {
   idleMs: number;
   onIdle(ms: number): void;
 }
 
 /**
- * A session's total deadline, which nothing pauses once its first attempt has begun, and the idle deadline of its
- * present attempt, which every sign of life moves on.
+ * A session's total deadline, which never pauses after its first attempt has begun, and the idle deadline of its
+ * current attempt, which every sign of life restarts.
  */
 export class Deadlines {
   readonly totalMs: number;
@@ -29,12 +29,12 @@ export class Deadlines {
     this.totalMs = options.totalMs;
   }
 
-  /** Until the total deadline. */
+  /** Milliseconds until the total deadline. */
   get leftMs(): number {
     return this.#startedAt === null ? this.totalMs : this.totalMs - (performance.now() - this.#startedAt);
   }
 
-  /** An attempt begins; the first one starts the total deadline. */
+  /** Begins an attempt; the first one starts the total deadline. */
   begin(silence: Silence): void {
     if (this.#startedAt === null) {
       this.#startedAt = performance.now();
@@ -44,17 +44,17 @@ export class Deadlines {
     this.#watchIdle(silence, silence.idleMs);
   }
 
-  /** A sign of life; only notes the time, so that a busy stream sets no timers. */
+  /** Records a sign of life; only notes the time, so that a busy stream sets no timers. */
   heard(): void {
     this.#heardAt = performance.now();
   }
 
-  /** The attempt is over: nobody is there to be silent. */
+  /** Ends the attempt: between attempts there is no idle deadline. */
   rest(): void {
     clearTimeout(this.#idle);
   }
 
-  /** The session is over. */
+  /** Ends all deadlines with the session. */
   stop(): void {
     this.rest();
     clearTimeout(this.#total);

@@ -4,7 +4,7 @@ import { effectiveBudget } from "./budgets.ts";
 import { accepts } from "./enforceable.ts";
 import type { Candidate } from "./session-setup.ts";
 
-/** What a session on this candidate really runs with. */
+/** Returns the settings that a session on this candidate really runs with. */
 export function effectiveSettings(
   candidate: Candidate,
   { totalMs, workspace }: { totalMs: number; workspace: EffectiveSettings["workspace"] },

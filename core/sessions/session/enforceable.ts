@@ -2,20 +2,20 @@ import type { AcceptedField, Manifest, ReportedFact } from "../../../plugin-sdk/
 import { parseCommandTemplate } from "../../../plugin-sdk/command-template.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 
-/** True for a field of a request that the adapter hands to its agent. */
+/** Returns true for a field of a request that the adapter passes to its agent. */
 export function accepts(manifest: Manifest, field: AcceptedField): boolean {
   if (manifest.accepts?.includes(field)) return true;
   return field === "model" && takesModel(manifest);
 }
 
-/** True for what the adapter tells while a session runs. */
+/** Returns true for a fact that the adapter reports during a session. */
 export function reports(manifest: Manifest, fact: ReportedFact): boolean {
   return manifest.reports?.includes(fact) === true || mapped(manifest, fact);
 }
 
 /**
- * Fields of a request whose limits neither the adapter's agent nor the host could hold: the agent does not take them,
- * and the host is told nothing by which it could end the session in time.
+ * Returns the fields of a request whose limits neither the adapter's agent nor the host could enforce: the agent does
+ * not accept them, and the host gets no report by which it could end the session in time.
  */
 export function unenforceableFields(request: SessionRequest, manifest: Manifest): string[] {
   const held = (fact: ReportedFact) => reports(manifest, fact);
@@ -44,7 +44,7 @@ function takesModel({ models, cli }: Manifest): boolean {
   return placeholders.includes("model");
 }
 
-/** What the mapping rules of a tool without code make. */
+/** Checks whether the mapping rules of a tool without code report the fact. */
 function mapped({ cli }: Manifest, fact: ReportedFact): boolean {
   if (cli?.output?.format !== "jsonl") return false;
   const made = (type: string) =>

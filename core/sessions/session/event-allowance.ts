@@ -1,11 +1,11 @@
 import type { Limits } from "../../ground/config/limits.ts";
 
-/** Counts one session's events, over all its attempts, against the limits for all of them together. */
+/** Counts one session's events, over all its attempts, against the limits for the session. */
 export class EventAllowance {
   #events = 0;
   #bytes = 0;
 
-  /** How many events of a batch are still allowed, and what is wrong when those are not all. */
+  /** Returns how many events of a batch are still allowed, and the problem if that is not all of them. */
   take(
     batch: { events: number; bytes: number },
     { events, event_bytes_total }: Pick<Limits, "events" | "event_bytes_total">,

@@ -9,22 +9,22 @@ import type { ToolKind } from "../../../plugin-sdk/tool-kinds.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { LogEntry } from "./merged-log.ts";
 
-/** What the requests that wait for an answer at the same time may come to. */
+/** Limits on the requests that wait for an answer at the same time. */
 type RequestLimits = Pick<Limits, "open_requests" | "open_request_bytes">;
 
 /**
- * Holds one session's events to the rules of the stream, whatever the adapter yields: every tool call gets one result,
- * every permission request one resolution. What breaks a rule is kept as `unparsed`.
+ * Holds one session's events to the rules of the stream, even if the adapter yields nonsense: every tool call gets one
+ * result, every permission request one resolution. An event that breaks a rule becomes `unparsed`.
  */
 export class EventRules {
   readonly #openCalls = new Map<string, { tool: string; kind: ToolKind }>();
   readonly #closedCalls = new Set<string>();
-  /** The bytes that each one came in. */
+  /** Bytes of each open request. */
   readonly #openRequests = new Map<string, number>();
   #openRequestBytes = 0;
   readonly #closedRequests = new Set<string>();
   readonly #claimed = new Set<string>();
-  /** Characters of all of them: they stand in the result. */
+  /** Characters of all claimed paths, which the result contains. */
   #claimedText = 0;
   #text = "";
   #last: CompletedEvent | ErrorEvent | null = null;
@@ -32,32 +32,33 @@ export class EventRules {
   #attempt = 1;
   readonly #replayed: boolean;
 
-  /** @param options.replayed events come out of the log, where their ids stand as they are */
+  /** @param options.replayed events come from the log, where ids are final */
   constructor({ replayed = false }: { replayed?: boolean } = {}) {
     this.#replayed = replayed;
   }
 
-  /** Another attempt begins: its words and ids are its own, what was claimed and called stays counted. */
+  /** Begins another attempt: text and ids start again, claims and tool calls stay counted. */
   begin(attempt: number): void {
     this.#attempt = attempt;
     this.restart();
   }
 
-  /** What the attempt before said is no longer the last word. */
+  /** Discards the previous attempt's text and last word. */
   restart(): void {
     this.#text = "";
     this.#last = null;
   }
 
-  /** What was changed so far has been put back: it is not claimed any more. */
+  /** Forgets the claimed changes after they were undone. */
   forgetClaims(): void {
     this.#claimed.clear();
     this.#claimedText = 0;
   }
 
   /**
-   * An adapter's id as it stands in the stream, where ids of several attempts must not meet: one that looks like a later
-   * attempt's is renamed in the first attempt too, or an answer meant for one adapter could be had by another.
+   * Returns an adapter's id as the stream shows it, where ids of several attempts must not collide. An id that looks
+   * like a later attempt's is renamed in the first attempt too; otherwise one adapter could receive an answer meant for
+   * another.
    */
   streamId(id: string): string {
     if (this.#replayed || (this.#attempt === 1 && !renamedId.test(id))) return id;
@@ -65,8 +66,8 @@ export class EventRules {
   }
 
   /**
-   * One checked event of the adapter; what comes back goes into the log.
-   * @param limits of an adapter that speaks now; events out of the log were held to them when they came
+   * Applies the rules to one checked event of the adapter; the returned event goes into the log.
+   * @param limits of a live adapter; events from the log were already checked when they arrived
    */
   accept(yielded: AdapterEvent, limits?: RequestLimits): AdapterEvent {
     const event = this.#withStreamIds(yielded);
@@ -110,7 +111,7 @@ export class EventRules {
     }
   }
 
-  /** A permission request or question was answered; false when it was not open. */
+  /** Marks a permission request or question as answered; false when it was not open. */
   resolve(requestId: string): boolean {
     const bytes = this.#openRequests.get(requestId);
     if (bytes === undefined) return false;
@@ -134,12 +135,12 @@ export class EventRules {
     return event;
   }
 
-  /** Kind of an open tool call; null for a call that is not open. */
+  /** Returns the kind of an open tool call; null for a call that is not open. */
   kindOf(callId: string | undefined): ToolKind | null {
     return callId === undefined ? null : this.#openCalls.get(callId)?.kind ?? null;
   }
 
-  /** What the host adds in the adapter's place when an attempt ends. */
+  /** Returns the events that the host adds in the adapter's place when an attempt ends. */
   finish(): LogEntry[] {
     const calls = [...this.#openCalls].map(([call_id, { tool }]): LogEntry => ({
       source: "host",
@@ -164,7 +165,7 @@ export class EventRules {
     return [...calls, ...requests];
   }
 
-  /** The very same event where no id of it is renamed. */
+  /** Returns the same object when no id in it is renamed. */
   #withStreamIds(event: AdapterEvent): AdapterEvent {
     switch (event.type) {
       case "tool_call":
@@ -189,7 +190,7 @@ export class EventRules {
 
   #print(data: string): void {
     this.#text += data;
-    // Cut seldom: each cut copies the whole text.
+    // Cut rarely: each cut copies the whole text.
     if (this.#text.length > 2 * maxText) this.#text = this.#text.slice(-maxText);
   }
 
@@ -199,22 +200,22 @@ export class EventRules {
     this.#claimedText += path.length;
   }
 
-  /** The present attempt's last word, if it had one. */
+  /** Returns the current attempt's last word, if it had one. */
   get lastWord(): CompletedEvent | ErrorEvent | null {
     return this.#last;
   }
 
-  /** The end of what the agent printed in the present attempt. */
+  /** Returns the end of the agent's output in the current attempt. */
   get text(): string {
     return this.#text.slice(-maxText);
   }
 
-  /** Paths the agent says it changed. */
+  /** Returns the paths that the agent says it changed. */
   get claimedPaths(): string[] {
     return [...this.#claimed];
   }
 
-  /** Tool calls of the whole session. */
+  /** Returns the number of tool calls in the whole session. */
   get toolCalls(): number {
     return this.#toolCalls;
   }
@@ -224,10 +225,10 @@ const encoder = new TextEncoder();
 
 const maxText = 1024 * 1024;
 
-/** How ids of the second attempt and later ones begin. */
+/** Prefix of the ids of the second and later attempts. */
 const renamedId = /^\d+\./;
 
-/** Ids and paths remembered for one session: a flood of new ones must not grow the host. */
+/** Most ids and paths remembered for one session: a flood of new ones must not exhaust the host's memory. */
 const maxRemembered = 10_000;
 
 function broken(event: AdapterEvent, problem: string): AdapterEvent {

@@ -14,17 +14,17 @@ import type { LogEntry, MergedLog, Stream } from "./merged-log.ts";
 import { buildResult } from "./result.ts";
 import { UsageMeter } from "./usage-meter.ts";
 
-/** What is known of the host that ran the session. */
+/** Facts about the host that ran the session. */
 export interface FormerHost {
-  /** The runtime it ran on; null where nothing tells. */
+  /** The runtime it ran on; null when unknown. */
   runtime: string | null;
   hostVersion: string;
 }
 
 /**
- * Reads a session that its host could not end, from what the journal has of it.
- * @param pages the session's envelopes from the first on, in order; what cannot be read is not among them
- * @param lastSeq the highest number of its events, read or not
+ * Reads a session that its host could not end from the journal.
+ * @param pages the session's envelopes from the first on, in order, without the unreadable ones
+ * @param lastSeq the highest number of its events, readable or not
  */
 export async function readInterrupted(
   pages: AsyncIterable<readonly Envelope[]>,
@@ -36,9 +36,8 @@ export async function readInterrupted(
 }
 
 /**
- * Ends it, so that its stream keeps every rule: each program exits, each tool call has a result, each request is
- * resolved, and `session_ended` says `host_restarted`. What nobody knows any more is null. Its processes must be gone
- * already.
+ * Ends it so that its stream keeps every rule: each program exits, each tool call has a result, each request is
+ * resolved, and `session_ended` says `host_restarted`. Unknown values are null. Its processes must be gone already.
  */
 export async function endInterrupted(
   known: InterruptedSession,
@@ -48,18 +47,18 @@ export async function endInterrupted(
   if (end !== null) await log.add(end.stream, end.entries);
 }
 
-/** What became of a session that its request wants to be resumed: the one that goes on, or why none does. */
+/** Outcome for a session whose request asks for a resume: the session that continues it, or why none does. */
 export type AfterRestart = { resumed_as: string } | { reason: string };
 
-/** What another session needs to go on with the agent of one that was cut off. */
+/** Facts that another session needs to continue the agent's session of an interrupted one. */
 export interface Resumable {
   session_id: string;
   request: SessionRequest;
   /** The adapter of the last attempt. */
   adapter_id: string;
-  /** The agent's own id of its session; null where it has not said it. */
+  /** The agent's own session id; null if it has not reported one. */
   agent_session_id: string | null;
-  /** How many sessions have gone on with that agent's session already. */
+  /** Number of sessions that have continued that agent's session already. */
   times: number;
 }
 
@@ -81,7 +80,7 @@ interface FirstEvent {
   event: SessionStartedEvent;
 }
 
-/** A session as its events tell of it. */
+/** A session reconstructed from its events. */
 export class InterruptedSession {
   readonly #rules = new EventRules({ replayed: true });
   readonly #usage = new UsageMeter();
@@ -92,18 +91,18 @@ export class InterruptedSession {
   #last: Envelope | null = null;
   #toolVersion: string | null = null;
   #agentSessionId: string | null = null;
-  /** In what the last attempt differs from what the session began with. */
+  /** Settings of the last attempt that differ from those at the session's start. */
   #changed: Partial<Pick<EffectiveSettings, "access_mode" | "permissions">> = {};
   readonly #attempts: AttemptReport[] = [];
   readonly #substitutions: Substitution[] = [];
-  /** As the events tell: the same use again is no event. */
+  /** Counted from the events, which leave out repeated uses. */
   readonly #uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
 
   constructor(lastSeq: number) {
     this.#lastSeq = lastSeq;
   }
 
-  /** How many of its events could not be read. */
+  /** Returns the number of its events that could not be read. */
   get unread(): number {
     return Math.max(0, this.#lastSeq - this.#read);
   }
@@ -126,15 +125,17 @@ export class InterruptedSession {
     }
   }
 
-  /** Whether its first event could be read: without it nobody can say what was wanted of it. */
+  /** Returns true if its first event could be read: without it the request is unknown. */
   get hasBeginning(): boolean {
     return this.#first !== null;
   }
 
-  /** What it takes to go on with it; null for a session that did not ask for that, or that is not open. */
+  /**
+   * Returns what a session that continues it needs; null if its request does not ask for that, or if it is not open.
+   */
   get resumable(): Resumable | null {
     if (this.#first === null || this.#last === null || this.#last.event.type === "session_ended") return null;
-    // What is missing may be another attempt, or what the agent was told last.
+    // A missing event may be another attempt, or the last message to the agent.
     if (this.unread > 0) return null;
     const { envelope, event } = this.#first;
     if (event.requested.resume !== "after_restart") return null;
@@ -147,7 +148,7 @@ export class InterruptedSession {
     };
   }
 
-  /** What is to be added; null for a session of which nothing is there, and for one that has ended. */
+  /** Returns the events to add; null for a session without any events, and for one that has ended. */
   end(former: FormerHost, next: AfterRestart | null): { stream: Stream; entries: LogEntry[] } | null {
     if (this.#first === null || this.#last === null || this.#last.event.type === "session_ended") return null;
     const { session_id: sessionId, adapter, attempt, seq } = this.#last;
@@ -171,9 +172,9 @@ export class InterruptedSession {
     const { adapter_id, permissions } = event;
     const access_mode = event.access_mode ?? null;
     this.#rules.restart();
-    // Without permissions of its own it is one on the adapter that the session started with.
+    // An attempt without its own permissions runs on the adapter that the session started with.
     this.#changed = permissions === undefined ? { access_mode } : { access_mode, permissions };
-    // Another attempt is another session of the agent.
+    // Another attempt has another agent session.
     this.#agentSessionId = null;
     this.#attempts.push({ attempt, adapter_id, started_at: ts, duration_ms: 0 });
   }
@@ -244,7 +245,7 @@ export class InterruptedSession {
   }
 }
 
-/** Milliseconds from one time of the log to another. */
+/** Returns the milliseconds between two times of the log. */
 function since(from: string, to: string): number {
   return Math.max(0, Date.parse(to) - Date.parse(from));
 }

@@ -5,37 +5,37 @@ import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 import { Subscription, type SubscriptionOptions } from "./subscription.ts";
 
-/** What the envelopes of one session have in common. `lastSeq` is moved on by the log. */
+/** The common part of one session's envelopes. The log advances `lastSeq`. */
 export interface Stream {
   readonly sessionId: string;
   adapter: { id: string; version: string };
   attempt: number;
   lastSeq: number;
-  /** Takes the milliseconds that writing its events cost the host. */
+  /** Receives the milliseconds that writing its events cost the host. */
   charge?: (ms: number) => void;
 }
 
-/** One event on its way into the log. */
+/** One event for the log. */
 export interface LogEntry {
   source: "agent" | "host";
   synthetic?: true;
   event: AdapterEvent | HostEvent;
 }
 
-/** What is known of events as they came. */
+/** Facts about events as they were received. */
 export interface Received {
-  /** Bytes that all of them came in. */
+  /** Size of all of them as received, in bytes. */
   bytes: number;
-  /** The JSON list that they were parsed from: to write it costs less than to write them out again. */
+  /** The JSON list that they were parsed from: writing it costs less than serialising them again. */
   text?: string | undefined;
 }
 
-/** What the log needs of a journal. */
+/** The parts of a journal that the log uses. */
 export type LogJournal = Pick<Journal, "lastGseq" | "append" | "read">;
 
 interface Pending {
   stream: Stream;
-  /** Of what came with its size. */
+  /** Size of the received events, in bytes. */
   bytes: number;
   session_id: string;
   envelopes: Envelope[];
@@ -46,9 +46,9 @@ interface Pending {
 }
 
 /**
- * The one ordered log: numbers every session's events, appends them durably, and only then hands them to subscribers.
- * All that arrives in one turn of the event loop becomes one transaction; what only opens sessions waits a moment for
- * what follows, because a transaction costs as much as all else that the host does for a short session.
+ * The one ordered log: numbers every session's events, appends them durably, and only then delivers them to
+ * subscribers. All events of one turn of the event loop become one transaction. Events that only open a session wait a
+ * moment for later ones, because a transaction costs as much as the rest of the host's work for a short session.
  */
 export class MergedLog {
   readonly #journal: LogJournal;
@@ -57,24 +57,22 @@ export class MergedLog {
   #gseq: number;
   #pending: Pending[] = [];
   #flushing: Promise<void> | null = null;
-  /** Streams whose beginning could not be written: nothing more of them is. */
+  /** Streams whose first events could not be written: none of their later events are written. */
   readonly #lost = new WeakMap<Stream, unknown>();
-  /** Settles with what was added last. */
+  /** Settles with the latest addition. */
   #newest: Promise<unknown> = Promise.resolve();
-  /** Something is pending that may not wait. */
+  /** True when a pending event must not wait. */
   #urgent = false;
   #endLull: (() => void) | null = null;
 
-  /** @param watch sees each event of the host as it goes in; those of agents are too many to be seen one by one */
+  /** @param watch sees each event of the host as it goes in; agents' events are too many to watch each one */
   constructor(journal: LogJournal, watch: (stream: Stream, event: HostEvent) => void = () => {}) {
     this.#journal = journal;
     this.#watch = watch;
     this.#gseq = journal.lastGseq;
   }
 
-  /**
-   * Adds events of one session; resolves when they are durable and have been handed on.
-   */
+  /** Adds events of one session; resolves when they are durable and delivered. */
   add(stream: Stream, entries: readonly LogEntry[], { bytes, text }: Received = { bytes: 0 }): Promise<void> {
     if (entries.length === 0) return Promise.resolve();
     if (this.#lost.has(stream)) return Promise.reject(this.#lost.get(stream));
@@ -98,7 +96,10 @@ export class MergedLog {
     return written;
   }
 
-  /** What one session adds in one turn, with nothing of another between, is one batch: a batch costs more than an event. */
+  /**
+   * Returns the batch for a session's events. Its events in one turn share a batch unless another session's come
+   * between, because a batch costs more than an event.
+   */
   #pendingOf(stream: Stream): Pending {
     const last = this.#pending.at(-1);
     if (last?.stream === stream && last.bytes < batchBytes) return last;
@@ -116,12 +117,12 @@ export class MergedLog {
     return pending;
   }
 
-  /** Number of the last event that was added. */
+  /** Returns the number of the last event that was added. */
   get newest(): Cursor {
     return this.#gseq;
   }
 
-  /** Events after a cursor, then live ones. Default: from now on. */
+  /** Streams the events after a cursor, then live ones. Default: from now on. */
   subscribe(options: SubscriptionOptions = {}): Subscription {
     const after: Cursor = options.after ?? this.#gseq;
     const subscription = new Subscription({ ...options, after, isLive: after >= this.#gseq }, {
@@ -132,20 +133,20 @@ export class MergedLog {
     return subscription;
   }
 
-  /** Resolves when all that has been added by now is durable, or has failed to become so. */
+  /** Resolves when everything added until now is durable, or has failed to become so. */
   async written(): Promise<void> {
     if (this.#flushing === null) return;
     this.#hurry();
     await this.#newest;
   }
 
-  /** Resolves when all that was added is durable. */
+  /** Resolves when everything added is durable. */
   async settled(): Promise<void> {
     this.#hurry();
     while (this.#flushing) await this.#flushing;
   }
 
-  /** Ends all subscriptions, after what they still hold. */
+  /** Ends all subscriptions, after the events that they still hold. */
   close(): void {
     for (const subscription of this.#subscriptions) subscription.finish();
   }
@@ -176,7 +177,9 @@ export class MergedLog {
     this.#flushing = null;
   }
 
-  /** What was not written has no numbers: what comes after it in its session takes them, so that there is no hole. */
+  /**
+   * Fails the additions. The session's later events take the numbers of the unwritten ones, so that there is no gap.
+   */
   #fail(failures: readonly (readonly [Pending, unknown])[]): void {
     const cut = new Set<Stream>();
     for (const [{ stream, envelopes, failed }, error] of failures) {
@@ -198,7 +201,7 @@ export class MergedLog {
     this.#endLull?.();
   }
 
-  /** A moment, which ends early, with the turn, when something comes that may not wait. */
+  /** Waits a moment; ends early, with the turn, when an event arrives that must not wait. */
   #lull(): Promise<void> {
     return new Promise((resolve) => {
       const end = () => {
@@ -214,13 +217,13 @@ export class MergedLog {
   }
 }
 
-/** A batch takes no more when it has this many bytes: readers get it as a whole, from the journal too. */
+/** Largest size of a batch, in bytes, before another one starts: readers get it as a whole, from the journal too. */
 const batchBytes = 512 * 1024;
 
-/** How long the opening of a session may wait to be written. Milliseconds. */
+/** Longest wait before the opening of a session is written. Milliseconds. */
 const openingMs = 2;
 
-/** What says only that a session begins; whatever it does makes another event. */
+/** Returns true for an event that only opens a session; its work makes other events. */
 function isOpening({ event }: LogEntry): boolean {
   return event.type === "session_started" || event.type === "attempt_started";
 }

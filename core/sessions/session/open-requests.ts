@@ -2,26 +2,26 @@ import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import { shownRequests } from "../../../plugin-sdk/shown-requests.ts";
 
 interface OpenRequest {
-  /** Ids of the answers there are; null for a question, whose answer is free. */
+  /** Ids of the possible answers; null for a question, whose answer is free. */
   offered: readonly string[] | null;
   answer: Promise<string | null>;
   settle(choice: string | null): void;
-  /** What a person is shown of it. */
+  /** The part that a person sees. */
   asked: Asked;
   deadline?: ReturnType<typeof setTimeout>;
 }
 
-/** What is asked, and what may be said. */
+/** Question and possible answers. */
 export type Asked = Omit<WaitingRequest, "request_id">;
 
 const nothing: Asked = { type: "question", text: "", choices: [] };
 
-/** The permission requests and questions of one attempt that wait for somebody. First answer wins. */
+/** The permission requests and questions of one attempt that wait for an answer. The first answer wins. */
 export class OpenRequests {
   readonly #open = new Map<string, OpenRequest>();
   readonly #answered = new Map<string, Promise<string | null>>();
 
-  /** A request was asked and is in the log. `offered` are the ids to choose from; null: any text. */
+  /** Adds a request that is in the log. `offered` are the ids to choose from; null: any text. */
   add(requestId: string, offered: readonly string[] | null = null, asked: Asked = nothing): void {
     let settle!: (choice: string | null) => void;
     const answer = new Promise<string | null>((resolve) => (settle = resolve));
@@ -34,17 +34,17 @@ export class OpenRequests {
     if (request) request.deadline = setTimeout(onExpired, Math.min(ms, 2 ** 31 - 1));
   }
 
-  /** True while somebody's answer is waited for. */
+  /** Returns true while a request waits for an answer. */
   get waits(): boolean {
     return this.#open.size > 0;
   }
 
-  /** The open requests as a summary shows them, the oldest first. */
+  /** Returns the open requests as a summary shows them, oldest first. */
   get waiting(): WaitingRequest[] {
     return shownRequests([...this.#open].map(([request_id, { asked }]) => ({ request_id, ...asked })));
   }
 
-  /** True for an open request that can be answered so. */
+  /** Returns true for an open request that accepts this answer. */
   takes(requestId: string, choice: string): boolean {
     const request = this.#open.get(requestId);
     return request !== undefined && (request.offered === null || request.offered.includes(choice));
@@ -61,12 +61,12 @@ export class OpenRequests {
     return true;
   }
 
-  /** The answer, once there is one; null for a request nobody asked. */
+  /** Resolves to the answer; null for an unknown request. */
   wait(requestId: string): Promise<string | null> {
     return this.#open.get(requestId)?.answer ?? this.#answered.get(requestId) ?? Promise.resolve(null);
   }
 
-  /** Nobody will answer any more. */
+  /** Ends all waits with null. */
   close(): void {
     for (const requestId of [...this.#open.keys()]) this.settle(requestId, null);
   }

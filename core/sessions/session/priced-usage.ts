@@ -1,25 +1,25 @@
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { UsageReport } from "../../../plugin-sdk/result.ts";
 
-/** What a report says but for the time. */
+/** A usage report without its duration. */
 export type UsageFigures = Omit<UsageReport, "duration_ms">;
 
 /** How an attempt reaches its agent. */
 export interface AgentAccess {
-  /** Null where the adapter lists none. */
+  /** Null when the adapter lists none. */
   mode: AccessMode | null;
-  /** The model that was asked for. */
+  /** The requested model. */
   model?: string | undefined;
 }
 
-/** What an amount of money is rounded to: so that no sum shows how floating point adds, and no token is for nothing. */
+/** Inverse of the unit that money is rounded to: sums show no floating-point noise, and no token costs nothing. */
 const smallest = 1e9;
 
 /**
- * Usage with a cost from the prices of the access mode, where the agent reports none. A plan paid by the month and a
- * model of one's own cost nothing more for a session. Of an API, tokens without a known price, and a price whose tokens
- * nobody knows, leave the cost unknown; so does a model other than the mode's. Cached tokens have no price of their own:
- * they count as the input they are part of.
+ * Adds a cost from the access mode's prices, where the agent reports none. For a plan paid by the month and for a
+ * self-hosted model a session costs nothing more. For an API the cost stays unknown when tokens have no known price,
+ * when a price has no known tokens, or when the model is not the mode's. Cached tokens have no price of their own: they
+ * count as the input they are part of.
  */
 export function priceUsage(usage: UsageFigures, { mode, model }: AgentAccess): UsageFigures {
   if (usage.cost !== null || mode === null) return usage;
@@ -32,14 +32,14 @@ export function priceUsage(usage: UsageFigures, { mode, model }: AgentAccess): U
   return { ...usage, cost: roundMoney(input + output), currency, basis: "estimated" };
 }
 
-/** An amount to a thousandth of a millionth of its unit. */
+/** Rounds an amount to a thousandth of a millionth of its unit. */
 export function roundMoney(amount: number): number {
   const rounded = Math.round(amount * smallest) / smallest;
-  // Beyond what a number counts exactly there is nothing to round.
+  // An overflow means that the amount is too large to have decimals: keep it.
   return Number.isFinite(rounded) ? rounded : amount;
 }
 
-/** What is free costs nothing, however much of it there was. */
+/** Returns the price of the tokens. A free model costs nothing, even if the number of tokens is unknown. */
 function priceOf(tokens: number | null, per1k: number | null): number | null {
   if (per1k === 0) return 0;
   return tokens === null || per1k === null ? null : (tokens * per1k) / 1000;

@@ -4,26 +4,26 @@ import type { Artifact } from "../../../plugin-sdk/result.ts";
 import type { TextOrBase64 } from "../../ground/runtime/text-or-base64.ts";
 import { isAbsolute, isBelow, relative, sep } from "../../ground/runtime/paths.ts";
 
-/** A session's envelopes from the first on, in order, read anew each time. */
+/** Reads a session's envelopes from the first on, in order; each call reads them again. */
 export type Pages = () => AsyncIterable<readonly Envelope[]>;
 
-/** What a recording needs to know of a session before its first line can be written. */
+/** Facts about a session that a recording needs before its first line. */
 export interface Outline {
   workdir: string;
   startedAt: number;
   ended: boolean;
-  /** The attempt that is recorded: the last. */
+  /** The recorded attempt: the last. */
   attempt: number;
-  /** Adapters of all attempts. */
+  /** Ids of the adapters of all attempts. */
   adapters: Set<string>;
   artifacts: Artifact[];
-  /** Where the agent last said that it changed a path: path → `seq`. */
+  /** Last event in which the agent said that it changed a path: path → `seq`. */
   saidAt: Map<string, number>;
-  /** `seq` of the attempt's last event of the agent; null when it said nothing. */
+  /** `seq` of the attempt's last event of the agent; null if there is none. */
   lastSaid: number | null;
 }
 
-/** A change to a file as a line of a recording holds it. Paths are relative to the working directory. */
+/** A change to a file as a recording's line has it. Paths are relative to the working directory. */
 export type FileStep = { write: { path: string } & TextOrBase64 } | { delete: string };
 
 /** Steps for one path. */
@@ -32,7 +32,7 @@ export interface PathSteps {
   steps: FileStep[];
 }
 
-/** Reads a session through once; null when there is nothing of it. */
+/** Reads a session through once; null when it has no events. */
 export async function readOutline(pages: Pages): Promise<Outline | null> {
   let outline: Outline | null = null;
   for await (const page of pages()) {
@@ -69,7 +69,7 @@ function note(outline: Outline, { event, adapter, attempt, source, seq }: Envelo
   if (event.type === "artifacts") outline.artifacts = event.artifacts ?? [];
   if (source !== "agent") return;
   outline.lastSaid = seq;
-  // An agent may say more than anybody wants to remember.
+  // An agent may claim more changes than the host can remember.
   if (event.type !== "file_change" || outline.saidAt.size > 100_000) return;
   for (const path of [event.path, event.from]) {
     if (path !== undefined) outline.saidAt.set(within(outline.workdir, path), seq);
@@ -77,8 +77,8 @@ function note(outline: Outline, { event, adapter, attempt, source, seq }: Envelo
 }
 
 /**
- * The lines of a recording for the `replay` plugin: what the agent said in the last attempt, each change to a file just
- * before the agent says that it has made it, and the others before its last word.
+ * Yields the lines of a recording for the `replay` plugin: the agent's events in the last attempt, each change to a
+ * file just before the agent reports it, and the other changes before the agent's last word.
  */
 export async function* recordingLines(
   pages: Pages,
@@ -90,7 +90,7 @@ export async function* recordingLines(
   for await (const page of pages()) {
     for (const { event, source, synthetic, attempt: of, seq, ts } of page) {
       if (source !== "agent" || synthetic === true || of !== attempt) continue;
-      // Recordings go forward, clocks not always.
+      // A recording's times must rise, even if the clock was set back.
       now = Math.max(now, Date.parse(ts) - startedAt);
       for (const step of planned.get(seq) ?? []) yield line({ at_ms: now, ...step });
       yield line({ at_ms: now, event: relativeTo(workdir, event as AdapterEvent) });
@@ -99,11 +99,11 @@ export async function* recordingLines(
   if (lastSaid === null) { for (const step of planned.get(-1) ?? []) yield line({ at_ms: now, ...step }); }
 }
 
-/** Which steps come before which event. */
+/** Assigns the steps to the events that they precede. */
 function plan({ saidAt, lastSaid }: Outline, files: readonly PathSteps[]): Map<number, FileStep[]> {
   const end = lastSaid ?? -1;
   const planned = new Map<number, FileStep[]>();
-  // A file that takes the place of a folder, or the other way round, must wait until that is gone.
+  // A file that replaces a folder, or the reverse, must wait until the old one is gone.
   const isTangled = files.some(({ path }) => files.some((other) => other.path.startsWith(`${path}/`)));
   for (const { path, steps } of files) {
     const at = isTangled ? end : saidAt.get(path) ?? end;
@@ -113,7 +113,7 @@ function plan({ saidAt, lastSaid }: Outline, files: readonly PathSteps[]): Map<n
   return planned;
 }
 
-/** An event whose own paths are relative to the working directory, so that it is true of another one as well. */
+/** Makes an event's own paths relative to the working directory, so that it also holds in another one. */
 function relativeTo(workdir: string, event: AdapterEvent): AdapterEvent {
   if (event.type === "file_change") {
     const from = event.from === undefined ? {} : { from: within(workdir, event.from) };
@@ -125,7 +125,7 @@ function relativeTo(workdir: string, event: AdapterEvent): AdapterEvent {
   return event;
 }
 
-/** A path of the agent's, relative to the working directory where it lies in it. */
+/** Makes an agent's path relative to the working directory if it lies inside it. */
 function within(workdir: string, path: string): string {
   if (!isAbsolute(path)) return path.replace(/^(\.\/)+/, "");
   return isBelow(workdir, path) ? relative(workdir, path).split(sep).join("/") : path;

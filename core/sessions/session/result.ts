@@ -16,15 +16,15 @@ import { recordedRequest } from "./recorded-request.ts";
 import type { SessionSetup } from "./session-setup.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** What is known when a session has ended. */
+/** Facts known at the end of a session. */
 export interface ResultParts {
   verdict: Verdict;
   rules: EventRules;
   usage: UsageReport;
   changed: ArtifactList;
-  /** Paths the agent says it changed and git does not show. */
+  /** Paths the agent says it changed, which git does not show. */
   claimedOnly: readonly string[];
-  /** Sessions whose changes may be among these. */
+  /** Sessions whose changes may be among the artifacts. */
   sharedWith?: readonly string[];
   gitBase: string | null;
   packageSha256: string | null;
@@ -32,23 +32,23 @@ export interface ResultParts {
   uses: PermissionUses;
   attempts: AttemptReport[];
   substitutions: Substitution[];
-  /** The runtime of the host that ran it; default: this one. */
+  /** The runtime of the host that ran the session; default: this one. */
   runtime?: string;
-  /** The session that goes on with the agent of this one. */
+  /** The session that continues this one's agent session. */
   resumedAs?: string | null;
 }
 
-/** Whose result it is. */
+/** The session that a result is for. */
 export interface ResultSubject
   extends Pick<SessionSetup, "sessionId" | "request" | "resumed" | "workdir" | "hostVersion"> {
   /** The adapter of the last attempt. */
   plugin: { id: string; manifest: { version: string } };
   effective: EffectiveSettings;
-  /** The prompt as the adapter got it; null where that is not known. */
+  /** The prompt as the adapter got it; null when unknown. */
   sentPrompt: string | null;
 }
 
-/** The result of a session. */
+/** Builds the result of a session. */
 export function buildResult(setup: ResultSubject, parts: ResultParts): SessionResult {
   const { request, sessionId } = setup;
   const { verdict, rules, usage, changed } = parts;

@@ -17,7 +17,7 @@ import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import { addUses } from "./add-uses.ts";
-import { Attempt, type AttemptGround } from "./attempt.ts";
+import { Attempt, type AttemptDeps } from "./attempt.ts";
 import { exceededBudget } from "./budgets.ts";
 import { nextCandidate } from "./candidate-order.ts";
 import { Deadlines } from "./deadlines.ts";
@@ -36,14 +36,14 @@ import { reachVerdict, type Verdict } from "./verdict.ts";
 import { withWork, type WorkDone } from "./work-done.ts";
 
 /**
- * One session from its first event to its last, over as many attempts as it takes. Whatever its adapters do, it ends
- * exactly once, with a result that says how.
+ * One session from its first event to its last, over as many attempts as it takes. It ends exactly once, with a result
+ * that says how, even if its adapters misbehave.
  */
 export class RunningSession {
   /** Rejects only when the journal cannot be written. */
   readonly result: Promise<SessionResult>;
   readonly #setup: SessionSetup;
-  readonly #ground: AttemptGround;
+  readonly #deps: AttemptDeps;
   readonly #stream: SessionStream;
   readonly #rules = new EventRules();
   readonly #requests = new OpenRequests();
@@ -57,11 +57,11 @@ export class RunningSession {
   #attempt: Attempt | null = null;
   #snapshot: Snapshot | null = null;
   #stopped: { reason: StopReason; error: ErrorData } | null = null;
-  /** The last attempt has ended: what is done from here on changes nothing of how the session ended. */
+  /** True once the last attempt has ended: later events no longer change how the session ended. */
   #isDecided = false;
-  /** Something may lie in the session's scratch folder. */
+  /** True once the session's scratch folder may hold files. */
   #usesScratch = false;
-  /** Work of the agent for which no further attempt was made. */
+  /** Work of the agent that forbids another attempt. */
   #inTheWay: WorkDone | null = null;
   #writeFailure: { error: unknown } | null = null;
 
@@ -77,7 +77,7 @@ export class RunningSession {
       onFailure: (error) => this.#cannotWrite(error),
     });
     this.#deadlines = new Deadlines({
-      // A request and a manifest may only make the operator's deadlines shorter.
+      // A request and a manifest may only shorten the operator's deadlines.
       totalMs: Math.min(
         request.timeout_ms ?? plugin.manifest.defaults?.timeout_ms ?? Infinity,
         plugin.limits.timeout_ms,
@@ -85,7 +85,7 @@ export class RunningSession {
       onTotal: (ms) => this.stop("timeout", `The session was not done within ${ms} ms.`),
       waits: () => this.#requests.waits,
     });
-    this.#ground = {
+    this.#deps = {
       setup,
       stream: this.#stream,
       rules: this.#rules,
@@ -103,22 +103,22 @@ export class RunningSession {
     this.result = this.#run();
   }
 
-  /** Ends the session for a reason of the host; the first reason is kept, and none counts once the agent has ended. */
+  /** Ends the session for a reason of the host. The first reason is kept; none counts once the agent has ended. */
   stop(reason: StopReason, message: string): void {
     if (!this.#isDecided) this.#stopWith(reason, { code: codeFor(reason), message });
   }
 
-  /** Its last event is there, or cannot be written. */
+  /** Returns true once its last event is written, or cannot be written. */
   get isOver(): boolean {
     return this.#stream.ended;
   }
 
-  /** What waits for somebody's answer. */
+  /** Returns the requests that wait for an answer. */
   get waiting(): WaitingRequest[] {
     return this.#requests.waiting;
   }
 
-  /** Answers a permission request or question; false when that one is not open or does not offer the choice. */
+  /** Answers a permission request or question; false when it is not open or does not offer the choice. */
   answer(requestId: string, choice: string): boolean {
     if (!this.#requests.takes(requestId, choice) || !this.#rules.resolve(requestId)) return false;
     this.#stream.host({ type: "permission_resolved", request_id: requestId, choice, by: "client" });
@@ -151,11 +151,11 @@ export class RunningSession {
     this.#isDecided = true;
     this.#deadlines.stop();
     const result = await this.#finish(failure);
-    if (this.#usesScratch) await removeTree(this.#ground.scratch).catch(() => {});
+    if (this.#usesScratch) await removeTree(this.#deps.scratch).catch(() => {});
     return result;
   }
 
-  /** Tries the candidates until one comes to an end that stands; what it failed with, or null. */
+  /** Tries the candidates until an attempt's outcome is final; returns the error it failed with, or null. */
   async #tryAll(): Promise<ErrorData | null> {
     const { candidates, request } = this.#setup;
     const before = this.#takeSnapshot();
@@ -178,7 +178,7 @@ export class RunningSession {
         hopeless: failure === null && lastWord?.type === "error" && !lastWord.recoverable,
         timeLeftMs: this.#deadlines.leftMs,
         next: next?.through ?? null,
-        // An agent that said it is done is not set to work again for what befell its worker afterwards.
+        // Do not retry an agent that reported completion because its worker failed afterwards.
         retry: lastWord?.type === "completed" ? "never" : request.retry ?? "safe",
       });
       const done = step.act === "give_up" ? null : await this.#workInTheWay();
@@ -204,7 +204,7 @@ export class RunningSession {
     }
   }
 
-  /** One attempt, with all that its end asks for; what it failed with. */
+  /** Runs one attempt and records its end; returns the error it failed with. */
   async #try(
     candidate: Candidate,
     { number, before, waited }: { number: number; before: Promise<void>; waited: number },
@@ -214,7 +214,7 @@ export class RunningSession {
       this.#rules.begin(number);
       this.#stream.begin(number, { id: plugin.id, version: plugin.manifest.version });
     }
-    const attempt = new Attempt(this.#ground, { number, candidate });
+    const attempt = new Attempt(this.#deps, { number, candidate });
     this.#attempt = attempt;
     this.#usage.begin({ mode: candidate.accessMode, model: candidate.request.model });
     const failure = await attempt.run(before);
@@ -229,7 +229,7 @@ export class RunningSession {
       ...(waited > 0 ? { waited_ms: waited } : {}),
       ...(error === undefined ? {} : { error }),
     });
-    // Each attempt keeps the rules of the stream for itself; the last one's end is the session's.
+    // Each attempt must keep the rules of the stream by itself; the last attempt's end is also the session's.
     this.#stream.add(this.#rules.finish()).catch(() => {});
     return failure;
   }
@@ -240,7 +240,7 @@ export class RunningSession {
   }
 
   #verdict(failure: ErrorData | null): Verdict {
-    // What had cut the attempt off already stays the reason, whatever came while it was being ended.
+    // If the attempt was already being cut off, that stays the reason: a later stop does not replace it.
     const cutFirst = failure !== null && failure === this.#attempt?.cutBy && failure !== this.#stopped?.error;
     const stopped = cutFirst ? null : this.#stopped;
     const verdict = reachVerdict({ stopped, failure, lastWord: this.#rules.lastWord });
@@ -266,15 +266,15 @@ export class RunningSession {
     this.#stream.host({ type: "fallback", ...substitution });
   }
 
-  /** Waits before the next attempt; why the session was ended meanwhile, or null. */
+  /** Waits before the next attempt; returns why the session was ended meanwhile, or null. */
   async #pause(ms: number): Promise<ErrorData | null> {
     if (ms > 0) await wait(ms, this.#abort.signal);
     return this.#stopped?.error ?? null;
   }
 
   /**
-   * What the agent did that a further attempt would do again, on top of what is there; null where nothing stands in
-   * the way: nothing was done, the request allows it, or the worktree could be put back as it was.
+   * Returns the agent's work that another attempt would repeat on top of the existing changes. Null when a retry is
+   * safe: the agent did nothing, the request allows it, or the worktree could be reset.
    */
   async #workInTheWay(): Promise<WorkDone | null> {
     const { request, resetWorkdir } = this.#setup;
@@ -295,7 +295,7 @@ export class RunningSession {
   async #takeSnapshot(): Promise<void> {
     const { workdir, artifacts, stateDir, secretPaths } = this.#setup;
     if (artifacts === "none") return;
-    const { scratch: scratchDir, signal } = this.#ground;
+    const { scratch: scratchDir, signal } = this.#deps;
     this.#usesScratch = true;
     await mkdir(scratchDir, { recursive: true });
     this.#snapshot = await takeSnapshot(workdir, { scratchDir, exclude: [stateDir, ...secretPaths], signal });
@@ -309,7 +309,7 @@ export class RunningSession {
     if (exceeded) this.stop(exceeded.reason, exceeded.message);
   }
 
-  /** A log that cannot be written ends the session: what nobody can read back did not happen. */
+  /** Ends the session when the log cannot be written: unrecorded work counts as not done. */
   #cannotWrite(error: unknown): void {
     this.#writeFailure ??= { error };
     this.#stopWith("fatal", { code: "fatal", message: "The journal could not be written." });

@@ -9,29 +9,32 @@ import type { Plugin, PluginScript } from "../../packages/registry/plugin.ts";
 import type { ApprovalRules } from "./approval-policy.ts";
 import type { MergedLog } from "./merged-log.ts";
 
-/** One adapter that may run a session, and all that holds for it alone. */
+/** One adapter that may run a session, with everything specific to it. */
 export interface Candidate {
   plugin: Plugin;
-  /** As the adapter gets it: fitted to the plugin, its prompt whole. */
+  /** The request as the adapter gets it: fitted to the plugin, with the complete prompt. */
   request: SessionRequest;
-  /** How the agent is reached; null where the plugin names no access mode. */
+  /** How the agent is reached; null when the plugin names no access mode. */
   accessMode: AccessMode | null;
-  /** An attempt on it has a worker and enters the adapter. */
+  /** Called when an attempt on it has a worker and enters the adapter. */
   started(): void;
-  /** An attempt on it has ended; `tokens` is null where nobody tells, `wait_ms` what a limited agent said. */
+  /**
+   * Called when an attempt on it has ended; `tokens` is null when unknown, `wait_ms` the wait a limited agent asked
+   * for.
+   */
   ended(end: { tokens: number | null; error?: ErrorData | undefined; wait_ms: number | null }): void;
-  /** Fields of the request that neither adapter nor host can hold the agent to. */
+  /** Fields of the request that neither adapter nor host can enforce. */
   unenforced: string[];
   effective: Permissions;
-  /** The most that a grant given while the session runs could allow. */
+  /** The most that a grant given during the session could allow. */
   ceiling: Permissions;
   approval: ApprovalRules;
-  /** Text of the file that names the session's MCP servers to the agent; null where it has none. */
+  /** Text of the file that names the session's MCP servers to the agent; null when it has none. */
   mcpConfig: string | null;
-  /** Values of the secrets that the session may use, and of those of its MCP servers. */
+  /** Values of the secrets of the session and of its MCP servers. */
   secrets: ReadonlyMap<string, string>;
   grantPlace: NonNullable<SessionBrokerOptions["grantPlace"]>;
-  /** Values of the request's `env`, all of granted names. */
+  /** Values of the request's `env`; all names are granted. */
   requestEnv: Record<string, string>;
   dataDir: string;
   script(): Promise<PluginScript>;
@@ -39,45 +42,45 @@ export interface Candidate {
   writeLog: SessionBrokerOptions["writeLog"];
 }
 
-/** The session that another goes on with, and how many have done so, this one included. */
+/** The session that another one continues, and how many have continued it, including this one. */
 export interface Resumed {
   from: string;
   times: number;
 }
 
-/** All that one session is run with; everything in it is checked. */
+/** Everything that one session runs with, already checked. */
 export interface SessionSetup {
   sessionId: string;
-  /** As it was asked for. */
+  /** The request as the client sent it. */
   request: SessionRequest;
-  /** Which session's agent it goes on with; null for one of its own. */
+  /** The session whose agent this one continues; null for a fresh agent session. */
   resumed: Resumed | null;
   /** In the order in which they are tried. */
   candidates: readonly [Candidate, ...Candidate[]];
-  /** Adapters that were asked for and cannot run it, with the reason. */
+  /** Requested adapters that cannot run it, with the reason. */
   passedOver: { adapter_id: string; reason: string }[];
   /** Real absolute path of the working directory. */
   workdir: string;
-  /** Top of the session's own worktree; null for a session that works in place. */
+  /** Top of the session's own worktree; null when it works in place. */
   workspaceDir: string | null;
-  /** Puts a worktree back as it was; null for a session that works in place. */
+  /** Resets a worktree; null when the session works in place. */
   resetWorkdir: (() => Promise<void>) | null;
-  /** Takes the secrets of all candidates out of all that is said; null when there are none. */
+  /** Redacts the secrets of all candidates from all output; null when there are none. */
   redactor: Redactor | null;
   /** Real absolute paths that no snapshot copies. */
   secretPaths: readonly string[];
   artifacts: "git" | "none";
-  /** Ids of the sessions that were at work in the same folder meanwhile. */
+  /** Returns the ids of the sessions that worked in the same folder meanwhile. */
   sharedWith(): Promise<string[]>;
-  /** The signal by which an agent says that its whole task is done; null where it was not told of one. */
+  /** The signal by which an agent reports that its whole task is done; null when the agent was given none. */
   loopSignal: string | null;
-  /** How long a request or question waits for a client; 0: nobody is there. */
+  /** How long a request or question waits for a client; 0: no client answers. */
   answerTimeoutMs: number;
-  /** Where sessions keep what goes with them. */
+  /** Folder with the scratch files of all sessions. */
   scratchDir: string;
   /** Real absolute path that never holds artifacts: the host's own state. */
   stateDir: string;
-  /** What no grant opens. */
+  /** Places that no grant opens. */
   guarded: Pick<SessionBrokerOptions, "protectedPaths" | "sealedPaths" | "pluginPlaces" | "autoexecNames">;
   log: MergedLog;
   hostVersion: string;

@@ -2,17 +2,19 @@ import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import type { LogEntry, MergedLog, Received, Stream } from "./merged-log.ts";
 
-/** What a session's stream is made from. */
+/** Options of {@link SessionStream}. */
 export interface SessionStreamOptions {
   log: MergedLog;
   sessionId: string;
   adapter: Stream["adapter"];
   redactor: Redactor | null;
-  /** The log could not be written. */
+  /** Called when the log could not be written. */
   onFailure(error: unknown): void;
 }
 
-/** One session's way into the log: nothing secret passes, and nothing follows its last event. */
+/**
+ * Writes one session's events to the log: redacts secrets, and adds no event of the host after the session's last one.
+ */
 export class SessionStream {
   readonly #options: SessionStreamOptions;
   readonly #stream: Stream;
@@ -24,35 +26,33 @@ export class SessionStream {
     this.#stream = { sessionId, adapter, attempt: 1, lastSeq: 0 };
   }
 
-  /** Its last event has been added. */
+  /** Returns true once its last event has been added. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** What follows is of this attempt. */
+  /** Assigns the following events to this attempt. */
   begin(attempt: number, adapter: Stream["adapter"]): void {
     this.#stream.attempt = attempt;
     this.#stream.adapter = adapter;
   }
 
-  /** Takes the milliseconds that writing what follows costs the host. */
+  /** Sets the receiver of the milliseconds that writing later events costs the host. */
   chargeTo(charge: (ms: number) => void): void {
     this.#stream.charge = charge;
   }
 
-  /** Adds an event of the host; one that comes after the end is dropped. */
+  /** Adds an event of the host; drops it after the session's end. */
   host(event: HostEvent): void {
-    // A person's answer to a question of the broker may come when its session is over.
+    // A person's answer to a question of the broker may arrive after the session's end.
     if (!this.#ended) this.add([{ source: "host", event: this.redacted(event) }]).catch(() => {});
   }
 
-  /**
-   * Adds events as they are; resolves when they are durable, and rejects when they cannot be made so.
-   */
+  /** Adds events as they are; resolves when they are durable, rejects when they cannot be written. */
   async add(entries: readonly LogEntry[], { bytes, text }: Received = { bytes: 0 }): Promise<void> {
     const { log, redactor } = this.#options;
     try {
-      // A text may hold more than was parsed from it, such as a key that stands there twice.
+      // The text may hold more than the parsed events, such as a duplicate key, so a secret could pass in it.
       await log.add(this.#stream, entries, { bytes, text: redactor === null ? text : undefined });
     } catch (error) {
       this.#options.onFailure(error);
@@ -66,7 +66,7 @@ export class SessionStream {
     await this.add(entries);
   }
 
-  /** A value without the session's secrets. */
+  /** Returns a value without the session's secrets. */
   redacted<T>(value: T): T {
     const { redactor } = this.#options;
     return redactor === null ? value : redactor.value(value);

@@ -1,23 +1,23 @@
 import { isBelow } from "../../ground/runtime/paths.ts";
 
-/** One session, while it may change files. */
+/** One session that may change files. */
 interface Active {
   workdir: string;
-  /** Sessions that were active at the same time in a folder that overlaps. */
+  /** Sessions that were active at the same time in an overlapping folder. */
   others: Set<string>;
 }
 
-/** Ids kept for one session: enough to say it, and no more however many come and go beside a long one. */
+/** Most ids kept for one session, however many others come and go during a long one. */
 const mostOthers = 100;
 
 /**
- * Which sessions of a host are active in which folders. git says what changed in a folder, not who changed it: where
- * two sessions were in one folder, or one in a folder of the other's, at the same time, each is told of the other.
+ * Tracks the folders in which a host's sessions are active. git says what changed in a folder, not who changed it: when
+ * two sessions work at the same time in one folder, or one in a folder inside the other's, each learns of the other.
  */
 export class SharedWorkdirs {
   readonly #active = new Map<string, Active>();
 
-  /** A session may change files below a real absolute path from now on. */
+  /** Records that a session may change files below a real absolute path from now on. */
   enter(sessionId: string, workdir: string): void {
     const entering: Active = { workdir, others: new Set() };
     for (const [id, active] of this.#active) {
@@ -28,18 +28,18 @@ export class SharedWorkdirs {
     this.#active.set(sessionId, entering);
   }
 
-  /** Ids of the sessions with which this one has shared its folder until now, sorted; at most 100. */
+  /** Returns the ids of the sessions that have shared a folder with this one until now, sorted; at most 100. */
   sharedWith(sessionId: string): string[] {
     return [...this.#active.get(sessionId)?.others ?? []].sort();
   }
 
-  /** A session changes nothing any more; to be called once its artifacts are listed. */
+  /** Records that a session changes nothing any more; call it after listing the session's artifacts. */
   leave(sessionId: string): void {
     this.#active.delete(sessionId);
   }
 }
 
-/** True for two absolute paths that are one, or of which one lies in the other. */
+/** Returns true for two absolute paths that are equal, or of which one contains the other. */
 export function pathsOverlap(one: string, other: string): boolean {
   return one === other || isBelow(one, other) || isBelow(other, one);
 }

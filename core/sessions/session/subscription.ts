@@ -2,18 +2,18 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { ByteQueue } from "../../walls/channel/byte-queue.ts";
 import type { Cursor, ReadOptions } from "../../records/journal/journal.ts";
 
-/** What a subscriber wants to see. */
+/** Options of a subscription. */
 export interface SubscriptionOptions {
   after?: Cursor;
-  /** Only this session; the subscription then ends with it. */
+  /** Only this session; the subscription ends with it. */
   sessionId?: string;
-  /** Leaves out envelopes up to this `seq`; with `sessionId` alone. */
+  /** Leaves out envelopes up to this `seq`; requires `sessionId`. */
   afterSeq?: number;
   signal?: AbortSignal;
   /**
-   * Bytes held for a slow reader; beyond them it is served from the journal. Default 4 MiB, and as much again may be in
-   * the reader's hands: with small events that is more than one session can send on credit, so that a reader that only
-   * waits for its turn is not sent to the journal.
+   * Most bytes held for a slow reader; beyond them it reads from the journal. Default 4 MiB, and the reader may hold as
+   * much again: with small events that is more than one session can send on credit, so a reader that only waits for its
+   * turn does not fall back to the journal.
    */
   heldBytes?: number;
 }
@@ -24,26 +24,26 @@ interface Source {
 }
 
 const pageSize = 4096;
-/** Bytes held for a reader that has not begun to read, and may never do: a short session's length. */
+/** Bytes held for a reader that has not started to read and may never do so: the length of a short session. */
 const heldUnread = 64 * 1024;
-/** What an envelope takes beside its event's text. Bytes. */
+/** Size of an envelope without its event's text. Bytes. */
 const envelopeBytes = 256;
 
 /**
- * One reader of the merged log. It never holds more than a bounded number of bytes: a reader that is slower than the
- * sessions is caught up from the journal, and loses nothing.
+ * One reader of the merged log. It holds a bounded number of bytes: a reader that is slower than the sessions catches
+ * up from the journal and loses nothing.
  */
 export class Subscription implements AsyncIterable<Envelope> {
   readonly #source: Source;
   readonly #sessionId: string | undefined;
   #isRead = false;
   readonly #signal: AbortSignal | undefined;
-  /** `seq` of what was read last of the one session. */
+  /** `seq` of the last envelope read of the one session. */
   #seq: number;
   #cursor: Cursor;
   /** Whole batches: none is held in part. */
   readonly #held: ByteQueue<readonly Envelope[]>;
-  /** Something was thrown away: the journal must be read up to the next held envelope. */
+  /** True when held envelopes were dropped: the journal must be read up to the next held envelope. */
   #behind: boolean;
   #finished = false;
   #wake: (() => void) | null = null;
@@ -60,7 +60,7 @@ export class Subscription implements AsyncIterable<Envelope> {
     options.signal?.addEventListener("abort", this.#stop, { once: true });
   }
 
-  /** Takes a batch of one session that has just become durable, with the bytes of its text. */
+  /** Receives a batch of one session that has just become durable, with the size of its text in bytes. */
   offer(envelopes: readonly Envelope[], bytes: number): void {
     const wanted = this.#sessionId === undefined || envelopes[0]?.session_id === this.#sessionId;
     if (!wanted || this.#finished) return;
@@ -75,7 +75,7 @@ export class Subscription implements AsyncIterable<Envelope> {
     return (this.#isRead || this.#held.bytes + bytes <= heldUnread) && this.#held.offer(envelopes, bytes);
   }
 
-  /** All it could be offered is in the journal: it holds nothing more, and is read from there if it is read at all. */
+  /** Releases the held events once the journal has all of them; later reads come from there. */
   settle(): void {
     this.#held.takeAll();
     this.#behind = true;
@@ -83,15 +83,15 @@ export class Subscription implements AsyncIterable<Envelope> {
     this.#source.closed();
   }
 
-  /** Nothing more will be offered. */
+  /** Marks the end: no more batches will be offered. */
   finish(): void {
     this.#finished = true;
     this.#wakeUp();
   }
 
   /**
-   * Reads from the cursor on. Leaving the loop ends the subscription. Written out, because a generator makes three
-   * promises for each event where one does.
+   * Reads from the cursor on. Leaving the loop ends the subscription. Not a generator, which makes three promises for
+   * each event instead of one.
    */
   [Symbol.asyncIterator](): AsyncIterator<Envelope, void> {
     this.#isRead = true;
@@ -144,7 +144,7 @@ export class Subscription implements AsyncIterable<Envelope> {
     };
   }
 
-  /** The next envelopes, once there are some; none at the end. */
+  /** Resolves to the next envelopes, once there are some; none at the end. */
   async #page(): Promise<Envelope[]> {
     while (!this.#signal?.aborted) {
       const envelopes = await this.#next();
@@ -166,12 +166,11 @@ export class Subscription implements AsyncIterable<Envelope> {
 
   async #next(): Promise<Envelope[]> {
     if (!this.#behind) {
-      // What the last page had as well is dropped, and what was on its way into the journal when this began may lie
-      // before its cursor.
+      // Drop what the last page already had. A batch that was being written when this began may lie before its cursor.
       const isNew = ({ gseq }: Envelope) => gseq > this.#cursor;
       return this.#held.takeAll().flatMap((batch) => isNew(batch[0]!) ? batch : batch.filter(isNew));
     }
-    // From here on offers are held again.
+    // From here on, hold offers again.
     this.#behind = false;
     const sessionId = this.#sessionId;
     const page = await this.#source.read({
@@ -179,7 +178,7 @@ export class Subscription implements AsyncIterable<Envelope> {
       limit: pageSize,
       ...(sessionId === undefined ? {} : { sessionId }),
     });
-    // A page may end anywhere: only an empty one, or one that reaches what is held, has caught up.
+    // A page may end anywhere: only an empty one, or one that reaches the held events, has caught up.
     const last = page.at(-1)?.gseq ?? this.#cursor;
     const caughtUp = page.length === 0 || last >= (this.#held.peek()?.[0]?.gseq ?? Infinity);
     if (!caughtUp) this.#held.takeAll();
@@ -195,7 +194,7 @@ export class Subscription implements AsyncIterable<Envelope> {
   }
 }
 
-/** A gap of a session's events for a reader that has those before. */
+/** Narrows a gap to the events that the reader does not have yet. */
 function beginningAt(from: number, { event, ...envelope }: Envelope): Envelope {
   return { ...envelope, event: event.type === "gap" ? { ...event, from_seq: Math.max(from, event.from_seq) } : event };
 }

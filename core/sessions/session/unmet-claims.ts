@@ -3,22 +3,22 @@ import { realpath } from "../../ground/runtime/files.ts";
 import { dirname, isInside, join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
 
 /**
- * Looks at the disk for all claims of a session together: a path of two thousand folders that are not there takes as
- * many. An agent that claims more is taken at its word's letter.
+ * Most disk look-ups for all claims of a session together: a path of two thousand missing folders takes as many. Later
+ * claims are compared only by name.
  */
 const mostLooks = 4000;
 
-/** Where claims are looked at, and how often that may still be done. */
+/** Working directory of the claims, and the look-ups left. */
 interface Looks {
   workdir: string;
   left: number;
 }
 
 /**
- * The paths that an agent says it changed and git does not show, sorted, relative to the working directory where they
- * lie in it. A claim is met by a change of that path, however it is written, or of what it leads to through links; one of
- * a folder by any change below.
- * @param options `artifacts` is null where git cannot tell: then no claim is called false
+ * Returns the paths that an agent says it changed and git does not show, sorted, relative to the working directory if
+ * they lie inside it. A change of that path in any spelling, or of its link target, meets a claim; a change of any file
+ * below meets the claim of a folder.
+ * @param options `artifacts` is null when git cannot tell: then no claim counts as false
  */
 export async function unmetClaims(
   claimed: readonly string[],
@@ -36,7 +36,7 @@ export async function unmetClaims(
   return [...unmet].sort();
 }
 
-/** Every changed path, the old names of renames, and all folders that lead to them. */
+/** Returns every changed path, the old names of renames, and all their parent folders. */
 function shownPaths(artifacts: readonly Artifact[]): Set<string> {
   const shown = new Set<string>();
   for (const { path, from } of artifacts) {
@@ -47,14 +47,16 @@ function shownPaths(artifacts: readonly Artifact[]): Set<string> {
   return shown;
 }
 
-/** A path in one way of writing: relative with `/` where it lies in the working directory, else absolute. */
+/** Normalises a path: relative with `/` if it lies in the working directory, else absolute. */
 function nameOf(path: string, workdir: string): string {
   const absolute = resolve(workdir, path);
   if (!isInside(workdir, absolute)) return absolute;
   return relative(workdir, absolute).split(sep).join("/") || ".";
 }
 
-/** What a path leads to now, if it is there; last itself, with links followed only on the way to it. */
+/**
+ * Returns the path's current target, if it exists, and last the path itself with links followed only in its folders.
+ */
 async function realNames(path: string, looks: Looks): Promise<string[]> {
   const { workdir } = looks;
   const absolute = resolve(workdir, path);
@@ -63,7 +65,7 @@ async function realNames(path: string, looks: Looks): Promise<string[]> {
   return target === null ? [itself] : [nameOf(target, workdir), itself];
 }
 
-/** A path whose folders are followed through links, as far as they exist. */
+/** Follows links in a path's folders, as far as they exist. */
 async function followWay(absolute: string, looks: Looks): Promise<string> {
   for (let way = absolute; dirname(way) !== way && looks.left > 0; way = dirname(way)) {
     const folder = await look(dirname(way), looks);
@@ -72,7 +74,7 @@ async function followWay(absolute: string, looks: Looks): Promise<string> {
   return absolute;
 }
 
-/** The real path of what is there; null where nothing is. */
+/** Returns a path's real path; null when it does not exist. */
 function look(path: string, looks: Looks): Promise<string | null> {
   looks.left--;
   return realpath(path).catch(() => null);

@@ -3,11 +3,11 @@ import type { UsageReport } from "../../../plugin-sdk/result.ts";
 import { type AgentAccess, priceUsage, roundMoney, type UsageFigures } from "./priced-usage.ts";
 
 /**
- * Adds up what a session used, over all its attempts, from what the agents report and, for the cost, from the prices of
- * their access modes. What nobody knows stays null.
+ * Adds up a session's usage over all its attempts from the agents' reports and, for the cost, from the prices of their
+ * access modes. Unknown values stay null.
  */
 export class UsageMeter {
-  /** Of the attempts before this one; null when there were none. */
+  /** Usage of the attempts before this one; null when there were none. */
   #before: Totals | null = null;
   #tokensBefore: number | null = null;
   #access: AgentAccess | null = null;
@@ -18,7 +18,9 @@ export class UsageMeter {
   #model: string | null = null;
   #final: CompletedEvent | null = null;
 
-  /** An attempt begins: what its agent calls the whole session is of this attempt, and is added to those before. */
+  /**
+   * Begins an attempt: reports for the whole agent session count for this attempt and are added to the earlier ones.
+   */
   begin(access: AgentAccess): void {
     if (this.#access) {
       this.#tokensBefore = this.tokens;
@@ -32,7 +34,7 @@ export class UsageMeter {
     this.#final = null;
   }
 
-  /** A report of a turn adds to the others; one of the session replaces the one before. */
+  /** Counts a report: one of a turn adds to the others, one of the session replaces the one before. */
   take(event: UsageEvent): void {
     this.#currency = event.currency ?? this.#currency;
     this.#model = event.model ?? this.#model;
@@ -44,27 +46,27 @@ export class UsageMeter {
     }
   }
 
-  /** The agent's last word may bring a cost. */
+  /** Counts the cost in the agent's last word, if it has one. */
   complete(event: CompletedEvent): void {
     this.#final = event;
   }
 
-  /** The model the agent says it used. */
+  /** Sets the model that the agent says it used. */
   model(name: string | undefined): void {
     this.#model = name ?? this.#model;
   }
 
-  /** Cost so far, or null while unknown. */
+  /** Returns the cost so far, or null while unknown. */
   get cost(): number | null {
     return this.#total().cost;
   }
 
-  /** Tokens in and out so far, or null while unknown. */
+  /** Returns the input and output tokens so far, or null while unknown. */
   get tokens(): number | null {
     return sum(this.#tokensBefore, this.attemptTokens);
   }
 
-  /** Those of the present attempt alone. */
+  /** Returns the tokens of the current attempt alone. */
   get attemptTokens(): number | null {
     const { tokens_in, tokens_out } = this.#whole ?? this.#turns ?? nothing;
     return sum(tokens_in, tokens_out) ?? this.#final?.tokens_used ?? null;
@@ -74,7 +76,7 @@ export class UsageMeter {
     return this.#turnCount;
   }
 
-  /** The report as it stands. */
+  /** Returns the report so far. */
   report(durationMs: number): UsageReport {
     const { mixed: _, ...figures } = this.#total();
     return { ...figures, model: this.#model, duration_ms: durationMs };
@@ -85,13 +87,13 @@ export class UsageMeter {
     return this.#before ? add(this.#before, attempt) : attempt;
   }
 
-  /** Of this attempt alone. */
+  /** Returns the totals of this attempt alone. */
   #attempt(): Totals {
     const said = this.#withFinal(this.#whole ?? this.#turns ?? nothing);
     return said.mixed || !this.#access ? said : { ...priceUsage(said, this.#access), mixed: false };
   }
 
-  /** The last word is of the whole session; it fills in what was not reported before. */
+  /** Adds the last word's totals, which cover the whole agent session and fill in unreported values. */
   #withFinal(said: Totals): Totals {
     const { cost = null, tokens_used = null } = this.#final ?? {};
     const known: Totals = cost === null && tokens_used === null
@@ -118,7 +120,7 @@ export class UsageMeter {
 }
 
 interface Totals extends UsageFigures {
-  /** Amounts in several currencies came together: there is no one cost. */
+  /** True when amounts came in several currencies: there is no single cost. */
   mixed: boolean;
 }
 
@@ -150,7 +152,7 @@ function add(a: Totals, b: Totals): Totals {
   };
 }
 
-/** What is free is so in every currency. */
+/** Compares currencies. An amount of zero is the same in all of them. */
 function differ(a: Totals, b: Totals): boolean {
   return Boolean(a.cost) && Boolean(b.cost) && a.currency !== b.currency;
 }

@@ -4,29 +4,29 @@ import type { StopReason } from "../../../plugin-sdk/result.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
 import { saidByAdapter } from "../../ground/errors/said-by-adapter.ts";
 
-/** An error's text stands in several events and in the result, so it may not be as long as the event that told it. */
+/** Longest error message: it is repeated in several events and in the result. */
 const maxMessage = 4096;
 const maxCode = 256;
 
-/** All that speaks for how a session ended. */
+/** Evidence of how a session ended. */
 export interface Evidence {
-  /** Why the host stopped it, when it did. The first reason is kept. */
+  /** Why the host stopped it, if it did. The first reason is kept. */
   stopped: { reason: StopReason; error: ErrorData } | null;
-  /** What the worker or the guest failed with. */
+  /** Error of the worker or the guest. */
   failure: ErrorData | null;
   /** The adapter's last word. */
   lastWord: CompletedEvent | ErrorEvent | null;
 }
 
-/** The verdict over a session. */
+/** Verdict on a session. */
 export interface Verdict {
   stop_reason: StopReason;
   error?: ErrorData;
 }
 
 /**
- * How a session ended. The host's own reason to stop it comes first, then a failure, then what the adapter said last.
- * An adapter that says nothing at the end has failed: agents that die often exit as if all were well.
+ * Decides how a session ended. The host's own reason to stop it comes first, then a failure, then the adapter's last
+ * word. An adapter without a last word has failed: agents that die often exit with success.
  */
 export function reachVerdict(evidence: Evidence): Verdict {
   const verdict = judge(evidence);

@@ -1,6 +1,6 @@
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 
-/** What an agent had done when it failed. */
+/** Work of an agent before it failed. */
 export interface WorkDone {
   tool_calls: number;
   /** Paths, relative to the working directory. */
@@ -9,7 +9,7 @@ export interface WorkDone {
 
 const shownPaths = 20;
 
-/** An error that says why nothing more was tried: the agent's work would be done a second time on top of the first. */
+/** Explains in an error why the host did not retry: the agent would do its work a second time on top of the first. */
 export function withWork(error: ErrorData, { tool_calls, changed }: WorkDone): ErrorData {
   const calls = tool_calls === 1 ? "made 1 tool call" : `made ${tool_calls} tool calls`;
   const files = changed.length === 1 ? "changed 1 file" : `changed ${changed.length} files`;

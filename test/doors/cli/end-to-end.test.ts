@@ -85,7 +85,7 @@ test("bulkhead run says how to enable an adapter that is not, and what to do whe
   expect(await cli("run", "hello")).toEqual({
     code: 5,
     stdout: "",
-    stderr: expect.stringMatching(/^error: No adapter is enabled\.\n {2}Write a bulkhead\.yaml with "bulkhead init"/),
+    stderr: expect.stringMatching(/^error: No adapter is enabled\.\n {2}Find the agents .*: bulkhead setup\.\n/),
   });
 }, 60_000);
 

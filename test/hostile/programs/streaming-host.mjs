@@ -72,8 +72,10 @@ async function serve(host) {
     return await (await core("doors/acp/serve-acp")).serveAcp({ wire, sessions, mode: "flood", signal: stdout.closed });
   }
   const session = await host.runSession({ workdir, prompt, retry: "never" }, { adapter: "flood", artifacts: "none" });
-  const { outcome, error } = await session.result;
+  const { outcome, error } = await session.result();
   let read = 0;
-  if (door === "late") { for await (const { seq } of session) if (seq !== ++read) throw new Error(`no event ${read}`); }
+  if (door === "late") {
+    for await (const { seq } of session.events()) if (seq !== ++read) throw new Error(`no event ${read}`);
+  }
   tell({ ended: { outcome, error: error?.message, read } });
 }

@@ -185,7 +185,7 @@ describe("plugin add", () => {
       greeterPackage({ permissions: [...asks, 'run: [{ binary: sh, args: ["{...}"] }]', 'write: ["/"]'] }),
     );
     const shown = await operator.bulkhead("plugin", "add", file, "--yes");
-    expect(shown).toMatchObject({ code: 4, err: expect.stringContaining("nobody has granted run:sh, write:/") });
+    expect(shown).toMatchObject({ code: 4, err: expect.stringContaining("missing grants: run:sh, write:/") });
     expect(shown.out.indexOf("! start the program")).toBeGreaterThan(0);
     expect(shown.out.indexOf("! start the program")).toBeLessThan(shown.out.indexOf("read files in the working"));
     expect(shown.out).toContain("amounts to everything");
@@ -227,7 +227,7 @@ describe("plugin add", () => {
     const next = await operator.write("b.tgz", greeterPackage({ version: "1.1.0", lines, permissions }));
     expect(await operator.bulkhead("plugin", "add", next)).toMatchObject({
       code: 4,
-      err: expect.stringContaining("nobody has granted net:elsewhere.example.com:443"),
+      err: expect.stringContaining("missing grants: net:elsewhere.example.com:443"),
     });
   });
 

@@ -51,7 +51,7 @@ it(
     const name = "bulkhead-plugin-roadie";
     expect(await run("plugin", "add", name)).toMatchObject({
       code: 4,
-      err: expect.stringContaining("nobody has granted read:workdir"),
+      err: expect.stringContaining("missing grants: read:workdir"),
     });
     const added = await inShell("plugin", "add", name, "--grant", "read:workdir");
     expect(added).toMatchObject({ code: 0, err: "" });

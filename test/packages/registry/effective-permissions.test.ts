@@ -422,7 +422,7 @@ describe("explainPermissions", () => {
       "It is asked for and granted.",
       "It is asked for and granted.",
       "It is allowed as far as /data/app.",
-      "The manifest asks for it and nobody granted it.",
+      "The manifest asks for it, and it is not granted.",
       "It is asked for and granted.",
       "It is granted, and this session's request leaves it out.",
       "A smaller ceiling of 2 is set for it.",

@@ -310,7 +310,7 @@ describe("the agent's requests", () => {
     const { result } = await run([asks(ask)], { answer_timeout_ms: 0 });
     expect(result.stop_reason).toBe("permission_deadline");
     expect(result.attempts[0]!.duration_ms).toBe(0);
-    expect(result.error?.message).toMatch(/nobody is there/);
+    expect(result.error?.message).toMatch(/no client was there/);
   });
 
   test.each(

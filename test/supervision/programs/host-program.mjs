@@ -11,8 +11,8 @@ const { stateDir, folder, settings, workdir, prompt, end, request } = JSON.parse
 const host = await createHost({ stateDir, bundledDir: null, writeLog: (record) => say({ log: record.message }) });
 const plugin = await host.registry.register(folder, settings);
 const session = await host.runSession({ workdir, prompt, ...request }, { adapter: plugin.id, artifacts: "none" });
-const over = session.result.then((result) => say({ result }));
-for await (const envelope of session) {
+const over = session.result().then((result) => say({ result }));
+for await (const envelope of session.events()) {
   say({ envelope });
   // Interrupts when the adapter says so.
   if (end === "close" && envelope.event.type === "progress") break;

@@ -21,9 +21,9 @@ async function acp(call: Invocation): Promise<number> {
   const defaults = readDefaults(call.options);
   return await serveDoor(call, {
     protocol: "Agent Client Protocol",
-    async serve(ground) {
+    async serve(deps) {
       const { serveAcp } = await import("../../acp/serve-acp.ts");
-      await serveAcp({ ...ground, defaults, ...(typeof agent === "string" ? { mode: agent } : {}) });
+      await serveAcp({ ...deps, defaults, ...(typeof agent === "string" ? { mode: agent } : {}) });
     },
   });
 }

@@ -2,6 +2,7 @@ import { Option } from "commander";
 import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
 import type { AgentCapabilities } from "../../../../plugin-sdk/capabilities.ts";
 import { errorTable } from "../../../ground/errors/error-table.ts";
+import { enableOne } from "../../../sessions/routing/unknown-adapter.ts";
 import { lackingCapabilities } from "../../../sessions/routing/lacking.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { openSessions } from "../open-sessions.ts";
@@ -15,7 +16,7 @@ import { whileWaiting } from "../while-waiting.ts";
 /** `bulkhead agents`. */
 export const defineAgents: DefineCommand = (command, bind) => {
   command
-    .option("--refresh", "ask every agent now, whatever is known already")
+    .option("--refresh", "ask every agent now, ignoring earlier answers")
     .addOption(new Option(requireFlag.flags, requireFlag.description).argParser(readRequired))
     .addHelpText(
       "after",
@@ -46,6 +47,7 @@ async function agents(call: Invocation): Promise<number> {
 
 function table(reports: readonly AgentReport[], { terminal }: Invocation): string {
   if (reports.length === 0) return "No agent was found that can do this.\n";
+  if (reports.every(({ availability }) => availability === "disabled")) return `No agent is enabled. ${enableOne}\n`;
   const paint = createPaint(terminal.colours.stdout);
   const lines = tableLines(reports.map(agentRow), {
     paint,

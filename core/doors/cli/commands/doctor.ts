@@ -7,6 +7,7 @@ import { demandRequired } from "../../../ground/runtime/os-walls/confine.ts";
 import { probeOsWalls, probeWalls, type WallReport } from "../../../ground/runtime/os-walls/probe.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
+import { findAgents } from "../setup/find-agents.ts";
 import { agentRow } from "../render/agent-rows.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Paint, type Tone } from "../render/paint.ts";
@@ -14,7 +15,7 @@ import { type Cell, tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
 import { hostVersion } from "../../../ground/config/version.ts";
 
-/** What the doctor found. */
+/** Report of the doctor. */
 export interface DoctorReport {
   bulkhead: string;
   runtime: string;
@@ -25,9 +26,11 @@ export interface DoctorReport {
   host_manifest: string | null;
   walls: WallReport[];
   agents: AgentReport[];
-  /** What keeps sessions from running here. */
+  /** Agents that are on this machine and not enabled. */
+  not_enabled: { id: string; program: string | null; key: string | null }[];
+  /** Reasons why sessions cannot run here. */
   problems: string[];
-  /** What makes this host weaker than it could be. */
+  /** Reasons why this host is weaker than it could be. */
   warnings: string[];
 }
 
@@ -68,13 +71,16 @@ async function examine(call: Invocation): Promise<DoctorReport> {
     host_manifest: hosted.host_manifest,
     walls,
     agents: hosted.agents,
+    not_enabled: hosted.not_enabled,
     problems: hosted.problems,
     warnings: isRoot() ? [rootWarning] : [],
   };
 }
 
 /** Making a host reads the manifest and opens the journal, so a state folder that cannot be written shows here. */
-async function examineHost(call: Invocation): Promise<Pick<DoctorReport, "host_manifest" | "agents" | "problems">> {
+async function examineHost(
+  call: Invocation,
+): Promise<Pick<DoctorReport, "host_manifest" | "agents" | "not_enabled" | "problems">> {
   try {
     await using opened = await openHost(call);
     const { host, manifest } = opened;
@@ -83,10 +89,18 @@ async function examineHost(call: Invocation): Promise<Pick<DoctorReport, "host_m
     const agents = reports.filter(({ id }) => plugins.some((plugin) => plugin.id === id));
     const shadowed = host.registry.problems().filter(({ error }) => error.code === "duplicate_plugin");
     const problems = [...await missingWalls(plugins), ...shadowed.map(({ error }) => error.message)];
-    return { host_manifest: manifest?.file ?? null, agents, problems };
+    const others = host.registry.list().filter((plugin) => !plugin.enabled);
+    const found = await findAgents(others, { cwd: call.terminal.cwd });
+    const not_enabled = found.map(({ plugin: { id }, program, key }) => ({ id, program, key }));
+    return { host_manifest: manifest?.file ?? null, agents, not_enabled, problems };
   } catch (error) {
     const { message, hint } = toErrorData(error);
-    return { host_manifest: null, agents: [], problems: [hint === undefined ? message : `${message} ${hint}`] };
+    return {
+      host_manifest: null,
+      agents: [],
+      not_enabled: [],
+      problems: [hint === undefined ? message : `${message} ${hint}`],
+    };
   }
 }
 
@@ -121,7 +135,7 @@ export function reportLines(report: DoctorReport, { paint, columns }: { paint: P
     ? { text: "not found: sessions run, but what they changed is not known", tone: "yellow" }
     : report.git;
   const agents = report.agents.length === 0
-    ? [[{ text: 'none is enabled; see "bulkhead plugin list"', tone: "dim" } as const]]
+    ? [[{ text: "none is enabled; run: bulkhead setup", tone: "dim" } as const]]
     : report.agents.map(agentRow);
   return [
     paint("bold", "Here"),
@@ -137,6 +151,14 @@ export function reportLines(report: DoctorReport, { paint, columns }: { paint: P
     "",
     paint("bold", "Agents"),
     ...table(agents),
+    ...report.not_enabled.map(({ id, program, key }) =>
+      `  ${
+        paint(
+          "dim",
+          safeLine(`${id}: found (${program ?? `$${key}`}), not enabled; run: bulkhead setup --agents ${id}`),
+        )
+      }`
+    ),
     ...(report.warnings.length === 0 ? [] : ["", paint("bold", "Warnings")]),
     ...report.warnings.map((warning) => `  ${paint("yellow", `! ${safeLine(warning)}`)}`),
     ...(report.problems.length === 0 ? [] : ["", paint("bold", "Problems")]),

@@ -8,7 +8,7 @@ const meanings: ReadonlyMap<number, string> = new Map([
   [0, "done"],
   [1, "the agent failed"],
   [2, "bad input or usage"],
-  [3, "blocked: nobody answered, or the agent refused"],
+  [3, "blocked: no answer came, or the agent refused"],
   [4, "denied: a permission is not granted"],
   [5, "not found"],
   [6, "unavailable, busy or rate limited"],
@@ -17,7 +17,7 @@ const meanings: ReadonlyMap<number, string> = new Map([
   [9, "a limit or budget was reached"],
   [70, "a defect of Bulkhead"],
   [130, "interrupted"],
-  [141, "whoever read the output went away"],
+  [141, "the reader of the output went away"],
 ]);
 
 /** `bulkhead exit-codes`; also `bulkhead help exit-codes`. */

@@ -13,7 +13,7 @@ export const defineInit: DefineCommand = (command, bind) => {
       "after",
       examples(
         ["bulkhead init", "write bulkhead.yaml in this folder"],
-        ["bulkhead init --config ops/bulkhead.yaml --force", "write it elsewhere, whatever is there"],
+        ["bulkhead init --config ops/bulkhead.yaml --force", "write it elsewhere, over an existing file"],
       ),
     )
     .action(bind(init));
@@ -25,7 +25,7 @@ async function init({ terminal, configFile, options, json }: Invocation): Promis
   await terminal.stdout.write(
     json
       ? `${JSON.stringify({ file, schema })}\n`
-      : `Wrote ${file}, and beside it its schema for editors.\nNext: "bulkhead plugin list" shows what can be enabled, "bulkhead doctor" what works here.\n`,
+      : `Wrote ${file}, and beside it its schema for editors.\nNext: "bulkhead setup" finds the agents of this machine, "bulkhead plugin list" shows all that can be enabled.\n`,
   );
   return 0;
 }

@@ -70,7 +70,7 @@ function sentence({ problem, link, links, session_id, from_gseq, to_gseq }: Chai
     case "truncated":
       return `TRUNCATED: the chain ends at event ${from_gseq}, and should go on (${numbers}).`;
     case "rewritten":
-      return `REWRITTEN: ${numbers} is not the one that was kept: what is here was written anew.`;
+      return `REWRITTEN: ${numbers} is not the one that was kept: this journal was rewritten.`;
     case "misstated":
       return to_gseq === null
         ? `MISSTATED: the lists name something${of}, of which there are no events.`

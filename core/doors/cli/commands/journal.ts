@@ -21,7 +21,7 @@ export const defineJournal: DefineCommand = (command, bind) => {
       "after",
       examples(
         ["bulkhead journal verify", "keep the head it prints somewhere else"],
-        ["bulkhead journal verify --head 1:42:9f86…", "finds also that the end was cut off, or all written anew"],
+        ["bulkhead journal verify --head 1:42:9f86…", "also finds a missing end, or a rewritten journal"],
       ),
     )
     .action(bind(journalVerify));

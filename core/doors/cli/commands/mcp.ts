@@ -17,9 +17,9 @@ export const defineMcp: DefineCommand = (command, bind) => {
 async function mcp(call: Invocation): Promise<number> {
   return await serveDoor(call, {
     protocol: "Model Context Protocol",
-    async serve(ground) {
+    async serve(deps) {
       const { serveMcp } = await import("../../mcp/serve-mcp.ts");
-      await serveMcp(ground);
+      await serveMcp(deps);
     },
   });
 }

@@ -25,26 +25,26 @@ import { pluginOf } from "./plugin-explain.ts";
 interface CheckStep {
   step: "manifest" | "bundle" | "load";
   passed: boolean;
-  /** What was found, for a step that passed. */
+  /** Findings of a step that passed. */
   detail: string;
   error?: ErrorData;
 }
 
-/** What checking one plugin came to. */
+/** Result of checking one plugin. */
 interface CheckReport {
   /** Null when the manifest could not be read. */
   plugin_id: string | null;
   folder: string;
   passed: boolean;
   steps: CheckStep[];
-  /** What it asks for that amounts to more than it seems, the riskiest first. */
+  /** Requested permissions that amount to more than they seem, the riskiest first. */
   broad: BroadPermission[];
 }
 
 interface CheckSubject {
   folder: string;
   origin: Plugin["origin"];
-  /** Of a tool that stands in the host manifest and has no file of its own. */
+  /** True for a tool in the host manifest, which has no file of its own. */
   manifest?: Manifest;
 }
 

@@ -56,7 +56,7 @@ interface DevRun {
   signal: AbortSignal;
 }
 
-/** What is wrong with the plugin is shown, and mended by the next change. */
+/** Shows a plugin's faults; the next change may fix them. */
 async function runOnce(call: Invocation, { host, folder, prompt, signal }: DevRun): Promise<number> {
   const { terminal, json } = call;
   let id: string | null = null;
@@ -103,7 +103,7 @@ function changed(): BulkheadError {
   return new BulkheadError("interrupted", "The plugin was changed while the session ran.");
 }
 
-/** What an adapter logs in its session is for whoever writes it. */
+/** Shows the adapter's log to its author. */
 async function showLog({ terminal }: Invocation, { level, message, session_id, fields }: LogRecord): Promise<void> {
   if (session_id === undefined) return;
   const paint = createPaint(terminal.colours.stderr);

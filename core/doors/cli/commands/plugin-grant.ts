@@ -38,7 +38,7 @@ export async function pluginGrant(call: Invocation): Promise<number> {
   return 0;
 }
 
-/** A tool has what it asks for; only where its program is can be settled anew. */
+/** A tool has what it asks for; granting its program again only pins it again. */
 function isToolsProgram(
   { tools }: HostManifest,
   { pluginId, target }: { pluginId: string; target: string },

@@ -6,7 +6,7 @@ import { join, resolve } from "../../../ground/runtime/paths.ts";
 import type { Invocation } from "../command.ts";
 import { Questions } from "../questions.ts";
 
-/** `bulkhead plugin new <name>`. Asks for what no flag says, where there is somebody to ask. */
+/** `bulkhead plugin new <name>`. Asks for what no flag says, where a person can answer. */
 export async function pluginNew(call: Invocation): Promise<number> {
   const { terminal, args, options, json } = call;
   const asks = Questions.possible(terminal) && options["yes"] !== true && !json;
@@ -30,7 +30,7 @@ export async function pluginNew(call: Invocation): Promise<number> {
   return 0;
 }
 
-/** What a first session needs that is not there yet; the test scripts all of it. */
+/** Programs and keys that a first session needs and that are missing; the test scripts all of them. */
 const needs: { readonly [N in TemplateName]: readonly string[] } = {
   code: [],
   wrap: ["It asks a service at http://localhost:8080 for now: put yours into service.ts and plugin.yaml."],

@@ -40,7 +40,7 @@ async function eventsOf(
   const from = typeof options["after"] === "number" ? { after: options["after"] } : {};
   if (id === undefined) {
     if (!follow) {
-      throw new BulkheadError("invalid_config", "There is no session named whose events are to be shown.", {
+      throw new BulkheadError("invalid_config", "Cannot show events: no session is named.", {
         hint: "Name one, or follow all sessions with --follow.",
       });
     }
@@ -51,7 +51,7 @@ async function eventsOf(
   return follow || state === "ended" ? events : until(events, last_seq);
 }
 
-/** What a running session has until now. */
+/** Writes the events of a running session so far. */
 async function* until(events: AsyncIterable<Envelope>, lastSeq: number): AsyncGenerator<Envelope, void, void> {
   if (lastSeq === 0) return;
   for await (const envelope of events) {

@@ -102,7 +102,7 @@ const defineWorktrees: DefineCommand = (command, bind) => {
     .addHelpText("after", examples(["bulkhead session discard 3f2a", "nothing of it is kept"]))
     .action(bind(sessionDiscard));
   command.command("prune")
-    .description("remove worktrees past their age, whatever is in them, but never of a session that runs")
+    .description("remove worktrees past their age with all that is in them, except those of running sessions")
     .option("--older-than <time>", "such as 90s, 5m, 1h; default: workspaces.keep_ms of bulkhead.yaml", readTime)
     .addHelpText("after", examples(["bulkhead session prune --older-than 48h", "those of sessions that ended before"]))
     .action(bind(sessionPrune));

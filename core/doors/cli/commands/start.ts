@@ -30,7 +30,8 @@ export const defineStart: DefineCommand = (command, bind) => {
     .action(bind(start));
 };
 
-async function start(call: Invocation): Promise<number> {
+/** Starts the daemon in the background, unless it runs. */
+export async function start(call: Invocation): Promise<number> {
   const { terminal, json } = call;
   const { stateDir, problem } = await daemonPlace(call);
   const view = await inspectDaemon(stateDir);
@@ -115,7 +116,7 @@ function upArguments(
   ];
 }
 
-/** What a daemon that could not start has said last. */
+/** Reads the last error of a daemon that could not start. */
 async function whyEnded(outputFile: string, code: number | null): Promise<BulkheadError> {
   const text = await readFile(outputFile, "utf8").catch(() => "");
   for (const line of text.split("\n")) {

@@ -22,7 +22,7 @@ export const defineStatus: DefineCommand = (command, bind) => {
     .action(bind(status));
 };
 
-/** What `bulkhead status --json` prints. */
+/** Output of `bulkhead status --json`. */
 interface StatusReport {
   state: DaemonView["state"] | "unresponsive";
   reason: string;
@@ -35,7 +35,7 @@ interface StatusReport {
   started_at: string | null;
   /** Sessions that run; null where it cannot be asked. */
   sessions: number | null;
-  /** The port that it has, or would take; null while it has one of its own choice. */
+  /** The daemon's port, or the configured one; null while it may choose one. */
   port: { number: number; free: boolean } | null;
   state_dir: string;
   config_file: string | null;

@@ -31,7 +31,7 @@ export const defineToken: DefineCommand = (command, bind) => {
     )
     .action(bind(tokenCreate));
   command.command("list")
-    .description("list tokens, without what would let somebody use them")
+    .description("list tokens, without their secret part")
     .addHelpText("after", examples(["bulkhead token list --json", "one token a line"]))
     .action(bind(tokenList));
   command.command("revoke")

@@ -43,7 +43,7 @@ async function up(call: Invocation): Promise<number> {
     );
     const demo = options["demo"] === true ? await import("../demo/serve-demo.ts") : null;
     if (early.reload) void daemon.reload().catch(() => undefined);
-    // Whoever takes over listens from this turn on.
+    // The new owner listens from this turn on.
     early.stop();
     if (demo !== null && !early.signal.aborted) return await demo.serveDemo(daemon, call);
     await untilToldToEnd(daemon, call, { signal: early.signal });
@@ -101,7 +101,7 @@ export async function openDaemon(call: Invocation): Promise<Daemon> {
   });
 }
 
-/** Where a daemon is and how it is used, for people. */
+/** Describes a daemon's place and use, for people. */
 export function daemonText(record: DaemonRecord, { terminal }: Pick<Invocation, "terminal">): string {
   const paint = createPaint(terminal.colours.stdout);
   const rows = [

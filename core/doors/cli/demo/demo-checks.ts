@@ -5,7 +5,7 @@ import type { SessionResult } from "../../../../plugin-sdk/result.ts";
 export interface DemoCheck {
   name: string;
   passed: boolean;
-  /** What was found instead; empty when it passed. */
+  /** The finding that contradicts it; empty when it passed. */
   found: string;
 }
 

@@ -6,7 +6,7 @@ import type { Limits } from "../../../ground/config/limits.ts";
 /** One of the demo's sessions. */
 export interface DemoSession {
   adapter: string;
-  /** What it is, in a few words. */
+  /** Description in a few words. */
   about: string;
   prompt: string;
   grant: Permissions;

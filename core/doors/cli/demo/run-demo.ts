@@ -21,7 +21,7 @@ export interface RunDemoOptions {
   signal: AbortSignal;
 }
 
-/** What the demo came to. */
+/** Result of the demo. */
 export interface DemoOutcome {
   /** A result for each session, in the order of {@link demoSessions}. */
   results: SessionResult[];
@@ -30,7 +30,7 @@ export interface DemoOutcome {
   checks: DemoCheck[];
 }
 
-/** What the demo asks of a host, in this process or behind its API. */
+/** The part of a host that the demo uses, in this process or behind its API. */
 export interface DemoHost {
   sessions: SessionHost;
   /** Folder of a plugin; undefined when there is none of that id. */

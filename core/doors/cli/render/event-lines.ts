@@ -82,7 +82,7 @@ function hostEventLines(
     case "attempt_started":
       return event.attempt === 1 ? [] : [line("dim", `↻ attempt ${event.attempt}`)];
     case "attempt_failed":
-      // What is not tried again is said by what follows: another adapter takes over, or the result.
+      // The next event tells what follows: another adapter takes over, or the result.
       if (event.retry_in_ms === null) return [];
       return [line("yellow", `✗ attempt ${event.attempt} failed: ${event.error.message}${retry(event.retry_in_ms)}`)];
     case "fallback":

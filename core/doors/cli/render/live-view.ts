@@ -6,7 +6,7 @@ import { adapterTones, outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { TextFlow } from "./text-flow.ts";
 import { fitLine, padEnd, takeColumns, textWidth } from "./text-width.ts";
 
-/** What a {@link LiveView} is made from. */
+/** Options of {@link LiveView}. */
 export interface LiveViewOptions {
   /** Takes finished text; awaited, so that a slow reader slows the view. */
   write(text: string): Promise<void>;
@@ -48,7 +48,7 @@ export class LiveView {
   /** Shows one event. */
   async show(envelope: Envelope): Promise<void> {
     const { event, session_id, adapter } = envelope;
-    // Of an adapter that was not announced the name is not cut either.
+    // The name of an unannounced adapter is not cut either.
     this.#nameColumns = nameColumnsFor(this.#nameColumns, [adapter.id]);
     const text = event.type === "output" || event.type === "thinking"
       ? this.#flowing(envelope, event)

@@ -49,7 +49,7 @@ function blockLines(block: string, options: PageOptions): string[] {
   return wrap(inline(block), columns);
 }
 
-/** A row becomes its first cell and, indented below it, the others: whatever fits no column of a table fits there. */
+/** Prints a row as its first cell and the others indented below it: text too wide for a column fits there. */
 function tableLines(block: string, { columns, paint }: PageOptions): string[] {
   const rows = block.split("\n").map((line) =>
     line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => inline(cell.trim().replaceAll("\\|", "|")))

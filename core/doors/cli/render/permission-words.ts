@@ -5,7 +5,7 @@ import type { Paint } from "./paint.ts";
 
 type Asked = Pick<ExplainedPermission, "permission" | "target" | "binary" | "breadth" | "broad_because">;
 
-/** What a permission lets a plugin do, in plain words. What the plugin wrote of it stands in quotes. */
+/** Says in plain words what a permission allows. Text that the plugin wrote stands in quotes. */
 export function permissionWords({ permission, target, binary }: Asked): string {
   const quoted = JSON.stringify(safeLine(target));
   switch (permission) {
@@ -25,7 +25,7 @@ export function permissionWords({ permission, target, binary }: Asked): string {
     case "env":
       return `read the environment variable ${quoted}`;
     case "secrets":
-      return `have a secret used: ${quoted}`;
+      return `use a secret without seeing it: ${quoted}`;
     case "mcp_servers":
       return `hand a session's MCP servers, with their secrets, to the program ${quoted}`;
     case "kv":
@@ -47,7 +47,7 @@ export function askedLines(rows: readonly Asked[], paint: Paint): string[] {
   });
 }
 
-/** What depends on options of the operator's, a line for each option; none where nothing does. */
+/** Lists the permissions that depend on the operator's options, a line for each option. */
 export function choiceLines(id: string, choices: readonly OptionChoice[]): string[] {
   if (choices.length === 0) return [];
   const lines = choices.map(({ option, decides, value, hidden }) => {

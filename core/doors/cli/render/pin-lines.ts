@@ -21,5 +21,5 @@ export function pinLines(pins: readonly ShownPin[]): string[] {
     const now = real_now === real ? "" : `; now ${real_now === null ? "nothing is there" : real_now}`;
     return `  ${safeLine(`${binary} is ${path}${behind} since ${pinned_at}${now}`)}`;
   });
-  return ["", "Programs as they are pinned; to settle one anew, grant it again:", ...lines];
+  return ["", "Programs as they are pinned; to pin one again, grant it again:", ...lines];
 }

@@ -2,18 +2,18 @@ import { startBackgroundTimer } from "../../../ground/runtime/background-timer.t
 import type { Paint } from "./paint.ts";
 import { formatDuration, plural } from "./quantities.ts";
 
-/** What a {@link ProgressLine} is made from. */
+/** Options of {@link ProgressLine}. */
 export interface ProgressLineOptions {
   /** Writes to the terminal, at once. */
   write(text: string): unknown;
   paint: Paint;
-  /** Whether somebody is being asked something: then the line stays away. */
+  /** Whether a question is open: then the line stays away. */
   isAsking(): boolean;
   /** Milliseconds since some moment. */
   now?(): number;
 }
 
-/** How often the line is drawn anew while nothing else is written. Milliseconds. */
+/** Interval of redrawing the line while nothing else is written. Milliseconds. */
 const everyMs = 1000;
 
 /** To the first column, and erase to the end of the line (ECMA-48, 8.3.41). */

@@ -6,7 +6,7 @@ import { type Cell, tableLines } from "./table.ts";
 import { fitLine, wrapText } from "./text-width.ts";
 import { stackLines } from "./stack-lines.ts";
 
-/** What {@link resultLines} draws with. */
+/** Options of {@link resultLines}. */
 export interface ResultLineOptions {
   paint: Paint;
   columns: number;
@@ -57,7 +57,7 @@ function errorLines(result: SessionResult, { paint, columns }: ResultLineOptions
   ];
 }
 
-/** What is not as it was asked for. */
+/** Lists settings that differ from the request. */
 function substitutionLines(
   { substitutions, effective }: SessionResult,
   { paint, columns }: ResultLineOptions,
@@ -78,7 +78,7 @@ function usageLine(usage: UsageReport, { paint, columns }: ResultLineOptions): s
   return facts.length === 0 ? [] : [`  ${paint("dim", fitLine(facts.join(" · "), columns - 4))}`];
 }
 
-/** What is free under a plan is not shown as if it had been billed. */
+/** Cost that a plan covers is not shown as billed. */
 function costOf({ cost, currency, basis }: UsageReport): string[] {
   if (cost === null || (cost === 0 && currency === null)) return [];
   return [`${basis === "estimated" ? "about " : ""}${formatCost(cost, currency)}`];
@@ -112,7 +112,7 @@ function artifactLines(result: SessionResult, { paint, columns }: ResultLineOpti
   ];
 }
 
-/** What is to be done with changes that are not in the person's folder yet. */
+/** Says how to take changes that are not in the person's folder yet. */
 function workspaceLine({ effective, artifacts, session_id }: SessionResult, { paint }: ResultLineOptions): string[] {
   if (effective.workspace !== "worktree" || artifacts?.length === 0) return [];
   return [

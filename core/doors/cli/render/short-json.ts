@@ -1,4 +1,4 @@
-// What a tool call is about, in the words that tools use for it.
+// Field names by which tools call the subject of a call.
 const telling = ["command", "file_path", "path", "file", "url", "query", "pattern", "name", "description"];
 
 /** A tool's input in a few words: the one value that tells most, else its fields, else the value itself. */

@@ -41,7 +41,7 @@ export class TextFlow {
     return out;
   }
 
-  /** What was held back, with the end of the last line. */
+  /** Returns the held text, with the end of the last line. */
   end(): string {
     const out = this.#endWord();
     const open = this.#column > 0;

@@ -13,7 +13,7 @@ interface AgentsQuery {
 const query = exactly<AgentsQuery>()(Type.Object({
   refresh: Type.Optional(Type.Boolean({ description: "ask every agent now" })),
   require: Type.Optional(
-    Type.String({ maxLength: 4096, description: "JSON of what the one called primary must be able to do" }),
+    Type.String({ maxLength: 4096, description: "JSON of the capabilities that the primary agent must have" }),
   ),
 }, closed));
 

@@ -13,7 +13,7 @@ import { labelled } from "../labelled-events.ts";
 import { type ApiRoute, type ApiRouteDeps, type Call, route, type RouteAnswer } from "../route.ts";
 import { envelopeSchema, oneOf } from "../schemas.ts";
 
-/** What a stream of events is asked by. */
+/** Query of a stream of events. */
 interface EventsQuery {
   after?: number;
   type?: string[];
@@ -62,13 +62,13 @@ export const eventRoutes: readonly ApiRoute[] = [
     query: eventsQuery,
     heads,
     answers: { 200: streamed, 204: { summary: "it has ended, and there is nothing after what is known" } },
-    async handle(call, ground) {
+    async handle(call, deps) {
       const id = call.params["id"] ?? "";
       const after = cursorOf(call) ?? 0;
       const session = await call.sessions.open(id);
-      // A browser's own client asks again for ever after any other end.
+      // A browser's EventSource reconnects forever after any other end.
       if (await isOver(id, after, call.sessions)) return new Response(null, { status: 204 });
-      return stream(call, ground, { open: (signal) => session.events({ after, signal }), idOf: ({ seq }) => seq });
+      return stream(call, deps, { open: (signal) => session.events({ after, signal }), idOf: ({ seq }) => seq });
     },
   }),
   route<MergedQuery>({
@@ -80,12 +80,12 @@ export const eventRoutes: readonly ApiRoute[] = [
     query: mergedQuery,
     heads,
     answers: { 200: streamed },
-    handle(call, ground) {
+    handle(call, deps) {
       const after = cursorOf(call);
       const { label } = call.query;
       const { sessions } = call;
       const open = (signal: AbortSignal) => sessions.events({ ...(after === null ? {} : { after }), signal });
-      return stream(call, ground, {
+      return stream(call, deps, {
         open: label === undefined ? open : (signal) => labelled(open(signal), { wanted: label, sessions }),
         idOf: ({ gseq }) => gseq,
       });
@@ -109,9 +109,9 @@ interface Source {
   idOf(envelope: Envelope): number;
 }
 
-function stream(call: Call<EventsQuery>, ground: ApiRouteDeps, { open, idOf }: Source): Response {
+function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, idOf }: Source): Response {
   const { caller, query, headers, signal } = call;
-  const { meters, tokens, limits } = ground;
+  const { meters, tokens, limits } = deps;
   const lines = wantsLines(headers.get("accept"));
   const over = new AbortController();
   const end = () => over.abort();
@@ -135,7 +135,7 @@ function stream(call: Call<EventsQuery>, ground: ApiRouteDeps, { open, idOf }: S
     mayGoOn: () => tokens.holds(caller),
     idle() {
       if (lines) return "\n";
-      // What was left out need not be looked through again: an id alone moves on what a client will resume after.
+      // The id alone moves the client's cursor past events that were left out.
       return passed > told ? `id: ${told = passed}\n\n` : ": still here\n\n";
     },
     done() {

@@ -59,8 +59,8 @@ export const hostRoutes: readonly ApiRoute[] = [
     summary: "show counters and gauges in Prometheus' text format",
     scope: "read",
     answers: { 200: { summary: "all of them", schema: Type.String(), types: ["text/plain; version=0.0.4"] } },
-    handle: (_, ground) =>
-      textResponse(toPrometheusText([...ground.facts.signals(), ...ownSignals(ground)]), {
+    handle: (_, deps) =>
+      textResponse(toPrometheusText([...deps.facts.signals(), ...ownSignals(deps)]), {
         type: "text/plain; version=0.0.4; charset=utf-8",
       }),
   }),

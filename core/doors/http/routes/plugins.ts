@@ -64,7 +64,7 @@ export const pluginRoutes: readonly ApiRoute[] = [
     id: "setGrants",
     method: "PUT",
     path: "/v1/plugins/{id}/grants",
-    summary: "grant a plugin this, in place of what it was granted",
+    summary: "replace a plugin's grants",
     scope: "admin",
     body: permissionsSchema,
     answers: { 200: { summary: "its grants now", schema: grants } },

@@ -26,7 +26,7 @@ export const startBodySchema: SchemaOf<StartBody> = Type.Unsafe<StartBody>(Type.
   artifacts: Type.Optional(oneOf(["git", "none"] as const)),
 }, closed)) as SchemaOf<StartBody>;
 
-/** What a list of sessions is asked by. */
+/** Query of a list of sessions. */
 export interface ListQuery {
   state?: "running" | "ended";
   outcome?: "completed" | "blocked" | "error";

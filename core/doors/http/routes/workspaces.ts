@@ -34,7 +34,7 @@ const pruneBody = exactly<{ older_than_ms?: number }>()(Type.Object({
   ),
 }, closed));
 
-/** What sessions changed in worktrees of their own: showing it, bringing it to the repository, and removing it. */
+/** Routes of sessions' worktrees: diff, apply, discard, prune. */
 export const workspaceRoutes: readonly ApiRoute[] = [
   route({
     id: "listWorkspaces",
@@ -106,7 +106,7 @@ export const workspaceRoutes: readonly ApiRoute[] = [
     id: "pruneWorkspaces",
     method: "POST",
     path: "/v1/workspaces/prune",
-    summary: "remove worktrees past their age, whatever is in them, but never of a session that runs",
+    summary: "remove worktrees past their age with all that is in them, except those of running sessions",
     scope: "admin",
     body: pruneBody,
     answers: {

@@ -87,7 +87,7 @@ function nextRequest(
   const isKept = ([name]: [string, string]) => conversationLabelNames.every((one) => one !== name);
   return {
     ...same,
-    // What is said here is no part of an editor's conversation.
+    // This text is not part of an editor's conversation.
     ...(labels === undefined ? {} : { labels: Object.fromEntries(Object.entries(labels).filter(isKept)) }),
     prompt,
     continue_from: agent_session_id,

@@ -20,7 +20,7 @@ export function interruptSessionTool(sessions: SessionHost): McpTool {
       const result = await (await sessions.open(session_id)).interrupt();
       const { confidence, metadata, provenance } = result;
       const { requested: _requested, events: _events, confidence: _c, metadata: _m, provenance: _p, ...data } = result;
-      // That it was interrupted is what was asked for, so it is no failure here.
+      // The caller asked for the interruption, so it is no failure here.
       return success({
         data: { ...data, state: "ended", resources: resourcesOf(session_id) },
         confidence,

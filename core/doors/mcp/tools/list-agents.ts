@@ -5,7 +5,7 @@ import { makeTool, success } from "../answers.ts";
 import type { McpTool } from "../surface.ts";
 
 const input = Type.Object({
-  refresh: Type.Optional(Type.Boolean({ description: "Ask every agent now, whatever is known already." })),
+  refresh: Type.Optional(Type.Boolean({ description: "Ask every agent now, ignoring earlier answers." })),
 }, closed);
 
 const data = Type.Object({

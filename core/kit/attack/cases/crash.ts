@@ -36,7 +36,7 @@ const processReached: readonly AttackCase[] = [
   {
     id: "C2",
     name: "kill",
-    attack: "The host is to be killed by its process id, which is looked for where it might be.",
+    attack: "Kills the host by its process id, after looking for the id in every likely place.",
     body: `const seen = JSON.stringify([ctx, request]) + Reflect.ownKeys(globalThis).map(String).join();
     if (/"p?pid"|\\bkill\\b/.test(seen)) yield { type: "output", stream: "stdout", data: "BREACH: " + seen.slice(0, 200) };
     try { process.kill(process.ppid, "SIGKILL"); } catch { /* Not there. */ }
@@ -93,7 +93,7 @@ const uncaught: readonly AttackCase[] = [
   {
     id: "C5",
     name: "throw-in-timer",
-    attack: "A timer throws what nobody catches.",
+    attack: "A timer throws an error without a handler.",
     body: `setTimeout(() => { throw new Error("late"); }, 5); ${forEver}`,
     expected: sessionFailed,
     withinMs,
@@ -101,7 +101,7 @@ const uncaught: readonly AttackCase[] = [
   {
     id: "C5",
     name: "throw-in-microtask",
-    attack: "A microtask throws what nobody catches.",
+    attack: "A microtask throws an error without a handler.",
     body: `queueMicrotask(() => { throw new Error("late"); }); ${forEver}`,
     expected: sessionFailed,
     withinMs,
@@ -144,7 +144,7 @@ const uncaught: readonly AttackCase[] = [
   {
     id: "C6",
     name: "rejected-generator",
-    attack: "An async generator of the adapter's own rejects, and nobody awaits it.",
+    attack: "An async generator of the adapter's own rejects without being awaited.",
     body: `void (async function* () { throw new Error("unheard"); })().next(); ${forEver}`,
     expected: workerEnded,
     withinMs,
@@ -152,7 +152,7 @@ const uncaught: readonly AttackCase[] = [
   {
     id: "C6",
     name: "rejected-disposal",
-    attack: "The disposal at the end of a block rejects, and nobody awaits it.",
+    attack: "The disposal at the end of a block rejects without being awaited.",
     body: `const disposed = Symbol.asyncDispose ?? Symbol("disposal");
     void (async () => {
       try { await null; } finally { await { [disposed]: async () => { throw new Error("unheard"); } }[disposed](); }
@@ -189,7 +189,7 @@ const uncaught: readonly AttackCase[] = [
     {
       id: "C7",
       name: `reject-${name}`,
-      attack: `A promise that nobody holds is rejected with what is no error: ${value}.`,
+      attack: `A promise without a holder is rejected with a value that is no error: ${value}.`,
       body: `void Promise.reject(${value}); ${forEver}`,
       expected: workerEnded,
       withinMs,

@@ -291,7 +291,7 @@ export const filesCases: readonly AttackCase[] = [
   refusedTries({
     id: "G9",
     name: "special-files",
-    attack: "Reads and writes pipes, sockets, devices and folders as files, which could hang for ever.",
+    attack: "Reads and writes pipes, sockets, devices and folders as files, which could hang forever.",
     permissions: workdir,
     limits: { file_bytes: 1000, timeout_ms: 15_000 },
     stage: async (place) => {
@@ -500,7 +500,7 @@ async function swapForever(place: AttackPlace): Promise<() => Promise<void>> {
   await writeFile(join(place.outside, "only-outside"), "");
   let running = true;
   const move = (from: string, to: string) =>
-    // A write between two steps makes the folder anew: away with it, or nothing would be swapped any more.
+    // A write between two steps makes the folder again: remove it, or nothing would be swapped any more.
     rename(at(from), at(to)).catch(() => rm(at("swapped"), { recursive: true, force: true })).catch(() => {});
   const swapping = (async () => {
     while (running) {

@@ -199,7 +199,7 @@ export default class extends AgentAdapter { constructor() { super(); for (;;); }
   {
     id: "A8",
     name: "thrown-object",
-    attack: "An object is thrown whose every conversion throws or loops: nobody converts it.",
+    attack: "An object is thrown whose every conversion throws or loops: the host must not convert it.",
     body: "throw { toString() { for (;;); }, toJSON() { for (;;); }, [Symbol.toPrimitive]() { throw this; } };",
     expected: { kind: "error", codes: ["fatal"] },
     withinMs: 15_000,
@@ -237,7 +237,7 @@ export default defineAdapter({ id: "attack", name: "Attack", version: "1.0.0",
   {
     id: "A10",
     name: "late-rejection-of-a-proxy",
-    attack: "A promise that nobody holds is rejected with a proxy whose traps loop.",
+    attack: "A promise without a holder is rejected with a proxy whose traps loop.",
     body: `const trap = () => { for (;;); };
     void Promise.reject(new Proxy({}, { get: trap, has: trap, ownKeys: trap, getPrototypeOf: trap }));
     await new Promise(() => {});`,
@@ -284,7 +284,7 @@ export default defineAdapter({ id: "attack", name: "Attack", version: "1.0.0",
   {
     id: "A13",
     name: "fill-loop",
-    attack: "A byte array of a gigabyte is filled for ever.",
+    attack: "A byte array of a gigabyte is filled forever.",
     body: "const bytes = new Uint8Array(2 ** 30); for (;;) bytes.fill(1);",
     expected: unresponsiveOrOutOfMemory,
     notInThread: "Bytes outside the heap are not counted against a thread.",
@@ -307,7 +307,7 @@ export default defineAdapter({ id: "attack", name: "Attack", version: "1.0.0",
   {
     id: "A15",
     name: "endless-events",
-    attack: "The session yields for ever.",
+    attack: "The session yields forever.",
     body: `for (;;) yield { type: "progress", message: "more" };`,
     limits: { events: 20_000 },
     expected: { kind: "error", codes: ["limit_exceeded"] },
@@ -316,7 +316,7 @@ export default defineAdapter({ id: "attack", name: "Attack", version: "1.0.0",
   {
     id: "A15",
     name: "endless-events-after-the-end",
-    attack: "The session yields for ever when it is told to end.",
+    attack: "The session yields forever when it is told to end.",
     body: `try { yield { type: "progress", message: "one" }; await new Promise(() => {}); }
     finally { for (;;) yield { type: "progress", message: "more" }; }`,
     interruptAfterMs: 800,
@@ -350,7 +350,7 @@ export default defineAdapter({ id: "attack", name: "Attack", version: "1.0.0",
   {
     id: "A17",
     name: "ignores-the-signal",
-    attack: "The session goes on as if nobody had interrupted it.",
+    attack: "The session ignores its interruption.",
     body:
       `for (;;) { yield { type: "progress", message: "on" }; await new Promise((resolve) => setTimeout(resolve, 20)); }`,
     interruptAfterMs: 800,
@@ -422,14 +422,14 @@ export default defineAdapter({ id: "attack", name: "Attack", version: "1.0.0",
     attack: "The session waits for the answer to a question it has not asked yet.",
     body: `await ctx.answer("q");
     yield { type: "question", request_id: "q", question: "Are you there?" };`,
-    // What was never asked has no answer, and that is said at once.
+    // A question that was never asked has no answer: the error comes at once.
     expected: { kind: "harmless" },
     withinMs: 15_000,
   },
   {
     id: "A22",
     name: "crossed-questions",
-    attack: "The session asks two questions and waits for both, though nobody answers.",
+    attack: "The session asks two questions and waits for both without an answer.",
     body: `yield { type: "question", request_id: "a", question: "First?" };
     yield { type: "question", request_id: "b", question: "Second?" };
     await Promise.all([ctx.answer("a"), ctx.answer("b")]);`,
@@ -455,7 +455,7 @@ export default defineAdapter({ id: "attack", name: "Attack", version: "1.0.0",
   {
     id: "A23",
     name: "finally-never-settles",
-    attack: "An interrupted session awaits for ever in its finally.",
+    attack: "An interrupted session awaits forever in its finally.",
     body: "try { await ctx.sleep(60_000); } finally { await new Promise(() => {}); }",
     interruptAfterMs: 800,
     expected: interrupted,
@@ -472,7 +472,7 @@ export default defineAdapter({ id: "attack", name: "Attack", version: "1.0.0",
   {
     id: "A24",
     name: "top-level-await",
-    attack: "The module awaits for ever at its top.",
+    attack: "The module awaits forever at its top.",
     top: "await new Promise(() => {});",
     expected: { kind: "refused", codes: ["bundle_failed"] },
     withinMs: 15_000,
@@ -490,7 +490,7 @@ Adapter.then = () => { for (;;); };
 Adapter.prototype.then = () => { for (;;); };
 export default Adapter;`,
     },
-    // Nobody awaits either of them.
+    // Neither is awaited.
     expected: { kind: "harmless" },
     withinMs: 15_000,
   },

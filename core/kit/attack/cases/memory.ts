@@ -80,22 +80,22 @@ const growing: readonly AttackCase[] = [
   },
   hunger("B2", {
     name: "one-array",
-    attack: "One array grows for ever; each step doubles it.",
+    attack: "One array grows forever; each step doubles it.",
     body: "const all = []; for (let i = 0; ; i++) all.push(i);",
   }),
   hunger("B3", {
     name: "map",
-    attack: "One Map grows for ever.",
+    attack: "One Map grows forever.",
     body: "const all = new Map(); for (let i = 0; ; i++) all.set(i, i);",
   }),
   hunger("B3", {
     name: "set",
-    attack: "One Set grows for ever.",
+    attack: "One Set grows forever.",
     body: `const all = new Set(); for (let i = 0; ; i++) all.add("k" + i);`,
   }),
   hunger("B3", {
     name: "object",
-    attack: "One object gets new keys for ever.",
+    attack: "One object gets new keys forever.",
     body: `const all = {}; for (let i = 0; ; i++) all["k" + i] = i;`,
   }),
   hunger("B4", {
@@ -203,7 +203,7 @@ const counted: readonly AttackCase[] = [
   {
     id: "B10",
     name: "rejections",
-    attack: "A million promises are rejected and nobody holds them.",
+    attack: "A million promises are rejected without a holder.",
     body: "for (let i = 0; i < 1e6; i++) void Promise.reject(i); await new Promise(() => {});",
     limits: patient,
     expected: { kind: "killed", codes: ["crash", "out_of_memory", "unresponsive"] },
@@ -225,7 +225,7 @@ const counted: readonly AttackCase[] = [
     attack: "Three million sleeps, which are timers too.",
     body: "await Promise.all(Array.from({ length: 3e6 }, () => ctx.sleep(1e6)));",
     limits: patient,
-    // Each beyond the cap is a rejection, and there may be no memory left to hold them until somebody listens.
+    // Each beyond the cap is a rejection, and there may be no memory left to hold them until a listener comes.
     expected: {
       kind: "any",
       of: [{ kind: "error", codes: ["fatal"] }, { kind: "killed", codes: ["crash", "out_of_memory", "unresponsive"] }],
@@ -243,7 +243,7 @@ const counted: readonly AttackCase[] = [
   {
     id: "B12",
     name: "event-flood",
-    attack: "Events of a kilobyte for ever, as fast as it can.",
+    attack: "Events of a kilobyte forever, as fast as it can.",
     body: `for (;;) yield { type: "output", stream: "stdout", data: "x".repeat(1000) };`,
     limits: { ...patient, event_bytes_total: 8 * 1024 * 1024 },
     expected: { kind: "error", codes: ["limit_exceeded"] },
@@ -252,7 +252,7 @@ const counted: readonly AttackCase[] = [
   {
     id: "B12",
     name: "array-flood",
-    attack: "Arrays of events for ever, so that none waits for credit of its own.",
+    attack: "Arrays of events forever, so that none waits for credit of its own.",
     body: `const many = Array.from({ length: 10_000 }, () => ({ type: "progress", message: "x".repeat(100) }));
     for (;;) yield many;`,
     limits: { ...patient, event_bytes_total: 8 * 1024 * 1024 },
@@ -269,7 +269,7 @@ const counted: readonly AttackCase[] = [
   {
     id: "B12",
     name: "log-flood",
-    attack: "Log records for ever, and none of them waits.",
+    attack: "Log records forever, and none of them waits.",
     body: `for (;;) { ctx.log.info("x".repeat(1000)); await null; }`,
     expected: { kind: "killed", codes: ["unresponsive", "out_of_memory", "protocol_violation"] },
     withinMs,
@@ -277,7 +277,7 @@ const counted: readonly AttackCase[] = [
   {
     id: "B12",
     name: "call-flood",
-    attack: "Calls for ever, and none of them waits.",
+    attack: "Calls forever, and none of them waits.",
     body: `for (;;) { void ctx.kv.get("k").catch(() => {}); await null; }`,
     permissions: { kv: true },
     expected: { kind: "killed", codes: ["unresponsive", "out_of_memory", "protocol_violation"] },
@@ -362,7 +362,7 @@ const nested: readonly AttackCase[] = [
   {
     id: "B17",
     name: "garbage",
-    attack: "The heap is kept nearly full while garbage is made for ever, so that the engine does nothing but collect.",
+    attack: "The heap is kept nearly full while garbage is made forever, so that the engine does nothing but collect.",
     body: `const kept = []; for (let i = 0; i < 40; i++) kept.push(Array.from({ length: 1e5 }, (_, n) => n + 0.5));
     for (;;) { for (let i = 0; i < 1e4; i++) kept[i % 40] = Array.from({ length: 1e5 }, (_, n) => n + 0.5); await ctx.sleep(1); }`,
     limits: { heartbeat_timeout_ms: 3000, timeout_ms: 8000, idle_timeout_ms: 8000 },

@@ -335,7 +335,7 @@ export const networkCases: readonly AttackCase[] = [
   {
     id: "G22",
     name: "dripping-body",
-    attack: "Reads a body that drips for ever.",
+    attack: "Reads a body that drips forever.",
     limits: { timeout_ms: 1500, idle_timeout_ms: 1000 },
     stage: () => serveGranted(() => ({ body: drip(100) })),
     body: `

@@ -269,7 +269,7 @@ export const protocolCases: readonly AttackCase[] = [
       const largest = Math.max(...said.map(({ event }) => JSON.stringify(event).length));
       if (largest > 1024 * 1024) return `An event has ${largest} characters.`;
       const printed = events.reduce((sum, { event }) => sum + (event.type === "output" ? event.data.length : 0), 0);
-      if (printed !== 8_000_000) return `Of what was printed ${printed} characters arrived.`;
+      if (printed !== 8_000_000) return `Only ${printed} characters of the output arrived.`;
       const cut = events.some(({ event }) => event.type === "tool_result" && String(event.output).includes("[cut: "));
       return cut ? null : "The result does not say that it was cut.";
     },
@@ -381,7 +381,7 @@ export const protocolCases: readonly AttackCase[] = [
   {
     id: "D15",
     name: "after-the-end",
-    attack: "Goes on after its last word: events, a second end, results nobody asked for.",
+    attack: "Goes on after its last word: events, a second end, results of no call.",
     body: `
     const end = { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
     yield end;

@@ -157,7 +157,7 @@ export const runCases: readonly AttackCase[] = [
   {
     id: "G30",
     name: "request-variables",
-    attack: "A request sets variables that nobody granted.",
+    attack: "A request sets variables without a grant.",
     permissions: { run: [{ binary: "env", env: ["ALLOWED"] }] },
     request: { env: { LD_PRELOAD: "/evil.so" } },
     body: "",
@@ -230,8 +230,7 @@ export const runCases: readonly AttackCase[] = [
     withinMs: 10_000,
     notOn: {
       runtime: "deno",
-      reason:
-        "On Deno a pipe that leads nowhere stands in place of what it was itself started with, and this look cannot tell " +
+      reason: "On Deno a pipe that leads nowhere stands instead of its own, and this look cannot tell " +
         "it from one of the host's; a test of this row can.",
     },
   },

@@ -71,7 +71,7 @@ export const starvationCases: readonly AttackCase[] = [
   {
     id: "H4",
     name: "hanging-files",
-    attack: "Reads many pipes that nobody writes to, to hold the threads that do all file calls of the host.",
+    attack: "Reads many pipes without a writer, to hold the threads that do all file calls of the host.",
     permissions: { read: ["workdir"] },
     limits: { timeout_ms: 15_000 },
     stage: async (place) => {
@@ -214,7 +214,7 @@ export const starvationCases: readonly AttackCase[] = [
   {
     id: "H10",
     name: "output-nobody-reads",
-    attack: "Programs print for ever, and nobody reads.",
+    attack: "Programs print forever, without a reader.",
     permissions: shell,
     stage: (place) => Promise.resolve({ reached: () => survivors(place) }),
     body: `

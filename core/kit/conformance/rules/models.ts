@@ -11,7 +11,7 @@ export const modelsRule: Rule = {
     return Object.entries(members.models).flatMap(([model, { type, value, thrown }]) => {
       if (model === noSuchModel) {
         if (thrown && thrown.code !== "invalid_model") {
-          return [{ message: `For a model that nobody offers it throws "${thrown.message}", not invalid_model.` }];
+          return [{ message: `For an unknown model it throws "${thrown.message}", not invalid_model.` }];
         }
         return listed && !thrown
           ? [{ message: "DRIFT: the manifest lists its models, and the adapter takes one that is not listed." }]

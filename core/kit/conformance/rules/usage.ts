@@ -4,7 +4,7 @@ import { nameOf, ordinary, type Take } from "../seen.ts";
 /** An unknown count is null: 0 is a figure, and budgets count it. */
 export const usageRule: Rule = {
   id: "usage",
-  title: "Tokens that nobody counted are null, and totals of a session do not shrink.",
+  title: "Uncounted tokens are null, and totals of a session do not shrink.",
   check(seen) {
     return ordinary(seen).flatMap((take) => {
       const message = problemWith(take);

@@ -313,7 +313,7 @@ function checkForm({ path, kind, with: attributes }: OnResolveArgs): void {
   }
   if (kind !== "import-statement" && kind !== "require-call") throw because(`${kind} has no meaning in a plugin.`);
   if (path.startsWith("node:")) {
-    throw because("adapter code has no Node modules; what it may do is asked of its context.");
+    throw because("adapter code has no Node modules; use the adapter's context instead.");
   }
   if (isAbsolute(path) || /^[a-z]:[\\/]/i.test(path)) throw because("an absolute path leads out of the package.");
   if (/^[a-z][a-z0-9+.-]*:/i.test(path) || path.startsWith("//")) {

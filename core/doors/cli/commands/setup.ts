@@ -1,0 +1,166 @@
+import type { SessionResult } from "../../../../plugin-sdk/result.ts";
+import { join, resolve } from "../../../ground/runtime/paths.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { exitCodeOf } from "../exit-code.ts";
+import { manifestFile, openHost } from "../open-host.ts";
+import { Questions } from "../questions.ts";
+import { reloading, reloadNote } from "../reloading.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { createPaint } from "../render/paint.ts";
+import { askAgents, type AskedAgent } from "../setup/ask-agents.ts";
+import { chooseAgents, isReady } from "../setup/choose-agents.ts";
+import { enableAgents, type PinnedProgram } from "../setup/enable-agents.ts";
+import { findAgents, type FoundAgent } from "../setup/find-agents.ts";
+import { type SetupSheet, setupSheet, sheetLines } from "../setup/setup-sheet.ts";
+import { showSession } from "../show-session.ts";
+import { whileWaiting } from "../while-waiting.ts";
+import { writeStarter } from "./init.ts";
+import { start } from "./start.ts";
+
+/** The result of a setup, for programs. */
+interface SetupReport {
+  /** The host manifest; null when nothing was written. */
+  file: string | null;
+  found: { id: string; availability: string; agent_version: string | null; program: string | null }[];
+  enabled: string[];
+  pinned: PinnedProgram[];
+  /** The first session; null when there was none. */
+  hello: Pick<SessionResult, "session_id" | "outcome" | "output"> | null;
+}
+
+/** `bulkhead setup`. */
+export const defineSetup: DefineCommand = (command, bind) => {
+  command
+    .option(
+      "--agents <ids>",
+      "enable these, in this order, with commas",
+      (ids: string) => ids.split(",").filter(Boolean),
+    )
+    .option("-y, --yes", "grant what they ask for without a question; without --agents, all that could run now")
+    .option("--no-hello", "run no first session")
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead setup", "find the agents of this machine, choose, and run a first session"],
+        ["bulkhead setup --yes --agents claude-code,codex --json", "unattended"],
+      ) + reloadNote,
+    )
+    .action(bind(reloading(setup)));
+};
+
+async function setup(call: Invocation): Promise<number> {
+  const { terminal, options, json } = call;
+  const agents = await look(call);
+  const report: SetupReport = { file: null, found: agents.map(foundRow), enabled: [], pinned: [], hello: null };
+  if (agents.length === 0) return await conclude(call, report, nothingFound);
+  const yes = options["yes"] === true;
+  const wanted = options["agents"] as string[] | undefined;
+  const chosen = await chooseAgents(agents, { terminal, wanted, yes });
+  if (chosen.length === 0) return await conclude(call, report, "Nothing was chosen, and nothing was written.\n");
+  const known = await manifestFile(call);
+  const sheets = chosen.map((agent) => setupSheet(agent, known));
+  if (!json) await showSheets(call, { sheets, chosen });
+  if (!yes && !(await agreed(call))) return await conclude(call, report, "Nothing was written.\n");
+  const file = known ?? await firstManifest(call);
+  report.pinned = await enableAgents(call, { file, sheets });
+  report.file = file;
+  report.enabled = sheets.map(({ id }) => id);
+  if (!json) await terminal.stdout.write(`\nWrote ${file}.\n`);
+  const first = chosen.find(isReady);
+  let code = 0;
+  if (options["hello"] !== false && first !== undefined) {
+    const result = await hello(call, first.plugin.id);
+    const { session_id, outcome, output } = result;
+    report.hello = { session_id, outcome, output };
+    code = exitCodeOf(result);
+  }
+  await conclude(call, report, nextSteps(report));
+  if (code === 0 && !json && !yes && Questions.possible(terminal)) await offerDaemon(call);
+  return code;
+}
+
+async function look(call: Invocation): Promise<AskedAgent[]> {
+  const { terminal } = call;
+  const found = await installedAgents(call);
+  if (found.length === 0) return [];
+  const names = found.map(({ plugin }) => plugin.id).join(", ");
+  return await whileWaiting(`Asking ${names} …`, { terminal, work: askAgents(call, found) });
+}
+
+async function installedAgents(call: Invocation): Promise<FoundAgent[]> {
+  await using opened = await openHost(call);
+  return await findAgents(opened.host.registry.list(), { cwd: call.terminal.cwd });
+}
+
+async function showSheets(
+  { terminal }: Invocation,
+  { sheets, chosen }: { sheets: readonly SetupSheet[]; chosen: readonly AskedAgent[] },
+): Promise<void> {
+  const paint = createPaint(terminal.colours.stdout);
+  const lines = sheets.flatMap((sheet, index) => ["", ...sheetLines(sheet, chosen[index]!, paint)]);
+  await terminal.stdout.write(`${lines.join("\n")}\n`);
+}
+
+async function agreed({ terminal }: Invocation): Promise<boolean> {
+  const question = "Enable them and grant all of this?";
+  return await new Questions(terminal).choose(question, {
+    choices: [{ word: "yes", value: true }, { word: "no", value: false }],
+  }) === true;
+}
+
+async function firstManifest({ terminal, configFile }: Invocation): Promise<string> {
+  const file = configFile === undefined ? join(terminal.cwd, "bulkhead.yaml") : resolve(terminal.cwd, configFile);
+  await writeStarter(file, { force: false });
+  return file;
+}
+
+/** Runs a first session that may use no tool. */
+async function hello(call: Invocation, adapter: string): Promise<SessionResult> {
+  const { terminal, json } = call;
+  await using opened = await openHost(call, { warm: true });
+  const session = await opened.host.runSession(
+    {
+      workdir: terminal.cwd,
+      prompt: "Say hello in one short sentence.",
+      approval: "deny",
+      answer_timeout_ms: 0,
+      best_effort: true,
+    },
+    { adapter, artifacts: "none" },
+  );
+  if (json) return await session.result();
+  return await showSession(session, { terminal, adapter, mode: "live", verbose: false });
+}
+
+async function offerDaemon(call: Invocation): Promise<void> {
+  const answer = await new Questions(call.terminal).choose("Start the daemon now? Then sessions outlive a terminal.", {
+    choices: [{ word: "yes", value: true }, { word: "no", value: false }],
+  });
+  if (answer === true) await start(call);
+}
+
+async function conclude({ terminal, json }: Invocation, report: SetupReport, text: string): Promise<number> {
+  await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : text);
+  return 0;
+}
+
+function foundRow({ plugin, program, report }: AskedAgent): SetupReport["found"][number] {
+  const { availability, agent_version = null } = report;
+  return { id: plugin.id, availability, agent_version, program };
+}
+
+function nextSteps({ enabled, file }: SetupReport): string {
+  const folder = safeLine(file ?? "");
+  return `
+Next:
+  bulkhead run ${enabled[0]} "Explain this project"
+  bulkhead start                              the daemon: sessions outlive the terminal
+  source <(bulkhead completion bash)          or zsh, fish
+For editors and other MCP clients:
+  { "mcpServers": { "bulkhead": { "command": "bulkhead", "args": ["mcp", "--config", ${JSON.stringify(folder)}] } } }
+`;
+}
+
+const nothingFound = `No agent was found: no program of a bundled plugin is on the PATH, and no key in the environment.
+"bulkhead plugin list" shows what Bulkhead can drive, "bulkhead demo" what it does without any agent.
+`;

@@ -1,0 +1,94 @@
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import type { Terminal } from "../../../ground/runtime/terminal.ts";
+import { Questions } from "../questions.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { createPaint, type Paint } from "../render/paint.ts";
+import { type Cell, tableLines } from "../render/table.ts";
+import { tableColumns } from "../show-session.ts";
+import type { AskedAgent } from "./ask-agents.ts";
+
+/** Options of {@link chooseAgents}. */
+export interface ChooseAgentsOptions {
+  terminal: Terminal;
+  /** Ids from the command line; undefined to ask, or with `yes` to take those that could run now. */
+  wanted: readonly string[] | undefined;
+  yes: boolean;
+}
+
+/**
+ * Chooses the agents to enable, in the order in which sessions try them.
+ * @throws {BulkheadError} `unknown_adapter` for an id that is not among them; `grant_needed` where nobody can be asked
+ */
+export async function chooseAgents(
+  agents: readonly AskedAgent[],
+  { terminal, wanted, yes }: ChooseAgentsOptions,
+): Promise<AskedAgent[]> {
+  if (wanted !== undefined) return wanted.map((id) => agentOf(agents, id));
+  const ready = agents.filter(isReady);
+  if (yes) return ready;
+  if (!Questions.possible(terminal)) {
+    throw new BulkheadError("grant_needed", "Cannot set up agents: there is no terminal to ask at.", {
+      hint: `Name them: bulkhead setup --yes --agents ${agents.map(({ plugin }) => plugin.id).join(",")}`,
+    });
+  }
+  return await ask(agents, terminal);
+}
+
+/** The agents as a numbered table; those that could run now are ticked. */
+export function agentLines(agents: readonly AskedAgent[], paint: Paint, columns: number): string[] {
+  const rows = agents.map((agent, index): Cell[] => [
+    `${isReady(agent) ? "[x]" : "[ ]"} ${index + 1}`,
+    { text: agent.plugin.id, tone: "bold" },
+    safeLine(agent.report.agent_version ?? ""),
+    { text: safeLine(agent.report.availability.replaceAll("_", " ")), tone: isReady(agent) ? "green" : "yellow" },
+    { text: safeLine(whereText(agent)), tone: "dim" },
+  ]);
+  const steps = agents.flatMap(({ plugin, report }) =>
+    report.next_step === undefined ? [] : [paint("dim", `      ${plugin.id}: ${safeLine(report.next_step)}`)]
+  );
+  return [...tableLines(rows, { paint, columns, indent: 2 }), ...steps];
+}
+
+/** Whether an agent could take a session now. */
+export function isReady({ report }: AskedAgent): boolean {
+  return report.availability === "available";
+}
+
+function whereText({ program, key, plugin }: AskedAgent): string {
+  const parts = [program, key === null ? null : `$${key} is set`, plugin.enabled ? "enabled already" : null];
+  return parts.filter((part) => part !== null).join(" · ");
+}
+
+async function ask(agents: readonly AskedAgent[], terminal: Terminal): Promise<AskedAgent[]> {
+  const questions = new Questions(terminal);
+  const paint = createPaint(terminal.colours.stdout);
+  await terminal.stdout.write(`${agentLines(agents, paint, tableColumns(terminal)).join("\n")}\n`);
+  const question =
+    "Which ones? Numbers or ids in the order in which they should be tried, Enter for the ticked ones, " +
+    'or "none".';
+  for (;;) {
+    const line = await questions.text(question);
+    if (line === null || line.trim() === "none") return [];
+    if (line.trim() === "") return agents.filter(isReady);
+    try {
+      return [...new Set(line.split(/[\s,]+/).filter(Boolean).map((word) => agentOf(agents, word)))];
+    } catch (error) {
+      if (!(error instanceof BulkheadError)) throw error;
+      await terminal.stderr.write(`${error.message}\n`);
+    }
+  }
+}
+
+function agentOf(agents: readonly AskedAgent[], word: string): AskedAgent {
+  const found = agents.find(({ plugin }) => plugin.id === word) ?? agents[/^\d+$/.test(word) ? Number(word) - 1 : -1];
+  if (found !== undefined) return found;
+  throw new BulkheadError(
+    "unknown_adapter",
+    `Cannot set up ${JSON.stringify(safeLine(word))}: it was not found here.`,
+    {
+      hint: `Found: ${
+        agents.map(({ plugin }) => plugin.id).join(", ") || "no agent"
+      }. "bulkhead plugin list" shows all.`,
+    },
+  );
+}

@@ -1,0 +1,118 @@
+import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { runCli } from "../../../core/doors/cli/run-cli.ts";
+import { parseHostManifest } from "../../../core/ground/config/parse-host-manifest.ts";
+import { setAgentOrder } from "../../../core/packages/registry/edit-plugin-entry.ts";
+import { type FakeTerminal, fakeTerminal, type FakeTerminalOptions } from "./fake-terminal.ts";
+
+const standIn = fileURLToPath(new URL("../../plugins/stand-in-program.mjs", import.meta.url));
+const recorded = fileURLToPath(new URL("../../fixtures/codex", import.meta.url));
+const before = { ...process.env };
+const names = ["PATH", "HOME", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "CODEX_API_KEY"];
+
+let root: string;
+let folder: string;
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-setup-")));
+  folder = join(root, "project");
+  for (const name of ["project", "home", "bin", "calls"]) await mkdir(join(root, name));
+  for (const name of names) delete process.env[name];
+  process.env["HOME"] = join(root, "home");
+  // Programs of the system, but none of an agent that the person at this machine may have.
+  process.env["PATH"] = `${join(root, "bin")}:${dirname(process.execPath)}:/usr/bin:/bin`;
+});
+afterEach(async () => {
+  for (const name of names) {
+    if (before[name] === undefined) delete process.env[name];
+    else process.env[name] = before[name];
+  }
+  await rm(root, { recursive: true, force: true });
+});
+
+/** Puts a program on the PATH that stands in for Codex. */
+async function installCodex(): Promise<void> {
+  const prefix = "Deno" in globalThis ? ["run", "-A", "--no-prompt"] : [];
+  const words = [process.execPath, ...prefix, standIn, join(root, "calls"), recorded].map((word) => `'${word}'`);
+  const file = join(root, "bin", "codex");
+  await writeFile(file, `#!/bin/sh\nexec ${words.join(" ")} "$@"\n`);
+  await chmod(file, 0o755);
+}
+
+async function setup(args: string[], options: FakeTerminalOptions = {}): Promise<FakeTerminal & { code: number }> {
+  const stateDir = join(root, "state");
+  const terminal = fakeTerminal({ args: ["setup", "--state-dir", stateDir, ...args], cwd: folder, ...options });
+  return Object.assign(terminal, { code: await runCli(terminal) });
+}
+
+describe("bulkhead setup", () => {
+  test("unattended: enables and grants what was named, pins its program, and runs a first session", async () => {
+    await installCodex();
+    const { code, out } = await setup(["--yes", "--agents", "codex", "--json"]);
+    expect(JSON.parse(out())).toMatchObject({
+      file: join(folder, "bulkhead.yaml"),
+      found: [{ id: "codex", availability: "available", program: join(root, "bin", "codex") }],
+      enabled: ["codex"],
+      pinned: [{ plugin_id: "codex", binary: "codex", path: join(root, "bin", "codex") }],
+      hello: { outcome: "completed" },
+    });
+    expect(code).toBe(0);
+    const manifest = parseHostManifest(await readFile(join(folder, "bulkhead.yaml"), "utf8"), {
+      file: "bulkhead.yaml",
+    });
+    expect(manifest.plugins["codex"]).toMatchObject({
+      enabled: true,
+      grant: { run: [{ binary: "codex" }] },
+    });
+    expect(manifest.routing.agent).toEqual(["codex"]);
+  });
+
+  test("asks a person which ones, shows what they may do, and writes nothing without consent", async () => {
+    await installCodex();
+    process.env["OPENAI_API_KEY"] = "sk-test-0123456789";
+    const refused = await setup(["--no-hello"], { tty: true, stdin: "nonsense\ncodex\nn\n" });
+    expect(refused.code).toBe(0);
+    expect(refused.out()).toMatch(/\[x\] 1 +codex .*available/);
+    expect(refused.out()).toMatch(/\[ \] 2 +openai-compatible .*\$OPENAI_API_KEY is set/);
+    expect(refused.out()).toContain("openai-compatible: bulkhead secret set OPENAI_API_KEY");
+    expect(refused.err()).toContain('Cannot set up "nonsense": it was not found here.');
+    expect(refused.out()).toMatch(/start "codex" \(.*codex\), with the commands that its manifest lists: amounts to/);
+    expect(refused.out()).toContain("Nothing was written.");
+    expect(await readdir(folder)).toEqual([]);
+
+    const agreed = await setup(["--no-hello"], { tty: true, stdin: "\ny\nn\n" });
+    expect(agreed.code).toBe(0);
+    expect(agreed.out()).toContain("bulkhead run codex");
+    expect(agreed.out()).toContain('"mcpServers"');
+    expect(agreed.err()).toContain("Start the daemon now?");
+    expect(await readdir(folder)).toContain("bulkhead.yaml");
+  });
+
+  test("a pipe is told which flags it needs, an unknown id what was found, a bare machine where to look", async () => {
+    const none = await setup([]);
+    expect(none.code).toBe(0);
+    expect(none.out()).toContain("No agent was found");
+    await installCodex();
+    const piped = await setup([]);
+    expect(piped.code).not.toBe(0);
+    expect(piped.err()).toContain("bulkhead setup --yes --agents codex");
+    const unknown = await setup(["--yes", "--agents", "gemini-cli"]);
+    expect(unknown.code).not.toBe(0);
+    expect(unknown.err()).toContain("Found: codex.");
+    expect(await readdir(folder)).toEqual([]);
+  });
+});
+
+test("setAgentOrder() keeps comments, and what the file says of plugins", () => {
+  const text = "bulkhead: 1 # one\nplugins: { a: {} }\nrouting:\n  # who\n  agent: auto\n  require: {}\n";
+  const after = setAgentOrder(text, { ids: ["b", "a"], file: "bulkhead.yaml" });
+  expect(after).toContain("bulkhead: 1 # one");
+  expect(after).toContain("# who");
+  expect(parseHostManifest(after, { file: "bulkhead.yaml" })).toMatchObject({
+    plugins: { a: {} },
+    routing: { agent: ["b", "a"] },
+  });
+});
