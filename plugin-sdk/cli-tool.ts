@@ -116,7 +116,7 @@ class ToolAdapter extends CliAdapter {
   async checkAuth(ctx: AdapterContext): Promise<AuthStatus> {
     const { tool, authArgs: args } = this.#parsed;
     const env = await expandEnv(tool.env_vars ?? {}, ctx);
-    if (!args) return { authenticated: true, reason: "It declares no probe of its login." };
+    if (!args) return { authenticated: true, reason: "Ready (it has no login check)." };
     const said = await collectOutput({ binary: this.#binary(ctx), args, env }, ctx);
     const wanted = tool.auth?.contains;
     if (said.exit_code !== 0) {

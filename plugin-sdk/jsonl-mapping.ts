@@ -55,7 +55,7 @@ export function checkMappingRules(rules: readonly MappingRule[]): void {
     const type = Object.hasOwn(event, "type") ? event["type"] : undefined;
     if (!isMappable(type)) {
       throw unusable(rule, `its event has the type ${JSON.stringify(type) ?? "undefined"}`, {
-        hint: "Write the type of an event as it stands. Requests to a person need an adapter with code, " +
+        hint: "Write an event's type literally. Requests to a person need an adapter with code, " +
           "because this tool could not hear the answer.",
       });
     }

@@ -38,7 +38,7 @@ export function manifestJsonSchema(): Record<string, unknown> {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $id: "urn:bulkhead:plugin-manifest:1",
     title: "Bulkhead plugin manifest",
-    description: "What a plugin is, what it needs and what it may do: plugin.yaml.",
+    description: "A plugin's identity, needs and permissions: plugin.yaml.",
     ...schema,
     properties,
     oneOf: [

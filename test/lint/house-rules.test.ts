@@ -43,6 +43,21 @@ const cases: Record<string, Case> = {
     breaks: [],
   },
   "an undocumented export of a test": { path: "test/a/open.ts", code: "export const a: number = 1;\n", breaks: [] },
+  "a doc comment that opens with a noun clause": {
+    path: "core/a/clause.ts",
+    code: "/** What a host is made from. */\nexport const a: number = 1;\n",
+    breaks: ["plain-comments"],
+  },
+  "a comment with a word that readers stumble over": {
+    path: "plugins/a/anew.ts",
+    code: "// It is made anew.\nconst a = 1;\nif (a) throw a;\n",
+    breaks: ["plain-comments"],
+  },
+  "a comment that names such a word as code, and a question": {
+    path: "core/a/quoted.ts",
+    code: "/** Whether `whoever` is a word. */\nexport const a: number = 1;\n// What if it is not?\n",
+    breaks: [],
+  },
   "four parameters": {
     path: "core/a/four.ts",
     code: "function f(a: 1, b: 1, c: 1, d: 1): void {}\nf(1, 1, 1, 1);\n",

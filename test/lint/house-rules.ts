@@ -4,6 +4,7 @@ import { fileNames } from "./rules/file-names.ts";
 import { namedExports } from "./rules/named-exports.ts";
 import { noConsole } from "./rules/no-console.ts";
 import { noEnum } from "./rules/no-enum.ts";
+import { plainComments } from "./rules/plain-comments.ts";
 import { platformInRuntime } from "./rules/platform-in-runtime.ts";
 import { tsImports } from "./rules/ts-imports.ts";
 
@@ -17,6 +18,7 @@ const houseRules: Deno.lint.Plugin = {
     "named-exports": namedExports,
     "no-console": noConsole,
     "no-enum": noEnum,
+    "plain-comments": plainComments,
     "platform-in-runtime": platformInRuntime,
     "ts-imports": tsImports,
   },

@@ -248,6 +248,6 @@ describe("a tool's probe", () => {
 
   test("says so where nothing can be asked", async () => {
     const { report } = await probeAdapter(cliTool(manifest({})));
-    expect(report).toEqual({ availability: "available", reason: "It declares no probe of its login." });
+    expect(report).toEqual({ availability: "available", reason: "Ready (it has no login check)." });
   });
 });

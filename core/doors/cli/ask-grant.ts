@@ -32,7 +32,7 @@ async function ask(
   { questions, manifestFile, signal }: AskGrantOptions & { questions: Questions },
 ): Promise<boolean> {
   const question = `The plugin "${missing.plugin_id}" asks for ${missing.permission}: ${missing.target}\n` +
-    `  always is the same as: ${missing.grant_command}`;
+    `  "always" saves it: ${missing.grant_command}`;
   const answer = await questions.choose<"once" | "always" | "no">(question, {
     choices: [
       { word: "once", value: "once" },

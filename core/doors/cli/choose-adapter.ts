@@ -12,7 +12,7 @@ export interface AdapterChoice {
 
 /**
  * What is wanted of the adapter: an id, a chain of ids or `auto`, as given or as `routing.agent` has it. Where there is
- * only one to choose from it is that one, and nobody is asked first.
+ * only one to choose from it is that one, and no agent is asked first.
  * @throws {BulkheadError} `unknown_adapter` for an id that no enabled adapter has; `blocked_plugin`
  */
 export function chooseAdapter({ given, plugins, routing }: AdapterChoice): string | string[] {

@@ -79,7 +79,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "uninstall",
-    summary: "take that away again",
+    summary: "undo install",
     load: async () => (await import("./commands/install.ts")).defineUninstall,
   },
   {
@@ -94,7 +94,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "acp",
-    summary: "be an agent for editors that speak the Agent Client Protocol",
+    summary: "act as an agent for editors that speak the Agent Client Protocol",
     load: async () => (await import("./commands/acp.ts")).defineAcp,
   },
   {
@@ -114,7 +114,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: "config",
-    summary: "check and show what bulkhead.yaml comes to",
+    summary: "check bulkhead.yaml and show the settings in force",
     load: async () => (await import("./commands/config.ts")).defineConfig,
   },
   {

@@ -13,7 +13,7 @@ export type Decision = NewGrant[] | null;
  * Decides which grants an installation gets: those named with `--grant`, with `--yes` all that is asked for but what
  * amounts to more than it seems, else by asking at the terminal. An update that is not to be had so is kept as waiting.
  * @param command what was called, for the hint
- * @throws {BulkheadError} `grant_needed` where nobody can be asked; `invalid_config` for a grant that is not asked for
+ * @throws {BulkheadError} `grant_needed` without a terminal to ask at; `invalid_config` for a grant that is not asked for
  */
 export async function decideGrants(call: Invocation, install: PreparedInstall, command: string): Promise<Decision> {
   try {

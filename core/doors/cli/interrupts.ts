@@ -9,7 +9,7 @@ export interface Interrupts extends Disposable {
 }
 
 /**
- * Turns the first Ctrl-C (or SIGTERM, or the end of whoever reads standard output) into an abort, and the second
+ * Turns the first Ctrl-C (or SIGTERM, or the end of standard output's reader) into an abort, and the second
  * into the end of the process.
  */
 export function watchInterrupts(terminal: Terminal): Interrupts {

@@ -90,9 +90,9 @@ export async function daemonFor(
   if (record.config_file === configFile) return { record, manifest };
   if (problem !== null) throw problem;
   if (quiet) return null;
-  const other = record.config_file === null ? "without one" : `with ${safeLine(record.config_file)}`;
+  const other = record.config_file === null ? "no manifest" : safeLine(record.config_file);
   await call.terminal.stderr.write(
-    `The daemon was started ${other}, not with ${safeLine(configFile)}: running in this process.\n`,
+    `The running daemon uses ${other}, not ${safeLine(configFile)}: this command runs on its own.\n`,
   );
   return null;
 }

@@ -29,7 +29,7 @@ async function reloadDaemon(call: Invocation): Promise<void> {
     const { added, removed, changed } = await ours(remote.reload());
     // The command prints the same, whether a daemon runs or not.
     if (added.length + removed.length + changed.length === 0) return;
-    await call.terminal.stderr.write("The daemon goes by it from now on.\n");
+    await call.terminal.stderr.write("The daemon now uses it.\n");
   } catch (error) {
     const { code, message, hint } = toErrorData(error);
     throw new BulkheadError(code, `The change is written, but the daemon did not take it over. ${message}`, {

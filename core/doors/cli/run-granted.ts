@@ -17,7 +17,7 @@ export interface AskedGrants {
 }
 
 /**
- * Runs a session in a daemon and shows it. Where it failed for want of a grant and somebody is there, they are asked for
+ * Runs a session in a daemon and shows it. If it failed for want of a grant, the person at the terminal is asked for
  * it; with a yes it is granted in the daemon, and the session is started again.
  */
 export async function runGranted({ sessions, request, how, ...rest }: GrantedRun): Promise<SessionResult> {
@@ -59,7 +59,7 @@ async function isWanted(
   { show, signal }: Pick<SessionCommand, "show"> & { signal: AbortSignal },
 ): Promise<boolean> {
   const question = `The plugin "${plugin_id}" asks for ${permission}: ${target}\n` +
-    `  always is the same as: ${grant_command}`;
+    `  "always" saves it: ${grant_command}`;
   const choices = [{ word: "always", value: true }, { word: "no", value: false }];
   return await show.questions?.choose(question, { choices, signal }) === true;
 }

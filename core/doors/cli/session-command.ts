@@ -54,7 +54,7 @@ export function addSessionFlags(command: Command): Command {
 }
 
 /**
- * Finds the daemon or opens a host, and puts the request together. Where nobody can be asked, no session waits for an
+ * Finds the daemon or opens a host, and puts the request together. Without a terminal to ask at, no session waits for an
  * answer.
  */
 export async function prepareSessions(call: Invocation): Promise<SessionCommand> {

@@ -11,7 +11,7 @@ import type { SessionCommand } from "./session-command.ts";
 import { drawingColumns, tableColumns } from "./show-session.ts";
 
 /**
- * Runs a request on several adapters at once and shows their events as one stream, then how they compare. Nobody is asked
+ * Runs a request on several adapters at once and shows their events as one stream, then how they compare. No person is asked
  * anything: with several agents it would not be clear by whom.
  * @returns 0 when at least one completed, else the exit code of the first
  */
@@ -56,7 +56,7 @@ export function comparisonText(
   const table = tableLines(sessions.map(row), { paint, columns, indent: 1, head });
   const shared = overlapping_files.map(({ path, session_ids, same }) =>
     `   ${safeLine(path)}  ${
-      paint("dim", same ? `the same in all ${session_ids.length}` : `differs between ${session_ids.length}`)
+      paint("dim", same ? `the same in all ${session_ids.length}` : `${session_ids.length} different versions`)
     }`
   );
   const lines = [

@@ -66,7 +66,7 @@ export function tokenEnd(typed: unknown, now: number): string | null {
   if (typed === undefined) return null;
   const [, count, unit] = /^([1-9]\d{0,4})([mhd])$/.exec(String(typed)) ?? [];
   if (count !== undefined && unit !== undefined) return new Date(now + Number(count) * units[unit]!).toISOString();
-  throw new BulkheadError("invalid_config", `"${String(typed)}" is no time that a token can hold for.`, {
+  throw new BulkheadError("invalid_config", `Cannot set the token's lifetime: "${String(typed)}" is not a duration.`, {
     hint: "Write a number and m, h or d: 90m, 12h, 30d.",
   });
 }

@@ -4,7 +4,7 @@ import { errorTable } from "../../ground/errors/error-table.ts";
 import type { Invocation } from "./command.ts";
 
 /**
- * Keeps the daemon up until SIGINT, SIGTERM, or the end of whoever reads standard output, then stops it in order.
+ * Keeps the daemon up until SIGINT, SIGTERM, or the end of standard output's reader, then stops it in order.
  * SIGHUP reloads the host manifest. Ends as well when `signal` aborts, and aborts `interrupts` when it is told to end.
  * A second signal ends the process at once: the next start cleans up after it.
  */
@@ -24,7 +24,7 @@ export async function untilToldToEnd(
     };
     const end = (): void => {
       if (told) return terminal.exit(errorTable.interrupted.exit_code);
-      void terminal.stderr.write("\nStopping. A second signal ends the daemon at once.\n");
+      void terminal.stderr.write("\nStopping. Press Ctrl-C again to stop at once.\n");
       gone();
     };
     // The log has the manifest's error.

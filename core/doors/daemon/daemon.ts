@@ -222,7 +222,10 @@ function endingOf(
 
   async function end(drainMs: number): Promise<void> {
     made.shut();
-    log.write({ level: "info", message: `The daemon is shutting down; sessions that run have ${drainMs} ms.` });
+    log.write({
+      level: "info",
+      message: `The daemon is shutting down; running sessions have ${drainMs / 1000} s to finish.`,
+    });
     if (!(await within(made.host.idle(), drainMs))) {
       log.write({ level: "warn", message: "Sessions that still run are interrupted." });
     }

@@ -8,7 +8,7 @@ const atStart = ["port", "drain_ms", "log_file_bytes", "log_files"] as const sat
 
 /**
  * Puts the host manifest that is there now into force.
- * @param options.started the one that the daemon was started with, whatever was reloaded since
+ * @param options.started the one that the daemon was started with, before all reloads
  * @throws {BulkheadError} what is wrong with it; then the old one stays in force
  */
 export async function reloadManifest(

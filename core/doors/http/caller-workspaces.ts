@@ -38,7 +38,7 @@ export function callerWorkspaces(caller: Caller, { workspaces, owners }: CallerW
 }
 
 /**
- * A worktree is of the whole repository, whatever folder of it the session was started in.
+ * A worktree contains the whole repository, also when the session was started in one of its folders.
  * @throws {BulkheadError} `forbidden` for a repository that reaches beyond the folders of the token
  */
 async function demandRepository(

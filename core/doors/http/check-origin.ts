@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { RequestSource } from "../../ground/runtime/http-server.ts";
 
 /**
- * Refuses what a web page of somebody else's could send. A page reaches this host only by a name of its own that is made
+ * Refuses requests that a foreign web page could send. A page reaches this host only by a name of its own that is made
  * to lead here (then `Host` says so), or across origins (then the browser says so).
  * @throws {BulkheadError} `forbidden`
  */

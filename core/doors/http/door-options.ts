@@ -31,7 +31,7 @@ export interface HostFacts {
   plugins: PluginFacts;
   workspaces: HostWorkspaces;
   /**
-   * Writes what the operator grants a plugin, in place of what was granted, and puts it into effect; null: nothing.
+   * Replaces a plugin's grants and puts them into effect; null removes them.
    * @throws {BulkheadError} `not_found`, `invalid_config`, `unsupported` where there is no host manifest
    */
   setGrants(pluginId: string, grant: Permissions | null): Promise<void>;

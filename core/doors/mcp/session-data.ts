@@ -45,7 +45,7 @@ export function endedAnswer(result: SessionResult): CallToolResult {
   return failure(error ?? { code: "fatal", message: `The session ended: ${stop_reason}.` }, told);
 }
 
-/** The answer about a session whose agent waits for somebody. */
+/** Answer about a session whose agent waits for a person. */
 export function waitingAnswer(sessionId: string, waiting: readonly WaitingRequest[]): CallToolResult {
   return success({
     data: {

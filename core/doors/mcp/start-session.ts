@@ -4,7 +4,7 @@ import type { SessionHandle, SessionHost } from "../../sessions/host/session-hos
 
 /**
  * Starts a session unless the call is cancelled first. Once it has started the signal is nothing to it any more:
- * whoever follows it interrupts it, and one that nobody follows outlives the call.
+ * a client that follows it interrupts it, and one without a follower outlives the call.
  */
 export async function startSession(
   sessions: SessionHost,

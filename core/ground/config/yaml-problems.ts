@@ -24,7 +24,7 @@ export type Problem = {
   hint?: string;
 };
 
-/** What a schema finds wrong with a value, before it is looked up in the file. */
+/** A schema's objection to a value, before it is looked up in the file. */
 export interface Fault {
   path: KeyPath;
   /** Whether the place is the value or its key. */

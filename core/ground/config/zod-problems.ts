@@ -40,7 +40,7 @@ function* faults(issue: Issue, above: KeyPath, source: Source): Generator<Fault>
   }
 }
 
-/** What a check of our own expects; undefined for what JSON Schema says as well. */
+/** Returns the text of a check of our own; undefined for a rule that JSON Schema has too. */
 function customText(issue: Issue): string | undefined {
   if (issue.code !== "custom") return undefined;
   return typeof issue.params?.["expected"] === "string" ? issue.params["expected"] : issue.message;

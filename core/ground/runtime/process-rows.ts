@@ -44,7 +44,7 @@ export interface MarkRow extends ProcessRow {
 }
 
 /**
- * All living processes, with the marks of those that started at `since` or later; null where `/proc` cannot be read.
+ * All living processes, with the marks of the ones that started at `since` or later; null where `/proc` cannot be read.
  * Reads in slices as {@link listProcesses} does.
  */
 export async function listMarked({ since }: { since: number }): Promise<MarkRow[] | null> {

@@ -9,8 +9,8 @@ export type TemplateName = (typeof templateNames)[number];
 
 /** Use of each template, in the words of the question to the author. */
 export const templateUses: { readonly [N in TemplateName]: string } = {
-  code: "an agent that is written here, in TypeScript",
-  wrap: "a function or a service that is there already",
+  code: "a new agent that you write, in TypeScript",
+  wrap: "an existing function or service",
   cli: "a program, without code",
   acp: "a program that speaks the Agent Client Protocol",
 };

@@ -139,6 +139,6 @@ async function codeFileFault(path: string, folder: string): Promise<string | nul
     if (!isBelow(root, real)) return "a file that no link takes outside the package";
     return (await stat(real)).isFile() ? null : "a file";
   } catch {
-    return "a file that is there";
+    return "an existing file";
   }
 }

@@ -219,7 +219,7 @@ function missingPlugins(manifest: HostManifest, plugins: Map<string, Plugin>, er
     .filter(([id, { enabled }]) => enabled && !plugins.has(id) && !errors.some((failure) => failure.id === id))
     .map(([id]) => {
       const hint = didYouMean(id, [...plugins.keys()]) ?? "its folder can be named as its source";
-      const words = { expected: "a plugin that is there", found: `no "${id}"`, hint };
+      const words = { expected: "the id of a plugin", found: `${JSON.stringify(id)}, which does not exist`, hint };
       const problem = hostManifestProblem(manifest, { path: ["plugins", id], of: "key", ...words });
       return { id, error: problemsError("invalid_config", [problem]) };
     });

@@ -163,6 +163,6 @@ function writeError(file: string, cause: unknown): BulkheadError {
 /** The error for a recording that already exists; it is kept. */
 export function existsError(file: string): BulkheadError {
   return new BulkheadError("already_exists", `There is a file "${file}" already.`, {
-    hint: "Name another one, or say --force to write over it.",
+    hint: "Choose another name, or overwrite it with --force.",
   });
 }

@@ -26,7 +26,7 @@ const goOn = "The host that ran you was restarted while you worked, so your last
 /**
  * Makes the function that goes on with sessions which a killed host left open. It starts a session of its own that
  * continues the agent's own one: the agent remembers, the host knows nothing of the earlier session but its request, and
- * deadlines and budgets begin anew.
+ * deadlines and budgets start again.
  */
 export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<AfterRestart> {
   return async (resumable) => {

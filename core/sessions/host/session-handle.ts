@@ -21,7 +21,7 @@ export function sessionHandle(deps: SessionHandleDeps, id: string, live?: LiveSe
   const result = async () => await (live?.result ?? find(id)?.result ?? endOf(deps, id));
   return {
     id,
-    events: (query = {}) => live?.firstReader(query) ?? eventsOf(deps, id, query),
+    events: (query = {}) => (live && firstReaderOf(deps, live, query)) ?? eventsOf(deps, id, query),
     result,
     interrupt: () => {
       find(id)?.session.stop("interrupted", "The session was interrupted.");
@@ -29,6 +29,17 @@ export function sessionHandle(deps: SessionHandleDeps, id: string, live?: LiveSe
     },
     answer: (requestId, choice) => Promise.resolve(find(id)?.session.answer(requestId, choice) ?? false),
   };
+}
+
+function firstReaderOf(
+  { log }: Pick<SessionHandleDeps, "log">,
+  live: LiveSession,
+  query: EventQuery,
+): AsyncIterable<Envelope> | null {
+  const events = live.firstReader(query);
+  // A reader waits for the first event; without one the log may wait for a fuller batch.
+  if (events !== null) void log.written();
+  return events;
 }
 
 /** A session's events after a `seq`. */

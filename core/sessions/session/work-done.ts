@@ -18,7 +18,7 @@ export function withWork(error: ErrorData, { tool_calls, changed }: WorkDone): E
     ...error,
     message: `${error.message} It was not tried again, because the agent had ${did} already.`,
     hint:
-      "Look at what was done; then run it again, with retry: always to have it tried again on top of it, or with workspace: worktree to have it begun anew.",
+      "Check the changes, then run it again: with retry: always on top of them, or with workspace: worktree from the start.",
     details: { ...error.details, tool_calls, changed: changed.slice(0, shownPaths) },
   };
 }

@@ -25,8 +25,8 @@ export interface Demand {
 }
 
 const outOfReach =
-  "it is not granted, and a grant alone would not do: the plugin's manifest does not ask for it, or the " +
-  "request or a denial of the operator takes it away";
+  "it is not granted, and granting it would not help: plugin.yaml does not ask for it, or the request or a denial " +
+  "takes it away";
 const maxEvents = 10_000;
 const maxDenialsOfOneKind = 10;
 const maxShownLength = 1024;
@@ -93,11 +93,14 @@ export class Authority {
     }": ${because}.`;
     return this.#tell(
       new BulkheadError("permission_denied", message, {
-        hint: grant_command,
+        hint: outside
+          ? `Ask for it in plugin.yaml under permissions.${permission}. See: bulkhead plugin explain ${pluginId}`
+          : grant_command,
         details: {
           permission,
           target: cleanLine(target, maxShownLength),
           grant_command,
+          ...beyond,
           ...place,
           ...demand.details,
         },

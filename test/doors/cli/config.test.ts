@@ -38,7 +38,7 @@ describe("config check", () => {
     const operator = await newOperator("bulkhead: 1\nplugins:\n  nobody: {}\n  replay:\n    config: { nothing: 1 }\n");
     const { code, err } = await operator.bulkhead("config", "check");
     expect(code).toBe(2);
-    expect(err).toContain("bulkhead.yaml:3:3 plugins.nobody: expected a plugin that is there");
+    expect(err).toContain("bulkhead.yaml:3:3 plugins.nobody: expected the id of a plugin");
     expect(err).toContain("bulkhead.yaml:5:15 plugins.replay.config.nothing");
   });
 });

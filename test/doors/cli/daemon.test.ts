@@ -155,7 +155,7 @@ test("a daemon that was killed, one in the way and a port in the way are told ap
   process.kill(daemon.pid, "SIGKILL");
   await until(async () => (await json("status"))["state"] === "killed");
   const again = await cli("start");
-  expect(again).toMatchObject({ code: 0, stderr: "The daemon before was killed; cleaned up after it.\n" });
+  expect(again).toMatchObject({ code: 0, stderr: "The previous daemon was killed; cleaned up after it.\n" });
   const second = await cli("up");
   expect(second.code).toBe(6);
   expect(second.stderr).toContain("is the daemon of this state folder already at http://127.0.0.1:");
@@ -238,7 +238,7 @@ test("a daemon with another host manifest is left alone, and that is said", asyn
   await writeFile(join(home, "other.yaml"), "bulkhead: 1\nplugins: { says: { source: project/plugins/says } }\n");
   const { code, stdout, stderr } = await cli("run", "says", "hi", "--quiet", "--config", join(home, "other.yaml"));
   expect({ code, stdout }).toEqual({ code: 0, stdout: "you said hi\n" });
-  expect(stderr).toContain("running in this process");
+  expect(stderr).toContain("this command runs on its own");
 }, 60_000);
 
 test(

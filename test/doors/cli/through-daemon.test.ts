@@ -151,7 +151,7 @@ test("plugins are shown as they are in the daemon, with the words of a host here
 
 test("a plugin that is granted, revoked, enabled or disabled is so in the daemon at once", async () => {
   const plugin = (id: string) => daemon.host.registry.get(id)!;
-  const taken = "The daemon goes by it from now on.\n";
+  const taken = "The daemon now uses it.\n";
   expect(await cli(["plugin", "grant", "asks", "write:workdir"])).toMatchObject({ code: 0, err: taken });
   expect(plugin("asks").grant).toEqual({ write: ["workdir"] });
   expect(await cli(["plugin", "grant", "asks", "write:workdir"])).toMatchObject({ code: 0, err: "" });

@@ -153,7 +153,7 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
   [
     "an entry that is not there",
     { entry: "./main.ts" },
-    'p/plugin.yaml:9:8 entry: expected a file that is there, found string "./main.ts"',
+    'p/plugin.yaml:9:8 entry: expected an existing file, found string "./main.ts"',
   ],
   ["an entry of another kind", { entry: "./mod.wasm" }, "p/plugin.yaml:9:8 entry: expected a file with one of .ts"],
   [

@@ -194,7 +194,7 @@ describe("createRegistry", () => {
 
   it("refuses an enabled plugin that is not there, and one that is off may be missing", async () => {
     await expect(registry(plugin("plugins/demo"), { text: "plugins:\n  dmeo: {}\n" })).rejects.toThrow(
-      'bulkhead.yaml:3:3 plugins.dmeo: expected a plugin that is there, found no "dmeo"; did you mean "demo"?',
+      'bulkhead.yaml:3:3 plugins.dmeo: expected the id of a plugin, found "dmeo", which does not exist; did you mean "demo"?',
     );
     expect((await registry({}, { text: "plugins: {gone: {enabled: false}}\n" })).list()).toEqual([]);
   });
@@ -240,7 +240,7 @@ describe("Registry.register", () => {
     expect(added).toMatchObject({ id: "demo", origin: "registered", enabled: true, grant: { kv: true } });
     expect(added.limits.queue).toBe(2);
     expect(made.get("demo")).toBe(added);
-    await expect(made.register("more/bad")).rejects.toThrow("bad/plugin.yaml:9:8 entry: expected a file that is there");
+    await expect(made.register("more/bad")).rejects.toThrow("bad/plugin.yaml:9:8 entry: expected an existing file");
     await expect(made.register("more/none")).rejects.toMatchObject({ code: "not_found" });
     await expect(made.register("more/demo")).rejects.toMatchObject({ code: "duplicate_plugin" });
   });

@@ -184,8 +184,11 @@ test.each(kinds)("denial of $name says which line would allow it, or that none w
   expect(requests).toEqual([]);
 });
 
-test("a denial says when a grant alone would not do", async () => {
+test("a denial says when granting would not help, and names no grant then", async () => {
   const { broker } = await makeBroker({ ceiling: { read: ["workdir"] } });
-  expect((await errorOf(read(broker, "/etc/hostname"))).message).toMatch(/manifest does not ask for it/);
+  expect(await errorOf(read(broker, "/etc/hostname"))).toMatchObject({
+    message: expect.stringContaining("plugin.yaml does not ask for it"),
+    hint: expect.stringContaining("Ask for it in plugin.yaml under permissions.read"),
+  });
   expect((await errorOf(read(broker, "a.txt"))).message).toMatch(/: it is not granted\.$/);
 });

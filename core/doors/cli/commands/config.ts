@@ -48,7 +48,7 @@ async function check(call: Invocation): Promise<number> {
   await terminal.stdout.write(
     json
       ? `${JSON.stringify({ file: manifest.file, valid: true, enabled, blocked: blocked.map(({ id }) => id) })}\n`
-      : `${manifest.file} is right. ${plural(enabled.length, "plugin")} enabled${
+      : `${manifest.file} is valid. ${plural(enabled.length, "plugin")} enabled${
         enabled.length === 0 ? "" : `: ${enabled.join(", ")}`
       }.\n${blocked.map(({ id, why }) => `Not "${id}": ${safeLine(why)}.\n`).join("")}`,
   );

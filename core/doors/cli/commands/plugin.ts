@@ -37,7 +37,7 @@ export const definePlugin: DefineCommand = (command, bind) => {
     .addHelpText("after", examples(["bulkhead plugin check ./my-plugin", "while you write it"]))
     .action(bind(pluginCheck));
   command.command("new")
-    .description("write a plugin that works as it is, to go on from")
+    .description("create a working plugin to start from")
     .argument("<name>", "the name people read; its id is made from it")
     .addOption(new Option("--template <kind>", "what it will drive; default: code").choices([...templateNames]))
     .option("--command <line>", "for cli and acp: the program with its arguments; default: the id")
@@ -82,7 +82,7 @@ export const definePlugin: DefineCommand = (command, bind) => {
     .addHelpText("after", examples(["bulkhead plugin import tools.yaml --into plugins", "a plugin for each tool"]))
     .action(bind(pluginImport));
   command.command("explain")
-    .description("show what a plugin asks for, what is granted, and what it comes to")
+    .description("show what a plugin asks for, what is granted, and what is in force")
     .argument("<id>", "id of a plugin")
     .addHelpText("after", examples(["bulkhead plugin explain replay", "a row for each permission"]))
     .action(bind(pluginExplain));

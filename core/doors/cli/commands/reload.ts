@@ -21,7 +21,7 @@ async function reload(call: Invocation): Promise<number> {
   const { stateDir } = await daemonPlace(call);
   const { state, record, reason } = await inspectDaemon(stateDir);
   if (state !== "running" || record === null) {
-    throw new BulkheadError("unavailable", `Cannot reload the daemon: it does not run. ${reason}`, {
+    throw new BulkheadError("unavailable", `Cannot reload the daemon: it is not running. ${reason}`, {
       hint: 'Start it with "bulkhead start".',
     });
   }

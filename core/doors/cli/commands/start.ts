@@ -48,7 +48,7 @@ export async function start(call: Invocation): Promise<number> {
   const record = await whileWaiting("Starting the daemon …", { terminal, work: startInBackground(call) });
   await tell(call, { record, already: false });
   if (view.state === "killed" && !json) {
-    await terminal.stderr.write("The daemon before was killed; cleaned up after it.\n");
+    await terminal.stderr.write("The previous daemon was killed; its leftovers were cleaned up.\n");
   }
   return 0;
 }
@@ -61,7 +61,7 @@ async function tell(
   if (json) {
     return void await terminal.stdout.write(`${JSON.stringify({ daemon: record, already_running: already })}\n`);
   }
-  if (already) await terminal.stdout.write("The daemon runs already.\n");
+  if (already) await terminal.stdout.write("The daemon is already running.\n");
   await terminal.stdout.write(daemonText(record, call));
 }
 

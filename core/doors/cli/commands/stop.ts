@@ -44,7 +44,7 @@ async function stop(call: Invocation): Promise<number> {
 /**
  * Stops the daemon of a command's state folder and waits for its end.
  * @returns its pid; null where none ran
- * @throws {BulkheadError} `timeout` when it does not end, `unavailable` when nobody can tell whether it is the daemon
+ * @throws {BulkheadError} `timeout` when it does not end, `unavailable` when it may not be the daemon
  */
 export async function stopDaemon(call: Invocation): Promise<number | null> {
   const { stateDir, manifest } = await daemonPlace(call);

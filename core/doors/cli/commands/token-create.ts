@@ -19,7 +19,7 @@ export async function tokenCreate(call: Invocation): Promise<number> {
     await terminal.stdout.write(`${JSON.stringify({ ...shown, token })}\n`);
     return 0;
   }
-  const until = record.expires_at === null ? "until it is revoked" : `until ${record.expires_at}`;
+  const until = record.expires_at === null ? "until revoked" : `until ${record.expires_at}`;
   const where = workdirs === undefined
     ? ""
     : `, for sessions started in ${workdirs.map((folder) => safeLine(folder)).join(", ")},`;

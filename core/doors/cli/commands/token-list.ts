@@ -36,7 +36,7 @@ function row({ id, name, scopes, workdirs, created_at, expires_at }: TokenRecord
     scopes.join(" "),
     workdirs === undefined ? "any folder" : safeLine(workdirs.join(" ")),
     created_at.slice(0, 10),
-    expires_at === null ? "it is revoked" : { text: expires_at, tone: expired ? "red" : "green" },
+    expires_at === null ? "never" : { text: expires_at, tone: expired ? "red" : "green" },
     { text: id.slice(0, 8), tone: "dim" },
   ];
 }

@@ -21,7 +21,7 @@ export const defineToken: DefineCommand = (command, bind) => {
       "read: see everything; run: start sessions and handle its own; admin: all (default: read run)",
     )
     .option("--workdir <folders...>", "folders that its sessions may be started in, and below (default: any)")
-    .option("--expires <time>", "how long it holds, such as 90m, 12h or 30d (default: until it is revoked)")
+    .option("--expires <time>", "how long it holds, such as 90m, 12h or 30d (default: never expires)")
     .addHelpText(
       "after",
       examples(

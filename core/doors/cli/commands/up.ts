@@ -76,7 +76,7 @@ function watchStart(terminal: Terminal): { readonly signal: AbortSignal; readonl
 }
 
 /**
- * The daemon that a command's flags and host manifest describe; where somebody watches, its log is shown.
+ * The daemon that a command's flags and host manifest describe; at a terminal its log is shown.
  * @throws {BulkheadError} as `startDaemon`
  */
 export async function openDaemon(call: Invocation): Promise<Daemon> {

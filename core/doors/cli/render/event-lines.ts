@@ -18,7 +18,7 @@ export interface EventLine {
   whole?: true;
 }
 
-/** What {@link eventLines} leaves out. */
+/** Options of {@link eventLines}: events to leave out. */
 export interface EventLineOptions {
   /** Also what was allowed, and every process. */
   verbose?: boolean;
@@ -170,7 +170,10 @@ function capability(event: Extract<HostEvent, { type: "capability" }>, verbose: 
   if (event.grantable === false) {
     return [
       denied,
-      line("dim", "  no grant alone allows it: plugin.yaml does not ask for it, or something takes it away"),
+      line(
+        "dim",
+        "  granting it would not help: plugin.yaml does not ask for it, or the request or a denial takes it away",
+      ),
     ];
   }
   if (event.grant_command === undefined) return [denied];
@@ -188,7 +191,9 @@ function shortPath(argument: string): string {
 }
 
 function processEnd(event: Extract<HostEvent, { type: "process_exited" }>): string {
-  const how = event.signal === null ? `exited with ${event.exit_code ?? "no code"}` : `was ended by ${event.signal}`;
+  const how = event.signal === null
+    ? event.exit_code === null ? "ended (exit code unknown)" : `exited with ${event.exit_code}`
+    : `was ended by ${event.signal}`;
   return `process ${event.pid} ${how} after ${formatDuration(event.duration_ms)}`;
 }
 

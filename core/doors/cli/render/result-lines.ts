@@ -98,7 +98,7 @@ function artifactLines(result: SessionResult, { paint, columns }: ResultLineOpti
   if (shared > 0) claimed.push(`  ${paint("yellow", sharedText(shared))}`);
   if (result.artifacts === null) {
     return [
-      `  ${paint("dim", `artifacts unknown: ${safeLine(result.artifacts_reason ?? "git cannot tell")}`)}`,
+      `  ${paint("dim", `changed files unknown: ${safeLine(result.artifacts_reason ?? "git cannot tell")}`)}`,
       ...claimed,
     ];
   }

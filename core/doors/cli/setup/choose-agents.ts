@@ -17,7 +17,7 @@ export interface ChooseAgentsOptions {
 
 /**
  * Chooses the agents to enable, in the order in which sessions try them.
- * @throws {BulkheadError} `unknown_adapter` for an id that is not among them; `grant_needed` where nobody can be asked
+ * @throws {BulkheadError} `unknown_adapter` for an id that is not among them; `grant_needed` without a terminal to ask at
  */
 export async function chooseAgents(
   agents: readonly AskedAgent[],

@@ -202,6 +202,6 @@ test("resultLines shows why a session failed and why artifacts are unknown", () 
     "✘ error · crash · 2.1 s · 1 event",
     "  out_of_memory: The worker ran out of memory.",
     "  Raise heap_mb.",
-    "  artifacts unknown: git_missing",
+    "  changed files unknown: git_missing",
   ]);
 });
