@@ -79,7 +79,7 @@ export interface CliTool {
 }
 
 /** Fields of a request that an adapter can pass to its agent. */
-export const acceptedFields = [
+const acceptedFields = [
   "model",
   "allowed_tools",
   "max_turns",
@@ -92,7 +92,7 @@ export const acceptedFields = [
 export type AcceptedField = (typeof acceptedFields)[number];
 
 /** Facts that an adapter can report about its agent during a session. */
-export const reportedFacts = ["tokens", "cost", "turns", "tool_calls", "permissions"] as const;
+const reportedFacts = ["tokens", "cost", "turns", "tool_calls", "permissions"] as const;
 
 /** A fact that an adapter reports during a session; `permissions` are its agent's requests. */
 export type ReportedFact = (typeof reportedFacts)[number];

@@ -14,13 +14,13 @@ export const reasons: Reasons = {
   "codex": { stream: wholeMessages, approval: asksNobody },
   "gemini-cli": { "auth probe": noProbe, thinking: "Its stream of events has no thinking.", approval: asksNobody },
   "opencode": {
-    "auth probe": "It offers some models to whoever is not logged in.",
+    "auth probe": "It offers some models without a login.",
     stream: wholeMessages,
     cost: saysZero,
     approval: asksNobody,
   },
   "acp-claude": {
-    "auth probe": "It opens a session for whoever is not logged in, and fails with what is asked there.",
+    "auth probe": "It opens a session without a login, and fails at the first prompt.",
   },
   "acp-gemini": {
     cost: "It reports tokens and no cost.",

@@ -46,7 +46,7 @@ export async function findAdapters(call: Invocation, search: AdapterSearch): Pro
 }
 
 /** A route as lines for people. */
-export function routeText({ candidates, passed_over }: Route, colours: boolean): string {
+function routeText({ candidates, passed_over }: Route, colours: boolean): string {
   const paint = createPaint(colours);
   const [first, ...others] = candidates.map(({ adapter_id, access_mode }) =>
     access_mode === null ? adapter_id : `${adapter_id} (${access_mode.type})`

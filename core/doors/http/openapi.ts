@@ -19,7 +19,7 @@ export function openApiRoute(others: readonly ApiRoute[]): ApiRoute {
 }
 
 /** The OpenAPI document of routes, from the very schemas that check what comes in. */
-export function openApi(routes: readonly ApiRoute[]): object {
+function openApi(routes: readonly ApiRoute[]): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const one of routes) (paths[one.path] ??= {})[one.method.toLowerCase()] = operation(one);
   return {

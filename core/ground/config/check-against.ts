@@ -3,15 +3,14 @@ import { Errors, type ValueError, ValueErrorType } from "@sinclair/typebox/error
 import type { SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { ParsedYaml } from "./yaml.ts";
 import { describeSchema, jsonKind, type SchemaShape } from "./describe-schema.ts";
+import { type Fault, problemsOf } from "./schema-faults.ts";
 import {
   describeFound,
   didYouMean,
-  type Fault,
   type FileErrorCode,
   type KeyPath,
   type Problem,
   problemsError,
-  problemsOf,
 } from "./yaml-problems.ts";
 
 /**

@@ -1,6 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { nearest } from "./nearest.ts";
-import type { ParsedYaml } from "./yaml.ts";
 
 /** Keys and indexes from the root of a file to a value. */
 export type KeyPath = readonly (string | number)[];
@@ -24,33 +23,10 @@ export type Problem = {
   hint?: string;
 };
 
-/** A schema's objection to a value, before it is looked up in the file. */
-export interface Fault {
-  path: KeyPath;
-  /** Whether the place is the value or its key. */
-  of: "value" | "key";
-  expected: string;
-  found: string;
-  hint?: string | undefined;
-}
-
 /** Codes for errors about a file that a person wrote. */
 export type FileErrorCode = "invalid_manifest" | "invalid_config";
 
 const listed = 10;
-
-/** Looks faults up in their file. Of several at one path only the first is told. `prefix` is the path of the root. */
-export function problemsOf(faults: Iterable<Fault>, parsed: ParsedYaml, prefix: KeyPath = []): Problem[] {
-  const problems = new Map<string, Problem>();
-  for (const { path: below, of, expected, found, hint } of faults) {
-    const path = [...prefix, ...below];
-    const text = pathText(path);
-    if (problems.has(text)) continue;
-    const place = { file: parsed.file, ...parsed.locate(path, of) };
-    problems.set(text, { ...place, path: text, expected, found, ...(hint === undefined ? {} : { hint }) });
-  }
-  return [...problems.values()];
-}
 
 /** One error that lists up to ten problems, in the order of the file, and has them all in `details.problems`. */
 export function problemsError(code: FileErrorCode, problems: readonly Problem[]): BulkheadError {
@@ -61,7 +37,7 @@ export function problemsError(code: FileErrorCode, problems: readonly Problem[])
 }
 
 /** A problem as one line: `plugin.yaml:7:5 permissions.run[0].binary: expected string, found number 5`. */
-export function problemText(problem: Problem): string {
+function problemText(problem: Problem): string {
   const place = `${problem.file}:${problem.line}:${problem.column}`;
   const path = problem.path === "" ? ":" : ` ${problem.path}:`;
   const hint = problem.hint === undefined ? "" : `; ${problem.hint}`;

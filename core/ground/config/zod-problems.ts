@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { describeSchema, jsonKind, type SchemaShape } from "./describe-schema.ts";
-import { describeFound, didYouMean, type Fault, type KeyPath, type Problem, problemsOf } from "./yaml-problems.ts";
+import { type Fault, problemsOf } from "./schema-faults.ts";
+import { describeFound, didYouMean, type KeyPath, type Problem } from "./yaml-problems.ts";
 import type { ParsedYaml } from "./yaml.ts";
 
 type Issue = z.core.$ZodIssue;

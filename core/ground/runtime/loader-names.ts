@@ -12,7 +12,7 @@ export interface LoaderGroup {
  * Variables that name code to load, a program to start, options that do either, or the location of such settings.
  * Variables of single agents are not listed: permission to start an agent already allows more.
  */
-export const loaderGroups: readonly LoaderGroup[] = [
+const loaderGroups: readonly LoaderGroup[] = [
   {
     of: "the host itself",
     names: [],

@@ -5,7 +5,7 @@ import { execPath, runtimeName } from "./platform.ts";
  * What Deno must allow the command line: programs and files are the broker's and the plugins' affair, the network is
  * this machine's own.
  */
-export const denoPermissions: readonly string[] = [
+const denoPermissions: readonly string[] = [
   "--allow-read",
   "--allow-write",
   "--allow-run",

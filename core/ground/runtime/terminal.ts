@@ -56,7 +56,7 @@ export function openTerminal(): Terminal {
  * Decides whether to colour an output: `FORCE_COLOR` first, then `NO_COLOR` (see no-color.org), `TERM=dumb`, and last
  * whether it goes to a terminal.
  */
-export function wantsColours(isTty: boolean, env: (name: string) => string | undefined): boolean {
+function wantsColours(isTty: boolean, env: (name: string) => string | undefined): boolean {
   const forced = env("FORCE_COLOR");
   if (forced !== undefined) return forced !== "0" && forced !== "false";
   if (env("NO_COLOR")) return false;

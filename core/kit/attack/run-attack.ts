@@ -19,7 +19,7 @@ import {
 import { beginning, pluginIdOf, writePackage } from "./attack-package.ts";
 
 /** Small limits, so that a bad end comes soon. */
-export const attackLimits: Partial<Limits> = {
+const attackLimits: Partial<Limits> = {
   heap_mb: 64,
   rss_mb: 512,
   heartbeat_interval_ms: 100,
@@ -76,7 +76,7 @@ export async function runAttack(
 }
 
 /** Why an attack is not run on this runtime in this isolation; null when it is. */
-export function whySkipped(attack: AttackCase, isolation: Isolation): string | null {
+function whySkipped(attack: AttackCase, isolation: Isolation): string | null {
   const { notOn, notInThread, expected } = attack;
   if (notOn?.runtime === runtimeName) return notOn.reason;
   if (isolation === "process") return null;

@@ -14,7 +14,7 @@ import { packedPackageJson, type PluginPackageJson, readPackageJson } from "./pa
 import { makeTarball, type PackedFile } from "./tarball.ts";
 
 /** Name of the file with the SHA-256 of every other file of a package. */
-export const integrityName = "integrity.json";
+const integrityName = "integrity.json";
 
 /** A plugin as an npm package. */
 export interface PackedPlugin {

@@ -20,7 +20,7 @@ export interface PluginPackageJson {
 }
 
 /** Keyword by which plugin packages are found. */
-export const pluginKeyword = "bulkhead-plugin";
+const pluginKeyword = "bulkhead-plugin";
 
 const npmName = /^(?:@[a-z0-9-][a-z0-9._-]*\/)?[a-z0-9-][a-z0-9._-]*$/;
 const schema: z.ZodType<PluginPackageJson, unknown> = z.object({

@@ -33,7 +33,7 @@ export interface Subject {
 }
 
 /** Fields of a request that can be followed from the request to the agent, each with a value that nothing else has. */
-export const tracedFields: Readonly<Partial<SessionRequest>> = {
+const tracedFields: Readonly<Partial<SessionRequest>> = {
   system_prompt: "traced-system-prompt",
   continue_from: "00000000-0000-4000-8000-00000000c0de",
   allowed_tools: ["traced_tool"],
@@ -239,7 +239,7 @@ class Trial {
 }
 
 /** Models that a manifest says a session may name. */
-export function modelsOf({ models = [], cli, access_modes = [] }: Manifest): string[] {
+function modelsOf({ models = [], cli, access_modes = [] }: Manifest): string[] {
   const ofModes = access_modes.flatMap((mode) => (mode.type === "subscription" || !mode.enabled ? [] : [mode.model]));
   return [...new Set([...models, ...Object.keys(cli?.models ?? {}), ...ofModes])];
 }

@@ -11,7 +11,7 @@ import { stat } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 
 /** Name of the file in a plugin's folder that scripts its tools. */
-export const scriptName = "conformance.yaml";
+const scriptName = "conformance.yaml";
 
 /** A session that the kit runs. */
 export interface ScriptedSession {

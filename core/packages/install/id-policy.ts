@@ -27,7 +27,7 @@ export function checkNewId(id: string, known: readonly KnownId[]): void {
 }
 
 /** Whether one id may pass for another. */
-export function looksLike(a: string, b: string): boolean {
+function looksLike(a: string, b: string): boolean {
   if (skeleton(a) === skeleton(b)) return true;
   // Of two short words nearly all are one letter apart.
   return Math.min(a.length, b.length) >= 4 && oneEdit(a, b);

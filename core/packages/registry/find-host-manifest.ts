@@ -7,7 +7,7 @@ import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
 import { stateFolders } from "../../ground/runtime/state-folders.ts";
 
 /** File name of the host manifest. */
-export const hostManifestName = "bulkhead.yaml";
+const hostManifestName = "bulkhead.yaml";
 
 /** Options of {@link findHostManifest}. */
 export interface FindOptions {

@@ -7,7 +7,7 @@ import { stateFolders } from "../../ground/runtime/state-folders.ts";
 import type { LockedPlugin, PluginLock } from "./lock-format.ts";
 
 /** File name of the lock, beside the host manifest. */
-export const lockName = "bulkhead.lock";
+const lockName = "bulkhead.lock";
 
 const mostBytes = 1024 * 1024;
 

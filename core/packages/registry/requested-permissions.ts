@@ -44,7 +44,7 @@ export function cliBinary(cli: CliTool): string | null {
 }
 
 /** Names of the host's variables that a tool's `env_vars` fill in with `${NAME}`. */
-export function hostVariables(cli: CliTool): string[] {
+function hostVariables(cli: CliTool): string[] {
   return [...new Set(Object.values(cli.env_vars ?? {}).flatMap(envReferences))];
 }
 

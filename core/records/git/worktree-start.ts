@@ -60,6 +60,6 @@ export function shadowOverWorktree(base: WorktreeBase, folder: string): ShadowRe
 }
 
 /** The whole repository, even when the working directory is a part of it. */
-export function wholeOf(repository: Repository): Repository {
+function wholeOf(repository: Repository): Repository {
   return { ...repository, prefix: "" };
 }

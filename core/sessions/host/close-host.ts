@@ -32,7 +32,7 @@ export interface CloseDeadlines {
 }
 
 /** Deadlines of a host whose operator names none. */
-export const defaultCloseDeadlines: CloseDeadlines = {
+const defaultCloseDeadlines: CloseDeadlines = {
   sessions: 10_000,
   workers: 3000,
   programs: 6000,

@@ -21,7 +21,7 @@ export interface LoopReport {
 }
 
 /** Iterations of a loop whose request names no maximum. */
-export const defaultIterations = 25;
+const defaultIterations = 25;
 
 /**
  * Runs fresh sessions of one request, one after the other, until the agent gives its signal, a session does not

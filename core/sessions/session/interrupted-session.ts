@@ -81,7 +81,7 @@ interface FirstEvent {
 }
 
 /** A session reconstructed from its events. */
-export class InterruptedSession {
+class InterruptedSession {
   readonly #rules = new EventRules({ replayed: true });
   readonly #usage = new UsageMeter();
   readonly #processes = new Map<number, { pid: number; at: number }>();

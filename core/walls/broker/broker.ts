@@ -74,6 +74,7 @@ class Broker implements SessionBroker {
       sockets: new SessionSockets({ most: options.limits.sockets }),
       log: new LogGate(options),
       signal: this.#ending.signal,
+      held: { openFetches: 0, temporaryBytes: new Map(), mcpConfig: null },
       onDisk: (act) =>
         diskTurns.take(options.dataDir, () => {
           this.#ending.signal.throwIfAborted();

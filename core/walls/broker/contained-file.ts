@@ -89,7 +89,7 @@ export function writeContained(
 }
 
 /** Converts a system's error to ours, without its stack and call; keeps ours. */
-export function fileError(path: string, error: unknown): BulkheadError {
+function fileError(path: string, error: unknown): BulkheadError {
   if (error instanceof BulkheadError) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
   const options = { details: { path, system_code: code }, cause: error };

@@ -22,7 +22,7 @@ const freshMs = 30_000;
  * Limits each plugin's data folder, over all its sessions. Measures the folder at the first write, when the count is
  * old, and before refusing a write.
  */
-export class DataQuotas {
+class DataQuotas {
   readonly #counts = new Map<string, Count>();
   /** One write at a time: measuring a folder during another write would give a wrong count. */
   readonly #turns = new Turns(1);

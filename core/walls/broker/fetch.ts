@@ -40,15 +40,13 @@ interface Hop {
   body: string | null;
 }
 
-const openCounts = new WeakMap<BrokerScope, number>();
-
 async function fetchUrl(scope: BrokerScope, { url, options }: FetchArgs): Promise<Operations["fetch"]["value"]> {
-  const open = openCounts.get(scope) ?? 0;
-  if (open >= maxOpen) {
+  const { held } = scope;
+  if (held.openFetches >= maxOpen) {
     throw new BulkheadError("limit_exceeded", `Cannot fetch: ${maxOpen} responses of the session are open.`);
   }
-  openCounts.set(scope, open + 1);
-  const release = () => void openCounts.set(scope, (openCounts.get(scope) ?? 1) - 1);
+  held.openFetches++;
+  const release = () => void held.openFetches--;
   try {
     const response = await follow(scope, {
       url: parseUrl(url, schemes),

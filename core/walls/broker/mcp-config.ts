@@ -14,14 +14,6 @@ export interface PlacedArguments {
   file: string | null;
 }
 
-/** The folder of a session's file, and its path once it is written. */
-interface Written {
-  folder: string;
-  file: Promise<string>;
-}
-
-const written = new WeakMap<BrokerScope, Written>();
-
 /**
  * Puts the path of the session's MCP servers in place of its stand-in, for a program that may have them.
  * @throws {BulkheadError} `permission_denied`, `io_error`
@@ -39,19 +31,18 @@ export async function placeMcpConfig(
 
 /** Removes the file of a session that is over. */
 export async function removeMcpConfig(scope: BrokerScope): Promise<void> {
-  const made = written.get(scope);
-  if (made === undefined) return;
+  const made = scope.held.mcpConfig;
+  if (made === null) return;
   await made.file.catch(() => {});
   await removeTree(made.folder);
 }
 
 /** The session's temporary folder would not do: every program of the session finds its way there. */
 function fileOf(scope: BrokerScope, text: string): Promise<string> {
-  const known = written.get(scope);
-  if (known !== undefined) return known.file;
+  if (scope.held.mcpConfig !== null) return scope.held.mcpConfig.file;
   const folder = `${scope.options.tempDir}-${randomId()}`;
   const made = { folder, file: write(folder, text) };
-  written.set(scope, made);
+  scope.held.mcpConfig = made;
   return made.file;
 }
 

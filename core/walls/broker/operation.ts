@@ -19,8 +19,19 @@ export interface BrokerScope {
   readonly secrets: SessionSecrets;
   /** Aborts when the session ends. */
   readonly signal: AbortSignal;
+  readonly held: HeldBySession;
   /** Does file calls in this plugin's turn; refuses once the session has ended. */
   onDisk<T>(act: () => Promise<T>): Promise<T>;
+}
+
+/** Counts and files that operations keep for their session. */
+export interface HeldBySession {
+  /** Responses of `fetch` that are open. */
+  openFetches: number;
+  /** Bytes written to each file of the temporary folder. */
+  readonly temporaryBytes: Map<string, number>;
+  /** Folder of the file that names the session's MCP servers, and its path once it is written; null before. */
+  mcpConfig: { folder: string; file: Promise<string> } | null;
 }
 
 /** Definition of one operation. */

@@ -43,13 +43,10 @@ export const tempOperations: readonly Operation[] = [
   }),
 ];
 
-const sizes = new WeakMap<BrokerScope, Map<string, number>>();
-
 /** Counts what was written, not what programs made of it since: their disk use is the system's to bound. */
 function holdQuota(scope: BrokerScope, { name, text }: { name: string; text: string }): void {
   const { temp_bytes } = scope.options.limits;
-  const known = sizes.get(scope) ?? new Map<string, number>();
-  sizes.set(scope, known);
+  const known = scope.held.temporaryBytes;
   const bytes = new TextEncoder().encode(text).byteLength;
   const others = [...known].reduce((sum, [one, size]) => (one === name ? sum : sum + size), 0);
   if (others + bytes > temp_bytes) {

@@ -62,7 +62,7 @@ test("serveAcp says so when an agent cannot continue", async () => {
   const { sessionId } = await editor.agent.request("session/new", { cwd: workdir, mcpServers: [] });
   for (const text of ["one", "two"]) await editor.agent.request("session/prompt", { sessionId, prompt: prompt(text) });
   const notices = editor.updates.flatMap(({ update }) => update.sessionUpdate === "notice" ? [update.title] : []);
-  expect(notices.join()).toContain("does not know what was said before");
+  expect(notices.join()).toContain("does not know the earlier messages");
 });
 
 test("serveAcp passes permission requests to the client, and its choice to the session", async () => {

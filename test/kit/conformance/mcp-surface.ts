@@ -66,7 +66,8 @@ const tools: McpTool[] = [
     const answer = await mcpReq.requestSampling({
       messages: [{ role: "user", content: text(String(prompt)) }],
       maxTokens: 100,
-    });
+      // On the stream of this call: the client may not have opened the other one yet, and then the library drops it.
+    }, { relatedRequestId: mcpReq.id });
     return { content: [text(`LLM response: ${JSON.stringify(answer.content)}`)] };
   }),
   elicits("test_elicitation", (args) => String(args["message"]), {

@@ -30,7 +30,7 @@ async function completion({ terminal, args, wholeProgram }: Invocation): Promise
 }
 
 /** The words that complete each command of a program. */
-export function completionRows(program: Command, path = ""): CompletionRow[] {
+function completionRows(program: Command, path = ""): CompletionRow[] {
   const flags = program.options.flatMap((option) => [option.long, option.short]).filter((flag) =>
     typeof flag === "string"
   );
@@ -42,7 +42,7 @@ export function completionRows(program: Command, path = ""): CompletionRow[] {
 }
 
 /** The script that makes a shell complete those words. */
-export function completionScript(shell: string, rows: readonly CompletionRow[]): string {
+function completionScript(shell: string, rows: readonly CompletionRow[]): string {
   switch (shell) {
     case "bash":
       return bash(rows);

@@ -42,7 +42,7 @@ export const defineSetup: DefineCommand = (command, bind) => {
       "after",
       examples(
         ["bulkhead setup", "find the agents of this machine, choose, and run a first session"],
-        ["bulkhead setup --yes --agents claude-code,codex --json", "unattended"],
+        ["bulkhead setup --yes --agents my-agent,other-agent --json", "unattended"],
       ) + reloadNote,
     )
     .action(bind(reloading(setup)));

@@ -6,7 +6,7 @@ import type { Paint } from "./paint.ts";
 type Asked = Pick<ExplainedPermission, "permission" | "target" | "binary" | "breadth" | "broad_because">;
 
 /** Says in plain words what a permission allows. Text that the plugin wrote stands in quotes. */
-export function permissionWords({ permission, target, binary }: Asked): string {
+function permissionWords({ permission, target, binary }: Asked): string {
   const quoted = JSON.stringify(safeLine(target));
   switch (permission) {
     case "run": {

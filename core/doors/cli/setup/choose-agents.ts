@@ -35,7 +35,7 @@ export async function chooseAgents(
 }
 
 /** The agents as a numbered table; those that could run now are ticked. */
-export function agentLines(agents: readonly AskedAgent[], paint: Paint, columns: number): string[] {
+function agentLines(agents: readonly AskedAgent[], paint: Paint, columns: number): string[] {
   const rows = agents.map((agent, index): Cell[] => [
     `${isReady(agent) ? "[x]" : "[ ]"} ${index + 1}`,
     { text: agent.plugin.id, tone: "bold" },

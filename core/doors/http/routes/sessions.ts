@@ -19,7 +19,7 @@ const adapterId = Type.String({ minLength: 1, maxLength: 256 });
 const requestFields = (sessionRequestSchema as unknown as ReturnType<typeof Type.Object>).properties;
 
 /** Checks {@link StartBody}. */
-export const startBodySchema: SchemaOf<StartBody> = Type.Unsafe<StartBody>(Type.Object({
+const startBodySchema: SchemaOf<StartBody> = Type.Unsafe<StartBody>(Type.Object({
   ...requestFields,
   adapter: Type.Optional(Type.Union([adapterId, Type.Array(adapterId, { minItems: 1, maxItems: 64 })])),
   require: Type.Optional(agentCapabilitiesSchema),

@@ -163,11 +163,12 @@ class Holders {
   /** With a list of its own: chains of operators are nested as deep as they are long. */
   #visit(root: Node): void {
     const open: { node: Node; as: Holder | null }[] = [{ node: root, as: null }];
+    const tagged = new Set<Node>();
     for (let next = open.pop(); next; next = open.pop()) {
       const { node, as } = next;
       const holder = as ?? holderOf(node);
       if (holder) this.#spans.push({ start: node.start, end: node.end, holder });
-      for (const [key, child] of children(node)) open.push({ node: child, as: roleOf(node, key, child) });
+      for (const [key, child] of children(node)) open.push({ node: child, as: roleOf(node, key, { child, tagged }) });
     }
   }
 }
@@ -183,17 +184,15 @@ function holderOf(node: Node): Holder | null {
 }
 
 /** Returns the role that a child has because of its position; null for none. */
-function roleOf(parent: Node, key: string, child: Node): Holder | null {
-  if (parent.type === "TemplateLiteral" && taggedTemplates.has(parent)) {
+function roleOf(parent: Node, key: string, { child, tagged }: { child: Node; tagged: Set<Node> }): Holder | null {
+  if (parent.type === "TemplateLiteral" && tagged.has(parent)) {
     return child.type === "TemplateElement" ? "tagged template" : null;
   }
-  if (parent.type === "TaggedTemplateExpression" && key === "quasi") taggedTemplates.add(child);
+  if (parent.type === "TaggedTemplateExpression" && key === "quasi") tagged.add(child);
   const computed = "computed" in parent && parent.computed === true;
   const named = key === "key" || (parent.type === "MemberExpression" && key === "property");
   return named && !computed && child.type === "Identifier" ? "property" : null;
 }
-
-const taggedTemplates = new WeakSet<Node>();
 
 function* children(node: Node): Generator<[string, Node]> {
   for (const [key, value] of Object.entries(node)) {
