@@ -38,7 +38,7 @@ const cli = "node_modules/bulkhead/dist/bundle/cli.js";
 beforeAll(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-installed-")));
   const env = { ...process.env, npm_config_cache: join(folder, "npm"), npm_config_update_notifier: "false" };
-  const packed = await run("npm", ["pack", "--ignore-scripts=false", "--json", "--pack-destination", folder, root], {
+  const packed = await run("npm", ["pack", "--json", "--pack-destination", folder, root], {
     cwd: folder,
     env,
     maxBuffer: 64 * 1024 * 1024,
