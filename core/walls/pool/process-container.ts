@@ -7,7 +7,7 @@ import type { Limits } from "../../ground/config/limits.ts";
 import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import { cleanLine } from "../../ground/log/terminal-text.ts";
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { startGuarded } from "../../ground/runtime/guarded-process.ts";
+import { type GuardedProcess, startGuarded } from "../../ground/runtime/guarded-process.ts";
 import type { OsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
 import { runtimeName } from "../../ground/runtime/platform.ts";
 import { HostTime } from "./host-time.ts";
@@ -20,6 +20,8 @@ const maxReportValues = 1000;
 
 /** Number of messages, each of `message_bytes`, that may wait for a process to read them. */
 const maxUnreadMessages = 8;
+
+type ProcessExit = Awaited<GuardedProcess["exited"]>;
 
 interface OpenLane {
   take: (payload: Uint8Array) => void;
@@ -38,148 +40,173 @@ export async function startProcessContainer(
   const { rss_mb: rssMb, open_files: openFiles, workers } = limits;
   const confinement = { rssMb, openFiles, workers };
   const child = await startGuarded({ file: wardenFile, keepText: 4096, osWalls, confinement, children });
-  const lanes = new Map<number, OpenLane>();
-  const frames = new FrameReader(limits.frame_bytes);
-  const messages = new MessageReader(limits.frame_bytes, maxReportValues);
-  const busy = { since: performance.now(), cpuMs: 0, at: performance.now() };
-  let nextLane = 1;
-  let verdict: LaneEnd | null = null;
+  return new ProcessContainer(child, limits);
+}
 
-  const condemnFor = (error: unknown) =>
-    condemn("error", error instanceof Error ? error.message : "The warden broke the protocol.");
+/** A warden's process, with the lanes that share its pipe. */
+class ProcessContainer implements Container {
+  readonly #child: GuardedProcess;
+  readonly #limits: Limits;
+  readonly #lanes = new Map<number, OpenLane>();
+  readonly #messages: MessageReader;
+  readonly #hostTime: HostTime;
+  readonly #busy = { since: performance.now(), cpuMs: 0, at: performance.now() };
+  readonly ended: Promise<void>;
+  #nextLane = 1;
+  #verdict: LaneEnd | null = null;
 
-  const hostTime = new HostTime({
-    perSecond: limits.host_ms_per_second,
-    take(lane, payload) {
-      if (lane !== 0) return lanes.get(lane)?.take(payload);
-      takeReport(messages.read(payload)?.message);
-    },
-    onFault: condemnFor,
-    hold: (isHeld) => child.hold(isHeld),
-  });
+  constructor(child: GuardedProcess, limits: Limits) {
+    this.#child = child;
+    this.#limits = limits;
+    this.#messages = new MessageReader(limits.frame_bytes, maxReportValues);
+    this.#hostTime = new HostTime({
+      perSecond: limits.host_ms_per_second,
+      take: (lane, payload) => this.#take(lane, payload),
+      onFault: (error) => this.#condemnFor(error),
+      hold: (isHeld) => child.hold(isHeld),
+    });
+    this.#readFrames();
+    // A process that ends closes the pipe a moment earlier; one that lives on without it is useless.
+    child.onClosed(() =>
+      startBackgroundTimer(
+        () => this.#condemn("exit", "The plugin's process closed its channel."),
+        limits.warden_grace_ms,
+      )
+    );
+    this.ended = child.exited.then((exit) => this.#endLanes(exit));
+  }
 
-  child.onBytes((bytes) => {
-    try {
-      frames.push(bytes, ({ lane, payload }) => hostTime.push(lane, payload));
-    } catch (error) {
-      condemnFor(error);
-    }
-  });
+  get pid(): number {
+    return this.#child.pid;
+  }
 
-  // A process that ends closes the pipe a moment earlier; one that lives on without it is useless.
-  child.onClosed(() =>
-    startBackgroundTimer(() => condemn("exit", "The plugin's process closed its channel."), limits.warden_grace_ms)
-  );
+  get condemned(): boolean {
+    return this.#verdict !== null;
+  }
 
-  const ended = child.exited.then(({ exit_code, signal }) => {
-    hostTime.finish();
-    const printed = child.printed();
-    const oom = /heap out of memory|out of memory/i.test(printed);
-    const end: LaneEnd = verdict ?? {
-      reason: oom ? "out_of_memory" : "exit",
-      message: oom
-        ? "The plugin's process ran out of memory."
-        : `The plugin's process ended (${signal ?? `exit code ${exit_code}`}).${lastLine(printed)}`,
-    };
-    verdict = end;
-    for (const lane of lanes.values()) lane.end(end);
-    lanes.clear();
-  });
-
-  return {
-    openLane,
-    pid: child.pid,
-    ended,
-    close,
-    get condemned() {
-      return verdict !== null;
-    },
-  };
-
-  function openLane(): LaneTransport {
-    const id = nextLane++;
+  openLane(): LaneTransport {
+    const id = this.#nextLane++;
     let end!: (end: LaneEnd) => void;
-    const laneEnded = new Promise<LaneEnd>((resolve) => (end = resolve));
+    const ended = new Promise<LaneEnd>((resolve) => (end = resolve));
     const lane: OpenLane = { take: () => {}, end, cpuMs: 0 };
-    lanes.set(id, lane);
-    if (verdict) end(verdict);
-    command({ type: "open_lane", lane: id, heap_mb: limits.heap_mb });
+    this.#lanes.set(id, lane);
+    if (this.#verdict) end(this.#verdict);
+    this.#command({ type: "open_lane", lane: id, heap_mb: this.#limits.heap_mb });
     return {
       id,
-      post,
+      post: (frame) => this.#post(frame),
       onPayload: (take) => (lane.take = take),
-      ended: laneEnded,
-      heldMs: () => hostTime.heldMs,
-      charge: (ms) => hostTime.charge(ms),
+      ended,
+      heldMs: () => this.#hostTime.heldMs,
+      charge: (ms) => this.#hostTime.charge(ms),
       cpuMs: () => lane.cpuMs,
-      kill: (why, { gently }) => killLane(id, { why, gently }),
+      kill: (why, { gently }) => this.#killLane(id, { why, gently }),
     };
   }
 
-  function post(frame: Uint8Array): void {
-    // The pipe does not slow this side down: unread messages would pile up in the host.
-    if (child.unread() > maxUnreadMessages * limits.message_bytes) {
-      condemn("error", "The plugin's process does not read.");
-    } else child.write(frame);
+  async close(): Promise<void> {
+    this.#verdict ??= { reason: "closed", message: "The plugin was stopped." };
+    this.#command({ type: "stop" });
+    const timer = setTimeout(() => this.#child.kill(), this.#limits.warden_grace_ms);
+    await this.ended;
+    clearTimeout(timer);
   }
 
-  function killLane(id: number, { why, gently }: { why: string; gently: boolean }): void {
-    const lane = lanes.get(id);
-    if (!lane) return;
-    // On Deno terminating a thread only settles its promise: the thread itself lives on and keeps its core busy.
-    if (runtimeName === "deno" && !(gently && lanes.size > 1)) return condemn("closed", why);
-    command({ type: "close_lane", lane: id });
-    const timer = setTimeout(() => lanes.has(id) && condemn("closed", why), limits.warden_grace_ms / 2);
-    timer.unref?.();
+  #readFrames(): void {
+    const frames = new FrameReader(this.#limits.frame_bytes);
+    this.#child.onBytes((bytes) => {
+      try {
+        frames.push(bytes, ({ lane, payload }) => this.#hostTime.push(lane, payload));
+      } catch (error) {
+        this.#condemnFor(error);
+      }
+    });
   }
 
-  function takeReport(report: unknown): void {
+  #take(lane: number, payload: Uint8Array): void {
+    if (lane !== 0) return this.#lanes.get(lane)?.take(payload);
+    this.#takeReport(this.#messages.read(payload)?.message);
+  }
+
+  #takeReport(report: unknown): void {
     const type = typeof report === "object" && report !== null && "type" in report ? String(report.type) : "";
-    if (!reportChecks.get(type)?.Check(report)) return condemn("error", "The warden sent an unknown report.");
+    if (!reportChecks.get(type)?.Check(report)) return this.#condemn("error", "The warden sent an unknown report.");
     const known = report as WardenReport;
-    if (known.type === "stats") return watchUsage(known);
+    if (known.type === "stats") return this.#watchUsage(known);
     if (known.type === "ready" && known.protocol !== protocolVersion) {
-      return condemn("error", `The warden speaks protocol ${known.protocol} and not ${protocolVersion}.`);
+      return this.#condemn("error", `The warden speaks protocol ${known.protocol} and not ${protocolVersion}.`);
     }
     if (known.type !== "lane_closed") return;
-    lanes.get(known.lane)?.end({ reason: known.reason, message: known.message });
-    lanes.delete(known.lane);
+    this.#lanes.get(known.lane)?.end({ reason: known.reason, message: known.message });
+    this.#lanes.delete(known.lane);
   }
 
   /** A heartbeat alone detects neither a loop of timers nor memory outside V8's heap. */
-  function watchUsage({ rss_bytes, cpu_ms }: { rss_bytes: number; cpu_ms: number }): void {
+  #watchUsage({ rss_bytes, cpu_ms }: { rss_bytes: number; cpu_ms: number }): void {
+    const { rss_mb, cpu_burst_ms } = this.#limits;
+    const busy = this.#busy;
     const now = performance.now();
     const share = (cpu_ms - busy.cpuMs) / Math.max(now - busy.at, 1);
     if (share < 0.9) busy.since = now;
     // Only the whole process can be measured: charge all its threads alike.
-    for (const lane of lanes.values()) lane.cpuMs += Math.max(cpu_ms - busy.cpuMs, 0) / lanes.size;
+    for (const lane of this.#lanes.values()) lane.cpuMs += Math.max(cpu_ms - busy.cpuMs, 0) / this.#lanes.size;
     busy.cpuMs = cpu_ms;
     busy.at = now;
-    if (rss_bytes > limits.rss_mb * 1024 * 1024) {
-      condemn("out_of_memory", `The plugin's process took more than ${limits.rss_mb} MB of memory.`);
-    } else if (now - busy.since > limits.cpu_burst_ms) {
-      condemn("error", `The plugin kept a processor core busy for more than ${limits.cpu_burst_ms} ms.`);
+    if (rss_bytes > rss_mb * 1024 * 1024) {
+      this.#condemn("out_of_memory", `The plugin's process took more than ${rss_mb} MB of memory.`);
+    } else if (now - busy.since > cpu_burst_ms) {
+      this.#condemn("error", `The plugin kept a processor core busy for more than ${cpu_burst_ms} ms.`);
     }
   }
 
-  function condemn(reason: LaneEnd["reason"], message: string): void {
-    verdict ??= { reason, message };
-    child.kill();
+  #post(frame: Uint8Array): void {
+    // The pipe does not slow this side down: unread messages would pile up in the host.
+    if (this.#child.unread() > maxUnreadMessages * this.#limits.message_bytes) {
+      this.#condemn("error", "The plugin's process does not read.");
+    } else this.#child.write(frame);
+  }
+
+  #command(message: WardenCommand): void {
+    this.#child.write(encodeFrame(0, JSON.stringify(message)));
+  }
+
+  #killLane(id: number, { why, gently }: { why: string; gently: boolean }): void {
+    const lanes = this.#lanes;
+    if (!lanes.has(id)) return;
+    // On Deno terminating a thread only settles its promise: the thread itself lives on and keeps its core busy.
+    if (runtimeName === "deno" && !(gently && lanes.size > 1)) return this.#condemn("closed", why);
+    this.#command({ type: "close_lane", lane: id });
+    const timer = setTimeout(() => lanes.has(id) && this.#condemn("closed", why), this.#limits.warden_grace_ms / 2);
+    timer.unref?.();
+  }
+
+  #condemnFor(error: unknown): void {
+    this.#condemn("error", error instanceof Error ? error.message : "The warden broke the protocol.");
+  }
+
+  #condemn(reason: LaneEnd["reason"], message: string): void {
+    this.#verdict ??= { reason, message };
+    this.#child.kill();
     // None of its threads may get work while it dies.
-    for (const lane of lanes.values()) lane.end(verdict);
+    for (const lane of this.#lanes.values()) lane.end(this.#verdict);
   }
 
-  function command(message: WardenCommand): void {
-    child.write(encodeFrame(0, JSON.stringify(message)));
+  #endLanes(exit: ProcessExit): void {
+    this.#hostTime.finish();
+    const end = this.#verdict ?? endOf(exit, this.#child.printed());
+    this.#verdict = end;
+    for (const lane of this.#lanes.values()) lane.end(end);
+    this.#lanes.clear();
   }
+}
 
-  async function close(): Promise<void> {
-    verdict ??= { reason: "closed", message: "The plugin was stopped." };
-    command({ type: "stop" });
-    const timer = setTimeout(() => child.kill(), limits.warden_grace_ms);
-    await ended;
-    clearTimeout(timer);
+/** Guesses from its last output why a process ended that the host did not stop. */
+function endOf({ exit_code, signal }: ProcessExit, printed: string): LaneEnd {
+  if (/heap out of memory|out of memory/i.test(printed)) {
+    return { reason: "out_of_memory", message: "The plugin's process ran out of memory." };
   }
+  const how = signal ?? `exit code ${exit_code}`;
+  return { reason: "exit", message: `The plugin's process ended (${how}).${lastLine(printed)}` };
 }
 
 function lastLine(printed: string): string {
