@@ -15,39 +15,7 @@ export function startThreadContainer(guestFile: string, limits: Limits): Contain
   let finish!: () => void;
   const ended = new Promise<void>((resolve) => (finish = resolve));
   return {
-    openLane: (): LaneTransport => {
-      const id = nextLane++;
-      const slot = slots.open(id);
-      let take: (payload: Uint8Array) => void = () => {};
-      const condemn = () => void slot.terminate(limits.warden_grace_ms);
-      // A thread's port cannot be held: what waits is bounded by the credit for events and the calls that may be under way.
-      const hostTime = new HostTime({
-        perSecond: limits.host_ms_per_second,
-        take: (_lane, payload) => take(payload),
-        onFault: condemn,
-      });
-      const frames = new FrameReader(limits.frame_bytes);
-      slot.port.onBytes((bytes) => {
-        try {
-          frames.push(bytes, ({ payload }) => hostTime.push(id, payload));
-        } catch {
-          condemn();
-        }
-      });
-      return {
-        id,
-        post: (frame) => slot.port.post(frame),
-        onPayload: (given) => (take = given),
-        ended: slot.ended.then((end) => {
-          hostTime.finish();
-          return end;
-        }),
-        heldMs: () => hostTime.heldMs,
-        charge: (ms) => hostTime.charge(ms),
-        cpuMs: () => null,
-        kill: condemn,
-      };
-    },
+    openLane: () => openThread(slots, { id: nextLane++, limits }),
     pid: null,
     get condemned() {
       return closing;
@@ -58,5 +26,38 @@ export function startThreadContainer(guestFile: string, limits: Limits): Contain
       await slots.close(limits.warden_grace_ms);
       finish();
     },
+  };
+}
+
+function openThread(slots: Slots, { id, limits }: { id: number; limits: Limits }): LaneTransport {
+  const slot = slots.open(id);
+  let take: (payload: Uint8Array) => void = () => {};
+  const condemn = () => void slot.terminate(limits.warden_grace_ms);
+  // A thread's port cannot be held: what waits is bounded by the credit for events and the calls that may be under way.
+  const hostTime = new HostTime({
+    perSecond: limits.host_ms_per_second,
+    take: (_lane, payload) => take(payload),
+    onFault: condemn,
+  });
+  const frames = new FrameReader(limits.frame_bytes);
+  slot.port.onBytes((bytes) => {
+    try {
+      frames.push(bytes, ({ payload }) => hostTime.push(id, payload));
+    } catch {
+      condemn();
+    }
+  });
+  return {
+    id,
+    post: (frame) => slot.port.post(frame),
+    onPayload: (given) => (take = given),
+    ended: slot.ended.then((end) => {
+      hostTime.finish();
+      return end;
+    }),
+    heldMs: () => hostTime.heldMs,
+    charge: (ms) => hostTime.charge(ms),
+    cpuMs: () => null,
+    kill: condemn,
   };
 }
