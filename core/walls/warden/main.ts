@@ -3,7 +3,7 @@ import { MessageReader } from "../channel/messages.ts";
 import { protocolVersion, type WardenCommand, type WardenReport } from "../channel/protocol.ts";
 import { keepInspectorShut } from "../../ground/runtime/keep-inspector-shut.ts";
 import { fileURLToPath } from "../../ground/runtime/paths.ts";
-import { endWarden, openHostPipe, ownUsage } from "../../ground/runtime/warden-side.ts";
+import { endWarden, type HostPipe, openHostPipe, ownUsage } from "../../ground/runtime/warden-side.ts";
 import { type Slot, Slots } from "./slots.ts";
 
 /** How often usage is reported to the host. */
@@ -11,6 +11,9 @@ const statsIntervalMs = 250;
 /** How long a thread may take to die before its lane is reported as stuck by staying open. */
 const terminateMs = 200;
 const maxFrameBytes = 64 * 1024 * 1024;
+const guestFile = fileURLToPath(new URL("./guest.js", import.meta.url));
+
+type Lanes = Map<number, Slot>;
 
 keepInspectorShut();
 serveHost();
@@ -18,48 +21,52 @@ serveHost();
 /** The warden's whole work: threads on one side, the host's pipe on the other, bytes passed between them unread. */
 function serveHost(): void {
   const pipe = openHostPipe();
+  const lanes: Lanes = new Map();
+  readHost(pipe, { lanes, obey: commandsFor(pipe, lanes) });
+  setInterval(() => report(pipe, { type: "stats", ...ownUsage() }), statsIntervalMs);
+  report(pipe, { type: "ready", protocol: protocolVersion });
+}
+
+function readHost(pipe: HostPipe, { lanes, obey }: { lanes: Lanes; obey: (command: WardenCommand) => void }): void {
   const frames = new FrameReader(maxFrameBytes);
   const messages = new MessageReader(maxFrameBytes);
-  const lanes = new Map<number, Slot>();
-  let slots: Slots | null = null;
-
   pipe.onClose(endWarden);
   pipe.onBytes((bytes) => {
     frames.push(bytes, ({ lane, payload }) => {
       if (lane !== 0) return lanes.get(lane)?.port.post(wrapFrame(lane, payload));
       const received = messages.read(payload);
-      if (received) command(received.message as WardenCommand);
+      if (received) obey(received.message as WardenCommand);
     });
   });
-  setInterval(() => report({ type: "stats", ...ownUsage() }), statsIntervalMs);
-  report({ type: "ready", protocol: protocolVersion });
+}
 
-  function command(message: WardenCommand): void {
-    switch (message.type) {
+/** Returns the function that carries out the host's commands. */
+function commandsFor(pipe: HostPipe, lanes: Lanes): (command: WardenCommand) => void {
+  let slots: Slots | null = null;
+  return (command) => {
+    switch (command.type) {
       case "open_lane":
-        return openLane(message.lane, message);
+        slots ??= new Slots({ guestFile, heapMb: command.heap_mb, keepsFlags: true });
+        return openLane(pipe, { id: command.lane, slot: slots.open(command.lane), lanes });
       case "close_lane":
-        return void lanes.get(message.lane)?.terminate(terminateMs);
+        return void lanes.get(command.lane)?.terminate(terminateMs);
       case "stop":
         return endWarden();
       default:
-        message satisfies never;
+        command satisfies never;
     }
-  }
+  };
+}
 
-  function openLane(lane: number, { heap_mb }: { heap_mb: number }): void {
-    const guestFile = fileURLToPath(new URL("./guest.js", import.meta.url));
-    slots ??= new Slots({ guestFile, heapMb: heap_mb, keepsFlags: true });
-    const slot = slots.open(lane);
-    lanes.set(lane, slot);
-    slot.port.onBytes((bytes) => pipe.write(bytes));
-    void slot.ended.then(({ reason, message }) => {
-      lanes.delete(lane);
-      report({ type: "lane_closed", lane, reason, message });
-    });
-  }
+function openLane(pipe: HostPipe, { id, slot, lanes }: { id: number; slot: Slot; lanes: Lanes }): void {
+  lanes.set(id, slot);
+  slot.port.onBytes((bytes) => pipe.write(bytes));
+  void slot.ended.then(({ reason, message }) => {
+    lanes.delete(id);
+    report(pipe, { type: "lane_closed", lane: id, reason, message });
+  });
+}
 
-  function report(message: WardenReport): void {
-    pipe.write(encodeFrame(0, JSON.stringify(message)));
-  }
+function report(pipe: HostPipe, message: WardenReport): void {
+  pipe.write(encodeFrame(0, JSON.stringify(message)));
 }
