@@ -25,6 +25,9 @@ const checks = checksByType(guestMessageSchemas);
 const aroundEvents = '{"type":"events","sid":,"events":[]}'.length;
 
 type WholeMessage = Exclude<GuestMessage, { type: "part" }>;
+type MessageOf<Type extends WholeMessage["type"]> = Extract<WholeMessage, { type: Type }>;
+/** Text and size of a message as it came. */
+type CameAs = { bytes: number; text: string; eventsText: string | undefined };
 
 interface LiveEntry {
   options: EntryOptions;
@@ -269,52 +272,62 @@ export class Lane {
     this.#dispatch(message as WholeMessage, { bytes, text, eventsText });
   }
 
-  #dispatch(message: WholeMessage, came: { bytes: number; text: string; eventsText: string | undefined }): void {
+  #dispatch(message: WholeMessage, came: CameAs): void {
     switch (message.type) {
-      case "events": {
-        const entry = this.#entries.get(message.sid);
-        // Only the guest ends an entry, and sends nothing for it afterwards.
-        if (!entry) return this.#illegal();
-        const characters = came.text.length - aroundEvents - String(message.sid).length;
-        if (characters > Math.max(batchCharacters, this.#options.limits.event_bytes)) {
-          return this.kill("protocol_violation", "The plugin's worker sent an event that is too large.");
-        }
-        // Our guest always sends a large event alone.
-        const credit = message.events.length === 1 ? creditOf(characters) : message.events.length;
-        entry.credit -= credit;
-        if (entry.credit < -maxYieldedArray) {
-          return this.kill("protocol_violation", "The plugin's worker sent events without credit.");
-        }
-        return entry.options.onEvents(message.events, { bytes: came.bytes, credit, text: came.eventsText });
-      }
+      case "events":
+        return this.#events(message, came);
       case "call":
         return this.#call(message);
       case "done":
         return this.#fits(message) ? this.#done(message) : this.#illegal();
       case "loaded":
-        if (this.#isLoaded) return this.#illegal();
-        this.#isLoaded = true;
-        if (message.protocol !== protocolVersion) {
-          const versions = `${message.protocol} and not ${protocolVersion}`;
-          return this.kill("protocol_violation", `The plugin's worker speaks protocol ${versions}.`);
-        }
-        if (!this.#fits(message)) {
-          return this.kill("protocol_violation", "The worker's first message is nested too deeply.");
-        }
-        return this.#settleLoad(message.error && saidByAdapter(message.error));
+        return this.#hasLoaded(message);
       case "failed":
         return this.kill(saidByGuest(message.error).code, message.error.message);
       case "pong":
-        if (this.#unanswered?.n !== message.n) return this.#illegal();
-        clearTimeout(this.#unanswered.deadline);
-        this.#unanswered = null;
-        return;
+        return this.#answered(message.n);
       default:
         message satisfies never;
     }
   }
 
-  #call({ sid, id, op, args }: Extract<GuestMessage, { type: "call" }>): void {
+  #events({ sid, events }: MessageOf<"events">, { bytes, text, eventsText }: CameAs): void {
+    const entry = this.#entries.get(sid);
+    // Only the guest ends an entry, and sends nothing for it afterwards.
+    if (!entry) return this.#illegal();
+    const characters = text.length - aroundEvents - String(sid).length;
+    if (characters > Math.max(batchCharacters, this.#options.limits.event_bytes)) {
+      return this.kill("protocol_violation", "The plugin's worker sent an event that is too large.");
+    }
+    // Our guest always sends a large event alone.
+    const credit = events.length === 1 ? creditOf(characters) : events.length;
+    entry.credit -= credit;
+    if (entry.credit < -maxYieldedArray) {
+      return this.kill("protocol_violation", "The plugin's worker sent events without credit.");
+    }
+    entry.options.onEvents(events, { bytes, credit, text: eventsText });
+  }
+
+  #hasLoaded(message: MessageOf<"loaded">): void {
+    if (this.#isLoaded) return this.#illegal();
+    this.#isLoaded = true;
+    if (message.protocol !== protocolVersion) {
+      const versions = `${message.protocol} and not ${protocolVersion}`;
+      return this.kill("protocol_violation", `The plugin's worker speaks protocol ${versions}.`);
+    }
+    if (!this.#fits(message)) {
+      return this.kill("protocol_violation", "The worker's first message is nested too deeply.");
+    }
+    this.#settleLoad(message.error && saidByAdapter(message.error));
+  }
+
+  #answered(n: number): void {
+    if (this.#unanswered?.n !== n) return this.#illegal();
+    clearTimeout(this.#unanswered.deadline);
+    this.#unanswered = null;
+  }
+
+  #call({ sid, id, op, args }: MessageOf<"call">): void {
     const entry = this.#entries.get(sid);
     if (!entry) return this.#illegal();
     const { calls_in_flight: cap, message_depth } = this.#options.limits;
