@@ -22,7 +22,7 @@ import type { FetchedPackage } from "./fetch-package.ts";
 import { checkNewId, type KnownId } from "./id-policy.ts";
 import { changeManifest } from "./manifest-transaction.ts";
 import { type Allowances, checkAgainstLock, isSameSource } from "./source-policy.ts";
-import { stagePackage, sweepStaging } from "./staging.ts";
+import { type StagedPackage, stagePackage, sweepStaging } from "./staging.ts";
 import { keepWaiting } from "./waiting-update.ts";
 
 /** A package that is ready to install, with all that the operator must know and decide. */
@@ -63,75 +63,114 @@ export interface PrepareOptions {
  * `blocked_plugin`
  */
 export async function prepareInstall(fetched: FetchedPackage, options: PrepareOptions): Promise<PreparedInstall> {
-  const { hostManifest, allow } = options;
-  const { file } = hostManifest;
-  const installed = await installedFolder(file);
+  const installed = await installedFolder(options.hostManifest.file);
   const staged = await stagePackage(fetched, installed);
   try {
-    const { manifest } = staged;
-    const { id, version } = manifest;
-    checkBlocked(hostManifest, { id, version, packageName: staged.packageName });
-    const { plugins } = await readLock(file);
-    const current = Object.hasOwn(plugins, id) ? plugins[id]! : null;
-    const next = lockEntry(fetched, { version, files: staged.files, current });
-    checkRules(id, { current, next, allow, known: await knownIds(hostManifest, plugins) });
-    const bound = current !== null && isSameSource(current.source, next.source);
-    const before = bound ? await manifestInUse(installed, id, current) : null;
-    const config = Object.hasOwn(hostManifest.plugins, id) ? hostManifest.plugins[id]!.config : {};
-    const unchanged = bound && current.files === next.files;
+    const candidate = await checkStaged(staged, { fetched, options });
+    const { next, current, bound } = candidate;
     return {
-      id,
-      manifest,
+      id: staged.manifest.id,
+      manifest: staged.manifest,
       next,
       current,
-      unchanged,
+      unchanged: bound !== null && bound.files === next.files,
       deprecated: fetched.deprecated,
-      undecided: undecidedPermissions({
-        manifest,
-        before,
-        // Grants to a plugin from another source, or to one that can no longer be read, do not apply to this one.
-        granted: current === null || before !== null ? grantedTo(hostManifest, id) : {},
-        places: broadPlaces(file),
-        config,
-        hidden: hiddenTexts(hostManifest, id, config),
-      }),
-      choices: optionChoices(manifest, hostManifest),
+      undecided: await undecidedOf(candidate, installed),
+      choices: optionChoices(staged.manifest, options.hostManifest),
       discard: staged.discard,
-      wait: async (command) => {
-        if (!bound) return;
-        await changeManifest(file, (state) => keepWaiting(state, { beside: current, manifest, command }));
-      },
-      commit: async (grants) => {
-        await changeManifest(file, async (state) => {
-          const known = await knownIds(hostManifest, state.lock.plugins);
-          const before = Object.hasOwn(state.lock.plugins, id) ? state.lock.plugins[id]! : null;
-          checkRules(id, { current: before, next, allow, known });
-          await sweepStaging(state.installed);
-          await staged.moveTo(versionFolder(state.installed, id, next));
-          const elsewhere = before !== null && !isSameSource(before.source, next.source);
-          const cleared = elsewhere ? removePluginEntry(state.text, { pluginId: id, file }) : state.text;
-          const enabled = before === null || elsewhere
-            ? setEnabled(cleared, { pluginId: id, enabled: true, file })
-            : cleared;
-          const text = grants.reduce((edited, grant) => addGrant(edited, grant, { file }), enabled);
-          const lock = { ...state.lock, plugins: { ...state.lock.plugins, [id]: next } };
-          // A grant without its plugin, or a plugin that is not enabled, does nothing: a process killed between the two
-          // leaves everything in use unchanged.
-          if (before === null) {
-            await state.writeLock(lock);
-            await state.writeText(text);
-          } else {
-            await state.writeText(text);
-            await state.writeLock(lock);
-          }
-          await removeOthers(join(state.installed, id), [next, ...(before === null ? [] : [before])]);
-        });
-      },
+      wait: (command) => waitForGrant(candidate, command),
+      commit: (grants) => takeIntoUse(candidate, grants),
     };
   } catch (error) {
     await staged.discard();
     throw error;
   }
+}
+
+/** A staged package that the rules let in, beside what is in use. */
+interface Candidate extends PrepareOptions {
+  staged: StagedPackage;
+  next: LockedPlugin;
+  current: LockedPlugin | null;
+  /** Version in use, when it is from the same source; null otherwise. */
+  bound: LockedPlugin | null;
+}
+
+async function checkStaged(
+  staged: StagedPackage,
+  { fetched, options: { hostManifest, allow } }: { fetched: FetchedPackage; options: PrepareOptions },
+): Promise<Candidate> {
+  const { id, version } = staged.manifest;
+  checkBlocked(hostManifest, { id, version, packageName: staged.packageName });
+  const { plugins } = await readLock(hostManifest.file);
+  const current = Object.hasOwn(plugins, id) ? plugins[id]! : null;
+  const next = lockEntry(fetched, { version, files: staged.files, current });
+  checkRules(id, { current, next, allow, known: await knownIds(hostManifest, plugins) });
+  const bound = current !== null && isSameSource(current.source, next.source) ? current : null;
+  return { hostManifest, allow, staged, next, current, bound };
+}
+
+async function undecidedOf(candidate: Candidate, installed: string): Promise<ExplainedPermission[]> {
+  const { hostManifest, staged: { manifest }, current, bound } = candidate;
+  const { id } = manifest;
+  const before = bound === null ? null : await manifestInUse(installed, id, bound);
+  const config = Object.hasOwn(hostManifest.plugins, id) ? hostManifest.plugins[id]!.config : {};
+  return undecidedPermissions({
+    manifest,
+    before,
+    // Grants to a plugin from another source, or to one that can no longer be read, do not apply to this one.
+    granted: current === null || before !== null ? grantedTo(hostManifest, id) : {},
+    places: broadPlaces(hostManifest.file),
+    config,
+    hidden: hiddenTexts(hostManifest, id, config),
+  });
+}
+
+async function waitForGrant({ hostManifest, staged, bound }: Candidate, command: string): Promise<void> {
+  if (bound === null) return;
+  const { manifest } = staged;
+  await changeManifest(hostManifest.file, (state) => keepWaiting(state, { beside: bound, manifest, command }));
+}
+
+async function takeIntoUse(candidate: Candidate, grants: readonly NewGrant[]): Promise<void> {
+  const { hostManifest, allow, staged, next } = candidate;
+  const { id } = staged.manifest;
+  await changeManifest(hostManifest.file, async (state) => {
+    const known = await knownIds(hostManifest, state.lock.plugins);
+    const before = Object.hasOwn(state.lock.plugins, id) ? state.lock.plugins[id]! : null;
+    checkRules(id, { current: before, next, allow, known });
+    await sweepStaging(state.installed);
+    await staged.moveTo(versionFolder(state.installed, id, next));
+    const text = newText(state.text, { candidate, before, grants });
+    const lock = { ...state.lock, plugins: { ...state.lock.plugins, [id]: next } };
+    // A grant without its plugin, or a plugin that is not enabled, does nothing: a process killed between the two
+    // leaves everything in use unchanged.
+    if (before === null) {
+      await state.writeLock(lock);
+      await state.writeText(text);
+    } else {
+      await state.writeText(text);
+      await state.writeLock(lock);
+    }
+    await removeOthers(join(state.installed, id), [next, ...(before === null ? [] : [before])]);
+  });
+}
+
+interface NewText {
+  candidate: Candidate;
+  /** Version in use now. */
+  before: LockedPlugin | null;
+  grants: readonly NewGrant[];
+}
+
+/** Edits the host manifest: a plugin that is new, or from another source, starts from an empty entry. */
+function newText(text: string, { candidate, before, grants }: NewText): string {
+  const { hostManifest: { file }, staged, next } = candidate;
+  const { id } = staged.manifest;
+  const elsewhere = before !== null && !isSameSource(before.source, next.source);
+  const cleared = elsewhere ? removePluginEntry(text, { pluginId: id, file }) : text;
+  const enabled = before === null || elsewhere ? setEnabled(cleared, { pluginId: id, enabled: true, file }) : cleared;
+  return grants.reduce((edited, grant) => addGrant(edited, grant, { file }), enabled);
 }
 
 function checkBlocked(hostManifest: HostManifest, subject: Blockable): void {
