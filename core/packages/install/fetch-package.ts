@@ -39,57 +39,80 @@ export interface FetchPackageOptions {
  * @throws {BulkheadError} `not_found`, `invalid_package`, `too_large`, `network_error`, `git_missing`
  */
 export async function fetchPackage(spec: PackageSpec, options: FetchPackageOptions): Promise<FetchedPackage> {
-  const { limits, locked } = options;
-  const folder = dirname(options.manifestFile);
-  const unsigned = { version: null, signed_by: null, provenance: null, deprecated: null };
-  const wanted = locked?.exact ? locked.entry.integrity ?? undefined : undefined;
   switch (spec.type) {
-    case "registry": {
-      const source = locked?.entry.source;
-      const registry = source?.type === "registry" && source.name === spec.name ? source.registry : undefined;
-      const { bytes, ...found } = await fetchFromRegistry({
-        ...spec,
-        registry,
-        folder,
-        maxBytes: limits.package_bytes,
-      });
-      const name = `${found.name}@${found.version}`;
-      checkIntegrity(bytes, { name, integrity: found.integrity });
-      if (wanted !== undefined) checkIntegrity(bytes, { name, integrity: wanted });
-      const { name: own, registry: from, ...rest } = found;
-      const files = await readArchive(bytes, { name, limits });
-      return { ...rest, files, name, source: { type: "registry", name: own, registry: from } };
-    }
-    case "tarball": {
-      const bytes = await readTarball(spec.path, limits);
-      return {
-        ...unsigned,
-        ...await localArchive(bytes, { name: spec.path, limits, wanted }),
-        source: { type: "tarball", path: own(folder, spec.path) },
-      };
-    }
-    case "remote": {
-      const bytes = await fetchArchive(spec.url, { folder, maxBytes: limits.package_bytes });
-      return { ...unsigned, ...await localArchive(bytes, { name: spec.url, limits, wanted }), source: spec };
-    }
-    case "git": {
-      const unpacked = limits.package_unpacked_bytes + 2048 * limits.package_files;
-      const { bytes, commit } = await fetchGit(spec, unpacked);
-      const name = `${spec.url}#${commit.slice(0, 12)}`;
-      const files = await readArchive(bytes, { name, limits: { ...limits, package_bytes: unpacked } });
-      return { ...unsigned, files, name, integrity: null, source: { ...spec, commit } };
-    }
-    case "folder": {
-      const files = await readFolder(spec.path, { name: spec.path, limits });
-      return {
-        ...unsigned,
-        files,
-        name: spec.path,
-        integrity: null,
-        source: { type: "folder", path: own(folder, spec.path) },
-      };
-    }
+    case "registry":
+      return await fetchPublished(spec, options);
+    case "tarball":
+      return await fetchTarball(spec, options);
+    case "remote":
+      return await fetchRemote(spec, options);
+    case "git":
+      return await fetchRepository(spec, options);
+    case "folder":
+      return await fetchFolder(spec, options);
   }
+}
+
+type SpecOf<Type extends PackageSpec["type"]> = Extract<PackageSpec, { type: Type }>;
+
+/** Fields of a package that comes from no registry. */
+const unsigned = { version: null, signed_by: null, provenance: null, deprecated: null };
+
+async function fetchPublished(
+  spec: SpecOf<"registry">,
+  { manifestFile, limits, locked }: FetchPackageOptions,
+): Promise<FetchedPackage> {
+  const source = locked?.entry.source;
+  const registry = source?.type === "registry" && source.name === spec.name ? source.registry : undefined;
+  const wish = { ...spec, registry, folder: dirname(manifestFile), maxBytes: limits.package_bytes };
+  const { bytes, ...found } = await fetchFromRegistry(wish);
+  const name = `${found.name}@${found.version}`;
+  checkIntegrity(bytes, { name, integrity: found.integrity });
+  const wanted = wantedIntegrity(locked);
+  if (wanted !== undefined) checkIntegrity(bytes, { name, integrity: wanted });
+  const { name: own, registry: from, ...rest } = found;
+  const files = await readArchive(bytes, { name, limits });
+  return { ...rest, files, name, source: { type: "registry", name: own, registry: from } };
+}
+
+async function fetchTarball(
+  { path }: SpecOf<"tarball">,
+  { manifestFile, limits, locked }: FetchPackageOptions,
+): Promise<FetchedPackage> {
+  const bytes = await readTarball(path, limits);
+  const archive = await localArchive(bytes, { name: path, limits, wanted: wantedIntegrity(locked) });
+  return { ...unsigned, ...archive, source: { type: "tarball", path: own(manifestFile, path) } };
+}
+
+async function fetchRemote(
+  spec: SpecOf<"remote">,
+  { manifestFile, limits, locked }: FetchPackageOptions,
+): Promise<FetchedPackage> {
+  const bytes = await fetchArchive(spec.url, { folder: dirname(manifestFile), maxBytes: limits.package_bytes });
+  const archive = await localArchive(bytes, { name: spec.url, limits, wanted: wantedIntegrity(locked) });
+  return { ...unsigned, ...archive, source: spec };
+}
+
+async function fetchRepository(spec: SpecOf<"git">, { limits }: FetchPackageOptions): Promise<FetchedPackage> {
+  const unpacked = limits.package_unpacked_bytes + 2048 * limits.package_files;
+  const { bytes, commit } = await fetchGit(spec, unpacked);
+  const name = `${spec.url}#${commit.slice(0, 12)}`;
+  const files = await readArchive(bytes, { name, limits: { ...limits, package_bytes: unpacked } });
+  return { ...unsigned, files, name, integrity: null, source: { ...spec, commit } };
+}
+
+async function fetchFolder(
+  { path }: SpecOf<"folder">,
+  { manifestFile, limits }: FetchPackageOptions,
+): Promise<FetchedPackage> {
+  const files = await readFolder(path, { name: path, limits });
+  const source: PackageSource = { type: "folder", path: own(manifestFile, path) };
+  return { ...unsigned, files, name: path, integrity: null, source };
+}
+
+/** Integrity that the archive must have; undefined where the lock does not bind its bytes. */
+function wantedIntegrity(locked: FetchPackageOptions["locked"]): string | undefined {
+  return locked?.exact ? locked.entry.integrity ?? undefined : undefined;
 }
 
 /** Returns the spec to fetch a locked package again: the same version, or with `newest` the newest of its source. */
@@ -111,8 +134,8 @@ export function lockedSpec(
 }
 
 /** As it can be found from wherever the host manifest is moved to. */
-function own(folder: string, path: string): string {
-  return relative(folder, path) || ".";
+function own(manifestFile: string, path: string): string {
+  return relative(dirname(manifestFile), path) || ".";
 }
 
 async function localArchive(
