@@ -62,56 +62,83 @@ function trimmed(url: string): string {
  * than before.
  * @throws {BulkheadError} `duplicate_plugin`, `invalid_package`
  */
-export function checkAgainstLock(
-  id: string,
-  { locked, next, allow }: { locked: LockedPlugin; next: LockedPlugin; allow: Allowances },
-): void {
+export function checkAgainstLock(id: string, change: LockedChange): void {
+  const { locked, next, allow } = change;
   if (!isSameSource(locked.source, next.source)) {
     if (allow.replaceSource) return;
-    throw new BulkheadError(
-      "duplicate_plugin",
-      `Cannot install plugin "${id}" from ${sourceText(next.source)}: it is installed from ${
-        sourceText(locked.source)
-      }.`,
-      {
-        hint: "If that is meant, say --replace-source; what the other one stored is removed then.",
-        details: { plugin_id: id, installed_from: sourceText(locked.source) },
-      },
-    );
+    throw elsewhereError(id, change);
   }
-  if (locked.signed_by !== null && next.signed_by === null && !allow.replaceSource) {
-    throw new BulkheadError(
-      "invalid_package",
-      `Cannot install plugin "${id}" ${next.version}: it is not signed, and ${locked.version} was.`,
-      { hint: "If that is meant, say --replace-source.", details: { plugin_id: id, signed_by: locked.signed_by } },
-    );
+  if (!allow.replaceSource) {
+    refuseUnsigned(id, change);
+    refuseOtherBuilder(id, change);
   }
-  if (locked.provenance !== null && !allow.replaceSource) {
-    const repository = next.provenance === null ? null : repositoryOf(next.provenance);
-    if (repository !== repositoryOf(locked.provenance)) {
-      const now = repository === null ? "nothing says who built it" : `it was built by ${repository}`;
-      throw new BulkheadError(
-        "invalid_package",
-        `Cannot install plugin "${id}" ${next.version}: ${now}, and ${locked.version} was built by ${
-          repositoryOf(locked.provenance)
-        }.`,
-        { hint: "If that is meant, say --replace-source.", details: { plugin_id: id, provenance: locked.provenance } },
-      );
-    }
-  }
-  if (compare(next.version, locked.highest) < 0 && !allow.downgrade) {
-    throw new BulkheadError(
-      "invalid_package",
-      `Cannot install plugin "${id}" ${next.version}: ${locked.highest} was in use already.`,
-      { hint: "If that is meant, say --allow-downgrade.", details: { plugin_id: id, highest: locked.highest } },
-    );
-  }
+  if (!allow.downgrade) refuseDowngrade(id, change);
+  refuseRepublished(id, change);
+}
+
+/** A version that would take the place of the one in use. */
+interface LockedChange {
+  locked: LockedPlugin;
+  next: LockedPlugin;
+  allow: Allowances;
+}
+
+function elsewhereError(id: string, { locked, next }: LockedChange): BulkheadError {
+  const [from, to] = [sourceText(locked.source), sourceText(next.source)];
+  const message = `Cannot install plugin "${id}" from ${to}: it is installed from ${from}.`;
+  return new BulkheadError("duplicate_plugin", message, {
+    hint: "If that is meant, say --replace-source; what the other one stored is removed then.",
+    details: { plugin_id: id, installed_from: from },
+  });
+}
+
+function refuseUnsigned(id: string, { locked, next }: LockedChange): void {
+  if (locked.signed_by === null || next.signed_by !== null) return;
+  throw refusal(id, next, {
+    state: `it is not signed, and ${locked.version} was`,
+    hint: "If that is meant, say --replace-source.",
+    details: { signed_by: locked.signed_by },
+  });
+}
+
+function refuseOtherBuilder(id: string, { locked, next }: LockedChange): void {
+  if (locked.provenance === null) return;
+  const former = repositoryOf(locked.provenance);
+  const repository = next.provenance === null ? null : repositoryOf(next.provenance);
+  if (repository === former) return;
+  const now = repository === null ? "nothing says who built it" : `it was built by ${repository}`;
+  throw refusal(id, next, {
+    state: `${now}, and ${locked.version} was built by ${former}`,
+    hint: "If that is meant, say --replace-source.",
+    details: { provenance: locked.provenance },
+  });
+}
+
+function refuseDowngrade(id: string, { locked, next }: LockedChange): void {
+  if (compare(next.version, locked.highest) >= 0) return;
+  throw refusal(id, next, {
+    state: `${locked.highest} was in use already`,
+    hint: "If that is meant, say --allow-downgrade.",
+    details: { highest: locked.highest },
+  });
+}
+
+function refuseRepublished(id: string, { locked, next }: LockedChange): void {
   const republished = next.version === locked.version && next.files !== locked.files;
-  if (republished && next.source.type === "registry") {
-    throw new BulkheadError(
-      "invalid_package",
-      `Cannot install plugin "${id}" ${next.version}: it has other files than the version of that number that is locked.`,
-      { hint: "A published version never changes. Ask its author.", details: { plugin_id: id } },
-    );
-  }
+  if (!republished || next.source.type !== "registry") return;
+  throw refusal(id, next, {
+    state: "it has other files than the version of that number that is locked",
+    hint: "A published version never changes. Ask its author.",
+  });
+}
+
+function refusal(
+  id: string,
+  { version }: LockedPlugin,
+  { state, hint, details }: { state: string; hint: string; details?: Record<string, string> },
+): BulkheadError {
+  return new BulkheadError("invalid_package", `Cannot install plugin "${id}" ${version}: ${state}.`, {
+    hint,
+    details: { plugin_id: id, ...details },
+  });
 }
