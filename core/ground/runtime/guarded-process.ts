@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
-import { confine } from "./os-walls/confine.ts";
+import { confine, type ConfinedCommand } from "./os-walls/confine.ts";
 import type { Command, Confinement, OsWallName, OsWallUses } from "./os-walls/os-wall.ts";
 import { containerEnd } from "./container-end.ts";
 import type { ChildLedger } from "./child-ledger.ts";
@@ -67,33 +67,13 @@ export interface GuardedProcess {
  * @throws {BulkheadError} `unavailable` when a wall is required and missing
  */
 export async function startGuarded(options: GuardedOptions): Promise<GuardedProcess> {
-  const { bundler } = options;
+  const { bundler, children } = options;
   const home = await makeHome(bundler);
-  const removeHome = async () => {
-    if (!bundler) await rm(home, { recursive: true, force: true });
-  };
-  const confinement = { ...options.confinement, readable: bundler ? "all" as const : [dirname(options.file)] };
-  const plain = plainCommand(options, home);
-  const confined = await confine(plain, confinement, { uses: options.osWalls }).catch(async (error: unknown) => {
-    await removeHome();
-    throw error;
-  });
-  const { file, args, env, cwd } = confined.command;
-  const child = spawn(file, args, {
-    cwd,
-    env,
-    stdio: sealedStreams(["ignore", "pipe", "pipe", "pipe"]),
-    detached: true,
-    windowsHide: true,
-  });
-  dropSeals(child, 4);
-  const forget = record(child, { home, children: options.children });
-  const exited = new Promise<{ exit_code: number | null; signal: string | null }>((resolve) => {
-    child.once("error", () => resolve({ exit_code: null, signal: null }));
-    child.once("exit", (exit_code, signal) => resolve(containerEnd({ exit_code, signal })));
-  });
-  const gone = exited.then(async (end) => {
-    await Promise.all([removeHome(), confined.release()]);
+  const confined = await confineIn(home, options);
+  const child = spawnSealed(confined.command);
+  const forget = record(child, { home, children });
+  const exited = exitOf(child).then(async (end) => {
+    await Promise.all([removeHome(home, bundler), confined.release()]);
     forget();
     return end;
   });
@@ -111,7 +91,7 @@ export async function startGuarded(options: GuardedOptions): Promise<GuardedProc
     unread: () => pipe.writableLength,
     holdHost: (holds) => holdHost(child, holds),
     printed: keepText([child.stdout, child.stderr], { characters: options.keepText, of: bundler ? "head" : "tail" }),
-    exited: gone,
+    exited,
     kill: () => killGroup(child),
   };
 }
@@ -125,12 +105,42 @@ async function makeHome(bundler: BundlerRights | undefined): Promise<string> {
   return bundler ? "/proc/none" : await mkdtemp(join(tmpdir(), "bulkhead-warden-"));
 }
 
+async function removeHome(home: string, bundler: BundlerRights | undefined): Promise<void> {
+  if (!bundler) await rm(home, { recursive: true, force: true });
+}
+
+/** Builds the command behind the walls of the system; removes its home where they cannot be had. */
+async function confineIn(home: string, options: GuardedOptions): Promise<ConfinedCommand> {
+  const { file, bundler, osWalls } = options;
+  const confinement = { ...options.confinement, readable: bundler ? "all" as const : [dirname(file)] };
+  try {
+    return await confine(plainCommand(options, home), confinement, { uses: osWalls });
+  } catch (error) {
+    await removeHome(home, bundler);
+    throw error;
+  }
+}
+
 /** The runtime with its own permissions, without the walls of the system. */
 function plainCommand({ file, bundler, children }: GuardedOptions, home: string): Command {
   const mark: Record<string, string> = children ? { [markName]: `${children.mark}.warden` } : {};
   const env = { ...bundler?.env, HOME: home, ...mark };
   const args = bundler ? bundlerArguments(file, bundler) : argumentsFor(file);
   return { file: execPathForOthers, args, env, cwd: bundler ? "/" : home };
+}
+
+function spawnSealed({ file, args, env, cwd }: Command): ChildProcess {
+  const stdio = sealedStreams(["ignore", "pipe", "pipe", "pipe"]);
+  const child = spawn(file, args, { cwd, env, stdio, detached: true, windowsHide: true });
+  dropSeals(child, 4);
+  return child;
+}
+
+function exitOf(child: ChildProcess): GuardedProcess["exited"] {
+  return new Promise((resolve) => {
+    child.once("error", () => resolve({ exit_code: null, signal: null }));
+    child.once("exit", (exit_code, signal) => resolve(containerEnd({ exit_code, signal })));
+  });
 }
 
 function holdHost(child: ChildProcess, holds: boolean): void {
