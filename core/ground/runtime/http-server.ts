@@ -61,7 +61,10 @@ const maxHeaders = 100;
  * Starts a server for HTTP/1.1 alone. Only this user can open a unix socket, from its first moment.
  * @throws {BulkheadError} `busy` when another program listens there, `io_error`
  */
-export async function startHttpServer({ at, limits, answer, onStall }: HttpServerOptions): Promise<HttpServer> {
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const { at, limits } = options;
+  const room = new ConnectionRoom(limits.connections);
+  const awaited: AwaitedAnswers = new WeakMap();
   const server = createServer({
     maxHeaderSize: limits.header_bytes,
     headersTimeout: limits.header_timeout_ms,
@@ -69,13 +72,11 @@ export async function startHttpServer({ at, limits, answer, onStall }: HttpServe
     connectionsCheckingInterval: Math.min(5000, Math.ceil(limits.header_timeout_ms / 4)),
     keepAliveTimeout: 15_000,
   }, (incoming, outgoing) => {
-    void serve(incoming, outgoing).catch(() => outgoing.destroy());
+    noteAnswer(outgoing, { socket: incoming.socket, room, awaited });
+    void serve(incoming, { outgoing, options }).catch(() => outgoing.destroy());
   });
   server.maxHeadersCount = maxHeaders;
-  const room = new ConnectionRoom(limits.connections);
   server.on("connection", (socket: Socket) => room.admit(socket));
-  /** Unfinished answers of each connection. */
-  const awaited = new WeakMap<Socket, Set<ServerResponse>>();
   server.on("clientError", (error, socket: Socket) => {
     // In the middle of an answer, a second one would look like a part of it.
     if ([...awaited.get(socket) ?? []].some(({ headersSent }) => headersSent)) socket.destroy();
@@ -89,30 +90,43 @@ export async function startHttpServer({ at, limits, answer, onStall }: HttpServe
       new Promise((resolve, reject) => server.getConnections((error, count) => error ? reject(error) : resolve(count))),
     close: ({ graceMs = 0 } = {}) => closing ??= closeServer(server, place, graceMs),
   };
+}
 
-  async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    outgoing.on("error", () => {});
-    const { socket } = incoming;
-    room.serving(socket);
-    const answers = awaited.get(socket) ?? new Set();
-    awaited.set(socket, answers.add(outgoing));
-    outgoing.once("close", () => {
-      answers.delete(outgoing);
-      if (answers.size === 0) room.served(socket);
-    });
-    const { remoteAddress } = socket;
-    const from: RequestSource = at.kind === "unix" || remoteAddress === undefined
-      ? { kind: at.kind }
-      : { kind: at.kind, address: remoteAddress };
-    const gone = new AbortController();
-    outgoing.once("close", () => gone.abort(new BulkheadError("interrupted", "The client has gone away.")));
-    const request = toRequest(incoming, { maxHeaders, signal: gone.signal });
-    const response = "refused" in request ? request.refused : await answer(request.request, from);
-    // Without its query, which may hold a token.
-    const path = incoming.url?.split("?", 1)[0] ?? "";
-    const stallMs = limits.stall_timeout_ms;
-    await sendResponse(response, { incoming, outgoing, stallMs, onStall: () => onStall?.(path) });
-  }
+/** Unfinished answers of each connection. */
+type AwaitedAnswers = WeakMap<Socket, Set<ServerResponse>>;
+
+function noteAnswer(
+  outgoing: ServerResponse,
+  { socket, room, awaited }: { socket: Socket; room: ConnectionRoom; awaited: AwaitedAnswers },
+): void {
+  room.serving(socket);
+  const answers = awaited.get(socket) ?? new Set();
+  awaited.set(socket, answers.add(outgoing));
+  outgoing.once("close", () => {
+    answers.delete(outgoing);
+    if (answers.size === 0) room.served(socket);
+  });
+}
+
+async function serve(
+  incoming: IncomingMessage,
+  { outgoing, options }: { outgoing: ServerResponse; options: HttpServerOptions },
+): Promise<void> {
+  const { limits, answer, onStall } = options;
+  outgoing.on("error", () => {});
+  const gone = new AbortController();
+  outgoing.once("close", () => gone.abort(new BulkheadError("interrupted", "The client has gone away.")));
+  const request = toRequest(incoming, { maxHeaders, signal: gone.signal });
+  const from = sourceOf(incoming, options.at);
+  const response = "refused" in request ? request.refused : await answer(request.request, from);
+  // Without its query, which may hold a token.
+  const path = incoming.url?.split("?", 1)[0] ?? "";
+  const stallMs = limits.stall_timeout_ms;
+  await sendResponse(response, { incoming, outgoing, stallMs, onStall: () => onStall?.(path) });
+}
+
+function sourceOf({ socket: { remoteAddress } }: IncomingMessage, { kind }: ListenAt): RequestSource {
+  return kind === "unix" || remoteAddress === undefined ? { kind } : { kind, address: remoteAddress };
 }
 
 /** Answers a request that is not HTTP, takes too long, or has too much before its body. */
