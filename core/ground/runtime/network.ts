@@ -1,5 +1,5 @@
 import { lookup } from "node:dns/promises";
-import { type IncomingMessage, request as requestHttp } from "node:http";
+import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIPv6, type LookupFunction } from "node:net";
 import { pipeline, type Readable } from "node:stream";
@@ -45,48 +45,53 @@ export async function resolveAddresses(host: string): Promise<string[]> {
  * @throws {BulkheadError} `network_error`; reading the body throws the same, or `too_large`
  */
 export function sendRequest(url: URL, options: SendRequestOptions): Promise<NetworkResponse> {
+  const { maxBytes, signal } = options;
   const fail = (cause: unknown) =>
     new BulkheadError("network_error", `Cannot reach "${url.host}": ${describeFailure(cause)}.`, { cause });
   const tooLarge = () =>
-    new BulkheadError("too_large", `The response of "${url.host}" is larger than ${options.maxBytes} bytes.`, {
-      details: { response_bytes: options.maxBytes },
+    new BulkheadError("too_large", `The response of "${url.host}" is larger than ${maxBytes} bytes.`, {
+      details: { response_bytes: maxBytes },
     });
   return new Promise((resolve, reject) => {
-    const send = url.protocol === "https:" ? requestHttps : requestHttp;
-    const request = send({
-      protocol: url.protocol,
-      hostname: url.hostname.replace(/^\[(.*)\]$/, "$1"),
-      port: url.port || (url.protocol === "https:" ? 443 : 80),
-      path: `${url.pathname}${url.search}`,
-      method: options.method,
-      headers: {
-        ...options.headers,
-        host: url.host,
-        "accept-encoding": "gzip, deflate, br",
-        ...(options.body === null ? {} : { "content-length": String(new TextEncoder().encode(options.body).length) }),
-      },
-      lookup: pinnedLookup(options.addresses),
-      agent: false,
-      // Explicit, so that no environment variable of the host can switch the check off.
-      rejectUnauthorized: true,
-    });
+    const request = prepareRequest(url, options);
     const abort = () => {
-      reject(options.signal.reason);
+      reject(signal.reason);
       request.destroy();
     };
-    if (options.signal.aborted) return abort();
-    options.signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) return abort();
+    signal.addEventListener("abort", abort, { once: true });
     request.on("error", (error) => reject(fail(error)));
     request.on("response", (response) => {
-      options.signal.removeEventListener("abort", abort);
+      signal.removeEventListener("abort", abort);
       try {
-        resolve(openResponse(response, { maxBytes: options.maxBytes, tooLarge, fail }));
+        resolve(openResponse(response, { maxBytes, tooLarge, fail }));
       } catch (error) {
         response.destroy();
         reject(error);
       }
     });
     request.end(options.body ?? undefined);
+  });
+}
+
+function prepareRequest(url: URL, { method, headers, body, addresses }: SendRequestOptions): ClientRequest {
+  const send = url.protocol === "https:" ? requestHttps : requestHttp;
+  return send({
+    protocol: url.protocol,
+    hostname: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: url.port || (url.protocol === "https:" ? 443 : 80),
+    path: `${url.pathname}${url.search}`,
+    method,
+    headers: {
+      ...headers,
+      host: url.host,
+      "accept-encoding": "gzip, deflate, br",
+      ...(body === null ? {} : { "content-length": String(new TextEncoder().encode(body).length) }),
+    },
+    lookup: pinnedLookup(addresses),
+    agent: false,
+    // Explicit, so that no environment variable of the host can switch the check off.
+    rejectUnauthorized: true,
   });
 }
 
