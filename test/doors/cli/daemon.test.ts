@@ -155,7 +155,7 @@ test("a daemon that was killed, one in the way and a port in the way are told ap
   process.kill(daemon.pid, "SIGKILL");
   await until(async () => (await json("status"))["state"] === "killed");
   const again = await cli("start");
-  expect(again).toMatchObject({ code: 0, stderr: "The previous daemon was killed; cleaned up after it.\n" });
+  expect(again).toMatchObject({ code: 0, stderr: "The previous daemon was killed; its leftovers were cleaned up.\n" });
   const second = await cli("up");
   expect(second.code).toBe(6);
   expect(second.stderr).toContain("is the daemon of this state folder already at http://127.0.0.1:");

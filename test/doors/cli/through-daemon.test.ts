@@ -190,7 +190,7 @@ test("an adapter that is not enabled is refused with the command that enables it
   const { code, err } = await cli(["run", "hello"]);
   expect({ code, err }).toEqual({
     code: 5,
-    err: expect.stringMatching(/^error: No adapter is enabled\.\n {2}Write a b/),
+    err: expect.stringMatching(/^error: No adapter is enabled\.\n {2}Find the agents/),
   });
 }, 60_000);
 

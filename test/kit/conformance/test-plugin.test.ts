@@ -50,7 +50,7 @@ describe("testPlugin", () => {
     ],
     [
       "arguments of a program",
-      'It starts "tool" with arguments that fit none of those that its manifest asks for (none).',
+      'It starts "tool" with arguments that its manifest does not allow (it allows: none).',
     ],
     ["a program that is started and nobody scripts", 'conformance.yaml scripts no program "tool".'],
   ])("says of %s what to mend", (name, message) => {

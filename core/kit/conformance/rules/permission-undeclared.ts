@@ -26,7 +26,7 @@ function useOf({ permission, target }: CapabilityEvent, { permissions, unscripte
   if (unscripted.includes(target)) return [];
   const patterns = named.flatMap(({ args = [] }) => args).map((pattern) => `"${pattern}"`).join(", ");
   return [
-    `It starts "${target}" with arguments that its manifest does not list (${patterns || "none"}).`,
+    `It starts "${target}" with arguments that its manifest does not allow (it allows: ${patterns || "none"}).`,
   ];
 }
 
