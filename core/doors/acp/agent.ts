@@ -12,7 +12,7 @@ import { autoMode, Conversation, type ConversationDeps, conversationLabels } fro
 import { modeState } from "./modes.ts";
 import { promptText } from "./prompt-text.ts";
 
-/** Options of the ACP agent. */
+/** Options of {@link createAcpAgent}. */
 export interface AcpAgentOptions {
   sessions: SessionHost;
   /** The mode of a new conversation; default: `auto`. */
@@ -21,12 +21,12 @@ export interface AcpAgentOptions {
   defaults?: Partial<SessionRequest>;
 }
 
-/** Conversations that one connection may have open; the one that was used longest ago makes room. */
+/** Conversations that one connection may have open; a new one closes the least recently used. */
 const openConversations = 256;
 /** Conversations on one page of a list. */
 const pageSize = 50;
 
-/** The agent for one connection, and how to end what it has begun. */
+/** Creates the agent for one connection, and the function that ends what it started. */
 export function createAcpAgent(options: AcpAgentOptions): { app: AgentApp; close(): void } {
   const connection = new Connection(options);
   const app = agent({ name: "bulkhead" })
@@ -47,7 +47,7 @@ export function createAcpAgent(options: AcpAgentOptions): { app: AgentApp; close
   return { app, close: () => connection.closeAll() };
 }
 
-/** A refusal in the protocol's form: the code of the one table, the sentence, and what to do next. */
+/** Turns an error into the protocol's form: its code from the one table, its sentence, and the next step. */
 async function answer<T>(act: () => Promise<T> | T): Promise<T> {
   try {
     return await act();
@@ -81,7 +81,7 @@ class Connection {
       defaults: this.#options.defaults ?? {},
       contextSize: (id) => this.#contextSizes.get(id),
     };
-    // Agents take a while to say whether they are there; the client will ask for them next.
+    // Agents take a while to report whether they are available; the client asks for them next.
     this.#askAgents();
     return {
       protocolVersion: PROTOCOL_VERSION,
@@ -117,7 +117,7 @@ class Connection {
       limit: pageSize,
       ...(cursor ? { before: cursor } : {}),
     });
-    // A conversation is listed where its newest prompt stands; its earlier ones may be on later pages.
+    // List a conversation where its newest prompt stands; its earlier prompts may be on later pages.
     const sessions = new Map<string, { sessionId: string; cwd: string; title: string; updatedAt: string }>();
     for (const { labels, workdir, title, started_at, ended_at } of page) {
       const sessionId = labels["acp_session"];
@@ -205,7 +205,7 @@ type InitializeAnswer = {
   authMethods: [];
 };
 
-/** The operator says which servers an agent may have; what an editor brings along is not run, and that is told. */
+/** Tells the client that its servers are not run: the operator decides which servers an agent may have. */
 function tellUnused(conversation: Conversation, servers: readonly { name: string }[]): void {
   if (servers.length === 0) return;
   const names = servers.map(({ name }) => name).join(", ");

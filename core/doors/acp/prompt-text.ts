@@ -3,8 +3,8 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { fileURLToPath } from "../../ground/runtime/paths.ts";
 
 /**
- * The blocks of a prompt as one text. Files are named by their path, or quoted where the client sends them along.
- * @throws {BulkheadError} `invalid_request` for a block that is no text
+ * Joins the blocks of a prompt into one text. Files become their path, or a quote where the client sends their text.
+ * @throws {BulkheadError} `invalid_request` for a block that is not text
  */
 export function promptText(blocks: readonly ContentBlock[]): string {
   return blocks.map(blockText).join("\n\n");

@@ -11,7 +11,7 @@ export interface ServeAcpOptions extends AcpAgentOptions {
   signal?: AbortSignal;
 }
 
-/** Serves one client until it goes away or the signal aborts; then what it began is interrupted. */
+/** Serves one client until it goes away or the signal aborts; then interrupts the sessions that it started. */
 export async function serveAcp({ wire, bounds = defaultLimits, signal, ...options }: ServeAcpOptions): Promise<void> {
   const { app, close } = createAcpAgent(options);
   const connection = app.connect(messageStream(wire, bounds));
@@ -29,7 +29,7 @@ function messageStream(wire: ByteWire, bounds: MessageBounds): Stream {
     readable: new ReadableStream<AnyMessage>({
       async pull(controller) {
         const step = await messages.next().catch(() => ({ done: true as const, value: undefined }));
-        // The library answers what is an object and yet no message of the protocol.
+        // The library itself answers objects that are not messages of the protocol.
         if (step.done) controller.close();
         else controller.enqueue(step.value as unknown as AnyMessage);
       },

@@ -1,11 +1,11 @@
 import type { StopReason as AcpStopReason } from "@agentclientprotocol/sdk";
 import type { SessionResult, StopReason } from "../../../plugin-sdk/result.ts";
 
-/** Stop reasons that end a prompt with an answer; any other ends it with an error. */
+/** Stop reasons that answer a prompt; all others end it with an error. */
 const stopReasons: { readonly [R in StopReason]?: AcpStopReason } = {
   end_turn: "end_turn",
   loop_complete: "end_turn",
-  // The agent waits for an answer that did not come; the client shows the question, and its next prompt may answer it.
+  // The agent waits for an answer, and the client shows its question; the next prompt may give the answer.
   permission_deadline: "end_turn",
   question_deadline: "end_turn",
   refused: "refusal",
@@ -20,7 +20,7 @@ export function acpStopReason({ stop_reason }: SessionResult): AcpStopReason | n
   return stopReasons[stop_reason] ?? null;
 }
 
-/** Fields of a result that travel with the answer to a prompt: those that no update has told. */
+/** Returns the part of a result that goes into a prompt's answer: all but what the updates have told already. */
 export function resultMeta(result: SessionResult): { bulkhead: Partial<SessionResult> } {
   const { events: _, ...told } = result;
   return { bulkhead: told };

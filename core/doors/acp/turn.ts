@@ -14,7 +14,7 @@ export interface TurnOptions {
   ask(request: AskedRequest, signal: AbortSignal): Promise<ClientAnswer>;
 }
 
-/** Facts of a session that the next one needs to continue it. */
+/** Facts about a session that the session continuing it needs. */
 export interface LastSession {
   adapter: string;
   /** The agent's own id of its session; null where it named none. */
@@ -31,7 +31,7 @@ export class Turn {
   readonly #left = new AbortController();
   /** `seq` of the last event that was seen. */
   #seq = 0;
-  /** A question of the agent that only a prompt can answer. */
+  /** The agent's question that only a prompt can answer. */
   #open: AskedRequest | null = null;
   /** Stops following, while a prompt is under way. */
   #pause: (() => void) | null = null;
@@ -42,7 +42,7 @@ export class Turn {
     this.#asked = new AskedRequests((request, signal) => void this.#ask(request, signal));
   }
 
-  /** The session's summary so far; null before its agent was chosen. */
+  /** Facts known so far; null before its agent is chosen. */
   get last(): LastSession | null {
     return this.#last;
   }
@@ -50,7 +50,7 @@ export class Turn {
   /** Sends updates until the session ends or needs a prompt. */
   async run(): Promise<TurnStop> {
     const { handle, updates, send } = this.#options;
-    // Not Promise.race(): it would keep each event for as long as nothing is asked.
+    // Do not use Promise.race(): it would keep each event for as long as nothing is asked.
     const paused = new AbortController();
     this.#pause = () => paused.abort();
     const signal = AbortSignal.any([paused.signal, this.#left.signal]);
@@ -64,11 +64,11 @@ export class Turn {
       if (this.#open !== null) break;
     }
     this.#pause = null;
-    // The stream of a session that was forgotten meanwhile ends without its end.
+    // The stream of a session that was deleted meanwhile ends without `session_ended`.
     return this.#open === null ? { result: await handle.result() } : "asks";
   }
 
-  /** Gives the agent the words it waits for; false when it waits no more. */
+  /** Gives the agent the words that it waits for; false when it no longer waits. */
   async answer(text: string): Promise<boolean> {
     const open = this.#open;
     this.#open = null;
@@ -80,7 +80,7 @@ export class Turn {
     await this.#options.handle.interrupt();
   }
 
-  /** Lets go of the session, which goes on or has ended. */
+  /** Stops following the session, which goes on or has ended. */
   leave(): void {
     this.#asked.close();
     this.#left.abort();

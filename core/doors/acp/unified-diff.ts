@@ -6,7 +6,7 @@ export interface ChangedPlace {
   line: number | null;
 }
 
-/** The changed places of one file's unified diff, with their context; empty where the text has no hunk. */
+/** Returns the changed places of one file's unified diff, with their context; empty where the text has no hunk. */
 export function changedPlaces(diff: string): ChangedPlace[] {
   const places: { before: string[]; after: string[]; line: number | null }[] = [];
   for (const line of diff.split("\n")) {

@@ -12,13 +12,13 @@ export interface UpdateOptions {
   workdir: string;
   /** The client shows notices. */
   notices: boolean;
-  /** Tokens that an adapter's agent can hold at once, where its manifest says so. */
+  /** Tokens in the context of an adapter's agent, where its manifest says so. */
   contextSize(adapterId: string): number | undefined;
 }
 
 /**
- * The updates of one session for its events. Each event gives at least one, and its first carries, under
- * `_meta.bulkhead`, its numbers and all of it that the update itself has no place for: nothing is lost.
+ * Turns one session's events into updates. Each event gives at least one; the first carries, under
+ * `_meta.bulkhead`, its numbers and every field that the update has no place for: nothing is lost.
  */
 export class Updates {
   readonly #options: UpdateOptions;
@@ -29,7 +29,7 @@ export class Updates {
     this.#options = options;
   }
 
-  /** The updates for one event, in order. */
+  /** Returns the updates for one event, in order. */
   of(envelope: Envelope): SessionUpdate[] {
     const [first, ...more] = this.#updates(envelope);
     const { seq, gseq, ts, attempt, adapter, source, synthetic, event } = envelope;
@@ -67,7 +67,7 @@ export class Updates {
       case "question":
         return [message(questionText(event))];
       case "completed":
-        // An agent that says nothing while it works says it all at the end.
+        // An agent that is silent while it works says everything at the end.
         return this.#spoke || !event.output ? [silent] : [message(event.output), silent];
       case "permission_request":
       case "session_ended":
@@ -92,7 +92,7 @@ export class Updates {
     return isAbsolute(path) ? path : resolve(this.#options.workdir, path);
   }
 
-  /** A change of a file is a tool call of its own that is done already. */
+  /** Shows a file change as a separate tool call that is already done. */
   #fileChange(event: FileChangeEvent, id: string): SessionUpdate {
     const path = this.#absolute(event.path);
     const places = event.diff === undefined ? [] : changedPlaces(event.diff);
@@ -122,7 +122,7 @@ export class Updates {
 
   #usage({ tokens_in, tokens_out, cost, currency, scope }: UsageEvent, adapterId: string): SessionUpdate {
     const size = this.#options.contextSize(adapterId);
-    // Only a turn's tokens say how full the context is; without a stated size none is invented.
+    // Only a turn's tokens say how full the context is. Never guess a size that the manifest does not state.
     if (size === undefined || scope !== "turn" || tokens_in === null) return silent;
     return {
       sessionUpdate: "usage_update",
@@ -139,12 +139,12 @@ export class Updates {
   }
 }
 
-/** A tool call's id for a client, to which the sessions of several prompts are one. */
+/** A tool call's id, unique for a client that shows the sessions of several prompts as one. */
 export function toolCallId(sessionId: string, callId: string): string {
   return `${sessionId.slice(0, 8)}:${callId}`;
 }
 
-/** An update that shows nothing: it only carries what is in `_meta`. */
+/** An update that shows nothing: it only carries `_meta`. */
 const silent: SessionUpdate = { sessionUpdate: "session_info_update" };
 
 /** A question as the agent's own words. */
@@ -161,7 +161,7 @@ function thought(text: string): SessionUpdate {
   return { sessionUpdate: "agent_thought_chunk", content: { type: "text", text } };
 }
 
-/** An event without what its update says whole. */
+/** Returns the fields of an event that its update does not carry in full. */
 function rest(event: Envelope["event"]): Record<string, unknown> {
   switch (event.type) {
     case "output":

@@ -5,10 +5,10 @@ import { cleanLine } from "../../ground/log/terminal-text.ts";
 import type { Questions } from "./questions.ts";
 import { shortInput } from "./render/short-json.ts";
 
-// The next event resolves what policy answers; ask only for what is still open then.
+// Policy resolves a request in the very next event; the wait keeps such requests from being asked.
 const policyHeadStartMs = 100;
 
-/** Puts an agent's permission requests and questions to the person at the terminal, and their answers to the session. */
+/** Puts an agent's permission requests and questions to the person at the terminal, and the answers to the session. */
 export class AgentQuestions {
   readonly #session: Pick<SessionHandle, "answer">;
   readonly #questions: Questions;
@@ -21,14 +21,14 @@ export class AgentQuestions {
     this.#questions = questions;
   }
 
-  /** Takes notice of an event. Returns at once. */
+  /** Notes an event. Returns at once. */
   see(event: Envelope["event"]): void {
     if (event.type === "permission_resolved") this.#close(event.request_id);
     else if (event.type === "permission_request") this.#later(event, (signal) => this.#askPermission(event, signal));
     else if (event.type === "question") this.#later(event, (signal) => this.#askQuestion(event, signal));
   }
 
-  /** Takes all open questions back. */
+  /** Withdraws all open questions. */
   close(): void {
     for (const requestId of [...this.#open.keys()]) this.#close(requestId);
   }
@@ -44,7 +44,7 @@ export class AgentQuestions {
     this.#open.set(request_id, controller);
     const timer = setTimeout(async () => {
       const answer = await ask(signal);
-      // One that was answered elsewhere meanwhile needs none.
+      // A request that was answered elsewhere meanwhile needs no answer.
       if (answer !== null && !signal.aborted) await this.#session.answer(request_id, answer).catch(() => false);
     }, policyHeadStartMs);
     signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
@@ -57,7 +57,7 @@ export class AgentQuestions {
     const about = input === undefined ? "" : `\n  ${shortInput(input)}`;
     const question = `The agent asks to use ${quoted(tool)}: ${quoted(title)}${about}`;
     if (plain === null) {
-      // It offers more than yes or no, so show its own words.
+      // The options are more than yes or no, so show the agent's own words.
       const choices = options.map(({ id, label }, index) => ({ word: `${index + 1} ${label}`, value: id }));
       return await this.#questions.choose(question, { choices, signal });
     }
@@ -81,8 +81,8 @@ export class AgentQuestions {
 }
 
 /**
- * The ids behind once, always and no, where the options are these and no others; null elsewhere. An agent that offers
- * no "always" is answered "once" each time.
+ * Returns the ids behind once, always and no, where the options are exactly these; null elsewhere. An agent that
+ * offers no "always" is answered "once" each time.
  */
 function plainAnswers(options: readonly PermissionOption[]): { once: string; always: string; no: string } | null {
   const of = (kind: PermissionOption["kind"]) => options.filter((option) => option.kind === kind);
@@ -96,7 +96,7 @@ function plainAnswers(options: readonly PermissionOption[]): { once: string; alw
 
 const shownCharacters = 600;
 
-/** Quotes an agent's text on one line: on lines of its own it could pass for a question of the host. */
+/** Quotes an agent's words on one line: on lines of their own they could pass for a question of the host. */
 function quoted(text: string): string {
   return `"${cleanLine(text.replace(/[\r\n\t]+/g, " "), shownCharacters)}"`;
 }

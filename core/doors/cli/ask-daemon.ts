@@ -1,17 +1,17 @@
 import type { DaemonView } from "../daemon/inspect-daemon.ts";
 
-/** A daemon's answer about itself. */
+/** A daemon's own report of its state. */
 export interface DaemonAnswer {
-  /** It takes sessions; one that does not is shutting down. */
+  /** Whether it takes sessions; one that does not is shutting down. */
   ready: boolean;
-  /** Sessions that run. */
+  /** Running sessions. */
   sessions: number;
 }
 
-/** How long an answer is waited for. Milliseconds. */
+/** How long to wait for an answer. Milliseconds. */
 const patienceMs = 5000;
 
-/** Asks a daemon itself how it is; null where none runs, or it does not answer soon. */
+/** Asks a daemon for its state; null where none runs, or it does not answer in time. */
 export async function askDaemon({ state, record }: DaemonView): Promise<DaemonAnswer | null> {
   if (state !== "running" || record === null) return null;
   const { connectDaemon } = await import("./remote-sessions.ts");

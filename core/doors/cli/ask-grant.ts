@@ -1,11 +1,11 @@
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { Questions } from "./questions.ts";
 
-/** File that takes a lasting answer. */
+/** Options of {@link createAskGrant}. */
 export interface AskGrantOptions {
   /** Path of the host manifest; undefined when there is none to write to. */
   manifestFile: string | undefined;
-  /** Takes a pending question back; the answer is then no. */
+  /** Withdraws a pending question; the answer is then no. */
   signal?: AbortSignal;
 }
 

@@ -4,15 +4,15 @@ import { unknownAdapter } from "../../sessions/routing/unknown-adapter.ts";
 
 /** Options of {@link chooseAdapter}. */
 export interface AdapterChoice {
-  /** The command line's: an id, several with commas, or `auto`. */
+  /** From the command line: an id, several with commas, or `auto`. */
   given: string | undefined;
   plugins: readonly Pick<Plugin, "id" | "enabled" | "blocked">[];
   routing: HostManifest["routing"] | undefined;
 }
 
 /**
- * What is wanted of the adapter: an id, a chain of ids or `auto`, as given or as `routing.agent` has it. Where there is
- * only one to choose from it is that one, and no agent is asked first.
+ * Returns the wanted adapter: an id, a chain of ids or `auto`, from the command line or `routing.agent`. For `auto`
+ * with a single enabled adapter it is that one, with no agents to ask first.
  * @throws {BulkheadError} `unknown_adapter` for an id that no enabled adapter has; `blocked_plugin`
  */
 export function chooseAdapter({ given, plugins, routing }: AdapterChoice): string | string[] {

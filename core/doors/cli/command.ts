@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 
-/** The call of a command. */
+/** Input of a command: its arguments, its flags and the terminal. */
 export interface Invocation {
   terminal: Terminal;
   /** Positional arguments in the order of the usage line; undefined for one left out. */
@@ -13,30 +13,30 @@ export interface Invocation {
   json: boolean;
   configFile: string | undefined;
   stateDir: string | undefined;
-  /** Run in this process, also where a daemon runs. */
+  /** Run in this process, even where a daemon runs. */
   embedded: boolean;
   createHost(options: HostOptions): Promise<Host>;
   /** The whole program, with every command loaded: for completion. */
   wholeProgram(): Promise<Command>;
 }
 
-/** Does a command's work and gives the exit code. */
+/** Does a command's work and returns the exit code. */
 export type CommandHandler = (invocation: Invocation) => Promise<number>;
 
-/** Ties a handler to commander's way of calling it. */
+/** Adapts a handler to commander's calling convention. */
 export type Bind = (handler: CommandHandler) => (...values: unknown[]) => Promise<void>;
 
-/** Adds arguments, flags, examples and handler (or sub-commands) to a command whose name and summary stand already. */
+/** Adds arguments, flags, examples and handler (or sub-commands) to a command that already has its name and summary. */
 export type DefineCommand = (command: Command, bind: Bind) => void;
 
-/** One command of the program. Its module is loaded only when it is called. */
+/** One command of the program. Its module is loaded only when the command is called. */
 export interface CommandEntry {
   name: string;
   summary: string;
   load(): Promise<DefineCommand>;
 }
 
-/** The part of a help text that shows how a command is used. Each line is a command and, after two blanks, why. */
+/** Help text with examples of a command. Each line is a command and, after two blanks, why. */
 export function examples(...lines: readonly (readonly [command: string, why: string])[]): string {
   const width = Math.max(...lines.map(([command]) => command.length));
   return `\nExamples:\n${lines.map(([command, why]) => `  ${command.padEnd(width)}  ${why}`).join("\n")}\n`;

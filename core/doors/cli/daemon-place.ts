@@ -6,24 +6,24 @@ import type { Invocation } from "./command.ts";
 import { manifestFile } from "./open-host.ts";
 import { readHostManifest } from "../../packages/registry/find-host-manifest.ts";
 
-/** State folder and manifest of the daemon that a command means. */
+/** State folder of the daemon that a command means, and the inputs of its start. */
 export interface DaemonPlace {
-  /** Absolute path; it may not be there. */
+  /** Absolute path; it may not exist. */
   stateDir: string;
   /** Folder of `plugins/` and of relative paths. */
   root: string;
   /** Absolute path of the host manifest; undefined where there is none. */
   configFile: string | undefined;
-  /** Undefined without one. */
+  /** Undefined without a host manifest. */
   manifest: HostManifest | undefined;
-  /** The host manifest's error; a running daemon may have been made from a better one. */
+  /** Error of the host manifest; a running daemon may have started with an earlier, valid one. */
   problem: BulkheadError | null;
 }
 
 /**
- * The place of the daemon for a command. With a host manifest that has errors it is the one of `--state-dir`, else the
+ * Returns the place of a command's daemon. With an invalid host manifest it is the one of `--state-dir`, else the
  * default one.
- * @throws {BulkheadError} `not_found` for a `--config` that is not there
+ * @throws {BulkheadError} `not_found` for a `--config` that does not exist
  */
 export async function daemonPlace(
   call: Pick<Invocation, "terminal" | "configFile" | "stateDir">,

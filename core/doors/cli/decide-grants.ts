@@ -10,10 +10,10 @@ import { Questions } from "./questions.ts";
 export type Decision = NewGrant[] | null;
 
 /**
- * Decides which grants an installation gets: those named with `--grant`, with `--yes` all that is asked for but what
- * amounts to more than it seems, else by asking at the terminal. An update that is not to be had so is kept as waiting.
- * @param command what was called, for the hint
- * @throws {BulkheadError} `grant_needed` without a terminal to ask at; `invalid_config` for a grant that is not asked for
+ * Decides which grants an installation gets: those named with `--grant`; with `--yes` all but the broad ones, which
+ * allow more than they seem to; else the answers at the terminal. An update without a decision is kept as waiting.
+ * @param command the command as typed, for the hint
+ * @throws {BulkheadError} `grant_needed` where no terminal can ask; `invalid_config` for a grant that is not asked for
  */
 export async function decideGrants(call: Invocation, install: PreparedInstall, command: string): Promise<Decision> {
   try {
@@ -39,7 +39,7 @@ async function decide(call: Invocation, install: PreparedInstall, command: strin
     if (broad.length > 0) throw needed(install, { left: broad, wanted, command, yes: true });
     return wanted;
   }
-  // A new plugin may do without; an update would take what an old grant covers by name alone.
+  // A new plugin may run with fewer grants; an update would use an old grant that covers it by name alone.
   if (named.length > 0 && install.current === null) return named;
   if (named.length > 0 || call.json || !Questions.possible(terminal)) throw needed(install, { left, wanted, command });
   return await ask(call, install, wanted);

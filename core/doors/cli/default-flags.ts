@@ -28,7 +28,7 @@ export function addDefaultFlags(command: Command): Command {
 }
 
 /**
- * What the flags say of every session.
+ * Reads the fields that the flags set for every session.
  * @throws {BulkheadError} `invalid_request` naming the field that does not fit
  */
 export function readDefaults(options: Readonly<Record<string, unknown>>): Partial<SessionRequest> {

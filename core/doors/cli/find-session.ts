@@ -2,14 +2,14 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 
-/** Sessions of one page, and pages that are looked through for the beginning of an id. */
+/** Sessions of one page, and pages to search for the beginning of an id. */
 const pageSize = 500;
 const mostPages = 20;
 
 /**
- * The session that a person names: by its id, or by as many of its first characters as tell it apart from the newest
- * ten thousand.
- * @throws {BulkheadError} `not_found`, `invalid_request` for a beginning that several have
+ * Returns the session that a person names: by its id, or by enough of its first characters to tell it apart from the
+ * newest ten thousand.
+ * @throws {BulkheadError} `not_found`, `invalid_request` for a beginning that several ids share
  */
 export async function findSession(sessions: SessionHost, typed: string): Promise<SessionSummary> {
   const whole = await sessions.get(typed).catch((error: unknown) => {

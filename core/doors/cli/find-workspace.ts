@@ -3,8 +3,8 @@ import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { Workspace } from "../../../plugin-sdk/workspace.ts";
 
 /**
- * The workspace that a person names: by its session's id, or by as many of its first characters as tell it apart.
- * @throws {BulkheadError} `not_found`, `invalid_request` for a beginning that several have
+ * Returns the workspace that a person names: by its session's id, or by enough of its first characters to be unique.
+ * @throws {BulkheadError} `not_found`, `invalid_request` for a beginning that several ids share
  */
 export async function findWorkspace(workspaces: Pick<HostWorkspaces, "list">, typed: string): Promise<Workspace> {
   const all = await workspaces.list();

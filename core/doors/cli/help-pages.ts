@@ -3,7 +3,7 @@ import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { readFile } from "../../ground/runtime/files.ts";
 import { fileURLToPath, join } from "../../ground/runtime/paths.ts";
 
-/** Every page of the documentation, in reading order, with what it is about. To add one: a file in `.github/docs/` too. */
+/** Every page of the documentation with its topic, in reading order. To add one: also a file in `.github/docs/`. */
 export const helpPages = {
   "get-started": "install, run an agent you have, keep a daemon running",
   agents: "the agents that come with Bulkhead, and what each can do",

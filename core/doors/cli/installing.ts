@@ -16,23 +16,23 @@ import { loadManifest } from "./open-host.ts";
 import { pinGranted } from "./pin-granted.ts";
 import { whileWaiting } from "./while-waiting.ts";
 
-/** A host manifest that lies in a file. */
+/** A host manifest that was read from a file. */
 export type FileManifest = HostManifest & { file: string };
 
 /**
- * The host manifest of a command that changes it.
+ * Loads the host manifest for a command that changes it.
  * @throws {BulkheadError} `not_found`, `invalid_config`
  */
 export async function manifestToChange(call: Invocation): Promise<FileManifest> {
   const manifest = await loadManifest(call);
-  // The same object: the places of its values in the file are kept by it.
+  // Keep the same object: it holds the positions of its values in the file.
   if (manifest?.file !== undefined) return manifest as FileManifest;
   throw new BulkheadError("not_found", "There is no bulkhead.yaml here or above.", {
     hint: 'Write one with "bulkhead init".',
   });
 }
 
-/** Exceptions from the rules that the operator allows, by the command's flags. */
+/** Reads from the command's flags what the operator allows beyond the rules. */
 export function allowances({ options }: Invocation): Allowances {
   return {
     downgrade: options["allowDowngrade"] === true,
@@ -41,12 +41,12 @@ export function allowances({ options }: Invocation): Allowances {
   };
 }
 
-/** Limits of packages, as the host manifest has them. */
+/** Returns the limits of packages from the host manifest. */
 export function packageLimits({ limits }: HostManifest): PackageLimits {
   return { ...defaultLimits, ...limits };
 }
 
-/** Fetches a package and says so meanwhile. */
+/** Fetches a package and shows a progress line meanwhile. */
 export function fetchWhileWaiting(
   call: Invocation,
   { spec, named, ...options }: FetchPackageOptions & { spec: PackageSpec; named: string },
@@ -54,7 +54,7 @@ export function fetchWhileWaiting(
   return whileWaiting(`Fetching ${named} …`, { terminal: call.terminal, work: fetchPackage(spec, options) });
 }
 
-/** Takes a prepared package into use, with its programs pinned; what another source's kept is removed. */
+/** Installs a prepared package with its programs pinned; if the source changed, removes what the old one had stored. */
 export async function commitInstall(
   call: Invocation,
   install: PreparedInstall,
@@ -70,7 +70,7 @@ export async function commitInstall(
   }
 }
 
-/** Result of an installation, for programs. */
+/** Builds the report of an installation, for programs. */
 export function installReport(
   { id, next, current, unchanged }: PreparedInstall,
   { grants, manifest }: { grants: readonly NewGrant[]; manifest: FileManifest },

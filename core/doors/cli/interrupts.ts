@@ -2,15 +2,15 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 
-/** A signal for what a person or a gone reader interrupts. */
+/** A signal that aborts when the person interrupts or the reader goes away. */
 export interface Interrupts extends Disposable {
   /** Aborts with `interrupted`. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Turns the first Ctrl-C (or SIGTERM, or the end of standard output's reader) into an abort, and the second
- * into the end of the process.
+ * Turns the first Ctrl-C (or SIGTERM, or the end of standard output's reader) into an abort, and the second into the
+ * end of the process.
  */
 export function watchInterrupts(terminal: Terminal): Interrupts {
   const controller = new AbortController();

@@ -8,7 +8,7 @@ import { dirname, resolve } from "../../ground/runtime/paths.ts";
 import type { Invocation } from "./command.ts";
 import { loadManifest } from "./open-host.ts";
 
-/** The journals that a command is about. */
+/** The journals that a command reads. */
 export interface FoundJournals {
   stateDir: string;
   journals: StateJournal[];
@@ -16,7 +16,7 @@ export interface FoundJournals {
 }
 
 /**
- * The journals of the state folder that a host started here would use.
+ * Finds the journals of the state folder that a host started here would use.
  * @throws {BulkheadError} `invalid_config`, `not_found` where there is none
  */
 export async function findJournals(call: Invocation): Promise<FoundJournals> {
@@ -33,20 +33,20 @@ export async function findJournals(call: Invocation): Promise<FoundJournals> {
   });
 }
 
-/** A whole number as it was typed. */
+/** Reads a typed whole number. */
 export function readCount(text: string): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
   throw new InvalidArgumentError("It must be a whole number.");
 }
 
-/** A chain's end in one word: the journal's part, the link's number, and its code. */
+/** Formats a chain's end as one word: the journal's part, the link's number, and its code. */
 export function headText(part: number, { number, mac }: ChainPlace): string {
   return `${part}:${number}:${mac}`;
 }
 
 /**
- * What `headText` wrote.
+ * Reads the word that `headText` wrote.
  * @throws {BulkheadError} `invalid_config`
  */
 export function readHead(text: string): ChainPlace & { part: number } {

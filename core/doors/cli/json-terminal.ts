@@ -2,8 +2,8 @@ import { cleanJson } from "../../ground/log/terminal-text.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 
 /**
- * The terminal of a command that prints JSON. All that it prints passes here, so that no command can forget it: what a
- * terminal would act on, or a reader would be deceived by, is printed as JSON escapes, and a program reads the same.
+ * Wraps the terminal of a command that prints JSON. All its output passes here, so no command can forget it: characters
+ * that a terminal would obey, or that could deceive a reader, become JSON escapes, and a program reads the same values.
  */
 export function jsonTerminal(terminal: Terminal): Terminal {
   const { stdout } = terminal;

@@ -1,12 +1,12 @@
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 
-/** A host that is opened when it is first asked for something: a door answers its client before that. */
+/** Opens a host at its first use: a door answers its client before that. */
 export function lazySessions(open: () => Promise<SessionHost>): SessionHost {
   let opening: Promise<SessionHost> | null = null;
   const opened = (): Promise<SessionHost> => {
     opening ??= open();
-    // A failed opening may be repeated.
+    // Try again at the next use: the cause may be fixed by now.
     opening.catch(() => (opening = null));
     return opening;
   };

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { keepInspectorShut } from "../../ground/runtime/keep-inspector-shut.ts";
 
-// Before all else is loaded: until then a signal would open this process to a debugger.
+// Must run before any other module loads: until then a signal would open this process to a debugger.
 keepInspectorShut();
 const [{ openTerminal }, { runCli }] = await Promise.all([
   import("../../ground/runtime/terminal.ts"),

@@ -5,7 +5,7 @@ import { findHostManifest, readHostManifest } from "../../packages/registry/find
 import { resolve } from "../../ground/runtime/paths.ts";
 import type { Invocation } from "./command.ts";
 
-/** A host and the manifest it was made from. */
+/** A host and its manifest. */
 export interface OpenedHost extends AsyncDisposable {
   host: Host;
   /** Absent where no bulkhead.yaml was found. */
@@ -14,14 +14,14 @@ export interface OpenedHost extends AsyncDisposable {
 
 /** Options of {@link openHost}. */
 export interface OpenHostOptions {
-  /** A session will follow at once. */
+  /** Warm up: a session follows at once. */
   warm?: boolean;
-  /** Makes the function that asks for missing grants, once it is known where a lasting answer is written. */
+  /** Creates the function that asks for missing grants, once the file for lasting answers is known. */
   askGrant?: (manifestFile: string | undefined) => (missing: MissingGrant) => Promise<boolean>;
 }
 
 /**
- * The host for a command: from `--config`, or from the bulkhead.yaml here or above. Close it with `await using`.
+ * Opens the host for a command: from `--config`, or from the bulkhead.yaml here or above. Close it with `await using`.
  * @throws {BulkheadError} `invalid_config`, `not_found`
  */
 export async function openHost(
@@ -40,7 +40,7 @@ export async function openHost(
   return { host, manifest, [Symbol.asyncDispose]: () => host.close() };
 }
 
-/** The host manifest of a command; undefined where there is none. */
+/** Loads the host manifest of a command; undefined where none was found. */
 export async function loadManifest(
   call: Pick<Invocation, "terminal" | "configFile">,
 ): Promise<HostManifest | undefined> {
@@ -48,7 +48,7 @@ export async function loadManifest(
   return file === undefined ? undefined : await readHostManifest(file);
 }
 
-/** Path of the host manifest of a command; undefined where none was found. */
+/** Finds the path of a command's host manifest; undefined where none was found. */
 export async function manifestFile(call: Pick<Invocation, "terminal" | "configFile">): Promise<string | undefined> {
   return await findHostManifest({ config: call.configFile, from: call.terminal.cwd }) ?? undefined;
 }

@@ -4,7 +4,7 @@ import type { Invocation } from "./command.ts";
 import { openHost } from "./open-host.ts";
 import { daemonFor } from "./open-sessions.ts";
 
-/** Plugins as a command shows them, and the host manifest that settles them. */
+/** Plugins for a command, and the host manifest that configures them. */
 export interface OpenedPlugins extends AsyncDisposable {
   facts: Pick<PluginFacts, "list" | "problems" | "explain">;
   /** Absent where no bulkhead.yaml was found. */
@@ -12,8 +12,8 @@ export interface OpenedPlugins extends AsyncDisposable {
 }
 
 /**
- * The plugins of the daemon that runs for this command's state folder and host manifest, as they are in force there,
- * else those of a host in this process. Close them with `await using`.
+ * Opens the plugins of the daemon that runs for this command's state folder and host manifest, as they are in force
+ * there, else those of a host in this process. Close them with `await using`.
  * @throws {BulkheadError} as `openHost`, `unavailable` when the daemon does not answer
  */
 export async function openPlugins(call: Invocation): Promise<OpenedPlugins> {

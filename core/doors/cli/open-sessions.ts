@@ -13,17 +13,17 @@ import { daemonPlace } from "./daemon-place.ts";
 import { openHost, type OpenHostOptions } from "./open-host.ts";
 import { safeLine } from "./render/agent-text.ts";
 
-/** The fields of a listed plugin that commands use. */
+/** Fields of a listed plugin that commands use. */
 export type ListedPlugin = Pick<Plugin, "id" | "enabled" | "blocked">;
 
-/** Sessions for a command, in this process or in the daemon, and the manifest that this folder has. */
+/** Sessions for a command, in this process or in the daemon, and this folder's manifest. */
 export interface OpenedSessions extends AsyncDisposable {
   sessions: SessionHost;
   workspaces: HostWorkspaces;
   plugins(): Promise<readonly ListedPlugin[]>;
   /** The options that a plugin declares. */
   configOf(pluginId: string): Promise<ConfigSchema | undefined>;
-  /** Grants something in the daemon, for the sessions to come; null for a host in this process. */
+  /** Grants something in the daemon, for future sessions; null for a host in this process. */
   grant: ((missing: MissingGrant) => Promise<void>) | null;
   /** The host in this process; null where the daemon has it. */
   host: Host | null;
@@ -32,8 +32,8 @@ export interface OpenedSessions extends AsyncDisposable {
 }
 
 /**
- * The sessions of the daemon that runs for this command's state folder and host manifest, else of a host in this
- * process. Close them with `await using`.
+ * Opens the sessions of the daemon that runs for this command's state folder and host manifest, else those of a host
+ * in this process. Close them with `await using`.
  * @throws {BulkheadError} as `openHost`, `unavailable` when the daemon does not answer
  */
 export async function openSessions(call: Invocation, options: OpenHostOptions = {}): Promise<OpenedSessions> {
@@ -78,7 +78,7 @@ interface FoundDaemon {
   manifest: HostManifest | undefined;
 }
 
-/** The daemon that a command talks to; null where none runs, or one with another host manifest, which is said. */
+/** Finds the daemon for a command; null where none runs, or, with a message, where it has another host manifest. */
 export async function daemonFor(
   call: Invocation,
   { quiet = false }: { quiet?: boolean } = {},
@@ -97,7 +97,7 @@ export async function daemonFor(
   return null;
 }
 
-/** The host manifest that the daemon was made from, as it is now. */
+/** Reads the current version of the host manifest that the daemon was started with. */
 async function manifestOf({ config_file }: DaemonRecord): Promise<HostManifest | undefined> {
   if (config_file === null) return undefined;
   return await readHostManifest(config_file).catch(() => undefined);

@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { type Grantable, grantable } from "../../packages/registry/edit-host-manifest.ts";
 
 /**
- * A grant as it is typed: `permission:target`, or `kv` alone.
+ * Parses a typed grant: `permission:target`, or `kv` alone.
  * @throws {BulkheadError} `invalid_config`
  */
 export function parseGrant(typed: string): { permission: Grantable; target: string } {

@@ -7,15 +7,15 @@ import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
 import type { Invocation } from "./command.ts";
 import { loadManifest } from "./open-host.ts";
 
-/** Result of pinning a granted program. */
+/** Outcome of pinning a granted program. */
 export interface PinGranted {
   pinned: BinaryPin | null;
   pinned_before: BinaryPin | null;
-  /** Why it is not pinned. */
+  /** Why the program is not pinned. */
   not_pinned?: string;
 }
 
-/** Settles where a granted program is: the one found now is started from now on. Null for one that is never pinned. */
+/** Pins a granted program: sessions start the file found now. Null for one that is never pinned. */
 export async function pinGranted(
   call: Invocation,
   { pluginId, binary }: { pluginId: string; binary: string },

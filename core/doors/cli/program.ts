@@ -10,14 +10,14 @@ import { jsonTerminal } from "./json-terminal.ts";
 export interface ProgramOptions {
   terminal: Terminal;
   createHost(options: HostOptions): Promise<Host>;
-  /** Takes the exit code of the command that ran. */
+  /** Receives the exit code of the command that ran. */
   exit: { code: number };
-  /** Load every command, also those that are not called: for completion. */
+  /** Load every command, even those that are not called: for completion. */
   whole?: boolean;
 }
 
 /**
- * The command line as commander knows it. Only the modules of commands that stand in the arguments are loaded.
+ * Creates the command line for commander. Loads only the modules of commands that the arguments name.
  * Parsing throws `CommanderError` for wrong usage, and for help and version with exit code 0.
  */
 export async function createProgram(options: ProgramOptions): Promise<Command> {
@@ -68,7 +68,7 @@ function prepare(command: Command, terminal: Terminal): void {
     .configureOutput({
       writeOut: (text) => void terminal.stdout.write(text),
       writeErr: (text) => void terminal.stdout.write(text),
-      // The error that is thrown says the same; it is reported once, in one place.
+      // The thrown error says the same and is reported once, in one place.
       outputError: () => {},
       getOutHelpWidth: () => Math.min(terminal.stdout.columns || 100, 120),
       getErrHelpWidth: () => Math.min(terminal.stdout.columns || 100, 120),

@@ -1,15 +1,15 @@
 import type { TextSink } from "../../ground/runtime/standard-streams.ts";
 
-/** A line that tells a person who watches how far something is, and goes away again. */
+/** A line that shows a watching person the progress, and disappears again. */
 export interface StatusLine {
-  /** Shows it in place of the one before; not more often than a person can read. */
+  /** Replaces the line before; redraws no more often than a person can read. */
   show(text: string): void;
   clear(): Promise<void>;
 }
 
 const everyMs = 100;
 
-/** The line on a terminal; on anything else nothing is ever shown. */
+/** Creates the line on a terminal; on anything else nothing is ever shown. */
 export function progressLine(sink: TextSink): StatusLine {
   let shownAt = -Infinity;
   return {

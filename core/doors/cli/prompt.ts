@@ -3,20 +3,20 @@ import { readFile } from "../../ground/runtime/files.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 
-/** Adapter and prompt of the command line. */
+/** Input of {@link readPrompt}: arguments and flags. */
 export interface PromptSource {
   /** Positional arguments: `[adapter] [prompt]`, or one of them. */
   args: readonly (string | undefined)[];
-  /** The adapter, where a flag names it: then the only argument is the prompt. */
+  /** The adapter that a flag names: then the only argument is the prompt. */
   agent?: string | undefined;
   prompt: string | undefined;
   promptFile: string | undefined;
-  /** Whether a word names an adapter; tells a lone argument's meaning. */
+  /** Whether a word names an adapter; decides the meaning of a lone argument. */
   isAdapter(word: string): boolean;
   maxBytes: number;
 }
 
-/** An adapter's id, if one was given, and the prompt. */
+/** An adapter's id, if given, and the prompt. */
 export interface AdapterAndPrompt {
   adapter: string | undefined;
   prompt: string;
@@ -25,7 +25,7 @@ export interface AdapterAndPrompt {
 /**
  * Finds adapter and prompt: `-` or a pipe is standard input, two arguments are adapter and prompt, and one argument is
  * the adapter only where the prompt comes from elsewhere.
- * @throws {BulkheadError} `invalid_config` without a prompt or with two, `not_found`, `too_large`
+ * @throws {BulkheadError} `invalid_config` without a prompt or with two prompts, `not_found`, `too_large`
  */
 export async function readPrompt(source: PromptSource, terminal: Terminal): Promise<AdapterAndPrompt> {
   const [first, second] = source.args;

@@ -3,7 +3,7 @@ import { safeLine, safeText } from "./render/agent-text.ts";
 
 /** One answer that a question offers. */
 export interface Choice<T> {
-  /** The word to type, or its first letter; compared without case. */
+  /** The word to type; its first letter is enough, and case does not matter. */
   word: string;
   value: T;
 }
@@ -11,11 +11,11 @@ export interface Choice<T> {
 /** Options of {@link Questions.choose}. */
 export interface ChooseOptions<T> {
   choices: readonly Choice<T>[];
-  /** Takes the question back. */
+  /** Withdraws the question. */
   signal?: AbortSignal;
 }
 
-/** Asks the person at the terminal, one question at a time; what is written meanwhile waits. */
+/** Asks the person at the terminal, one question at a time; other output waits meanwhile. */
 export class Questions {
   readonly #terminal: Terminal;
   #turn: Promise<unknown> = Promise.resolve();
@@ -26,7 +26,7 @@ export class Questions {
     this.#terminal = terminal;
   }
 
-  /** Whether a person can answer: both the input and the place of questions are a terminal. */
+  /** Whether a person can be asked: the input and the output for questions must both be a terminal. */
   static possible(terminal: Terminal): boolean {
     return terminal.stdin.isTty && terminal.stderr.isTty;
   }
@@ -42,7 +42,7 @@ export class Questions {
     else await this.#terminal.stdout.write(text);
   }
 
-  /** The value of the chosen answer; null when the question was taken back or the input has ended. */
+  /** Returns the value of the chosen answer; null when the question was withdrawn or the input has ended. */
   async choose<T>(question: string, { choices, signal }: ChooseOptions<T>): Promise<T | null> {
     const words = choices.map(({ word }) => safeLine(`[${word.charAt(0)}]${word.slice(1)}`)).join("  ");
     return await this.#inTurn(async () => {
@@ -57,7 +57,7 @@ export class Questions {
     });
   }
 
-  /** A line of free text; null when the question was taken back or the input has ended. */
+  /** Returns a line of free text; null when the question was withdrawn or the input has ended. */
   async text(question: string, signal?: AbortSignal): Promise<string | null> {
     return await this.#inTurn(async () => {
       await this.#terminal.stderr.write(`\n${safeText(question)}\n`);

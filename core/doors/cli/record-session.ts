@@ -6,14 +6,14 @@ import type { Invocation } from "./command.ts";
 import { safeLine } from "./render/agent-text.ts";
 import { formatBytes, plural } from "./render/quantities.ts";
 
-/** File that a session is recorded to. */
+/** Target of a recording. */
 export interface RecordingTarget {
   file: string;
   force: boolean;
 }
 
 /**
- * Where `--record` says, asked before the session costs anything; null without it.
+ * Resolves the target of `--record` before the session costs anything; null without the flag.
  * @throws {BulkheadError} `already_exists`
  */
 export async function recordingOf({ options, terminal }: Invocation): Promise<RecordingTarget | null> {
@@ -25,7 +25,7 @@ export async function recordingOf({ options, terminal }: Invocation): Promise<Re
   return { file, force: force === true };
 }
 
-/** Records a session that has ended, and says what is not in the recording. */
+/** Records a session that has ended, and prints what the recording leaves out. */
 export async function record(
   host: Host,
   { session, recording, call }: { session: { id: string }; recording: RecordingTarget; call: Invocation },

@@ -4,8 +4,8 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { daemonFor } from "./open-sessions.ts";
 
 /**
- * A command that changes the host manifest: where a daemon runs with it, the daemon is asked to put the change into force
- * once it is written.
+ * Wraps a command that changes the host manifest: once the change is written, a daemon that runs with the manifest
+ * must reload it.
  */
 export function reloading(handler: CommandHandler): CommandHandler {
   return async (call) => {
@@ -15,11 +15,11 @@ export function reloading(handler: CommandHandler): CommandHandler {
   };
 }
 
-/** Paragraph for help texts. */
+/** Note for help texts. */
 export const reloadNote =
   "\nWhere a daemon runs with this bulkhead.yaml it takes the change over, for the sessions to come.\n";
 
-/** @throws {BulkheadError} what the daemon says is wrong */
+/** @throws {BulkheadError} the daemon's reason for refusing the manifest */
 async function reloadDaemon(call: Invocation): Promise<void> {
   const daemon = await daemonFor(call, { quiet: true });
   if (daemon === null) return;
@@ -27,7 +27,7 @@ async function reloadDaemon(call: Invocation): Promise<void> {
   const remote = await connectDaemon(daemon.record);
   try {
     const { added, removed, changed } = await ours(remote.reload());
-    // The command prints the same, whether a daemon runs or not.
+    // The command must print the same, whether a daemon runs or not.
     if (added.length + removed.length + changed.length === 0) return;
     await call.terminal.stderr.write("The daemon now uses it.\n");
   } catch (error) {

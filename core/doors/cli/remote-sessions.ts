@@ -10,16 +10,16 @@ import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import { mayOpenSockets } from "../../ground/runtime/own-command.ts";
 import { unixFetch } from "../../ground/runtime/unix-fetch.ts";
 
-/** A daemon as this terminal reaches it, with the first token: over its socket, else over TCP. */
+/** Connects to a daemon with the first token: over its socket, else over TCP. */
 export async function connectDaemon({ socket, address, token_file }: DaemonRecord): Promise<RemoteHost> {
-  // A runtime folder is cleared at the end of a login, which a daemon may outlive.
+  // The system clears the runtime folder at logout, which a daemon may outlive.
   const isThere = socket !== null && (await stat(socket).then(() => true, () => false));
   const token = (await readFile(token_file, "utf8").catch(() => "")).trim();
   if (isThere && mayOpenSockets()) return connectHost({ fetch: unixFetch(socket), token, proof: "once" });
   return connectHost({ url: address, token });
 }
 
-/** A daemon's sessions in the shape of a host's in this process: its errors are ours. */
+/** Adapts a daemon's sessions to {@link SessionHost}, with our errors. */
 export function remoteSessions(remote: RemoteHost): SessionHost {
   return {
     start: (request, { adapter, require, artifacts, signal } = {}) =>
@@ -41,7 +41,7 @@ export function remoteSessions(remote: RemoteHost): SessionHost {
   };
 }
 
-/** The worktrees of a daemon's sessions, likewise. */
+/** Adapts the worktrees of a daemon's sessions likewise. */
 export function ourWorkspaces({ workspaces }: Pick<RemoteHost, "workspaces">): HostWorkspaces {
   return {
     list: () => ours(workspaces.list()),
@@ -62,7 +62,7 @@ function handleOf(session: RemoteSession): SessionHandle {
   };
 }
 
-/** The same, with a client's error as the error that the daemon reported. */
+/** Awaits work; turns a client's error into the error that the daemon reported. */
 export async function ours<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -82,7 +82,7 @@ async function* oursIn(events: AsyncIterable<Envelope>): AsyncGenerator<Envelope
 function ourError(error: unknown): unknown {
   if (!(error instanceof ClientError)) return error;
   const { code, message, hint, details } = error;
-  // A daemon of another version may know others.
+  // A daemon of another version may have other codes.
   const known = isErrorCode(code);
   const data: ErrorData = {
     code: known ? code : "protocol_violation",

@@ -5,7 +5,7 @@ import { jsonTerminal } from "./json-terminal.ts";
 import { safeText } from "./render/agent-text.ts";
 import { errorText } from "./render/error-text.ts";
 
-/** Prints an error as a sentence and a hint on standard error, with `--json` as a line of JSON, and gives the exit code. */
+/** Prints an error on standard error as a sentence and a hint, or with `--json` as JSON, and returns the exit code. */
 export async function reportError(thrown: unknown, terminal: Terminal): Promise<number> {
   const error = toBulkheadError(thrown);
   const data = error.toJSON();

@@ -1,7 +1,7 @@
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { InvalidArgumentError } from "commander";
 
-/** Place of a flag's value in a request. */
+/** The request field that a flag sets. */
 export type RequestField = keyof SessionRequest | `budget.${keyof NonNullable<SessionRequest["budget"]>}`;
 
 /** A flag of `bulkhead run` that sets one field of the request. */
@@ -10,14 +10,14 @@ export interface RequestFlag {
   flags: string;
   description: string;
   /**
-   * The value for the field from what was typed and, for a flag given before, its value so far.
-   * @throws {InvalidArgumentError} with what was expected
+   * Converts the typed text and, for a repeated flag, the value so far into the field's value.
+   * @throws {InvalidArgumentError} with the expected form
    */
   read?: (typed: string, before: unknown) => unknown;
   choices?: readonly string[];
 }
 
-/** A flag for every field of a session request. `prompt` has arguments and files of its own besides. */
+/** A flag for every field of a session request, except `prompt`, which has its own arguments and files. */
 export const requestFlags: readonly RequestFlag[] = [
   { field: "workdir", flags: "-w, --workdir <folder>", description: "folder the agent works in; default: here" },
   { field: "prompt", flags: "-p, --prompt <text>", description: "the prompt, in place of the argument" },
@@ -127,7 +127,7 @@ function readPair(typed: string, before: unknown): Record<string, string> {
   const split = typed.indexOf("=");
   if (split < 1) throw new InvalidArgumentError("Expected name=value.");
   const pair: [string, string] = [typed.slice(0, split), typed.slice(split + 1)];
-  // From entries, so that a key such as __proto__ is a key like any other.
+  // Built from entries, so that a key like __proto__ is an ordinary key.
   return Object.fromEntries([...Object.entries(before ?? {}), pair]);
 }
 
@@ -148,8 +148,8 @@ function readAmount(typed: string): number {
 }
 
 /**
- * Milliseconds of a time as it is typed.
- * @throws {InvalidArgumentError} with what was expected
+ * Converts a typed time to milliseconds.
+ * @throws {InvalidArgumentError} with the expected form
  */
 export function readTime(typed: string): number {
   const parts = /^(\d{1,12}(?:\.\d+)?)(ms|s|m|h)?$/.exec(typed);

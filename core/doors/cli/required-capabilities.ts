@@ -1,14 +1,14 @@
 import { InvalidArgumentError } from "commander";
 import { type AgentCapabilities, capabilityFlags } from "../../../plugin-sdk/capabilities.ts";
 
-/** How `--require` is written. */
+/** The `--require` flag and its help. */
 export const requireFlag = {
   flags: "--require <capability>",
   description: "what the agent must be able to do, as code_review, max_context_tokens=100000 or custom.x; repeat",
 } as const;
 
 /**
- * A capability as it was typed, with those before it.
+ * Adds a typed capability to those before it.
  * @throws {InvalidArgumentError} listing the capabilities
  */
 export function readRequired(typed: string, before: unknown): AgentCapabilities {

@@ -5,15 +5,15 @@ import { createProgram } from "./program.ts";
 import { reportError } from "./report-error.ts";
 import { usageError } from "./usage-error.ts";
 
-/** Options of {@link runCli}: replacements for the real parts. */
+/** Replacements for the collaborators of {@link runCli}. */
 export interface CliOptions {
   createHost?: (options: HostOptions) => Promise<Host>;
 }
 
-/** Exit code of a program whose reader went away, as a shell reports SIGPIPE. */
+/** Exit code when the reader of the output goes away, as a shell reports SIGPIPE. */
 const readerGone = 141;
 
-/** Runs the command that the terminal's arguments name and gives the exit code. Never rejects. */
+/** Runs the command that the terminal's arguments name and returns the exit code. Never rejects. */
 export async function runCli(terminal: Terminal, { createHost = loadHost }: CliOptions = {}): Promise<number> {
   const code = await run(terminal, createHost);
   await terminal.stdout.flush();

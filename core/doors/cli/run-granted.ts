@@ -5,20 +5,20 @@ import { parseGrant } from "./parse-grant.ts";
 import type { SessionCommand } from "./session-command.ts";
 import { showSession } from "./show-session.ts";
 
-/** Options of {@link runGranted}. */
+/** Parts of a session command that {@link runGranted} uses. */
 export type GrantedRun = Pick<SessionCommand, "sessions" | "request" | "how" | "show" | "grant">;
 
 /** Asks for grants that sessions in a daemon lacked. */
 export interface AskedGrants {
-  /** Display options of the sessions. */
+  /** How to show the sessions. */
   show: SessionCommand["show"];
-  /** Whether the session that was shown last failed for want of grants that it has now, so that it can run again. */
+  /** Whether the last session failed for want of grants that it now has, so that it can run again. */
   givenAfter(result: SessionResult): Promise<boolean>;
 }
 
 /**
- * Runs a session in a daemon and shows it. If it failed for want of a grant, the person at the terminal is asked for
- * it; with a yes it is granted in the daemon, and the session is started again.
+ * Runs a session in a daemon and shows it. Where it failed for want of a grant, asks the person at the terminal for it;
+ * after a yes it is granted in the daemon, and the session starts again.
  */
 export async function runGranted({ sessions, request, how, ...rest }: GrantedRun): Promise<SessionResult> {
   const grants = askForGrants({ request, how, ...rest });
@@ -28,9 +28,9 @@ export async function runGranted({ sessions, request, how, ...rest }: GrantedRun
   }
 }
 
-/** Asks where a person can answer and a daemon can grant; does not repeat a question after a no. */
+/** Asks where a person is present and the daemon can grant; does not repeat a question after a no. */
 export function askForGrants({ request, how, show, grant }: Omit<GrantedRun, "sessions">): AskedGrants {
-  // A key stands for the session that failed.
+  // The idempotency key stands for the session that failed, so a retry would return that session.
   if (grant === null || show.questions === undefined || request.idempotency_key !== undefined) {
     return { show, givenAfter: () => Promise.resolve(false) };
   }
@@ -64,7 +64,7 @@ async function isWanted(
   return await show.questions?.choose(question, { choices, signal }) === true;
 }
 
-/** Parses the grant out of a command that an event names. */
+/** Parses the grant from an event's command line. */
 function missingIn(grant_command: string): MissingGrant | null {
   const read = readGrantCommand(grant_command);
   if (read === null) return null;

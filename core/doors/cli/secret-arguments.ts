@@ -3,14 +3,14 @@ import { isName } from "../../ground/config/permission-problems.ts";
 import { secretsFile } from "../../walls/secrets/store.ts";
 import type { Invocation } from "./command.ts";
 
-/** The file of stored secrets for the person at this terminal. */
+/** Returns the file of stored secrets for the person at this terminal. */
 export function storeOf({ terminal }: Pick<Invocation, "terminal">): string {
   const env = Object.fromEntries(["HOME", "XDG_DATA_HOME"].map((name) => [name, terminal.env(name)]));
   return secretsFile(env);
 }
 
 /**
- * A secret's name, as it was typed.
+ * Checks a secret's name as typed.
  * @throws {BulkheadError} `invalid_config`
  */
 export function checkedName(typed: string | undefined): string {

@@ -18,18 +18,18 @@ import { readRequired, requireFlag } from "./required-capabilities.ts";
 import { buildRequest } from "./session-request.ts";
 import type { ShowSessionOptions } from "./show-session.ts";
 
-/** A command that runs sessions, with all that its flags said. */
+/** A command that runs sessions, with the values of its flags. */
 export interface SessionCommand extends AsyncDisposable {
   sessions: SessionHost;
   /** The host in this process; null where the daemon has it. */
   host: Host | null;
-  /** Grants something in the daemon; null where the host in this process asks by itself. */
+  /** Grants something in the daemon; null where the host in this process asks for grants itself. */
   grant: OpenedSessions["grant"];
   adapter: string | string[];
   request: SessionRequest;
-  /** How each is started; its signal aborts at the first Ctrl-C. */
+  /** How to start each session; the signal aborts at the first Ctrl-C. */
   how: RunSessionOptions & { signal: AbortSignal };
-  /** How each session is shown. */
+  /** How to show each session. */
   show: ShowSessionOptions;
 }
 
@@ -54,7 +54,7 @@ export function addSessionFlags(command: Command): Command {
 }
 
 /**
- * Finds the daemon or opens a host, and puts the request together. Without a terminal to ask at, no session waits for an
+ * Finds the daemon or opens a host, and builds the request. Where no person can be asked, no session waits for an
  * answer.
  */
 export async function prepareSessions(call: Invocation): Promise<SessionCommand> {
@@ -95,12 +95,12 @@ export async function prepareSessions(call: Invocation): Promise<SessionCommand>
       plugins,
       routing: manifest?.routing,
     });
-    // A daemon finds them itself, and its events say which it took.
+    // A daemon finds adapters itself, and its events name the chosen one.
     const adapters = host === null ? [wanted].flat() : await findAdapters(call, {
       host,
       wanted,
       prompt,
-      // None of several concurrent sessions is the first.
+      // Sessions that run at once have no first adapter to announce.
       quiet: mode === "quiet" || options["all"] === true,
     });
     const [first = "auto"] = adapters;
@@ -117,7 +117,7 @@ export async function prepareSessions(call: Invocation): Promise<SessionCommand>
     const adapter = adapters.length === 1 ? first : adapters;
     const { signal } = interrupts;
     const require = options["require"] as AgentCapabilities | undefined;
-    // The search for adapters has checked their capabilities.
+    // The search in this process has checked the capabilities already.
     const how = { adapter, signal, ...(host === null && require !== undefined ? { require } : {}) };
     return { sessions, host, grant, adapter, request, how, show, [Symbol.asyncDispose]: dispose };
   } catch (error) {

@@ -7,19 +7,19 @@ import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/r
 import { resolve } from "../../ground/runtime/paths.ts";
 import { requestFlags } from "./request-flags.ts";
 
-/** Options of {@link buildRequest}. */
+/** Input of {@link buildRequest}. */
 export interface RequestParts {
   /** Flags by commander's names. */
   options: Readonly<Record<string, unknown>>;
   prompt: string;
   /** Folder that `--workdir` is relative to, and its default. */
   cwd: string;
-  /** Options that the adapter's manifest declares, for `--param`. */
+  /** Options that the adapter's manifest declares for `--param`. */
   config: ConfigSchema | undefined;
 }
 
 /**
- * The session request that the flags describe.
+ * Builds the session request that the flags describe.
  * @throws {BulkheadError} `invalid_request` naming the field that does not fit
  */
 export function buildRequest({ options, prompt, cwd, config }: RequestParts): SessionRequest {
@@ -56,7 +56,7 @@ function typedParams(params: unknown, config: ConfigSchema | undefined): Record<
   );
 }
 
-/** A typed word as the value that the manifest declares; what it does not declare is JSON where it can be. */
+/** Converts a typed word to the type that the manifest declares; without a declaration it is JSON where it parses. */
 function typedParam(typed: string, type: OptionSchema["type"] | undefined): unknown {
   if (type === "string") return typed;
   if (type === "array" && !typed.startsWith("[")) return typed === "" ? [] : typed.split(",");

@@ -11,8 +11,8 @@ import type { SessionCommand } from "./session-command.ts";
 import { drawingColumns, tableColumns } from "./show-session.ts";
 
 /**
- * Runs a request on several adapters at once and shows their events as one stream, then how they compare. No person is asked
- * anything: with several agents it would not be clear by whom.
+ * Runs a request on several adapters at once and shows their events as one stream, then a comparison. Asks the person
+ * nothing: with several agents it would not be clear which one asks.
  * @returns 0 when at least one completed, else the exit code of the first
  */
 export async function showAll(
@@ -46,7 +46,7 @@ export async function showAll(
   return results.some(({ outcome }) => outcome === "completed") ? 0 : exitCodeOf(results[0]!);
 }
 
-/** A comparison as text for people. */
+/** Formats a comparison as text for people. */
 export function comparisonText(
   { passed_over }: Pick<ParallelRun, "passed_over">,
   { sessions, overlapping_files }: Comparison,

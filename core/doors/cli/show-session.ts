@@ -11,7 +11,7 @@ import { ProgressLine } from "./render/progress-line.ts";
 import { resultLines } from "./render/result-lines.ts";
 import { errorText } from "./render/error-text.ts";
 
-/** How a session is shown. */
+/** Options of {@link showSession}. */
 export interface ShowSessionOptions {
   terminal: Terminal;
   adapter: string;
@@ -20,11 +20,11 @@ export interface ShowSessionOptions {
   /** `live` for people, `json` one envelope a line, `quiet` only the final output. */
   mode: "live" | "json" | "quiet";
   verbose: boolean;
-  /** Collects the commands that would grant what was denied, for a caller that can grant and retry. */
+  /** Collects the command lines that would grant what was denied, for a caller that can grant it and retry. */
   missing?: Set<string>;
 }
 
-/** A session that is shown, from its first event on. */
+/** A session to show from its first event on. */
 export type ShownSession = Pick<SessionHandle, "id" | "events" | "result" | "answer">;
 
 /** Shows a session's events as they come, then its result. */
@@ -57,17 +57,17 @@ export async function showSession(session: ShownSession, options: ShowSessionOpt
   return result;
 }
 
-/** Columns for a table: those of the terminal; a pipe takes all there is. */
+/** Columns for a table: the terminal's; unlimited for a pipe. */
 export function tableColumns(terminal: Terminal): number {
   return terminal.stdout.columns > 0 ? Math.max(60, terminal.stdout.columns) : 1000;
 }
 
-/** Columns to draw in: those of the terminal, within reason. */
+/** Columns to draw in: the terminal's, within 60 to 160. */
 export function drawingColumns(terminal: Terminal): number {
   return Math.min(160, Math.max(60, terminal.stdout.columns || 100));
 }
 
-/** Returns a progress line where a person watches; null elsewhere. */
+/** Creates the progress line for a watching person; null elsewhere. */
 function createProgress({ terminal, mode, questions }: ShowSessionOptions): ProgressLine | null {
   const { stdout, stderr, colours } = terminal;
   if (mode === "json" || !stdout.isTty || !stderr.isTty || terminal.env("TERM") === "dumb") return null;

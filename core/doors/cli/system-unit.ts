@@ -6,25 +6,25 @@ import { platform } from "../../ground/runtime/platform.ts";
 import type { Invocation } from "./command.ts";
 import { daemonPlace } from "./daemon-place.ts";
 
-/** The unit file that makes the system start the daemon. */
+/** The unit file with which the system starts the daemon. */
 export interface SystemUnit {
   /** Absolute path. */
   file: string;
   text: string;
-  /** Commands that put it into effect, and that take it out. */
+  /** Commands that enable it, and that disable it. */
   enable: string[];
   disable: string[];
 }
 
-/** Time to end a daemon, beside the time of its sessions. Milliseconds. */
+/** Time to end a daemon, beyond the time of its sessions. Milliseconds. */
 const closingMs = 45_000;
 
-/** Variables that a daemon needs as this terminal has them: programs of agents are found by the first. */
+/** Variables that a daemon takes from this terminal: agents' programs are found by the first. */
 const keptVariables = ["PATH", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"];
 
 /**
- * The unit for the daemon that a command's flags and host manifest describe.
- * @throws {BulkheadError} what is wrong with the host manifest
+ * Builds the unit for the daemon that a command's flags and host manifest describe.
+ * @throws {BulkheadError} the error of the host manifest
  */
 export async function systemUnitOf(call: Invocation): Promise<SystemUnit> {
   const { terminal, options } = call;
@@ -62,7 +62,7 @@ export async function systemUnitOf(call: Invocation): Promise<SystemUnit> {
   };
 }
 
-/** A path as one word of a shell. */
+/** Quotes a path as one word of a shell. */
 function quoted(path: string): string {
   return /^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

@@ -7,7 +7,7 @@ import { realFolder } from "../../ground/runtime/real-folder.ts";
 import type { Invocation } from "./command.ts";
 import { loadManifest } from "./open-host.ts";
 
-/** The tokens of the state folder that a host of this command would use, whether one runs or not. */
+/** Opens the tokens of the state folder that a host of this command would use, whether one runs or not. */
 export async function tokensOf(call: Invocation): Promise<TokenStore> {
   const manifest = await loadManifest(call);
   const root = manifest?.file === undefined ? call.terminal.cwd : resolve(manifest.file, "..");
@@ -16,7 +16,7 @@ export async function tokensOf(call: Invocation): Promise<TokenStore> {
 }
 
 /**
- * A token's name, as it was typed.
+ * Checks a token's name as typed.
  * @throws {BulkheadError} `invalid_config`
  */
 export function tokenName(typed: string | undefined): string {
@@ -27,7 +27,7 @@ export function tokenName(typed: string | undefined): string {
 }
 
 /**
- * The scopes that were typed; `read` and `run` where none was.
+ * Reads the typed scopes; default: `read` and `run`.
  * @throws {BulkheadError} `invalid_config`
  */
 export function tokenScopes(typed: unknown): TokenScope[] {
@@ -42,7 +42,7 @@ export function tokenScopes(typed: unknown): TokenScope[] {
 }
 
 /**
- * Real paths of the folders that were typed; undefined where none was.
+ * Returns the real paths of the typed folders; undefined where none was typed.
  * @throws {BulkheadError} `workdir_missing`
  */
 export async function tokenWorkdirs(typed: unknown, cwd: string): Promise<string[] | undefined> {
@@ -59,7 +59,7 @@ export async function tokenWorkdirs(typed: unknown, cwd: string): Promise<string
 const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
- * When a token ends that holds for a time such as `30d`, `12h` or `90m`; null: never.
+ * Returns when a token ends, from a lifetime like `30d`, `12h` or `90m`; null: never.
  * @throws {BulkheadError} `invalid_config`
  */
 export function tokenEnd(typed: unknown, now: number): string | null {

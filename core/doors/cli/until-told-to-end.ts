@@ -5,7 +5,7 @@ import type { Invocation } from "./command.ts";
 
 /**
  * Keeps the daemon up until SIGINT, SIGTERM, or the end of standard output's reader, then stops it in order.
- * SIGHUP reloads the host manifest. Ends as well when `signal` aborts, and aborts `interrupts` when it is told to end.
+ * SIGHUP reloads the host manifest. Also ends when `signal` aborts; aborts `interrupts` when told to end.
  * A second signal ends the process at once: the next start cleans up after it.
  */
 export async function untilToldToEnd(
@@ -27,7 +27,7 @@ export async function untilToldToEnd(
       void terminal.stderr.write("\nStopping. Press Ctrl-C again to stop at once.\n");
       gone();
     };
-    // The log has the manifest's error.
+    // The log reports the manifest's errors.
     stopSignals = terminal.onSignals({ end, reload: () => void daemon.reload().catch(() => undefined) });
     for (const other of [closed, signal]) {
       if (other?.aborted) gone();

@@ -1,6 +1,6 @@
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 
-/** Shows a line while work is under way, if a person watches, and takes it away again. */
+/** Shows a watching person a line while work runs, and removes it again. */
 export async function whileWaiting<T>(
   line: string,
   { terminal, work }: { terminal: Terminal; work: Promise<T> },

@@ -1,18 +1,18 @@
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { ClientError } from "./client-error.ts";
 
-/** The part of `fetch` that the client needs. A replacement reaches a host elsewhere, such as behind a unix socket. */
+/** The part of `fetch` that the client uses. A custom one can reach a host behind a unix socket, for example. */
 export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
 
-/** How a host is reached. */
+/** Address of a host, and how to call it. */
 export interface Api {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   url: string;
   fetch: FetchLike;
   token: string | undefined;
   /**
-   * Resolves once the server may be shown the token. Before each request: by the next one another program may have the
-   * port, and no connection says so.
+   * Resolves once the client may send the token to the server. Called before each request: another program may take the
+   * port between two requests, and no connection reveals that.
    */
   prove(signal: AbortSignal | undefined): Promise<void>;
 }
@@ -26,8 +26,8 @@ export interface CallOptions {
 }
 
 /**
- * Sends a request; gives a response that is no error.
- * @throws {ClientError} what the host reported, `network_error` when it cannot be reached; the signal's reason
+ * Sends a request; returns a response that is no error.
+ * @throws {ClientError} the error that the host reported, `network_error` when it is unreachable; the signal's reason
  */
 export async function call(api: Api, path: string, options: CallOptions = {}): Promise<Response> {
   const { method = "GET", body, headers = {}, signal } = options;
@@ -48,7 +48,7 @@ export async function call(api: Api, path: string, options: CallOptions = {}): P
   throw await reported(response);
 }
 
-/** As {@link call}, and reads the answer's JSON. */
+/** Like {@link call}, and reads the answer's JSON. */
 export async function callJson<T>(api: Api, path: string, options: CallOptions = {}): Promise<T> {
   const response = await call(api, path, options);
   try {
@@ -59,7 +59,7 @@ export async function callJson<T>(api: Api, path: string, options: CallOptions =
   }
 }
 
-/** Sends a request as it is. */
+/** Sends a request without any checks. */
 export async function send(
   api: Pick<Api, "url" | "fetch">,
   path: string,
@@ -73,7 +73,7 @@ export async function send(
   }
 }
 
-/** The error for a host that does not answer. */
+/** Creates the error for a host that does not answer. */
 export function unreachable({ url }: Pick<Api, "url">, cause: unknown): ClientError {
   const why = cause instanceof Error ? ` (${cause.message})` : "";
   return new ClientError({

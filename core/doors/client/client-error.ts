@@ -1,13 +1,13 @@
 import type { ErrorCode, ErrorData } from "../../../plugin-sdk/errors.ts";
 
-/** A request to a host failed, or a program that runs a session did; or its answer cannot be read. */
+/** A failed request to a host or to a program that runs a session, or an answer that cannot be read. */
 export class ClientError extends Error {
   override readonly name: string = "ClientError";
-  /** The error's code; for what the host or program reported, its own. */
+  /** The error's code; an error that the host or program reported keeps its own. */
   readonly code: ErrorCode;
   readonly hint: string | undefined;
   readonly details: Record<string, unknown> | undefined;
-  /** When the host says that the same request may succeed later: after so long. */
+  /** How long to wait before a retry, where the host says that a retry may succeed. */
   readonly retryAfterMs: number | undefined;
 
   constructor(data: ErrorData, { cause, retryAfterMs }: { cause?: unknown; retryAfterMs?: number } = {}) {

@@ -15,24 +15,24 @@ import { type RemoteSession, remoteSession } from "./remote-session.ts";
 import { type RemoteWorkspaces, remoteWorkspaces } from "./remote-workspaces.ts";
 import { retried } from "./retried.ts";
 
-/** How to reach a host. */
+/** Options of {@link connectHost}. */
 export interface ConnectHostOptions {
-  /** Such as `http://127.0.0.1:7717`; default, for a `fetch` that knows where to go: `http://localhost`. */
+  /** Example: `http://127.0.0.1:7717`. Default, for a `fetch` that knows its host: `http://localhost`. */
   url?: string;
-  /** As `bulkhead token create` prints it, or as `http/token` in the host's state folder holds it. */
+  /** The output of `bulkhead token create`, or the content of `http/token` in the host's state folder. */
   token?: string;
-  /** Another way to the host, such as `unixFetch(path)`. Default: the runtime's own. */
+  /** Another way to the host, for example `unixFetch(path)`. Default: the runtime's own. */
   fetch?: FetchLike;
   /**
-   * When the server must prove that it knows the token before it is shown it. Default: `each` request, since a port may
-   * change hands between two; `never` with a `fetch` of your own. `once` suits a socket in a folder of yours.
+   * When the server must prove that it knows the token before the client sends it. Default: `each` request, since a
+   * port may change hands between two; `never` with a custom `fetch`. `once` suits a socket in a folder of yours.
    */
   proof?: "each" | "once" | "never";
-  /** How long a host that cannot be reached is tried before a stream fails. Default five minutes. */
+  /** How long to retry an unreachable host before a stream fails. Default: five minutes. */
   patienceMs?: number;
 }
 
-/** A plugin as the host lists it. */
+/** A plugin in the host's list. */
 export interface RemotePlugin {
   id: string;
   name: string;
@@ -44,14 +44,14 @@ export interface RemotePlugin {
   enabled: boolean;
   trusted: boolean;
   isolation: string;
-  /** Which line of the host manifest blocks it; null: none does. */
+  /** The line of the host manifest that blocks it; null: none does. */
   blocked: string | null;
   quarantine: object | null;
-  /** An update that waits, with the grants that it asks for and the command that takes it; null: none does. */
+  /** A waiting update, the grants that it asks for and the command that installs it; null: none waits. */
   waiting_update: { version: string; found_at: string; asks: string[]; command: string } | null;
 }
 
-/** A plugin that the host has found and cannot use. */
+/** A plugin that the host has found but cannot use. */
 export interface RemotePluginProblem {
   id: string;
   folder: string;
@@ -59,14 +59,14 @@ export interface RemotePluginProblem {
   error: ErrorData;
 }
 
-/** A plugin with what it asks for and what came of each, and the options that it declares. */
+/** A plugin with its permissions, the decision about each, and the options that it declares. */
 export interface ExplainedRemotePlugin extends RemotePlugin {
   manifest: Record<string, unknown>;
-  /** Places of its pinned programs. */
+  /** Pins of its programs. */
   pins: Record<string, unknown>[];
   permissions: Record<string, unknown>[];
   config: Record<string, unknown> | null;
-  /** Permissions that a waiting update asks for and the operator has not decided about. */
+  /** Permissions that the waiting update asks for and the operator has not decided about. */
   waiting_permissions: Record<string, unknown>[];
 }
 
@@ -80,38 +80,38 @@ export interface RemoteReload {
 
 /** A host behind its HTTP API. Every failure is a `ClientError`. */
 export interface RemoteHost {
-  /** With an `idempotency_key` it is tried again when the connection breaks, without starting a second session. */
+  /** Starts a session. With an `idempotency_key` a broken connection is retried without starting a second session. */
   start(request: SessionRequest, options?: StartOptions): Promise<RemoteSession>;
   list(query?: RemoteSessionQuery): Promise<SessionSummary[]>;
   get(sessionId: string): Promise<SessionSummary>;
-  /** A session's grants, its attempts and the programs that were started for it. */
+  /** Returns a session's grants, its attempts and the programs that were started for it. */
   history(sessionId: string): Promise<SessionHistory>;
   open(sessionId: string): Promise<RemoteSession>;
-  /** Forgets the events of a session that has ended. */
+  /** Deletes the events of a session that has ended. */
   delete(sessionId: string): Promise<void>;
   agents(options?: { refresh?: boolean; require?: AgentCapabilities }): Promise<AgentReport[]>;
-  /** All sessions' events merged; resumes by itself when the connection breaks. */
+  /** Merges all sessions' events; resumes by itself when the connection breaks. */
   events(query?: RemoteEventQuery): AsyncIterable<Envelope>;
   /** The worktrees that sessions work in. */
   readonly workspaces: RemoteWorkspaces;
   plugins(): Promise<RemotePlugin[]>;
-  /** Those that were found and cannot be used. */
+  /** Plugins that were found but cannot be used. */
   pluginProblems(): Promise<RemotePluginProblem[]>;
-  /** A plugin with what it asks for and what came of each. */
+  /** Returns a plugin with its permissions and the decision about each. */
   explain(pluginId: string): Promise<ExplainedRemotePlugin>;
   grants(pluginId: string): Promise<{ plugin_id: string; grant: Permissions; deny: Permissions }>;
-  /** Replaces a plugin's grants; null removes them. */
+  /** Replaces a plugin's grants; null: removes them all. */
   setGrants(pluginId: string, grant: Permissions | null): Promise<void>;
-  /** Grants a plugin one thing more, such as `{ permission: "run", target: "git" }`. */
+  /** Adds one grant to a plugin's, for example `{ permission: "run", target: "git" }`. */
   addGrant(pluginId: string, grant: { permission: string; target: string }): Promise<void>;
-  /** Puts the host manifest that is there now into force, for the sessions to come. */
+  /** Reloads the host manifest, for future sessions. */
   reload(): Promise<RemoteReload>;
   /** Whether the host takes sessions. */
   ready(): Promise<boolean>;
 }
 
 /**
- * A host that runs elsewhere. Nothing is sent before the first call.
+ * Connects to a host in another process. Sends nothing before the first call.
  *
  * ```ts
  * const host = connectHost({ url: "http://127.0.0.1:7717", token });
@@ -148,7 +148,7 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
     history: (sessionId) => sessionOf(sessionId).history(),
     async open(sessionId) {
       await get(sessionId).catch((error: unknown) => {
-        // A reader of a deleted session learns from its events what it missed.
+        // A client that comes back to a deleted session learns from its events what it missed.
         if (!(error instanceof ClientError && error.details?.["deleted_at"] !== undefined)) throw error;
       });
       return sessionOf(sessionId);
@@ -208,7 +208,7 @@ function interruptWith(signal: AbortSignal, session: RemoteSession): void {
   else signal.addEventListener("abort", stop, { once: true });
 }
 
-/** The options that were given: one that was not must not take away a field of the request. */
+/** Drops options that are undefined: they must not remove a field of the request. */
 function given(options: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }

@@ -5,28 +5,28 @@ import { readEvents } from "./read-events.ts";
 import { queryText, type RemoteEventQuery } from "./queries.ts";
 import { pause } from "./pause.ts";
 
-/** The stream to follow. */
+/** Options of {@link followEvents}. */
 export interface FollowOptions {
   api: Api;
   path: string;
   query: RemoteEventQuery;
   /** The number by which the stream resumes. */
   numberOf(envelope: Envelope): number;
-  /** Whether nothing follows this event. */
+  /** Whether this event is the last one. */
   isLast(envelope: Envelope): boolean;
-  /** How long a host that cannot be reached is tried. */
+  /** How long to retry an unreachable host. Milliseconds. */
   patienceMs: number;
 }
 
-/** A host says that it is alive at least twice in this time, however it is set up. Milliseconds. */
+/** A host sends a sign of life at least twice in this time, in any configuration. Milliseconds. */
 const silenceMs = 60_000;
 const firstPauseMs = 100;
 const longestPauseMs = 5000;
 
 /**
- * Events as they come. A stream that breaks is taken up after the last event that was read, again and again with longer
- * and longer pauses, until the host was out of reach for the given time.
- * @throws {ClientError} what the host reported; `network_error` when it was out of reach for too long
+ * Yields events as they come. Resumes a broken stream after the last event read, with longer and longer pauses, until
+ * the host was unreachable for the given time.
+ * @throws {ClientError} the error that the host reported; `network_error` when it was unreachable for too long
  */
 export async function* followEvents(options: FollowOptions): AsyncGenerator<Envelope, void, void> {
   const { api, numberOf, isLast, patienceMs } = options;
@@ -40,7 +40,7 @@ export async function* followEvents(options: FollowOptions): AsyncGenerator<Enve
         failures = 0;
         lostAt = null;
         const number = numberOf(envelope);
-        // A host never sends what was read; a proxy between might.
+        // A host never resends events; a proxy in between might.
         if (after !== undefined && number <= after) continue;
         after = number;
         const last = isLast(envelope);
@@ -61,7 +61,7 @@ export async function* followEvents(options: FollowOptions): AsyncGenerator<Enve
   }
 }
 
-/** Nothing follows what is known. */
+/** The stream is complete: nothing follows. */
 class Ended extends Error {}
 
 async function* oneStream(
@@ -85,7 +85,7 @@ async function* oneStream(
   }
 }
 
-/** The pieces of a body, which fails when the host is silent for too long: then the connection is dead. */
+/** Yields the pieces of a body; fails when the host is silent for too long, since the connection is dead then. */
 async function* alive(
   body: ReadableStream<Uint8Array>,
   api: Api,
@@ -110,7 +110,7 @@ async function* alive(
   }
 }
 
-/** Whether the same may go well a little later. */
+/** Whether a retry may succeed a little later. */
 function isPassing({ code }: ClientError): boolean {
   return ["network_error", "host_closed", "unavailable", "busy", "limit_exceeded"].includes(code);
 }

@@ -1,5 +1,5 @@
 /**
- * For programs that use a running host, or read what `bulkhead run --json` prints.
+ * Client for programs that use a running host, or read the output of `bulkhead run --json`.
  *
  * @module
  */

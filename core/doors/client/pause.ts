@@ -1,4 +1,4 @@
-/** Waits; ends early, without an error, when the signal aborts. Milliseconds. */
+/** Waits for so many milliseconds; ends early, without an error, when the signal aborts. */
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

@@ -2,9 +2,9 @@ import { type Api, send } from "./call-api.ts";
 import { ClientError } from "./client-error.ts";
 
 /**
- * Makes sure that the server at an address knows the token, before it is shown it: after a host has ended, any program
- * of this machine may listen at its port.
- * @throws {ClientError} `forbidden` for a server that does not, `network_error`
+ * Checks that the server at an address knows the token before the client sends it: after a host has ended, any program
+ * of this machine may listen on its port.
+ * @throws {ClientError} `forbidden` for a server that does not know it, `network_error`
  */
 export async function proveServer(
   api: Pick<Api, "url" | "fetch">,
@@ -31,7 +31,7 @@ export async function proveServer(
   });
 }
 
-/** The proof that only a server with the token's hash can give. */
+/** Computes the proof, which only a server that stores the token's hash can give. */
 async function expected(token: string, text: string): Promise<string> {
   const encoder = new TextEncoder();
   const hash = hex(new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(token))));

@@ -3,7 +3,7 @@ import type { Outcome } from "../../../plugin-sdk/result.ts";
 import type { NeutralKind } from "../../../plugin-sdk/normalise.ts";
 import type { SessionState } from "../../../plugin-sdk/session-summary.ts";
 
-/** How a session is started. */
+/** Options for the start of a session. */
 export interface StartOptions {
   /** Id of an enabled adapter, a chain of them, or `auto`. */
   adapter?: string | readonly string[];
@@ -15,37 +15,37 @@ export interface StartOptions {
   signal?: AbortSignal;
 }
 
-/** Which sessions a list holds, the newest first. */
+/** Filter and page of a list of sessions, the newest first. */
 export interface RemoteSessionQuery {
   state?: SessionState;
   outcome?: Outcome;
   adapter?: string;
-  /** All of these must be on the session. */
+  /** The session must have all of these. */
   labels?: Readonly<Record<string, string>>;
   task_id?: string;
-  /** Only sessions that began before this one: the last of the page before. */
+  /** Only sessions that began before this one: the last session of the page before. */
   before?: string;
   /** Default 50, at most 500. */
   limit?: number;
 }
 
-/** Which events are wanted; the end of a session and a gap always are. */
+/** Filter for events; the end of a session and a gap always pass. */
 export interface EventFilter {
   type?: readonly string[];
   kind?: readonly NeutralKind[];
   adapter?: readonly string[];
-  /** Of all sessions' events only: those of sessions with all these labels. */
+  /** Only for the events of all sessions: those of sessions with all these labels. */
   labels?: Readonly<Record<string, string>>;
 }
 
-/** Start and end of reading a stream of events. */
+/** The part of a stream of events to read. */
 export interface RemoteEventQuery extends EventFilter {
-  /** Of one session: its `seq`; of all sessions: `gseq`. Default: 0 for a session, the newest for all. */
+  /** For one session: a `seq`; for all sessions: a `gseq`. Default: 0 for a session, the newest for all. */
   after?: number;
   signal?: AbortSignal;
 }
 
-/** A query as the API takes it; names that are not set are left out. */
+/** Formats a query for the API; leaves out names without a value. */
 export function queryText(values: Readonly<Record<string, unknown>>): string {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {

@@ -3,27 +3,27 @@ import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { ClientError } from "./client-error.ts";
 
-/** Output of `bulkhead run --json`, in pieces of any size. */
+/** Standard output of `bulkhead run --json`, in pieces of any size. */
 export type NdjsonSource =
   | ReadableStream<Uint8Array>
   | AsyncIterable<Uint8Array | string>;
 
 /** Options of {@link readEvents}. */
 export interface ReadEventsOptions {
-  /** Characters of one line at most. */
+  /** Characters of one line, at most. */
   maxLineLength?: number;
 }
 
 /**
- * The envelopes that `bulkhead run --json` prints. Leaving the loop closes the source.
+ * Reads the envelopes that `bulkhead run --json` prints. Leaving the loop closes the source.
  *
  * ```ts
  * const child = spawn("bulkhead", ["run", "my-agent", "Fix it", "--json"]);
  * for await (const { event } of readEvents(child.stdout)) console.log(event.type);
  * ```
  *
- * @throws {ClientError} `protocol_violation` for a line that is no envelope, `too_large` for a longer line than
- * allowed, or the error that the program itself reported
+ * @throws {ClientError} `protocol_violation` for a line that is no envelope, `too_large` for a line that is too long,
+ * or the error that the program itself reported
  */
 export async function* readEvents(
   source: NdjsonSource,
@@ -37,8 +37,8 @@ export async function* readEvents(
 }
 
 /**
- * The result that ends a session's events; reads them all.
- * @throws {ClientError} `protocol_violation` when the events end without one, and what {@link readEvents} throws
+ * Reads all of a session's events and returns the result that ends them.
+ * @throws {ClientError} `protocol_violation` when the events end without one, and the errors of {@link readEvents}
  */
 export async function finalResult(events: AsyncIterable<Envelope>): Promise<SessionResult> {
   let result: SessionResult | undefined;
@@ -83,7 +83,7 @@ async function* readText(source: NdjsonSource): AsyncGenerator<string, void, voi
 }
 
 async function* readPieces(source: NdjsonSource): AsyncGenerator<Uint8Array | string, void, void> {
-  // Not every runtime can iterate a web stream.
+  // Some runtimes cannot iterate a web stream.
   if (!("getReader" in source)) return yield* source;
   const reader = source.getReader();
   try {

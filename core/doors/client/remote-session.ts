@@ -7,27 +7,27 @@ import { ClientError } from "./client-error.ts";
 import { followEvents } from "./follow-events.ts";
 import type { RemoteEventQuery } from "./queries.ts";
 
-/** One session of a host elsewhere, whether it runs or has ended. */
+/** One session of a remote host, running or ended. */
 export interface RemoteSession {
   readonly id: string;
   /** Its events in order; ends after `session_ended`. Resumes by itself when the connection breaks. */
   events(query?: RemoteEventQuery): AsyncIterable<Envelope>;
-  /** Resolves when it has ended; never rejects for what happens to the agent. */
+  /** Resolves when it has ended; never rejects because the agent failed. */
   result(): Promise<SessionResult>;
-  /** Stops it gracefully; of one that has ended, the result. */
+  /** Stops it gracefully; returns the result of one that has ended. */
   interrupt(): Promise<SessionResult>;
-  /** Answers a permission request or question; false when it is unknown, answered already, or does not offer the choice. */
+  /** Answers a permission request or question; false when it is unknown, answered, or does not offer the choice. */
   answer(requestId: string, choice: string): Promise<boolean>;
-  /** Returns its summary now. */
+  /** Returns its current state. */
   summary(): Promise<SessionSummary>;
   /** Returns its grants, its attempts and the programs that were started for it. */
   history(): Promise<SessionHistory>;
 }
 
-/** A session as `GET /v1/sessions/{id}` shows it. */
+/** A session in the answer of `GET /v1/sessions/{id}`. */
 type ShownSession = SessionSummary & SessionHistory & { result: SessionResult | null };
 
-/** A session of a host, by its id; asks nothing yet. */
+/** Refers to a session of a host by its id; sends no request yet. */
 export function remoteSession(api: Api, id: string, patienceMs: number): RemoteSession {
   const path = `/v1/sessions/${encodeURIComponent(id)}`;
   let told: SessionResult | null = null;
@@ -47,7 +47,7 @@ export function remoteSession(api: Api, id: string, patienceMs: number): RemoteS
     });
 
   const result = async (): Promise<SessionResult> => {
-    // A host that shuts down is gone once it has told how its last session ended.
+    // A host that shuts down is gone once it has reported its last session's end.
     if (told !== null) return told;
     const shown = await callJson<ShownSession>(api, path);
     if (shown.result !== null) return shown.result;

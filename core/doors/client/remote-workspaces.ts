@@ -4,17 +4,17 @@ import { type Api, call, callJson } from "./call-api.ts";
 /** The worktrees of a host's sessions. */
 export interface RemoteWorkspaces {
   list(): Promise<Workspace[]>;
-  /** Changes of a session. */
+  /** Returns a session's changes. */
   diff(sessionId: string): Promise<WorktreeDiff>;
-  /** Brings a session's changes to the repository, all or none, and removes its worktree. */
+  /** Applies a session's changes to the repository, all or none, and removes its worktree. */
   apply(sessionId: string, options?: { allowLinks?: boolean }): Promise<AppliedWorkspace>;
-  /** Removes a session's worktree with all that was changed in it. */
+  /** Removes a session's worktree with all its changes. */
   discard(sessionId: string): Promise<void>;
-  /** Removes those that are older; default: than the host manifest keeps them. */
+  /** Removes older worktrees; default age: the one in the host manifest. */
   prune(options?: { olderThanMs?: number }): Promise<PruneReport>;
 }
 
-/** The worktrees of a host; asks nothing yet. */
+/** The worktrees of a host; sends no request yet. */
 export function remoteWorkspaces(api: Api): RemoteWorkspaces {
   const pathOf = (id: string, act: string) => `/v1/sessions/${encodeURIComponent(id)}/${act}`;
   return {
@@ -35,7 +35,7 @@ export function remoteWorkspaces(api: Api): RemoteWorkspaces {
   };
 }
 
-/** A diff as it crosses the wire. */
+/** The JSON form of a diff. */
 interface ShownDiff extends Pick<WorktreeDiff, "artifacts" | "links_out"> {
   patch?: string;
   patch_base64?: string;

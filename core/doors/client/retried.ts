@@ -2,8 +2,8 @@ import { ClientError } from "./client-error.ts";
 import { pause } from "./pause.ts";
 
 /**
- * Does something that may be done twice, and again while the host cannot be reached or takes nothing.
- * @throws {ClientError} any other failure, and that one after the given time
+ * Runs an idempotent action, and retries it while the host is unreachable or refuses new work.
+ * @throws {ClientError} any other failure at once, and that one after the given time
  */
 export async function retried<T>(act: () => Promise<T>, patienceMs: number): Promise<T> {
   const until = Date.now() + patienceMs;

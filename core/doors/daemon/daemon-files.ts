@@ -3,23 +3,23 @@ import { mayOpenSockets } from "../../ground/runtime/own-command.ts";
 import { isAbsolute, join } from "../../ground/runtime/paths.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
 
-/** Absolute paths of a daemon's own files. */
+/** Paths of a daemon's own files. Absolute paths. */
 export interface DaemonFiles {
   /** Held by the daemon of this state folder while it runs. */
   lock: string;
-  /** Its record of itself: see `DaemonRecord`. */
+  /** Holds the `DaemonRecord`. */
   record: string;
   log: string;
-  /** Places for the unix socket, the best first; none where this process may not open one. */
+  /** Candidate paths for the unix socket, the best first; none where this process may not open one. */
   sockets: string[];
 }
 
-/** A socket's address holds 104 bytes on macOS and 108 on Linux, the last of them empty. */
+/** A socket's address holds 104 bytes on macOS and 108 on Linux; the last must be zero. */
 const socketPathBytes = 103;
 
 /**
- * The files of the daemon of a state folder. The socket stands in the folder that the system clears at the end of a
- * login (`XDG_RUNTIME_DIR`) where there is one, else beside the state; nowhere where its path would be too long.
+ * Returns the paths of a state folder's daemon. The socket is in the folder that the system clears at logout
+ * (`XDG_RUNTIME_DIR`) where there is one, else beside the state; there is none where its path would be too long.
  * @param stateDir real absolute path
  */
 export function daemonFiles(
@@ -42,6 +42,6 @@ function socketPlaces(stateDir: string, env: (name: string) => string | undefine
   const runtimeDir = env("XDG_RUNTIME_DIR");
   const beside = join(stateDir, "daemon.sock");
   if (!runtimeDir || !isAbsolute(runtimeDir)) return [beside];
-  // Each state folder has a daemon of its own, and the runtime folder is one.
+  // All daemons share one runtime folder, so the name must differ for each state folder.
   return [join(runtimeDir, "bulkhead", `${sha256Hex(stateDir).slice(0, 16)}.sock`), beside];
 }

@@ -4,8 +4,8 @@ import type { DaemonFiles } from "./daemon-files.ts";
 import { readDaemonRecord } from "./daemon-record.ts";
 
 /**
- * Makes this process the one daemon of its state folder. Resolves with what gives that back.
- * @throws {BulkheadError} `busy`, naming the process that is it already
+ * Makes this process the only daemon of its state folder. Resolves with a function that releases the lock.
+ * @throws {BulkheadError} `busy`, naming the process that holds the lock
  */
 export async function takeDaemonLock({ lock, record }: DaemonFiles): Promise<() => Promise<void>> {
   const release = await takeLockFile(lock);

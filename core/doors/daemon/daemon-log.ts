@@ -3,7 +3,7 @@ import type { DaemonSettings } from "../../ground/config/daemon-settings.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { openRotatingFile } from "../../ground/runtime/rotating-file.ts";
 
-/** Log of a daemon. */
+/** The log of a daemon. */
 export interface DaemonLog {
   write(record: LogRecord): void;
   setLevel(level: LogRecord["level"]): void;
@@ -13,12 +13,12 @@ export interface DaemonLog {
 /** Options of {@link openDaemonLog}. */
 export interface DaemonLogOptions extends Pick<DaemonSettings, "log_level" | "log_file_bytes" | "log_files"> {
   file: string;
-  /** Takes each line as well, for a person at the terminal. */
+  /** Also receives each line, for the terminal. */
   echo?: ((line: string) => void) | undefined;
 }
 
 /**
- * Opens the daemon's log: a JSON object a line with `level`, `time` (RFC 3339, UTC), `message` and, where they are known,
+ * Opens the daemon's log: one JSON object per line with `level`, `time` (RFC 3339, UTC), `message` and, where known,
  * `plugin_id`, `session_id` and `fields`.
  * @throws {Error} of the file system when the file cannot be opened
  */

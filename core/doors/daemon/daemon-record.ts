@@ -4,23 +4,23 @@ import { exactly } from "../../../plugin-sdk/schema.ts";
 import { readFile, rm } from "../../ground/runtime/files.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
 
-/** A daemon's record of itself in its state folder, for commands that look for it. */
+/** A daemon's address and process, kept in its state folder for programs that look for it. */
 export interface DaemonRecord {
   record: 1;
   pid: number;
-  /** As `processStart()` gave it; null where it cannot be told. Guards against a pid used again. */
+  /** From `processStart()`; null where unknown. Guards against a reused pid. */
   start: string | null;
   started_at: string;
   version: string;
   runtime: string;
-  /** Base address over TCP, such as `http://127.0.0.1:7717`. */
+  /** Base address over TCP, for example `http://127.0.0.1:7717`. */
   address: string;
   /** Path of the unix socket; null where there is none. */
   socket: string | null;
-  /** Holds the token with which this user may do all there is. */
+  /** Holds the token with which this user may do everything. */
   token_file: string;
   log_file: string;
-  /** Host manifest it was made from; null without one. */
+  /** Host manifest that the daemon started with; null without one. */
   config_file: string | null;
 }
 
@@ -41,7 +41,7 @@ const schema = exactly<DaemonRecord>()(Type.Object({
   config_file: orNull,
 }));
 
-/** Writes it, all or nothing, for this user alone. */
+/** Writes the record atomically, readable for this user only. */
 export async function writeDaemonRecord(file: string, record: DaemonRecord): Promise<void> {
   await replaceFile(file, `${JSON.stringify(record)}\n`);
 }
@@ -58,7 +58,7 @@ export async function readDaemonRecord(file: string): Promise<DaemonRecord | "br
   }
 }
 
-/** Takes it away; it is no matter when there is none. */
+/** Removes the record; a missing one is no error. */
 export async function removeDaemonRecord(file: string): Promise<void> {
   await rm(file, { force: true });
 }

@@ -29,13 +29,13 @@ import { writeGrant, writeGrants } from "./write-grants.ts";
 /** Options of {@link startDaemon}. */
 export interface DaemonOptions extends Pick<HostOptions, "stateDir" | "bundledDir"> {
   createHost(options: HostOptions): Promise<Host>;
-  /** Reads the host manifest, now and at each reload; undefined where there is none. */
+  /** Reads the host manifest, at the start and at each reload; undefined where there is none. */
   readManifest(): Promise<HostManifest | undefined>;
   /** Folder of `plugins/` and of relative paths. */
   root: string;
-  /** Over the host manifest's. */
+  /** Overrides the host manifest's port. */
   port?: number | undefined;
-  /** Takes each line of the log as well. */
+  /** Also receives each line of the log. */
   echo?: ((line: string) => void) | undefined;
 }
 
@@ -44,23 +44,23 @@ export interface Daemon {
   record: DaemonRecord;
   host: Host;
   /**
-   * Puts the host manifest that is there now into force, for the sessions to come.
-   * @throws {BulkheadError} what is wrong with it; then the old one stays in force
+   * Reloads the host manifest, for future sessions.
+   * @throws {BulkheadError} the error of the manifest; then the old one stays in force
    */
   reload(): Promise<ReloadChanges>;
   /**
-   * Starts no more sessions, gives those that run their time, interrupts the rest and ends.
+   * Starts no more sessions, gives running ones their time, interrupts the rest and ends.
    * @param drainMs default: `daemon.drain_ms`
    */
   stop(options?: { drainMs?: number }): Promise<void>;
 }
 
-/** How long answers under way may take at the end. Milliseconds. */
+/** How long answers in progress may take at the end. Milliseconds. */
 const lastAnswersMs = 1000;
 
 /**
- * Makes this process the daemon of a state folder. It takes requests when the promise resolves.
- * @throws {BulkheadError} `busy` when there is one already or another program has the port, and as `createHost`
+ * Makes this process the daemon of a state folder. It takes requests once the promise resolves.
+ * @throws {BulkheadError} `busy` when one runs already or another program has the port, and as `createHost`
  */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const manifest = await options.readManifest();
@@ -130,7 +130,7 @@ interface OpenedDaemon {
   shut(): void;
 }
 
-/** The door of the host, and the actions on the daemon that it offers. */
+/** Opens the host's HTTP door, with its access to the daemon. */
 async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
   const { options, host, listening, log, stateDir } = opened;
   const started = opened.manifest;
@@ -138,7 +138,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
   const gate = gateSessions(host.sessions);
   let isShut = false;
   let turn: Promise<unknown> = Promise.resolve();
-  /** One after the other: the file is read when the turn comes. */
+  /** Runs reloads and grants one after the other: each reads the file when its turn comes. */
   const inTurn = <T>(act: () => Promise<T>): Promise<T> => {
     const done = turn.then(act);
     turn = done.catch(() => undefined);
@@ -197,7 +197,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
   return { door: { ...door, close: () => (door.close(), mcp.close()) }, host, tokenFile, reload, shut };
 }
 
-/** The endpoint of the Model Context Protocol. Its library is loaded by the first request. */
+/** Mounts the endpoint of the Model Context Protocol. The first request loads its library. */
 function mountMcp({ message_bytes }: Pick<Limits, "message_bytes">): Mount & { close(): void } {
   let opening: Promise<McpHttp> | null = null;
   const open = async () => (await import("../mcp/http.ts")).createMcpHttp({ message_bytes });
@@ -208,7 +208,7 @@ function mountMcp({ message_bytes }: Pick<Limits, "message_bytes">): Mount & { c
   };
 }
 
-/** Ends the daemon, once, for all who ask. */
+/** Creates the function that ends the daemon, once for all callers. */
 function endingOf(
   { made, log, undo, drainMs: patience }: {
     made: OpenedDaemon;
@@ -229,7 +229,7 @@ function endingOf(
     if (!(await within(made.host.idle(), drainMs))) {
       log.write({ level: "warn", message: "Sessions that still run are interrupted." });
     }
-    // Streams are open until their sessions have ended, so that clients see the end.
+    // Streams stay open until their sessions have ended, so that clients see the end.
     await made.host.close();
     made.door.close();
     log.write({ level: "info", message: "The daemon has stopped." });

@@ -1,10 +1,10 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 
-/** A host's sessions, of which no more are started once the gate is shut. */
+/** A host's sessions; once the gate is shut, no more of them start. */
 export interface GatedSessions {
   sessions: SessionHost;
-  /** Refuses what would start from now on, with `host_closed`. What runs goes on. */
+  /** Refuses new sessions from now on, with `host_closed`. Running ones go on. */
   shut(): void;
 }
 

@@ -6,30 +6,30 @@ import { type DaemonRecord, readDaemonRecord } from "./daemon-record.ts";
 import { realpath } from "../../ground/runtime/files.ts";
 
 /**
- * What can be told of a daemon without asking it.
+ * State of a daemon, found without asking it.
  * - `stopped`: none runs, and the last one ended in order;
- * - `starting`: it holds the lock and has not said yet where it listens;
- * - `running`: it holds the lock and has said where;
- * - `killed`: its process is gone without a farewell; the next start cleans up;
- * - `stale`: what it wrote cannot be read, or its pid is another program's now; the next start cleans up.
+ * - `starting`: it holds the lock and has not published its address yet;
+ * - `running`: it holds the lock and has published its address;
+ * - `killed`: its process is gone without a shutdown; the next start cleans up;
+ * - `stale`: its record cannot be read, or its pid is another program's now; the next start cleans up.
  */
 export type DaemonState = "stopped" | "starting" | "running" | "killed" | "stale";
 
-/** A daemon as its files show it. */
+/** A daemon as its files describe it. */
 export interface DaemonView {
   state: DaemonState;
-  /** The problem, in a sentence. */
+  /** The cause of the state, in a sentence. */
   reason: string;
-  /** Id of the process that is or was the daemon. */
+  /** Pid of the process that is or was the daemon. */
   pid: number | null;
-  /** Whether that process is known to be the very one; where its start cannot be told, another may have its pid by now. */
+  /** Whether that pid is surely the daemon's; where its start is unknown, another process may have the pid by now. */
   certain: boolean;
   record: DaemonRecord | null;
 }
 
 /**
- * What the files of a state folder say about its daemon. Changes nothing.
- * @throws {BulkheadError} `io_error` where others could have written them
+ * Reads from a state folder's files what they say about its daemon. Changes nothing.
+ * @throws {BulkheadError} `io_error` where other users could have written them
  */
 export async function inspectDaemon(stateDir: string): Promise<DaemonView> {
   await demandOwnState(stateDir);

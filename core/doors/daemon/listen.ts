@@ -16,7 +16,7 @@ export interface Listening {
   address: string;
   /** Path of the unix socket; null where there is none. */
   socket: string | null;
-  /** Host names that a request over TCP may use. */
+  /** Hosts that a request over TCP may name. */
   hosts: string[];
   close(options?: { graceMs?: number }): Promise<void>;
 }
@@ -24,7 +24,7 @@ export interface Listening {
 /** Options of {@link listen}. */
 export interface ListenOptions {
   port: number;
-  /** Places for the unix socket, the best first. */
+  /** Candidate paths for the unix socket, the best first. */
   sockets: readonly string[];
   limits: Limits;
   answer(request: Request, from: RequestSource): Promise<Response>;
@@ -33,7 +33,7 @@ export interface ListenOptions {
 }
 
 /**
- * Listens on 127.0.0.1 and on the unix socket, whose folder is made where it is missing.
+ * Listens on 127.0.0.1 and on the unix socket; creates the socket's folder where it is missing.
  * @throws {BulkheadError} `busy` for a port that another program has, `io_error`
  */
 export async function listen({ port, sockets, limits, answer, onStall }: ListenOptions): Promise<Listening> {
@@ -63,8 +63,8 @@ export async function listen({ port, sockets, limits, answer, onStall }: ListenO
 }
 
 /**
- * Listens at the first place that can be had: `XDG_RUNTIME_DIR` may be another user's, as after `su`, or be gone. Null
- * where there is none; then TCP has to do.
+ * Listens on the first usable path: `XDG_RUNTIME_DIR` may be another user's, as after `su`, or be gone. Null where none
+ * works; then the daemon has TCP only.
  */
 async function listenAtFirst(
   sockets: readonly string[],

@@ -3,13 +3,13 @@ import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { ReloadChanges } from "../http/door-options.ts";
 
-/** Fields of `daemon:` that are read only when the daemon starts. */
+/** Settings of `daemon:` that are read only when the daemon starts. */
 const atStart = ["port", "drain_ms", "log_file_bytes", "log_files"] as const satisfies (keyof DaemonSettings)[];
 
 /**
- * Puts the host manifest that is there now into force.
- * @param options.started the one that the daemon was started with, before all reloads
- * @throws {BulkheadError} what is wrong with it; then the old one stays in force
+ * Puts the current host manifest into force.
+ * @param options.started the manifest that the daemon was started with, even after other reloads
+ * @throws {BulkheadError} the error of the manifest; then the old one stays in force
  */
 export async function reloadManifest(
   host: Pick<Host, "reload">,
@@ -21,7 +21,7 @@ export async function reloadManifest(
   return { ...changes, restart_needed: names.filter((name) => before.get(name) !== now.get(name)) };
 }
 
-/** The settings that only a start reads, as far as a manifest has them, by their path. */
+/** Returns the settings that only a start reads, by their path, where a manifest has them. */
 function readAtStart(
   { state_dir, daemon, limits = {}, journal = {} }: Partial<HostManifest> = {},
 ): Map<string, unknown> {

@@ -1,22 +1,22 @@
-/** The command that starts a daemon. */
+/** Input for the unit files that start a daemon. */
 export interface UnitOptions {
-  /** Program and arguments; the program an absolute path. */
+  /** Program and arguments; the program is an absolute path. */
   command: readonly string[];
-  /** Folder that it runs in. Absolute path. */
+  /** Working directory of the daemon. Absolute path. */
   workdir: string;
-  /** Variables that it needs. */
+  /** Environment variables that the daemon needs. */
   env: Readonly<Record<string, string>>;
-  /** How long it may take to end. Milliseconds. */
+  /** How long the daemon may take to end. Milliseconds. */
   stopMs: number;
 }
 
 /** Name of the systemd unit, and of its file. */
 export const systemdUnitName = "bulkhead.service";
 
-/** Label of the launchd agent; its file is this and `.plist`. */
+/** Label of the launchd agent; with `.plist` it is the file's name. */
 export const launchdLabel = "io.bulkhead.daemon";
 
-/** A systemd user unit (see systemd.service(5)) that runs the daemon, reloads it and starts it again after a crash. */
+/** Writes a systemd user unit (see systemd.service(5)) that runs, reloads and, after a crash, restarts the daemon. */
 export function systemdUnit({ command, workdir, env, stopMs }: UnitOptions): string {
   return [
     "[Unit]",
@@ -30,7 +30,7 @@ export function systemdUnit({ command, workdir, env, stopMs }: UnitOptions): str
     ...Object.entries(env).map(([name, value]) => `Environment=${systemdWord(`${name}=${value}`, { dollars: false })}`),
     "Restart=on-failure",
     "RestartSec=2",
-    // The daemon ends its agents itself, and tells of each how it ended.
+    // The daemon ends its agents itself, and records how each ended.
     "KillMode=mixed",
     `TimeoutStopSec=${Math.ceil(stopMs / 1000)}`,
     "UMask=0077",
@@ -41,7 +41,7 @@ export function systemdUnit({ command, workdir, env, stopMs }: UnitOptions): str
   ].join("\n");
 }
 
-/** A launchd agent (see launchd.plist(5)) that runs the daemon and starts it again after a crash. */
+/** Writes a launchd agent (see launchd.plist(5)) that runs the daemon and restarts it after a crash. */
 export function launchdPlist({ command, workdir, env, stopMs }: UnitOptions): string {
   const words = command.map((word) => `    <string>${xml(word)}</string>`);
   const variables = Object.entries(env).flatMap(([name, value]) => [
@@ -79,7 +79,7 @@ export function launchdPlist({ command, workdir, env, stopMs }: UnitOptions): st
   ].join("\n");
 }
 
-/** One word of a command or an assignment, quoted as systemd.syntax(7) has it. */
+/** Quotes one word of a command or an assignment as systemd.syntax(7) requires. */
 function systemdWord(word: string, { dollars = true }: { dollars?: boolean } = {}): string {
   const escaped = specifiersEscaped(word).replace(/["\\]/g, "\\$&").replaceAll("\n", "\\n");
   return `"${dollars ? escaped.replaceAll("$", "$$$$") : escaped}"`;

@@ -5,7 +5,7 @@ import { changeManifest } from "../../packages/install/manifest-transaction.ts";
 import { addGrant, type NewGrant, setGrant } from "../../packages/registry/edit-host-manifest.ts";
 
 /**
- * Writes one grant more of a plugin.
+ * Adds one grant to a plugin's.
  * @throws {BulkheadError} as {@link writeGrants}
  */
 export async function writeGrant(manifest: HostManifest | undefined, grant: NewGrant): Promise<void> {
@@ -13,7 +13,7 @@ export async function writeGrant(manifest: HostManifest | undefined, grant: NewG
 }
 
 /**
- * Writes a plugin's grants into the file that the host manifest came from; null: none.
+ * Writes a plugin's grants into the host manifest's file; null: removes them.
  * @throws {BulkheadError} `unsupported` without such a file, `not_found`, `invalid_config`, `busy`, `io_error`
  */
 export async function writeGrants(

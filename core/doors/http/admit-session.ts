@@ -6,8 +6,8 @@ import { isInside } from "../../ground/runtime/paths.ts";
 import { type Caller, hasScope } from "./scopes.ts";
 
 /**
- * What a caller's token lets a request for a session ask for, whichever door it comes through: the request, to be
- * started as it comes back.
+ * Checks a request for a session against its caller's token; every door calls this. Returns the request to start, which
+ * may differ from the one given.
  * @throws {BulkheadError} `forbidden`
  */
 export async function admitSession(caller: Caller, request: SessionRequest): Promise<SessionRequest> {
@@ -21,11 +21,11 @@ export async function admitSession(caller: Caller, request: SessionRequest): Pro
       details: { workdirs: [...workdirs] },
     });
   }
-  // The one that was looked at: a link in the path may lead elsewhere by the time the session starts.
+  // Start in the folder that was checked: a link in the path may lead elsewhere by the time the session starts.
   return { ...request, workdir };
 }
 
-/** By these labels a person's own door finds a conversation again: who may set them could put words into it. */
+/** Guards the labels by which a person's own door finds a conversation: their setter could put words into it. */
 function demandLabels(caller: Caller, labels: Readonly<Record<string, string>> = {}): void {
   const kept = conversationLabelNames.filter((name) => Object.hasOwn(labels, name));
   if (kept.length === 0 || hasScope(caller, "admin")) return;

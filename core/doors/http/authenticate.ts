@@ -12,8 +12,8 @@ export interface AuthenticateOptions {
 }
 
 /**
- * Who a request comes from: the bearer of its token, over TCP and over the unix socket alike. That a program can open the
- * socket proves nothing: a plugin's process may be able to connect and still not to read the token's file.
+ * Identifies a request's caller by its bearer token, over TCP and over the unix socket alike. Access to the socket
+ * proves nothing: a plugin's process may be able to connect to it, yet unable to read the token's file.
  * @throws {BulkheadError} `unauthorized`; `limit_exceeded` for an address that fails too often
  */
 export async function authenticate(
@@ -24,7 +24,7 @@ export async function authenticate(
   const token = header === null ? null : /^Bearer ([\w-]{1,256})$/i.exec(header)?.[1] ?? null;
   const caller = token === null ? null : await check(tokens, token);
   if (caller !== null) return caller;
-  // Only failures draw on this: guessing cannot shut out a valid token.
+  // Count only failures: guessing must never shut out a valid token.
   meters.countRefusal(from.address ?? from.kind);
   const why = header === null ? "it carries no token" : "its token is unknown, revoked or expired";
   throw new BulkheadError("unauthorized", `Cannot serve the request: ${why}.`, {
@@ -34,7 +34,7 @@ export async function authenticate(
   });
 }
 
-/** A caller without a token learns nothing about the token file: that is for the log. */
+/** Hides errors of the token file from a caller without a token: they go to the log. */
 async function check(tokens: TokenStore, token: string): Promise<Caller | null> {
   try {
     return await tokens.check(token);

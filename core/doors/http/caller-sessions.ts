@@ -9,27 +9,27 @@ import type { SessionOwners } from "./session-owners.ts";
 import { type Caller, demandScope, hasScope } from "./scopes.ts";
 import { demandControl, demandSight, sees } from "./visible-sessions.ts";
 
-/** A page of a list of sessions; `next` leads on where there may be more. */
+/** A page of a list of sessions; `next` is the cursor where there may be more. */
 export interface SessionPage {
   sessions: SessionSummary[];
   next: string | null;
 }
 
-/** A session that a request has led to. */
+/** A session that a request started or found. */
 export interface AdmittedSession {
   session: SessionHandle;
-  /** An earlier request with the same key started it. */
+  /** Whether an earlier request with the same key started it. */
   known: boolean;
 }
 
-/** A host's sessions as one caller may see and handle them. */
+/** A host's sessions, restricted to what one caller may see and control. */
 export interface CallerSessions extends SessionHost {
   /** @throws {BulkheadError} as {@link SessionHost.start}; `forbidden` */
   admit(request: SessionRequest, options?: RunSessionOptions): Promise<AdmittedSession>;
-  /** @throws {BulkheadError} `not_found` when `before` is no session that the caller sees */
+  /** @throws {BulkheadError} `not_found` when `before` is no session that the caller may see */
   page(query?: SessionQuery): Promise<SessionPage>;
   /**
-   * The handle of a session that the caller may act on.
+   * Returns the handle of a session that the caller may control.
    * @throws {BulkheadError} as {@link SessionHost.open}; `forbidden` for one that it may only see
    */
   control(sessionId: string): Promise<SessionHandle>;
@@ -42,8 +42,8 @@ export interface CallerSessionsDeps {
 }
 
 /**
- * A host's sessions as one caller may see and handle them. Every door to clients with tokens goes through here: the routes
- * of the API and what is mounted beside them.
+ * Restricts a host's sessions to what one caller may see and control. Every door with tokens uses this: the API's
+ * routes and the protocols mounted beside them.
  */
 export function callerSessions(caller: Caller, { sessions, owners }: CallerSessionsDeps): CallerSessions {
   return {
@@ -72,7 +72,7 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
       await sessions.delete(sessionId);
     },
     agents: (options) => sessions.agents(options),
-    // Asked at once, so that a query that fits no journal is refused before a stream begins.
+    // Call events() here, so that an invalid query is refused before a stream begins.
     events: (query) => hasScope(caller, "read") ? sessions.events(query) : seen(sessions.events(query)),
   };
 

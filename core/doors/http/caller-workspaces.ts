@@ -11,7 +11,7 @@ export interface CallerWorkspacesDeps {
   owners: SessionOwners;
 }
 
-/** The worktrees of sessions as one caller may see and handle them: by the same rule as the sessions themselves. */
+/** Restricts worktrees to what one caller may see and control, by the same rule as for sessions. */
 export function callerWorkspaces(caller: Caller, { workspaces, owners }: CallerWorkspacesDeps): HostWorkspaces {
   return {
     async list() {
@@ -38,7 +38,7 @@ export function callerWorkspaces(caller: Caller, { workspaces, owners }: CallerW
 }
 
 /**
- * A worktree contains the whole repository, also when the session was started in one of its folders.
+ * Checks the whole repository: a worktree holds all of it, even if the session was started in one folder.
  * @throws {BulkheadError} `forbidden` for a repository that reaches beyond the folders of the token
  */
 async function demandRepository(

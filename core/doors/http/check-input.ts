@@ -5,14 +5,14 @@ import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { describeSchema, type SchemaShape } from "../../ground/config/describe-schema.ts";
 import { describeFound, didYouMean } from "../../ground/config/yaml-problems.ts";
 
-/** Problems that one answer lists. */
+/** Problems that one answer lists, at most. */
 const listed = 10;
 
 const checks = new WeakMap<TSchema, ReturnType<typeof lazyCheck>>();
 
 /**
- * A value as what the schema says it is.
- * @param what begins the sentence: `The body`
+ * Checks a value against a schema and returns it with the schema's type.
+ * @param what begins the sentence, for example `The body`
  * @throws {BulkheadError} `invalid_request`, with the first problems in `details.problems`
  */
 export function checkInput(schema: TSchema, value: unknown, what: string): unknown {
@@ -27,7 +27,7 @@ export function checkInput(schema: TSchema, value: unknown, what: string): unkno
 }
 
 /**
- * The query of a URL as its schema says: numbers and booleans as such, lists from a name that is repeated.
+ * Reads a URL's query as its schema says: typed numbers and booleans, and lists from repeated names.
  * @throws {BulkheadError} `invalid_request`
  */
 export function readQuery(schema: TSchema | undefined, params: URLSearchParams): unknown {
@@ -58,7 +58,7 @@ function unknownName(name: string, known: readonly string[]): BulkheadError {
   });
 }
 
-/** One thing wrong with an input. A type alias, so that it is JSON for `details`. */
+/** One problem of an input. A type alias, because `details` must be JSON. */
 type InputProblem = { path: string; expected: string; found: string; hint?: string };
 
 function inputProblems(schema: TSchema, value: unknown): InputProblem[] {

@@ -2,8 +2,8 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { RequestSource } from "../../ground/runtime/http-server.ts";
 
 /**
- * Refuses requests that a foreign web page could send. A page reaches this host only by a name of its own that is made
- * to lead here (then `Host` says so), or across origins (then the browser says so).
+ * Refuses requests from foreign web pages. Such a page reaches this host only through a domain that resolves to it
+ * (then `Host` shows it), or across origins (then the browser's headers show it).
  * @throws {BulkheadError} `forbidden`
  */
 export function checkOrigin(request: Request, from: RequestSource, hosts: readonly string[]): void {

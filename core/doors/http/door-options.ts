@@ -16,56 +16,56 @@ export type HttpLimits = Pick<Limits, Extract<keyof Limits, `http_${string}`> | 
 /** Whether the host takes sessions. */
 export interface Readiness {
   ready: boolean;
-  /** One sentence: why not. */
+  /** One sentence: why the host takes no sessions. */
   reason?: string;
 }
 
 /** Changes of a reload. */
 export interface ReloadChanges extends RegistryChanges {
-  /** Settings that changed in the file and take effect only after a restart, by their path. */
+  /** Changed settings that take effect only after a restart, by their path. */
   restart_needed: string[];
 }
 
-/** Collaborators of the door besides the host's sessions. */
+/** Operations of the host that the door uses, besides its sessions. */
 export interface HostFacts {
   plugins: PluginFacts;
   workspaces: HostWorkspaces;
   /**
-   * Replaces a plugin's grants and puts them into effect; null removes them.
+   * Replaces a plugin's grants in the host manifest and puts them into effect; null: removes them all.
    * @throws {BulkheadError} `not_found`, `invalid_config`, `unsupported` where there is no host manifest
    */
   setGrants(pluginId: string, grant: Permissions | null): Promise<void>;
   /**
-   * Writes one grant more, and puts it into effect.
+   * Adds one grant and puts it into effect.
    * @throws {BulkheadError} as {@link HostFacts.setGrants}
    */
   addGrant(grant: NewGrant): Promise<void>;
   /**
-   * Puts the host manifest that is there now into force, and tells what changed.
-   * @throws {BulkheadError} what is wrong with it; then the old one stays in force. `not_found` where there is none
+   * Reloads the host manifest, and returns the changes.
+   * @throws {BulkheadError} the manifest's error; then the old one stays in force. `not_found` where there is none
    */
   reload(): Promise<ReloadChanges>;
   signals(): Signal[];
   readiness(): Readiness;
 }
 
-/** Options of {@link openDoor}. */
+/** Options of `createHttpDoor`. */
 export interface HttpDoorOptions {
   sessions: SessionHost;
   facts: HostFacts;
   tokens: TokenStore;
   owners: SessionOwners;
-  /** Host names with ports that a request over TCP may use: the addresses of the server. */
+  /** Hosts that a request over TCP may name, each with the port: the addresses where the server listens. */
   hosts(): readonly string[];
   limits: HttpLimits;
-  /** Other protocols that are served beside the API, behind the same checks. */
+  /** Other protocols to serve beside the API, behind the same checks. */
   mounts?: readonly Mount[];
   writeLog?: (record: LogRecord) => void;
 }
 
-/** Another protocol on a path of its own. */
+/** Another protocol with its own path. */
 export interface Mount {
   path: string;
-  /** Answers a request of a caller, whose id `client` is, with the sessions that it may see and handle. */
+  /** Answers a caller's request; `client` is the caller's id, `sessions` the ones that it may see and control. */
   handle(request: Request, caller: { client: string; sessions: SessionHost }): Promise<Response>;
 }

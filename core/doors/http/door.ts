@@ -9,15 +9,15 @@ import { secure } from "./security-headers.ts";
 import { hostClosed, Meters } from "./meters.ts";
 import type { HttpDoorOptions } from "./door-options.ts";
 
-/** The HTTP API, for any server that takes its requests. */
+/** The HTTP API, independent of the server that takes its requests. */
 export interface HttpDoor {
   /** Answers a request; never rejects. */
   fetch(request: Request, from: RequestSource): Promise<Response>;
-  /** Ends all streams; requests are refused from now on. */
+  /** Ends all streams and refuses further requests. */
   close(): void;
 }
 
-/** Makes the HTTP API of a host. */
+/** Creates the HTTP API of a host. */
 export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
   const { limits, tokens, writeLog = () => {} } = options;
   let closed = false;

@@ -4,8 +4,8 @@ const texts = new WeakMap<Envelope, string>();
 const adapters = new WeakMap<Envelope["adapter"], string>();
 
 /**
- * An envelope as JSON on one line. It is written once for all who read it, and around its event's JSON, which costs less
- * than to write all of it.
+ * Formats an envelope as one line of JSON. The text is shared by all readers and reuses its event's JSON, which costs
+ * less than to serialise everything.
  */
 export function envelopeText(envelope: Envelope): string {
   let text = texts.get(envelope);

@@ -1,14 +1,14 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { type NeutralKind, neutralKinds } from "../../../plugin-sdk/normalise.ts";
 
-/** Which events a client wants; each list is an alternative, and all that are given must hold. */
+/** Filter for events: each list names alternatives, and every given list must match. */
 export interface WantedEvents {
   type?: string[];
   kind?: NeutralKind[];
   adapter?: string[];
 }
 
-/** Whether an envelope is wanted. The end of a session and a gap are told to everybody who sees the session. */
+/** Whether an envelope passes the filter. The end of a session and a gap always pass. */
 export function isWanted({ event, adapter }: Envelope, filter: WantedEvents): boolean {
   if (event.type === "session_ended" || event.type === "gap") return matches(adapter.id, filter.adapter);
   const kinds: Readonly<Record<string, NeutralKind | null>> = neutralKinds;

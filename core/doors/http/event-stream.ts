@@ -4,25 +4,25 @@ import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 /** Options of {@link eventStream}. */
 export interface EventStreamOptions {
   events: AsyncIterable<Envelope>;
-  /** The text of an envelope; null for one that is left out. */
+  /** Formats an envelope; null leaves it out. */
   frame(envelope: Envelope): string | null;
-  /** Text that is sent when there is no event. */
+  /** Text to send after a time without events. */
   idle(): string;
-  /** Whether the stream may go on; asked about as often as the heart beats, however much there is to tell. */
+  /** Whether the stream may go on; asked about once per heartbeat, even on a busy stream. */
   mayGoOn(): Promise<boolean>;
   heartbeatMs: number;
-  /** Called once when the stream is over, however that came. */
+  /** Called once when the stream is over, for any reason. */
   done(): void;
 }
 
-/** Characters that wait for a client; more are read only when it has taken these. */
+/** Characters that wait for a client; more are read only after it has taken these. */
 const mostHeld = 256 * 1024;
-/** Envelopes that are read before other work has its turn. */
+/** Envelopes to read before other work gets its turn. */
 const inOneTurn = 256;
 
 /**
- * Envelopes as a stream of bytes for one client. It reads ahead a little, so that what comes in one turn goes out in one
- * piece; a client that is slow makes it wait.
+ * Streams envelopes as bytes to one client. Reads ahead a little, so that the events of one turn go out in one piece; a
+ * slow client makes it wait.
  */
 export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Array> {
   const { events, frame, idle, mayGoOn, heartbeatMs, done } = options;
@@ -68,7 +68,7 @@ export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Ar
     start: () => void readAhead(),
     async pull(controller) {
       if (held === "" && !over) await somethingOr(heartbeatMs);
-      // Events of this turn are sent together.
+      // Wait for the other events of this turn: they go out in the same piece.
       if (held !== "" && !over) await new Promise<void>(onNextTurn);
       if (!over && performance.now() - askedAt >= heartbeatMs) {
         askedAt = performance.now();

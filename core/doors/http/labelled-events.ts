@@ -1,10 +1,10 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 
-/** Sessions whose labels are remembered. */
+/** Sessions whose labels are cached. */
 const mostKnown = 10_000;
 
-/** The events of those sessions that have all these labels, each as `name=value`. */
+/** Yields the events of sessions with all these labels, each as `name=value`. */
 export async function* labelled(
   events: AsyncIterable<Envelope>,
   { wanted, sessions }: { wanted: readonly string[]; sessions: Pick<SessionHost, "get"> },

@@ -5,12 +5,12 @@ import type { Caller } from "./scopes.ts";
 import type { SessionOwners } from "./session-owners.ts";
 import { unknownSession } from "./visible-sessions.ts";
 
-/** Sessions that one request looks at. */
+/** Sessions that one request checks, at most. */
 const mostLooked = 2000;
 
 /**
- * A page of the sessions that a caller started, the newest first; `next` leads on where there may be more.
- * @throws {BulkheadError} `not_found` when the last of the page before is none of them
+ * Returns a page of the sessions that a caller started, the newest first; `next` is the cursor where there may be more.
+ * @throws {BulkheadError} `not_found` when the caller did not start the last session of the page before
  */
 export async function listOwn(
   caller: Caller,

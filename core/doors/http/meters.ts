@@ -3,10 +3,10 @@ import { TokenBucket } from "../../ground/checks/token-bucket.ts";
 import type { HttpLimits } from "./door-options.ts";
 import { type Caller, owner } from "./scopes.ts";
 
-/** How many callers and addresses are counted at once; those not heard of for longest are forgotten. */
+/** Callers and addresses to count at once; the least recently seen are evicted. */
 const mostCounted = 4096;
 
-/** Counts what callers do against the limits of the door. */
+/** Counts callers' requests against the limits of the door. */
 export class Meters {
   readonly #limits: HttpLimits;
   readonly #requests: Buckets;
@@ -21,7 +21,7 @@ export class Meters {
     this.#refusals = new Buckets(limits.http_refusals_per_second);
   }
 
-  /** Streams that are open. */
+  /** Open streams. */
   get open(): number {
     return this.#ends.size;
   }
@@ -38,16 +38,16 @@ export class Meters {
     if (waitMs > 0) throw tooMany("Too many requests came without a valid token.", "http_refusals_per_second", waitMs);
   }
 
-  /** Ends all streams; there will be no more. */
+  /** Ends all streams; no more can open. */
   endStreams(): void {
     this.#closed = true;
     for (const end of this.#ends) end();
   }
 
   /**
-   * Counts a stream of events from now on.
+   * Counts a stream of events as open.
    * @param end ends the stream
-   * @returns takes it out of the count
+   * @returns a function that removes it from the count
    * @throws {BulkheadError} `limit_exceeded`, `host_closed`
    */
   openStream({ id }: Caller, end: () => void): () => void {
@@ -69,7 +69,7 @@ export class Meters {
   }
 }
 
-/** A bucket for each key. What is refused costs nothing, so that a caller who goes on asking is served again. */
+/** A bucket for each key. A refused request costs nothing, so that a caller that keeps asking is served again. */
 class Buckets {
   readonly #perSecond: number;
   readonly #buckets = new Map<string, { bucket: TokenBucket; closedUntil: number }>();
@@ -78,7 +78,7 @@ class Buckets {
     this.#perSecond = perSecond;
   }
 
-  /** Takes one; gives the milliseconds until there is one, 0 for at once. */
+  /** Takes one token; returns the milliseconds to wait for it, 0 for none. */
   take(key: string): number {
     const now = performance.now();
     const known = this.#buckets.get(key) ?? { bucket: new TokenBucket(this.#perSecond, now), closedUntil: 0 };
@@ -87,14 +87,14 @@ class Buckets {
     const oldest = this.#buckets.size > mostCounted ? this.#buckets.keys().next().value : undefined;
     if (oldest !== undefined) this.#buckets.delete(oldest);
     if (now < known.closedUntil) return known.closedUntil - now;
-    // The one that was refused had taken a token ahead: it is there now.
+    // The refused request had reserved this token: it is available now.
     const waitMs = known.closedUntil === 0 ? known.bucket.take(1, now) : 0;
     known.closedUntil = waitMs === 0 ? 0 : now + waitMs;
     return waitMs;
   }
 }
 
-/** Error for calls after the end. */
+/** Creates the error for requests after the end. */
 export function hostClosed(): BulkheadError {
   return new BulkheadError("host_closed", "Cannot serve the request: the host is shutting down.", {
     hint: "Try again when it is up.",

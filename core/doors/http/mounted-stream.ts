@@ -2,20 +2,20 @@ import type { Meters } from "./meters.ts";
 import type { Caller } from "./scopes.ts";
 import type { TokenStore } from "./tokens.ts";
 
-/** Bounds of a mounted protocol's stream. */
+/** Options of {@link mountedStream}. */
 export interface MountedStreamOptions {
   caller: Caller;
   meters: Meters;
   tokens: Pick<TokenStore, "holds">;
-  /** How often the token is looked at. Milliseconds. */
+  /** How often to check the token. Milliseconds. */
   everyMs: number;
   /** Whether it counts as a stream of events: one that only carries an answer does not. */
   counts: boolean;
 }
 
 /**
- * An answer of another protocol, held to what holds for the API's own: a stream ends when its token does, or the door
- * closes.
+ * Applies the rules of the API's own streams to another protocol's answer: it ends when its token does, or when the
+ * door closes.
  * @throws {BulkheadError} `limit_exceeded`, `host_closed`
  */
 export function mountedStream(response: Response, options: MountedStreamOptions): Response {

@@ -24,16 +24,16 @@ export interface PluginReport {
   folder: string;
   origin: string;
   enabled: boolean;
-  /** Which line of the host manifest blocks it; null: none does. */
+  /** The line of the host manifest that blocks it; null: none does. */
   blocked: string | null;
   trusted: boolean;
   isolation: string;
   quarantine: CrashRecord | null;
-  /** An update that was looked at and not taken, because it asks for more; null: none waits. */
+  /** An update that was not installed, because it asks for more; null: none waits. */
   waiting_update: WaitingReport | null;
 }
 
-/** A plugin that was found and cannot be used. */
+/** A plugin that was found but cannot be used. */
 export interface PluginProblem {
   id: string;
   folder: string;
@@ -41,19 +41,19 @@ export interface PluginProblem {
   error: ErrorData;
 }
 
-/** A plugin with what it asks for and what came of each. */
+/** A plugin with its permissions and the decision about each. */
 export interface ExplainedPlugin extends PluginReport {
   manifest: Plugin["manifest"];
-  /** Places of its pinned programs. */
+  /** Pins of its programs. */
   pins: BinaryPin[];
   permissions: ExplainedPermission[];
-  /** The options that it declares; null without any. */
+  /** The options that it declares; null if none. */
   config: Plugin["manifest"]["config"] | null;
-  /** Permissions that a waiting update asks for and the operator has not decided about, the riskiest first. */
+  /** Permissions that the waiting update asks for and the operator has not decided about, the riskiest first. */
   waiting_permissions: ExplainedPermission[];
 }
 
-/** The operator's grants and denials, as written. */
+/** The operator's decisions about a plugin's permissions, as written. */
 export interface PluginGrants {
   plugin_id: string;
   grant: Permissions;
@@ -63,7 +63,7 @@ export interface PluginGrants {
 /** Plugins as the door shows them. */
 export interface PluginFacts {
   list(): Promise<PluginReport[]>;
-  /** Those that were found and cannot be used. */
+  /** Plugins that were found but cannot be used. */
   problems(): Promise<PluginProblem[]>;
   /** @throws {BulkheadError} `not_found` */
   explain(id: string): Promise<ExplainedPlugin>;
@@ -71,7 +71,7 @@ export interface PluginFacts {
   grants(id: string): PluginGrants;
 }
 
-/** Shows the plugins of a host; `manifestFile` is where its host manifest lies. */
+/** Reads the plugins of a host; `manifestFile` is the path of its host manifest. */
 export function pluginFacts(
   host: Pick<Host, "registry" | "quarantined" | "pinned">,
   manifestFile: string | undefined,

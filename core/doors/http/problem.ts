@@ -3,19 +3,19 @@ import { errorTable } from "../../ground/errors/error-table.ts";
 import { textResponse } from "./text-response.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 
-/** Place of a problem, for the log. */
+/** The request of a problem, for the log. */
 export interface ProblemPlace {
   writeLog(record: LogRecord): void;
   method: string;
   path: string;
 }
 
-/** Errors after which the same request may succeed a little later. */
+/** Errors after which a retry of the same request may succeed a little later. */
 const passing: ReadonlySet<string> = new Set(["busy", "host_closed", "unavailable", "rate_limit", "limit_exceeded"]);
 
 /**
- * Any thrown thing as a problem document (RFC 9457). What is not ours is a defect: the client learns only that, the log
- * the rest.
+ * Turns anything thrown into a problem document (RFC 9457). An error that is not ours is a defect: the client learns
+ * only that, and the log gets the rest.
  */
 export function problem(thrown: unknown, { writeLog, method, path }: ProblemPlace): Response {
   const told = errorDataOf(thrown);
@@ -49,7 +49,7 @@ function defect(): ErrorData {
   return { code: "internal", message: "The host failed while it served the request.", hint };
 }
 
-/** Positions in files are for their author, at the command line. */
+/** Removes positions in files: only the files' author needs them, at the command line. */
 function withoutStack({ stack: _, ...details }: Record<string, unknown>): Record<string, unknown> {
   return details;
 }

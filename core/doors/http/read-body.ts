@@ -2,14 +2,14 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HttpLimits } from "./door-options.ts";
 
 /**
- * The JSON of a request's body.
+ * Reads the JSON of a request's body.
  * @throws {BulkheadError} `invalid_request`, `too_large`
  */
 export async function readBody(
   request: Request,
   limits: Pick<HttpLimits, "http_body_bytes" | "message_depth">,
 ): Promise<unknown> {
-  // A type that a form can send as well would let a page send it without the browser asking first.
+  // Demand JSON: a web page can send the types of forms without the browser asking first.
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") {
     throw new BulkheadError("invalid_request", "Cannot read the body: its Content-Type is not application/json.");
@@ -77,7 +77,7 @@ function holdsProto(value: unknown): boolean {
   return Object.hasOwn(value, "__proto__") || Object.values(value).some(holdsProto);
 }
 
-/** Looked at before parsing: what is nested a million times costs far more parsed than read. */
+/** Checks the depth before parsing: input that is nested a million times costs far more to parse than to read. */
 function checkDepth(text: string, most: number): void {
   let depth = 0;
   let quoted = false;

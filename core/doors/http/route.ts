@@ -8,19 +8,19 @@ import type { Meters } from "./meters.ts";
 import { textResponse } from "./text-response.ts";
 import type { Caller, TokenScope } from "./scopes.ts";
 
-/** Collaborators of routes beside their caller's view: no route gets all sessions or worktrees. */
+/** Collaborators of routes. They exclude the unfiltered sessions and worktrees: a route gets its caller's only. */
 export interface ApiRouteDeps extends Pick<HttpDoorOptions, "tokens" | "limits"> {
   facts: Omit<HttpDoorOptions["facts"], "workspaces">;
   writeLog(record: LogRecord): void;
   meters: Meters;
 }
 
-/** One request to a route, checked. */
+/** One request to a route, after its checks. */
 export interface Call<Q = unknown, B = unknown> {
   caller: Caller;
-  /** Sessions as this caller may see and handle them. */
+  /** Sessions, restricted to what this caller may see and control. */
   sessions: CallerSessions;
-  /** Worktrees as this caller may see and handle them. */
+  /** Worktrees, restricted to what this caller may see and control. */
   workspaces: HostWorkspaces;
   /** Parts of the path, by name. */
   params: Readonly<Record<string, string>>;
@@ -31,7 +31,7 @@ export interface Call<Q = unknown, B = unknown> {
   signal: AbortSignal;
 }
 
-/** Answer of a route, for the OpenAPI document. */
+/** An answer of a route, for the OpenAPI document. */
 export interface RouteAnswer {
   summary: string;
   /** Absent: no body. */
@@ -40,30 +40,30 @@ export interface RouteAnswer {
   types?: readonly string[];
 }
 
-/** One route: a line in the OpenAPI document, and what it does. */
+/** One route: its entry in the OpenAPI document, and its handler. */
 export interface ApiRoute<Q = unknown, B = unknown> {
   /** Name of the operation. */
   id: string;
   method: "GET" | "POST" | "PUT" | "DELETE";
-  /** With parts such as `{id}`. */
+  /** May have parts like `{id}`. */
   path: string;
   summary: string;
-  /** Scope that a token needs; `own`: `read`, or `run` for the token's own sessions; `public`: no token at all. */
+  /** Required scope; `own`: `read`, or `run` for the token's own sessions; `public`: no token at all. */
   scope: TokenScope | "own" | "any" | "public";
   query?: SchemaOf<Q>;
-  /** Header names that count. */
+  /** Names of headers that the route reads. */
   heads?: readonly { name: string; summary: string }[];
   body?: SchemaOf<B>;
   answers: Readonly<Record<number, RouteAnswer>>;
   handle(call: Call<Q, B>, deps: ApiRouteDeps): Promise<Response> | Response;
 }
 
-/** A route whose query and body are what its schemas let through: the router checks them before it is called. */
+/** Creates a route that gets its query and body as its schemas say: the router checks both before the call. */
 export function route<Q = unknown, B = unknown>(one: ApiRoute<Q, B>): ApiRoute {
   return one as unknown as ApiRoute;
 }
 
-/** A JSON answer. */
+/** Creates a JSON answer. */
 export function json(value: unknown, { status = 200, headers = {} }: {
   status?: number;
   headers?: Record<string, string>;

@@ -6,7 +6,7 @@ import { outcomeOf, type StopReason, stopReasons } from "../../../plugin-sdk/res
 import { type ErrorCode, errorCodes } from "../../../plugin-sdk/errors.ts";
 import { exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 
-/** One of some texts. */
+/** Creates a schema that accepts one of several texts. */
 export function oneOf<T extends string>(values: readonly T[], description?: string): SchemaOf<T> {
   return Type.Unsafe<T>(Type.Union(values.map((value) => Type.Literal(value)), description ? { description } : {}));
 }
@@ -63,14 +63,14 @@ const historySchema: SchemaOf<SessionHistory> = exactly<SessionHistory>()(Type.O
   })),
 }));
 
-/** A session as one request shows it: its summary, its history, and what it came to once it has ended. */
+/** A session with its summary and history, and with its result once it has ended. */
 export const sessionSchema: TSchema = Type.Composite([
   Type.Object((sessionSummarySchema as unknown as ReturnType<typeof Type.Object>).properties),
   Type.Object((historySchema as unknown as ReturnType<typeof Type.Object>).properties),
   Type.Object({ result: maybe(Type.Object({}, { description: "SessionResult, without its events" })) }),
 ]);
 
-/** One event of a session as clients see it. */
+/** Schema of one event of a session as clients see it. */
 export const envelopeSchema: TSchema = Type.Object({
   v: Type.Literal(1),
   seq: Type.Integer({ minimum: 1 }),

@@ -1,21 +1,21 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 
 /**
- * What a token may do: `read` sees everything, `run` starts sessions and handles its own, `admin` may do all there is.
+ * Scopes of a token: `read` sees everything, `run` starts sessions and controls its own, `admin` may do everything.
  */
 export const scopes = ["read", "run", "admin"] as const;
 
 /** A member of {@link scopes}. */
 export type TokenScope = (typeof scopes)[number];
 
-/** Sender of a request. */
+/** The caller behind a request. */
 export interface Caller {
   /** The token's id; `owner` for the first token, which the daemon keeps in a file for the operator. */
   id: string;
   scopes: readonly TokenScope[];
   /**
-   * Real absolute folders: its sessions are started in these and below. Absent: anywhere. What an agent reads and writes
-   * beyond them is for its adapter's grants to say.
+   * Real absolute folders: its sessions start in these and below. Absent: anywhere. Its adapter's grants decide what an
+   * agent reads and writes beyond them.
    */
   workdirs?: readonly string[];
 }
@@ -24,7 +24,7 @@ export interface Caller {
 export const owner: Caller = { id: "owner", scopes };
 
 /**
- * Refuses a caller that has none of the scopes that an act needs.
+ * Refuses a caller that has none of the scopes that an action needs.
  * @throws {BulkheadError} `forbidden`
  */
 export function demandScope(caller: Caller, { needed, act }: { needed: readonly TokenScope[]; act: string }): void {
@@ -35,7 +35,7 @@ export function demandScope(caller: Caller, { needed, act }: { needed: readonly 
   });
 }
 
-/** Whether a caller may do what a scope stands for. */
+/** Whether a caller has a scope. */
 export function hasScope(caller: Caller, scope: TokenScope): boolean {
   return caller.scopes.includes(scope) || caller.scopes.includes("admin");
 }

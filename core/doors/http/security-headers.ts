@@ -1,4 +1,4 @@
-/** Headers that tell a browser not to render, store or frame an answer. */
+/** Headers of every answer. They tell a browser not to render, cache or share it. */
 const always: readonly (readonly [name: string, value: string])[] = [
   ["cache-control", "no-store"],
   ["content-security-policy", "default-src 'none'; frame-ancestors 'none'"],
@@ -7,7 +7,7 @@ const always: readonly (readonly [name: string, value: string])[] = [
   ["x-content-type-options", "nosniff"],
 ];
 
-/** Adds the headers that every answer has. */
+/** Adds the headers that every answer must have. */
 export function secure(response: Response): Response {
   for (const [name, value] of always) response.headers.set(name, value);
   return response;

@@ -4,20 +4,20 @@ import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
 import type { Caller } from "./scopes.ts";
 
-/** Which token started which session, durably: a token that may not read all sees only its own. */
+/** A durable record of which token started which session: without `read`, a token sees only its own. */
 export interface SessionOwners {
-  /** Never rejects: the session has begun. What cannot be written down holds until this host ends. */
+  /** Records a session's caller. Never rejects: the session has begun. A failed write is kept until this host ends. */
   note(sessionId: string, caller: Caller): Promise<void>;
   ownerOf(sessionId: string): string | undefined;
-  /** Sessions that a caller started, the newest first. */
+  /** Returns the sessions that a caller started, the newest first. */
   ownedBy(caller: Caller): string[];
 }
 
-/** Sessions that are remembered, the newest. */
+/** Sessions to remember, the newest. */
 const mostNoted = 50_000;
 const maxFileBytes = 32 * 1024 * 1024;
 
-/** The notes of a state folder, a line for each session; what a crash cut off is left out. */
+/** Opens the record of a state folder, one line per session; skips a line that a crash cut off. */
 export async function openSessionOwners(
   stateDir: string,
   { onProblem = () => {} }: { onProblem?: (message: string) => void } = {},

@@ -1,11 +1,11 @@
-/** Options of a text answer. */
+/** Options of {@link textResponse}. */
 export interface TextAnswer {
   status?: number;
   type: string;
   headers?: Readonly<Record<string, string>>;
 }
 
-/** A text as a response that says how long it is. */
+/** Creates a text response with its length. */
 export function textResponse(text: string, { status = 200, type, headers = {} }: TextAnswer): Response {
   const bytes = new TextEncoder().encode(text);
   return new Response(bytes, {

@@ -10,7 +10,7 @@ import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
 import { type Caller, owner, scopes, type TokenScope } from "./scopes.ts";
 
-/** A token as it is stored: without the part that would let a reader use it. */
+/** A stored token, without the secret that would let a reader use it. */
 export interface TokenRecord {
   id: string;
   name: string;
@@ -19,13 +19,13 @@ export interface TokenRecord {
   workdirs?: string[];
   /** RFC 3339, UTC. */
   created_at: string;
-  /** Null: it holds until it is revoked. */
+  /** Null: it is valid until it is revoked. */
   expires_at: string | null;
-  /** Hash of the whole token. */
+  /** SHA-256 of the whole token. */
   sha256: string;
 }
 
-/** Options of a new token. */
+/** Fields of a new token. */
 export interface NewToken {
   name: string;
   scopes: readonly TokenScope[];
@@ -35,23 +35,23 @@ export interface NewToken {
   expires_at?: string | null;
 }
 
-/** The tokens of one state folder. Other programs may change them meanwhile; each call sees what is there then. */
+/** The tokens of one state folder. Other programs may change them at any time; each call reads the current state. */
 export interface TokenStore {
-  /** Returns the caller of this token; null for one that is unknown, revoked or expired. */
+  /** Returns the caller of a token; null for one that is unknown, revoked or expired. */
   check(token: string): Promise<Caller | null>;
-  /** Whether a caller's token still holds. */
+  /** Whether a caller's token is still valid. */
   holds(caller: Caller): Promise<boolean>;
-  /** Returns the proof that the server knows a client's token; null for an unknown one. */
+  /** Returns the key that proves to a client that the server knows its token; null for an unknown one. */
   keyOf(id: string): Promise<string | null>;
   list(): Promise<TokenRecord[]>;
   /**
-   * Makes a token. It is given once and never kept.
-   * @throws {BulkheadError} `already_exists` for a name that is taken, `limit_exceeded`
+   * Creates a token. It is returned once and never stored.
+   * @throws {BulkheadError} `already_exists` for a name in use, `limit_exceeded`
    */
   create(wanted: NewToken): Promise<{ token: string; record: TokenRecord }>;
-  /** Revokes the token of this id or name, with any of that name that expired before it; null when there is none. */
+  /** Revokes the token of this id or name, and expired ones of that name; null when there is none. */
   revoke(idOrName: string): Promise<TokenRecord | null>;
-  /** The file that holds the first token, with all scopes; makes both where they are not there. */
+  /** Returns the file of the first token, which has all scopes; creates both where they are missing. */
   first(): Promise<{ file: string; token: string }>;
 }
 
@@ -71,7 +71,7 @@ const mostTokens = 1000;
 const maxFileBytes = 1024 * 1024;
 const firstName = "first";
 
-/** The store of a state folder; nothing is read or made before it is needed. */
+/** Opens the store of a state folder; reads and creates nothing before it is needed. */
 export function openTokens(stateDir: string): TokenStore {
   const folder = join(stateDir, "http");
   const file = join(folder, "tokens.json");
@@ -158,7 +158,7 @@ function callerOf(record: TokenRecord): Caller {
   return isFirst(record) ? owner : { id, scopes: given, ...(workdirs === undefined ? {} : { workdirs }) };
 }
 
-/** A name is anybody's to take, so it is the name with all that goes with it. */
+/** Any token may take the name, so the other fields must match, too. */
 function isFirst({ name, scopes: given, workdirs }: TokenRecord): boolean {
   return name === firstName && given.length === scopes.length && workdirs === undefined;
 }
@@ -171,7 +171,7 @@ function byId(records: readonly TokenRecord[]): ReadonlyMap<string, TokenRecord>
   return new Map(records.map((one) => [one.id, one]));
 }
 
-/** A replaced file is another one, even with the same times. */
+/** Includes the inode: a replaced file may keep its times. */
 async function versionOf(file: string): Promise<string> {
   const found = await stat(file).catch(() => null);
   return found === null ? "none" : `${found.ino}.${found.mtimeMs}.${found.size}`;

@@ -12,14 +12,14 @@ import type { McpAnswer, McpCall, McpTool } from "./surface.ts";
 /** Answer of a tool that did its work. */
 export interface Success {
   data: Record<string, unknown>;
-  /** From 0 to 1; null when unrated. */
+  /** 0 to 1, or null where it is not rated. */
   confidence?: number | null;
   metadata?: Record<string, unknown>;
-  /** Origin; default: this host. */
+  /** Origin of the data; default: this host. */
   provenance?: object;
 }
 
-/** Options of a tool: its answers get the one form that all tools have. */
+/** Plan of a Bulkhead tool; {@link makeTool} puts its answers into the form that all tools share. */
 export interface ToolPlan<P extends TProperties> {
   name: string;
   title: string;
@@ -32,7 +32,7 @@ export interface ToolPlan<P extends TProperties> {
   call(args: Static<TObject<P>>, call: McpCall): Promise<McpAnswer>;
 }
 
-/** A tool that checks its arguments and never throws: what goes wrong is an answer too. */
+/** Creates a tool that checks its arguments and never throws: an error is an answer too. */
 export function makeTool<P extends TProperties>(plan: ToolPlan<P>): McpTool {
   const { name, title, description, hints, input, data, call } = plan;
   const check = lazyCheck(input);
@@ -60,14 +60,14 @@ export function makeTool<P extends TProperties>(plan: ToolPlan<P>): McpTool {
   };
 }
 
-/** The answer of a tool that did its work: JSON, as structure and as text. */
+/** Formats the answer of a tool that did its work: JSON, as structure and as text. */
 export function success(
   { data, confidence = null, metadata = {}, provenance = hostProvenance }: Success,
 ): CallToolResult {
   return asResult({ success: true, data, confidence, metadata, provenance });
 }
 
-/** The answer of a tool that did not; `more` is what is known all the same. */
+/** Formats the answer of a tool that failed; `more` holds the facts that are known all the same. */
 export function failure({ code, message, hint, details }: ErrorData, more: Partial<Success> = {}): CallToolResult {
   const answer = {
     success: false,
@@ -80,14 +80,14 @@ export function failure({ code, message, hint, details }: ErrorData, more: Parti
   return { ...asResult(answer), isError: true };
 }
 
-/** Origin of an answer without a session behind it. */
+/** Origin of an answer without a session. */
 export const hostProvenance: { host_version: string; runtime: string } = {
   host_version: hostVersion,
   runtime: runtimeVersion,
 };
 
 function asResult(answer: Record<string, unknown>): CallToolResult {
-  // Undefined members are no JSON.
+  // JSON has no undefined members.
   const text = JSON.stringify(answer);
   return { content: [{ type: "text", text }], structuredContent: JSON.parse(text) as Record<string, unknown> };
 }
@@ -129,7 +129,7 @@ function misfit(name: string, input: TSchema, args: unknown): ErrorData {
   };
 }
 
-/** Advice for an error that brings none of its own. */
+/** Returns the advice for an error that has no hint. */
 function guidance(code: ErrorCode): string {
   const status = errorTable[code].http_status;
   if (status === 429 || status === 503) {

@@ -5,12 +5,12 @@ import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { basename, dirname, join } from "../../ground/runtime/paths.ts";
 import { readPlainFile } from "../../ground/runtime/read-plain-file.ts";
 
-/** Bytes of an artifact that is given out. */
+/** Bytes of an artifact, at most. */
 const maxBytes = 4 * 1024 * 1024;
 
 /**
- * The content of a file that a session changed, as it was when the session ended: what was changed since is refused,
- * and so is what is reached through a link.
+ * Reads a file that a session changed, as it was when the session ended: refuses a file that was changed since, and one
+ * that is reached through a link.
  * @throws {BulkheadError} `not_found`, `too_large`, `conflict`
  */
 export async function readArtifact(handle: SessionHandle, path: string): Promise<Uint8Array> {
@@ -23,7 +23,7 @@ export async function readArtifact(handle: SessionHandle, path: string): Promise
   }
   const root = await realpath(workdir).catch(() => null);
   const folder = root === null ? null : await realpath(dirname(join(root, path))).catch(() => null);
-  // If a folder on the way has become a link, the real path differs.
+  // A folder that has become a link has another real path.
   const inside = root !== null && folder === dirname(join(root, path));
   const bytes = inside ? await readPlainFile(join(folder, basename(path)), maxBytes) : null;
   if (bytes !== null && sha256Hex(bytes) === artifact.sha256) return bytes;

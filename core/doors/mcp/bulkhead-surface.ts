@@ -11,7 +11,7 @@ import { listSessionsTool } from "./tools/list-sessions.ts";
 import { readSessionTool } from "./tools/read-session.ts";
 import { runSessionTool } from "./tools/run-session.ts";
 
-/** All that Bulkhead offers to a client of this name. To add a tool: a file in `tools/` and a line here. */
+/** Builds the surface that Bulkhead offers to this client. To add a tool: a file in `tools/` and a line here. */
 export function bulkheadSurface(sessions: SessionHost, client = "mcp"): McpSurface {
   return {
     name: "bulkhead",

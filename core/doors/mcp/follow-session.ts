@@ -10,12 +10,12 @@ import { flowOf } from "./response-flow.ts";
 import type { McpAnswer, McpCall } from "./surface.ts";
 import { endedAnswer, waitingAnswer } from "./session-data.ts";
 
-/** Progress notifications of one call come no faster. */
+/** Shortest time between progress notifications of one call. */
 const progressEveryMs = 100;
 
 /**
- * Follows a session until it ends or its agent asks something. What happens meanwhile goes to the client as progress
- * and log messages. A client that can ask its person is asked to, and its answer comes with the same call again.
+ * Follows a session until it ends or its agent asks something. Sends events to the client as progress and log messages.
+ * A client that can ask its person gets the question, and repeats the call with the answer.
  * A cancelled call interrupts the session.
  */
 export async function followSession(
@@ -36,7 +36,7 @@ export async function followSession(
     signal.removeEventListener("abort", interrupt);
     return waitingAnswer(handle.id, [waitingOf(stop.asked)]);
   }
-  // In the newer protocol the call is over here, and its signal says no more what became of it.
+  // In the newer protocol the call is over here, and an abort of its signal no longer means that it was cancelled.
   if (context.mcpReq.envelope !== undefined) signal.removeEventListener("abort", interrupt);
   const state: CallState = { session_id: handle.id, request_id: stop.asked.request_id, after: stop.seq };
   return inputRequired({
@@ -45,7 +45,7 @@ export async function followSession(
   });
 }
 
-/** Takes up a call that was left for an answer; null where the call is a new one. */
+/** Resumes a call that waited for an answer; null where the call is a new one. */
 export async function resumeCall(
   sessions: SessionHost,
   call: McpCall,
@@ -58,7 +58,7 @@ export async function resumeCall(
   const said = response.kind === "elicit" && response.action === "accept" ? response.content?.["answer"] : undefined;
   if (typeof said === "string") await handle.answer(state.request_id, said);
   else {
-    // No answer came: the session waits on, and the client may still use the answer tool.
+    // Without a choice, the session waits on, and the client may still use the answer tool.
     const { waiting } = await sessions.get(state.session_id);
     const open = waiting.filter(({ request_id }) => request_id === state.request_id);
     if (open.length > 0) return waitingAnswer(state.session_id, open);
@@ -68,7 +68,7 @@ export async function resumeCall(
 
 const answerKey = "answer";
 
-/** State of a call while the client asks its person. It holds no right: every session is answered by its id. */
+/** State of a call while the client asks its person. It grants no rights: any session can be answered by its id. */
 interface CallState {
   session_id: string;
   request_id: string;
@@ -91,7 +91,7 @@ type Stop = { result: SessionResult } | { asked: AskedRequest; seq: number };
 async function untilStop(handle: SessionHandle, context: ServerContext, after: number): Promise<Stop> {
   const left = new AbortController();
   let asked: AskedRequest | null = null;
-  // Not Promise.race(): it would keep each event for as long as nothing is asked.
+  // Do not use Promise.race(): it would keep each event for as long as nothing is asked.
   const requests = new AskedRequests((request) => {
     asked ??= request;
     left.abort();
@@ -120,7 +120,7 @@ const levels: { readonly [W in Weight]: LoggingLevel } = {
   error: "error",
 };
 
-/** Sends what an event says; a client that is gone is no failure of the session. */
+/** Sends events to the client; a client that is gone must not fail the session. */
 function teller(context: ServerContext): (envelope: Envelope) => Promise<void> {
   const { mcpReq } = context;
   const flow = flowOf(context);

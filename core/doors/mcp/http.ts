@@ -15,39 +15,39 @@ import { keepMessages } from "./message-memory.ts";
 import { ResponseFlow } from "./response-flow.ts";
 import { createServer, type McpSurface, type McpTool } from "./surface.ts";
 
-/** Options of the HTTP endpoint of this protocol. */
+/** Options of {@link createMcpHttp}. */
 export interface McpHttpOptions {
-  /** Tools and resources for a caller; default: all. */
+  /** Creates the surface of a caller; default: everything that Bulkhead offers. */
   surface?: (caller: McpCaller) => McpSurface;
-  /** Host names of this server; absent: the server that mounts it has checked them. */
+  /** Names by which requests may call this server; absent: the mounting server has checked them. */
   hostnames?: string[];
-  /** Bytes of one request's body. */
+  /** Bytes of one request's body, at most. */
   message_bytes?: number;
 }
 
-/** Caller of a request, as the mounting server authenticated it. */
+/** Caller of a request, as identified by the mounting server. */
 export interface McpCaller {
-  /** A name of the caller's own: connections belong to it, and where sessions wait, clients take turns. */
+  /** Unique name of the caller: it owns its connections, and clients take turns where sessions wait. */
   client: string;
-  /** Sessions that it may see and handle. */
+  /** Sessions that it may see or control. */
   sessions: SessionHost;
 }
 
-/** The endpoint: it takes requests of the web's standard kind. */
+/** The endpoint: it takes the web's standard requests. */
 export interface McpHttp {
   handle(request: Request, caller: McpCaller): Promise<Response>;
-  /** Ends all connections; calls that are under way are cancelled. */
+  /** Ends all connections; calls in progress are cancelled. */
   close(): Promise<void>;
 }
 
-/** Connections of the older protocol at once; beyond them a new one is refused. */
+/** Connections of the older protocol at once; further ones are refused. */
 const maxConnections = 256;
-/** Those of one caller; beyond them its own that was silent longest ends. */
+/** Connections of one caller; a further one closes the caller's own that was silent longest. */
 const maxOfOne = 32;
-/** After this much silence, with no call under way, a connection ends when the next one begins. */
+/** Idle time after which a connection without a running call is closed, when the next one begins. */
 const idleMs = 30 * 60_000;
 
-/** When a client that lost its stream should come back. */
+/** Delay before a client that lost its stream reconnects. */
 const retryMs = 1000;
 
 interface Connection {
@@ -58,16 +58,16 @@ interface Connection {
   use: Use;
 }
 
-/** Actions of a connection. */
+/** Activity of a connection. */
 interface Use {
-  /** When it was asked or answered last. */
+  /** Time of its last request or answer. */
   at: number;
-  /** Calls under way. */
+  /** Running calls. */
   calls: number;
 }
 
 /**
- * Streamable HTTP. A request of the newer protocol stands for itself; those of the older one belong to a connection
+ * Serves Streamable HTTP. A request of the newer protocol stands alone; those of the older one belong to a connection
  * that `initialize` opened.
  */
 export function createMcpHttp(options: McpHttpOptions = {}): McpHttp {
@@ -95,7 +95,7 @@ export function createMcpHttp(options: McpHttpOptions = {}): McpHttp {
   };
 }
 
-/** Value that the library passes on to each call. */
+/** Wraps the caller in the form that the library passes on to each call. */
 function authInfoOf(caller: McpCaller, flow: ResponseFlow): AuthInfo {
   return { token: "", clientId: caller.client, scopes: [], extra: { caller, flow } };
 }
@@ -114,7 +114,7 @@ class Connections {
     const id = request.headers.get("mcp-session-id");
     if (id === null) return await this.#begin(request, caller);
     const connection = this.#open.get(id);
-    // Another caller's connection is as good as none.
+    // Another caller's connection must look as if it did not exist.
     if (connection === undefined || connection.client !== caller.client) return unknownConnection();
     connection.use.at = performance.now();
     this.#open.delete(id);
@@ -127,7 +127,7 @@ class Connections {
     await Promise.all([...this.#open.keys()].map((id) => this.#end(id)));
   }
 
-  /** A new connection, kept once `initialize` has opened it. */
+  /** Begins a new connection, and keeps it once `initialize` has opened it. */
   async #begin(request: Request, caller: McpCaller): Promise<Response> {
     await this.#endIdle();
     if (this.#open.size >= maxConnections) return tooManyConnections();
@@ -158,7 +158,7 @@ class Connections {
     }
   }
 
-  /** A caller that opens many ends its own: the oldest closes and interrupts its sessions. */
+  /** Closes the caller's own connections only: closing one interrupts its sessions. */
   async #makeRoom(client: string): Promise<void> {
     const own = [...this.#open].filter(([, one]) => one.client === client);
     if (own.length < maxOfOne) return;
@@ -173,7 +173,7 @@ class Connections {
   }
 }
 
-/** The same surface, which says how many of its calls are under way. */
+/** Wraps a surface so that it counts its running calls. */
 function counted(surface: McpSurface, use: Use): McpSurface {
   const tools = surface.tools.map((tool): McpTool => ({
     ...tool,

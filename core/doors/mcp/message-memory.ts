@@ -8,12 +8,12 @@ interface Kept {
   message: JSONRPCMessage;
 }
 
-/** Size of a message beside its text. Bytes. */
+/** Size of a message beyond its text. Bytes. */
 const messageBytes = 256;
-/** Bytes of messages that are kept for a client that lost its connection. */
+/** Bytes of messages to keep for a client that lost its connection. */
 const keptBytes = 4 * 1024 * 1024;
 
-/** The newest messages of one connection, for a client that comes back and asks for what it missed. */
+/** Keeps the newest messages of one connection, for a client that resumes and asks for those it missed. */
 export function keepMessages(): EventStore {
   const kept = new ByteQueue<Kept>(keptBytes);
   let lastId = 0;
@@ -22,7 +22,7 @@ export function keepMessages(): EventStore {
     async storeEvent(stream, message) {
       const one = { id: ++lastId, stream, message };
       const bytes = weightOf(message) + messageBytes;
-      // One that is larger than all the room is not kept: a client that missed it is told that it did.
+      // A message larger than the whole buffer is not kept: a client that missed it is told so.
       while (!kept.offer(one, bytes) && kept.length > 0) kept.take();
       return String(lastId);
     },
@@ -34,7 +34,7 @@ export function keepMessages(): EventStore {
       if (from === undefined) throw new Error("The messages after this one are no longer held.");
       const missed = [...kept].filter(({ id, stream }) => id > from.id && stream === from.stream);
       for (const { id, message } of missed) {
-        // A marker in the stream has no content.
+        // An entry that only marks a place in the stream is no message.
         if ("method" in message || "result" in message || "error" in message) await send(String(id), message);
       }
       return from.stream;

@@ -4,7 +4,7 @@ import type { McpPrompt } from "./surface.ts";
 const workdirArgument = { name: "workdir", description: "Absolute path of the folder to work in.", required: true };
 const adapterArgument = { name: "adapter", description: "Id of the adapter; default: the host chooses." };
 
-/** Prompts that lead a model to the tools. */
+/** Prompts that guide a model to the tools. */
 export const prompts: readonly McpPrompt[] = [
   {
     name: "delegate_task",
@@ -34,7 +34,7 @@ export const prompts: readonly McpPrompt[] = [
   },
 ];
 
-/** Values for the arguments of prompts and resource templates. */
+/** Completes the arguments of prompts and resource templates. */
 export function createCompletion(sessions: SessionHost) {
   return async ({ argument: { name, value } }: { argument: { name: string; value: string } }): Promise<string[]> => {
     const candidates = name === "adapter"

@@ -5,17 +5,17 @@ import type { SessionHost } from "../../sessions/host/session-host.ts";
 /** A page of a session's events. */
 export interface EventPage {
   events: Envelope[];
-  /** Cursor of the next page. */
+  /** The `after` of the next page. */
   next_after: number;
-  /** The session has ended, and this page holds its last event. */
+  /** Whether the session has ended and this page holds its last event. */
   complete: boolean;
 }
 
-/** Bytes of one page, about; one event alone may be more. */
+/** Approximate bytes of one page; one event alone may be more. */
 const pageBytes = 512 * 1024;
 
 /**
- * The events after a `seq` that are there now; it waits for none.
+ * Reads the events that exist now after a `seq`; does not wait for more.
  * @throws {BulkheadError} `not_found`
  */
 export async function readEvents(

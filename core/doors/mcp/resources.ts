@@ -9,7 +9,7 @@ import { invalid, type McpResources } from "./surface.ts";
 
 /** Sessions on one page of the list. */
 const pageSize = 50;
-/** A watched session's news is told no more often. */
+/** Shortest time between notifications about a watched session. */
 const newsEveryMs = 1000;
 
 type Address =
@@ -88,7 +88,7 @@ async function read(sessions: SessionHost, uri: string): Promise<ReadResourceRes
   }
 }
 
-/** The address, or null for one of another kind. A path that leads upwards is none of a session's. */
+/** Parses an address; null for a foreign one. A path that leads upwards never belongs to a session. */
 function parseAddress(uri: string): Address | null {
   const found =
     /^bulkhead:\/\/sessions\/([\w-]{1,64})\/(?:(events)(?:\?after=(\d{1,15}))?|(result)|artifacts\/(.{1,4096}))$/s
@@ -110,7 +110,7 @@ function decode(text: string): string | null {
   }
 }
 
-/** Tells of a session's new events, and of a burst of them once at its beginning and once at its end. */
+/** Reports a session's new events; a burst of them once at its beginning and once at its end. */
 function watch(sessions: SessionHost, sessionId: string, onChange: () => void): () => void {
   const left = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -127,7 +127,7 @@ function watch(sessions: SessionHost, sessionId: string, onChange: () => void): 
       if (timer === undefined) timer = setTimeout(tell, Math.max(0, toldAt + newsEveryMs - performance.now()));
     }
   };
-  // A session that is not there has no news.
+  // A session that does not exist has no news.
   follow().catch(() => {});
   return () => {
     left.abort();

@@ -2,19 +2,19 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import { weightOf } from "../../walls/channel/weight.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 
-/** Approximate bytes that may wait for a client before the writer must wait. */
+/** Approximate bytes that may wait for a client before its senders must wait. */
 const mostUnread = 256 * 1024;
 
 /**
- * The streamed answers of one connection, and how its client reads them: the protocol's library queues without end what
- * is sent to a client that reads slowly or not at all.
+ * The streamed answers of one connection, and how its client reads them: the protocol's library queues messages without
+ * limit for a client that reads slowly or not at all.
  */
 export class ResponseFlow {
   readonly #open = new Set<{ isWaiting: boolean }>();
   #told = 0;
   #wake: (() => void)[] = [];
 
-  /** The same answer; a stream of events is watched from now on. */
+  /** Returns the same answer; watches a stream of events from now on. */
   watch(response: Response): Response {
     const { body } = response;
     if (body === null || !response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
@@ -46,7 +46,7 @@ export class ResponseFlow {
     return new Response(watched, response);
   }
 
-  /** Counts what was sent. Returns a promise where its client must first read what waits for it. */
+  /** Counts a sent message. Returns a promise where its client must first read the queued messages. */
   told(message: unknown): Promise<void> | null {
     this.#told += weightOf(message);
     if (this.#told <= mostUnread) return null;
@@ -56,7 +56,7 @@ export class ResponseFlow {
 
   async #taken(): Promise<void> {
     for (;;) {
-      // A stream that still has something gives it within this turn.
+      // A stream that still has data delivers it within this turn.
       await new Promise<void>(onNextTurn);
       if ([...this.#open].every(({ isWaiting }) => isWaiting)) return;
       await new Promise<void>((resolve) => this.#wake.push(resolve));
@@ -68,7 +68,7 @@ export class ResponseFlow {
   }
 }
 
-/** How the client of a call reads its answers; undefined where its wire itself holds back. */
+/** Returns the flow of a call's client; undefined where the transport itself applies backpressure. */
 export function flowOf({ http }: ServerContext): ResponseFlow | undefined {
   const flow = http?.authInfo?.extra?.["flow"];
   return flow instanceof ResponseFlow ? flow : undefined;

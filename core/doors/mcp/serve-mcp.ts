@@ -17,14 +17,14 @@ import { createServer, type McpSurface } from "./surface.ts";
 export interface ServeMcpOptions {
   wire: ByteWire;
   sessions: SessionHost;
-  /** Default: all that Bulkhead offers. */
+  /** Default: everything that Bulkhead offers. */
   surface?: McpSurface;
   bounds?: MessageBounds;
   /** Ends the service. */
   signal?: AbortSignal;
 }
 
-/** Serves one client until it goes away or the signal aborts; calls that are under way are cancelled then. */
+/** Serves one client until it goes away or the signal aborts; then cancels the running calls. */
 export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   const { wire, sessions, surface = bulkheadSurface(sessions), bounds = defaultLimits, signal } = options;
   const transport = new WireTransport(wire, bounds);

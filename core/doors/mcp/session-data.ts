@@ -7,7 +7,7 @@ import { failure, hostProvenance, success } from "./answers.ts";
 
 const nullableText = Type.Union([Type.String(), Type.Null()]);
 
-/** Schema of a tool's answer about one session. */
+/** Schema of a tool's data about one session. */
 export const sessionDataSchema: TSchema = Type.Object({
   session_id: Type.String(),
   state: Type.Union([Type.Literal("ended"), Type.Literal("waiting"), Type.Literal("running")]),
@@ -31,7 +31,7 @@ export const sessionDataSchema: TSchema = Type.Object({
   resources: Type.Object({ events: Type.String(), result: Type.String() }),
 }, { additionalProperties: true });
 
-/** The answer about a session that has ended: success where it completed, else failure with all that is known. */
+/** Formats the answer about a session that has ended: success where it completed, else failure with all known facts. */
 export function endedAnswer(result: SessionResult): CallToolResult {
   const { session_id, outcome, confidence, metadata, provenance, error, stop_reason } = result;
   const { requested: _requested, events: _events, confidence: _c, metadata: _m, provenance: _p, ...data } = result;
@@ -45,7 +45,7 @@ export function endedAnswer(result: SessionResult): CallToolResult {
   return failure(error ?? { code: "fatal", message: `The session ended: ${stop_reason}.` }, told);
 }
 
-/** Answer about a session whose agent waits for a person. */
+/** Formats the answer about a session whose agent waits for an answer. */
 export function waitingAnswer(sessionId: string, waiting: readonly WaitingRequest[]): CallToolResult {
   return success({
     data: {
@@ -60,7 +60,7 @@ export function waitingAnswer(sessionId: string, waiting: readonly WaitingReques
   });
 }
 
-/** The answer about a session that goes on by itself. */
+/** Formats the answer about a session that goes on by itself. */
 export function runningAnswer(sessionId: string): CallToolResult {
   return success({
     data: {
@@ -73,7 +73,7 @@ export function runningAnswer(sessionId: string): CallToolResult {
   });
 }
 
-/** Links to a session's resources. */
+/** Returns the addresses at which a session can be read. */
 export function resourcesOf(sessionId: string): { events: string; result: string } {
   const base = `bulkhead://sessions/${sessionId}`;
   return { events: `${base}/events`, result: `${base}/result` };

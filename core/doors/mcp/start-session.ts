@@ -3,8 +3,8 @@ import type { RunSessionOptions } from "../../sessions/host/run-session.ts";
 import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 
 /**
- * Starts a session unless the call is cancelled first. Once it has started the signal is nothing to it any more:
- * a client that follows it interrupts it, and one without a follower outlives the call.
+ * Starts a session unless the call is cancelled first. After the start the signal no longer affects the session: its
+ * follower interrupts it, and a session without a follower outlives the call.
  */
 export async function startSession(
   sessions: SessionHost,

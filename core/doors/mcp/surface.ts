@@ -19,35 +19,35 @@ import {
 /** One call of a tool. */
 export interface McpCall {
   context: ServerContext;
-  /** The client can put a question to its person. */
+  /** Whether the client can put a question to its person. */
   canAsk: boolean;
 }
 
-/** Result of a tool: its answer, or a question to the client's person. */
+/** Outcome of a tool: its answer, or a question to the client's person. */
 export type McpAnswer = CallToolResult | InputRequiredResult;
 
-/** A tool: what clients read of it, and what it does. */
+/** A tool: its description for clients, and its action. */
 export interface McpTool extends Tool {
-  /** Takes unchecked arguments. */
+  /** Runs the tool; the arguments are unchecked. */
   call(args: Record<string, unknown>, call: McpCall): Promise<McpAnswer>;
 }
 
-/** A prompt: what clients read of it, and its messages. */
+/** A prompt: its description for clients, and its messages. */
 export interface McpPrompt extends Prompt {
   get(args: Record<string, string>): Promise<GetPromptResult>;
 }
 
-/** Things that can be read by address. */
+/** Resources that can be read by address. */
 export interface McpResources {
   templates: ResourceTemplateType[];
   list(cursor: string | undefined): Promise<ListResourcesResult>;
-  /** Null for an address that leads to nothing. */
+  /** Null for an unknown address. */
   read(uri: string): Promise<ReadResourceResult | null>;
-  /** Tells of changes until the function that it gives is called; null where there is nothing to tell. */
+  /** Reports changes until the returned function is called; null where there is nothing to watch. */
   watch(uri: string, onChange: () => void): (() => void) | null;
 }
 
-/** All that one server offers. */
+/** Everything that one server offers. */
 export interface McpSurface {
   name: string;
   title?: string;
@@ -56,7 +56,7 @@ export interface McpSurface {
   tools: readonly McpTool[];
   prompts: readonly McpPrompt[];
   resources: McpResources;
-  /** Values that an argument could have, the likeliest first. */
+  /** Returns possible values of an argument, the likeliest first. */
   complete(params: CompleteRequest["params"]): Promise<string[]>;
 }
 
@@ -67,7 +67,7 @@ const maxWatched = 64;
 /** Values that one completion may name, by the protocol. */
 const maxCompletions = 100;
 
-/** A server of the protocol for one connection, or one request where that is all there is of a connection. */
+/** Creates a server of the protocol for one connection, or for one request of the newer protocol. */
 export function createServer(surface: McpSurface): Server {
   const { name, title, version, instructions, tools, prompts, resources, complete } = surface;
   const server = new Server({ name, version, ...(title ? { title } : {}) }, {
@@ -107,7 +107,7 @@ export function createServer(surface: McpSurface): Server {
 }
 
 function canAsk(server: Server, { mcpReq }: ServerContext): boolean {
-  // In the newer protocol each request says what its client can; the library has checked it.
+  // In the newer protocol each request states its client's capabilities; the library has checked them.
   const envelope = mcpReq.envelope as { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined;
   const { elicitation } = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities() ?? {};
   return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
@@ -135,7 +135,7 @@ function watchResources(server: Server, resources: McpResources): void {
   };
 }
 
-/** A refusal that is the client's own fault. */
+/** Creates a refusal for an error of the client. */
 export function invalid(message: string, data?: Record<string, unknown>): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message, data);
 }

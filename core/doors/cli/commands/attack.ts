@@ -38,7 +38,7 @@ async function attack({ terminal, json, args, options, createHost }: Invocation)
     return 0;
   }
   using interrupts = watchInterrupts(terminal);
-  // A host of its own: an attack that gets through must not find the operator's plugins and state.
+  // Use a separate host: an attack that gets through must not find the operator's plugins and state.
   const host = await createHost({ manifest: attackManifest, root: terminal.cwd, stateDir: null, bundledDir: null });
   try {
     const report = await runAttacks(host, cases, {

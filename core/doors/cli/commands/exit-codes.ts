@@ -34,7 +34,7 @@ async function exitCodes({ terminal, json }: Invocation): Promise<number> {
   return 0;
 }
 
-/** Every exit code with its meaning and the stop reasons and error codes that lead to it. */
+/** Lists every exit code with its meaning and the stop reasons and error codes that lead to it. */
 export function exitCodeRows(): { exit_code: number; meaning: string; stop_reasons: string[]; errors: string[] }[] {
   const reasons = Object.values(stopReasons).flat();
   const codes = Object.keys(errorCodes) as (keyof typeof errorCodes)[];

@@ -35,7 +35,7 @@ async function help(
   if (named === null && !isPage) throw unknownTopic(program, words);
   if (named !== null && !(json && isPage)) named.outputHelp();
   if (named === program) await terminal.stdout.write(pageList());
-  // A word such as "journal" names both: the usage comes first.
+  // A word like "journal" names both a command and a page: the usage comes first.
   if (!isPage) return 0;
   const text = await readHelpPage(first);
   if (json) await terminal.stdout.write(`${JSON.stringify({ page: first, markdown: text })}\n`);
@@ -47,7 +47,7 @@ async function help(
   return 0;
 }
 
-/** The command that words name: the program for none, null for words that name none. */
+/** Finds the command that words name: the program for none, null for words that name none. */
 function commandOf(program: Command, words: readonly string[]): Command | null {
   let at = program;
   for (const word of words) {

@@ -31,7 +31,7 @@ async function init({ terminal, configFile, options, json }: Invocation): Promis
 }
 
 /**
- * Writes a host manifest to start from and, beside it, its schema for editors.
+ * Writes a starter host manifest and, beside it, its schema for editors.
  * @returns path of the schema
  * @throws {BulkheadError} `already_exists` unless forced, `io_error`
  */

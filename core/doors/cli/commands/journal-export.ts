@@ -38,7 +38,7 @@ export async function journalExport(call: Invocation): Promise<number> {
   }
 }
 
-/** The journal that is asked for, or the one that has the session. */
+/** Opens the requested journal, or the one that has the session. */
 async function findReader(call: Invocation, sessionId: string | undefined): Promise<JournalReader> {
   const { journals } = await findJournals(call);
   const wanted = call.options["part"] ?? (sessionId === undefined ? 1 : undefined);
@@ -52,7 +52,7 @@ async function findReader(call: Invocation, sessionId: string | undefined): Prom
   throw new BulkheadError("not_found", `There is no ${what} in the state folder.`);
 }
 
-/** Pieces of NDJSON, a page in each. */
+/** Yields NDJSON, one page per piece. */
 async function* linesOf(
   reader: JournalReader,
   { sessionId, after, counted, progress }: {

@@ -62,7 +62,7 @@ function installedText(
   return `Installed: ${id} ${next.version}${granted} (${file}).\n${first}`;
 }
 
-/** Installs what the lock names and is not there. */
+/** Installs the plugins that the lock names and that are missing. */
 async function restore(call: Invocation): Promise<number> {
   const manifest = await manifestToChange(call);
   const all = await restoreInstalled(manifest, packageLimits(manifest));

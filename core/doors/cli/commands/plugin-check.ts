@@ -25,7 +25,7 @@ import { pluginOf } from "./plugin-explain.ts";
 interface CheckStep {
   step: "manifest" | "bundle" | "load";
   passed: boolean;
-  /** Findings of a step that passed. */
+  /** The finding of a step that passed. */
   detail: string;
   error?: ErrorData;
 }
@@ -37,14 +37,14 @@ interface CheckReport {
   folder: string;
   passed: boolean;
   steps: CheckStep[];
-  /** Requested permissions that amount to more than they seem, the riskiest first. */
+  /** Requested permissions that allow more than they seem to, the riskiest first. */
   broad: BroadPermission[];
 }
 
 interface CheckSubject {
   folder: string;
   origin: Plugin["origin"];
-  /** True for a tool in the host manifest, which has no file of its own. */
+  /** Set for a tool that the host manifest declares and that has no file of its own. */
   manifest?: Manifest;
 }
 
@@ -118,7 +118,7 @@ async function check(host: Host, subject: CheckSubject, places: BroadPlaces): Pr
   };
 }
 
-/** Loads the adapter behind its walls. Whether its agent is there is told, but is no fault of the plugin. */
+/** Loads the adapter behind its walls. Reports whether its agent is available, but a missing agent is no error. */
 async function load(host: Host, { folder, manifest }: { folder: string; manifest: Manifest }): Promise<[true, string]> {
   const known = host.registry.get(manifest.id);
   const loaded = known?.enabled && known.folder === folder ? known : await host.registry.register(folder);

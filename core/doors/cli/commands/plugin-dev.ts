@@ -17,8 +17,8 @@ import { errorText } from "../render/error-text.ts";
 import { showSession } from "../show-session.ts";
 
 /**
- * `bulkhead plugin dev [folder] [prompt]`: one session, live, and another one after each change of the folder. The
- * plugin has all that its manifest asks for, on a host that has nothing else.
+ * `bulkhead plugin dev [folder] [prompt]`: runs one session, live, and another one after each change of the folder. The
+ * plugin gets every permission that its manifest asks for, on a host that has nothing else.
  */
 export async function pluginDev(call: Invocation): Promise<number> {
   const { terminal, createHost, options } = call;
@@ -31,7 +31,7 @@ export async function pluginDev(call: Invocation): Promise<number> {
   try {
     for (;;) {
       const known = await lookAt(folder);
-      // A change ends the session that runs, too.
+      // A change also ends the running session.
       const stop = new AbortController();
       const change = nextChange(folder, known, AbortSignal.any([signal, stop.signal])).catch(() => null);
       if (!once) void change.then((seen) => seen === null ? null : stop.abort(changed()));
@@ -56,7 +56,7 @@ interface DevRun {
   signal: AbortSignal;
 }
 
-/** Shows a plugin's faults; the next change may fix them. */
+/** Shows an error of the plugin instead of throwing: the next change may fix it. */
 async function runOnce(call: Invocation, { host, folder, prompt, signal }: DevRun): Promise<number> {
   const { terminal, json } = call;
   let id: string | null = null;
@@ -84,7 +84,7 @@ async function runOnce(call: Invocation, { host, folder, prompt, signal }: DevRu
   }
 }
 
-/** `[folder] [prompt]`, or one of them: a single word is the folder where it holds a manifest. */
+/** Reads `[folder] [prompt]`, or one of them: a single word is the folder where it holds a manifest. */
 async function subjectOf({ terminal, args }: Invocation): Promise<{ folder: string; prompt: string }> {
   const [first, second] = args;
   const holds = async (path: string) => await stat(join(path, manifestName)).then(() => true, () => false);
@@ -103,7 +103,7 @@ function changed(): BulkheadError {
   return new BulkheadError("interrupted", "The plugin was changed while the session ran.");
 }
 
-/** Shows the adapter's log to its author. */
+/** Shows the adapter's log records to the author. */
 async function showLog({ terminal }: Invocation, { level, message, session_id, fields }: LogRecord): Promise<void> {
   if (session_id === undefined) return;
   const paint = createPaint(terminal.colours.stderr);

@@ -61,8 +61,8 @@ function pinOf(binary: string, pins: readonly ShownPin[]): ShownPin | null {
 }
 
 /**
- * The plugin of an id.
- * @throws {BulkheadError} `not_found` listing those that were found
+ * Finds a plugin by its id.
+ * @throws {BulkheadError} `not_found`, listing the plugins that were found
  */
 export function pluginOf(host: Host, id: string): Plugin {
   const plugin = host.registry.get(id);
@@ -95,7 +95,7 @@ function mark(yes: boolean, tone: "plain" | "green" | "red"): Cell {
 
 function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermission[]): string {
   const commands = rows.flatMap(({ permission, target, requested, granted }) => {
-    // A program is granted with the arguments and names that its manifest asks for, a secret with its places.
+    // Grant a program with the arguments and names that its manifest asks for, and a secret with its places.
     const word = permission === "run" || permission === "secrets" ? target.split(" ")[0] ?? target : target;
     const isGrantable = (grantable as readonly string[]).includes(permission);
     return requested && !granted && isGrantable ? [grantCommand(plugin.id, permission, { target: word })] : [];

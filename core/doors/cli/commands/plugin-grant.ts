@@ -38,7 +38,7 @@ export async function pluginGrant(call: Invocation): Promise<number> {
   return 0;
 }
 
-/** A tool has what it asks for; granting its program again only pins it again. */
+/** A tool already has what it asks for; a grant can only pin its program again. */
 function isToolsProgram(
   { tools }: HostManifest,
   { pluginId, target }: { pluginId: string; target: string },

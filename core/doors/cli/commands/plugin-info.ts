@@ -17,7 +17,7 @@ export async function pluginInfo(call: Invocation): Promise<number> {
   const file = opened.manifest?.file;
   const lock = file === undefined ? null : (await readLock(file)).plugins;
   const locked = lock !== null && Object.hasOwn(lock, id) ? lock[id]! : null;
-  // Reads the manifest as written: the host's copy has the options filled in.
+  // Read the manifest as written: the loaded one has the plugin's options filled in.
   const written = origin === "inline" ? manifest : await readManifest(folder);
   const choices = optionChoices(written, opened.manifest);
   const { terminal } = call;

@@ -8,7 +8,7 @@ import { pluginRevoke } from "./plugin-revoke.ts";
 import { pluginUpdate } from "./plugin-update.ts";
 import { reloading } from "../reloading.ts";
 
-/** The sub-commands of `bulkhead plugin` for what is installed. */
+/** Defines the sub-commands of `bulkhead plugin` for installed plugins. */
 export function defineInstalling(command: Command, bind: Bind): void {
   const add = command.command("add")
     .description("install a plugin, show what it asks for, and enable it")

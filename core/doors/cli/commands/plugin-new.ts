@@ -6,7 +6,7 @@ import { join, resolve } from "../../../ground/runtime/paths.ts";
 import type { Invocation } from "../command.ts";
 import { Questions } from "../questions.ts";
 
-/** `bulkhead plugin new <name>`. Asks for what no flag says, where a person can answer. */
+/** `bulkhead plugin new <name>`. Asks for missing flags where the terminal can ask. */
 export async function pluginNew(call: Invocation): Promise<number> {
   const { terminal, args, options, json } = call;
   const asks = Questions.possible(terminal) && options["yes"] !== true && !json;
@@ -30,7 +30,7 @@ export async function pluginNew(call: Invocation): Promise<number> {
   return 0;
 }
 
-/** Programs and keys that a first session needs and that are missing; the test scripts all of them. */
+/** Things that a first session needs and that are still missing; the test scripts them all. */
 const needs: { readonly [N in TemplateName]: readonly string[] } = {
   code: [],
   wrap: ["It asks a service at http://localhost:8080 for now: put yours into service.ts and plugin.yaml."],
@@ -43,7 +43,7 @@ async function templateOf(given: unknown, questions: Questions | null): Promise<
   if (named !== undefined || questions === null) return named ?? "code";
   const uses = templateNames.map((name) => `  ${name.padEnd(5)} ${templateUses[name]}`).join("\n");
   const choices = templateNames.map((name) => ({ word: name, value: name }));
-  // Two of them begin with the same letter, so the first one that does is taken for it.
+  // Two of the choices begin with the same letter; that letter means the first of them.
   return orInterrupted(await questions.choose(`What will it drive?\n${uses}`, { choices }));
 }
 

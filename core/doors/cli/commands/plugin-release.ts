@@ -8,7 +8,7 @@ export async function pluginRelease(call: Invocation): Promise<number> {
   const { terminal, json, args } = call;
   const id = args[0] ?? "";
   const released = await opened.host.release(id);
-  // A record may outlive its plugin; a name that is neither is a slip of the pen.
+  // A record may outlive its plugin; a name that is neither is a typing error.
   if (!released) pluginOf(opened.host, id);
   await terminal.stdout.write(
     json

@@ -18,7 +18,7 @@ import { reportError } from "../report-error.ts";
 import { installLines } from "../render/install-lines.ts";
 import { createPaint } from "../render/paint.ts";
 
-/** `bulkhead plugin update [id]`: each from its own source. One that asks for more waits, and the others go on. */
+/** `bulkhead plugin update [id]`: updates each from its own source. One that asks for more waits; the others go on. */
 export async function pluginUpdate(call: Invocation): Promise<number> {
   const manifest = await manifestToChange(call);
   const { plugins } = await readLock(manifest.file);
@@ -40,7 +40,7 @@ export async function pluginUpdate(call: Invocation): Promise<number> {
   return code;
 }
 
-/** A file holds one version; a newer one is another file, which only a person knows. */
+/** A file holds one version; a newer one is another file, and only the person knows which. */
 function upToDate(id: string, { version, source }: LockedPlugin): string {
   if (source.type !== "tarball") return `Up to date: ${id} ${version}.\n`;
   return `Up to date: ${id} ${version} is what ${source.path} holds. To take another file: ` +
@@ -49,7 +49,7 @@ function upToDate(id: string, { version, source }: LockedPlugin): string {
 
 interface Update {
   id: string;
-  /** A version, where one was named. */
+  /** The requested version, if any. */
   wanted: string | undefined;
   locked: LockedPlugin;
   manifest: FileManifest;

@@ -14,7 +14,7 @@ import { pluginRelease } from "./plugin-release.ts";
 import { pluginTest } from "./plugin-test.ts";
 import { reloading, reloadNote } from "../reloading.ts";
 
-/** `bulkhead plugin …`: what operators and authors do with plugins. */
+/** `bulkhead plugin …`: commands for operators and authors of plugins. */
 export const definePlugin: DefineCommand = (command, bind) => {
   command.usage("<command> [flags]").addHelpText(
     "after",
@@ -106,5 +106,5 @@ export const definePlugin: DefineCommand = (command, bind) => {
   for (const one of command.commands) if (changing.has(one.name())) one.addHelpText("after", reloadNote);
 };
 
-/** Those that change the host manifest. */
+/** Commands that change the host manifest. */
 const changing: ReadonlySet<string> = new Set(["add", "update", "remove", "enable", "disable", "grant", "revoke"]);

@@ -16,7 +16,7 @@ export const defineRestart: DefineCommand = (command, bind) => {
 
 async function restart(call: Invocation): Promise<number> {
   const { terminal, json } = call;
-  // Else it would be stopped and could not start again.
+  // Check first: otherwise the daemon would stop and could not start again.
   const { problem } = await daemonPlace(call);
   if (problem !== null) throw problem;
   const stopped = await stopDaemon(call);

@@ -29,7 +29,7 @@ export const defineRun: DefineCommand = (command, bind) => {
 
 async function run(call: Invocation): Promise<number> {
   const all = call.options["all"] === true;
-  // Comparing worktrees and writing recordings are a host's own affair; its API has neither.
+  // Only a host in this process can compare worktrees and write recordings; its API has neither.
   const embedded = call.embedded || all || call.options["record"] !== undefined;
   await using prepared = await prepareSessions({ ...call, embedded });
   const { sessions, host, request, how, show } = prepared;

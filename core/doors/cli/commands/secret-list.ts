@@ -51,7 +51,7 @@ export async function secretList(call: Invocation): Promise<number> {
   return 0;
 }
 
-/** All that is stored, named in the host manifest, or granted there. */
+/** Lists all secrets that are stored, named in the host manifest, or granted there. */
 async function listSecrets(manifest: HostManifest | undefined, file: string): Promise<ListedSecret[]> {
   const references = manifest?.secrets ?? {};
   const grants = grantedNames(manifest);
@@ -59,7 +59,7 @@ async function listSecrets(manifest: HostManifest | undefined, file: string): Pr
   const sorted = [...new Set(names)].sort();
   return await Promise.all(sorted.map(async (name) => {
     const { from } = secretSource(name, references);
-    // One value that cannot be used must not hide the others.
+    // One unusable value must not hide the others.
     const values = await resolveSecrets([name], { references, file }).catch(() => new Map());
     return {
       name,

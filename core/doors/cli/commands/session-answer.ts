@@ -22,7 +22,7 @@ export async function sessionAnswer(call: Invocation): Promise<number> {
   return 0;
 }
 
-/** The request that is meant: the one that is named, else the only one. */
+/** Returns the named request, or else the only one. */
 function requestOf({ session_id, waiting }: SessionSummary, named: unknown): WaitingRequest {
   const found = typeof named === "string" ? waiting.filter(({ request_id }) => request_id === named) : waiting;
   const [only] = found;

@@ -29,7 +29,7 @@ export async function sessionApply(call: Invocation): Promise<number> {
   return 0;
 }
 
-/** The paths that do not fit; the error itself is reported after them. */
+/** Lists the paths with conflicts; the error itself is reported after them. */
 function conflictLines(error: unknown): string {
   const paths = error instanceof BulkheadError && error.code === "conflict" ? error.details?.["paths"] : [];
   if (Array.isArray(paths)) return paths.map((path) => `conflict  ${safeLine(String(path))}\n`).join("");

@@ -21,9 +21,9 @@ export async function sessionDiff(call: Invocation): Promise<number> {
     const lines = [...artifacts.map(artifactLine), ...links_out.map(linkOutLine)];
     await terminal.stdout.write(lines.map((line) => `${line}\n`).join(""));
   } else {
-    // A file gets every byte; a terminal nothing that it would obey.
+    // A file gets every byte; a terminal must get none that it would obey.
     await terminal.stdout.write(terminal.stdout.isTty ? safeText(new TextDecoder().decode(patch)) : patch);
-    // The patch goes to a file or to git, the warning to the person.
+    // The patch goes to a file or to git, so the warning goes to standard error.
     await terminal.stderr.write(links_out.map((link) => `${linkOutLine(link)}\n`).join(""));
   }
   return 0;
@@ -32,12 +32,12 @@ export async function sessionDiff(call: Invocation): Promise<number> {
 /** A link that leads out of the repository. */
 export type ShownLink = WorktreeDiff["links_out"][number];
 
-/** Such a link in one line. */
+/** Formats such a link as one line. */
 export function linkOutLine({ path, target }: ShownLink): string {
   return `leads out ${safeLine(path)} → ${safeLine(target)}`;
 }
 
-/** A changed path in one line. */
+/** Formats a changed path as one line. */
 export function artifactLine({ change, path, from }: Artifact): string {
   return `${safeLine(change).padEnd(9)} ${from === undefined ? "" : `${safeLine(from)} → `}${safeLine(path)}`;
 }

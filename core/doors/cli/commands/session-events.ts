@@ -51,7 +51,7 @@ async function eventsOf(
   return follow || state === "ended" ? events : until(events, last_seq);
 }
 
-/** Writes the events of a running session so far. */
+/** Yields a running session's events up to now. */
 async function* until(events: AsyncIterable<Envelope>, lastSeq: number): AsyncGenerator<Envelope, void, void> {
   if (lastSeq === 0) return;
   for await (const envelope of events) {

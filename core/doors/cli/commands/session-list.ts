@@ -58,7 +58,7 @@ function cells(row: SessionSummary, now: number): Cell[] {
   ];
 }
 
-/** A session's state in a word. */
+/** Formats a session's state as one word. */
 export function stateCell({ outcome, stop_reason, waiting }: SessionSummary): Cell {
   if (outcome !== null) return { text: `${outcome} · ${stop_reason ?? ""}`, tone: outcomeLooks[outcome][1] };
   return waiting.length > 0 ? { text: "waits for an answer", tone: "yellow" } : { text: "running", tone: "cyan" };

@@ -17,7 +17,7 @@ export async function sessionShow(call: Invocation): Promise<number> {
   const result = summary.state === "ended" ? await (await opened.sessions.open(summary.session_id)).result() : null;
   const history = await opened.sessions.history(summary.session_id);
   if (json) {
-    // The events are shown by "session events".
+    // "session events" shows the events.
     const { events: _, ...shown } = result ?? { events: [] };
     await terminal.stdout.write(`${JSON.stringify({ ...summary, ...history, result: result && shown })}\n`);
     return 0;

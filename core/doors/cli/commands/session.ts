@@ -17,7 +17,7 @@ const idMeaning = "id of a session, or its beginning";
 
 const subcommands = "list|show|events|interrupt|answer|delete|diff|apply|discard|prune";
 
-/** `bulkhead session` with what can be done with sessions. */
+/** `bulkhead session` and its sub-commands. */
 export const defineSession: DefineCommand = (command, bind) => {
   command.usage(`<${subcommands}> [flags]`).addHelpText(
     "after",

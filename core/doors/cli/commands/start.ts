@@ -12,7 +12,7 @@ import { daemonPlace } from "../daemon-place.ts";
 import { whileWaiting } from "../while-waiting.ts";
 import { daemonText, readPort } from "./up.ts";
 
-/** Longest that a daemon may take until it takes requests: a long journal may have to be migrated. Milliseconds. */
+/** Time until a daemon must take requests, long enough to migrate a long journal. Milliseconds. */
 const startMs = 120_000;
 const lookEveryMs = 25;
 
@@ -66,8 +66,8 @@ async function tell(
 }
 
 /**
- * Starts the daemon as a process of its own and waits until it takes requests.
- * @throws {BulkheadError} why it could not start, `timeout` when it takes too long, `crash` when it ended unsaid
+ * Starts the daemon as a separate process and waits until it takes requests.
+ * @throws {BulkheadError} why it could not start, `timeout` when it takes too long, `crash` when it ended silently
  */
 export async function startInBackground(call: Invocation): Promise<DaemonRecord> {
   const { stateDir, configFile } = await daemonPlace(call);
@@ -100,7 +100,7 @@ function isUp({ state, record }: DaemonView, pid: number): boolean {
   return state === "running" && record?.pid === pid;
 }
 
-/** The same program with the same flags, in the foreground of its own session. */
+/** Builds the arguments that run the same program with the same flags, in the foreground of its own session. */
 function upArguments(
   { options }: Invocation,
   { stateDir, configFile }: { stateDir: string; configFile: string | undefined },
@@ -116,7 +116,7 @@ function upArguments(
   ];
 }
 
-/** Reads the last error of a daemon that could not start. */
+/** Returns the error that a daemon printed when it could not start. */
 async function whyEnded(outputFile: string, code: number | null): Promise<BulkheadError> {
   const text = await readFile(outputFile, "utf8").catch(() => "");
   for (const line of text.split("\n")) {

@@ -26,16 +26,16 @@ export const defineStatus: DefineCommand = (command, bind) => {
 interface StatusReport {
   state: DaemonView["state"] | "unresponsive";
   reason: string;
-  /** It takes sessions. */
+  /** Whether it takes sessions. */
   ready: boolean;
   pid: number | null;
   address: string | null;
   socket: string | null;
   version: string | null;
   started_at: string | null;
-  /** Sessions that run; null where it cannot be asked. */
+  /** Running sessions; null where the daemon cannot be asked. */
   sessions: number | null;
-  /** The daemon's port, or the configured one; null while it may choose one. */
+  /** The daemon's port, or the one that it would take; null while it chooses the port itself. */
   port: { number: number; free: boolean } | null;
   state_dir: string;
   config_file: string | null;

@@ -10,7 +10,7 @@ import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { whileWaiting } from "../while-waiting.ts";
 
-/** How long a daemon may take to end what its sessions have left, beside the time that they themselves have. */
+/** Time for a daemon to clean up after its sessions, beyond the time of the sessions themselves. */
 const closingMs = 45_000;
 const lookEveryMs = 25;
 
@@ -42,9 +42,9 @@ async function stop(call: Invocation): Promise<number> {
 }
 
 /**
- * Stops the daemon of a command's state folder and waits for its end.
+ * Stops the daemon of a command's state folder and waits until it has ended.
  * @returns its pid; null where none ran
- * @throws {BulkheadError} `timeout` when it does not end, `unavailable` when it may not be the daemon
+ * @throws {BulkheadError} `timeout` when it does not end, `unavailable` when it cannot be told whether it is the daemon
  */
 export async function stopDaemon(call: Invocation): Promise<number | null> {
   const { stateDir, manifest } = await daemonPlace(call);
@@ -55,7 +55,7 @@ export async function stopDaemon(call: Invocation): Promise<number | null> {
   const now = call.options["now"] === true;
   const answer = now && view.certain ? null : await askDaemon(view);
   if (answer === null && !view.certain) throw uncertain(pid);
-  // A second SIGTERM would end it at once, with the sessions that still have their time.
+  // A second SIGTERM would end it at once, along with the sessions that still have time.
   if (!now && answer?.ready === false) await call.terminal.stderr.write("The daemon is shutting down already.\n");
   else sendSignal(pid, now ? "SIGKILL" : "SIGTERM");
   const patience = (manifest?.daemon?.drain_ms ?? defaultDaemonSettings.drain_ms) + closingMs;
@@ -72,7 +72,7 @@ export async function stopDaemon(call: Invocation): Promise<number | null> {
   });
 }
 
-/** The lock may be one that a killed daemon left, and its pid another program's by now. */
+/** A killed daemon may have left the lock, and another program may have its pid now. */
 function uncertain(pid: number): BulkheadError {
   return new BulkheadError(
     "unavailable",

@@ -2,7 +2,7 @@ import type { Invocation } from "../command.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { tokenEnd, tokenName, tokenScopes, tokensOf, tokenWorkdirs } from "../token-arguments.ts";
 
-/** `bulkhead token create <name>`. The token goes to standard output alone, so that it can be piped. */
+/** `bulkhead token create <name>`. Only the token goes to standard output, so that it can be piped. */
 export async function tokenCreate(call: Invocation): Promise<number> {
   const { terminal, json, args, options } = call;
   const name = tokenName(args[0]);

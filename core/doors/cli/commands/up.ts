@@ -43,7 +43,7 @@ async function up(call: Invocation): Promise<number> {
     );
     const demo = options["demo"] === true ? await import("../demo/serve-demo.ts") : null;
     if (early.reload) void daemon.reload().catch(() => undefined);
-    // The new owner listens from this turn on.
+    // `serveDemo` and `untilToldToEnd` watch the signals from this turn on.
     early.stop();
     if (demo !== null && !early.signal.aborted) return await demo.serveDemo(daemon, call);
     await untilToldToEnd(daemon, call, { signal: early.signal });
@@ -54,8 +54,8 @@ async function up(call: Invocation): Promise<number> {
 }
 
 /**
- * Keeps what a daemon is told while it starts, which would end it in the midst of that: it ends in order when it is up,
- * and takes up the host manifest once more. A second signal to end does so at once.
+ * Holds signals that come while a daemon starts, which would end it halfway: a signal to end stops it in order once it
+ * is up, and SIGHUP reloads the host manifest then. A second signal to end does so at once.
  */
 function watchStart(terminal: Terminal): { readonly signal: AbortSignal; readonly reload: boolean; stop(): void } {
   const ending = new AbortController();
@@ -76,7 +76,7 @@ function watchStart(terminal: Terminal): { readonly signal: AbortSignal; readonl
 }
 
 /**
- * The daemon that a command's flags and host manifest describe; at a terminal its log is shown.
+ * Starts the daemon that a command's flags and host manifest describe; shows its log on a terminal.
  * @throws {BulkheadError} as `startDaemon`
  */
 export async function openDaemon(call: Invocation): Promise<Daemon> {
@@ -101,7 +101,7 @@ export async function openDaemon(call: Invocation): Promise<Daemon> {
   });
 }
 
-/** Describes a daemon's place and use, for people. */
+/** Describes for people where a daemon is and how to use it. */
 export function daemonText(record: DaemonRecord, { terminal }: Pick<Invocation, "terminal">): string {
   const paint = createPaint(terminal.colours.stdout);
   const rows = [
@@ -119,7 +119,7 @@ export function daemonText(record: DaemonRecord, { terminal }: Pick<Invocation, 
   ].join("\n");
 }
 
-/** A port as it is typed. */
+/** Reads a typed port. */
 export function readPort(typed: string): number {
   if (/^\d{1,5}$/.test(typed) && Number(typed) <= 65_535) return Number(typed);
   throw new InvalidArgumentError("It is not a port: a number from 0 to 65535.");

@@ -1,37 +1,37 @@
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
 
-/** Something that must hold after the demo. */
+/** A condition that must hold after the demo. */
 export interface DemoCheck {
   name: string;
   passed: boolean;
-  /** The finding that contradicts it; empty when it passed. */
+  /** The finding that broke the condition; empty when the check passed. */
   found: string;
 }
 
-/** All that the demo saw. */
+/** All observations of the demo. */
 export interface DemoEvidence {
   /** Results by adapter. */
   results: ReadonlyMap<string, SessionResult>;
   /** Envelopes of the three sessions as they came. */
   live: readonly Envelope[];
-  /** The same read again from the journal. */
+  /** The same envelopes, read again from the journal. */
   replayed: readonly Envelope[];
   /** The recording's events, as JSON. */
   recorded: readonly string[];
-  /** Digests of files in the repository, by path; for files that are there. */
+  /** Digests of the repository's files, by path; a missing file has none. */
   digests: ReadonlyMap<string, string>;
   /** The session that ran after the crash. */
   after: SessionResult;
 }
 
-/** Files each honest session must have changed. */
+/** Files that each honest session must have changed. */
 export const expectedFiles: Readonly<Record<string, readonly string[]>> = {
   "repo-census": ["CENSUS.md"],
   "replay": ["docs/hello.txt", "greeting.txt", "hello.txt"],
 };
 
-/** Every check of the demo, in the order in which it is shown. */
+/** Returns every check of the demo, in display order. */
 export function demoChecks(evidence: DemoEvidence): DemoCheck[] {
   const { results, live, after } = evidence;
   return [

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, rm, tmpdir, writeFile } from "../../../ground
 import { runGit } from "../../../ground/runtime/git-program.ts";
 import { dirname, join } from "../../../ground/runtime/paths.ts";
 
-/** A place for one demo, gone when it is disposed. */
+/** A place for one demo, removed when it is disposed. */
 export interface DemoPlace extends AsyncDisposable {
   /** A git repository with a few files and one commit. */
   repository: string;
@@ -80,7 +80,7 @@ async function git(args: string[], { repository, home }: { repository: string; h
   const who = { NAME: "Demo", EMAIL: "demo@example.invalid" };
   const { exit_code, stderr } = await runGit(args, {
     cwd: repository,
-    // The person's own configuration may sign commits or run hooks.
+    // The person's own git configuration may sign commits or run hooks.
     env: {
       HOME: home,
       GIT_CONFIG_NOSYSTEM: "1",

@@ -6,7 +6,7 @@ import type { Limits } from "../../../ground/config/limits.ts";
 /** One of the demo's sessions. */
 export interface DemoSession {
   adapter: string;
-  /** Description in a few words. */
+  /** The session in a few words. */
   about: string;
   prompt: string;
   grant: Permissions;
@@ -36,7 +36,7 @@ export const demoSessions: readonly DemoSession[] = [
   },
 ];
 
-/** A host manifest that enables the demo's plugins with exactly the grants they need. */
+/** Returns a host manifest that enables the demo's plugins with exactly the grants they need. */
 export function demoManifest(): HostManifest {
   return {
     bulkhead: 1,
@@ -47,7 +47,7 @@ export function demoManifest(): HostManifest {
   };
 }
 
-/** The request for one of the demo's sessions. A crash is not tried again: the demo wants to show it. */
+/** Returns the request for one of the demo's sessions. A crash is not retried: the demo must show it. */
 export function demoRequest({ prompt }: DemoSession, workdir: string): SessionRequest {
   return { workdir, prompt, retry: "never", timeout_ms: 60_000, labels: { demo: "three-at-once" } };
 }

@@ -21,12 +21,12 @@ export interface PlayDemoOptions {
   place: Pick<DemoPlace, "repository">;
   /** Interrupts the demo. */
   signal: AbortSignal;
-  /** When it began, on the clock of `performance`. */
+  /** Its start, on the clock of `performance`. */
   started?: number;
 }
 
 /**
- * Runs the demo on a host, shows it and what came of it, and tells whether all its checks hold.
+ * Runs the demo on a host, shows it and its results, and returns whether all checks hold.
  * @throws {BulkheadError} as `runDemo`
  */
 export async function playDemo(host: DemoHost, options: PlayDemoOptions): Promise<boolean> {

@@ -8,7 +8,7 @@ import { join } from "../../../ground/runtime/paths.ts";
 import { type DemoCheck, demoChecks, type DemoEvidence, expectedFiles } from "./demo-checks.ts";
 import { demoRequest, demoSessions } from "./demo-sessions.ts";
 
-/** How long a stream may take to give what must be in the journal already. */
+/** How long a stream may take to give events that must be in the journal already. */
 const patienceMs = 10_000;
 
 /** Options of {@link runDemo}. */
@@ -30,15 +30,15 @@ export interface DemoOutcome {
   checks: DemoCheck[];
 }
 
-/** The part of a host that the demo uses, in this process or behind its API. */
+/** The host operations that the demo uses, in this process or behind its API. */
 export interface DemoHost {
   sessions: SessionHost;
-  /** Folder of a plugin; undefined when there is none of that id. */
+  /** Folder of a plugin; undefined when the host has none with that id. */
   pluginFolder(id: string): Promise<string | undefined>;
 }
 
 /**
- * Runs the three sessions at once, then one more, and checks what they left behind.
+ * Runs the three sessions at once, then one more, and collects the evidence that they left.
  * @throws {BulkheadError} `interrupted`, or why a session could not start
  */
 export async function runDemo(host: DemoHost, options: RunDemoOptions): Promise<DemoOutcome> {
@@ -67,7 +67,7 @@ export async function runDemo(host: DemoHost, options: RunDemoOptions): Promise<
   return { results, events, checks: demoChecks(evidence) };
 }
 
-/** A place in the merged stream before which no event of a session to come stands. */
+/** Returns a cursor of the merged stream that precedes every event of a future session. */
 async function newestCursor(sessions: SessionHost): Promise<number> {
   const [newest] = await sessions.list({ limit: 1 });
   if (newest === undefined) return 0;
@@ -76,7 +76,7 @@ async function newestCursor(sessions: SessionHost): Promise<number> {
   return 0;
 }
 
-/** The merged stream of these sessions until the last of them has ended. */
+/** Reads the merged stream of these sessions until the last of them has ended. */
 async function readToTheirEnds(
   sessions: SessionHost,
   { ids, after, signal, show }: {

@@ -7,8 +7,8 @@ import { makeDemoPlace } from "./demo-repository.ts";
 import { playDemo } from "./play-demo.ts";
 
 /**
- * Runs the demo through the daemon's API where its state folder has no session yet, tells how the daemon is used, and
- * keeps it up. With `--once` the demo runs in any case, and the daemon ends with it.
+ * Runs the demo through the daemon's API where its state folder has no session yet, prints how to use the daemon, and
+ * keeps it up. With `--once` the demo always runs, and the daemon ends with it.
  * @returns the exit code: with `--once` 1 when a check failed
  */
 export async function serveDemo(daemon: Daemon, call: Invocation): Promise<number> {
@@ -29,7 +29,7 @@ export async function serveDemo(daemon: Daemon, call: Invocation): Promise<numbe
   return held ? 0 : once ? 1 : 0;
 }
 
-/** True when it was not to be run, or all its checks hold. */
+/** True when the demo was skipped, or all its checks hold. */
 async function play(
   daemon: Daemon,
   { terminal, json }: Invocation,

@@ -18,7 +18,7 @@ const tones: { readonly [A in Availability]: Tone } = {
 /** Titles of {@link agentRow}'s columns. */
 export const agentHead: readonly string[] = ["agent", "state", "version", "access", "why, and what to do"];
 
-/** One agent as a row of a table; the primary has a star. */
+/** Formats one agent as a row of a table; the primary has a star. */
 export function agentRow(
   { id, primary, availability, agent_version, access_mode, reason, next_step }: AgentReport,
 ): Cell[] {

@@ -2,7 +2,7 @@ import type { BroadPermission } from "../../../packages/registry/explain-permiss
 import { safeLine } from "./agent-text.ts";
 import type { Paint } from "./paint.ts";
 
-/** Lines that name the permissions which amount to more than they seem; none when there are none. */
+/** Lists the permissions that allow more than they seem to; no lines when there are none. */
 export function broadLines(permissions: readonly BroadPermission[], paint: Paint): string[] {
   const lines = permissions.flatMap(({ permission, target, breadth, broad_because }) => {
     if (breadth === "bounded") return [];

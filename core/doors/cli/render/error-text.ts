@@ -3,10 +3,10 @@ import { pageOfError } from "../help-pages.ts";
 import { safeText } from "./agent-text.ts";
 import { createPaint } from "./paint.ts";
 
-/** An error as lines for people. */
+/** Formats an error as lines for people. */
 export function errorText(error: ErrorData, colours: boolean): string {
   const paint = createPaint(colours);
-  // Wrong usage of a command is explained by its own help.
+  // The command's own help explains its wrong usage.
   const page = error.details?.["usage"] === undefined ? pageOfError[error.code] : undefined;
   const below = [error.hint, page === undefined ? undefined : `More: bulkhead help ${page}`];
   const lines = below.flatMap((line) => line === undefined ? [] : [`${paint("dim", `  ${safeText(line)}`)}\n`]);

@@ -10,7 +10,7 @@ import type { Tone } from "./paint.ts";
 import { formatCost, formatCount, formatDuration } from "./quantities.ts";
 import { shortInput, shortJson } from "./short-json.ts";
 
-/** One line about an event, not yet cleaned, fitted or coloured. */
+/** One line about an event, before it is cleaned, fitted and coloured. */
 export interface EventLine {
   tone: Tone;
   text: string;
@@ -18,14 +18,14 @@ export interface EventLine {
   whole?: true;
 }
 
-/** Options of {@link eventLines}: events to leave out. */
+/** Options of {@link eventLines}. */
 export interface EventLineOptions {
-  /** Also what was allowed, and every process. */
+  /** Also show allowed actions, and every process. */
   verbose?: boolean;
 }
 
 /**
- * Lines for one event. Text that flows (`output`, `thinking`) and the end (`session_ended`, `artifacts`) give none:
+ * Formats one event as lines. Flowing text (`output`, `thinking`) and the end (`session_ended`, `artifacts`) give none:
  * the live view and the result show them.
  */
 export function eventLines(event: Envelope["event"], { verbose = false }: EventLineOptions = {}): EventLine[] {
@@ -82,7 +82,7 @@ function hostEventLines(
     case "attempt_started":
       return event.attempt === 1 ? [] : [line("dim", `↻ attempt ${event.attempt}`)];
     case "attempt_failed":
-      // The next event tells what follows: another adapter takes over, or the result.
+      // Without a retry, the next event says it: another adapter takes over, or the result.
       if (event.retry_in_ms === null) return [];
       return [line("yellow", `✗ attempt ${event.attempt} failed: ${event.error.message}${retry(event.retry_in_ms)}`)];
     case "fallback":
@@ -185,7 +185,7 @@ function commandLine(argv: readonly string[]): string {
   return [program.split(/[\\/]/).at(-1), ...rest.map(shortPath)].join(" ");
 }
 
-/** A long absolute path by its last two names. */
+/** Shortens a long absolute path to its last two names. */
 function shortPath(argument: string): string {
   return argument.length > 40 && /^\/\S*$/.test(argument) ? `…/${argument.split("/").slice(-2).join("/")}` : argument;
 }

@@ -5,7 +5,7 @@ import { safeLine } from "./agent-text.ts";
 import type { Paint } from "./paint.ts";
 import { askedLines, choiceLines } from "./permission-words.ts";
 
-/** Describes a package to the operator who decides about it. */
+/** Lists the facts that an operator should know before a package is installed. */
 export function installLines(
   { manifest, next, current, deprecated, undecided, choices }: PreparedInstall,
   paint: Paint,
@@ -26,7 +26,7 @@ export function installLines(
   ];
 }
 
-/** Describes the source of an installed plugin, and who vouches for it. */
+/** Describes an installed plugin's source, and who vouches for it. */
 export function originLines({ source, integrity, files, signed_by, provenance }: LockedPlugin): string[] {
   return [
     `  from    ${safeLine(sourceText(source))}`,

@@ -8,14 +8,14 @@ import { fitLine, padEnd, takeColumns, textWidth } from "./text-width.ts";
 
 /** Options of {@link LiveView}. */
 export interface LiveViewOptions {
-  /** Takes finished text; awaited, so that a slow reader slows the view. */
+  /** Receives finished text; awaited, so that a slow reader slows the view. */
   write(text: string): Promise<void>;
   paint: Paint;
   /** Columns of the terminal. */
   columns: number;
-  /** Ids of the adapters to come: the width of the left column, which grows for others. */
+  /** Ids of the expected adapters: they set the width of the left column, which grows for others. */
   adapters: readonly string[];
-  /** Show words as they come. Only for one session at a time; otherwise text waits until its line is full. */
+  /** Show words at once. Only for one session at a time; otherwise text waits until its line is full. */
   streaming?: boolean;
   verbose?: boolean;
   /** Show how each session ended; for many sessions, whose results come later. */
@@ -28,7 +28,7 @@ interface Flow {
   wrap: TextFlow;
   /** Wrapped text whose line is not full yet. */
   line: string;
-  /** The line's beginning is on the screen already. */
+  /** The line's beginning is already on the screen. */
   open: boolean;
 }
 
@@ -48,7 +48,7 @@ export class LiveView {
   /** Shows one event. */
   async show(envelope: Envelope): Promise<void> {
     const { event, session_id, adapter } = envelope;
-    // The name of an unannounced adapter is not cut either.
+    // An adapter that was not announced must keep its full name, too.
     this.#nameColumns = nameColumnsFor(this.#nameColumns, [adapter.id]);
     const text = event.type === "output" || event.type === "thinking"
       ? this.#flowing(envelope, event)
@@ -57,7 +57,7 @@ export class LiveView {
     if (text !== "") await this.#options.write(text);
   }
 
-  /** Shows what is held back. */
+  /** Shows the text that is held back. */
   async finish(): Promise<void> {
     let text = "";
     for (const session of [...this.#flows.keys()]) text += this.#endFlow(session);
@@ -141,7 +141,7 @@ function fitKeepingIndent(text: string, columns: number): string {
   return indent + fitLine(text, columns - indent.length);
 }
 
-/** Columns that the names fit into, within reason. */
+/** Columns that the names need, within limits. */
 function nameColumnsFor(least: number, ids: readonly string[]): number {
   return Math.min(20, Math.max(least, ...ids.map(textWidth)));
 }

@@ -3,7 +3,7 @@ import type { Paint, Tone } from "./paint.ts";
 
 const tones: Readonly<Record<string, Tone>> = { debug: "dim", info: "plain", warn: "yellow", error: "red" };
 
-/** A line of the daemon's log for people; one that is no JSON is shown as it is. */
+/** Formats a line of the daemon's log for people; one that is not JSON stays as it is. */
 export function logText(line: string, paint: Paint): string {
   const record = parse(line);
   if (record === null) return safeLine(line);

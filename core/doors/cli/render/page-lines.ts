@@ -8,7 +8,7 @@ export interface PageOptions {
   paint: Paint;
 }
 
-/** A Markdown page of ours as lines for a terminal: headings, paragraphs, lists, tables and code, nothing else. */
+/** Formats a Markdown page of ours for a terminal: headings, paragraphs, lists, tables and code, nothing else. */
 export function pageLines(markdown: string, { columns, paint }: PageOptions): string[] {
   const lines: string[] = [];
   for (const block of blocksOf(markdown)) {
@@ -18,7 +18,7 @@ export function pageLines(markdown: string, { columns, paint }: PageOptions): st
   return lines;
 }
 
-/** Blocks of a page: separated by blank lines, but for code, which holds them. */
+/** Splits a page into blocks at blank lines, except inside code. */
 function blocksOf(markdown: string): string[] {
   const text = markdown.replaceAll(/<!--[\s\S]*?-->/g, "").replaceAll("<br>", " ");
   const blocks: string[] = [];
@@ -49,7 +49,7 @@ function blockLines(block: string, options: PageOptions): string[] {
   return wrap(inline(block), columns);
 }
 
-/** Prints a row as its first cell and the others indented below it: text too wide for a column fits there. */
+/** Shows a row as its first cell with the others indented below it: cells may be too long for columns. */
 function tableLines(block: string, { columns, paint }: PageOptions): string[] {
   const rows = block.split("\n").map((line) =>
     line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => inline(cell.trim().replaceAll("\\|", "|")))
@@ -64,7 +64,7 @@ function tableLines(block: string, { columns, paint }: PageOptions): string[] {
   });
 }
 
-/** A text without the marks of Markdown; a link to another page becomes the command that shows it. */
+/** Removes Markdown marks; a link to another page becomes the command that shows it. */
 function inline(text: string): string {
   return text.replaceAll("\n", " ")
     .replaceAll(/\[([^\]]+)\]\(([\w-]+)\.md[^)]*\)/g, "$1 (bulkhead help $2)")

@@ -6,7 +6,7 @@ export type Tone = "plain" | "dim" | "bold" | "red" | "green" | "yellow" | "blue
 /** Colours a text, or leaves it as it is. */
 export type Paint = (tone: Tone, text: string) => string;
 
-// Select Graphic Rendition: what switches a tone on, and what switches only that off again (ECMA-48, 8.3.117).
+// Select Graphic Rendition: the code that switches a tone on, and the one that switches only it off (ECMA-48, 8.3.117).
 const codes: { readonly [T in Tone]: readonly [number, number] | null } = {
   plain: null,
   dim: [2, 22],
@@ -29,7 +29,7 @@ export const outcomeLooks: { readonly [O in Outcome]: readonly [mark: string, to
   error: ["✘", "red"],
 };
 
-/** A {@link Paint} that colours, or one that does nothing. */
+/** Creates a {@link Paint} that colours, or one that does nothing. */
 export function createPaint(colours: boolean): Paint {
   if (!colours) return (_tone, text) => text;
   return (tone, text) => {

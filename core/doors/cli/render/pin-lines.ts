@@ -2,18 +2,18 @@ import type { BinaryPin } from "../../../walls/broker/binary-pins.ts";
 import { realpath } from "../../../ground/runtime/files.ts";
 import { safeLine } from "./agent-text.ts";
 
-/** A pin, and what is behind its path now. */
+/** A pin, and the real path that it leads to now. */
 export interface ShownPin extends BinaryPin {
-  /** Null when nothing is there. */
+  /** Null when no file is there. */
   real_now: string | null;
 }
 
-/** Looks where pinned programs are now. */
+/** Resolves the current paths of pinned programs. */
 export function lookAtPins(pins: readonly BinaryPin[]): Promise<ShownPin[]> {
   return Promise.all(pins.map(async (pin) => ({ ...pin, real_now: await realpath(pin.path).catch(() => null) })));
 }
 
-/** Lines that say where a plugin's programs are pinned; none when it has none. */
+/** Lists where a plugin's programs are pinned; no lines when it has none. */
 export function pinLines(pins: readonly ShownPin[]): string[] {
   if (pins.length === 0) return [];
   const lines = pins.map(({ binary, path, real, real_now, pinned_at }) => {

@@ -7,21 +7,21 @@ export interface ProgressLineOptions {
   /** Writes to the terminal, at once. */
   write(text: string): unknown;
   paint: Paint;
-  /** Whether a question is open: then the line stays away. */
+  /** Whether the person has an open question: then the line stays hidden. */
   isAsking(): boolean;
-  /** Milliseconds since some moment. */
+  /** Milliseconds since some fixed moment. */
   now?(): number;
 }
 
-/** Interval of redrawing the line while nothing else is written. Milliseconds. */
+/** How often to redraw the line while nothing else is written. Milliseconds. */
 const everyMs = 1000;
 
-/** To the first column, and erase to the end of the line (ECMA-48, 8.3.41). */
+/** Moves to the first column, and erases to the end of the line (ECMA-48, 8.3.41). */
 const erase = "\r\u001b[K";
 
 /**
- * A line below all that was written: that the session runs, for how long, and how much it has said. It is taken away
- * before anything else is written, and comes back when a second has passed in silence.
+ * A line below all other output that shows that the session runs, for how long, and its number of events. It disappears
+ * before anything else is written, and comes back after a second of silence.
  */
 export class ProgressLine {
   readonly #options: ProgressLineOptions;
@@ -38,19 +38,19 @@ export class ProgressLine {
     this.#later();
   }
 
-  /** An event has come. */
+  /** Counts an event. */
   count(): void {
     this.#events += 1;
   }
 
-  /** Makes room for a text. Where that ends in the middle of a line, nothing is drawn until one is written that does not. */
+  /** Makes room for a text. After a text that ends in mid-line, nothing is drawn until a text ends a line. */
   giveWay({ ends }: { ends: "line" | "middle" }): void {
     this.#hide();
     this.#cancel();
     if (ends === "line") this.#later();
   }
 
-  /** Takes it away for good. */
+  /** Removes the line permanently. */
   close(): void {
     this.#hide();
     this.#cancel();

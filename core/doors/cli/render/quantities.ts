@@ -1,6 +1,6 @@
 import { safeLine } from "./agent-text.ts";
 
-/** A duration for people: `480 ms`, `2.1 s`, `3 min 20 s`, `2 h 5 min`. */
+/** Formats a duration for people: `480 ms`, `2.1 s`, `3 min 20 s`, `2 h 5 min`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
@@ -9,7 +9,7 @@ export function formatDuration(ms: number): string {
   return pair({ large: Math.round(seconds / 60), of: 60, names: ["h", "min"] });
 }
 
-/** A size for people: `3 B`, `1.5 KiB`, `2 MiB`. */
+/** Formats a size for people: `3 B`, `1.5 KiB`, `2 MiB`. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
   if (bytes < 1024 * 1024) return `${short(bytes / 1024)} KiB`;
@@ -17,18 +17,18 @@ export function formatBytes(bytes: number): string {
   return `${short(bytes / 1024 ** 3)} GiB`;
 }
 
-/** A number with thousands set apart: `12,345`. */
+/** Formats a number with separators of thousands: `12,345`. */
 export function formatCount(count: number): string {
   return count.toLocaleString("en-US");
 }
 
-/** A cost: `$0.0036` for dollars, else `0.0036 EUR`. */
+/** Formats a cost: `$0.0036` for dollars, else `0.0036 EUR`. */
 export function formatCost(cost: number, currency: string | null): string {
   const amount = cost === 0 ? "0" : cost < 0.01 ? cost.toFixed(4) : cost.toFixed(2);
   return currency === null || currency === "USD" ? `$${amount}` : `${amount} ${safeLine(currency)}`;
 }
 
-/** `1 event`, `2 events`. */
+/** Formats a count with its noun: `1 event`, `2 events`. */
 export function plural(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -18,7 +18,7 @@ export interface ResultLineOptions {
 const shownArtifacts = 20;
 const shownMessageLines = 8;
 
-/** A result as lines: how it ended, what it used, what it changed, and why it failed. */
+/** Formats a result: how it ended, its usage, its changes, and why it failed. */
 export function resultLines(result: SessionResult, options: ResultLineOptions): string[] {
   const { indent = 0 } = options;
   const lines = [
@@ -47,17 +47,17 @@ function errorLines(result: SessionResult, { paint, columns }: ResultLineOptions
   if (result.error === undefined) return [];
   const { code, message, hint } = result.error;
   return [
-    // Its end is often what a person has to know.
+    // The end of the message is often the part that a person needs.
     ...wrapText(safeLine(`${code}: ${message}`), columns - 6, shownMessageLines).map((line) =>
       `  ${paint("red", line)}`
     ),
     ...stackLines(result.error).map((line) => `  ${paint("dim", fitLine(line, columns - 6))}`),
-    // A hint may be a command to copy, so it is not shortened.
+    // A hint may be a command to copy, so never shorten it.
     ...(hint === undefined ? [] : [`  ${paint("dim", safeLine(hint))}`]),
   ];
 }
 
-/** Lists settings that differ from the request. */
+/** Lists the differences between the request and the session: other adapters, and limits not enforced. */
 function substitutionLines(
   { substitutions, effective }: SessionResult,
   { paint, columns }: ResultLineOptions,
@@ -78,7 +78,7 @@ function usageLine(usage: UsageReport, { paint, columns }: ResultLineOptions): s
   return facts.length === 0 ? [] : [`  ${paint("dim", fitLine(facts.join(" · "), columns - 4))}`];
 }
 
-/** Cost that a plan covers is not shown as billed. */
+/** Usage that a plan covers must not look as if it had been billed. */
 function costOf({ cost, currency, basis }: UsageReport): string[] {
   if (cost === null || (cost === 0 && currency === null)) return [];
   return [`${basis === "estimated" ? "about " : ""}${formatCost(cost, currency)}`];
@@ -112,7 +112,7 @@ function artifactLines(result: SessionResult, { paint, columns }: ResultLineOpti
   ];
 }
 
-/** Says how to take changes that are not in the person's folder yet. */
+/** Says how to get changes that are not in the person's folder yet. */
 function workspaceLine({ effective, artifacts, session_id }: SessionResult, { paint }: ResultLineOptions): string[] {
   if (effective.workspace !== "worktree" || artifacts?.length === 0) return [];
   return [

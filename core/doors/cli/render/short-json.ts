@@ -1,7 +1,7 @@
-// Field names by which tools call the subject of a call.
+// Input fields that say what a tool call is about, under the names that tools use.
 const telling = ["command", "file_path", "path", "file", "url", "query", "pattern", "name", "description"];
 
-/** A tool's input in a few words: the one value that tells most, else its fields, else the value itself. */
+/** Shortens a tool's input to a few words: its most telling value, else its fields, else the value itself. */
 export function shortInput(input: unknown): string {
   if (!isRecord(input)) return shortJson(input);
   for (const key of telling) {
@@ -11,7 +11,7 @@ export function shortInput(input: unknown): string {
   return Object.entries(input).map(([key, value]) => `${key}=${shortJson(value)}`).join(" ");
 }
 
-/** Any JSON value on one line, at most 400 characters of it; a string stands for itself. */
+/** Formats any JSON value on one line of at most 400 characters; a string stands for itself. */
 export function shortJson(value: unknown): string {
   if (typeof value === "string") return value.slice(0, 400);
   if (value === null || value === undefined) return "";

@@ -1,7 +1,7 @@
 import type { ErrorData } from "../../../../plugin-sdk/errors.ts";
 import { safeLine } from "./agent-text.ts";
 
-/** Lists the places in the author's files where an error was thrown; empty when it was thrown elsewhere. */
+/** Lists the places in the author's own files where an error was thrown; empty when it was not thrown there. */
 export function stackLines(error: ErrorData | undefined): string[] {
   const stack = error?.details?.["stack"];
   if (typeof stack !== "string") return [];

@@ -2,20 +2,20 @@ import { safeLine } from "./agent-text.ts";
 import type { Paint, Tone } from "./paint.ts";
 import { fitLine, padEnd, textWidth } from "./text-width.ts";
 
-/** One cell; a plain string has no tone. */
+/** One cell; a plain string has the plain tone. */
 export type Cell = string | { text: string; tone: Tone };
 
-/** How a table is laid out. */
+/** Options of {@link tableLines}. */
 export interface TableOptions {
   paint: Paint;
-  /** Columns of the terminal: the last column is shortened to them. */
+  /** Columns of the terminal: the last column is shortened to fit. */
   columns: number;
   indent?: number;
   /** Titles above the columns. */
   head?: readonly string[];
 }
 
-/** Lines of a table: columns as wide as their widest cell, two blanks apart, nothing after the last one. */
+/** Formats a table: columns as wide as their widest cell, two blanks apart, no blanks after the last one. */
 export function tableLines(rows: readonly (readonly Cell[])[], options: TableOptions): string[] {
   const { paint, columns, indent = 0, head } = options;
   const all: (readonly Cell[])[] = head === undefined
@@ -38,7 +38,7 @@ export function tableLines(rows: readonly (readonly Cell[])[], options: TableOpt
   });
 }
 
-/** Cleaned here as well: what is clean stays as it is, and no column can be forgotten. */
+/** Cleans every cell, so that no column can be forgotten; clean text stays as it is. */
 function textOf(cell: Cell): string {
   return safeLine(typeof cell === "string" ? cell : cell.text);
 }

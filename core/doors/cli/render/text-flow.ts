@@ -1,8 +1,8 @@
 import { textWidth } from "./text-width.ts";
 
 /**
- * Wraps text that comes in pieces: what goes in comes out with line ends where words no longer fit. A word is held
- * back until it is whole, so a piece may end anywhere.
+ * Wraps text that comes in pieces: adds line ends where words no longer fit. Holds a word back until it is whole, so a
+ * piece may end anywhere.
  */
 export class TextFlow {
   readonly #width: number;
@@ -16,7 +16,7 @@ export class TextFlow {
     this.#width = Math.max(1, width);
   }
 
-  /** The wrapped text that is complete by now. Line ends before the first word are dropped. */
+  /** Returns the wrapped text that is complete so far. Drops line ends before the first word. */
   push(text: string): string {
     let out = "";
     for (const character of text) {
@@ -41,7 +41,7 @@ export class TextFlow {
     return out;
   }
 
-  /** Returns the held text, with the end of the last line. */
+  /** Returns the text that was held back, with the end of the last line. */
   end(): string {
     const out = this.#endWord();
     const open = this.#column > 0;
@@ -65,7 +65,7 @@ export class TextFlow {
     return word;
   }
 
-  // Blanks at the start of a line are the text's own indent, as in code.
+  // Keep blanks at the start of a line: they are the text's own indent, as in code.
   #indent(blank: string): string {
     if (this.#empty) return "";
     const columns = Math.min(blank === "\t" ? 2 : 1, this.#width - 1);

@@ -1,30 +1,30 @@
-// Ranges of East Asian Wide and Fullwidth characters and of emoji (Unicode Standard Annex 11), coarsely.
+// Rough ranges of East Asian Wide and Fullwidth characters and of emoji (Unicode Standard Annex 11).
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]/u;
 const zero = /[\p{Mark}\u200b-\u200d\ufe00-\ufe0f]/u;
 
-/** Columns that a text without control characters takes on a terminal. */
+/** Counts the columns that a text without control characters takes on a terminal. */
 export function textWidth(text: string): number {
   let columns = 0;
   for (const character of text) columns += zero.test(character) ? 0 : wide.test(character) ? 2 : 1;
   return columns;
 }
 
-/** The text with blanks up to `columns`; longer ones stay as they are. */
+/** Pads the text with blanks to `columns`; longer texts stay as they are. */
 export function padEnd(text: string, columns: number): string {
   return text + " ".repeat(Math.max(0, columns - textWidth(text)));
 }
 
-/** The text on one line, shortened with `…` to `columns`. */
+/** Puts the text on one line and shortens it with `…` to `columns`. */
 export function fitLine(text: string, columns: number): string {
-  // Twice the columns are enough to know; an agent's line may be megabytes long.
+  // A short start is enough; an agent's line may be megabytes long.
   const start = text.slice(0, Math.max(0, columns) * 4 + 16);
   const line = start.replace(/[\r\n\t]+/g, " ").trim();
   if (start.length === text.length && textWidth(line) <= columns) return line;
   return takeColumns(line, Math.max(0, columns - 1)).trimEnd() + "…";
 }
 
-/** The text in lines of at most `columns`, broken at blanks where it has any; of more than `most` lines the last ends in `…`. */
+/** Wraps the text at blanks where possible, to `columns`; a text cut to `most` lines ends in `…`. */
 export function wrapText(text: string, columns: number, most: number): string[] {
   const lines: string[] = [];
   let rest = text.replace(/[\r\n\t]+/g, " ").trim();
@@ -38,7 +38,7 @@ export function wrapText(text: string, columns: number, most: number): string[] 
   return rest === "" ? lines : [...lines, fitLine(rest, columns)];
 }
 
-/** The longest beginning of a text that takes at most `columns`. */
+/** Returns the longest beginning of a text that takes at most `columns`. */
 export function takeColumns(text: string, columns: number): string {
   let taken = "";
   let width = 0;

@@ -1,7 +1,7 @@
 import type { WaitingReport } from "../../../packages/install/waiting-update.ts";
 import { safeLine } from "./agent-text.ts";
 
-/** Says in a line what a waiting update asks for, and which command takes it. */
+/** Describes the permissions of a waiting update in a line, and the command that installs it. */
 export function waitingLines(id: string, { version, asks, command }: WaitingReport): string[] {
   const why = asks.length === 0 ? "what it asks for is granted" : `it asks for more: ${asks.join(", ")}`;
   return [safeLine(`${id} ${version} waits; ${why}. To take it:`), `  ${safeLine(command)}`];

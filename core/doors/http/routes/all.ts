@@ -18,5 +18,5 @@ const served = [
   reloadRoute,
 ];
 
-/** Every route. To add one: a list in a file of this folder, and that list here. */
+/** Every route. To add one: define it in a list in a file of this folder, and add that list here. */
 export const routes: readonly ApiRoute[] = [...served, openApiRoute(served)];

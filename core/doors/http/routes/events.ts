@@ -51,7 +51,7 @@ const streamed: RouteAnswer = {
   types: ["text/event-stream", "application/x-ndjson"],
 };
 
-/** Events of one session, and of all. */
+/** Routes for the events of one session, and of all. */
 export const eventRoutes: readonly ApiRoute[] = [
   route<EventsQuery>({
     id: "sessionEvents",
@@ -66,7 +66,7 @@ export const eventRoutes: readonly ApiRoute[] = [
       const id = call.params["id"] ?? "";
       const after = cursorOf(call) ?? 0;
       const session = await call.sessions.open(id);
-      // A browser's EventSource reconnects forever after any other end.
+      // A browser's own client reconnects forever after any other status.
       if (await isOver(id, after, call.sessions)) return new Response(null, { status: 204 });
       return stream(call, deps, { open: (signal) => session.events({ after, signal }), idOf: ({ seq }) => seq });
     },
@@ -93,7 +93,7 @@ export const eventRoutes: readonly ApiRoute[] = [
   }),
 ];
 
-/** Whether a session has ended, and nothing follows an event of it. Of one that was deleted there may be a gap to tell. */
+/** Whether a session has ended and no event follows. A deleted session may still have a gap to report. */
 async function isOver(id: string, after: number, sessions: SessionHost): Promise<boolean> {
   const summary = await sessions.get(id).catch((error: unknown) => {
     if (errorDataOf(error)?.code === "not_found") return null;
@@ -135,7 +135,7 @@ function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, idOf }: Sou
     mayGoOn: () => tokens.holds(caller),
     idle() {
       if (lines) return "\n";
-      // The id alone moves the client's cursor past events that were left out.
+      // Send only the id, so that a client that resumes does not search the filtered events again.
       return passed > told ? `id: ${told = passed}\n\n` : ": still here\n\n";
     },
     done() {
@@ -149,7 +149,7 @@ function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, idOf }: Sou
   });
 }
 
-/** @throws {BulkheadError} `limit_exceeded`, `host_closed`; then what was opened for the stream is closed */
+/** @throws {BulkheadError} `limit_exceeded`, `host_closed`; the resources opened for the stream are then closed */
 function countStream(meters: Meters, caller: Caller, end: () => void): () => void {
   try {
     return meters.openStream(caller, end);

@@ -11,7 +11,7 @@ const proofQuery = exactly<{ token_id: string; nonce: string }>()(Type.Object({
   nonce: Type.String({ pattern: "^[0-9a-f]{32,64}$" }),
 }, closed));
 
-/** How the host itself is. */
+/** Routes for the state of the host. */
 export const hostRoutes: readonly ApiRoute[] = [
   route({
     id: "health",

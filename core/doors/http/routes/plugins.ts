@@ -25,7 +25,7 @@ const grantBody = exactly<GrantBody>()(Type.Object({
   }),
 }, closed));
 
-/** Plugins, what they ask for, and what they are granted. */
+/** Routes for plugins, their permissions and their grants. */
 export const pluginRoutes: readonly ApiRoute[] = [
   route({
     id: "listPlugins",

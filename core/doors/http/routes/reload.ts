@@ -3,7 +3,7 @@ import { type ApiRoute, json, route } from "../route.ts";
 
 const names = Type.Array(Type.String());
 
-/** Putting another host manifest into force. */
+/** The route that reloads the host manifest. */
 export const reloadRoute: ApiRoute = route({
   id: "reload",
   method: "POST",

@@ -8,7 +8,7 @@ import type { SessionQuery } from "../../../sessions/host/session-host.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 import { oneOf, sessionSchema, sessionSummarySchema } from "../schemas.ts";
 
-/** The body of a start: the request of `run_session`, and who shall run it. */
+/** The body of a start: the request of `run_session`, and the adapters to run it. */
 export interface StartBody extends SessionRequest {
   adapter?: string | string[];
   require?: AgentCapabilities;
@@ -54,7 +54,7 @@ const answerBody = exactly<{ request_id: string; choice: string }>()(Type.Object
   choice: Type.String({ maxLength: 65_536 }),
 }, closed));
 
-/** Starting, listing, showing, stopping, answering and forgetting sessions. */
+/** Routes to start, list, show, stop, answer and delete sessions. */
 export const sessionRoutes: readonly ApiRoute[] = [
   route<unknown, StartBody>({
     id: "startSession",
@@ -168,7 +168,7 @@ export const sessionRoutes: readonly ApiRoute[] = [
   }),
 ];
 
-/** @throws {BulkheadError} `invalid_request` for a key of another form, or two keys */
+/** @throws {BulkheadError} `invalid_request` for a malformed key, or two keys */
 function withKey(request: SessionRequest, header: string | null): SessionRequest {
   if (header === null) return request;
   if (header === "" || header.length > 256) {

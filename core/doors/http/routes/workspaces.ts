@@ -34,7 +34,7 @@ const pruneBody = exactly<{ older_than_ms?: number }>()(Type.Object({
   ),
 }, closed));
 
-/** Routes of sessions' worktrees: diff, apply, discard, prune. */
+/** Routes for the changes in sessions' worktrees: show them, apply them to the repository, and remove them. */
 export const workspaceRoutes: readonly ApiRoute[] = [
   route({
     id: "listWorkspaces",

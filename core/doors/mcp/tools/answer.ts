@@ -14,7 +14,7 @@ const input = Type.Object({
   wait: Type.Optional(Type.Boolean({ description: "False: answer at once; default: until the session stops again." })),
 }, closed);
 
-/** The tool that answers an agent's permission request or question. */
+/** Creates the tool that answers an agent's permission request or question. */
 export function answerTool(sessions: SessionHost): McpTool {
   return makeTool({
     name: "answer",

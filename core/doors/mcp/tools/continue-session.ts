@@ -16,7 +16,7 @@ const input = Type.Object({
   wait: Type.Optional(Type.Boolean({ description: "False: answer at once; default: true." })),
 }, closed);
 
-/** The tool that goes on from a session with the same agent and settings. */
+/** Creates the tool that continues a session with the same agent and settings. */
 export function continueSessionTool(sessions: SessionHost, client: string): McpTool {
   return makeTool({
     name: "continue_session",
@@ -82,12 +82,12 @@ function nextRequest(
   { requested, agent_session_id }: LastWords,
   { prompt, timeout_ms }: { prompt: string; timeout_ms: number | undefined },
 ): SessionRequest {
-  // Values of the environment are not recorded, a key stands for the request it came with, and context was given.
+  // Environment values are not recorded, a key belongs to its own request, and the agent already has the context.
   const { env: _env, idempotency_key: _key, context_files: _files, iteration: _n, labels, ...same } = requested;
   const isKept = ([name]: [string, string]) => conversationLabelNames.every((one) => one !== name);
   return {
     ...same,
-    // This text is not part of an editor's conversation.
+    // The new session is no part of an editor's conversation.
     ...(labels === undefined ? {} : { labels: Object.fromEntries(Object.entries(labels).filter(isKept)) }),
     prompt,
     continue_from: agent_session_id,

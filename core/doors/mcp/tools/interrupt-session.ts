@@ -7,7 +7,7 @@ import type { McpTool } from "../surface.ts";
 
 const input = Type.Object({ session_id: Type.String() }, closed);
 
-/** The tool that stops a session. */
+/** Creates the tool that stops a session. */
 export function interruptSessionTool(sessions: SessionHost): McpTool {
   return makeTool({
     name: "interrupt_session",

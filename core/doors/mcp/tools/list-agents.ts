@@ -17,7 +17,7 @@ const data = Type.Object({
   }, { additionalProperties: true })),
 });
 
-/** The tool that lists agents. */
+/** Creates the tool that lists agents. */
 export function listAgentsTool(sessions: SessionHost): McpTool {
   return makeTool({
     name: "list_agents",

@@ -24,7 +24,7 @@ const data = Type.Object({
   next_before: Type.Union([Type.String(), Type.Null()], { description: "For the next page; null on the last one." }),
 });
 
-/** The tool that lists sessions. */
+/** Creates the tool that lists sessions. */
 export function listSessionsTool(sessions: SessionHost): McpTool {
   return makeTool({
     name: "list_sessions",

@@ -18,7 +18,7 @@ const data = Type.Object({
   complete: Type.Boolean({ description: "The session has ended, and nothing comes after this page." }),
 });
 
-/** The tool that reads a session's events, a page at a time. */
+/** Creates the tool that reads a session's events, a page at a time. */
 export function readSessionTool(sessions: SessionHost): McpTool {
   return makeTool({
     name: "read_session",

@@ -10,7 +10,7 @@ import { runningAnswer, sessionDataSchema } from "../session-data.ts";
 import { startSession } from "../start-session.ts";
 import type { McpTool } from "../surface.ts";
 
-/** How a session is run, beside what is asked of its agent. */
+/** Fields that say how to run a session, besides the request to its agent. */
 const runFields = {
   adapter: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1, maxItems: 64 })], {
     description: 'Id of an adapter, several in the order in which they are tried, or "auto"; default: routing.agent.',
@@ -26,7 +26,7 @@ const runFields = {
   })),
 } satisfies TProperties;
 
-// Its interface hides that it is an object schema; a test calls the tool with every field.
+// The interface hides that this is an object schema; a test calls the tool with every field.
 const requestFields: TProperties = (sessionRequestSchema as unknown as TObject).properties;
 
 const input = Type.Object({ ...requestFields, ...runFields }, {
@@ -34,7 +34,7 @@ const input = Type.Object({ ...requestFields, ...runFields }, {
   description: "A fresh session: nothing of an earlier one is known to it, unless continue_from names the agent's own.",
 });
 
-/** The tool that runs a session. */
+/** Creates the tool that runs a session. */
 export function runSessionTool(sessions: SessionHost, client: string): McpTool {
   return makeTool({
     name: "run_session",
