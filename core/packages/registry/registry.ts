@@ -74,14 +74,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     remove: (id) => plugins.delete(id),
     async reload(next) {
       const read = await readAll(next, options);
-      for (const [id, plugin] of plugins) {
-        const known = read.plugins.get(id);
-        const packageName = blocksPackages(next) ? await packageNameIn(plugin.folder) : null;
-        const stays = plugin.origin === "registered" && !known?.enabled &&
-          blockOf(next, { id, version: plugin.manifest.version, packageName }) === null;
-        if (stays) read.plugins.set(id, plugin);
-        else if (known && JSON.stringify(known) === JSON.stringify(plugin)) read.plugins.set(id, plugin);
-      }
+      await keepUnchanged(plugins, { read: read.plugins, manifest: next });
       const changes = changesOf(plugins, read.plugins);
       manifest = next;
       ({ plugins, problems } = read);
@@ -90,22 +83,49 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     async register(folder, settings = {}) {
       const place = { origin: "registered" as const, limits: limitsOf(manifest), known: options.known };
       const found = await named(manifest, await readPlugin(resolve(options.root, folder), place));
-      const own = found.manifest;
-      if (!own) throw found.error ?? new BulkheadError("internal", `Plugin "${found.id}" was not read.`);
-      const known = plugins.get(found.id);
-      // One that was found already stays what it is: a bundled one uses the host's packages.
-      const origin = known?.folder === found.folder ? known.origin : found.origin;
-      const plugin = settlePlugin({ ...found, origin }, own, {
-        manifest,
-        settings: registeredSettings(manifest, found.id, settings),
-      });
-      if (plugin.blocked !== undefined) throw blockedError(plugin.id, plugin.blocked);
-      // One that was found already and is not in use may be taken into use.
-      if (known && (known.enabled || known.folder !== plugin.folder)) throw duplicate(plugin.id, [known, plugin]);
+      const plugin = settleRegistered(found, { manifest, known: plugins.get(found.id), settings });
       plugins.set(plugin.id, plugin);
       return plugin;
     },
   };
+}
+
+/** Puts the plugins that stay as they were in place of those that were read again. */
+async function keepUnchanged(
+  plugins: ReadonlyMap<string, Plugin>,
+  { read, manifest }: { read: Map<string, Plugin>; manifest: HostManifest },
+): Promise<void> {
+  for (const [id, plugin] of plugins) {
+    const known = read.get(id);
+    const packageName = blocksPackages(manifest) ? await packageNameIn(plugin.folder) : null;
+    const stays = plugin.origin === "registered" && !known?.enabled &&
+      blockOf(manifest, { id, version: plugin.manifest.version, packageName }) === null;
+    if (stays) read.set(id, plugin);
+    else if (known && JSON.stringify(known) === JSON.stringify(plugin)) read.set(id, plugin);
+  }
+}
+
+interface Registration {
+  manifest: HostManifest;
+  /** Plugin in the registry with that id. */
+  known: Plugin | undefined;
+  settings: RegistrySettings;
+}
+
+/** @throws {BulkheadError} as {@link Registry.register} */
+function settleRegistered(found: FoundPlugin, { manifest, known, settings }: Registration): Plugin {
+  const own = found.manifest;
+  if (!own) throw found.error ?? new BulkheadError("internal", `Plugin "${found.id}" was not read.`);
+  // One that was found already stays what it is: a bundled one uses the host's packages.
+  const origin = known?.folder === found.folder ? known.origin : found.origin;
+  const plugin = settlePlugin({ ...found, origin }, own, {
+    manifest,
+    settings: registeredSettings(manifest, found.id, settings),
+  });
+  if (plugin.blocked !== undefined) throw blockedError(plugin.id, plugin.blocked);
+  // One that was found already and is not in use may be taken into use.
+  if (known && (known.enabled || known.folder !== plugin.folder)) throw duplicate(plugin.id, [known, plugin]);
+  return plugin;
 }
 
 /** @throws {BulkheadError} as {@link createRegistry} */
