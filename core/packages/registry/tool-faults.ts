@@ -18,43 +18,10 @@ export interface ManifestFault {
 export function* toolFaults({ cli, config }: Manifest): Generator<ManifestFault> {
   if (!cli) return;
   yield* templateFaults(cli, Object.keys(config?.properties ?? {}));
-  const binaries = typeof cli.binary === "string" ? { "": cli.binary } : cli.binary;
-  for (const [system, binary] of Object.entries(binaries)) {
-    const path = ["cli", "binary", ...(system === "" ? [] : [system])];
-    if (!isBinary(binary)) {
-      yield { path, expected: "a name, an absolute path, or ./path inside the plugin", found: describeFound(binary) };
-    }
-    if (system === "" || ["linux", "darwin", "win32", "default"].includes(system)) continue;
-    yield { path, of: "key", expected: "linux, darwin, win32 or default", found: describeFound(system) };
-  }
-  const models = Object.keys(cli.models ?? {});
-  if (cli.default_model !== undefined && !models.includes(cli.default_model)) {
-    const expected = models.length > 0 ? `one of the models ${models.join(", ")}` : "models beside it";
-    const hint = didYouMean(cli.default_model, models);
-    yield {
-      path: ["cli", "default_model"],
-      expected,
-      found: describeFound(cli.default_model),
-      ...(hint ? { hint } : {}),
-    };
-  }
-  for (const [name, text] of Object.entries(cli.env_vars ?? {})) {
-    const path = ["cli", "env_vars", name];
-    if (!isName(name)) {
-      yield { path, of: "key", expected: "the name of an environment variable", found: describeFound(name) };
-    }
-    const odd = /\$\{(?!(?:secret:)?[A-Za-z_][A-Za-z0-9_]*\})[^}]*\}?/.exec(text);
-    if (odd) yield { path, expected: "${NAME} or ${secret:NAME} in what it refers to", found: JSON.stringify(odd[0]) };
-  }
-  for (const code of Object.keys(cli.exit_codes ?? {})) {
-    if (/^\d{1,3}$/.test(code) && Number(code) <= 255) continue;
-    yield {
-      path: ["cli", "exit_codes", code],
-      of: "key",
-      expected: "an exit code from 0 to 255",
-      found: describeFound(code),
-    };
-  }
+  yield* binaryFaults(cli);
+  yield* modelFaults(cli);
+  yield* variableFaults(cli);
+  yield* exitCodeFaults(cli);
 }
 
 function* templateFaults(cli: CliTool, params: readonly string[]): Generator<ManifestFault> {
@@ -82,5 +49,44 @@ function* templateFaults(cli: CliTool, params: readonly string[]): Generator<Man
         ...(error.hint ? { hint: error.hint } : {}),
       };
     }
+  }
+}
+
+function* binaryFaults({ binary: given }: CliTool): Generator<ManifestFault> {
+  const binaries = typeof given === "string" ? { "": given } : given;
+  for (const [system, binary] of Object.entries(binaries)) {
+    const path = ["cli", "binary", ...(system === "" ? [] : [system])];
+    if (!isBinary(binary)) {
+      yield { path, expected: "a name, an absolute path, or ./path inside the plugin", found: describeFound(binary) };
+    }
+    if (system === "" || ["linux", "darwin", "win32", "default"].includes(system)) continue;
+    yield { path, of: "key", expected: "linux, darwin, win32 or default", found: describeFound(system) };
+  }
+}
+
+function* modelFaults({ default_model, models: known }: CliTool): Generator<ManifestFault> {
+  const models = Object.keys(known ?? {});
+  if (default_model === undefined || models.includes(default_model)) return;
+  const expected = models.length > 0 ? `one of the models ${models.join(", ")}` : "models beside it";
+  const hint = didYouMean(default_model, models);
+  yield { path: ["cli", "default_model"], expected, found: describeFound(default_model), ...(hint ? { hint } : {}) };
+}
+
+function* variableFaults({ env_vars }: CliTool): Generator<ManifestFault> {
+  for (const [name, text] of Object.entries(env_vars ?? {})) {
+    const path = ["cli", "env_vars", name];
+    if (!isName(name)) {
+      yield { path, of: "key", expected: "the name of an environment variable", found: describeFound(name) };
+    }
+    const odd = /\$\{(?!(?:secret:)?[A-Za-z_][A-Za-z0-9_]*\})[^}]*\}?/.exec(text);
+    if (odd) yield { path, expected: "${NAME} or ${secret:NAME} in what it refers to", found: JSON.stringify(odd[0]) };
+  }
+}
+
+function* exitCodeFaults({ exit_codes }: CliTool): Generator<ManifestFault> {
+  for (const code of Object.keys(exit_codes ?? {})) {
+    if (/^\d{1,3}$/.test(code) && Number(code) <= 255) continue;
+    const path = ["cli", "exit_codes", code];
+    yield { path, of: "key", expected: "an exit code from 0 to 255", found: describeFound(code) };
   }
 }
