@@ -180,38 +180,46 @@ const numberColumns = new Set(["first_gseq", "state", "last_gseq", "last_seq"]);
  * Copies content beside the batches: links without one, the base of the chain, tombstones. True when something failed.
  */
 function copyOthers(from: SqliteFile, to: SqliteFile): boolean {
+  // All are tried: one that cannot be read costs only its own content.
+  return [copyLinks, copyBase, copySessions, copyKeys].map((copy) => copy(from, to)).includes(false);
+}
+
+function copyLinks(from: SqliteFile, to: SqliteFile): boolean {
   const link = to.prepare("INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?, ?, ?)");
+  return succeeds(() => {
+    for (const row of from.prepare("SELECT * FROM link").all() as BareLink[]) {
+      link.run(row.number, row.kind, row.session_id, row.gseq, row.digest, row.mac);
+    }
+  });
+}
+
+function copyBase(from: SqliteFile, to: SqliteFile): boolean {
   const base = to.prepare("INSERT OR REPLACE INTO base VALUES (1, ?, ?, ?, ?)");
-  const names = sessionColumns.join(", ");
-  const session = to.prepare(
-    `INSERT OR REPLACE INTO session (${names}) VALUES (${sessionColumns.map(() => "?").join(", ")})`,
-  );
-  const parts = [
-    () => {
-      for (
-        const { number, kind, session_id, gseq, digest, mac } of from.prepare("SELECT * FROM link").all() as BareLink[]
-      ) {
-        link.run(number, kind, session_id, gseq, digest, mac);
-      }
-    },
-    () => {
-      for (const { number, mac, gseq, seal } of from.prepare("SELECT * FROM base").all() as ChainBase[]) {
-        base.run(number, mac, gseq, seal);
-      }
-    },
-    () => {
-      const read = sessionColumns.map((name) => (numberColumns.has(name) ? name : asBytes(name)));
-      for (const row of from.prepare(`SELECT ${read.join(", ")} FROM session`).all() as Record<string, unknown>[]) {
-        session.run(...sessionColumns.map((name) => {
-          const value = row[name];
-          return typeof value === "number" ? value : lenientText(value ?? null);
-        }));
-      }
-    },
-  ];
+  return succeeds(() => {
+    for (const { number, mac, gseq, seal } of from.prepare("SELECT * FROM base").all() as ChainBase[]) {
+      base.run(number, mac, gseq, seal);
+    }
+  });
+}
+
+function copySessions(from: SqliteFile, to: SqliteFile): boolean {
+  const marks = sessionColumns.map(() => "?").join(", ");
+  const session = to.prepare(`INSERT OR REPLACE INTO session (${sessionColumns.join(", ")}) VALUES (${marks})`);
+  const read = sessionColumns.map((name) => (numberColumns.has(name) ? name : asBytes(name)));
+  return succeeds(() => {
+    for (const row of from.prepare(`SELECT ${read.join(", ")} FROM session`).all() as Record<string, unknown>[]) {
+      session.run(...sessionColumns.map((name) => {
+        const value = row[name];
+        return typeof value === "number" ? value : lenientText(value ?? null);
+      }));
+    }
+  });
+}
+
+function copyKeys(from: SqliteFile, to: SqliteFile): boolean {
   const keys = prepareKeyTable(to);
-  parts.push(() => {
-    const read = `SELECT ${asBytes("name", "digest", "session_id")} FROM idempotency ORDER BY number`;
+  const read = `SELECT ${asBytes("name", "digest", "session_id")} FROM idempotency ORDER BY number`;
+  return succeeds(() => {
     for (const row of from.prepare(read).all() as Record<keyof KeyRecord, unknown>[]) {
       const [name, digest, session_id] = [row.name, row.digest, row.session_id].map((value) =>
         lenientText(value) ?? ""
@@ -219,7 +227,11 @@ function copyOthers(from: SqliteFile, to: SqliteFile): boolean {
       keys.note({ name: name!, digest: digest!, session_id: session_id! }, Number.MAX_SAFE_INTEGER);
     }
   });
-  return parts.map((part) => attempt(() => part() ?? true)).includes(null);
+}
+
+/** Tries an action; false when it throws. */
+function succeeds(act: () => void): boolean {
+  return attempt(() => act() ?? true) !== null;
 }
 
 /** The result of an action; null when it throws. */
