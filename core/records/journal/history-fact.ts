@@ -1,4 +1,4 @@
-import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { AttemptStartedEvent, Envelope, ProcessSpawnedEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { countOf, fieldsOrNone, listOf, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
@@ -29,40 +29,36 @@ export function factOf({ event, ts, attempt }: Envelope): HistoryFact | null {
       const permissions = fieldsOrNone(fieldsOrNone(event.effective)["permissions"]) as Permissions;
       return { what: "granted", row: { attempt: 1, adapter_id: stringOf(event.adapter_id) ?? "", permissions } };
     }
-    case "attempt_started": {
-      const adapter_id = stringOf(event.adapter_id) ?? "";
-      const row = {
-        attempt: countOf(event.attempt) ?? 0,
-        adapter_id,
-        started_at: ts,
-        ended_at: null,
-        error_code: null,
-      };
-      return { what: "attempt", row, granted: event.permissions ?? null };
-    }
+    case "attempt_started":
+      return { what: "attempt", row: startedAttempt(event, ts), granted: event.permissions ?? null };
     case "attempt_failed": {
       const error_code = stringOf(fieldsOrNone(event.error)["code"]) as ErrorCode | null;
       return { what: "attempt_failed", row: { attempt: countOf(event.attempt) ?? 0, ended_at: ts, error_code } };
     }
-    case "process_spawned": {
-      const { process_id, pid, identity, argv } = event;
-      const ids = { process_id: countOf(process_id) ?? 0, attempt: countOf(attempt) ?? 0, pid: countOf(pid) ?? 0 };
-      const known = { identity: stringOf(identity), program: stringOf(listOf(argv)[0]) ?? "" };
-      const open = { started_at: ts, ended_at: null, exit_code: null, signal: null };
-      return { what: "child", row: { ...ids, ...known, ...open } };
-    }
+    case "process_spawned":
+      return { what: "child", row: startedChild(event, { ts, attempt }) };
     case "process_exited": {
-      const { process_id, exit_code, signal } = event;
-      const end = {
-        ended_at: ts,
-        exit_code: Number.isSafeInteger(exit_code) ? exit_code : null,
-        signal: stringOf(signal),
-      };
-      return { what: "child_gone", row: { process_id: countOf(process_id) ?? 0, ...end } };
+      const exit_code = Number.isSafeInteger(event.exit_code) ? event.exit_code : null;
+      const end = { ended_at: ts, exit_code, signal: stringOf(event.signal) };
+      return { what: "child_gone", row: { process_id: countOf(event.process_id) ?? 0, ...end } };
     }
     default:
       return null;
   }
+}
+
+function startedAttempt({ attempt, adapter_id }: AttemptStartedEvent, ts: string): RecordedAttempt {
+  const ids = { attempt: countOf(attempt) ?? 0, adapter_id: stringOf(adapter_id) ?? "" };
+  return { ...ids, started_at: ts, ended_at: null, error_code: null };
+}
+
+function startedChild(
+  { process_id, pid, identity, argv }: ProcessSpawnedEvent,
+  { ts, attempt }: Pick<Envelope, "ts" | "attempt">,
+): RecordedChild {
+  const ids = { process_id: countOf(process_id) ?? 0, attempt: countOf(attempt) ?? 0, pid: countOf(pid) ?? 0 };
+  const known = { identity: stringOf(identity), program: stringOf(listOf(argv)[0]) ?? "" };
+  return { ...ids, ...known, started_at: ts, ended_at: null, exit_code: null, signal: null };
 }
 
 /** Makes an empty history. */

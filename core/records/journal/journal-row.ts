@@ -37,10 +37,32 @@ type Run = Omit<Envelope, "event"> & { events: Envelope["event"][] };
  * @returns null for a batch without envelopes
  * @throws {BulkheadError} `journal_error` when the batch does not continue the journal
  */
-export function rowOf({ session_id, envelopes, texts = [] }: JournalBatch, after: Cursor): JournalRow | null {
+export function rowOf(batch: JournalBatch, after: Cursor): JournalRow | null {
+  const { session_id, envelopes } = batch;
   const first = envelopes[0];
   const last = envelopes.at(-1);
   if (first === undefined || last === undefined) return null;
+  const { runs, facts, adapter_id } = gatherRuns(batch, after);
+  return {
+    session_id,
+    first_seq: first.seq,
+    last_seq: last.seq,
+    first_gseq: first.gseq,
+    last_gseq: last.gseq,
+    count: envelopes.length,
+    opening: first.seq === 1 ? openingOf(first) : null,
+    adapter_id,
+    ending: endingOf(last),
+    facts,
+    body: `[${runs.map(textOf).join(",")}]`,
+  };
+}
+
+/** Puts envelopes into runs and finds their facts, in one pass. */
+function gatherRuns(
+  { session_id, envelopes, texts = [] }: JournalBatch,
+  after: Cursor,
+): Pick<JournalRow, "facts" | "adapter_id"> & { runs: WrittenRun[] } {
   const runs: WrittenRun[] = [];
   let run: WrittenRun | null = null;
   let previous = after;
@@ -64,19 +86,7 @@ export function rowOf({ session_id, envelopes, texts = [] }: JournalBatch, after
     run.count += count;
     at += count;
   }
-  return {
-    session_id,
-    first_seq: first.seq,
-    last_seq: last.seq,
-    first_gseq: first.gseq,
-    last_gseq: last.gseq,
-    count: envelopes.length,
-    opening: first.seq === 1 ? openingOf(first) : null,
-    adapter_id,
-    ending: endingOf(last),
-    facts,
-    body: `[${runs.map(textOf).join(",")}]`,
-  };
+  return { runs, facts, adapter_id };
 }
 
 /**
