@@ -20,45 +20,62 @@ const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 export function fillReferences(parsed: ParsedYaml, env: (name: string) => string | undefined): Referred {
   const problems: Problem[] = [];
   const references = new Map<string, readonly string[]>();
-  const fault = (path: KeyPath, words: { expected: string; found: string; hint?: string }) => {
-    problems.push({ file: parsed.file, ...parsed.locate(path), path: pathText(path), ...words });
-  };
-
-  const walk = (value: unknown, path: KeyPath): unknown => {
-    if (typeof value === "string") return text(value, path);
-    if (Array.isArray(value)) return value.map((item, index) => walk(item, [...path, index]));
-    if (typeof value !== "object" || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, walk(inner, [...path, key])]));
-  };
-
-  const text = (value: string, path: KeyPath): string => {
+  const fill = (text: string, path: KeyPath): string => {
+    const fault = (words: Words) => {
+      problems.push({ file: parsed.file, ...parsed.locate(path), path: pathText(path), ...words });
+    };
     if (isPermission(path)) {
-      if (/\$\{/.test(value) && !isPattern(path)) {
-        const hint = "nothing is granted by the environment";
-        fault(path, { expected: "a permission written out", found: describeFound(value), hint });
-      }
-      return value;
+      if (/\$\{/.test(text) && !isPattern(path)) fault(inPermission(text));
+      return text;
     }
-    if (!mayRefer(path)) return value;
-    const names: string[] = [];
-    const filled = value.replace(reference, (whole, escaped: string, name: string | undefined) => {
-      if (name === undefined) return escaped;
-      if (!variableName.test(name)) {
-        fault(path, { expected: "the name of an environment variable in ${}", found: describeFound(whole) });
-        return whole;
-      }
-      const found = env(name);
-      if (found === undefined) {
-        fault(path, { expected: `the environment variable ${name} to be set`, found: "none of that name" });
-      }
-      names.push(name);
-      return found ?? whole;
-    });
+    if (!mayRefer(path)) return text;
+    const { filled, names } = fillText(text, { env, fault });
     if (names.length > 0) references.set(pathText(path), names);
     return filled;
   };
+  return { value: mapTexts(parsed.value, { at: [], map: fill }), problems, references };
+}
 
-  return { value: walk(parsed.value, []), problems, references };
+/** What a problem says. */
+type Words = { expected: string; found: string; hint?: string };
+
+interface MapTexts {
+  at: KeyPath;
+  map(text: string, path: KeyPath): string;
+}
+
+function mapTexts(value: unknown, { at, map }: MapTexts): unknown {
+  if (typeof value === "string") return map(value, at);
+  if (Array.isArray(value)) return value.map((item, index) => mapTexts(item, { at: [...at, index], map }));
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value);
+  return Object.fromEntries(entries.map(([key, inner]) => [key, mapTexts(inner, { at: [...at, key], map })]));
+}
+
+function inPermission(text: string): Words {
+  const hint = "nothing is granted by the environment";
+  return { expected: "a permission written out", found: describeFound(text), hint };
+}
+
+function fillText(
+  text: string,
+  { env, fault }: { env: (name: string) => string | undefined; fault: (words: Words) => void },
+): { filled: string; names: string[] } {
+  const names: string[] = [];
+  const filled = text.replace(reference, (whole, escaped: string, name: string | undefined) => {
+    if (name === undefined) return escaped;
+    if (!variableName.test(name)) {
+      fault({ expected: "the name of an environment variable in ${}", found: describeFound(whole) });
+      return whole;
+    }
+    const found = env(name);
+    if (found === undefined) {
+      fault({ expected: `the environment variable ${name} to be set`, found: "none of that name" });
+    }
+    names.push(name);
+    return found ?? whole;
+  });
+  return { filled, names };
 }
 
 function isPermission(path: KeyPath): boolean {
