@@ -25,40 +25,47 @@ export interface WorkspaceFiles {
 
 /** Opens the folder; nothing is made before there is a workspace. */
 export function openWorkspaceFiles(folder: string): WorkspaceFiles {
-  const fileOf = (sessionId: string): string => join(folder, `${checkedId(sessionId)}.json`);
-  const under = new Set<string>();
+  return new WorkspaceFolder(folder);
+}
 
-  return { folder, read, write, remove, list, alone };
+class WorkspaceFolder implements WorkspaceFiles {
+  readonly folder: string;
+  /** Sessions with whose workspace this process is doing something alone. */
+  readonly #under = new Set<string>();
 
-  async function read(sessionId: string): Promise<WorkspaceRecord> {
-    const text = await readFile(fileOf(sessionId), "utf8").catch(() => null);
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  async read(sessionId: string): Promise<WorkspaceRecord> {
+    const text = await readFile(this.#fileOf(sessionId), "utf8").catch(() => null);
     const record = text === null ? null : parse(text);
     if (record === null || record.session_id !== sessionId) throw unknown(sessionId);
     return record;
   }
 
-  async function write(record: WorkspaceRecord): Promise<void> {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await replaceFile(fileOf(record.session_id), JSON.stringify(record));
+  async write(record: WorkspaceRecord): Promise<void> {
+    await this.#makeFolder();
+    await replaceFile(this.#fileOf(record.session_id), JSON.stringify(record));
   }
 
-  async function remove(sessionId: string): Promise<void> {
-    await rm(fileOf(sessionId), { force: true });
+  async remove(sessionId: string): Promise<void> {
+    await rm(this.#fileOf(sessionId), { force: true });
   }
 
-  async function list(): Promise<WorkspaceRecord[]> {
-    const names = await readdir(folder).catch(() => []);
+  async list(): Promise<WorkspaceRecord[]> {
+    const names = await readdir(this.folder).catch(() => []);
     const ids = names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -".json".length));
-    const records = await Promise.all(ids.filter(isId).map((id) => read(id).catch(() => null)));
+    const records = await Promise.all(ids.filter(isId).map((id) => this.read(id).catch(() => null)));
     return records.filter((record) => record !== null).sort((a, b) => a.created_at < b.created_at ? -1 : 1);
   }
 
-  async function alone<T>(sessionId: string, act: () => Promise<T>): Promise<T> {
-    const lock = join(folder, `${checkedId(sessionId)}.lock`);
-    if (under.has(sessionId)) throw busy(sessionId);
-    under.add(sessionId);
+  async alone<T>(sessionId: string, act: () => Promise<T>): Promise<T> {
+    const lock = join(this.folder, `${checkedId(sessionId)}.lock`);
+    if (this.#under.has(sessionId)) throw busy(sessionId);
+    this.#under.add(sessionId);
     try {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await this.#makeFolder();
       const release = await takeLockFile(lock);
       if (release === null) throw busy(sessionId);
       try {
@@ -67,8 +74,16 @@ export function openWorkspaceFiles(folder: string): WorkspaceFiles {
         await release();
       }
     } finally {
-      under.delete(sessionId);
+      this.#under.delete(sessionId);
     }
+  }
+
+  #fileOf(sessionId: string): string {
+    return join(this.folder, `${checkedId(sessionId)}.json`);
+  }
+
+  async #makeFolder(): Promise<void> {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
   }
 }
 

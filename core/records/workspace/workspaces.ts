@@ -22,7 +22,7 @@ import {
   workspaceTimeoutMs,
 } from "./open-workspace.ts";
 import { pruneWorkspaces } from "./prune-workspaces.ts";
-import { openWorkspaceFiles } from "./workspace-files.ts";
+import { openWorkspaceFiles, type WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
 
 /** The durable worktrees of one state folder's sessions. */
@@ -54,97 +54,91 @@ export interface Workspaces {
 /** Opens the workspaces in a folder; makes no folder before the first workspace. */
 export function openWorkspaces(folder: string): Workspaces {
   const files = openWorkspaceFiles(folder);
-
   return {
     open: (options) => openWorkspace(files, options),
-    reset,
-    end,
+    reset: async (sessionId) => await resetWorkspace(await files.read(sessionId)),
+    end: (sessionId) => endWorkspace(files, sessionId),
     list: async () => (await files.list()).map(shown),
-    diff,
-    apply,
-    discard,
+    diff: async (sessionId) => await diffOf(await files.read(sessionId)),
+    apply: (sessionId, options = {}) =>
+      files.alone(sessionId, async () => await applyWorkspace(files, await settled(files, sessionId), options)),
+    discard: (sessionId) =>
+      files.alone(sessionId, async () => await discardWorkspace(files, await settled(files, sessionId))),
     prune: (options) => pruneWorkspaces(files, options),
   };
+}
 
-  async function reset(sessionId: string): Promise<void> {
-    const record = await files.read(sessionId);
-    refuseUnless(record, ["open"]);
-    const { folder, repository: sourceTop, workdir } = record;
-    await within(async (signal) => {
-      await removeWorktree({ folder, sourceTop, signal });
-      await addWorktree(baseOf(record), { folder, sourceTop, signal });
-      await mkdir(join(folder, relative(sourceTop, workdir)), { recursive: true });
-    });
-  }
+async function resetWorkspace(record: WorkspaceRecord): Promise<void> {
+  refuseUnless(record, ["open"]);
+  const { folder, repository: sourceTop, workdir } = record;
+  await within(async (signal) => {
+    await removeWorktree({ folder, sourceTop, signal });
+    await addWorktree(baseOf(record), { folder, sourceTop, signal });
+    await mkdir(join(folder, relative(sourceTop, workdir)), { recursive: true });
+  });
+}
 
-  async function end(sessionId: string): Promise<void> {
-    const record = await files.read(sessionId);
-    await files.write({ ...record, holder: null, ended_at: record.ended_at ?? new Date().toISOString() });
-  }
+async function endWorkspace(files: WorkspaceFiles, sessionId: string): Promise<void> {
+  const record = await files.read(sessionId);
+  await files.write({ ...record, holder: null, ended_at: record.ended_at ?? new Date().toISOString() });
+}
 
-  async function diff(sessionId: string): Promise<WorktreeDiff> {
-    const record = await files.read(sessionId);
-    refuseUnless(record, ["open", "applying"]);
-    return await within((signal) => worktreeDiff(baseOf(record), { folder: record.folder, signal }));
-  }
+async function diffOf(record: WorkspaceRecord): Promise<WorktreeDiff> {
+  refuseUnless(record, ["open", "applying"]);
+  return await within((signal) => worktreeDiff(baseOf(record), { folder: record.folder, signal }));
+}
 
-  async function apply(
-    sessionId: string,
-    { allowLinks }: { allowLinks?: boolean } = {},
-  ): Promise<AppliedWorkspace> {
-    return await files.alone(sessionId, async () => {
-      const record = await settled(sessionId);
-      refuseUnless(record, ["open"]);
-      const { folder, repository: sourceTop, base_commit: baseCommit } = record;
-      const keep = () =>
-        within((signal) => keepCommits(`refs/bulkhead/${sessionId}`, { folder, sourceTop, baseCommit, signal }));
-      let kept_commit: string | null | undefined;
-      const artifacts = await within((signal) =>
-        applyWorktree(baseOf(record), {
-          folder,
-          sourceTop,
-          signal,
-          allowLinks,
-          async onWrite(unfinished) {
-            // First: this fails when the agent has left refs that conflict with ours.
-            kept_commit = await keep();
-            await files.write({ ...record, state: "applying", unfinished });
-          },
-        })
-      ).catch(async (error: unknown) => {
-        // The source was restored, or else the record still says how to restore it.
-        if (!isHalfWritten(error)) await files.write(record);
-        throw error;
-      });
-      kept_commit = kept_commit === undefined ? await keep() : kept_commit;
-      const applied: WorkspaceRecord = { ...record, state: "applied", kept_commit };
-      await files.write(applied);
-      await removeFiles(files, applied);
-      return { session_id: sessionId, artifacts, kept_commit };
-    });
-  }
+async function applyWorkspace(
+  files: WorkspaceFiles,
+  record: WorkspaceRecord,
+  { allowLinks }: { allowLinks?: boolean },
+): Promise<AppliedWorkspace> {
+  refuseUnless(record, ["open"]);
+  const { session_id, folder, repository: sourceTop, base_commit: baseCommit } = record;
+  const keep = () =>
+    within((signal) => keepCommits(`refs/bulkhead/${session_id}`, { folder, sourceTop, baseCommit, signal }));
+  let kept_commit: string | null | undefined;
+  const artifacts = await within((signal) =>
+    applyWorktree(baseOf(record), {
+      folder,
+      sourceTop,
+      signal,
+      allowLinks,
+      async onWrite(unfinished) {
+        // First: this fails when the agent has left refs that conflict with ours.
+        kept_commit = await keep();
+        await files.write({ ...record, state: "applying", unfinished });
+      },
+    })
+  ).catch(async (error: unknown) => {
+    // The source was restored, or else the record still says how to restore it.
+    if (!isHalfWritten(error)) await files.write(record);
+    throw error;
+  });
+  kept_commit = kept_commit === undefined ? await keep() : kept_commit;
+  const applied: WorkspaceRecord = { ...record, state: "applied", kept_commit };
+  await files.write(applied);
+  await removeFiles(files, applied);
+  return { session_id, artifacts, kept_commit };
+}
 
-  async function discard(sessionId: string): Promise<void> {
-    await files.alone(sessionId, async () => {
-      const record = await settled(sessionId);
-      refuseUnless(record, ["opening", "open", "discarded"]);
-      const discarded: WorkspaceRecord = { ...record, state: "discarded" };
-      await files.write(discarded);
-      await removeFiles(files, discarded);
-    });
-  }
+async function discardWorkspace(files: WorkspaceFiles, record: WorkspaceRecord): Promise<void> {
+  refuseUnless(record, ["opening", "open", "discarded"]);
+  const discarded: WorkspaceRecord = { ...record, state: "discarded" };
+  await files.write(discarded);
+  await removeFiles(files, discarded);
+}
 
-  /** The record of a session that has ended; undoes an interrupted apply. */
-  async function settled(sessionId: string): Promise<WorkspaceRecord> {
-    const record = await files.read(sessionId);
-    if (isAlive(record.holder)) throw stillRunning(sessionId);
-    const { unfinished } = record;
-    if (unfinished === null) return record;
-    await within((signal) => undoApply(baseOf(record), { sourceTop: record.repository, signal, unfinished }));
-    const undone: WorkspaceRecord = { ...record, state: "open", unfinished: null };
-    await files.write(undone);
-    return undone;
-  }
+/** The record of a session that has ended; undoes an interrupted apply. */
+async function settled(files: WorkspaceFiles, sessionId: string): Promise<WorkspaceRecord> {
+  const record = await files.read(sessionId);
+  if (isAlive(record.holder)) throw stillRunning(sessionId);
+  const { unfinished } = record;
+  if (unfinished === null) return record;
+  await within((signal) => undoApply(baseOf(record), { sourceTop: record.repository, signal, unfinished }));
+  const undone: WorkspaceRecord = { ...record, state: "open", unfinished: null };
+  await files.write(undone);
+  return undone;
 }
 
 function within<T>(act: (signal: AbortSignal) => Promise<T>): Promise<T> {
