@@ -159,31 +159,7 @@ export default class Watched extends AgentAdapter {
         return target[key];
       },
     });
-    const events = (await this.#made()).runSession(watched, {
-      ...ctx,
-      run: async (binary, args, options = {}) => {
-        sent.push(JSON.stringify([binary, args, options.env ?? {}]));
-        const child = await ctx.run(binary, args, options);
-        const write = async (text) => {
-          sent.push(text);
-          await child.stdin.write(text);
-        };
-        return { ...child, stdin: { ...child.stdin, write } };
-      },
-      fetch: async (url, options = {}) => {
-        sent.push(url + JSON.stringify(options.headers ?? {}) + (options.body ?? ""));
-        return await ctx.fetch(url, options);
-      },
-      connect: async (url, options = {}) => {
-        sent.push(url + JSON.stringify(options.headers ?? {}));
-        const connection = await ctx.connect(url, options);
-        const send = async (text) => {
-          sent.push(text);
-          await connection.send(text);
-        };
-        return { ...connection, send };
-      },
-    });
+    const events = (await this.#made()).runSession(watched, overheard(ctx, sent));
     try {
       for await (const _event of events);
     } catch (error) {
@@ -192,6 +168,35 @@ export default class Watched extends AgentAdapter {
     yield say("fields", { read: [...read], sent: sent.join("\n").slice(0, 200000) });
     yield done;
   }
+}
+
+/** The session's context, with what goes out of it written down. */
+function overheard(ctx, sent) {
+  return {
+    ...ctx,
+    run: async (binary, args, options = {}) => {
+      sent.push(JSON.stringify([binary, args, options.env ?? {}]));
+      const child = await ctx.run(binary, args, options);
+      const write = async (text) => {
+        sent.push(text);
+        await child.stdin.write(text);
+      };
+      return { ...child, stdin: { ...child.stdin, write } };
+    },
+    fetch: async (url, options = {}) => {
+      sent.push(url + JSON.stringify(options.headers ?? {}) + (options.body ?? ""));
+      return await ctx.fetch(url, options);
+    },
+    connect: async (url, options = {}) => {
+      sent.push(url + JSON.stringify(options.headers ?? {}));
+      const connection = await ctx.connect(url, options);
+      const send = async (text) => {
+        sent.push(text);
+        await connection.send(text);
+      };
+      return { ...connection, send };
+    },
+  };
 }
 
 /** The session's context, with programs and servers taken away or answered for. */
