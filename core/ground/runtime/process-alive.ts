@@ -1,11 +1,15 @@
 import process from "node:process";
+import { readRow } from "./process-rows.ts";
 
-/** True while a process with this pid exists, also one of another user. */
+/**
+ * True while a process with this pid runs, also one of another user. A zombie has ended: in a container without an init
+ * its parent may never collect it.
+ */
 export function processIsAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
+  return readRow(pid)?.zombie !== true;
 }

@@ -1,0 +1,35 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { pid as ownPid } from "node:process";
+import { afterEach, expect, test } from "vitest";
+import { isAlive } from "../../../core/ground/runtime/lock-file.ts";
+import { processIsAlive } from "../../../core/ground/runtime/process-alive.ts";
+
+let parent: ChildProcess | undefined;
+afterEach(async () => {
+  if (!parent) return;
+  const gone = once(parent, "exit");
+  parent.kill("SIGKILL");
+  await gone;
+  parent = undefined;
+});
+
+test("processIsAlive() finds this process", () => {
+  expect(processIsAlive(ownPid)).toBe(true);
+});
+
+test.runIf(process.platform === "linux")("processIsAlive() and isAlive() take a zombie for ended", async () => {
+  // The shell becomes sleep, which never collects the child that the shell started.
+  parent = spawn("/bin/sh", ["-c", "true & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
+  const [printed] = await once(parent.stdout!, "data");
+  const pid = Number(String(printed));
+  await expect.poll(() => stateOf(pid), { timeout: 10_000 }).toBe("Z");
+  expect(processIsAlive(pid)).toBe(false);
+  expect(isAlive({ pid, start: null })).toBe(false);
+});
+
+async function stateOf(pid: number): Promise<string | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, "latin1");
+  return stat.slice(stat.lastIndexOf(")") + 2)[0];
+}
