@@ -18,6 +18,9 @@ interface Field {
   optional?: true;
 }
 
+/** Name of a tool that the agent did not name; in a result the host puts that of the call in its place. */
+export const unnamedTool = "unknown";
+
 // The schemas in events.ts say the same. They are not used here because every adapter includes this file and the schema
 // library is many times larger; a test keeps the two in agreement.
 const fields: { readonly [T in MappableType]: Readonly<Record<string, Field>> } = {
@@ -25,13 +28,13 @@ const fields: { readonly [T in MappableType]: Readonly<Record<string, Field>> } 
   thinking: { content: { form: text }, tokens_used: { form: count, optional: true } },
   tool_call: {
     call_id: { form: id },
-    tool: { form: id, fallback: "unknown" },
+    tool: { form: id, fallback: unnamedTool },
     kind: { form: (value) => oneOf(toolKinds)(value) ?? "other", fallback: "other" },
     input: { form: anything, fallback: null },
   },
   tool_result: {
     call_id: { form: id },
-    tool: { form: id, fallback: "unknown" },
+    tool: { form: id, fallback: unnamedTool },
     output: { form: anything, fallback: null },
     success: { form: flag, fallback: true },
     duration_ms: { form: amount, fallback: null },

@@ -5,6 +5,7 @@ import type {
   PermissionRequestEvent,
   QuestionEvent,
 } from "../../../plugin-sdk/events.ts";
+import { unnamedTool } from "../../../plugin-sdk/event-building.ts";
 import type { ToolKind } from "../../../plugin-sdk/tool-kinds.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { LogEntry } from "./merged-log.ts";
@@ -80,10 +81,13 @@ export class EventRules {
         this.#openCalls.set(event.call_id, { tool: event.tool, kind: event.kind });
         this.#toolCalls++;
         return event;
-      case "tool_result":
-        if (!this.#openCalls.delete(event.call_id)) return broken(event, "no tool call of that call_id is open");
+      case "tool_result": {
+        const call = this.#openCalls.get(event.call_id);
+        if (call === undefined) return broken(event, "no tool call of that call_id is open");
+        this.#openCalls.delete(event.call_id);
         this.#closedCalls.add(event.call_id);
-        return event;
+        return event.tool === unnamedTool && call.tool !== unnamedTool ? { ...event, tool: call.tool } : event;
+      }
       case "permission_request":
       case "question":
         if (this.#openRequests.has(event.request_id) || this.#closedRequests.has(event.request_id)) {

@@ -45,6 +45,15 @@ describe("EventRules", () => {
     expect(rules.accept(question("f"), limits).type).toBe("question");
   });
 
+  test("a result without a tool's name gets the one of its call", () => {
+    const rules = new EventRules();
+    for (const id of ["a", "b"]) rules.accept(call(id));
+    const unnamed = { ...answer("a"), tool: "unknown" } as AdapterEvent;
+    expect(rules.accept(unnamed)).toEqual(answer("a"));
+    const other = { ...answer("b"), tool: "write" } as AdapterEvent;
+    expect(rules.accept(other)).toBe(other);
+  });
+
   test("requests that wait have their bytes counted together", () => {
     const rules = new EventRules();
     const limits = { open_requests: 100, open_request_bytes: 3000 };
