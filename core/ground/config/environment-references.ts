@@ -36,7 +36,7 @@ export function fillReferences(parsed: ParsedYaml, env: (name: string) => string
   return { value: mapTexts(parsed.value, { at: [], map: fill }), problems, references };
 }
 
-/** What a problem says. */
+/** Text of a problem. */
 type Words = { expected: string; found: string; hint?: string };
 
 interface MapTexts {

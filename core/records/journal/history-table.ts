@@ -75,7 +75,30 @@ export const historySchema = `
 
 /** Prepares the statements for the tables. */
 export function prepareHistoryTable(database: SqliteFile): HistoryTable {
-  const ofSession = "session = (SELECT first_gseq FROM session WHERE session_id = ?)";
+  const writes = prepareWrites(database);
+  const reads = prepareReads(database);
+  return {
+    note: (sessionId, fact) => writeFact(writes, { sessionId, fact }),
+    get: (sessionId) => historyOf(reads, sessionId),
+    left: () =>
+      (reads.left.all() as LeftChild[]).map(({ session_id, pid, identity, program }) => ({
+        session_id,
+        pid,
+        identity,
+        program,
+      })),
+    forget: (sessionId) => {
+      for (const forget of writes.forgets) forget.run(sessionId);
+    },
+  };
+}
+
+const ofSession = "session = (SELECT first_gseq FROM session WHERE session_id = ?)";
+
+type Writes = ReturnType<typeof prepareWrites>;
+type Reads = ReturnType<typeof prepareReads>;
+
+function prepareWrites(database: SqliteFile) {
   const insert = (table: string, columns: readonly string[]) => {
     const marks = columns.map(() => "?").join(", ");
     return database.prepare(
@@ -83,84 +106,81 @@ export function prepareHistoryTable(database: SqliteFile): HistoryTable {
         SELECT first_gseq, ${marks} FROM session WHERE session_id = ?`,
     );
   };
+  return {
+    addAttempt: insert("attempt", attemptColumns),
+    addChild: insert("child", childColumns),
+    addGranted: insert("granted", grantedColumns),
+    endAttempt: database.prepare(
+      `UPDATE attempt SET ended_at = ?, error_code = ? WHERE ${ofSession} AND attempt = ?`,
+    ),
+    endChild: database.prepare(
+      `UPDATE child SET ended_at = ?, exit_code = ?, signal = ? WHERE ${ofSession} AND process_id = ?`,
+    ),
+    forgets: ["attempt", "child", "granted"].map((table) =>
+      database.prepare(`DELETE FROM ${table} WHERE ${ofSession}`)
+    ),
+  };
+}
+
+function prepareReads(database: SqliteFile) {
   const select = (table: string, { columns, order }: { columns: readonly string[]; order: string }) =>
     database.prepare(`SELECT ${columns.join(", ")} FROM ${table} WHERE ${ofSession} ORDER BY ${order}`);
-  const addAttempt = insert("attempt", attemptColumns);
-  const addChild = insert("child", childColumns);
-  const addGranted = insert("granted", grantedColumns);
-  const endAttempt = database.prepare(
-    `UPDATE attempt SET ended_at = ?, error_code = ? WHERE ${ofSession} AND attempt = ?`,
-  );
-  const endChild = database.prepare(
-    `UPDATE child SET ended_at = ?, exit_code = ?, signal = ? WHERE ${ofSession} AND process_id = ?`,
-  );
-  // An entry without an end of its own ended with its session.
-  const attempts = database.prepare(
-    `SELECT attempt, attempt.adapter_id, attempt.started_at, coalesce(attempt.ended_at, session.ended_at) AS ended_at,
-      error_code FROM attempt JOIN session ON first_gseq = session WHERE session_id = ? ORDER BY attempt`,
-  );
-  const children = select("child", { columns: childColumns, order: "process_id" });
-  const granted = select("granted", { columns: grantedColumns, order: "attempt" });
-  const left = database.prepare(
-    `SELECT session_id, pid, identity, program FROM child JOIN session ON first_gseq = session
-      WHERE child.ended_at IS NULL`,
-  );
-  const forgets = ["attempt", "child", "granted"].map((table) =>
-    database.prepare(`DELETE FROM ${table} WHERE ${ofSession}`)
-  );
-
-  const grant = (sessionId: string, { attempt, adapter_id, permissions }: GrantedRow) =>
-    void addGranted.run(attempt, adapter_id, JSON.stringify(permissions), sessionId);
-
   return {
-    note(sessionId, fact) {
-      switch (fact.what) {
-        case "granted":
-          return grant(sessionId, fact.row);
-        case "attempt": {
-          const { attempt, adapter_id, started_at } = fact.row;
-          addAttempt.run(attempt, adapter_id, started_at, null, null, sessionId);
-          if (fact.granted !== null) grant(sessionId, { attempt, adapter_id, permissions: fact.granted });
-          return;
-        }
-        case "attempt_failed":
-          return void endAttempt.run(fact.row.ended_at, fact.row.error_code, sessionId, fact.row.attempt);
-        case "child": {
-          const { process_id, attempt, pid, identity, program, started_at } = fact.row;
-          const known = [process_id, attempt, pid, identity, program, started_at];
-          return void addChild.run(...known, null, null, null, sessionId);
-        }
-        case "child_gone": {
-          const { process_id, ended_at, exit_code, signal } = fact.row;
-          return void endChild.run(ended_at, exit_code, signal, sessionId, process_id);
-        }
-      }
-    },
-    get: (sessionId) => ({
-      grants: (granted.all(sessionId) as TableGrant[]).map((row) => ({
-        attempt: row.attempt,
-        adapter_id: row.adapter_id,
-        permissions: JSON.parse(row.permissions) as Permissions,
-      })),
-      attempts: (attempts.all(sessionId) as RecordedAttempt[]).map((row) => ({
-        attempt: row.attempt,
-        adapter_id: row.adapter_id,
-        started_at: row.started_at,
-        ended_at: row.ended_at,
-        error_code: row.error_code as ErrorCode | null,
-      })),
-      children: (children.all(sessionId) as RecordedChild[]).map(childOf),
-    }),
-    left: () =>
-      (left.all() as LeftChild[]).map(({ session_id, pid, identity, program }) => ({
-        session_id,
-        pid,
-        identity,
-        program,
-      })),
-    forget: (sessionId) => {
-      for (const forget of forgets) forget.run(sessionId);
-    },
+    // An entry without an end of its own ended with its session.
+    attempts: database.prepare(
+      `SELECT attempt, attempt.adapter_id, attempt.started_at, coalesce(attempt.ended_at, session.ended_at) AS ended_at,
+        error_code FROM attempt JOIN session ON first_gseq = session WHERE session_id = ? ORDER BY attempt`,
+    ),
+    children: select("child", { columns: childColumns, order: "process_id" }),
+    granted: select("granted", { columns: grantedColumns, order: "attempt" }),
+    left: database.prepare(
+      `SELECT session_id, pid, identity, program FROM child JOIN session ON first_gseq = session
+        WHERE child.ended_at IS NULL`,
+    ),
+  };
+}
+
+function writeFact(writes: Writes, { sessionId, fact }: { sessionId: string; fact: HistoryFact }): void {
+  const grant = ({ attempt, adapter_id, permissions }: GrantedRow) =>
+    void writes.addGranted.run(attempt, adapter_id, JSON.stringify(permissions), sessionId);
+  switch (fact.what) {
+    case "granted":
+      return grant(fact.row);
+    case "attempt": {
+      const { attempt, adapter_id, started_at } = fact.row;
+      writes.addAttempt.run(attempt, adapter_id, started_at, null, null, sessionId);
+      if (fact.granted !== null) grant({ attempt, adapter_id, permissions: fact.granted });
+      return;
+    }
+    case "attempt_failed":
+      return void writes.endAttempt.run(fact.row.ended_at, fact.row.error_code, sessionId, fact.row.attempt);
+    case "child": {
+      const { process_id, attempt, pid, identity, program, started_at } = fact.row;
+      const known = [process_id, attempt, pid, identity, program, started_at];
+      return void writes.addChild.run(...known, null, null, null, sessionId);
+    }
+    case "child_gone": {
+      const { process_id, ended_at, exit_code, signal } = fact.row;
+      return void writes.endChild.run(ended_at, exit_code, signal, sessionId, process_id);
+    }
+  }
+}
+
+function historyOf({ granted, attempts, children }: Reads, sessionId: string): SessionHistory {
+  return {
+    grants: (granted.all(sessionId) as TableGrant[]).map((row) => ({
+      attempt: row.attempt,
+      adapter_id: row.adapter_id,
+      permissions: JSON.parse(row.permissions) as Permissions,
+    })),
+    attempts: (attempts.all(sessionId) as RecordedAttempt[]).map((row) => ({
+      attempt: row.attempt,
+      adapter_id: row.adapter_id,
+      started_at: row.started_at,
+      ended_at: row.ended_at,
+      error_code: row.error_code as ErrorCode | null,
+    })),
+    children: (children.all(sessionId) as RecordedChild[]).map(childOf),
   };
 }
 

@@ -2,7 +2,7 @@ import type { SqliteFile, SqlValue } from "../../ground/runtime/sqlite.ts";
 import type { Tombstone } from "./gap.ts";
 import type { JournalRow } from "./journal-row.ts";
 import type { TombstoneRange } from "./read-page.ts";
-import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.ts";
+import type { DeletedBy, SessionFilter, SessionOpening, SessionRecord } from "./session-record.ts";
 
 /** State of a running session in its table. */
 const running = 0;
@@ -75,60 +75,13 @@ const columns = `session_id, state, first_gseq, last_gseq, adapter_id, workdir, 
 
 /** Prepares the statements for the table. */
 export function prepareSessionTable(database: SqliteFile): SessionTable {
-  const open = database.prepare(
-    `INSERT OR IGNORE INTO session (first_gseq, session_id, state, last_gseq, adapter_id, workdir, title, task_id,
-      labels, started_at, last_seq, ended_at, outcome, stop_reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const close = database.prepare(
-    `UPDATE session SET state = ${ended}, last_gseq = ?, last_seq = ?, adapter_id = ?, ended_at = ?, outcome = ?,
-      stop_reason = ? WHERE session_id = ?`,
-  );
-  const move = database.prepare("UPDATE session SET adapter_id = ? WHERE session_id = ?");
-  const allRunning = database.prepare(`SELECT session_id FROM session WHERE state = ${running} ORDER BY last_gseq`);
-  const one = database.prepare(`SELECT ${columns} FROM session WHERE session_id = ?`);
-  const tombstone = database.prepare(
-    `SELECT ${columns} FROM session WHERE session_id = ? AND state = ${deleted} AND last_gseq > ? AND last_gseq <= ?`,
-  );
-  const tombstones = database.prepare(
-    `SELECT ${columns} FROM session WHERE state = ${deleted} AND last_gseq > ? AND last_gseq <= ?
-      ORDER BY last_gseq LIMIT ?`,
-  );
-  const bury = database.prepare(
-    `UPDATE session SET state = ${deleted}, deleted_at = ?, deleted_by = ?, workdir = '', title = '', task_id = NULL,
-      labels = '{}', last_gseq = max(last_gseq, coalesce((SELECT max(batch.last_gseq) FROM batch
-      WHERE batch.session_id = session.session_id), 0)), last_seq = coalesce(last_seq, (SELECT max(batch.last_seq)
-      FROM batch WHERE batch.session_id = session.session_id)) WHERE session_id = ? AND state IN (${ended}, ?)`,
-  );
-  const oldest = database.prepare(
-    `SELECT ${columns} FROM session WHERE state = ${ended} ORDER BY last_gseq LIMIT 1`,
-  );
-  const halfErased = database.prepare(
-    `SELECT session_id FROM session WHERE state = ${deleted}
-      AND EXISTS (SELECT 1 FROM batch WHERE batch.session_id = session.session_id) LIMIT 1`,
-  );
-  const forget = database.prepare(
-    `DELETE FROM session WHERE state = ${deleted} AND last_gseq <= (SELECT last_gseq FROM session
-      WHERE state = ${deleted} ORDER BY last_gseq DESC LIMIT 1 OFFSET ?)`,
-  );
+  const { open, close, move, bury, forget } = prepareWrites(database);
+  const { allRunning, one, tombstone, tombstones, oldest, halfErased } = prepareReads(database);
   return {
-    note({ session_id, first_gseq, last_gseq, last_seq, opening, adapter_id, ending }) {
+    note(row) {
+      const { session_id, last_gseq, last_seq, opening, adapter_id, ending } = row;
       if (opening !== null) {
-        open.run(
-          first_gseq,
-          session_id,
-          ending === null ? running : ended,
-          ending === null ? first_gseq : last_gseq,
-          ending?.adapter_id ?? adapter_id,
-          opening.workdir,
-          opening.title,
-          opening.task_id,
-          JSON.stringify(opening.labels),
-          opening.started_at,
-          ending === null ? null : last_seq,
-          ending?.ended_at ?? null,
-          ending?.outcome ?? null,
-          ending?.stop_reason ?? null,
-        );
+        open.run(...openingValues(row, opening));
       } else if (ending !== null) {
         const { ended_at, outcome, stop_reason } = ending;
         close.run(last_gseq, last_seq, ending.adapter_id, ended_at, outcome, stop_reason, session_id);
@@ -141,23 +94,85 @@ export function prepareSessionTable(database: SqliteFile): SessionTable {
       const { sql, values } = listQuery(filter);
       return (database.prepare(sql).all(...values) as TableRow[]).map(recordOf);
     },
-    get(sessionId) {
-      const row = one.get(sessionId) as TableRow | undefined;
-      return row === undefined ? null : recordOf(row);
-    },
+    get: (sessionId) => recordOrNull(one.get(sessionId)),
     findTombstones({ after, upTo, sessionId, limit }) {
       const rows = sessionId === undefined ? tombstones.all(after, upTo, limit) : tombstone.all(sessionId, after, upTo);
       return (rows as TableRow[]).map(recordOf).filter(isTombstone);
     },
-    oldestEnded() {
-      const row = oldest.get() as TableRow | undefined;
-      return row === undefined ? null : recordOf(row);
-    },
+    oldestEnded: () => recordOrNull(oldest.get()),
     halfErased: () => (halfErased.get() as { session_id: string } | undefined)?.session_id ?? null,
     forgetTombstones: (beyond) => void forget.run(beyond),
     bury: (sessionId, { at, by, leftOpen = false }) =>
       bury.run(at, by, sessionId, leftOpen ? running : ended).changes === 1,
   };
+}
+
+function prepareWrites(database: SqliteFile) {
+  return {
+    open: database.prepare(
+      `INSERT OR IGNORE INTO session (first_gseq, session_id, state, last_gseq, adapter_id, workdir, title, task_id,
+        labels, started_at, last_seq, ended_at, outcome, stop_reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    close: database.prepare(
+      `UPDATE session SET state = ${ended}, last_gseq = ?, last_seq = ?, adapter_id = ?, ended_at = ?, outcome = ?,
+        stop_reason = ? WHERE session_id = ?`,
+    ),
+    move: database.prepare("UPDATE session SET adapter_id = ? WHERE session_id = ?"),
+    bury: database.prepare(
+      `UPDATE session SET state = ${deleted}, deleted_at = ?, deleted_by = ?, workdir = '', title = '', task_id = NULL,
+        labels = '{}', last_gseq = max(last_gseq, coalesce((SELECT max(batch.last_gseq) FROM batch
+        WHERE batch.session_id = session.session_id), 0)), last_seq = coalesce(last_seq, (SELECT max(batch.last_seq)
+        FROM batch WHERE batch.session_id = session.session_id)) WHERE session_id = ? AND state IN (${ended}, ?)`,
+    ),
+    forget: database.prepare(
+      `DELETE FROM session WHERE state = ${deleted} AND last_gseq <= (SELECT last_gseq FROM session
+        WHERE state = ${deleted} ORDER BY last_gseq DESC LIMIT 1 OFFSET ?)`,
+    ),
+  };
+}
+
+function prepareReads(database: SqliteFile) {
+  return {
+    allRunning: database.prepare(`SELECT session_id FROM session WHERE state = ${running} ORDER BY last_gseq`),
+    one: database.prepare(`SELECT ${columns} FROM session WHERE session_id = ?`),
+    tombstone: database.prepare(
+      `SELECT ${columns} FROM session WHERE session_id = ? AND state = ${deleted} AND last_gseq > ? AND last_gseq <= ?`,
+    ),
+    tombstones: database.prepare(
+      `SELECT ${columns} FROM session WHERE state = ${deleted} AND last_gseq > ? AND last_gseq <= ?
+        ORDER BY last_gseq LIMIT ?`,
+    ),
+    oldest: database.prepare(`SELECT ${columns} FROM session WHERE state = ${ended} ORDER BY last_gseq LIMIT 1`),
+    halfErased: database.prepare(
+      `SELECT session_id FROM session WHERE state = ${deleted}
+        AND EXISTS (SELECT 1 FROM batch WHERE batch.session_id = session.session_id) LIMIT 1`,
+    ),
+  };
+}
+
+/** Values of a new row; a batch may hold a session's first event and its last. */
+function openingValues(row: JournalRow, { workdir, title, task_id, labels, started_at }: SessionOpening): SqlValue[] {
+  const { session_id, first_gseq, last_gseq, last_seq, adapter_id, ending } = row;
+  return [
+    first_gseq,
+    session_id,
+    ending === null ? running : ended,
+    ending === null ? first_gseq : last_gseq,
+    ending?.adapter_id ?? adapter_id,
+    workdir,
+    title,
+    task_id,
+    JSON.stringify(labels),
+    started_at,
+    ending === null ? null : last_seq,
+    ending?.ended_at ?? null,
+    ending?.outcome ?? null,
+    ending?.stop_reason ?? null,
+  ];
+}
+
+function recordOrNull(found: unknown): SessionRecord | null {
+  return found === undefined ? null : recordOf(found as TableRow);
 }
 
 function listQuery(filter: SessionFilter): { sql: string; values: SqlValue[] } {

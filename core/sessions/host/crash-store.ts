@@ -11,7 +11,7 @@ const time = Type.String({ maxLength: 64 });
 const codes = Object.keys(errorCodes) as ErrorCode[];
 
 /** Checks a {@link CrashRecord} read from its file. */
-const crashRecordSchema: SchemaOf<CrashRecord> = exactly<CrashRecord>()(
+export const crashRecordSchema: SchemaOf<CrashRecord> = exactly<CrashRecord>()(
   Type.Object({
     plugin_id: Type.String({ maxLength: 64 }),
     crashes: Type.Array(

@@ -10,7 +10,7 @@ import { join } from "../../ground/runtime/paths.ts";
 const path = Type.String({ minLength: 1, maxLength: 4096 });
 
 /** Checks a {@link BinaryPin} as it was written to its file. */
-const binaryPinSchema: SchemaOf<BinaryPin> = exactly<BinaryPin>()(
+export const binaryPinSchema: SchemaOf<BinaryPin> = exactly<BinaryPin>()(
   Type.Object({
     binary: path,
     path,

@@ -28,7 +28,7 @@ const time = Type.Number({ minimum: 0, maximum: 8.64e15 });
 const span = Type.Number({ minimum: 0, maximum: 24 * 3600 * 1000 });
 
 /** Checks {@link UseRecords} as they were written to their file. */
-const useRecordsSchema: SchemaOf<UseRecords> = exactly<UseRecords>()(
+export const useRecordsSchema: SchemaOf<UseRecords> = exactly<UseRecords>()(
   Type.Object({
     v: Type.Literal(1),
     uses: Type.Array(

@@ -14,8 +14,8 @@ import {
 import type { Limits } from "../../ground/config/limits.ts";
 import { saidByAdapter, saidByGuest } from "../../ground/errors/said-by-adapter.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 import { TokenBucket } from "../../ground/checks/token-bucket.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import type { EntryEnd, EntryOptions, LaneEntry } from "./lane-entry.ts";
 import type { LaneEnd, LaneTransport } from "./lane-transport.ts";
 
@@ -57,13 +57,11 @@ export class Lane {
   #nextSid = 1;
   #served = 0;
   #protocolErrors = 0;
-  #pings = 0;
   /** Bytes of the incoming message, which may be in parts. */
   #messageBytes = 0;
   readonly #rate: TokenBucket;
   #cpuMs = 0;
-  #unanswered: { n: number; deadline: ReturnType<typeof setTimeout> } | null = null;
-  #heartbeat: ReturnType<typeof setInterval> | undefined;
+  readonly #heartbeat: Heartbeat;
   #end: LaneEnd | null = null;
   #killReason: { code: ErrorData["code"]; message: string } | null = null;
   /** Settles when the thread is gone. */
@@ -83,6 +81,7 @@ export class Lane {
     });
     this.#loaded.catch(() => {});
     this.over = new Promise((resolve) => (this.#settleOver = resolve));
+    this.#heartbeat = this.#makeHeartbeat();
     transport.onPayload((payload) => this.#take(payload));
     this.ended = transport.ended.then((end) => this.#close(end));
     this.#load();
@@ -148,7 +147,7 @@ export class Lane {
   kill(code: ErrorData["code"], message: string): void {
     if (this.#killReason || this.#end) return;
     this.#killReason = { code, message };
-    this.#stopHeartbeat();
+    this.#heartbeat.stop();
     this.#settleOver();
     // End the entries now, without waiting for the dying thread.
     this.#endEntries();
@@ -178,46 +177,19 @@ export class Lane {
     }, limits.load_timeout_ms);
     const stop = () => clearTimeout(timer);
     this.#loaded.then(stop, stop);
-    this.#loaded.then(() => this.#startHeartbeat(), () => {});
+    this.#loaded.then(() => this.alive && this.#heartbeat.start(), () => {});
   }
 
-  #startHeartbeat(): void {
-    if (!this.alive) return;
-    this.#heartbeat = setInterval(() => this.#beat(), this.#options.limits.heartbeat_interval_ms);
-    this.#heartbeat.unref?.();
-  }
-
-  #beat(): void {
-    this.#chargeCpu();
-    if (this.#unanswered) return;
-    const n = ++this.#pings;
-    this.#awaitAnswer(n, this.#options.limits.heartbeat_timeout_ms);
-    this.#send({ type: "ping", n });
-  }
-
-  #awaitAnswer(n: number, ms: number): void {
-    const heldMs = this.#transport.heldMs();
-    const deadline = setTimeout(() => this.#overdue(n, heldMs), ms);
-    deadline.unref?.();
-    this.#unanswered = { n, deadline };
-  }
-
-  /**
-   * The host itself may be late, with the answer still unread: wait one turn, and as long as messages were held back.
-   */
-  #overdue(n: number, heldBefore: number): void {
-    onNextTurn(() => {
-      if (this.#unanswered?.n !== n) return;
-      const heldMs = this.#transport.heldMs() - heldBefore;
-      if (heldMs > 0) return this.#awaitAnswer(n, heldMs);
-      const { heartbeat_timeout_ms } = this.#options.limits;
-      this.kill("unresponsive", `The plugin's worker did not answer for ${heartbeat_timeout_ms} ms.`);
+  #makeHeartbeat(): Heartbeat {
+    const { heartbeat_interval_ms, heartbeat_timeout_ms } = this.#options.limits;
+    return new Heartbeat({
+      intervalMs: heartbeat_interval_ms,
+      timeoutMs: heartbeat_timeout_ms,
+      heldMs: () => this.#transport.heldMs(),
+      onBeat: () => this.#chargeCpu(),
+      ping: (n) => this.#send({ type: "ping", n }),
+      onSilence: () => this.kill("unresponsive", `The plugin's worker did not answer for ${heartbeat_timeout_ms} ms.`),
     });
-  }
-
-  #stopHeartbeat(): void {
-    clearInterval(this.#heartbeat);
-    clearTimeout(this.#unanswered?.deadline);
   }
 
   /** Charges each entry its share of the thread's usage since the last time. */
@@ -285,7 +257,7 @@ export class Lane {
       case "failed":
         return this.kill(saidByGuest(message.error).code, message.error.message);
       case "pong":
-        return this.#answered(message.n);
+        return this.#heartbeat.take(message.n) ? undefined : this.#illegal();
       default:
         message satisfies never;
     }
@@ -319,12 +291,6 @@ export class Lane {
       return this.kill("protocol_violation", "The worker's first message is nested too deeply.");
     }
     this.#settleLoad(message.error && saidByAdapter(message.error));
-  }
-
-  #answered(n: number): void {
-    if (this.#unanswered?.n !== n) return this.#illegal();
-    clearTimeout(this.#unanswered.deadline);
-    this.#unanswered = null;
   }
 
   #call({ sid, id, op, args }: MessageOf<"call">): void {
@@ -385,7 +351,7 @@ export class Lane {
 
   #close(end: LaneEnd): LaneEnd {
     this.#end = end;
-    this.#stopHeartbeat();
+    this.#heartbeat.stop();
     this.#settleOver();
     this.#endEntries();
     this.#settleLoad(this.#lostEnd().error);
