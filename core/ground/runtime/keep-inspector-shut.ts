@@ -21,10 +21,10 @@ export function keepInspectorShut(): void {
 }
 
 function ignoreByLibrary(): void {
-  const { dlopen } = Reflect.get(globalThis, "Deno") as DenoForeign;
+  const deno: unknown = Reflect.get(globalThis, "Deno");
   try {
     const name = process.platform === "darwin" ? "libSystem.dylib" : "libc.so.6";
-    dlopen(name, { signal: { parameters: ["i32", "isize"], result: "isize" } }).symbols.signal(
+    (deno as DenoForeign).dlopen(name, { signal: { parameters: ["i32", "isize"], result: "isize" } }).symbols.signal(
       constants.signals.SIGUSR1,
       ignore,
     );
