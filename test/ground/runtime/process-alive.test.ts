@@ -20,8 +20,9 @@ test("processIsAlive() finds this process", () => {
 });
 
 test.runIf(process.platform === "linux")("processIsAlive() and isAlive() take a zombie for ended", async () => {
-  // The shell becomes sleep, which never collects the child that the shell started.
-  parent = spawn("/bin/sh", ["-c", "true & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
+  // The shell becomes sleep, which never collects a child. The child ends only after that: a shell would collect it.
+  const script = "until grep -q sleep /proc/$$/comm; do :; done & echo $!; exec sleep 60";
+  parent = spawn("/bin/sh", ["-c", script], { stdio: ["ignore", "pipe", "ignore"] });
   const [printed] = await once(parent.stdout!, "data");
   const pid = Number(String(printed));
   await expect.poll(() => stateOf(pid), { timeout: 10_000 }).toBe("Z");
