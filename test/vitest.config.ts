@@ -25,6 +25,7 @@ export const hostileTests = [
   "test/hostile/controls-*.test.ts",
   "test/hostile/one-liners*.test.ts",
   "test/hostile/source.test.ts",
+  "test/hostile/agent-escapes.test.ts",
 ];
 
 /** Tests of `npm run test:agents`: they run the agents' own programs. */

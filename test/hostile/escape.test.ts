@@ -128,7 +128,7 @@ async function escape(osWalls: OsWallUses): Promise<Escape> {
   }
 }
 
-const without: OsWallUses = { cgroup: "off", priority: "off", prlimit: "off", bubblewrap: "off" };
+const without: OsWallUses = { cgroup: "off", priority: "off", prlimit: "off", bubblewrap: "off", agents: "off" };
 /** Nothing of these works for code that is out of its compartment, whatever the system offers. */
 const alwaysDenied = [
   "read",

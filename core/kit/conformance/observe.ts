@@ -136,7 +136,9 @@ class Trial {
       this.#silence.push(this.#kit.onLog(id, (record) => this.#note(record)));
     }
     const held = { isolation, trusted: isolation === "thread" };
-    const settings = { ...held, grant: permissions, limits: trialLimits, config: script.config };
+    // The programs are the kit's own, and a trial must work on a machine that can contain none.
+    const os_walls = { agents: "off" as const };
+    const settings = { ...held, grant: permissions, limits: trialLimits, config: script.config, os_walls };
     const trust_tools = manifest.defaults?.trust_tools === true;
     await host.registry.register(folder, { ...settings, trust_tools });
     await host.load(manifest.id);

@@ -4,6 +4,7 @@ import { attackManifest } from "../../../kit/attack/attack-manifest.ts";
 import { attackCases } from "../../../kit/attack/cases/all.ts";
 import { type AttacksReport, runAttacks } from "../../../kit/attack/run-attacks.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { attackAgent } from "../attack-agent.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { watchInterrupts } from "../interrupts.ts";
 import { safeText } from "../render/agent-text.ts";
@@ -14,6 +15,7 @@ export const defineAttack: DefineCommand = (command, bind) => {
   command
     .argument("[ids]", "rows of the corpus, with commas, such as A1,B2 or a group such as A; default: all")
     .option("--list", "list the attacks and run none")
+    .option("--agent", "try ways out of an agent's walls instead of an adapter's")
     .addOption(
       new Option("--isolation <how>", "what contains each attacker; a thread is given only attacks that it can stop")
         .choices(["process", "thread"]).default("process"),
@@ -24,12 +26,15 @@ export const defineAttack: DefineCommand = (command, bind) => {
       examples(
         ["bulkhead attack", "attack this machine's walls with every case; takes minutes"],
         ["bulkhead attack B --json", "only those that go for memory, a report a line"],
+        ["bulkhead attack --agent", "try a hundred ways out of an agent's walls; takes a minute"],
       ),
     )
     .action(bind(attack));
 };
 
-async function attack({ terminal, json, args, options, createHost }: Invocation): Promise<number> {
+async function attack(call: Invocation): Promise<number> {
+  const { terminal, json, args, options, createHost } = call;
+  if (options["agent"] === true) return await attackAgent(call);
   const paint = createPaint(terminal.colours.stdout);
   const cases = chosen(args[0]);
   const write = (text: string) => terminal.stdout.write(text);
