@@ -9,6 +9,11 @@ export interface AgentConfig {
   env?: Record<string, string>;
   access_modes: AccessMode[];
   logging?: { level: "debug" | "info" | "warn" | "error"; destination?: string };
+  /**
+   * Whether its programs run inside the host's walls. A sandbox of the agent's own cannot start in them; these hold in its
+   * place.
+   */
+  programs_contained?: boolean;
   /** Values for the options that the manifest declares under `config`, with defaults filled in. */
   custom?: Record<string, unknown>;
 }

@@ -128,8 +128,22 @@ export interface Manifest {
   access_modes?: AccessMode[];
   models?: string[];
   permissions?: Permissions;
+  /** Keys that contained programs can do without: the host's proxy puts them into their requests. */
+  endpoints?: ModelEndpoint[];
   defaults?: { timeout_ms?: number; trust_tools?: boolean };
   config?: ConfigSchema;
+}
+
+/** A program that takes the address of its model from a variable. Names of variables must also stand under `env`. */
+export interface ModelEndpoint {
+  /** The program, as in `run`. */
+  program: string;
+  /** Variable of the key. */
+  key: string;
+  /** Variable of the address that the program sends its requests to. */
+  base_url: string;
+  /** Address where that variable has no value: `https://api.example.com`. */
+  url: string;
 }
 
 /** Version of this contract; a manifest's `host` range must allow it. */
@@ -199,6 +213,15 @@ const cli = Type.Object({
 /** Checks {@link CliTool}; also checks the entries under `tools:` in the host manifest. */
 export const cliToolSchema: SchemaOf<CliTool> = exactly<CliTool>()(cli);
 
+const modelEndpointSchema = exactly<ModelEndpoint>()(
+  Type.Object({
+    program: text,
+    key: text,
+    base_url: text,
+    url: Type.String({ pattern: "^https?://[^/]", maxLength: 1024 }),
+  }, closed),
+);
+
 /** Checks {@link Manifest}. The loader checks separately that it has one of `entry` and `cli`. */
 export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
   Type.Object({
@@ -225,6 +248,7 @@ export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
     access_modes: Type.Optional(Type.Array(accessModeSchema, { maxItems: 16 })),
     models: Type.Optional(Type.Array(text, { maxItems: 256 })),
     permissions: Type.Optional(permissionsSchema),
+    endpoints: Type.Optional(Type.Array(modelEndpointSchema, { maxItems: 16 })),
     defaults: Type.Optional(Type.Object({
       timeout_ms: Type.Optional(Type.Integer({ minimum: 1 })),
       trust_tools: Type.Optional(Type.Boolean()),

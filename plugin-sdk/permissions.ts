@@ -20,11 +20,15 @@ export interface RunPermission {
   /** Names of environment variables that the child may be given. */
   env?: string[];
   /**
-   * `workdir`: the child can write only to the working directory and the session's temporary folder, sees no other
-   * process, and cannot find the host's state or the usual places of keys. It does not start on a system that cannot
-   * enforce that. The strictest of manifest, grant and request wins.
+   * Absent, for a plugin of type `cli`, `acp` or `agent`: the child writes the working directory, its own records and a
+   * private home, sees no other process, no keys and no other project, and reaches only the hosts under `net`. Absent for
+   * any other plugin: it runs with the rights of the host's user.
+   *
+   * `workdir`: it writes the working directory and the session's temporary folder, and reads all but the host's state and
+   * the usual places of keys. `off`, in a grant: it runs with the rights of the host's user. A contained child does not
+   * start on a system that cannot enforce that. Except for `off`, the strictest of manifest, grant and request wins.
    */
-  contain?: "workdir";
+  contain?: "workdir" | "off";
   /** True means `contain: workdir`, and no network, not even the machine's own. */
   contain_net?: boolean;
 }
@@ -90,7 +94,7 @@ export const permissionsSchema: SchemaOf<Permissions> = exactly<Permissions>()(
         binary: line,
         args: Type.Optional(Type.Array(Type.String({ maxLength: 4096 }), { maxItems: 64 })),
         env: Type.Optional(Type.Array(name, { maxItems: 64 })),
-        contain: Type.Optional(Type.Literal("workdir")),
+        contain: Type.Optional(Type.Union([Type.Literal("workdir"), Type.Literal("off")])),
         contain_net: Type.Optional(Type.Boolean()),
       }, closed),
       { maxItems: 64 },

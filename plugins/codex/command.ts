@@ -7,6 +7,8 @@ export interface ExecOptions {
   model?: string | undefined;
   /** Thread to go on with. */
   thread?: string | undefined;
+  /** Whether the host's walls are around the program: Codex's own sandbox cannot start inside them. */
+  contained: boolean;
   /** Whether the plan of the login pays, and no key. */
   byPlan: boolean;
 }
@@ -15,7 +17,7 @@ export interface ExecOptions {
  * The command of one session. The prompt comes on standard input, so that no prompt can be an option.
  * @throws {BulkheadError} `invalid_request`, `invalid_model`
  */
-export function execCommand({ prompt, sandbox, model, thread, byPlan }: ExecOptions): CliCommand {
+export function execCommand({ prompt, sandbox, contained, model, thread, byPlan }: ExecOptions): CliCommand {
   if (sandbox !== "workspace-write" && sandbox !== "read-only") {
     throw new BulkheadError(
       "invalid_request",
@@ -28,10 +30,11 @@ export function execCommand({ prompt, sandbox, model, thread, byPlan }: ExecOpti
   if (thread !== undefined && !/^\w/.test(thread)) {
     throw new BulkheadError("invalid_request", `Cannot continue "${thread}": it is not the id of a Codex thread.`);
   }
+  const own = contained && sandbox === "workspace-write" ? "danger-full-access" : sandbox;
   return {
     binary: "codex",
     args: [
-      ...["exec", "--json", "--skip-git-repo-check", "--sandbox", sandbox],
+      ...["exec", "--json", "--skip-git-repo-check", "--sandbox", own],
       ...(model === undefined ? [] : ["-m", model]),
       ...(thread === undefined ? [] : ["resume", thread]),
       "-",

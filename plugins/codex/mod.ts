@@ -65,7 +65,14 @@ export default class Codex extends CliAdapter {
     const model = request.model ?? (mode?.type === "api" ? mode.model : undefined);
     const thread = request.continue_from;
     this.#stream = new ExecStream({ model, resumed: thread !== undefined });
-    return execCommand({ prompt: request.prompt, sandbox, model, thread, byPlan: mode?.type === "subscription" });
+    return execCommand({
+      prompt: request.prompt,
+      sandbox,
+      contained: this.config.programs_contained === true,
+      model,
+      thread,
+      byPlan: mode?.type === "subscription",
+    });
   }
 
   parseOutput(line: string): ParsedLine {

@@ -49,7 +49,11 @@ interface Live {
 async function open(options: HostOptions = {}): Promise<TestHost> {
   const made = await openHost(options);
   const { permissions = {} } = await readManifest(folder);
-  await made.host.registry.register(folder, { isolation: "process", grant: permissions });
+  await made.host.registry.register(folder, {
+    isolation: "process",
+    grant: permissions,
+    os_walls: { agents: "off" },
+  });
   await writeFile(join(made.workdir, "a.txt"), "one\nrest\n");
   const git = (...args: string[]) => execFileSync("git", ["-C", made.workdir, ...args]);
   git("init", "-q");

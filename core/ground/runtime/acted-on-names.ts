@@ -139,6 +139,24 @@ export const actedOnGroups: readonly ActedOnGroup[] = [
   },
 ];
 
+/**
+ * Folders that an agent is kept from making where a project has none, by empty ones: git does not see those. Only the
+ * most used are here, because a person sees them while a session runs; any other is told of when it was made.
+ */
+export const keptEmpty: readonly string[] = [
+  ".agents",
+  ".circleci",
+  ".claude",
+  ".cursor",
+  ".devcontainer",
+  ".gemini",
+  ".github",
+  ".gitlab",
+  ".husky",
+  ".opencode",
+  ".vscode",
+];
+
 /** The group that a file or folder name belongs to, in any spelling; null for other names. */
 export function actedOn(name: string): ActedOnGroup | null {
   const folded = foldName(name);

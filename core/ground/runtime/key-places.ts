@@ -112,3 +112,36 @@ export const agentPlaces: Readonly<Record<string, readonly string[]>> = {
   "windsurf": [".windsurf"],
   "zed": [".config/zed", ".local/share/zed"],
 };
+
+/**
+ * Where agents keep what must outlive a session, past conversations above all, below the home, by the name
+ * that {@link agentPlaces} has.
+ */
+export const agentRecords: Readonly<Record<string, readonly string[]>> = {
+  "amp": [".local/share/amp"],
+  "claude": [".claude/projects"],
+  "cline": [".cline/data"],
+  "codex": [".codex/sessions"],
+  "copilot": [".copilot/session-state"],
+  "crush": [".local/share/crush"],
+  "factory": [".factory/sessions"],
+  "gemini": [".gemini/tmp"],
+  "goose": [".local/share/goose"],
+  "kimi": [".kimi/sessions"],
+  "opencode": [".local/share/opencode"],
+  "pi": [".pi/agent/sessions"],
+  "qwen": [".qwen/tmp", ".qwen/projects"],
+};
+
+/** Programs that are called otherwise than the settings that they use. */
+export const agentPrograms: Readonly<Record<string, string>> = {
+  "auggie": "augment",
+  "claude-agent-acp": "claude",
+  "claude-code-acp": "claude",
+  "cn": "continue",
+  "codex-acp": "codex",
+  "cursor-agent": "cursor",
+  "droid": "factory",
+  "kiro-cli": "kiro",
+  "q": "amazon-q",
+};

@@ -27,6 +27,14 @@ export function hostEnv(name: string): string | undefined {
   return process.env[name];
 }
 
+/** Sets one of the host's own environment variables, or removes it; returns what it was. For attacks on ourselves. */
+export function setHostEnv(name: string, value: string | undefined): string | undefined {
+  const before = process.env[name];
+  if (value === undefined) delete process.env[name];
+  else process.env[name] = value;
+  return before;
+}
+
 /** Id of this process. */
 export const pid: number = process.pid;
 

@@ -5,3 +5,8 @@ export function runtimeCommand(): { file: string; prefix: string[] } {
   if (runtimeName === "node") return { file: execPath, prefix: [] };
   return { file: execPath, prefix: ["run", "--no-prompt", "--allow-read", "--allow-write", "--allow-env"] };
 }
+
+/** Arguments of the runtime before the relay's script. It runs inside an agent's walls, which hold it already. */
+export const relayArguments: readonly string[] = runtimeName === "node"
+  ? ["--no-warnings"]
+  : ["run", "--quiet", "--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--allow-all"];

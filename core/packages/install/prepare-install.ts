@@ -1,3 +1,5 @@
+import { containsPrograms } from "../registry/contained-programs.ts";
+import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
@@ -114,13 +116,15 @@ async function undecidedOf(candidate: Candidate, installed: string): Promise<Exp
   const { hostManifest, staged: { manifest }, current, bound } = candidate;
   const { id } = manifest;
   const before = bound === null ? null : await manifestInUse(installed, id, bound);
-  const config = Object.hasOwn(hostManifest.plugins, id) ? hostManifest.plugins[id]!.config : {};
+  const known = Object.hasOwn(hostManifest.plugins, id) ? hostManifest.plugins[id] : undefined;
+  const config = known?.config ?? {};
+  const os_walls = { ...defaultOsWallUses, ...hostManifest.os_walls, ...known?.os_walls };
   return undecidedPermissions({
     manifest,
     before,
     // Grants to a plugin from another source, or to one that can no longer be read, do not apply to this one.
     granted: current === null || before !== null ? grantedTo(hostManifest, id) : {},
-    places: broadPlaces(hostManifest.file),
+    places: { ...broadPlaces(hostManifest.file), contained: containsPrograms({ manifest, os_walls }) },
     config,
     hidden: hiddenTexts(hostManifest, id, config),
   });

@@ -1,3 +1,4 @@
+import { containsPrograms } from "../registry/contained-programs.ts";
 import { type Manifest, manifestSchema } from "../../../plugin-sdk/manifest.ts";
 import { checkAgainst } from "../../ground/config/check-against.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
@@ -66,7 +67,11 @@ export async function waitingUpdates(
   const places = broadPlaces(hostManifest);
   const installed = plugins.filter(({ id, origin }) => origin === "installed" && Object.hasOwn(lock, id));
   const found = await Promise.all(installed.map(async (plugin) => {
-    const waiting = await findWaiting(plugin, { hostManifest, locked: lock[plugin.id]!, places });
+    const waiting = await findWaiting(plugin, {
+      hostManifest,
+      locked: lock[plugin.id]!,
+      places: { ...places, contained: containsPrograms(plugin) },
+    });
     return waiting === null ? [] : [[plugin.id, waiting] as const];
   }));
   return new Map(found.flat());

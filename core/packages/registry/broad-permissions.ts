@@ -17,6 +17,8 @@ export interface BroadPlaces {
   path: readonly string[];
   /** The folder of the host manifest. */
   manifestFolder?: string | undefined;
+  /** Whether its programs run contained where the permission says nothing; default: no. */
+  contained?: boolean;
   /** Whether the plugin may write where its programs run; default: what these permissions say. */
   workdirIsWritten?: boolean;
 }
@@ -33,10 +35,10 @@ export function broadPlaces(manifestFile: string | undefined): BroadPlaces {
 
 /** The broadest that is in these permissions; null when each is no more than it says. */
 export function broadness(permissions: Permissions, places: BroadPlaces): Broadness | null {
-  const { workdirIsWritten = writesWorkdir(permissions) } = places;
+  const { workdirIsWritten = writesWorkdir(permissions), contained = false } = places;
   const all = [
     ...(permissions.run ?? []).flatMap((run) =>
-      (run.args?.length ? run.args : [""]).map((line) => broadRun(run, { line, workdirIsWritten }))
+      (run.args?.length ? run.args : [""]).map((line) => broadRun(run, { line, workdirIsWritten, contained }))
     ),
     ...(permissions.write ?? []).map((root) => broadWrite(root, places)),
     ...(permissions.read ?? []).map((root) => broadRead(root, places)),

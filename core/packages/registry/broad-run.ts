@@ -1,5 +1,6 @@
 import { type ArgumentPattern, parseArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
+import { containLevel } from "../../ground/config/contain-level.ts";
 import { basename, isAbsolute } from "../../ground/runtime/paths.ts";
 import { runtimeName } from "../../ground/runtime/platform.ts";
 import type { Broadness } from "./breadth.ts";
@@ -21,16 +22,19 @@ export interface BroadLine {
   line: string;
   /** Whether the same plugin may write files that lie where it runs. */
   workdirIsWritten: boolean;
+  /** Whether it runs contained where the permission says nothing. */
+  contained: boolean;
 }
 
 /** How broad a granted program with one argument pattern is; null when the pattern binds it. */
-export function broadRun(run: RunPermission, { line, workdirIsWritten }: BroadLine): Broadness | null {
+export function broadRun(run: RunPermission, { line, workdirIsWritten, contained }: BroadLine): Broadness | null {
   const pattern = parseArgumentPattern(line);
   const name = programName(run.binary);
   const found = broadProgram(name, pattern) ?? (workdirIsWritten ? broadProject(name, pattern) : null) ??
     broadPattern(name, pattern);
-  if (found === null || run.contain === undefined && run.contain_net !== true) return found;
-  const net = run.contain_net ? ", and reaches no network" : "";
+  const level = containLevel(run);
+  if (found === null || level === 0 || level === 1 && !contained) return found;
+  const net = level === 3 ? ", and reaches no network" : level === 1 ? ", and reaches only granted hosts" : "";
   return { breadth: "much", why: `${found.why.slice(0, -1)}; contained, it writes only the working directory${net}.` };
 }
 

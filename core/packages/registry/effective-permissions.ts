@@ -4,6 +4,7 @@ import type {
   RunPermission,
   SecretPermission,
 } from "../../../plugin-sdk/permissions.ts";
+import { containLevel } from "../../ground/config/contain-level.ts";
 import { boundComparing, coversPatterns, meetPatterns, withoutPatterns } from "./argument-set.ts";
 import { meetNet } from "./net-set.ts";
 import { meetSecrets, widestSecrets, withoutSecrets } from "./secret-set.ts";
@@ -80,10 +81,11 @@ function effectiveRun({ requested, grant, deny, request }: PermissionSources): R
     binary: entry.binary,
     args: listOrNone(entry.args),
     env: entry.env ?? [],
-    ...containmentOf([entry]),
+    ...(entry.contain === "off" ? {} : containmentOf([entry])),
   }));
   const granted = meetRuns(asked, grant.run ?? []);
-  const narrowed = request?.run === undefined ? granted : meetRuns(granted, request.run);
+  // A session can shut a program in, and never let it out.
+  const narrowed = request?.run === undefined ? granted : meetRuns(granted, request.run.map(withoutOff));
   const allowed = narrowed.map((entry) => withoutDenied(entry, deny.run ?? [])).filter((entry) =>
     entry.args.length > 0
   );
@@ -94,7 +96,7 @@ interface FullRun {
   binary: string;
   args: string[];
   env: string[];
-  contain?: "workdir";
+  contain?: "workdir" | "off";
   contain_net?: true;
 }
 
@@ -109,11 +111,15 @@ function meetRuns(asked: readonly FullRun[], given: readonly RunPermission[]): F
   ).filter((entry) => entry.args.length > 0);
 }
 
-/** The strictest of several: each may shut a program in, none may let it out. */
+/** The strictest of several that are stated. */
 function containmentOf(entries: readonly RunPermission[]): Pick<FullRun, "contain" | "contain_net"> {
-  const offline = entries.some((entry) => entry.contain_net === true);
-  const contained = offline || entries.some((entry) => entry.contain === "workdir");
-  return { ...(contained ? { contain: "workdir" } : {}), ...(offline ? { contain_net: true } : {}) };
+  if (entries.some((entry) => entry.contain_net === true)) return { contain: "workdir", contain_net: true };
+  if (entries.some((entry) => entry.contain === "workdir")) return { contain: "workdir" };
+  return entries.some((entry) => entry.contain === "off") ? { contain: "off" } : {};
+}
+
+function withoutOff({ contain, ...entry }: RunPermission): RunPermission {
+  return contain === "workdir" ? { ...entry, contain } : entry;
 }
 
 /** An empty list of patterns allows the empty argument list, as none at all does. */
@@ -143,10 +149,9 @@ function widestRuns(entries: readonly FullRun[]): FullRun[] {
   );
 }
 
-/** An uncontained run never covers a contained one: where both allow a run, the contained one is used. */
+/** A less contained run never covers a more contained one: where both allow a run, the more contained one is used. */
 function coversRun(wide: FullRun, narrow: FullRun): boolean {
-  if (narrow.contain !== undefined && wide.contain === undefined) return false;
-  if (narrow.contain_net && !wide.contain_net) return false;
+  if (containLevel(wide) < containLevel(narrow)) return false;
   return wide.binary === narrow.binary && narrow.env.every((name) => wide.env.includes(name)) &&
     coversPatterns(wide.args, narrow.args);
 }

@@ -159,6 +159,7 @@ function binaryOf({ only }: Atom): { binary?: string } {
 }
 
 function containmentWords(run: RunPermission | undefined): string {
+  if (run?.contain === "off") return ", and runs with all your rights (contain: off)";
   if (run?.contain === undefined) return "";
   return `, contained in the working directory${run.contain_net ? " and without network" : ""}`;
 }

@@ -2,6 +2,7 @@ import { formatArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { isHiddenValue } from "../../ground/config/host-manifest-places.ts";
 import type { BroadPlaces } from "./broad-permissions.ts";
+import { containsPrograms } from "./contained-programs.ts";
 import { type ExplainedPermission, explainPermissions } from "./explain-permissions.ts";
 import type { Plugin } from "./plugin.ts";
 import { requestedPermissions } from "./requested-permissions.ts";
@@ -9,7 +10,10 @@ import { requestedPermissions } from "./requested-permissions.ts";
 /** Explains the permissions that a plugin asks for and the decision on each, without values that must not be shown. */
 export function shownPermissions(plugin: Plugin, places: BroadPlaces): ExplainedPermission[] {
   const { manifest, grant, deny, hidden_texts = [] } = plugin;
-  const rows = explainPermissions({ requested: requestedPermissions(manifest), grant, deny }, places);
+  const rows = explainPermissions({ requested: requestedPermissions(manifest), grant, deny }, {
+    ...places,
+    contained: containsPrograms(plugin),
+  });
   return hideArguments(rows, hidden_texts);
 }
 

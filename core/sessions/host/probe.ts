@@ -1,3 +1,4 @@
+import { allContained, containsPrograms } from "../../packages/registry/contained-programs.ts";
 import { accessModeStatusSchema } from "../../../plugin-sdk/access-modes.ts";
 import {
   type AvailabilityReport,
@@ -94,6 +95,7 @@ async function ask(
     requestEnv: {},
     limits: plugin.limits,
     ownPids: plugin.os_walls.bubblewrap !== "off",
+    containPrograms: containsPrograms(plugin),
     pins: deps.pins.of(plugin.id),
     children: deps.children,
     emit: () => {},
@@ -107,6 +109,7 @@ async function ask(
     config: {
       working_directory: workdir,
       access_modes: orderAccessModes(plugin.manifest.access_modes ?? []),
+      programs_contained: allContained(plugin, effective),
       custom: plugin.config,
     },
     facts: { session_id: sessionId, attempt: 1, workdir, plugin_dir: plugin.folder, platform },

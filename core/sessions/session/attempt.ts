@@ -1,3 +1,4 @@
+import { allContained, containsPrograms, programNet } from "../../packages/registry/contained-programs.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
 import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
@@ -184,6 +185,7 @@ export class Attempt {
         config: {
           working_directory: setup.workdir,
           access_modes: inOrder(orderAccessModes(plugin.manifest.access_modes ?? []), accessMode),
+          programs_contained: allContained(plugin, this.candidate.effective),
           custom: plugin.config,
         },
         facts: {
@@ -236,6 +238,9 @@ export class Attempt {
       requestEnv: candidate.requestEnv,
       limits: candidate.plugin.limits,
       ownPids: candidate.plugin.os_walls.bubblewrap !== "off",
+      containPrograms: containsPrograms(candidate.plugin),
+      programNet: programNet(candidate.plugin),
+      endpoints: candidate.plugin.manifest.endpoints ?? [],
       lastProcessId: processes.lastId,
       emit: (event) => {
         if (event.type === "process_spawned") processes.lastId = Math.max(processes.lastId, event.process_id);

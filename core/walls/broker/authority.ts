@@ -19,6 +19,8 @@ export interface Demand {
   because?: string;
   /** The session's permissions never suffice: a person must approve, where one can be asked. */
   mustBeAsked?: boolean;
+  /** The operator alone decides, and the manifest does not bound it. */
+  unbounded?: boolean;
   /** Facts for the error's details. */
   details?: Record<string, string>;
   grantedBy(permissions: Permissions): boolean;
@@ -63,7 +65,7 @@ export class Authority {
       this.#report(demand.permission, subject, { decision: "allowed" });
       return permissions;
     }
-    const reachable = ceiling === undefined || demand.grantedBy(ceiling);
+    const reachable = ceiling === undefined || demand.unbounded === true || demand.grantedBy(ceiling);
     if (askGrant !== undefined && reachable && await this.#ask(demand, askGrant)) {
       this.#report(demand.permission, subject, { decision: "allowed" });
       return ceiling ?? permissions;
@@ -84,7 +86,8 @@ export class Authority {
     const grant_command = grantCommand(pluginId, permission, { target });
     const place = this.#placeOf(permission);
     const { ceiling } = this.#options;
-    const outside = ceiling !== undefined && demand.because === undefined && !demand.grantedBy(ceiling);
+    const outside = ceiling !== undefined && demand.unbounded !== true && demand.because === undefined &&
+      !demand.grantedBy(ceiling);
     const beyond = outside ? { grantable: false as const } : {};
     this.#report(permission, subject, { decision: "denied", grant_command, ...beyond, ...place });
     const because = demand.because ?? (outside ? outOfReach : "it is not granted");

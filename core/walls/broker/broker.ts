@@ -22,6 +22,7 @@ import { secretOperations } from "./secrets.ts";
 import { SessionSecrets } from "./session-secrets.ts";
 import { SessionProcesses } from "./session-processes.ts";
 import { SessionSockets } from "./session-sockets.ts";
+import { SessionWalls } from "./session-walls.ts";
 import { socketOperations } from "./sockets.ts";
 import { streamOperations } from "./streams.ts";
 import { StreamTable } from "./stream-table.ts";
@@ -71,6 +72,7 @@ class Broker implements SessionBroker {
       secrets: new SessionSecrets({ options, authority }),
       streams,
       processes: new SessionProcesses({ options, streams, authority }),
+      walls: new SessionWalls(options),
       sockets: new SessionSockets({ most: options.limits.sockets }),
       log: new LogGate(options),
       signal: this.#ending.signal,
@@ -157,7 +159,7 @@ class Broker implements SessionBroker {
 
   /** Each step separately: a failed one must not prevent the others. */
   async #end(): Promise<void> {
-    const { streams, sockets, processes, log, options } = this.#scope;
+    const { streams, sockets, processes, walls, log, options } = this.#scope;
     // Let the field that marks the end get its value before other code learns of the end.
     await null;
     this.#ending.abort(sessionOver("call"));
@@ -167,6 +169,7 @@ class Broker implements SessionBroker {
       () => streams.closeAll(),
       () => sockets.closeAll(),
       () => processes.sweep(),
+      () => walls.close(),
       () => removeTree(options.tempDir),
       () => removeMcpConfig(this.#scope),
     ];

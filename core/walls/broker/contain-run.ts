@@ -1,56 +1,133 @@
-import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
-import { readdir } from "../../ground/runtime/files.ts";
-import { agentPlaces, keyPlaces } from "../../ground/runtime/key-places.ts";
+import type { ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
+import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
 import { containAgent, ownProcesses } from "../../ground/runtime/os-walls/contain-agent.ts";
+import { dirname } from "../../ground/runtime/paths.ts";
+import { execPathForOthers } from "../../ground/runtime/platform.ts";
+import { type RelayOptions, relayVariable } from "../../ground/runtime/relay-options.ts";
+import { relayArguments } from "../../ground/runtime/runtime-command.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { hostEnv } from "../../ground/runtime/platform.ts";
+import { configTools, hiddenAtHome } from "./agent-view.ts";
 import { grantedRoots } from "./granted-roots.ts";
+import type { BrokerScope } from "./operation.ts";
+import { programRoute } from "./reach-target.ts";
+import { relayFile } from "./relay-file.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
+import type { WayOut } from "./session-walls.ts";
+
+/** A program that is about to start. */
+export interface ContainedRun {
+  permission: RunPermission;
+  /** Real paths of the program and of files that its arguments name. */
+  shown: readonly string[];
+}
 
 /**
  * The command as the permission wants it started: contained, or with nothing but its processes kept together.
  * @throws {BulkheadError} `unavailable` when the system cannot contain it
  */
 export async function containRun(
+  scope: BrokerScope,
   command: Command,
-  { permission, options, shown }: {
-    permission: RunPermission;
-    options: SessionBrokerOptions;
-    shown: readonly string[];
-  },
+  { permission, shown }: ContainedRun,
 ): Promise<Command & { contained: boolean }> {
-  if (permission.contain === undefined && permission.contain_net !== true) {
+  const { options } = scope;
+  const { contain, contain_net: offline = false } = permission;
+  if (contain === "workdir" || offline) {
+    return { ...await containAgent(command, await workdirView(options, { shown, offline })), contained: true };
+  }
+  if (contain === "off" || options.containPrograms !== true) {
     return options.ownPids === true ? await ownProcesses(command) : { ...command, contained: false };
   }
+  const view = await scope.walls.view({ binary: permission.binary, shown, env: command.env });
+  if (options.programNet === undefined) return { ...await containAgent(command, view), contained: true };
+  const way = await scope.walls.wayOut((url) => programRoute(scope, url));
+  const bound = [...view.bound ?? [], { from: way.socket, at: socketInside }];
+  const env = withoutKeys(command.env, { binary: permission.binary, endpoints: options.endpoints ?? [], way });
+  const joined = throughRelay({ ...command, env }, { ...way, programNet: options.programNet });
+  const shownToo = [...view.shown, relayFile, dirname(execPathForOthers)];
+  return { ...await containAgent(joined, { ...view, bound, shown: shownToo }), contained: true };
+}
+
+/** Place of the proxy for a contained program. */
+const socketInside = "/tmp/.bulkhead-proxy";
+const proxyPort = 3128;
+
+/** Puts the relay in front of a program, and tells it of its proxy in the usual variables. */
+function throughRelay(
+  { file, args, env, cwd }: Command,
+  { token, programNet }: { token: string; programNet: readonly string[] },
+): Command {
+  const proxy = `http://session:${token}@127.0.0.1:${proxyPort}`;
+  const here = "localhost,127.0.0.1,::1";
+  const relayOptions: RelayOptions = {
+    socket: socketInside,
+    token,
+    proxy_port: proxyPort,
+    local_ports: localPorts(programNet).filter((port) => port !== proxyPort),
+  };
+  return {
+    file: execPathForOthers,
+    args: [...relayArguments, relayFile, file, ...args],
+    cwd,
+    env: {
+      ...env,
+      HTTP_PROXY: proxy,
+      HTTPS_PROXY: proxy,
+      ALL_PROXY: proxy,
+      NO_PROXY: here,
+      http_proxy: proxy,
+      https_proxy: proxy,
+      all_proxy: proxy,
+      no_proxy: here,
+      // The other runtime asks for newer versions of itself.
+      DENO_NO_UPDATE_CHECK: "1",
+      [relayVariable]: JSON.stringify(relayOptions),
+    },
+  };
+}
+
+/** The environment with a stand-in for each key that the proxy can put in, and the proxy as the model's address. */
+function withoutKeys(
+  env: Readonly<Record<string, string>>,
+  { binary, endpoints, way }: { binary: string; endpoints: readonly ModelEndpoint[]; way: WayOut },
+): Record<string, string> {
+  const changed = { ...env };
+  for (const { key, base_url, url } of endpoints.filter(({ program }) => program === binary)) {
+    const value = env[key];
+    const address = env[base_url] || url;
+    if (!value || !URL.canParse(address)) continue;
+    // Programs tell kinds of keys apart by how they begin.
+    const [kind] = /^(?:[a-z]{2,4}-(?:[a-z0-9]{2,8}-){0,2})?/.exec(value) ?? [""];
+    const placeholder = `${kind}${randomId()}`;
+    const name = way.addEndpoint({ url: new URL(address), placeholder, key: value });
+    changed[key] = placeholder;
+    changed[base_url] = `http://127.0.0.1:${proxyPort}/${name}`;
+  }
+  return changed;
+}
+
+/** Ports that are granted on the machine itself. */
+function localPorts(net: readonly string[]): number[] {
+  return net.flatMap((grant) => {
+    const [, port] = /^(?:127\.0\.0\.1|localhost):(\d+)$/.exec(grant) ?? [];
+    return port === undefined ? [] : [Number(port)];
+  });
+}
+
+/** View of a program with `contain: workdir`: all but keys and the host's state, and the working directory to write. */
+async function workdirView(
+  options: SessionBrokerOptions,
+  { shown, offline }: { shown: readonly string[]; offline: boolean },
+) {
   const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = options;
-  const home = hostEnv("HOME");
-  const keys = home === undefined || home === "" ? [] : [...keyPlaces, ...await browsers(home)];
   const ownTools = configTools(options.permissions);
-  const logins = Object.entries(agentPlaces).filter(([tool]) => !ownTools.includes(tool)).flatMap(([, places]) =>
-    places
-  );
   const ownConfig = (await grantedRoots(ownTools.map((tool) => `config:${tool}`), options)).map(({ path }) => path);
-  const contained = await containAgent(command, {
+  return {
     writable: [workdir],
     tmp: tempDir,
-    hidden: [
-      ...protectedPaths,
-      ...[...keys, ...(home ? logins : [])].map((place) => join(home ?? "", place)),
-    ],
+    hidden: [...protectedPaths, ...await hiddenAtHome(ownTools)],
     shown: [...sealedPaths, ...ownConfig, pluginDir, ...shown, ...(workspaceDir === undefined ? [] : [workspaceDir])],
-    network: permission.contain_net !== true,
-  });
-  return { ...contained, contained: true };
-}
-
-/** Tools whose settings the plugin was granted: their logins are its own. */
-function configTools({ read = [], write = [] }: Permissions): string[] {
-  return [...read, ...write].flatMap((root) => root.startsWith("config:") ? [root.slice("config:".length)] : []);
-}
-
-/** Profiles of browsers, with what people are logged in to. */
-async function browsers(home: string): Promise<string[]> {
-  const settings = await readdir(join(home, ".config")).catch(() => []);
-  return settings.filter((name) => /chrom|brave|vivaldi|opera|edge/i.test(name)).map((name) => join(".config", name));
+    network: !offline,
+  };
 }

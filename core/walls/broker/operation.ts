@@ -6,6 +6,7 @@ import type { SessionProcesses } from "./session-processes.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 import type { SessionSecrets } from "./session-secrets.ts";
 import type { SessionSockets } from "./session-sockets.ts";
+import type { SessionWalls } from "./session-walls.ts";
 import type { StreamTable } from "./stream-table.ts";
 
 /** State shared by all operations of one session. */
@@ -17,6 +18,7 @@ export interface BrokerScope {
   readonly sockets: SessionSockets;
   readonly log: LogGate;
   readonly secrets: SessionSecrets;
+  readonly walls: SessionWalls;
   /** Aborts when the session ends. */
   readonly signal: AbortSignal;
   readonly held: HeldBySession;

@@ -1,4 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import type { EgressRoute } from "../../ground/runtime/egress-server.ts";
 import { resolveAddresses } from "../../ground/runtime/network.ts";
 import { classifyAddress } from "./classify-address.ts";
 import {
@@ -39,13 +41,13 @@ export async function reachTarget<T>(
   act: (way: CheckedTarget) => Promise<T>,
 ): Promise<T> {
   const target = netTarget(url);
-  await demandNet(scope, target);
+  await demandNet(scope, { target, net: netOf });
   const deadline = new AbortController();
   const late = new BulkheadError("network_error", `Cannot reach "${url.host}": it did not answer in time.`);
   const timer = setTimeout(() => deadline.abort(late), scope.options.limits.call_timeout_ms);
   const signal = AbortSignal.any([deadline.signal, scope.signal]);
   try {
-    const addresses = await checkedAddresses(scope, target);
+    const addresses = await checkedAddresses(scope, { target, net: netOf });
     signal.throwIfAborted();
     const isPrivate = isEncrypted(url) || addresses.every((one) => classifyAddress(one) === "loopback");
     const filled = await scope.secrets.fillHeaders(headers, { target, isPrivate });
@@ -72,11 +74,34 @@ export function parseUrl(text: string, schemes: readonly ["http:", "https:"] | r
   return url;
 }
 
-async function demandNet({ authority }: BrokerScope, target: NetTarget): Promise<void> {
+/**
+ * The way to a place that a contained program wants to reach. The hosts that the operator granted its plugin count,
+ * whatever the manifest asks for.
+ * @throws {BulkheadError} as {@link reachTarget}
+ */
+export async function programRoute(scope: BrokerScope, url: URL): Promise<EgressRoute> {
+  const { programNet = [] } = scope.options;
+  const target = netTarget(url);
+  const demand: NetDemand = { target, net: () => programNet, unbounded: true };
+  await demandNet(scope, demand);
+  return { addresses: await checkedAddresses(scope, demand), port: target.port };
+}
+
+interface NetDemand {
+  target: NetTarget;
+  /** Hosts that are granted. */
+  net(permissions: Permissions): readonly string[];
+  unbounded?: boolean;
+}
+
+const netOf = ({ net = [] }: Permissions): readonly string[] => net;
+
+async function demandNet({ authority }: BrokerScope, { target, net, unbounded = false }: NetDemand): Promise<void> {
   await authority.demand({
     permission: "net",
     target: formatTarget(target),
-    grantedBy: (permissions) => permissions.net?.some((grant) => coversTarget(grant, target)) ?? false,
+    unbounded,
+    grantedBy: (permissions) => net(permissions).some((grant) => coversTarget(grant, target)),
   });
 }
 
@@ -84,13 +109,13 @@ async function demandNet({ authority }: BrokerScope, target: NetTarget): Promise
  * The addresses to connect to. If one of them is not public, denies all, unless the grant spells it out: as the address
  * itself, or as a name that can only be local. An attacker could point a public name at an internal address.
  */
-async function checkedAddresses({ authority, options }: BrokerScope, target: NetTarget): Promise<string[]> {
+async function checkedAddresses({ authority, options }: BrokerScope, { target, net }: NetDemand): Promise<string[]> {
   const addresses = await lookUp(target.host.replace(/^\[(.*)\]$/, "$1"), options.dataDir);
   const spelledOut = (named: NetTarget) =>
     authority.holds({
       permission: "net",
       target: formatTarget(named),
-      grantedBy: (permissions) => permissions.net?.some((grant) => namesLiterally(grant, named)) ?? false,
+      grantedBy: (permissions) => net(permissions).some((grant) => namesLiterally(grant, named)),
     });
   if (isLocalName(target.host) && await spelledOut(target)) return addresses;
   for (const address of addresses) {

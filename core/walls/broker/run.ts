@@ -4,6 +4,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
 import type { Operations } from "../channel/operations.ts";
+import { containLevel } from "../../ground/config/contain-level.ts";
 import { redact, type Secret } from "../../ground/log/redact.ts";
 import { mkdir, realpath } from "../../ground/runtime/files.ts";
 import { isInside, resolve } from "../../ground/runtime/paths.ts";
@@ -90,11 +91,8 @@ async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Prom
   const allArgs = [...prefix, ...args];
   const placed = await placeMcpConfig(scope, { binary, args: allArgs });
   const plain = { file, args: placed.args, cwd, env };
-  const command = await containRun(plain, {
-    permission,
-    options: scope.options,
-    shown: placed.file === null ? [real] : [real, placed.file],
-  });
+  const shown = [file, real, ...(placed.file === null ? [] : [placed.file])];
+  const command = await containRun(scope, plain, { permission, shown });
   scope.signal.throwIfAborted();
   return scope.processes.start({
     ...command,
@@ -150,13 +148,10 @@ async function demandRun(
 /** Of several that allow it, the one that shuts it in most, with the variables of all that shut it in as much. */
 function findRun(permissions: Permissions, { binary, args }: { binary: string; args: readonly string[] }) {
   const allowing = permissions.run?.filter((entry) => entry.binary === binary && allows(entry, args)) ?? [];
-  const strictest = allowing.find((entry) => entry.contain_net) ?? allowing.find((entry) => entry.contain) ??
-    allowing[0];
-  if (strictest === undefined) return undefined;
-  const alike = allowing.filter(({ contain, contain_net }) =>
-    contain === strictest.contain && contain_net === strictest.contain_net
-  );
-  return { ...strictest, env: [...new Set(alike.flatMap(({ env = [] }) => env))] };
+  const level = Math.max(...allowing.map(containLevel));
+  const alike = allowing.filter((entry) => containLevel(entry) === level);
+  const [strictest] = alike;
+  return strictest && { ...strictest, env: [...new Set(alike.flatMap(({ env = [] }) => env))] };
 }
 
 /** Without patterns only the empty argument list is allowed. */

@@ -1,4 +1,5 @@
 import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
+import type { ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import type { Limits } from "../../ground/config/limits.ts";
@@ -52,6 +53,15 @@ export interface SessionBrokerOptions {
   limits: Limits;
   /** Gives programs their own PID namespace where the machine supports it; default: no. */
   ownPids?: boolean;
+  /** Contains programs whose permission says nothing else; default: no. */
+  containPrograms?: boolean;
+  /**
+   * `host:port` pairs that contained programs may reach; absent: they have no network, and no way to ask for one. The
+   * operator alone decides about them: which hosts an agent needs is nothing that a manifest can know.
+   */
+  programNet?: readonly string[];
+  /** The manifest's; absent: none. */
+  endpoints?: readonly ModelEndpoint[];
   /** The highest process id in the session's stream so far; default: none. */
   lastProcessId?: number;
   /** Takes the broker's host events. */

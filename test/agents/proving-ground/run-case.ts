@@ -64,7 +64,7 @@ async function runIn(
   const one: Case = cases[name];
   const model = models.open(one.scenario, { workdir: place.workdir, offersTools: agent.tools });
   const prepared = await agent.prepare({ name, model, place });
-  const { host, plugin } = await openHost(prepared, place);
+  const { host, plugin } = await openHost(prepared, { place, model });
   try {
     const request = { ...prepared.request, ...requestOf(one, plugin.manifest.reports) };
     const run = (more: Partial<SessionRequest>) =>
@@ -118,7 +118,7 @@ async function firstOf(run: (more: Partial<SessionRequest>) => Promise<Whole>): 
   return {};
 }
 
-async function openHost(prepared: Prepared, place: Place) {
+async function openHost(prepared: Prepared, { place, model }: { place: Place; model: ModelRun }) {
   const { folder, config = {}, secrets = {}, grant } = prepared;
   const secretsFile = join(place.root, "secrets", "secrets.json");
   for (const [name, value] of Object.entries(secrets)) await storeSecret(secretsFile, { name, value });
@@ -129,9 +129,15 @@ async function openHost(prepared: Prepared, place: Place) {
     secretsFile,
     writeLog: () => {},
   });
-  const asked = requestedPermissions(await readManifest(folder));
+  const asked = grant ?? requestedPermissions(await readManifest(folder));
+  // Its walls let the agent reach the model that stands in for its own, and nothing else.
+  const net = [new URL(model.url).host];
   try {
-    const plugin = await host.registry.register(folder, { isolation: "process", grant: grant ?? asked, config });
+    const plugin = await host.registry.register(folder, {
+      isolation: "process",
+      grant: { ...asked, net: asked.net?.filter((one) => one.startsWith("{")).concat(net) ?? net },
+      config,
+    });
     return { host, plugin };
   } catch (error) {
     await host.close();

@@ -126,7 +126,7 @@ test("Bulkhead drives Bulkhead: its acp adapter runs bulkhead acp as its agent",
   await writeFile(wrapper, `#!/bin/sh\n${exports}exec ${quoted}\n`);
   await chmod(wrapper, 0o755);
   const text =
-    `bulkhead: 1\nplugins:\n  acp:\n    config: { command: "${wrapper}" }\n    grant: { run: ["${wrapper}"] }\n`;
+    `bulkhead: 1\nplugins:\n  acp:\n    config: { command: "${wrapper}" }\n    grant: { run: [{ binary: "${wrapper}", contain: off }] }\n`;
   const manifest = parseHostManifest(text, { file: join(home, "outer.yaml") });
   const outer = await openHost({ manifest, bundledDir: join(root, "plugins") });
   const { result, events } = await outer.run("acp", { prompt: "from outside", approval: "all" });

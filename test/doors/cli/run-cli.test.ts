@@ -453,10 +453,10 @@ capabilities: {}
 `,
   );
   expect((await cli(["plugin", "check", folder])).out).toContain(
-    "! run env {*}: amounts to everything. env starts any",
+    "! run env {*}: more than it seems. env starts any",
   );
   expect(JSON.parse((await cli(["plugin", "check", folder, "--json"])).out)).toMatchObject({
-    broad: [{ permission: "run", target: "env {*}", breadth: "everything" }],
+    broad: [{ permission: "run", target: "env {*}", breadth: "much" }],
   });
 });
 

@@ -33,8 +33,11 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** Puts a program on the PATH that stands in for Codex. */
+const unchanged = "bulkhead: 1\nos_walls: { agents: off }\n";
+
+/** Puts a program on the PATH that stands in for Codex. It lies in a folder that no walls would show. */
 async function installCodex(): Promise<void> {
+  await writeFile(join(folder, "bulkhead.yaml"), unchanged);
   const prefix = "Deno" in globalThis ? ["run", "-A", "--no-prompt"] : [];
   const words = [process.execPath, ...prefix, standIn, join(root, "calls"), recorded].map((word) => `'${word}'`);
   const file = join(root, "bin", "codex");
@@ -81,7 +84,7 @@ describe("bulkhead setup", () => {
     expect(refused.err()).toContain('Cannot set up "nonsense": it was not found here.');
     expect(refused.out()).toMatch(/start "codex" \(.*codex\), with the commands that its manifest lists: amounts to/);
     expect(refused.out()).toContain("Nothing was written.");
-    expect(await readdir(folder)).toEqual([]);
+    expect(await readFile(join(folder, "bulkhead.yaml"), "utf8")).toBe(unchanged);
 
     const agreed = await setup(["--no-hello"], { tty: true, stdin: "\ny\nn\n" });
     expect(agreed.code).toBe(0);
@@ -102,7 +105,7 @@ describe("bulkhead setup", () => {
     const unknown = await setup(["--yes", "--agents", "gemini-cli"]);
     expect(unknown.code).not.toBe(0);
     expect(unknown.err()).toContain("Found: codex.");
-    expect(await readdir(folder)).toEqual([]);
+    expect(await readFile(join(folder, "bulkhead.yaml"), "utf8")).toBe(unchanged);
   });
 });
 

@@ -1,3 +1,4 @@
+import { containsPrograms } from "../../../packages/registry/contained-programs.ts";
 import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
 import { toErrorData } from "../../../ground/errors/to-error-data.ts";
 import { isRoot, platform, runtimeVersion } from "../../../ground/runtime/platform.ts";
@@ -116,6 +117,18 @@ async function missingWalls(plugins: readonly Plugin[]): Promise<string[]> {
       return [`Plugin "${id}" cannot start. ${message}${hint === undefined ? "" : ` ${hint}`}`];
     }
   });
+  const bubblewrap = found.get("bubblewrap");
+  if (bubblewrap?.active === false) {
+    const held = plugins.filter((plugin) => containsPrograms(plugin)).map(({ id }) => id);
+    if (held.length > 0) {
+      problems.push(
+        `The programs of ${
+          held.join(", ")
+        } cannot be contained and do not start. ${bubblewrap.reason} ${bubblewrap.remedy} ` +
+          "Or set os_walls.agents to off in bulkhead.yaml: then they have all your rights.",
+      );
+    }
+  }
   return [...new Set(problems)];
 }
 

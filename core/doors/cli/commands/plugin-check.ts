@@ -1,3 +1,5 @@
+import { containsPrograms } from "../../../packages/registry/contained-programs.ts";
+import { defaultOsWallUses } from "../../../ground/runtime/os-walls/os-wall.ts";
 import { BulkheadError, type ErrorData } from "../../../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../../../plugin-sdk/manifest.ts";
 import { defaultLimits } from "../../../ground/config/limits.ts";
@@ -114,7 +116,10 @@ async function check(host: Host, subject: CheckSubject, places: BroadPlaces): Pr
     folder: subject.folder,
     passed: steps.every(({ passed }) => passed),
     steps,
-    broad: manifest === null ? [] : broadPermissions(requestedPermissions(manifest), places),
+    broad: manifest === null ? [] : broadPermissions(requestedPermissions(manifest), {
+      ...places,
+      contained: containsPrograms({ manifest, os_walls: defaultOsWallUses }),
+    }),
   };
 }
 

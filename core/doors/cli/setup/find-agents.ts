@@ -7,7 +7,7 @@ import { requestedWith } from "../../../packages/registry/requested-permissions.
 
 /** An agent of this machine that a plugin can drive. */
 export interface FoundAgent {
-  plugin: Pick<Plugin, "id" | "manifest" | "folder" | "enabled" | "grant" | "origin">;
+  plugin: Pick<Plugin, "id" | "manifest" | "folder" | "enabled" | "grant" | "origin" | "os_walls">;
   /** Path of its program; null for an agent without one. */
   program: string | null;
   /** The variable of the environment that holds its key; null when there is none. */

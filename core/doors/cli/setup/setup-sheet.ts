@@ -1,3 +1,4 @@
+import { containsPrograms } from "../../../packages/registry/contained-programs.ts";
 import { grantsFor, undecidedPermissions } from "../../../packages/install/asked-permissions.ts";
 import { broadPlaces } from "../../../packages/registry/broad-permissions.ts";
 import type { NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
@@ -22,7 +23,7 @@ export function setupSheet({ plugin }: AskedAgent, manifestFile: string | undefi
     manifest,
     before: null,
     granted: enabled ? grant : {},
-    places: broadPlaces(manifestFile),
+    places: { ...broadPlaces(manifestFile), contained: containsPrograms(plugin) },
     config: {},
     hidden: [],
   });

@@ -12,7 +12,8 @@ export function limitsSection(): z.ZodType<Partial<Limits>> {
 
 /** `os_walls`, for all plugins or for one. */
 export function osWallsSection(): z.ZodType<Partial<OsWallUses>> {
-  return z.strictObject(
-    Object.fromEntries(osWallNames.map((wall) => [wall, z.enum(["optional", "required", "off"]).exactOptional()])),
-  );
+  return z.strictObject({
+    ...Object.fromEntries(osWallNames.map((wall) => [wall, z.enum(["optional", "required", "off"]).exactOptional()])),
+    agents: z.enum(["required", "off"]).exactOptional(),
+  });
 }

@@ -12,7 +12,7 @@ export function permissionsSection(): z.ZodType<Permissions> {
       binary: line(),
       args: z.array(z.string().max(4096)).max(64).exactOptional(),
       env: names().exactOptional(),
-      contain: z.literal("workdir").exactOptional(),
+      contain: z.enum(["workdir", "off"]).exactOptional(),
       contain_net: z.boolean().exactOptional(),
     }),
   ]);

@@ -1,8 +1,12 @@
-import { lstat, realpath } from "node:fs/promises";
+import { lstat, mkdir, realpath, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { findBubblewrap, ownNamespaces, ownProc } from "./bubblewrap.ts";
 import type { Command } from "./os-wall.ts";
+import { isInside } from "../paths.ts";
+import { openUnixSockets } from "./unix-sockets.ts";
 import { probeOsWalls } from "./probe.ts";
+import { systemCallFilter } from "./system-call-filter.ts";
 
 /** View of the file system for a contained program. All paths are absolute; one below another overrides it. */
 export interface AgentView {
@@ -14,7 +18,21 @@ export interface AgentView {
   hidden: readonly string[];
   /** Files and folders that it may read inside a hidden one; missing ones are left out. */
   shown: readonly string[];
+  /** Places inside the writable folders that it may only read; missing ones are left out. */
+  sealed?: readonly string[];
+  /** Folders inside the writable ones that cannot be moved away. */
+  held?: readonly string[];
+  /** Places of the machine, or private ones, that it may write under another path; missing ones are left out. */
+  bound?: readonly Bound[];
   network: boolean;
+  /** Folder for the filter of system calls, which the program cannot see; absent: it may make every call. */
+  filterFolder?: string;
+}
+
+/** A file or folder mounted at another path. */
+export interface Bound {
+  from: string;
+  at: string;
 }
 
 interface Mount {
@@ -36,7 +54,10 @@ export async function containAgent(command: Command, view: AgentView): Promise<C
   const found = await findBubblewrap();
   if (!wall?.active || "reason" in found) {
     const { reason, remedy } = wall?.active === false ? wall : { reason: "It is gone.", remedy: "Install bubblewrap." };
-    throw new BulkheadError("unavailable", `Cannot run "${command.file}" contained: ${reason}`, { hint: remedy });
+    throw new BulkheadError("unavailable", `Cannot run "${command.file}" contained: ${reason}`, {
+      hint:
+        `${remedy} Or set os_walls.agents to off for this plugin in bulkhead.yaml: then its programs have all your rights.`,
+    });
   }
   const network = view.network ? [] : ["--unshare-net"];
   const args = [
@@ -52,7 +73,22 @@ export async function containAgent(command: Command, view: AgentView): Promise<C
     command.file,
     ...command.args,
   ];
-  return { ...command, file: found.file, args };
+  if (view.filterFolder === undefined) return { ...command, file: found.file, args };
+  return await filtered({ ...command, file: found.file, args }, view.filterFolder);
+}
+
+/**
+ * Hands bwrap a filter of system calls. It takes it as an open file, which a shell opens: one of the runtimes can give a
+ * program no other files than its pipes.
+ */
+async function filtered(command: Command, folder: string): Promise<Command> {
+  const filter = systemCallFilter();
+  if (filter === null) return command;
+  const file = join(folder, "system-calls");
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeFile(file, filter, { mode: 0o600 });
+  const script = 'exec "$@" 9<"$0"';
+  return { ...command, file: "/bin/sh", args: ["-c", script, file, command.file, "--seccomp", "9", ...command.args] };
 }
 
 /**
@@ -86,20 +122,27 @@ const ofKernel: readonly Mount[] = [
 ];
 
 /** Mounts each folder before those below it, which it would otherwise cover. */
-async function mounts({ writable, tmp, hidden, shown }: AgentView): Promise<Mount[]> {
+async function mounts(view: AgentView): Promise<Mount[]> {
+  const { writable, tmp, hidden, shown, sealed = [], held = [], bound = [] } = view;
+  const covered = [...writable, ...hidden, ...bound.map(({ at }) => at), serviceFolder, "/tmp"];
+  const sockets = view.filterFolder === undefined ? [] : await openUnixSockets();
   const all = await Promise.all([
-    ...[...hidden, serviceFolder].map(hide),
+    ...[...hidden, serviceFolder, ...sockets.filter((path) => !covered.some((place) => isInside(place, path)))].map(
+      hide,
+    ),
     ...[...shown, ...shownOfServices].map(show),
     Promise.resolve({ at: "/tmp", args: ["--bind", tmp, "/tmp"] }),
-    ...[...writable, tmp].map((at) => Promise.resolve({ at, args: ["--bind", at, at] })),
+    ...[...writable, ...held, tmp].map((at) => Promise.resolve({ at, args: ["--bind", at, at] })),
+    ...sealed.map(show),
+    ...bound.map(bind),
   ]);
   const there = [...ofKernel, ...all].filter((mount) => mount !== null).sort((a, b) => a.at.length - b.at.length);
   // Hidden places become read-only last: until then the places below them are made in them.
-  const sealed = there.filter(({ args }) => args[0] === "--tmpfs").map(({ at }) => ({
+  const emptied = there.filter(({ args }) => args[0] === "--tmpfs").map(({ at }) => ({
     at,
     args: ["--remount-ro", at],
   }));
-  return [...there, ...sealed];
+  return [...there, ...emptied];
 }
 
 async function hide(path: string): Promise<Mount | null> {
@@ -110,7 +153,16 @@ async function hide(path: string): Promise<Mount | null> {
   return { at, args: folder ? ["--tmpfs", at] : ["--ro-bind", "/dev/null", at] };
 }
 
+/** Under its real path, and under its own name where that is a link: a private folder may lie over the link. */
 async function show(path: string): Promise<Mount | null> {
   const at = await realpath(path).catch(() => null);
-  return at === null ? null : { at, args: ["--ro-bind", at, at] };
+  if (at === null) return null;
+  const named = join(await realpath(dirname(path)).catch(() => dirname(path)), basename(path));
+  const own = ["--ro-bind", at, at];
+  return { at, args: named === at ? own : [...own, "--ro-bind", at, named] };
+}
+
+async function bind({ from, at }: Bound): Promise<Mount | null> {
+  const real = await realpath(from).catch(() => null);
+  return real === null ? null : { at, args: ["--bind", real, at] };
 }

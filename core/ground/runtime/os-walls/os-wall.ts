@@ -7,15 +7,19 @@ export type OsWallName = (typeof osWallNames)[number];
 /** `optional`: used where the system has it; `required`: without it the plugin does not start; `off`: not used. */
 export type OsWallUse = "optional" | "required" | "off";
 
-/** The operator's setting for each mechanism. */
-export type OsWallUses = Record<OsWallName, OsWallUse>;
+/** The operator's settings for the walls around plugins and around the agents that they start. */
+export interface OsWallUses extends Record<OsWallName, OsWallUse> {
+  /** `required`: programs of agents run contained or not at all; `off`: they run with all rights of the host's user. */
+  agents: "required" | "off";
+}
 
-/** Default for each mechanism. */
+/** Defaults of {@link OsWallUses}. */
 export const defaultOsWallUses: OsWallUses = {
   cgroup: "optional",
   priority: "optional",
   prlimit: "optional",
   bubblewrap: "optional",
+  agents: "required",
 };
 
 /** A program to start. Every wall puts itself in front of it. */

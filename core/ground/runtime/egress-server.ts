@@ -1,0 +1,261 @@
+import { timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { connect, createServer, isIP, type Server, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+
+/** Way of a connection. */
+export interface EgressRoute {
+  /** Addresses that were checked, in the order in which to try them. */
+  addresses: readonly string[];
+  port: number;
+}
+
+/** Options of {@link openEgress}. */
+export interface EgressOptions {
+  /** Path of the unix socket. */
+  socket: string;
+  /** Password that a client must send. */
+  token: string;
+  /** Connections at once. */
+  most: number;
+  /**
+   * Decides about a place.
+   * @throws {BulkheadError} what the client is told
+   */
+  route(target: URL): Promise<EgressRoute>;
+  /** The endpoint of this name, by which clients reach a place through a path of the proxy itself; absent: none. */
+  endpoint?(name: string): EgressEndpoint | undefined;
+}
+
+/** A place whose key the client does not have. */
+export interface EgressEndpoint {
+  /** Address of the place; its path comes before that of each request. */
+  url: URL;
+  /** Text that the client has in place of the key. */
+  placeholder: string;
+  key: string;
+}
+
+/** A proxy of one session. */
+export interface Egress {
+  /** Ends every connection and removes the socket. */
+  close(): Promise<void>;
+}
+
+/** Bytes of a request's head. */
+const maxHead = 32_768;
+/** Time for a client to send its request, and for a place to answer a connection. Milliseconds. */
+const headMs = 30_000;
+const connectMs = 15_000;
+
+/** The head of a request to a proxy (RFC 9110, RFC 9112). */
+interface Head {
+  method: string;
+  target: string;
+  version: string;
+  headers: readonly (readonly [name: string, value: string])[];
+  /** Only such a request is encrypted by the proxy. */
+  isThroughEndpoint?: boolean;
+}
+
+/**
+ * Opens an HTTP proxy on a unix socket: `CONNECT` for everything that is encrypted, and plain `http` requests, one a
+ * connection. It connects to addresses that were checked, and to nothing else.
+ */
+export async function openEgress(options: EgressOptions): Promise<Egress> {
+  const open = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: false }, (client) => {
+    if (open.size >= options.most) return void client.destroy();
+    keep(open, client);
+    serve(client, options, open).catch((error: unknown) => refuse(client, error));
+  });
+  await listen(server, options.socket);
+  return {
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const socket of open) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+function keep(open: Set<Socket>, socket: Socket): void {
+  open.add(socket);
+  socket.on("error", () => socket.destroy());
+  socket.once("close", () => open.delete(socket));
+}
+
+async function listen(server: Server, socket: string): Promise<void> {
+  server.listen(socket);
+  await once(server, "listening");
+  // A session's end must not wait for it.
+  server.unref();
+}
+
+async function serve(client: Socket, options: EgressOptions, open: Set<Socket>): Promise<void> {
+  const read = await readHead(client);
+  const { rest } = read;
+  const through = throughEndpoint(read.head, options);
+  if (through === null && !isAuthorized(read.head, options.token)) {
+    return answer(client, 407, "This proxy is another session's.");
+  }
+  const head = through ?? read.head;
+  const target = targetOf(head);
+  const { addresses, port } = await options.route(target);
+  const name = through !== null && target.protocol === "https:" ? target.hostname : null;
+  const far = await connectTo(addresses, { port, name });
+  keep(open, far);
+  if (head.method === "CONNECT") client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+  else far.write(rewritten(head, target));
+  if (rest.length > 0) far.write(rest);
+  join(client, far);
+}
+
+/** Reads up to the empty line; what follows it belongs to the body, or to the tunnel. */
+function readHead(client: Socket): Promise<{ head: Head; rest: Uint8Array }> {
+  return new Promise((resolve, reject) => {
+    let bytes = Buffer.alloc(0);
+    const stop = () => {
+      clearTimeout(timer);
+      client.off("data", take).off("end", early).off("close", early);
+      client.pause();
+    };
+    const fail = (message: string) => {
+      stop();
+      reject(new BulkheadError("invalid_request", message));
+    };
+    const early = () => fail("The request ended early.");
+    const timer = setTimeout(() => fail("The request took too long."), headMs);
+    const take = (piece: Buffer) => {
+      bytes = Buffer.concat([bytes, piece]);
+      const end = bytes.indexOf("\r\n\r\n");
+      if (end < 0 && bytes.length > maxHead || end > maxHead) return fail("The request's head is too long.");
+      if (end < 0) return;
+      const head = parseHead(bytes.toString("latin1", 0, end));
+      if (head === null) return fail("The request is not one to a proxy.");
+      stop();
+      resolve({ head, rest: bytes.subarray(end + 4) });
+    };
+    client.on("data", take).on("end", early).on("close", early);
+  });
+}
+
+function parseHead(text: string): Head | null {
+  const [first = "", ...lines] = text.split("\r\n");
+  const [, method, target, version] = /^([A-Z]{1,32}) (\S{1,8192}) HTTP\/(1\.[01])$/.exec(first) ?? [];
+  if (method === undefined || target === undefined || version === undefined) return null;
+  const headers: [string, string][] = [];
+  for (const line of lines) {
+    // A folded line, or a control character, is how requests are smuggled.
+    const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/.exec(line) ?? [];
+    if (name === undefined || value === undefined) return null;
+    headers.push([name, value]);
+  }
+  return { method, target, version, headers };
+}
+
+function isAuthorized({ headers }: Head, token: string): boolean {
+  const sent = headers.find(([name]) => name.toLowerCase() === "proxy-authorization")?.[1] ?? "";
+  const [, encoded = ""] = /^basic +([\w+/=-]+)\s*$/i.exec(sent) ?? [];
+  const password = Buffer.from(encoded, "base64").toString("latin1").replace(/^[^:]*:/, "");
+  const [given, wanted] = [Buffer.from(password), Buffer.from(token)];
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+}
+
+/** A request to a path of the proxy itself, as one to its endpoint with the key in place; null for every other one. */
+function throughEndpoint(head: Head, { endpoint }: EgressOptions): Head | null {
+  const [, name, path] = /^\/([\w-]+)(\/.*|\?.*)?$/s.exec(head.target) ?? [];
+  const found = name === undefined ? undefined : endpoint?.(name);
+  if (found === undefined) return null;
+  const { url, placeholder, key } = found;
+  const target = `${url.origin}${url.pathname.replace(/\/$/, "")}${path ?? ""}`;
+  return {
+    ...head,
+    target: target.replaceAll(placeholder, encodeURIComponent(key)),
+    headers: head.headers.map(([header, value]) => [header, value.replaceAll(placeholder, key)] as const),
+    isThroughEndpoint: true,
+  };
+}
+
+/** @throws {BulkheadError} `invalid_request` */
+function targetOf({ method, target, isThroughEndpoint }: Head): URL {
+  const text = method === "CONNECT" ? `https://${target}` : target;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const known = method === "CONNECT"
+    ? /^[^/?#@]+:\d{1,5}$/.test(target)
+    : url?.protocol === "http:" || isThroughEndpoint && url?.protocol === "https:";
+  if (url === null || !known || url.username !== "" || url.password !== "") {
+    throw new BulkheadError("invalid_request", "The request names no place that can be reached through this proxy.");
+  }
+  return url;
+}
+
+/** Headers that are between the client and this proxy, or that a far end could read as another place. */
+const dropped = new Set(["connection", "host", "keep-alive", "proxy-authorization", "proxy-connection", "upgrade"]);
+
+function rewritten({ method, version, headers }: Head, { pathname, search, host }: URL): string {
+  const kept = headers.filter(([name]) => !dropped.has(name.toLowerCase()));
+  const lines = [["Host", host], ...kept, ["Connection", "close"]].map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${method} ${pathname}${search} HTTP/${version}\r\n${lines.join("")}\r\n`;
+}
+
+/** The first address that answers; with a name, encrypted to a server that proves to have it. */
+async function connectTo(
+  addresses: readonly string[],
+  { port, name }: { port: number; name: string | null },
+): Promise<Socket> {
+  let why: unknown;
+  for (const host of addresses) {
+    const socket = name === null
+      ? connect({ host, port, allowHalfOpen: true })
+      : connectTls({ host, port, ALPNProtocols: ["http/1.1"], ...(isIP(name) === 0 ? { servername: name } : {}) });
+    const timer = setTimeout(() => socket.destroy(new Error("it did not answer in time")), connectMs);
+    try {
+      await once(socket, name === null ? "connect" : "secureConnect");
+      return socket;
+    } catch (error) {
+      why = error;
+      socket.destroy();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+  const reason = why instanceof Error ? why.message : "it has no address";
+  throw new BulkheadError("network_error", `Cannot connect: ${reason}.`, { cause: why });
+}
+
+/** Both ways until both ends are done; each side waits for the other to read. */
+function join(client: Socket, far: Socket): void {
+  client.pipe(far);
+  far.pipe(client);
+  client.once("close", () => far.destroy());
+  far.once("close", () => client.destroySoon());
+}
+
+function refuse(client: Socket, error: unknown): void {
+  const known = error instanceof BulkheadError ? error : null;
+  const status = known?.code === "permission_denied" ? 403 : known?.code === "invalid_request" ? 400 : 502;
+  answer(client, status, known === null ? "The proxy failed." : [known.message, known.hint].filter(Boolean).join("\n"));
+}
+
+const reasons: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  403: "Forbidden",
+  407: "Proxy Authentication Required",
+  502: "Bad Gateway",
+};
+
+function answer(client: Socket, status: number, text: string): void {
+  if (client.destroyed) return;
+  const body = Buffer.from(`${text}\n`);
+  const challenge = status === 407 ? 'Proxy-Authenticate: Basic realm="bulkhead"\r\n' : "";
+  client.resume();
+  client.end(Buffer.concat([
+    Buffer.from(
+      `HTTP/1.1 ${status} ${reasons[status]}\r\n${challenge}Content-Type: text/plain; charset=utf-8\r\n` +
+        `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n`,
+    ),
+    body,
+  ]));
+}

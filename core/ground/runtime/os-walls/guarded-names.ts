@@ -1,0 +1,82 @@
+import { mkdir, readdir, realpath, rmdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { actedOnGroups, keptEmpty } from "../acted-on-names.ts";
+import { foldName } from "../fold-name.ts";
+import { isBelow } from "../paths.ts";
+
+/** Kinds of programs whose settings in a project would run, or steer, something outside an agent's walls. */
+const kinds = ["coding agents", "editors", "shells and terminals", "build servers", "Bulkhead hosts"];
+
+/** Of those, what people have agents edit every day, and what only their own commands read. */
+const free = new Set([".env", ".flaskenv", ".tool-versions", "mise.toml"]);
+
+/** Run on entering a folder; the group of settings files that it belongs to is not guarded. */
+const alsoGuarded = new Set([".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml"]);
+
+/** Inside a repository: programs that git starts, and what it is told. */
+const ofGit = ["hooks", "config", "config.worktree", "info", "modules"];
+
+/** Places of a folder as an agent sees them. Real, absolute paths that exist. */
+export interface ProjectGuards {
+  /** Read-only. */
+  sealed: string[];
+  /** Mounted where they stand, so that they cannot be moved away and made again. */
+  held: string[];
+}
+
+/**
+ * Places at the top of a project that an agent may read and not change: git's hooks and settings, those of build
+ * servers, editors and shells, and those that agents themselves obey.
+ */
+export async function guardedPlaces(folder: string): Promise<ProjectGuards> {
+  const names = await readdir(folder).catch(() => []);
+  const found = names.filter(isGuarded).map((name) => join(folder, name));
+  const git = join(folder, ".git");
+  const info = await stat(git).catch(() => null);
+  const inGit = info?.isDirectory() ? ofGit.map((name) => join(git, name)) : [git];
+  const held = info?.isDirectory() ? await existing([git], folder) : [];
+  return { sealed: await existing([...found, ...inGit], folder), held };
+}
+
+/** Whether an agent is kept from changing a file or folder of this name at the top of a project. */
+export function isGuarded(name: string): boolean {
+  const folded = foldName(name);
+  if (free.has(folded) || folded.startsWith(".env.")) return false;
+  return alsoGuarded.has(folded) ||
+    actedOnGroups.some(({ by, names, patterns = [] }) =>
+      kinds.includes(by) && (names.has(folded) || patterns.some((pattern) => pattern.test(folded)))
+    );
+}
+
+/** How many sessions of this host need each of the empty folders that it made. */
+const made = new Map<string, number>();
+
+/**
+ * Makes the empty folders that keep an agent from writing guarded places that do not exist yet. Returns what
+ * removes them once no other session of this host needs them.
+ */
+export async function keepEmpty(folder: string): Promise<() => Promise<void>> {
+  const places: string[] = [];
+  for (const path of keptEmpty.map((name) => join(folder, name))) {
+    const users = made.get(path) ?? 0;
+    if (users === 0 && !await mkdir(path).then(() => true, () => false)) continue;
+    made.set(path, users + 1);
+    places.push(path);
+  }
+  return async () => {
+    for (const path of places) {
+      const users = (made.get(path) ?? 1) - 1;
+      if (users > 0) made.set(path, users);
+      else {
+        made.delete(path);
+        await rmdir(path).catch(() => {});
+      }
+    }
+  };
+}
+
+/** A link that leads out of the folder is left alone: what it names is read-only anyway. */
+async function existing(paths: readonly string[], folder: string): Promise<string[]> {
+  const real = await Promise.all(paths.map((path) => realpath(path).catch(() => null)));
+  return [...new Set(real)].filter((path) => path !== null && isBelow(folder, path)) as string[];
+}

@@ -1,0 +1,213 @@
+import { copyFile, mkdir, readdir, readFile, realpath, stat } from "../../ground/runtime/files.ts";
+import { agentPlaces, agentPrograms, agentRecords, keyPlaces } from "../../ground/runtime/key-places.ts";
+import type { AgentView, Bound } from "../../ground/runtime/os-walls/contain-agent.ts";
+import { guardedPlaces } from "../../ground/runtime/os-walls/guarded-names.ts";
+import { basename, dirname, isAbsolute, isBelow, isInside, join, resolve, sep } from "../../ground/runtime/paths.ts";
+import { hostEnv } from "../../ground/runtime/platform.ts";
+import { toolPlaces } from "../../ground/runtime/tool-places.ts";
+import { searchPath } from "./child-env.ts";
+import { grantedRoots } from "./granted-roots.ts";
+import type { SessionBrokerOptions } from "./session-broker.ts";
+
+/** Needs of an agent's program besides its working directory. */
+export interface AgentNeeds {
+  /** The program's name in the grant. */
+  binary: string;
+  /** Real paths of the program and of files that its arguments name. */
+  shown: readonly string[];
+  /** Its environment: some variables name a folder of its settings. */
+  env: Readonly<Record<string, string>>;
+  /** Folder of the session for what belongs to the walls. */
+  wallsDir: string;
+}
+
+/** Bytes of one file of an agent's settings that is copied into its private home. */
+const maxSettingsBytes = 1_000_000;
+
+/** Files that an agent renews while it runs: a copy would log the person out. */
+const loginFile = /cred|auth|token|account|session|\.lock$/i;
+
+/** Folders of settings that steer an agent, or name programs, wherever it is started next. */
+const steeringFolder =
+  /^\.?(agents?|bin|commands?|extensions?|hooks?|mcp.*|modes?|plugins?|policies|prompts?|rules?|scripts?|settings.*|skills?|themes?|tools?|workflows?)$/i;
+
+/**
+ * View of an agent's program: a private home with its own settings and the tools of the person, the working directory
+ * with its guarded places read-only, and nothing of other projects. Its settings are copies, so that it cannot change what
+ * it obeys when the person starts it; its login and its records are the real ones.
+ */
+export async function agentView(options: SessionBrokerOptions, needs: AgentNeeds): Promise<AgentView> {
+  const { workdir, pluginDir, tempDir, workspaceDir, protectedPaths = [], sealedPaths = [] } = options;
+  const home = await homeOf(options);
+  const guarded = await guardedPlaces(workspaceDir ?? workdir);
+  const opened = await grantedRoots((options.spelledRoots ?? []).filter((root) => root.includes(":")), options);
+  const roots = await grantedRoots(options.permissions.write?.filter(isAbsolute), options);
+  const reads = await grantedRoots(options.permissions.read?.filter(isAbsolute), options);
+  const own = await ownSettings(options, needs, home);
+  const folders = [workdir, ...(workspaceDir === undefined ? [] : [workspaceDir])];
+  return {
+    writable: [...folders, ...roots.map(({ path }) => path)],
+    tmp: tempDir,
+    hidden: [
+      ...protectedPaths,
+      ...(home === null ? await hiddenAtHome([...toolsOf(needs.binary), ...configTools(options.permissions)]) : []),
+    ],
+    shown: [
+      ...sealedPaths,
+      pluginDir,
+      ...needs.shown.map((file) => packageOf(file, [tempDir, workdir, ...(home === null ? [] : [home])])),
+      ...await repositoryOf(workspaceDir ?? workdir),
+      ...reads.map(({ path }) => path),
+      ...(home === null ? [] : toolPlaces.map((place) => join(home, place))),
+      ...searchPath(workdir).filter((folder) => home !== null && isBelow(home, folder)),
+      ...own.shown,
+    ],
+    sealed: guarded.sealed.filter((place) =>
+      !opened.some(({ path }) => isInside(path, place)) && !own.bound.some(({ at }) => at === place)
+    ),
+    held: guarded.held,
+    bound: [...(home === null ? [] : [{ from: join(needs.wallsDir, "home"), at: home }]), ...own.bound],
+    network: false,
+    filterFolder: needs.wallsDir,
+  };
+}
+
+/** The home to replace; null where the session works in the home itself, or above it. */
+async function homeOf({ workdir }: SessionBrokerOptions): Promise<string | null> {
+  const named = hostEnv("HOME");
+  if (named === undefined || !isAbsolute(named)) return null;
+  const home = await realpath(named).catch(() => null);
+  return home === null || home === sep || isInside(workdir, home) ? null : home;
+}
+
+/** The folder of a program's package: its modules lie beside it, or above it. Just the file where that would show more. */
+function packageOf(file: string, others: readonly string[]): string {
+  const parts = file.split(sep);
+  const modules = parts.indexOf("node_modules");
+  const folder = modules > 0 ? parts.slice(0, modules + 1).join(sep) : dirname(file);
+  const whole = basename(folder) === "bin" ? dirname(folder) : folder;
+  return whole === "/tmp" || others.some((other) => isInside(whole, other)) ? file : whole;
+}
+
+/** Git's folder of the repository that a folder lies in, where it stands above it or elsewhere. */
+async function repositoryOf(folder: string): Promise<string[]> {
+  for (let at = folder; at !== dirname(at); at = dirname(at)) {
+    const git = join(at, ".git");
+    const info = await stat(git).catch(() => null);
+    if (info?.isDirectory()) return [git];
+    if (info?.isFile() && info.size < 4096) {
+      const [, place] = /^gitdir: (.+)$/m.exec(await readFile(git, "utf8").catch(() => "")) ?? [];
+      // A worktree's own folder lies in `worktrees` of the repository's.
+      if (place !== undefined) return [git, dirname(dirname(resolve(at, place)))];
+    }
+  }
+  return [];
+}
+
+/**
+ * Settings of the agent itself: files as copies, logins and records as they are. They stand in its home, in the project,
+ * and where the operator or the client says in a variable; an adapter cannot say where.
+ */
+async function ownSettings(
+  options: SessionBrokerOptions,
+  { binary, env, wallsDir }: AgentNeeds,
+  home: string | null,
+): Promise<{ shown: string[]; bound: Bound[] }> {
+  const { permissions, requestEnv, workdir, workspaceDir = workdir, protectedPaths = [] } = options;
+  await mkdir(join(wallsDir, "home"), { recursive: true, mode: 0o700 });
+  const tools = [...toolsOf(binary), ...configTools(permissions)];
+  const records = tools.flatMap((tool) => agentRecords[tool] ?? []);
+  const secret = [...protectedPaths, ...await hiddenAtHome(tools)];
+  const named = Object.entries(env).filter(([name, value]) =>
+    /_(HOME|DIR|CONFIG|FILE)$/.test(name) && isAbsolute(value) &&
+    (value === hostEnv(name) || value === requestEnv[name]) && value !== home &&
+    !secret.some((place) => isInside(place, value) || isInside(value, place))
+  ).map(([, value]) => value);
+  const atHome = tools.flatMap((tool) => [...agentPlaces[tool] ?? [], `.${tool}`, `.config/${tool}`]);
+  const places = [
+    ...(home === null ? [] : atHome.map((place) => join(home, place))),
+    ...tools.map((tool) => join(workspaceDir, `.${tool}`)),
+    ...named,
+  ];
+  const kept = home === null ? [] : records.map((record) => join(home, record));
+  for (const record of kept) await makeFolder(record);
+  // Below whatever folder holds the settings, records have the same place.
+  for (const place of home === null ? [] : named) {
+    for (const record of records) await mkdir(join(place, belowSettings(record))).catch(() => {});
+  }
+  const found = { shown: [] as string[], bound: kept.map((path): Bound => ({ from: path, at: path })) };
+  for (const place of new Set(places.filter((path) => !kept.includes(path)))) {
+    await settingsAt(place, { found, copies: join(wallsDir, "settings") });
+  }
+  return found;
+}
+
+async function makeFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 }).catch(() => {});
+}
+
+/** `.agent/sessions` is `sessions` below the settings. */
+function belowSettings(record: string): string {
+  return record.split("/").slice(1).join("/");
+}
+
+async function settingsAt(
+  place: string,
+  { found, copies }: { found: { shown: string[]; bound: Bound[] }; copies: string },
+): Promise<void> {
+  const real = await realpath(place).catch(() => null);
+  const info = real === null ? null : await stat(real).catch(() => null);
+  if (real === null || info === null) return;
+  const copy = join(copies, String(found.bound.length), basename(place));
+  if (!info.isDirectory()) {
+    if (info.size > maxSettingsBytes) return void found.shown.push(place);
+    await copyTo(real, copy);
+    return void found.bound.push({ from: copy, at: place });
+  }
+  await mkdir(copy, { recursive: true, mode: 0o700 });
+  found.bound.push({ from: copy, at: place });
+  for (const entry of await readdir(real)) {
+    const from = join(real, entry);
+    const at = join(place, entry);
+    const kind = await stat(from).catch(() => null);
+    if (kind === null) continue;
+    if (kind.isDirectory()) {
+      if (steeringFolder.test(entry)) found.shown.push(at);
+      else found.bound.push({ from, at });
+    } else if (loginFile.test(entry)) found.bound.push({ from, at });
+    else if (kind.isFile() && kind.size <= maxSettingsBytes) await copyTo(from, join(copy, entry));
+    else found.shown.push(at);
+  }
+}
+
+async function copyTo(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+  await copyFile(from, to).catch(() => {});
+}
+
+/** Names under which the settings of a program on PATH stand. */
+function toolsOf(binary: string): string[] {
+  const name = basename(binary);
+  return binary.startsWith("./") || binary.startsWith("@") ? [] : [agentPrograms[name] ?? name];
+}
+
+/** Places of keys, and of the logins of all agents but these. */
+export async function hiddenAtHome(ownTools: readonly string[]): Promise<string[]> {
+  const home = hostEnv("HOME");
+  if (home === undefined || home === "") return [];
+  const logins = Object.entries(agentPlaces).filter(([tool]) => !ownTools.includes(tool)).flatMap(([, places]) =>
+    places
+  );
+  return [...keyPlaces, ...await browsers(home), ...logins].map((place) => join(home, place));
+}
+
+/** Profiles of browsers, with what people are logged in to. */
+async function browsers(home: string): Promise<string[]> {
+  const settings = await readdir(join(home, ".config")).catch(() => []);
+  return settings.filter((name) => /chrom|brave|vivaldi|opera|edge/i.test(name)).map((name) => join(".config", name));
+}
+
+/** Tools whose settings the plugin was granted: their logins are its own. */
+export function configTools({ read = [], write = [] }: SessionBrokerOptions["permissions"]): string[] {
+  return [...read, ...write].flatMap((root) => root.startsWith("config:") ? [root.slice("config:".length)] : []);
+}

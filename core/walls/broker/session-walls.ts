@@ -1,0 +1,114 @@
+import { mkdir, readdir } from "../../ground/runtime/files.ts";
+import {
+  type Egress,
+  type EgressEndpoint,
+  type EgressOptions,
+  openEgress,
+} from "../../ground/runtime/egress-server.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import type { AgentView } from "../../ground/runtime/os-walls/contain-agent.ts";
+import { isGuarded, keepEmpty } from "../../ground/runtime/os-walls/guarded-names.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { pinFolder } from "../../ground/runtime/pinned-folder.ts";
+import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import type { AgentNeeds } from "./agent-view.ts";
+import { agentView } from "./agent-view.ts";
+import type { SessionBrokerOptions } from "./session-broker.ts";
+
+/** The way out of an agent's walls. */
+export interface WayOut {
+  /** Socket of the session's proxy. */
+  socket: string;
+  /** Password of that proxy. */
+  token: string;
+  /** Adds a place whose key the proxy puts in; returns the name of its path. */
+  addEndpoint(endpoint: EgressEndpoint): string;
+}
+
+/** Connections of one session's programs at once. */
+const maxConnections = 256;
+
+/** Things that a session's contained programs share: a private home, the proxy, and the places that are kept from them. */
+export class SessionWalls {
+  readonly #options: SessionBrokerOptions;
+  readonly #folder: string;
+  #views = new Map<string, Promise<AgentView>>();
+  #wayOut: Promise<WayOut & { egress: Egress; free(): Promise<void> }> | null = null;
+  #kept: Promise<{ before: ReadonlySet<string>; release(): Promise<void> }> | null = null;
+  #used = false;
+
+  constructor(options: SessionBrokerOptions) {
+    this.#options = options;
+    this.#folder = `${options.tempDir}-walls`;
+  }
+
+  /** The view of one program, the same for every start of it. */
+  view(needs: Omit<AgentNeeds, "wallsDir">): Promise<AgentView> {
+    const known = this.#views.get(needs.binary);
+    if (known !== undefined) return known;
+    const view = this.#makeView(needs);
+    this.#views.set(needs.binary, view);
+    return view;
+  }
+
+  /** Opens the session's proxy on first use. */
+  wayOut(route: EgressOptions["route"]): Promise<WayOut> {
+    return this.#wayOut ??= this.#open(route);
+  }
+
+  /** Removes everything, and tells of guarded files that the agents made. */
+  async close(): Promise<void> {
+    const wayOut = await this.#wayOut?.catch(() => null);
+    await wayOut?.egress.close();
+    await wayOut?.free();
+    const kept = await this.#kept?.catch(() => null);
+    await kept?.release();
+    if (kept) await this.#tellMade(kept.before);
+    if (this.#used) await removeTree(this.#folder);
+  }
+
+  async #makeView(needs: Omit<AgentNeeds, "wallsDir">): Promise<AgentView> {
+    this.#used = true;
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    this.#kept ??= this.#keep();
+    await this.#kept;
+    return await agentView(this.#options, { ...needs, wallsDir: this.#folder });
+  }
+
+  async #keep() {
+    const { workdir, workspaceDir = workdir } = this.#options;
+    const before = new Set(await readdir(workspaceDir).catch(() => []));
+    return { before, release: await keepEmpty(workspaceDir) };
+  }
+
+  async #open(route: EgressOptions["route"]) {
+    this.#used = true;
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    // A socket's path has at most 107 bytes, which a state folder may exceed.
+    const folder = await pinFolder(this.#folder);
+    const token = randomId();
+    const endpoints = new Map<string, EgressEndpoint>();
+    const egress = await openEgress({
+      socket: `${folder.base}/proxy`,
+      token,
+      most: maxConnections,
+      endpoint: (name) => endpoints.get(name),
+      route,
+    });
+    const addEndpoint = (endpoint: EgressEndpoint) => {
+      const name = randomId();
+      endpoints.set(name, endpoint);
+      return name;
+    };
+    return { socket: join(this.#folder, "proxy"), token, addEndpoint, egress, free: () => folder.close() };
+  }
+
+  /** Files that others obey, where the project had none: nothing could be mounted over them. */
+  async #tellMade(before: ReadonlySet<string>): Promise<void> {
+    const { workdir, workspaceDir = workdir, emit } = this.#options;
+    const now = await readdir(workspaceDir).catch(() => []);
+    for (const name of now.filter((one) => !before.has(one) && isGuarded(one))) {
+      emit({ type: "capability", permission: "write", target: `workdir:${name}`, decision: "allowed" });
+    }
+  }
+}

@@ -1,0 +1,230 @@
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import process from "node:process";
+import { afterEach, describe, expect, test } from "vitest";
+import type { SessionBrokerOptions } from "../../../core/walls/broker/session-broker.ts";
+import { afterEveryTest } from "../../clean-up.ts";
+import { needsWall } from "../../ground/runtime/os-walls/needs-wall.ts";
+import { anyShell, capabilities, makeBroker, readAll, runShell } from "./broker-fixture.ts";
+
+const ownHome = process.env["HOME"];
+afterEach(() => {
+  process.env["HOME"] = ownHome;
+  delete process.env["SH_HOME"];
+});
+
+const servers: { close(): void; closeAllConnections(): void }[] = [];
+afterEveryTest(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+  return Promise.resolve();
+});
+
+/** A model that answers everything with what it was asked. */
+async function openModel(): Promise<
+  { port: number; requests: { url: string | undefined; headers: IncomingMessage["headers"]; body: string }[] }
+> {
+  const requests: { url: string | undefined; headers: IncomingMessage["headers"]; body: string }[] = [];
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const piece of request) body += piece;
+    requests.push({ url: request.url, headers: request.headers, body });
+    response.end(`answer ${request.url?.replace(/\?.*/, "")}`);
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { port: (server.address() as AddressInfo).port, requests };
+}
+
+async function makeAgent(changes: Partial<SessionBrokerOptions> = {}) {
+  const fixture = await makeBroker({
+    permissions: { run: [anyShell] },
+    containPrograms: true,
+    programNet: [],
+    ...changes,
+  });
+  const home = join(fixture.root, "home");
+  await mkdir(home);
+  process.env["HOME"] = home;
+  Object.assign(fixture.options, { protectedPaths: [join(fixture.root, "state")] });
+  return { ...fixture, home };
+}
+
+async function output(broker: Parameters<typeof runShell>[0], script: string): Promise<string> {
+  const { stdout, stderr } = await runShell(broker, script);
+  const [out, err] = await Promise.all([readAll(broker, stdout), readAll(broker, stderr)]);
+  return out + err;
+}
+
+const get = (path: string) =>
+  `node -e 'const u=new URL(process.argv[1]); require("http").get(u,(r)=>{let t="";r.on("data",(d)=>t+=d).on("end",()=>console.log(r.statusCode,t))}).on("error",(e)=>console.log(e.code))' "${path}"`;
+
+describe("an agent's walls", () => {
+  test("its home is private and is gone with the session", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker, home, root } = await makeAgent();
+    await writeFile(join(home, "notes.txt"), "private");
+    expect(await output(broker, "cat ~/notes.txt; echo mine > ~/notes.txt; cat ~/notes.txt")).toMatch(
+      /No such file[^]*|mine/,
+    );
+    // The second program of a session finds what the first left.
+    expect(await output(broker, "cat ~/notes.txt")).toBe("mine\n");
+    expect(await readFile(join(home, "notes.txt"), "utf8")).toBe("private");
+    await broker.close();
+    expect(await readdir(join(root, "state"))).toEqual([]);
+  });
+
+  test("its own settings are copies; its login and its records are the real ones", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker, home } = await makeAgent();
+    const own = join(home, ".sh");
+    for (const folder of ["hooks", "projects"]) await mkdir(join(own, folder), { recursive: true });
+    await writeFile(join(own, "settings.json"), "{}");
+    await writeFile(join(own, "auth.json"), "old");
+    await output(
+      broker,
+      "cd ~/.sh; echo evil > settings.json; echo new > auth.json; echo evil > hooks/start; echo kept > projects/one; echo x > more.json",
+    );
+    expect(await readFile(join(own, "settings.json"), "utf8")).toBe("{}");
+    expect(await readFile(join(own, "auth.json"), "utf8")).toBe("new\n");
+    expect(await readFile(join(own, "projects/one"), "utf8")).toBe("kept\n");
+    expect(await readdir(join(own, "hooks"))).toEqual([]);
+    expect((await readdir(own)).sort()).toEqual(["auth.json", "hooks", "projects", "settings.json"]);
+  });
+
+  test("an adapter cannot name a folder of settings to be shown; the operator and the client can", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const permission = { ...anyShell, env: ["SH_HOME"] };
+    const { broker, home, options } = await makeAgent({ permissions: { run: [permission] } });
+    const other = join(home, "elsewhere");
+    await mkdir(other);
+    await writeFile(join(other, "config"), "shown");
+    const asked = await broker.call("run", {
+      binary: "sh",
+      args: ["-c", `cat ${other}/config`],
+      options: { env: { SH_HOME: other } },
+    }) as { stdout: number };
+    expect(await readAll(broker, asked.stdout)).toBe("");
+    const second = await makeBroker({ ...options, tempDir: `${options.tempDir}-2`, requestEnv: { SH_HOME: other } });
+    expect(await output(second.broker, `cat ${other}/config`)).toBe("shown");
+  });
+
+  test("the project's guarded places cannot be changed, and what the operator spelled out can", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker, workdir } = await makeAgent({
+      permissions: { run: [anyShell], write: ["workdir", "workdir:AGENTS.md"] },
+      spelledRoots: ["workdir", "workdir:AGENTS.md"],
+    });
+    await mkdir(join(workdir, ".git", "hooks"), { recursive: true });
+    for (const name of ["AGENTS.md", "CLAUDE.md", "main.c"]) await writeFile(join(workdir, name), "old\n");
+    await output(
+      broker,
+      "for f in AGENTS.md CLAUDE.md main.c .git/hooks/x .github/x .gitignore; do echo new > $f; done",
+    );
+    expect(await readFile(join(workdir, "AGENTS.md"), "utf8")).toBe("new\n");
+    expect(await readFile(join(workdir, "CLAUDE.md"), "utf8")).toBe("old\n");
+    expect(await readFile(join(workdir, "main.c"), "utf8")).toBe("new\n");
+    expect(await readdir(join(workdir, ".git", "hooks"))).toEqual([]);
+  });
+
+  test("the empty folders that keep guarded places go with the last session that needs them", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker, workdir, options } = await makeAgent();
+    const second = await makeBroker({ ...options, tempDir: `${options.tempDir}-2` });
+    await output(broker, "true");
+    await output(second.broker, "true");
+    expect(await readdir(workdir)).toContain(".github");
+    await broker.close();
+    expect(await output(second.broker, "echo x > .github/x")).toContain("Read-only");
+    await second.broker.close();
+    expect(await readdir(workdir)).toEqual([]);
+  });
+
+  test("a guarded file that a project did not have is told of at the end", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker, events } = await makeAgent();
+    await output(broker, "echo x > .gitlab-ci.yml; echo y > main.c");
+    await broker.close();
+    expect(capabilities(events).filter(({ permission }) => permission === "write")).toEqual([
+      { type: "capability", permission: "write", target: "workdir:.gitlab-ci.yml", decision: "allowed" },
+    ]);
+  });
+
+  test("a program without walls of its own changes what it likes, where the grant says so", async () => {
+    const { broker, home } = await makeAgent({ permissions: { run: [{ ...anyShell, contain: "off" }] } });
+    await output(broker, "echo x > ~/new");
+    expect(await readdir(home)).toEqual(["new"]);
+  });
+});
+
+describe("an agent's network", () => {
+  test("a granted port of the machine is reached by its own address, and every other place is denied by name", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const model = await openModel();
+    const other = await openModel();
+    const { broker, events } = await makeAgent({ programNet: [`127.0.0.1:${model.port}`] });
+    expect(await output(broker, get(`http://127.0.0.1:${model.port}/direct`))).toBe("200 answer /direct\n");
+    expect(await output(broker, get(`http://127.0.0.1:${other.port}/`))).toBe("ECONNREFUSED\n");
+    const proxied = `curl -s -x "$HTTP_PROXY" --noproxy "" http://127.0.0.1:${other.port}/`;
+    expect(await output(broker, proxied)).toContain(`bulkhead plugin grant acme net:127.0.0.1:${other.port}`);
+    expect(other.requests).toEqual([]);
+    expect(capabilities(events).filter(({ permission }) => permission === "net")).toMatchObject([
+      { target: `127.0.0.1:${model.port}`, decision: "allowed" },
+      { target: `127.0.0.1:${other.port}`, decision: "denied" },
+    ]);
+  });
+
+  test("a person who is asked about a place lets it through, once for all of the session", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const model = await openModel();
+    const asked: string[] = [];
+    const { broker } = await makeAgent({
+      askGrant: ({ target }) => {
+        asked.push(target);
+        return Promise.resolve(true);
+      },
+      ceiling: { run: [anyShell] },
+    });
+    const once = `curl -s -x "$HTTP_PROXY" --noproxy "" http://127.0.0.1:${model.port}/a;`;
+    expect(await output(broker, once + once)).toBe("answer /aanswer /a");
+    expect(asked).toEqual([`127.0.0.1:${model.port}`]);
+  });
+
+  test("the program never holds the key: the proxy puts it into the request", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const model = await openModel();
+    const key = "sk-ant-api03-the-real-key-of-the-person";
+    const { broker } = await makeAgent({
+      permissions: { run: [{ ...anyShell, env: ["MODEL_KEY", "MODEL_URL"] }] },
+      programNet: [`127.0.0.1:${model.port}`],
+      requestEnv: { MODEL_KEY: key, MODEL_URL: `http://127.0.0.1:${model.port}/base` },
+      endpoints: [{ program: "sh", key: "MODEL_KEY", base_url: "MODEL_URL", url: "https://api.example.com" }],
+    });
+    const text = await output(
+      broker,
+      'cat /proc/*/environ | tr "\\0" "\\n"; curl -s -H "x-api-key: $MODEL_KEY" -d "{}" "$MODEL_URL/v1/messages?key=$MODEL_KEY"',
+    );
+    expect(text).not.toContain("the-real-key");
+    expect(text).toMatch(/^MODEL_KEY=sk-ant-api03-[0-9a-f]{32}$/m);
+    expect(text).toContain("answer /base/v1/messages");
+    expect(model.requests).toMatchObject([
+      {
+        url: `/base/v1/messages?key=${key}`,
+        headers: { "x-api-key": key, host: `127.0.0.1:${model.port}` },
+        body: "{}",
+      },
+    ]);
+  });
+
+  test("a session without a way to its hosts has no network at all", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { options } = await makeAgent();
+    const { programNet: _, ...without } = options;
+    const { broker } = await makeBroker({ ...without, tempDir: `${options.tempDir}-2` });
+    expect(await output(broker, "echo proxy:$HTTP_PROXY; cat /proc/net/dev | tail -n +3 | wc -l")).toBe("proxy:\n1\n");
+  });
+});
