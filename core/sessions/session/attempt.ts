@@ -230,6 +230,7 @@ export class Attempt {
       ...setup.guarded,
       permissions: candidate.effective,
       ceiling: candidate.ceiling,
+      narrowed: new Set([candidate.plugin.deny, setup.request.permissions ?? {}].flatMap(Object.keys)),
       spelledRoots: candidate.plugin.grant.write ?? [],
       secrets: candidate.secrets,
       mcpConfig: candidate.mcpConfig,

@@ -4,6 +4,7 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import { cleanLine } from "../../ground/log/terminal-text.ts";
 import { grantCommand } from "../../ground/config/grant-command.ts";
+import { manifestEntry } from "./manifest-entry.ts";
 import type { MissingGrant, SessionBrokerOptions } from "./session-broker.ts";
 
 /** A use of authority that needs a grant. */
@@ -15,6 +16,8 @@ export interface Demand {
   subject?: string;
   /** Exact scope of a person's approval when no ceiling bounds it; default: the target. */
   exactly?: string;
+  /** Entry of a manifest's permissions that asks for exactly this; default: the target. */
+  entry?: unknown;
   /** One sentence: the reason for the denial, unless a grant is merely missing. */
   because?: string;
   /** The session's permissions never suffice: a person must approve, where one can be asked. */
@@ -29,6 +32,7 @@ export interface Demand {
 const outOfReach =
   "it is not granted, and granting it would not help: plugin.yaml does not ask for it, or the request or a denial " +
   "takes it away";
+const unasked = "plugin.yaml does not ask for it";
 const maxEvents = 10_000;
 const maxDenialsOfOneKind = 10;
 const maxShownLength = 1024;
@@ -85,19 +89,23 @@ export class Authority {
     const subject = demand.subject ?? target;
     const grant_command = grantCommand(pluginId, permission, { target });
     const place = this.#placeOf(permission);
-    const { ceiling } = this.#options;
-    const outside = ceiling !== undefined && demand.unbounded !== true && demand.because === undefined &&
-      !demand.grantedBy(ceiling);
-    const beyond = outside ? { grantable: false as const } : {};
+    const outside = this.#isOutside(demand);
+    const entry = outside && !this.#options.narrowed?.has(permission) ? manifestEntry(demand) : null;
+    const beyond = {
+      ...(outside ? { grantable: false as const } : {}),
+      ...(entry === null ? {} : { manifest_entry: entry }),
+    };
     this.#report(permission, subject, { decision: "denied", grant_command, ...beyond, ...place });
-    const because = demand.because ?? (outside ? outOfReach : "it is not granted");
+    const because = demand.because ?? (entry !== null ? unasked : outside ? outOfReach : "it is not granted");
     const message = `Plugin "${pluginId}" may not use ${permission} "${
       cleanLine(subject, maxShownLength)
     }": ${because}.`;
     return this.#tell(
       new BulkheadError("permission_denied", message, {
-        hint: outside
-          ? `Ask for it in plugin.yaml under permissions.${permission}. See: bulkhead plugin explain ${pluginId}`
+        hint: entry !== null
+          ? `Add to plugin.yaml: ${entry}`
+          : outside
+          ? `See: bulkhead plugin explain ${pluginId}`
           : grant_command,
         details: {
           permission,
@@ -145,6 +153,13 @@ export class Authority {
     return error;
   }
 
+  /** Whether no grant of the operator could allow it. */
+  #isOutside(demand: Demand): boolean {
+    const { ceiling } = this.#options;
+    return ceiling !== undefined && demand.unbounded !== true && demand.because === undefined &&
+      !demand.grantedBy(ceiling);
+  }
+
   /** File and line of the host manifest where a grant would go. */
   #placeOf(permission: Demand["permission"]): { grant_file?: string; grant_line?: number } {
     const place = this.#options.grantPlace?.(permission) ?? null;
@@ -185,7 +200,10 @@ export class Authority {
   #report(
     permission: Demand["permission"],
     subject: string,
-    decided: Pick<CapabilityEvent, "decision" | "grant_command" | "grantable" | "grant_file" | "grant_line">,
+    decided: Pick<
+      CapabilityEvent,
+      "decision" | "grant_command" | "grantable" | "manifest_entry" | "grant_file" | "grant_line"
+    >,
   ): void {
     const uses = this.uses.by[permission] ??= { allowed: 0, denied: 0 };
     uses[decided.decision] += 1;

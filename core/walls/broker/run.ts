@@ -1,5 +1,10 @@
 import { Type } from "@sinclair/typebox";
-import { matchesArguments, parseArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
+import {
+  formatArgumentPattern,
+  looksLikeOption,
+  matchesArguments,
+  parseArgumentPattern,
+} from "../../../plugin-sdk/argument-pattern.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { closed, exactly } from "../../../plugin-sdk/schema.ts";
@@ -21,6 +26,9 @@ type RunArgs = Operations["run"]["args"];
 
 /** UTF-16 units of one argument in the journal. */
 const maxShownArgument = 8192;
+
+/** Longest argument that is named literally in a permission to ask for. */
+const maxLiteralArgument = 64;
 
 const process = exactly<{ process_id: number }>()(Type.Object({ process_id: Type.Integer({ minimum: 1 }) }, closed));
 
@@ -140,9 +148,18 @@ async function demandRun(
     permission: "run",
     target: binary,
     exactly: JSON.stringify([binary, ...args]),
+    entry: { binary, ...(args.length === 0 ? {} : { args: [argumentsLine(args)] }) },
     grantedBy: (held) => findRun(held, { binary, args }) !== undefined,
   });
   return findRun(permissions, { binary, args }) ?? { binary };
+}
+
+/** Writes arguments as a pattern that allows them; text such as a prompt becomes a placeholder. */
+function argumentsLine(args: readonly string[]): string {
+  return formatArgumentPattern(args.map((argument) => {
+    const isText = argument.length > maxLiteralArgument || /\s/.test(argument);
+    return [isText && !looksLikeOption(argument) ? { slot: "value" } : { literal: argument }];
+  }));
 }
 
 /** Of several that allow it, the one that shuts it in most, with the variables of all that shut it in as much. */

@@ -73,6 +73,8 @@ export interface SessionBrokerOptions {
    * Absent: a person may allow anything, but each approval covers only the exact request.
    */
   ceiling?: Permissions;
+  /** Kinds of permission that the request or a denial narrows; for others the manifest alone sets the ceiling. */
+  narrowed?: ReadonlySet<string>;
   /**
    * Top of the session's own worktree, which lies in the host's state; absent when it works in place. Real and
    * absolute.

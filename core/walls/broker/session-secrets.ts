@@ -38,6 +38,7 @@ export class SessionSecrets {
     await this.#authority.demand({
       permission: "secrets",
       target: name,
+      entry: { name },
       grantedBy: ({ secrets }) => secrets?.some((secret) => secret.name === name) ?? false,
     });
     this.#valueOf(name);
@@ -59,6 +60,7 @@ export class SessionSecrets {
         permission: "secrets",
         target: name,
         subject: `${name} in ${variable}`,
+        entry: { name, env: [variable] },
         exactly: `${name} in ${variable}`,
         grantedBy: ({ secrets }) => secrets?.some((one) => one.name === name && one.env?.includes(variable)) ?? false,
       }));
@@ -80,6 +82,7 @@ export class SessionSecrets {
         permission: "secrets",
         target: name,
         subject: `${name} to ${host}`,
+        entry: { name, hosts: [host] },
         exactly: `${name} to ${host}`,
         grantedBy: ({ secrets }) =>
           secrets?.some((one) => one.name === name && one.hosts?.some((grant) => coversTarget(grant, target))) ?? false,

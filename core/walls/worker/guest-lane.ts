@@ -1,7 +1,7 @@
 import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
 import { MessageReader } from "../channel/messages.ts";
 import { FrameReader } from "../../ground/checks/frames.ts";
-import type { HostMessage, LoadMessage, OpenMessage } from "../channel/protocol.ts";
+import type { HostMessage, LoadMessage, OpenMessage, ReplyMessage } from "../channel/protocol.ts";
 import { protocolVersion } from "../channel/protocol.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 import { type BytePort, heapLimitBytes } from "../../ground/runtime/threads.ts";
@@ -11,8 +11,11 @@ import { Outbox } from "./outbox.ts";
 import type { ScopeCall } from "../channel/operations.ts";
 import { describeThrown, errorForAdapter } from "./thrown.ts";
 
+/** Result of a call, one of the two. */
+type Answer = Pick<ReplyMessage, "value" | "error">;
+
 interface PendingCall {
-  resolve(value: unknown): void;
+  resolve(answer: Answer): void;
   reject(error: BulkheadError): void;
 }
 
@@ -149,18 +152,19 @@ export class GuestLane {
   }
 
   #caller(sid: number, calls: Map<number, PendingCall>): ScopeCall {
-    const call = (op: string, args: unknown): Promise<unknown> => {
-      if (!this.#sessions.has(sid)) return Promise.reject(this.#over());
+    // An error that is thrown here, after an `await`, names the adapter's line that asked; a rejection would not.
+    const call = async (op: string, args: unknown): Promise<unknown> => {
+      if (!this.#sessions.has(sid)) throw this.#over();
       const cap = this.#load!.limits.calls_in_flight;
-      if (calls.size >= cap) {
-        return Promise.reject(new BulkheadError("limit_exceeded", `More than ${cap} calls are under way.`));
-      }
+      if (calls.size >= cap) throw new BulkheadError("limit_exceeded", `More than ${cap} calls are under way.`);
       const id = this.#nextCall++;
-      return new Promise((resolve, reject) => {
+      const { error, value } = await new Promise<Answer>((resolve, reject) => {
         // Sent first: arguments that are not JSON, or too many values, throw here and leave nothing behind.
         this.#outbox.send({ type: "call", sid, id, op, args });
         calls.set(id, { resolve, reject });
       });
+      if (error) throw errorForAdapter(error);
+      return value ?? null;
     };
     return call as ScopeCall;
   }
@@ -169,8 +173,7 @@ export class GuestLane {
     const calls = this.#sessions.get(reply.sid)?.calls;
     const pending = calls?.get(reply.id);
     calls?.delete(reply.id);
-    if (reply.error) pending?.reject(errorForAdapter(reply.error));
-    else pending?.resolve(reply.value ?? null);
+    pending?.resolve(reply);
   }
 
   #rejectAll(calls: Map<number, PendingCall>): void {

@@ -295,6 +295,8 @@ function sink(ship: Ship): void {
     expect(result).toMatchObject({ stop_reason: "unavailable", error: { code: "binary_missing" } });
     expect(result.error?.message).toContain("no-such-program-anywhere");
     expectSentence(result.error!.message);
+    // What the host refuses names the author's line that asked for it.
+    expect(result.error?.details?.["stack"]).toMatch(/at async \S*runSession \(mod\.\w+:\d+:\d+\)/);
     expect(await scratch(made.stateDir)).toEqual([]);
   });
 

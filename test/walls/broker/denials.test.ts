@@ -184,11 +184,35 @@ test.each(kinds)("denial of $name says which line would allow it, or that none w
   expect(requests).toEqual([]);
 });
 
+const unasked: [entry: string, act: (broker: SessionBroker) => Promise<unknown>][] = [
+  ["read: [/etc/hostname]", (broker) => read(broker, "/etc/hostname")],
+  ["write: [workdir]", (broker) => broker.call("fs_write_text", { path: "a.txt", text: "x" })],
+  ['net: ["example.com:443"]', (broker) => fetch(broker, "https://example.com/", {})],
+  ["kv: true", (broker) => broker.call("kv_get", { key: "x" })],
+  [
+    'run: [{ binary: git, args: ["log --oneline {}"] }]',
+    (broker) => broker.call("run", { binary: "git", args: ["log", "--oneline", "what is new"], options: {} }),
+  ],
+];
+
+test.each(unasked)(
+  "denial of what the plugin does not ask for names the line of plugin.yaml: %s",
+  async (entry, act) => {
+    const { broker, events } = await makeBroker({ ceiling: { env: ["HOME"] } });
+    const manifest_entry = `permissions: { ${entry} }`;
+    expect(await errorOf(act(broker))).toMatchObject({
+      message: expect.stringMatching(/: plugin\.yaml does not ask for it\.$/),
+      hint: `Add to plugin.yaml: ${manifest_entry}`,
+    });
+    expect(capabilities(events)).toMatchObject([{ grantable: false, manifest_entry }]);
+  },
+);
+
 test("a denial says when granting would not help, and names no grant then", async () => {
-  const { broker } = await makeBroker({ ceiling: { read: ["workdir"] } });
+  const { broker } = await makeBroker({ ceiling: { read: ["workdir"] }, narrowed: new Set(["read"]) });
   expect(await errorOf(read(broker, "/etc/hostname"))).toMatchObject({
-    message: expect.stringContaining("plugin.yaml does not ask for it"),
-    hint: expect.stringContaining("Ask for it in plugin.yaml under permissions.read"),
+    message: expect.stringContaining("granting it would not help"),
+    hint: "See: bulkhead plugin explain acme",
   });
   expect((await errorOf(read(broker, "a.txt"))).message).toMatch(/: it is not granted\.$/);
 });

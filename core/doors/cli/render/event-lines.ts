@@ -167,17 +167,15 @@ function capability(event: Extract<HostEvent, { type: "capability" }>, verbose: 
     return verbose ? [line("dim", `✓ allowed ${event.permission} ${event.target}`)] : [];
   }
   const denied = line("red", `✗ denied ${event.permission} ${event.target}`);
-  if (event.grantable === false) {
-    return [
-      denied,
-      line(
-        "dim",
-        "  granting it would not help: plugin.yaml does not ask for it, or the request or a denial takes it away",
-      ),
-    ];
-  }
-  if (event.grant_command === undefined) return [denied];
-  return [denied, { tone: "dim", text: `  to allow it: ${event.grant_command}`, whole: true }];
+  const below = remedy(event);
+  return below === null ? [denied] : [denied, { tone: "dim", text: `  ${below}`, whole: true }];
+}
+
+/** Says what would allow a denied action. */
+function remedy(event: Extract<HostEvent, { type: "capability" }>): string | null {
+  if (event.manifest_entry !== undefined) return `add to plugin.yaml: ${event.manifest_entry}`;
+  if (event.grantable === false) return "granting it would not help: plugin.yaml, the request or a denial rules it out";
+  return event.grant_command === undefined ? null : `to allow it: ${event.grant_command}`;
 }
 
 function commandLine(argv: readonly string[]): string {

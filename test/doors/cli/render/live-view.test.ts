@@ -138,8 +138,10 @@ test("eventLines names no command for a denial that a grant alone does not lift"
   const grant_command = "bulkhead plugin grant alpha run:git";
   const denied = { type: "capability", permission: "run", target: "git", decision: "denied", grant_command } as const;
   const [, why] = eventLines({ ...denied, grantable: false });
-  expect(why?.text).toContain("plugin.yaml does not ask for it");
+  expect(why).toMatchObject({ text: expect.stringContaining("granting it would not help"), whole: true });
   expect(why?.text).not.toContain("bulkhead plugin grant");
+  const [, line] = eventLines({ ...denied, grantable: false, manifest_entry: "permissions: { run: [git] }" });
+  expect(line).toMatchObject({ text: "  add to plugin.yaml: permissions: { run: [git] }", whole: true });
 });
 
 test("eventLines has words for every event of the host", () => {
