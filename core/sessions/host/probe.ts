@@ -9,6 +9,7 @@ import {
 import { healthOf } from "../../../plugin-sdk/health-of.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
+import { forAuthor } from "../../packages/registry/for-author.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { ProbeAnswer } from "../../walls/channel/protocol.ts";
@@ -71,9 +72,10 @@ function failedCheck(health: HealthStatus, error = "The adapter's healthCheck() 
 }
 
 async function ask(
-  { plugin, pool }: ServedPlugin,
+  service: ServedPlugin,
   { deps, workdir, signal }: ProbeOptions,
 ): Promise<{ value: ProbeAnswer } | { report: AvailabilityReport }> {
+  const { plugin, pool } = service;
   // A probe never asks a person for a grant.
   const { askGrant: _, ...unattended } = deps;
   const { claim, writeLog } = deps;
@@ -123,8 +125,9 @@ async function ask(
   place.release();
   await broker.close();
   if ("error" in end) {
-    const reason = redactor?.text(end.error.message) ?? end.error.message;
-    return { report: { availability: "unrunnable", reason } };
+    const { message, hint } = forAuthor(redactor?.value(end.error) ?? end.error, await service.script());
+    const next = hint === undefined ? {} : { next_step: hint };
+    return { report: { availability: "unrunnable", reason: message, ...next } };
   }
   // The guest code is ours, but its answer is untrusted data: check each part before use.
   const value = typeof end.value === "object" && end.value !== null ? end.value as Partial<ProbeAnswer> : {};

@@ -4,7 +4,7 @@ import type { SpareContainer } from "../../walls/pool/spare-container.ts";
 import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import { errorFromData } from "../../../plugin-sdk/errors.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import { withAuthorPositions } from "../../packages/registry/author-positions.ts";
+import { forAuthor } from "../../packages/registry/for-author.ts";
 import { bundlePlugin } from "../../packages/registry/plugin-script.ts";
 import type { Plugin, PluginScript } from "../../packages/registry/plugin.ts";
 
@@ -71,7 +71,7 @@ export async function load(service: ServedPlugin): Promise<{ sha256: string }> {
     const place = await service.pool.acquire();
     place.release();
   } catch (error) {
-    throw errorFromData(withAuthorPositions(toErrorData(error), script));
+    throw errorFromData(forAuthor(toErrorData(error), script));
   }
   return { sha256: script.sha256 };
 }

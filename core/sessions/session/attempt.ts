@@ -9,7 +9,7 @@ import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import type { EventBatch, LaneEntry } from "../../walls/pool/lane-entry.ts";
 import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
 import { TokenBucket } from "../../ground/checks/token-bucket.ts";
-import { withAuthorPositions } from "../../packages/registry/author-positions.ts";
+import { forAuthor } from "../../packages/registry/for-author.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { PluginScript } from "../../packages/registry/plugin.ts";
 import { longestLimitMs } from "../routing/access-mode-counters.ts";
@@ -116,13 +116,13 @@ export class Attempt {
     try {
       place = await this.#place(before);
     } catch (thrown) {
-      return this.#cut ?? withAuthorPositions(toErrorData(thrown), this.#script);
+      return this.#cut ?? forAuthor(toErrorData(thrown), this.#script);
     }
     try {
       const end = await this.#enter(place);
       if (!("error" in end)) return this.#cut;
       if (end.lost) this.#deps.stream.host(workerEvent(end.error));
-      return this.#cut ?? withAuthorPositions(end.error, this.#script);
+      return this.#cut ?? forAuthor(end.error, this.#script);
     } catch (thrown) {
       return this.#cut ?? toErrorData(thrown);
     } finally {

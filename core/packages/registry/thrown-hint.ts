@@ -1,0 +1,95 @@
+import type { AdapterContext } from "../../../plugin-sdk/context.ts";
+import { nearest } from "../../ground/config/nearest.ts";
+
+/** What an adapter uses instead of a global that other places have. */
+const substitutes: Readonly<Record<string, string>> = {
+  fetch: "use ctx.fetch(url), and ask for net in plugin.yaml",
+  XMLHttpRequest: "use ctx.fetch(url), and ask for net in plugin.yaml",
+  EventSource: "read the body of ctx.fetch(url) with SseReader, and ask for net in plugin.yaml",
+  WebSocket: "use ctx.connect(url), and ask for net in plugin.yaml",
+  process: "use ctx.env.get(name), ctx.workdir, ctx.platform or ctx.run(program, args)",
+  Deno: "use ctx.fs, ctx.env, ctx.fetch(url) or ctx.run(program, args)",
+  Bun: "use ctx.fs, ctx.env, ctx.fetch(url) or ctx.run(program, args)",
+  Buffer: "use a Uint8Array with TextEncoder and TextDecoder, and atob() and btoa() for base64",
+  require: "use import, and ctx.fs and ctx.run(program, args) for files and programs",
+  __dirname: "use ctx.plugin_dir",
+  __filename: "use ctx.plugin_dir",
+  localStorage: "use ctx.kv, and ask for kv in plugin.yaml",
+  sessionStorage: "use ctx.kv, and ask for kv in plugin.yaml",
+  global: "use globalThis",
+  window: "use globalThis",
+};
+
+/** Every member of `ctx`, with the members of those that are objects. */
+const members: { readonly [Name in keyof AdapterContext]: readonly (keyof AdapterContext[Name] & string)[] } = {
+  signal: [],
+  session_id: [],
+  attempt: [],
+  workdir: [],
+  plugin_dir: [],
+  platform: [],
+  run: [],
+  fetch: [],
+  connect: [],
+  fs: ["readText", "writeText", "writeBase64", "list", "stat", "remove"],
+  temp: ["write", "read"],
+  env: ["get"],
+  secrets: ["use"],
+  kv: ["get", "set", "delete", "list"],
+  log: ["debug", "info", "warn", "error"],
+  sleep: [],
+  permission: [],
+  answer: [],
+};
+
+/** Every way to write a member: `run`, `fs`, `fs.readText`. */
+export const contextPaths: readonly string[] = Object.entries(members).flatMap(([name, inner]) => [
+  name,
+  ...inner.map((one) => `${name}.${one}`),
+]);
+
+/** Names that other runtimes have for it. */
+const otherNames: readonly (readonly [RegExp, string])[] = [
+  [/^read_?(text_?)?file/i, "fs.readText"],
+  [/^write_?(text_?)?file/i, "fs.writeText"],
+  [/^(read_?dir|list|ls)/i, "fs.list"],
+  [/^(unlink|rm|delete)/i, "fs.remove"],
+  [/^(exec|spawn|command|shell)/i, "run"],
+  [/^(delay|wait|set_?timeout)/i, "sleep"],
+  [/^(cwd|dir|folder)/i, "workdir"],
+  [/^(storage|store|cache)/i, "kv"],
+  [/^(logger|console|print)/i, "log.info"],
+  [/^(ask|question|prompt)/i, "answer"],
+  [/^(request|http)/i, "fetch"],
+];
+
+/**
+ * Says what to write instead, where an adapter threw because it used something that it does not have.
+ * @param before the script's text up to the place where it was thrown
+ */
+export function thrownHint(message: string, before: string): string | null {
+  const used = usedIn(message, before)?.replace(/^globalThis\./, "");
+  if (used === undefined) return null;
+  const instead = Object.hasOwn(substitutes, used) ? substitutes[used] : undefined;
+  if (instead !== undefined) return `There is no ${used} in an adapter: ${instead}.`;
+  const [, wrong] = /(?:^|\.)(?:ctx|context)\.([\w$.]{1,64})$/.exec(used) ?? [];
+  return wrong === undefined || contextPaths.includes(wrong) ? null : memberHint(wrong);
+}
+
+/** The expression that had no value, as far as engines and the text before the place tell it. */
+function usedIn(message: string, before: string): string | null {
+  const [, called] = /([\w$.]{1,128}) is not (?:a function|a constructor|defined|iterable)/.exec(message) ?? [];
+  if (called !== undefined) return called;
+  const [, taken] = /Cannot destructure property '[^']*' of '([\w$.]{1,128})' as it is undefined/.exec(message) ?? [];
+  if (taken !== undefined) return taken;
+  if (!message.includes("Cannot read properties of undefined")) return null;
+  return /([\w$.]{1,128})\s*(?:\.|\[)\s*$/.exec(before.slice(-256))?.[1] ?? null;
+}
+
+function memberHint(wrong: string): string {
+  const last = wrong.split(".").at(-1)!;
+  const near = nearest(wrong, contextPaths) ?? otherNames.find(([name]) => name.test(last))?.[1] ??
+    contextPaths.find((path) => path.split(".").at(-1) === last);
+  if (near !== undefined) return `ctx has no ${wrong}; did you mean ctx.${near}?`;
+  return `ctx has no ${wrong}. It has: ${Object.keys(members).join(", ")}.`;
+}
