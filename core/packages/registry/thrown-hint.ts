@@ -1,24 +1,6 @@
 import type { AdapterContext } from "../../../plugin-sdk/context.ts";
 import { nearest } from "../../ground/config/nearest.ts";
-
-/** What an adapter uses instead of a global that other places have. */
-const substitutes: Readonly<Record<string, string>> = {
-  fetch: "use ctx.fetch(url), and ask for net in plugin.yaml",
-  XMLHttpRequest: "use ctx.fetch(url), and ask for net in plugin.yaml",
-  EventSource: "read the body of ctx.fetch(url) with SseReader, and ask for net in plugin.yaml",
-  WebSocket: "use ctx.connect(url), and ask for net in plugin.yaml",
-  process: "use ctx.env.get(name), ctx.workdir, ctx.platform or ctx.run(program, args)",
-  Deno: "use ctx.fs, ctx.env, ctx.fetch(url) or ctx.run(program, args)",
-  Bun: "use ctx.fs, ctx.env, ctx.fetch(url) or ctx.run(program, args)",
-  Buffer: "use a Uint8Array with TextEncoder and TextDecoder, and atob() and btoa() for base64",
-  require: "use import, and ctx.fs and ctx.run(program, args) for files and programs",
-  __dirname: "use ctx.plugin_dir",
-  __filename: "use ctx.plugin_dir",
-  localStorage: "use ctx.kv, and ask for kv in plugin.yaml",
-  sessionStorage: "use ctx.kv, and ask for kv in plugin.yaml",
-  global: "use globalThis",
-  window: "use globalThis",
-};
+import { globalSubstitutes } from "./substitutes.ts";
 
 /** Every member of `ctx`, with the members of those that are objects. */
 const members: { readonly [Name in keyof AdapterContext]: readonly (keyof AdapterContext[Name] & string)[] } = {
@@ -70,7 +52,7 @@ const otherNames: readonly (readonly [RegExp, string])[] = [
 export function thrownHint(message: string, before: string): string | null {
   const used = usedIn(message, before)?.replace(/^globalThis\./, "");
   if (used === undefined) return null;
-  const instead = Object.hasOwn(substitutes, used) ? substitutes[used] : undefined;
+  const instead = Object.hasOwn(globalSubstitutes, used) ? globalSubstitutes[used] : undefined;
   if (instead !== undefined) return `There is no ${used} in an adapter: ${instead}.`;
   const [, wrong] = /(?:^|\.)(?:ctx|context)\.([\w$.]{1,64})$/.exec(used) ?? [];
   return wrong === undefined || contextPaths.includes(wrong) ? null : memberHint(wrong);

@@ -225,12 +225,17 @@ const refused: [name: string, files: Record<string, string>, message: string | R
   [
     "a Node module",
     { "mod.ts": 'import fs from "node:fs"; export default fs;' },
-    /mod\.ts:1:16: Cannot import "node:fs": adapter code has no Node modules/,
+    /mod\.ts:1:16: Cannot import "node:fs": an adapter has no Node modules: use ctx\.fs/,
+  ],
+  [
+    "a package that package.json does not name",
+    { "mod.ts": 'import pad from "left-pad"; export default pad;' },
+    /Cannot import "left-pad": the plugin's package\.json does not name "left-pad" in its dependencies; beside those it may import "bulkhead\/plugin-sdk"\./,
   ],
   [
     "a bare Node module",
     { "mod.ts": 'import fs from "fs"; export default fs;' },
-    /Cannot import "fs": the plugin's package\.json does not name "fs" in its dependencies; beside those it may import "bulkhead\/plugin-sdk"\./,
+    /Cannot import "fs": an adapter has no Node modules: use ctx\.fs/,
   ],
   ["a URL", { "mod.ts": 'import "https://example.com/x.ts";' }, /mod\.ts:1:8: .*nothing is loaded by URL/],
   ["a data URL", { "mod.ts": 'import "data:text/javascript,1";' }, /nothing is loaded by URL/],
@@ -280,9 +285,13 @@ const refused: [name: string, files: Record<string, string>, message: string | R
   [
     "import.meta",
     { "mod.ts": "export default 1;\nexport const u = import.meta.url;" },
-    /mod\.ts:2:18: "import\.meta" is not available/,
+    /mod\.ts:2:18: an adapter has no import\.meta/,
   ],
-  ["await at the top", { "mod.ts": "export default 1;\nawait 2;" }, /mod\.ts:2:1: Top-level await/],
+  [
+    "await at the top",
+    { "mod.ts": "export default 1;\nawait 2;" },
+    /mod\.ts:2:1: an adapter cannot await at the top level/,
+  ],
   [
     "import() of a module",
     { "mod.ts": '\nexport default () => import("./b.ts");', "b.ts": "" },
@@ -292,7 +301,7 @@ const refused: [name: string, files: Record<string, string>, message: string | R
     "mod.ts": "import { go } from './b.ts'; export default go;",
     "b.ts": "\nexport const go = (x: string) =>\n  import(x);",
   }, /b\.ts:3:3: a plugin is one script/],
-  ["eval()", { "mod.ts": 'export default () => eval("1");' }, /mod\.ts:1:22: Using direct eval/],
+  ["eval()", { "mod.ts": 'export default () => eval("1");' }, /mod\.ts:1:22: an adapter has no eval\(\)/],
   [
     "a tagged template",
     { "mod.ts": "export default String.raw`\n<!--`;" },

@@ -149,12 +149,20 @@ function isBuildFailure(error: unknown): error is BuildFailure {
   return error instanceof Error && "errors" in error && Array.isArray(error.errors);
 }
 
+/** Faults that the bundler explains in its own terms, and what they mean to the author of an adapter. */
+const plainFaults: readonly (readonly [start: string, text: string])[] = [
+  ["Top-level await", "an adapter cannot await at the top level: do it in initialize() or runSession()"],
+  ['"import.meta" is not available', "an adapter has no import.meta: for the path of its folder use ctx.plugin_dir"],
+  ["Using direct eval", "an adapter has no eval()"],
+];
+
 function bundlerFault(pluginId: string, errors: readonly Message[]): BulkheadError {
   const [first] = errors;
   if (!first) return failed(pluginId, null, { text: "the bundler gave no reason" });
   if (first.detail instanceof OverLimit) return overLimit(pluginId, first.text, first.detail);
   const { location } = first;
-  const text = first.text.replaceAll(`${moduleNamespace}:`, "");
+  const known = plainFaults.find(([start]) => first.text.startsWith(start))?.[1];
+  const text = known ?? first.text.replaceAll(`${moduleNamespace}:`, "");
   if (!location) return failed(pluginId, null, { text });
   const place = { file: authorFile(location.file), line: location.line, column: location.column + 1 };
   return failed(pluginId, place, { text, sourceLine: location.lineText });

@@ -16,6 +16,7 @@ import type { SourceLimits } from "../bundle-order.ts";
 import type { FileHashes } from "../installed-files.ts";
 import { moduleNamespace } from "../script-positions.ts";
 import { sdkName } from "../sdk-name.ts";
+import { moduleSubstitute } from "../substitutes.ts";
 import { findTooDeep } from "./source-depth.ts";
 
 /** Options of {@link moduleJail}. */
@@ -312,9 +313,7 @@ function checkForm({ path, kind, with: attributes }: OnResolveArgs): void {
     throw because("a plugin is one script, so imports stand at the top of a module, not in import().");
   }
   if (kind !== "import-statement" && kind !== "require-call") throw because(`${kind} has no meaning in a plugin.`);
-  if (path.startsWith("node:")) {
-    throw because("adapter code has no Node modules; use the adapter's context instead.");
-  }
+  if (path.startsWith("node:")) throw noNodeModule(path, moduleSubstitute(path) ?? "use ctx");
   if (isAbsolute(path) || /^[a-z]:[\\/]/i.test(path)) throw because("an absolute path leads out of the package.");
   if (/^[a-z][a-z0-9+.-]*:/i.test(path) || path.startsWith("//")) {
     throw because("a plugin is bundled from its own files, so nothing is loaded by URL.");
@@ -331,7 +330,13 @@ function outside(path: string): Refusal {
   return new Refusal(`Cannot import "${path}": it leads out of the package.`);
 }
 
+function noNodeModule(path: string, instead: string): Refusal {
+  return new Refusal(`Cannot import "${path}": an adapter has no Node modules: ${instead}.`);
+}
+
 function notNamed(path: string, name: string, from: Package): Refusal {
+  const instead = moduleSubstitute(path);
+  if (instead !== null) return noNodeModule(path, instead);
   const whose = from.kind === "plugin" ? "the plugin's" : `the package ${basename(from.folder)}'s`;
   const also = from.kind === "plugin" ? `; beside those it may import "${sdkName}"` : "";
   return new Refusal(
