@@ -33,10 +33,11 @@ export function schemaProblems(
   value: unknown,
   { parsed, prefix = [] }: { parsed: ParsedYaml; prefix?: KeyPath },
 ): Problem[] {
-  return problemsOf(faults(schema, value), parsed, prefix);
+  return problemsOf(faultsOf(schema, value), parsed, prefix);
 }
 
-function* faults(schema: TSchema, value: unknown): Generator<Fault> {
+/** Yields the schema's objections to a value, in the order of the schema. */
+export function* faultsOf(schema: TSchema, value: unknown): Generator<Fault> {
   for (const error of Errors(schema, value)) {
     const path = pathOf(error.path, value);
     const shape = error.schema as SchemaShape;
@@ -64,12 +65,12 @@ function* unionFaults(shape: SchemaShape, value: unknown): Generator<Fault> {
   if (tag !== undefined && jsonKind(value) === "object") {
     const name: unknown = Reflect.get(value as object, tag);
     const branch = branches.find((candidate) => candidate.properties?.[tag]?.const === name);
-    if (branch) return yield* faults(branch as TSchema, value);
+    if (branch) return yield* faultsOf(branch as TSchema, value);
     const expected = branches.map((candidate) => JSON.stringify(candidate.properties?.[tag]?.const)).join(" or ");
     return yield { path: [tag], of: "value", expected, found: describeFound(name) };
   }
   const fitting = branches.filter((branch) => branch.const === undefined && branch.type === jsonKind(value));
-  if (fitting.length === 1) return yield* faults(fitting[0] as TSchema, value);
+  if (fitting.length === 1) return yield* faultsOf(fitting[0] as TSchema, value);
   yield { path: [], of: "value", expected: describeSchema(shape), found: describeFound(value) };
 }
 

@@ -1,8 +1,16 @@
+import { isEnding, refusalOf } from "../../ground/checks/refused-event.ts";
 import type { Take } from "./seen.ts";
 
+/** Whether the host refused the last word of a session. */
+export function endRefused({ events }: Take): boolean {
+  return events.map(refusalOf).some((refusal) => refusal !== null && isEnding(refusal));
+}
+
 /** Whether a session ended without a last word, and without throwing. */
-export function fellSilent({ events, result }: Take): boolean {
-  if (result === null || events.some(({ type }) => type === "completed" || type === "error")) return false;
+export function fellSilent(take: Take): boolean {
+  const { events, result } = take;
+  if (result === null || endRefused(take)) return false;
+  if (events.some(({ type }) => type === "completed" || type === "error")) return false;
   return result.error?.code === "fatal" && result.error.details?.["stack"] === undefined;
 }
 

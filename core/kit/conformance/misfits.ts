@@ -1,4 +1,6 @@
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
+import { shortText } from "../../../plugin-sdk/short-text.ts";
+import { refusalOf } from "../../ground/checks/refused-event.ts";
 
 /**
  * Sentences about the events that the host could not take as they were: those of no known `shape`, or those that break
@@ -6,11 +8,11 @@ import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
  */
 export function misfits(events: readonly AdapterEvent[], kind: "shape" | "rule"): string[] {
   return events.flatMap((event) => {
-    if (event.type !== "unparsed" || typeof event.data !== "object" || event.data === null) return [];
-    const { problem, yielded } = event.data as { problem?: unknown; yielded?: unknown };
-    if (typeof problem !== "string" || yielded === undefined) return [];
+    const refusal = refusalOf(event);
+    if (refusal === null) return [];
+    const { problem, yielded } = refusal;
     const breaksRule = /^This \w+ breaks a rule: /.test(problem);
     if (breaksRule !== (kind === "rule")) return [];
-    return [breaksRule ? problem : `An event does not fit: ${problem} It was ${JSON.stringify(yielded).slice(0, 200)}`];
+    return [breaksRule ? problem : `${problem} It was ${shortText(JSON.stringify(yielded), 200)}`];
   });
 }

@@ -1,4 +1,5 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { refusalOf } from "../../ground/checks/refused-event.ts";
 import { cleanText } from "../../ground/log/terminal-text.ts";
 
 /** Importance of an event for a person. */
@@ -41,8 +42,11 @@ export function eventSentence(event: Envelope["event"]): EventSentence {
       return say("warning", `Rate limit: ${event.message}`);
     case "agent_info":
       return say("debug", `The agent has told its model, tools or session id.`);
-    case "unparsed":
+    case "unparsed": {
+      const refusal = refusalOf(event);
+      if (refusal !== null) return say("warning", `An event of the adapter was refused: ${refusal.problem}`);
       return say("debug", "The agent sent something that its adapter does not know.");
+    }
     case "completed":
       return event.success ? info("The agent is done.") : say("error", "The agent reports failure.");
     case "error":

@@ -7,6 +7,7 @@ import type {
 } from "../../../plugin-sdk/events.ts";
 import { unnamedTool } from "../../../plugin-sdk/event-building.ts";
 import type { ToolKind } from "../../../plugin-sdk/tool-kinds.ts";
+import { isEnding, refusalOf, refusedEvent } from "../../ground/checks/refused-event.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { LogEntry } from "./merged-log.ts";
 
@@ -29,6 +30,7 @@ export class EventRules {
   #claimedText = 0;
   #text = "";
   #last: CompletedEvent | ErrorEvent | null = null;
+  #refusedEnd: string | null = null;
   #toolCalls = 0;
   #attempt = 1;
   readonly #replayed: boolean;
@@ -48,6 +50,7 @@ export class EventRules {
   restart(): void {
     this.#text = "";
     this.#last = null;
+    this.#refusedEnd = null;
   }
 
   /** Forgets the claimed changes after they were undone. */
@@ -110,6 +113,11 @@ export class EventRules {
       case "error":
         this.#last = event;
         return event;
+      case "unparsed": {
+        const refusal = refusalOf(event);
+        if (refusal !== null && isEnding(refusal)) this.#refusedEnd = refusal.problem;
+        return event;
+      }
       default:
         return event;
     }
@@ -209,6 +217,11 @@ export class EventRules {
     return this.#last;
   }
 
+  /** Returns why the host refused a last word of the current attempt; null if it refused none. */
+  get refusedEnd(): string | null {
+    return this.#refusedEnd;
+  }
+
   /** Returns the end of the agent's output in the current attempt. */
   get text(): string {
     return this.#text.slice(-maxText);
@@ -236,5 +249,5 @@ const renamedId = /^\d+\./;
 const maxRemembered = 10_000;
 
 function broken(event: AdapterEvent, problem: string): AdapterEvent {
-  return { type: "unparsed", data: { problem: `This ${event.type} breaks a rule: ${problem}.`, yielded: event } };
+  return refusedEvent({ problem: `This ${event.type} breaks a rule: ${problem}.`, yielded: event });
 }

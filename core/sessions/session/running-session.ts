@@ -243,7 +243,8 @@ export class RunningSession {
     // If the attempt was already being cut off, that stays the reason: a later stop does not replace it.
     const cutFirst = failure !== null && failure === this.#attempt?.cutBy && failure !== this.#stopped?.error;
     const stopped = cutFirst ? null : this.#stopped;
-    const verdict = reachVerdict({ stopped, failure, lastWord: this.#rules.lastWord });
+    const { lastWord, refusedEnd } = this.#rules;
+    const verdict = reachVerdict({ stopped, failure, lastWord, refusedEnd });
     if (verdict.error && this.#inTheWay) return { ...verdict, error: withWork(verdict.error, this.#inTheWay) };
     const { loopSignal } = this.#setup;
     if (verdict.stop_reason !== "end_turn" || loopSignal === null) return verdict;

@@ -16,6 +16,8 @@ export interface Evidence {
   failure: ErrorData | null;
   /** The adapter's last word. */
   lastWord: CompletedEvent | ErrorEvent | null;
+  /** Why the host refused a last word of the adapter, if it did. */
+  refusedEnd: string | null;
 }
 
 /** Verdict on a session. */
@@ -34,7 +36,7 @@ export function reachVerdict(evidence: Evidence): Verdict {
   return { ...verdict, error: { ...verdict.error, message: shortText(verdict.error.message, maxMessage) } };
 }
 
-function judge({ stopped, failure, lastWord }: Evidence): Verdict {
+function judge({ stopped, failure, lastWord, refusedEnd }: Evidence): Verdict {
   if (stopped) return { stop_reason: stopped.reason, error: stopped.error };
   if (failure) return { stop_reason: reasonFor(failure.code), error: failure };
   if (lastWord?.type === "completed") {
@@ -42,10 +44,10 @@ function judge({ stopped, failure, lastWord }: Evidence): Verdict {
     return { stop_reason: "fatal", error: { code: "fatal", message: lastWord.output || "The agent said it failed." } };
   }
   if (lastWord?.type === "error") return spokenError(lastWord);
-  return {
-    stop_reason: "fatal",
-    error: { code: "fatal", message: "The adapter ended without saying whether the work was done." },
-  };
+  const message = refusedEnd === null
+    ? "The adapter ended without saying whether the work was done."
+    : `The adapter's last event was refused: ${refusedEnd}`;
+  return { stop_reason: "fatal", error: { code: "fatal", message } };
 }
 
 function spokenError({ code, message }: ErrorEvent): Verdict {

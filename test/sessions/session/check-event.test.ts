@@ -13,27 +13,41 @@ describe("checkEvent", () => {
   });
 
   test.each([
-    ["a number", 1],
-    ["null", null],
-    ["a text", "completed"],
-    ["a list", [{ type: "progress", message: "x" }]],
-    ["an unknown type", { type: "session_ended", result: {} }],
-    ["a type that objects have as a member", { type: "constructor" }],
-    ["a type that is no text", { type: { toString: "progress" } }],
-  ])("%s is kept as unparsed, with the reason", (_name, yielded) => {
-    expect(checkEvent(yielded, 64)).toEqual({
-      type: "unparsed",
-      data: { problem: "It has no known event type.", yielded },
-    });
-  });
-
-  test("a field that is wrong or unknown is named", () => {
-    expect(checkEvent({ type: "progress", message: 5 }, 64)).toMatchObject({
-      data: { problem: expect.stringContaining("/message") },
-    });
-    expect(checkEvent({ type: "progress", message: "x", more: 1 }, 64)).toMatchObject({
-      data: { problem: expect.stringContaining("/more") },
-    });
+    ["a number", 1, "An event needs a type."],
+    ["null", null, "An event needs a type."],
+    ["a text", "completed", "An event needs a type."],
+    ["a list", [{ type: "progress", message: "x" }], "An event needs a type."],
+    ["a type that is no text", { type: { toString: "progress" } }, "An event needs a type."],
+    ["a host's type", { type: "session_ended", result: {} }, 'No event of an adapter has the type "session_ended".'],
+    [
+      "a type that is nearly right",
+      { type: "progres", message: "x" },
+      'No event of an adapter has the type "progres"; did you mean "progress"?',
+    ],
+    [
+      "a type that objects have as a member",
+      { type: "constructor" },
+      'No event of an adapter has the type "constructor".',
+    ],
+    [
+      "a lacking field",
+      { type: "completed", success: true, tokens_used: null, cost: null },
+      "completed needs files_changed (a list).",
+    ],
+    ["a wrong field", { type: "progress", message: 5 }, "progress.message must be string, not number 5."],
+    ["an unknown field", { type: "progress", message: "x", more: 1 }, "progress has no field more."],
+    [
+      "a field that is nearly right",
+      { type: "progress", message: "x", percentag: 1 },
+      'progress has no field percentag; did you mean "percentage"?',
+    ],
+    [
+      "a field inside a list",
+      { type: "plan", entries: [{ content: "x", status: "done" }] },
+      'plan.entries[0].status must be "pending" or "in_progress" or "completed", not string "done".',
+    ],
+  ])("%s is kept as unparsed, with the reason", (_name, yielded, problem) => {
+    expect(checkEvent(yielded, 64)).toEqual({ type: "unparsed", data: { problem, yielded } });
   });
 
   test("nesting beyond the depth is cut off, in events that fit and in those that do not", () => {
@@ -41,7 +55,7 @@ describe("checkEvent", () => {
     const call = { type: "tool_call", call_id: "a", tool: "t", kind: "edit", input: deep };
     expect(checkEvent(call, 64)).toEqual({
       type: "unparsed",
-      data: { problem: `"input" is nested deeper than 64 levels`, yielded: "(nested too deeply to be kept)" },
+      data: { problem: "tool_call.input is nested deeper than 64 levels.", yielded: "(nested too deeply to be kept)" },
     });
     expect(checkEvent(deep, 64)).toMatchObject({ data: { yielded: "(nested too deeply to be kept)" } });
     expect(checkEvent({ ...call, input: nested(60) }, 64)).toMatchObject({ type: "tool_call" });

@@ -11,7 +11,7 @@ const completed: CompletedEvent = {
   tokens_used: null,
   cost: null,
 };
-const none = { stopped: null, failure: null, lastWord: null };
+const none = { stopped: null, failure: null, lastWord: null, refusedEnd: null };
 
 function spoken(code: string): ErrorEvent {
   return { type: "error", code, message: "It says so.", recoverable: false };
@@ -21,7 +21,7 @@ describe("reachVerdict", () => {
   test("the host's own reason comes first, then a failure, then the last word", () => {
     const stopped = { reason: "timeout", error: { code: "timeout", message: "Late." } } as const;
     const failure = { code: "crash", message: "Dead." } as const;
-    expect(reachVerdict({ stopped, failure, lastWord: completed })).toEqual({
+    expect(reachVerdict({ ...none, stopped, failure, lastWord: completed })).toEqual({
       stop_reason: "timeout",
       error: stopped.error,
     });
@@ -34,6 +34,13 @@ describe("reachVerdict", () => {
       stop_reason: "fatal",
       error: { code: "fatal", message: "The adapter ended without saying whether the work was done." },
     });
+  });
+
+  test("an adapter whose last word was refused is told why, not that it said nothing", () => {
+    const refusedEnd = "completed needs files_changed (a list).";
+    const { error } = reachVerdict({ ...none, refusedEnd });
+    expect(error?.message).toBe("The adapter's last event was refused: completed needs files_changed (a list).");
+    expect(reachVerdict({ ...none, refusedEnd, lastWord: completed })).toEqual({ stop_reason: "end_turn" });
   });
 
   test("a message is cut, never in the middle of a character", () => {

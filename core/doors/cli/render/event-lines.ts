@@ -4,8 +4,10 @@ import type {
   FileChangeEvent,
   PlanEvent,
   ToolResultEvent,
+  UnparsedEvent,
   UsageEvent,
 } from "../../../../plugin-sdk/events.ts";
+import { refusalOf } from "../../../ground/checks/refused-event.ts";
 import type { Tone } from "./paint.ts";
 import { formatCost, formatCount, formatDuration } from "./quantities.ts";
 import { shortInput, shortJson } from "./short-json.ts";
@@ -56,7 +58,7 @@ export function eventLines(event: Envelope["event"], { verbose = false }: EventL
     case "agent_info":
       return [line("dim", agentInfo(event))];
     case "unparsed":
-      return [line("dim", `… ${shortJson(event.data)}`)];
+      return [unparsed(event)];
     case "completed":
       return event.success
         ? []
@@ -150,6 +152,12 @@ function usage(event: UsageEvent): EventLine[] {
     ...(event.cost === null ? [] : [formatCost(event.cost, event.currency ?? null)]),
   ];
   return parts.length === 0 ? [] : [line("dim", `· ${parts.join(", ")} (${event.scope})`)];
+}
+
+function unparsed(event: UnparsedEvent): EventLine {
+  const refusal = refusalOf(event);
+  if (refusal === null) return line("dim", `… ${shortJson(event.data)}`);
+  return { tone: "red", text: `✗ event refused: ${refusal.problem}`, whole: true };
 }
 
 function agentInfo(event: Extract<AdapterEvent, { type: "agent_info" }>): string {

@@ -1,4 +1,4 @@
-import { fellSilent } from "../endings.ts";
+import { endRefused, fellSilent } from "../endings.ts";
 import type { Rule } from "../rule.ts";
 import { nameOf, ordinary, type Seen, type Take } from "../seen.ts";
 
@@ -20,7 +20,8 @@ function problemWith(take: Take, { script }: Seen): string | null {
   const { outcome = "completed", output } = expected;
   const { result, refused } = take;
   if (refused !== null) return `The session was refused: ${refused.message}`;
-  if (result === null || fellSilent(take)) return null;
+  // Another rule tells the cause.
+  if (result === null || fellSilent(take) || (endRefused(take) && result.error?.code === "fatal")) return null;
   if (result.outcome !== outcome) {
     return `The session ended as ${result.stop_reason}, expected ${outcome}. ${result.error?.message ?? ""}`.trim();
   }

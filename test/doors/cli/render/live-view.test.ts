@@ -144,6 +144,14 @@ test("eventLines names no command for a denial that a grant alone does not lift"
   expect(line).toMatchObject({ text: "  add to plugin.yaml: permissions: { run: [git] }", whole: true });
 });
 
+test("eventLines shows a refused event as one whole sentence, and other unknown output as data", () => {
+  const problem = `completed needs files_changed (a list)${" ".repeat(100)}.`;
+  expect(eventLines({ type: "unparsed", data: { problem, yielded: { type: "completed" } } })).toEqual([
+    { tone: "red", text: `✗ event refused: ${problem}`, whole: true },
+  ]);
+  expect(eventLines({ type: "unparsed", data: { odd: 1 } })).toEqual([{ tone: "dim", text: '… {"odd":1}' }]);
+});
+
 test("eventLines has words for every event of the host", () => {
   const error = { code: "crash", message: "It died." } as const;
   const texts = ([
