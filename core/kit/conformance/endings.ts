@@ -1,4 +1,5 @@
 import { isEnding, refusalOf } from "../../ground/checks/refused-event.ts";
+import { saidOf } from "./said-of.ts";
 import type { Take } from "./seen.ts";
 
 /** Whether the host refused the last word of a session. */
@@ -28,7 +29,7 @@ export function mishap(take: Take): string | null {
   if (refused !== null) return `The session was refused: ${refused.message}`;
   if (fellSilent(take)) return "The session ended without a last word.";
   const spoke = take.events.some(({ type }) => type === "completed" || type === "error");
-  if (!spoke && result?.error?.code === "fatal") return `The adapter threw: ${result.error.message}`;
+  if (!spoke && result?.error?.code === "fatal") return `The adapter threw.\n${saidOf(result.error)}`;
   return null;
 }
 

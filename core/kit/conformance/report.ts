@@ -1,6 +1,6 @@
 /** One thing that a rule found. */
 export interface Finding {
-  /** A sentence that names the thing, what was expected and what was seen. */
+  /** Sentence that names the thing, what was expected and what was seen; lines below it may tell the cause. */
   message: string;
   /** The session in which it was seen: its name in `conformance.yaml`, or what its tool was made to do. */
   session?: string;

@@ -5,7 +5,7 @@ import { fileURLToPath } from "../../ground/runtime/paths.ts";
 import { runtimeVersion } from "../../ground/runtime/platform.ts";
 import { type KitHost, openKitHost } from "./kit-host.ts";
 import { observe, type Subject } from "./observe.ts";
-import type { ConformanceReport, RuleReport } from "./report.ts";
+import type { ConformanceReport, Finding, RuleReport } from "./report.ts";
 import type { Rule } from "./rule.ts";
 import { rules } from "./rules/all.ts";
 import { readScript } from "./script.ts";
@@ -83,7 +83,12 @@ function judge({ id, title, level, check }: Rule, seen: Seen): RuleReport {
   const found = check(seen);
   if (!Array.isArray(found)) return { rule: id, title, outcome: "skipped", findings: [], reason: found.skipped };
   const outcome = found.length === 0 ? "passed" : level === "note" ? "noted" : "failed";
-  return { rule: id, title, outcome, findings: found };
+  return { rule: id, title, outcome, findings: withoutRepeats(found) };
+}
+
+/** The first session runs twice, and says most things twice. */
+function withoutRepeats(findings: readonly Finding[]): Finding[] {
+  return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
 }
 
 function blockedBy(rule: string, { load_error, members }: Seen): string | null {

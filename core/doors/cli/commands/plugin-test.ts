@@ -42,8 +42,10 @@ function ruleLines({ rule, title, outcome, findings, reason }: RuleReport, paint
   return [
     `  ${marks[outcome]}  ${rule.padEnd(22)} ${paint("dim", title)}`,
     ...(reason === undefined ? [] : [`        ${paint("dim", reason)}`]),
-    ...findings.map(({ message, session }) =>
-      `        ${safeLine(session === undefined ? message : `In session "${session}": ${message}`)}`
-    ),
+    ...findings.flatMap(({ message, session }) => {
+      const [first = "", ...below] = message.split("\n");
+      const said = session === undefined ? first : `In session "${session}": ${first}`;
+      return [`        ${safeLine(said)}`, ...below.map((line) => `          ${safeLine(line)}`)];
+    }),
   ];
 }

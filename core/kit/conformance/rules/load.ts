@@ -1,4 +1,5 @@
 import type { Rule } from "../rule.ts";
+import { saidOf } from "../said-of.ts";
 
 const told = new Set(["bundle_failed", "too_large", "adapter_incomplete"]);
 
@@ -7,6 +8,6 @@ export const loadRule: Rule = {
   id: "load",
   title: "Its script can be evaluated and its adapter constructed.",
   check({ load_error: error }) {
-    return error === null || told.has(error.code) ? [] : [{ message: error.message }];
+    return error === null || told.has(error.code) ? [] : [{ message: saidOf(error) }];
   },
 };

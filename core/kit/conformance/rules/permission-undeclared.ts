@@ -19,9 +19,13 @@ export const permissionUndeclaredRule: Rule = {
   },
 };
 
-function useOf({ permission, target }: CapabilityEvent, { permissions, unscripted }: Seen): string[] {
+function useOf(event: CapabilityEvent, { permissions, unscripted }: Seen): string[] {
+  const { permission, target, manifest_entry } = event;
   const named = permission === "run" ? permissions.run?.filter(({ binary }) => binary === target) ?? [] : [];
-  if (named.length === 0) return [undeclared(`${permission} "${target}"`)];
+  if (named.length === 0) {
+    const line = manifest_entry === undefined ? "" : `\nAdd to plugin.yaml: ${manifest_entry}`;
+    return [`${undeclared(`${permission} "${target}"`)}${line}`];
+  }
   // The kit starts nothing that is not scripted, and another rule says so.
   if (unscripted.includes(target)) return [];
   const patterns = named.flatMap(({ args = [] }) => args).map((pattern) => `"${pattern}"`).join(", ");

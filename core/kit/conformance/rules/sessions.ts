@@ -1,5 +1,6 @@
 import { endRefused, fellSilent } from "../endings.ts";
 import type { Rule } from "../rule.ts";
+import { saidOf } from "../said-of.ts";
 import { nameOf, ordinary, type Seen, type Take } from "../seen.ts";
 
 /** A session without an expectation must complete. */
@@ -23,7 +24,8 @@ function problemWith(take: Take, { script }: Seen): string | null {
   // Another rule tells the cause.
   if (result === null || fellSilent(take) || (endRefused(take) && result.error?.code === "fatal")) return null;
   if (result.outcome !== outcome) {
-    return `The session ended as ${result.stop_reason}, expected ${outcome}. ${result.error?.message ?? ""}`.trim();
+    const why = result.error === undefined ? "" : `\n${saidOf(result.error)}`;
+    return `The session ended as ${result.stop_reason}, expected ${outcome}.${why}`;
   }
   if (output === undefined || result.output.includes(output)) return null;
   return `The output lacks ${JSON.stringify(output)}: ${JSON.stringify(result.output.slice(0, 200))}.`;
