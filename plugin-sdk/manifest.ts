@@ -226,12 +226,17 @@ const modelEndpointSchema = exactly<ModelEndpoint>()(
 export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
   Type.Object({
     manifest: Type.Literal(1),
-    id: Type.String({ pattern: idPattern, maxLength: 64 }),
+    id: Type.String({
+      pattern: idPattern,
+      maxLength: 64,
+      title: "an id of lowercase letters, digits and hyphens",
+      examples: ["my-agent"],
+    }),
     name: Type.String({ minLength: 1, maxLength: 128 }),
-    version: Type.String({ minLength: 5, maxLength: 64 }),
+    version: Type.String({ minLength: 5, maxLength: 64, title: "a version", examples: ["0.1.0"] }),
     description: text,
     license: Type.String({ minLength: 1, maxLength: 64 }),
-    host: Type.String({ minLength: 1, maxLength: 64 }),
+    host: Type.String({ minLength: 1, maxLength: 64, title: "a range of versions", examples: ["^1.0.0"] }),
     adapter_type: Type.Union([
       Type.Literal("agent"),
       Type.Literal("cli"),

@@ -15,10 +15,19 @@ export interface SchemaShape {
   minItems?: number;
   maxItems?: number;
   pattern?: string;
+  /** Words for the value, with its article. */
+  title?: string;
+  examples?: unknown[];
 }
 
-/** Describes what a schema expects: `string`, `integer of at least 1`, `"a" or "b"`, `a list`, `a map`. */
+/**
+ * Describes what a schema expects: `string`, `integer of at least 1`, `"a" or "b"`, `a list`, `a map`, or `a version
+ * such as 0.1.0` where the schema has a title and an example.
+ */
 export function describeSchema(shape: SchemaShape): string {
+  if (shape.title !== undefined && shape.examples?.[0] !== undefined) {
+    return `${shape.title} such as ${String(shape.examples[0])}`;
+  }
   if (shape.const !== undefined) return JSON.stringify(shape.const);
   const branches = shape.anyOf ?? shape.oneOf;
   if (branches) return [...new Set(branches.map(describeSchema))].join(" or ");

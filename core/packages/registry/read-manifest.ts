@@ -85,10 +85,10 @@ function* manifestFaults(manifest: Manifest): Generator<ManifestFault> {
   }
   yield* mcpServerFaults(manifest);
   if (valid(version) !== version) {
-    yield { path: ["version"], expected: "a semantic version such as 1.0.0", found: describeFound(version) };
+    yield { path: ["version"], expected: "a version such as 0.1.0", found: describeFound(version) };
   }
   if (validRange(host) === null) {
-    yield { path: ["host"], expected: "a semver range such as ^1.0.0", found: describeFound(host) };
+    yield { path: ["host"], expected: "a range of versions such as ^1.0.0", found: describeFound(host) };
   } else if (!satisfies(contractVersion, host)) {
     const found = describeFound(host);
     yield { path: ["host"], expected: `a range that allows this host's contract ${contractVersion}`, found };

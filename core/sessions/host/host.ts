@@ -12,6 +12,7 @@ import type { Plugin } from "../../packages/registry/plugin.ts";
 import type { CloseDeadlines } from "./close-host.ts";
 import type { ParallelRun, RunAllOptions } from "./parallel-run.ts";
 import type { LoopReport } from "./run-loop.ts";
+import type { LoadReport } from "./served-plugin.ts";
 import type { RegistryChanges, RegistryProblem } from "../../packages/registry/registry.ts";
 import type { RegistrySettings } from "../../packages/registry/settle-plugin.ts";
 import type { Route } from "../routing/choose-route.ts";
@@ -107,7 +108,7 @@ export interface Host {
    * @throws {BulkheadError} why it cannot be loaded: `bundle_failed`, `load_failed`, `adapter_incomplete`…, with the
    * author's own positions in `details.stack`
    */
-  load(adapter: string): Promise<{ sha256: string }>;
+  load(adapter: string): Promise<LoadReport>;
   /** Returns the plugins that crashed too often and stay stopped until they are released, with their crashes. */
   quarantined(): Promise<CrashRecord[]>;
   /** Lifts a plugin's quarantine and forgets its crashes, for all hosts of the state folder; false when it had none. */

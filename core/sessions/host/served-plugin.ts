@@ -5,6 +5,7 @@ import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import { errorFromData } from "../../../plugin-sdk/errors.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { forAuthor } from "../../packages/registry/for-author.ts";
+import { identityDrift } from "../../packages/registry/identity-drift.ts";
 import { bundlePlugin } from "../../packages/registry/plugin-script.ts";
 import type { Plugin, PluginScript } from "../../packages/registry/plugin.ts";
 
@@ -61,17 +62,24 @@ export class ServedPlugin {
   }
 }
 
+/** Facts about a plugin that was loaded. */
+export interface LoadReport {
+  sha256: string;
+  /** Sentences about the adapter's own id, name and version where they differ from the manifest's. */
+  drift: string[];
+}
+
 /**
  * Loads a plugin on a worker of its pool.
  * @throws {BulkheadError} why it cannot be loaded, with positions in the author's own files
  */
-export async function load(service: ServedPlugin): Promise<{ sha256: string }> {
+export async function load(service: ServedPlugin): Promise<LoadReport> {
   const script = await service.script();
   try {
     const place = await service.pool.acquire();
     place.release();
+    return { sha256: script.sha256, drift: identityDrift(service.plugin.manifest, place.lane.identity) };
   } catch (error) {
     throw errorFromData(forAuthor(toErrorData(error), script));
   }
-  return { sha256: script.sha256 };
 }

@@ -1,9 +1,11 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { errorCodes } from "../../../plugin-sdk/errors.ts";
 import { closed } from "../../../plugin-sdk/schema.ts";
-import type { GuestMessage, WardenReport } from "./protocol.ts";
+import { type GuestMessage, maxIdentityText, type WardenReport } from "./protocol.ts";
 
 const number = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+const ownText = Type.String({ maxLength: maxIdentityText });
 
 const error = Type.Object({
   code: Type.Union(Object.keys(errorCodes).map((code) => Type.Literal(code))),
@@ -14,7 +16,16 @@ const error = Type.Object({
 
 /** Schemas of a guest's messages, by type. `part` is resolved before. */
 export const guestMessageSchemas: { readonly [T in Exclude<GuestMessage["type"], "part">]: TSchema } = {
-  loaded: Type.Object({ type: Type.Literal("loaded"), protocol: number, error: Type.Optional(error) }, closed),
+  loaded: Type.Object({
+    type: Type.Literal("loaded"),
+    protocol: number,
+    identity: Type.Optional(Type.Object({
+      id: Type.Optional(ownText),
+      name: Type.Optional(ownText),
+      version: Type.Optional(ownText),
+    }, closed)),
+    error: Type.Optional(error),
+  }, closed),
   // Events are checked one by one, so that one bad event does not cost the batch.
   events: Type.Object({ type: Type.Literal("events"), sid: number, events: Type.Array(Type.Unknown()) }, closed),
   call: Type.Object({

@@ -91,10 +91,22 @@ export interface PingMessage {
 /** Host → guest. */
 export type HostMessage = LoadMessage | OpenMessage | CreditMessage | CancelMessage | ReplyMessage | PingMessage;
 
+/** Longest text of an {@link AdapterIdentity}, in UTF-16 units. */
+export const maxIdentityText = 256;
+
+/** An adapter's word on who it is. */
+export interface AdapterIdentity {
+  id?: string;
+  name?: string;
+  version?: string;
+}
+
 /** The adapter is loaded and complete, or the reason why it is not. */
 export interface LoadedMessage {
   type: "loaded";
   protocol: number;
+  /** Values of the adapter's own id, name and version that are texts. */
+  identity?: AdapterIdentity;
   error?: ErrorData;
 }
 /** A batch of events from the adapter. */

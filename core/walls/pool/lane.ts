@@ -5,6 +5,7 @@ import { isShallow } from "../../ground/checks/depth.ts";
 import { guestMessageSchemas } from "../channel/message-schemas.ts";
 import { MessageReader, type ReceivedMessage, sendText } from "../channel/messages.ts";
 import {
+  type AdapterIdentity,
   type DoneMessage,
   type GuestMessage,
   type HostMessage,
@@ -54,6 +55,7 @@ export class Lane {
   readonly #loaded: Promise<void>;
   #settleLoad!: (error?: ErrorData) => void;
   #isLoaded = false;
+  #identity: AdapterIdentity = {};
   #nextSid = 1;
   #served = 0;
   #protocolErrors = 0;
@@ -110,6 +112,11 @@ export class Lane {
   /** Resolves when the plugin's script is evaluated and its adapter is complete; rejects with the reason otherwise. */
   get loaded(): Promise<void> {
     return this.#loaded;
+  }
+
+  /** Returns who the adapter says it is; empty while it is not loaded. */
+  get identity(): AdapterIdentity {
+    return this.#identity;
   }
 
   /** Opens an entry. The lane must be loaded. */
@@ -290,6 +297,7 @@ export class Lane {
     if (!this.#fits(message)) {
       return this.kill("protocol_violation", "The worker's first message is nested too deeply.");
     }
+    this.#identity = message.identity ?? {};
     this.#settleLoad(message.error && saidByAdapter(message.error));
   }
 

@@ -1,8 +1,9 @@
+import type { AgentAdapter } from "../../../plugin-sdk/adapter.ts";
 import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
 import { MessageReader } from "../channel/messages.ts";
 import { FrameReader } from "../../ground/checks/frames.ts";
 import type { HostMessage, LoadMessage, OpenMessage, ReplyMessage } from "../channel/protocol.ts";
-import { protocolVersion } from "../channel/protocol.ts";
+import { type AdapterIdentity, maxIdentityText, protocolVersion } from "../channel/protocol.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 import { type BytePort, heapLimitBytes } from "../../ground/runtime/threads.ts";
 import { type Evaluated, evaluatePlugin } from "./compartment.ts";
@@ -97,9 +98,9 @@ export class GuestLane {
     this.#outbox = new Outbox(this.#port, { lane: this.#lane, frameBytes: frame_bytes, maxValues: event_values });
     try {
       const first = this.#evaluate();
-      first.construct();
+      const identity = identityOf(first.construct());
       first.scope.close();
-      this.#outbox.send({ type: "loaded", protocol: protocolVersion });
+      this.#outbox.send({ type: "loaded", protocol: protocolVersion, identity });
       this.#prepare();
     } catch (thrown) {
       this.#outbox.send({ type: "loaded", protocol: protocolVersion, error: describeThrown(thrown, "load_failed") });
@@ -186,4 +187,10 @@ export class GuestLane {
     this.#late.add(error);
     return error;
   }
+}
+
+/** Reads who an adapter says it is; its fields may hold anything. */
+function identityOf({ id, name, version }: AgentAdapter): AdapterIdentity {
+  const texts = Object.entries({ id, name, version }).filter(([, value]) => typeof value === "string");
+  return Object.fromEntries(texts.map(([field, value]) => [field, value.slice(0, maxIdentityText)]));
 }

@@ -210,7 +210,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       runLoop: (request, run = {}) => runLoop(host, request, run),
       events: () => session(new AbortController().signal).events(),
       signals: () => [],
-      load: () => Promise.resolve({ sha256: "0".repeat(64) }),
+      load: () => Promise.resolve({ sha256: "0".repeat(64), drift: [] }),
       quarantined: () => Promise.resolve(given.quarantined ?? []),
       release: (id) => Promise.resolve((given.quarantined ?? []).some(({ plugin_id }) => plugin_id === id)),
       agents: () =>

@@ -48,7 +48,7 @@ describe("plugin test", () => {
     expect(people.code).toBe(1);
     expect(people.out()).toContain("FAIL  identity");
     expect(people.out()).toContain("behind a process wall, on ");
-    expect(people.out()).toContain(`DRIFT: the manifest's version is "0.1.0", the adapter's "0.2.0".`);
+    expect(people.out()).toContain(`DRIFT: version is "0.1.0" in plugin.yaml and "0.2.0" in the adapter.`);
     const { code, out } = await plugin(["test", "mine", "--json"]);
     expect(code).toBe(1);
     expect(JSON.parse(out())).toMatchObject({
@@ -59,6 +59,38 @@ describe("plugin test", () => {
       isolation: "process",
     });
   }, 120_000);
+
+  test("check, dev and pack say where code and manifest differ", async () => {
+    await plugin(["new", "Mine", "--yes"]);
+    const file = join(folder, "mine", "mod.ts");
+    await writeFile(file, (await readFile(file, "utf8")).replace('id = "mine"', 'id = "yours"'));
+    const drift = 'id is "mine" in plugin.yaml and "yours" in the adapter.';
+    const check = await plugin(["check", "mine"]);
+    expect([check.code, check.out()]).toEqual([2, expect.stringContaining(drift)]);
+    const dev = await plugin(["dev", "mine", "--once"]);
+    expect([dev.code, dev.err()]).toEqual([0, expect.stringContaining(`warning: ${drift}`)]);
+    const pack = await plugin(["pack", "mine"]);
+    expect([pack.code, pack.err()]).toEqual([2, expect.stringContaining(drift)]);
+    expect(await readdir(folder)).toEqual(["mine"]);
+  }, 120_000);
+
+  test("dev ends with the exit code of a manifest that is wrong, as check does", async () => {
+    await plugin(["new", "Mine", "--yes"]);
+    const file = join(folder, "mine", "plugin.yaml");
+    await writeFile(file, (await readFile(file, "utf8")).replace("version: 0.1.0", "version: 0.1"));
+    const dev = await plugin(["dev", "mine", "--once"]);
+    expect([dev.code, dev.err()]).toEqual([
+      2,
+      expect.stringContaining("version: expected a version such as 0.1.0, found number 0.1"),
+    ]);
+  });
+
+  test("check marks a tool that is not granted as a note, not as done", async () => {
+    await plugin(["new", "Tool", "--yes", "--template", "cli", "--command", "echo {prompt}"]);
+    const { code, out } = await plugin(["check", "tool"]);
+    expect(code).toBe(0);
+    expect(out()).toMatch(/✔ load .*\n {2}! agent +unrunnable: .*\n.*bulkhead plugin grant tool run:echo/);
+  });
 
   test("does not wait for a package.json that is a pipe", async () => {
     await plugin(["new", "Mine", "--yes"]);

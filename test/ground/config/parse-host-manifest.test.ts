@@ -62,7 +62,7 @@ plugins:
     const { message } = refusal("bulkhead: 1\nblocked:\n  - { versions: '*' }\n  - { plugin: a, versions: new }\n");
     expect(message.split("\n")).toEqual([
       expect.stringContaining("bulkhead.yaml:3:5 blocked[0]: expected plugin, an id, or package"),
-      expect.stringContaining("bulkhead.yaml:4:28 blocked[1].versions: expected a semver range such as <1.2.3"),
+      expect.stringContaining("bulkhead.yaml:4:28 blocked[1].versions: expected a range of versions such as <1.2.3"),
     ]);
   });
 

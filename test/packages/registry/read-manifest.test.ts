@@ -69,16 +69,16 @@ describe("readManifest", () => {
     const error = await refusal("manifest: 2\nnmae: Demo\nversion: 1\n");
     expect(error.code).toBe("invalid_manifest");
     expect(error.message.split("\n")).toEqual([
-      "p/plugin.yaml:1:1 id: expected string matching ^[a-z0-9]+(-[a-z0-9]+)*$ of at most 64 characters, found nothing",
+      "p/plugin.yaml:1:1 id: expected an id of lowercase letters, digits and hyphens such as my-agent, found nothing",
       "p/plugin.yaml:1:1 name: expected string of 1 to 128 characters, found nothing",
       "p/plugin.yaml:1:1 description: expected string of 1 to 1024 characters, found nothing",
       "p/plugin.yaml:1:1 license: expected string of 1 to 64 characters, found nothing",
-      "p/plugin.yaml:1:1 host: expected string of 1 to 64 characters, found nothing",
+      "p/plugin.yaml:1:1 host: expected a range of versions such as ^1.0.0, found nothing",
       'p/plugin.yaml:1:1 adapter_type: expected "agent" or "cli" or "acp" or "model" or "tool", found nothing',
       "p/plugin.yaml:1:1 capabilities: expected a map, found nothing",
       "p/plugin.yaml:1:11 manifest: expected 1, found number 2",
       'p/plugin.yaml:2:1 nmae: expected a known key, found "nmae"; did you mean "name"?',
-      "p/plugin.yaml:3:10 version: expected string of 5 to 64 characters, found number 1",
+      "p/plugin.yaml:3:10 version: expected a version such as 0.1.0, found number 1",
     ]);
     const many = await refusal(`${manifestText()}${Array.from({ length: 12 }, (_, n) => `zz${n}: 1\n`).join("")}`);
     expect(many.message.split("\n")).toHaveLength(11);
@@ -103,7 +103,7 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
   [
     "a wrong id",
     { id: "Demo" },
-    'p/plugin.yaml:2:5 id: expected string matching ^[a-z0-9]+(-[a-z0-9]+)*$ of at most 64 characters, found string "Demo"',
+    'p/plugin.yaml:2:5 id: expected an id of lowercase letters, digits and hyphens such as my-agent, found string "Demo"',
   ],
   ["a reserved id", { id: "auto" }, "p/plugin.yaml:2:5 id: expected an id other than all, any, auto"],
   [
@@ -115,14 +115,18 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
   [
     "no semantic version",
     { version: "1.0.0.0" },
-    'p/plugin.yaml:4:10 version: expected a semantic version such as 1.0.0, found string "1.0.0.0"',
+    'p/plugin.yaml:4:10 version: expected a version such as 0.1.0, found string "1.0.0.0"',
   ],
   [
     "a version with a v",
     { version: "v1.0.0" },
-    'p/plugin.yaml:4:10 version: expected a semantic version such as 1.0.0, found string "v1.0.0"',
+    'p/plugin.yaml:4:10 version: expected a version such as 0.1.0, found string "v1.0.0"',
   ],
-  ["no range", { host: "soon" }, 'p/plugin.yaml:7:7 host: expected a semver range such as ^1.0.0, found string "soon"'],
+  [
+    "no range",
+    { host: "soon" },
+    'p/plugin.yaml:7:7 host: expected a range of versions such as ^1.0.0, found string "soon"',
+  ],
   [
     "a range for another contract",
     { host: "^2.0.0" },

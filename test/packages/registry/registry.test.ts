@@ -120,7 +120,7 @@ describe("createRegistry", () => {
     const files = { ...plugin("plugins/folder", { id: "bad", version: "1.0.x" }) };
     await expect(registry(files, { text: "plugins: {bad: {}}\n" })).rejects.toMatchObject({
       code: "invalid_manifest",
-      message: 'folder/plugin.yaml:4:10 version: expected a semantic version such as 1.0.0, found string "1.0.x"',
+      message: 'folder/plugin.yaml:4:10 version: expected a version such as 0.1.0, found string "1.0.x"',
     });
   });
 

@@ -77,7 +77,11 @@ describe("Slots", () => {
     const slot = makeSlots().open(1);
     const guest = talk(slot);
     guest.send(load);
-    expect(await guest.next("loaded")).toEqual({ type: "loaded", protocol: protocolVersion });
+    expect(await guest.next("loaded")).toEqual({
+      type: "loaded",
+      protocol: protocolVersion,
+      identity: { id: "made", name: "Made", version: "1.0.0" },
+    });
     for (const sid of [1, 2, 3]) {
       guest.send(openMessage(sid, `hello ${sid}`));
       const events = [{ type: "output", stream: "stdout", data: `hello ${sid}` }];

@@ -1,5 +1,6 @@
 import { containsPrograms } from "../../../packages/registry/contained-programs.ts";
 import { defaultOsWallUses } from "../../../ground/runtime/os-walls/os-wall.ts";
+import type { AvailabilityReport } from "../../../../plugin-sdk/availability.ts";
 import { BulkheadError, type ErrorData } from "../../../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../../../plugin-sdk/manifest.ts";
 import { defaultLimits } from "../../../ground/config/limits.ts";
@@ -10,13 +11,14 @@ import { bundlePlugin } from "../../../packages/registry/plugin-script.ts";
 import { type BroadPlaces, broadPlaces } from "../../../packages/registry/broad-permissions.ts";
 import { type BroadPermission, broadPermissions } from "../../../packages/registry/explain-permissions.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
+import { driftError } from "../drift-error.ts";
 import { manifestName, readManifest } from "../../../packages/registry/read-manifest.ts";
 import { requestedPermissions } from "../../../packages/registry/requested-permissions.ts";
 import { realpath, stat } from "../../../ground/runtime/files.ts";
 import { join, resolve } from "../../../ground/runtime/paths.ts";
 import type { Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
-import { safeText } from "../render/agent-text.ts";
+import { safeLine, safeText } from "../render/agent-text.ts";
 import { broadLines } from "../render/broad-lines.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { formatBytes } from "../render/quantities.ts";
@@ -39,6 +41,8 @@ interface CheckReport {
   folder: string;
   passed: boolean;
   steps: CheckStep[];
+  /** Whether its agent could run here and now, which no check demands; null when it was not asked. */
+  agent: AvailabilityReport | null;
   /** Requested permissions that allow more than they seem to, the riskiest first. */
   broad: BroadPermission[];
 }
@@ -110,12 +114,13 @@ async function check(host: Host, subject: CheckSubject, places: BroadPlaces): Pr
     });
     return [bundled, `${formatBytes(bundled.text.length)}, sha256 ${bundled.sha256.slice(0, 12)}`];
   });
-  if (manifest && script) await attempt("load", () => load(host, { folder: subject.folder, manifest }));
+  const id = manifest && script && await attempt("load", () => load(host, { folder: subject.folder, manifest }));
   return {
     plugin_id: manifest?.id ?? null,
     folder: subject.folder,
     passed: steps.every(({ passed }) => passed),
     steps,
+    agent: id === null ? null : await host.probe(id),
     broad: manifest === null ? [] : broadPermissions(requestedPermissions(manifest), {
       ...places,
       contained: containsPrograms({ manifest, os_walls: defaultOsWallUses }),
@@ -123,16 +128,29 @@ async function check(host: Host, subject: CheckSubject, places: BroadPlaces): Pr
   };
 }
 
-/** Loads the adapter behind its walls. Reports whether its agent is available, but a missing agent is no error. */
-async function load(host: Host, { folder, manifest }: { folder: string; manifest: Manifest }): Promise<[true, string]> {
+/** Loads the adapter behind its walls; returns its id. */
+async function load(
+  host: Host,
+  { folder, manifest }: { folder: string; manifest: Manifest },
+): Promise<[id: string, detail: string]> {
   const known = host.registry.get(manifest.id);
   const loaded = known?.enabled && known.folder === folder ? known : await host.registry.register(folder);
-  await host.load(loaded.id);
-  const { availability, reason } = await host.probe(loaded.id);
-  return [true, `${availability.replaceAll("_", " ")}: ${reason}`];
+  const { drift } = await host.load(loaded.id);
+  if (drift.length > 0) throw driftError(drift);
+  return [loaded.id, "its adapter is complete"];
 }
 
-function reportLines({ plugin_id, folder, steps, broad }: CheckReport, paint: Paint): string[] {
+/** A missing agent or grant is no fault of the plugin. */
+function agentLines({ availability, reason, next_step }: AvailabilityReport, paint: Paint): string[] {
+  const mark = availability === "available" ? paint("green", "✔") : paint("yellow", "!");
+  const said = `${availability.replaceAll("_", " ")}: ${reason}`;
+  return [
+    `  ${mark} ${"agent".padEnd(9)} ${paint("dim", safeLine(said))}`,
+    ...(next_step === undefined ? [] : [`    ${" ".repeat(9)} ${paint("dim", safeLine(next_step))}`]),
+  ];
+}
+
+function reportLines({ plugin_id, folder, steps, agent, broad }: CheckReport, paint: Paint): string[] {
   const lines = steps.flatMap(({ step, passed, detail, error }) => {
     const mark = passed ? paint("green", "✔") : paint("red", "✘");
     const [first = "", ...rest] = safeText(error?.message ?? detail).split("\n");
@@ -148,6 +166,7 @@ function reportLines({ plugin_id, folder, steps, broad }: CheckReport, paint: Pa
   return [
     `${paint("bold", plugin_id ?? "plugin")} ${paint("dim", safeText(folder))}`,
     ...lines,
+    ...(agent === null ? [] : agentLines(agent, paint)),
     ...broadLines(broad, paint),
   ];
 }

@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { lookAt, nextChange } from "../../../kit/author/watch-folder.ts";
+import { errorTable } from "../../../ground/errors/error-table.ts";
 import { toErrorData } from "../../../ground/errors/to-error-data.ts";
 import type { Host } from "../../../sessions/host/host.ts";
 import type { LogRecord } from "../../../ground/log/log-record.ts";
@@ -11,6 +12,7 @@ import { join, resolve } from "../../../ground/runtime/paths.ts";
 import type { Invocation } from "../command.ts";
 import { exitCodeOf } from "../exit-code.ts";
 import { watchInterrupts } from "../interrupts.ts";
+import { safeLine } from "../render/agent-text.ts";
 import { createPaint } from "../render/paint.ts";
 import { stackLines } from "../render/stack-lines.ts";
 import { errorText } from "../render/error-text.ts";
@@ -64,7 +66,8 @@ async function runOnce(call: Invocation, { host, folder, prompt, signal }: DevRu
     const manifest = await readManifest(folder);
     const trust_tools = manifest.defaults?.trust_tools === true;
     id = (await host.registry.register(folder, { grant: requestedPermissions(manifest), trust_tools })).id;
-    await host.load(id);
+    const { drift } = await host.load(id);
+    for (const line of drift) await warn(call, line);
     const session = await host.sessions.start(
       { workdir: terminal.cwd, prompt, retry: "never", answer_timeout_ms: 0, best_effort: true },
       { adapter: id, signal },
@@ -78,7 +81,7 @@ async function runOnce(call: Invocation, { host, folder, prompt, signal }: DevRu
     if (json) await terminal.stdout.write(`${JSON.stringify({ error: data })}\n`);
     await terminal.stderr.write(errorText(data, terminal.colours.stderr));
     for (const line of stackLines(data)) await terminal.stderr.write(`  ${paint("dim", line)}\n`);
-    return 1;
+    return errorTable[data.code].exit_code;
   } finally {
     if (id !== null) await host.registry.remove(id);
   }
@@ -110,6 +113,10 @@ async function showLog({ terminal }: Invocation, { level, message, session_id, f
   const more = (fields ?? null) === null ? "" : ` ${JSON.stringify(fields)}`;
   const tone = level === "error" ? "red" : level === "warn" ? "yellow" : "dim";
   await terminal.stderr.write(`${paint(tone, `log ${level}:`)} ${cleanLine(`${message}${more}`, 2048)}\n`);
+}
+
+async function warn({ terminal }: Invocation, text: string): Promise<void> {
+  await terminal.stderr.write(`${createPaint(terminal.colours.stderr)("yellow", "warning:")} ${safeLine(text)}\n`);
 }
 
 async function say({ terminal }: Invocation, text: string): Promise<void> {

@@ -2,12 +2,15 @@ import { stopBundler } from "../../../packages/registry/make-bundle.ts";
 import { mkdir, writeFile } from "../../../ground/runtime/files.ts";
 import { dirname, join, resolve } from "../../../ground/runtime/paths.ts";
 import type { Invocation } from "../command.ts";
+import { driftError } from "../drift-error.ts";
 import { formatBytes } from "../render/quantities.ts";
 
 /** `bulkhead plugin pack [folder]`. */
-export async function pluginPack({ terminal, args, options, json }: Invocation): Promise<number> {
+export async function pluginPack(call: Invocation): Promise<number> {
+  const { terminal, args, options, json } = call;
   const folder = resolve(terminal.cwd, args[0] ?? ".");
   const { packPlugin } = await import("../../../kit/author/pack-plugin.ts");
+  await refuseDrift(call, folder);
   const packed = await packPlugin(folder).finally(stopBundler);
   const { manifest, fileName, tarball, sha256, files, leftOut } = packed;
   const out = resolve(terminal.cwd, typeof options["out"] === "string" ? options["out"] : ".");
@@ -40,4 +43,16 @@ export async function pluginPack({ terminal, args, options, json }: Invocation):
   ];
   await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : `${lines.join("\n")}\n`);
   return 0;
+}
+
+/** Loads the plugin behind its walls: those who install a package must get what its manifest says. */
+async function refuseDrift({ createHost }: Invocation, folder: string): Promise<void> {
+  const host = await createHost({ root: folder, stateDir: null, bundledDir: null });
+  try {
+    const { id } = await host.registry.register(folder);
+    const { drift } = await host.load(id);
+    if (drift.length > 0) throw driftError(drift);
+  } finally {
+    await host.close();
+  }
 }

@@ -6,7 +6,7 @@ import { line } from "./texts.ts";
 /** `blocked`: plugins that are never used; it overrides every other setting. */
 export function blockedSection(): z.ZodType<BlockedPlugin[]> {
   const range = z.string().min(1).max(256).refine((text) => validRange(text) !== null, {
-    params: { expected: "a semver range such as <1.2.3" },
+    params: { expected: "a range of versions such as <1.2.3" },
   });
   const entry = z.strictObject({
     plugin: z.string().min(1).max(64).exactOptional(),
