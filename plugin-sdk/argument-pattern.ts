@@ -26,7 +26,7 @@ export function parseArgumentPattern(line: string): ArgumentPattern {
       if ("literal" in piece) return piece;
       const slot = Object.hasOwn(slots, piece.slot) ? slots[piece.slot] : undefined;
       if (!slot) {
-        throw lineFault(name, `"{${piece.slot}}" is no placeholder`, {
+        throw lineFault(name, `unknown placeholder {${piece.slot}}`, {
           at: piece.at,
           hint: "The placeholders are {}, {*} and {...}; write \\{ for a brace as such.",
         });

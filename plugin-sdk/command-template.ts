@@ -147,7 +147,7 @@ function readPiece(piece: Piece, options: CommandTemplateOptions): TemplatePiece
   }
   if (name === "binary") throw lineFault(templateName, "a second {binary} stands", { at: piece.at });
   if ((templatePlaceholders as readonly string[]).includes(name)) return { placeholder: name };
-  throw lineFault(templateName, `{${name}} is no placeholder`, {
+  throw lineFault(templateName, `unknown placeholder {${name}}`, {
     at: piece.at,
     hint: `The placeholders are ${templatePlaceholders.map((known) => `{${known}}`).join(" ")} and {params.<name>}; ` +
       "write \\{ for a brace as such.",

@@ -31,7 +31,7 @@ export function lineFault(name: string, fault: string, where: { at: number; hint
   const position = where.at + 1;
   return new BulkheadError("invalid_manifest", `Cannot read the ${name}: ${fault} at character ${position}.`, {
     hint: where.hint,
-    details: { position },
+    details: { position, fault },
   });
 }
 

@@ -59,18 +59,18 @@ describe("matchesArguments", () => {
 
 describe("parseArgumentPattern", () => {
   test.each<[string, string, number]>([
-    ["a {x}", '"{x}" is no placeholder', 3],
+    ["a {x}", "unknown placeholder {x}", 3],
     ["--all={...}", '"{...}" is only a part', 7],
     ['a "b', 'the quote " is not closed', 3],
     ["a {", 'the brace "{" is not closed', 3],
     ["a \\", "nothing follows the backslash", 3],
-    ["{constructor}", "is no placeholder", 1],
+    ["{constructor}", "unknown placeholder", 1],
   ])("refuses %j", (line, fault, position) => {
     expect(() => parseArgumentPattern(line)).toThrow(
       expect.objectContaining({
         code: "invalid_manifest",
         message: expect.stringContaining(fault),
-        details: { position },
+        details: { position, fault: expect.any(String) },
       }),
     );
   });

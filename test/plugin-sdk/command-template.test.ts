@@ -91,9 +91,9 @@ describe("parseCommandTemplate", () => {
     ["tool {prompt}", "does not begin with {binary}", 1],
     ["{binary}x", "does not begin with {binary}", 1],
     ["{binary} {binary}", "a second {binary}", 10],
-    ["{binary} -m {modle}", "{modle} is no placeholder", 13],
-    ["{binary} {}", "{} is no placeholder", 10],
-    ["{binary} {params.}", "{params.} is no placeholder", 10],
+    ["{binary} -m {modle}", "unknown placeholder {modle}", 13],
+    ["{binary} {}", "unknown placeholder {}", 10],
+    ["{binary} {params.}", "unknown placeholder {params.}", 10],
     ['{binary} "{prompt}', 'the quote " is not closed', 10],
     ["{binary} it's", "the quote ' is not closed", 12],
     ["{binary} {prompt", 'the brace "{" is not closed', 10],
@@ -113,7 +113,7 @@ describe("parseCommandTemplate", () => {
       expect.objectContaining({
         code: "invalid_manifest",
         message: expect.stringContaining(fault),
-        details: { position },
+        details: { position, fault: expect.any(String) },
       }),
     );
   });
@@ -166,7 +166,11 @@ describe("parseArguments", () => {
   });
 
   test("refuses placeholders and signs, with the position", () => {
-    expect(() => parseArguments("-m {model}")).toThrow(expect.objectContaining({ details: { position: 4 } }));
-    expect(() => parseArguments("a | b")).toThrow(expect.objectContaining({ details: { position: 3 } }));
+    expect(() => parseArguments("-m {model}")).toThrow(
+      expect.objectContaining({ details: { position: 4, fault: "{model} cannot be filled in" } }),
+    );
+    expect(() => parseArguments("a | b")).toThrow(
+      expect.objectContaining({ details: { position: 3, fault: '"|" stands outside quotes' } }),
+    );
   });
 });

@@ -32,7 +32,7 @@ export function parseHostManifest(
   if (unset.length > 0) throw problemsError("invalid_config", unset);
   const parsed = { ...written, value };
   const hidden = (problem: Problem): Problem =>
-    isHiddenPlace(problem.path, references) ? { ...problem, found: hiddenFound } : problem;
+    isHiddenPlace(problem.path, references) ? withoutValue(problem) : problem;
   const checked = hostManifestSchema().safeParse(parsed.value);
   const problems = checked.success ? [] : zodProblems(checked.error.issues, parsed, hostManifestJsonSchema());
   problems.push(...toolProblems(parsed));
@@ -46,7 +46,9 @@ export function parseHostManifest(
 }
 
 /** Hides a malformed secret reference, because it may be the secret itself. */
-const hiddenFound = "something else";
+function withoutValue({ says: _, ...problem }: Problem): Problem {
+  return { ...problem, found: "something else" };
+}
 
 function toolProblems(parsed: ParsedYaml): Problem[] {
   return entriesOf(parsed.value, "tools").flatMap(([id, tool]) => {

@@ -3,6 +3,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { ConfigSchema, OptionSchema } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions, RunPermission, SecretPermission } from "../../../plugin-sdk/permissions.ts";
 import { isAbsolute } from "../runtime/paths.ts";
+import { lineProblem } from "./line-problem.ts";
 import { readNet } from "./net-address.ts";
 import { describeFound, didYouMean, type KeyPath, pathText, type Problem } from "./yaml-problems.ts";
 import type { ParsedYaml } from "./yaml.ts";
@@ -20,16 +21,9 @@ export interface PermissionPlace {
 export function permissionProblems(permissions: Permissions, { parsed, prefix, options }: PermissionPlace): Problem[] {
   const named = options ? optionFaults(permissions, options) : [];
   const plain = options ? withoutOptions(permissions) : permissions;
-  return [...named, ...faults(plain)].map(({ path, expected, found, hint }) => {
+  return [...named, ...faults(plain)].map(({ path, ...words }) => {
     const whole = [...prefix, ...path];
-    return {
-      file: parsed.file,
-      ...parsed.locate(whole),
-      path: pathText(whole),
-      expected,
-      found,
-      ...(hint === undefined ? {} : { hint }),
-    };
+    return { file: parsed.file, ...parsed.locate(whole), path: pathText(whole), ...words };
   });
 }
 
@@ -42,6 +36,7 @@ interface Fault {
   path: KeyPath;
   expected: string;
   found: string;
+  says?: string;
   hint?: string;
 }
 
@@ -165,16 +160,13 @@ function* runFaults(run: RunPermission, path: KeyPath): Generator<Fault> {
   }
 }
 
-function patternFault(line: string): { found: string; hint?: string } | null {
+function patternFault(line: string): Pick<Fault, "found" | "says" | "hint"> | null {
   try {
     parseArgumentPattern(line);
     return null;
   } catch (error) {
     if (!(error instanceof BulkheadError)) throw error;
-    return {
-      found: `${describeFound(line)} (${error.message})`,
-      ...(error.hint === undefined ? {} : { hint: error.hint }),
-    };
+    return { found: describeFound(line), ...lineProblem(error) };
   }
 }
 

@@ -19,6 +19,8 @@ export type Problem = {
   path: string;
   expected: string;
   found: string;
+  /** Words for it in place of expected and found. */
+  says?: string;
   /** Suggested correction. */
   hint?: string;
 };
@@ -40,8 +42,13 @@ export function problemsError(code: FileErrorCode, problems: readonly Problem[])
 function problemText(problem: Problem): string {
   const place = `${problem.file}:${problem.line}:${problem.column}`;
   const path = problem.path === "" ? ":" : ` ${problem.path}:`;
-  const hint = problem.hint === undefined ? "" : `; ${problem.hint}`;
-  return `${place}${path} expected ${problem.expected}, found ${problem.found}${hint}`;
+  const says = problem.says ?? `expected ${problem.expected}, found ${problem.found}`;
+  return `${place}${path} ${says}${problem.hint === undefined ? "" : joined(problem.hint)}`;
+}
+
+/** A hint that is a sentence follows as one. */
+function joined(hint: string): string {
+  return /^[A-Z]/.test(hint) ? `. ${hint}` : `; ${hint}`;
 }
 
 /** A path as a person writes it: `a.b[0].c`, with odd keys in quotes. */

@@ -61,16 +61,8 @@ export async function readManifest(
   return manifest;
 }
 
-function problemOf({ path, of = "value", expected, found, hint }: ManifestFault, parsed: ParsedYaml): Problem {
-  const place = parsed.locate(path, of);
-  return {
-    file: parsed.file,
-    ...place,
-    path: pathText(path),
-    expected,
-    found,
-    ...(hint === undefined ? {} : { hint }),
-  };
+function problemOf({ path, of = "value", ...words }: ManifestFault, parsed: ParsedYaml): Problem {
+  return { file: parsed.file, ...parsed.locate(path, of), path: pathText(path), ...words };
 }
 
 function* manifestFaults(manifest: Manifest): Generator<ManifestFault> {

@@ -1,7 +1,8 @@
-import { parseArguments, parseCommandTemplate } from "../../../plugin-sdk/command-template.ts";
+import { parseArguments, parseCommandTemplate, templatePlaceholders } from "../../../plugin-sdk/command-template.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { checkMappingRules } from "../../../plugin-sdk/jsonl-mapping.ts";
 import type { CliTool, Manifest } from "../../../plugin-sdk/manifest.ts";
+import { lineProblem } from "../../ground/config/line-problem.ts";
 import { isBinary, isName } from "../../ground/config/permission-problems.ts";
 import { describeFound, didYouMean, type KeyPath } from "../../ground/config/yaml-problems.ts";
 
@@ -11,6 +12,8 @@ export interface ManifestFault {
   of?: "value" | "key";
   expected: string;
   found: string;
+  /** Words for it in place of expected and found. */
+  says?: string;
   hint?: string;
 }
 
@@ -47,6 +50,7 @@ function* templateFaults(cli: CliTool, params: readonly string[]): Generator<Man
         expected,
         found: `what cannot be used (${error.message})`,
         ...(error.hint ? { hint: error.hint } : {}),
+        ...lineProblem(error, [...templatePlaceholders, ...params.map((name) => `params.${name}`)]),
       };
     }
   }

@@ -265,7 +265,7 @@ const corpus: [name: string, text: string, start: string][] = [
   [
     "a pattern that cannot be read",
     "bulkhead: 1\nplugins:\n  a: {grant: {run: [{binary: git, args: ['{x}']}]}}\n",
-    "bulkhead.yaml:3:42 plugins.a.grant.run[0].args[0]: expected an argument pattern",
+    "bulkhead.yaml:3:42 plugins.a.grant.run[0].args[0]: unknown placeholder {x} at character",
   ],
 ];
 

@@ -218,7 +218,7 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
   [
     "a pattern with an open quote",
     added("permissions", '\n  run:\n    - {binary: git, args: ["log \'x"]}'),
-    "p/plugin.yaml:13:28 permissions.run[0].args[0]: expected an argument pattern, found string",
+    "p/plugin.yaml:13:28 permissions.run[0].args[0]: the quote ' is not closed at character",
   ],
   [
     "an unknown root",
@@ -263,17 +263,17 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
   [
     "a template with a pipe",
     { ...cli, cli: '\n  binary: tr\n  command_template: "{binary} a | b"' },
-    'p/plugin.yaml:12:21 cli.command_template: expected a command template, found what cannot be used (Cannot read the command template: "|" stands outside quotes at character 12.)',
+    'p/plugin.yaml:12:21 cli.command_template: "|" stands outside quotes at character 12. A template is an argument list',
   ],
   [
     "an unknown placeholder",
     { ...cli, cli: '\n  binary: tr\n  command_template: "{binary} {promt}"' },
-    "p/plugin.yaml:12:21 cli.command_template: expected a command template",
+    "p/plugin.yaml:12:21 cli.command_template: unknown placeholder {promt} at character 10; did you mean {prompt}?",
   ],
   [
     "a parameter that is not declared",
     { ...cli, cli: '\n  binary: tr\n  command_template: "{binary} {params.depth}"' },
-    "p/plugin.yaml:12:21 cli.command_template: expected a command template",
+    'p/plugin.yaml:12:21 cli.command_template: {params.depth} names no option declared under "config" at character 10',
   ],
   [
     "a default model that is not listed",
