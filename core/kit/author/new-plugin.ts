@@ -2,6 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { idPattern } from "../../../plugin-sdk/manifest.ts";
 import { manifestJsonSchema } from "../../../plugin-sdk/manifest-json-schema.ts";
 import { parseArguments } from "../../../plugin-sdk/command-template.ts";
+import { nearest } from "../../ground/config/nearest.ts";
 import { reservedIds } from "../../ground/config/reserved-ids.ts";
 import { readManifest } from "../../packages/registry/read-manifest.ts";
 import { hostSpecifier } from "./host-specifier.ts";
@@ -106,10 +107,19 @@ function commandLine(args: readonly string[]): { line: string; readsInput: boole
   return { line: words.join(" "), readsInput };
 }
 
-/** An argument as a command template writes it; in braces only placeholders that need nothing else. */
+/** Placeholders that need nothing else in the manifest. */
+const freePlaceholders = ["prompt", "prompt_file", "workdir", "plugin_dir"];
+
+/** An argument as a command template writes it; other words in braces are literal, unless they look like a typo. */
 function templateWord(argument: string): string {
   const escaped = argument.replace(/[\\"'{}<>|]/g, "\\$&");
-  const text = escaped.replace(/\\\{(prompt|prompt_file|workdir|plugin_dir)\\\}/g, "{$1}");
+  const text = escaped.replace(/\\\{([a-z_]+)\\\}/g, (literal, name: string) => {
+    if (freePlaceholders.includes(name)) return `{${name}}`;
+    const near = nearest(name, freePlaceholders);
+    if (near === null) return literal;
+    const message = `Cannot make a plugin: unknown placeholder {${name}} in its command; did you mean {${near}}?`;
+    throw new BulkheadError("invalid_config", message);
+  });
   return /\s/.test(text) || text === "" ? `"${text}"` : text;
 }
 

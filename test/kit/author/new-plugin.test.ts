@@ -75,6 +75,13 @@ describe("newPlugin", () => {
     expect((await readManifest(join(to, "it"))).cli?.command_template).toBe(line);
   });
 
+  test("refuses a command with a mistyped placeholder, and writes nothing", async () => {
+    const to = join(folder, "mistyped");
+    const refused = newPlugin({ folder: to, template: "cli", name: "scribe", command: "scribe {promt}" });
+    expect(await errorOf(refused)).toMatchObject({ message: expect.stringContaining("did you mean {prompt}?") });
+    await expect(readdir(to)).rejects.toThrow();
+  });
+
   test("writes nothing over what is there, and says what a name lacks", async () => {
     const mine = join(folder, "mine");
     await mkdir(mine);
