@@ -1,5 +1,6 @@
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { InvalidArgumentError } from "commander";
+import { readTime } from "../../ground/config/read-time.ts";
 
 /** The request field that a flag sets. */
 export type RequestField = keyof SessionRequest | `budget.${keyof NonNullable<SessionRequest["budget"]>}`;
@@ -42,8 +43,13 @@ export const requestFlags: readonly RequestFlag[] = [
   },
   { field: "system_prompt", flags: "--system-prompt <text>", description: "system prompt" },
   { field: "max_turns", flags: "--max-turns <n>", description: "turns of the agent at most", read: readCount },
-  { field: "timeout_ms", flags: "--timeout <time>", description: "total deadline: ms, or 90s, 5m, 1h", read: readTime },
-  { field: "idle_timeout_ms", flags: "--idle-timeout <time>", description: "longest silence", read: readTime },
+  {
+    field: "timeout_ms",
+    flags: "--timeout <time>",
+    description: "total deadline: ms, or 90s, 5m, 1h",
+    read: readTimeFlag,
+  },
+  { field: "idle_timeout_ms", flags: "--idle-timeout <time>", description: "longest silence", read: readTimeFlag },
   { field: "env", flags: "-e, --env <name=value>", description: "value for a granted name; repeat", read: readPair },
   { field: "continue_from", flags: "--continue-from <id>", description: "the agent's own session to continue" },
   { field: "iteration", flags: "--iteration <n>", description: "number of this iteration", read: readCount },
@@ -113,8 +119,6 @@ export const requestFlags: readonly RequestFlag[] = [
   },
 ];
 
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-
 function readList(typed: string): string[] {
   return typed.split(",").map((name) => name.trim()).filter((name) => name !== "");
 }
@@ -151,15 +155,14 @@ function readAmount(typed: string): number {
  * Converts a typed time to milliseconds.
  * @throws {InvalidArgumentError} with the expected form
  */
-export function readTime(typed: string): number {
-  const parts = /^(\d{1,12}(?:\.\d+)?)(ms|s|m|h)?$/.exec(typed);
-  const ms = parts === null ? 0 : Math.round(Number(parts[1]) * (units[parts[2] ?? "ms"] ?? 1));
+export function readTimeFlag(typed: string): number {
+  const ms = readTime(typed) ?? 0;
   if (ms < 1) throw new InvalidArgumentError("Expected milliseconds, or a time such as 90s, 5m or 1h.");
   return ms;
 }
 
 function readWait(typed: string): number {
-  return typed === "0" ? 0 : readTime(typed);
+  return typed === "0" ? 0 : readTimeFlag(typed);
 }
 
 function readYesNo(typed: string): boolean {

@@ -23,7 +23,7 @@ export function checkAgainst<T>(
   { code = "invalid_manifest" }: { code?: FileErrorCode } = {},
 ): T {
   const problems = schemaProblems(schema, parsed.value, { parsed });
-  if (problems.length > 0) throw problemsError(code, problems);
+  if (problems.length > 0) throw problemsError(code, problems, parsed.source);
   return parsed.value as T;
 }
 

@@ -1,6 +1,7 @@
+import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { isHiddenPlace } from "./hidden-values.ts";
 import type { HostManifest } from "./host-manifest.ts";
-import { type KeyPath, pathText, type Problem } from "./yaml-problems.ts";
+import { type KeyPath, pathText, type Problem, problemsError } from "./yaml-problems.ts";
 import type { ParsedYaml } from "./yaml.ts";
 
 /** Positions of values in host manifests that were read from text; kept outside them, so that they stay plain data. */
@@ -17,11 +18,20 @@ export function rememberPlaces(manifest: HostManifest, parsed: ManifestPlaces): 
   sources.set(manifest, parsed);
 }
 
+/** Something wrong at a path of a host manifest. */
+export interface HostManifestFault extends Pick<Problem, "expected" | "found" | "says" | "hint"> {
+  path: KeyPath;
+  of?: "value" | "key";
+}
+
+/** Makes one `invalid_config` of faults, with their places and lines. */
+export function hostManifestError(manifest: HostManifest, faults: readonly HostManifestFault[]): BulkheadError {
+  const problems = faults.map((fault) => hostManifestProblem(manifest, fault));
+  return problemsError("invalid_config", problems, sources.get(manifest)?.source);
+}
+
 /** Makes a problem at a place of a host manifest; a manifest made by a program has no lines, so its kind is named. */
-export function hostManifestProblem(
-  manifest: HostManifest,
-  fault: { path: KeyPath; of?: "value" | "key"; expected: string; found: string; hint?: string },
-): Problem {
+export function hostManifestProblem(manifest: HostManifest, fault: HostManifestFault): Problem {
   const { path, of = "value", ...words } = fault;
   const parsed = sources.get(manifest);
   const place = parsed?.locate(path, of) ?? { line: 1, column: 1 };

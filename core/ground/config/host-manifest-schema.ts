@@ -12,7 +12,7 @@ import { idKey, pluginSection } from "./sections/plugins.ts";
 import { promptSection } from "./sections/prompt.ts";
 import { routingSection } from "./sections/routing.ts";
 import { secretsSection } from "./sections/secrets.ts";
-import { line, positive } from "./sections/texts.ts";
+import { line, time } from "./sections/texts.ts";
 
 /** Host manifest as its schema checks it; the contract's schema checks the keys of a tool. */
 type WrittenManifest = Omit<HostManifest, "file" | "tools"> & { tools: Record<string, unknown> };
@@ -65,7 +65,7 @@ function build(): Schemas {
       os_walls: osWallsSection().exactOptional(),
       state_dir: line().exactOptional(),
       journal: journalSection().exactOptional(),
-      workspaces: z.strictObject({ keep_ms: positive().default(defaultKeepMs) }).exactOptional(),
+      workspaces: z.strictObject({ keep_ms: time().default(defaultKeepMs) }).exactOptional(),
       daemon: daemonSection().exactOptional(),
     });
   return { schema, tool };

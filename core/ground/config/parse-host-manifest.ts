@@ -29,16 +29,18 @@ export function parseHostManifest(
     code: "invalid_config",
   });
   const { value, problems: unset, references } = fillReferences(written, env);
-  if (unset.length > 0) throw problemsError("invalid_config", unset);
+  if (unset.length > 0) throw problemsError("invalid_config", unset, written.source);
   const parsed = { ...written, value };
   const hidden = (problem: Problem): Problem =>
     isHiddenPlace(problem.path, references) ? withoutValue(problem) : problem;
   const checked = hostManifestSchema().safeParse(parsed.value);
   const problems = checked.success ? [] : zodProblems(checked.error.issues, parsed, hostManifestJsonSchema());
   problems.push(...toolProblems(parsed));
-  if (!checked.success || problems.length > 0) throw problemsError("invalid_config", problems.map(hidden));
+  if (!checked.success || problems.length > 0) {
+    throw problemsError("invalid_config", problems.map(hidden), written.source);
+  }
   const rest = detailProblems(checked.data, parsed);
-  if (rest.length > 0) throw problemsError("invalid_config", rest.map(hidden));
+  if (rest.length > 0) throw problemsError("invalid_config", rest.map(hidden), written.source);
   // The tools were checked against their own schema just now.
   const manifest: HostManifest = { ...checked.data, tools: checked.data.tools as HostManifest["tools"] };
   rememberPlaces(manifest, { ...parsed, references });

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { excerptOf } from "./excerpt.ts";
 import { nearest } from "./nearest.ts";
 
 /** Keys and indexes from the root of a file to a value. */
@@ -23,6 +24,8 @@ export type Problem = {
   says?: string;
   /** Suggested correction. */
   hint?: string;
+  /** Its line, with a caret below the place. */
+  excerpt?: string;
 };
 
 /** Codes for errors about a file that a person wrote. */
@@ -30,9 +33,19 @@ export type FileErrorCode = "invalid_manifest" | "invalid_config";
 
 const listed = 10;
 
-/** One error that lists up to ten problems, in the order of the file, and has them all in `details.problems`. */
-export function problemsError(code: FileErrorCode, problems: readonly Problem[]): BulkheadError {
-  const sorted = [...problems].sort((a, b) => a.line - b.line || a.column - b.column);
+/**
+ * One error that lists up to ten problems, in the order of the file, and has them all in `details.problems`.
+ * @param source the file's text, for excerpts of it
+ */
+export function problemsError(code: FileErrorCode, problems: readonly Problem[], source?: string): BulkheadError {
+  // A parser may object twice to the same.
+  const once = [...new Map(problems.map((problem) => [problemText(problem), problem])).values()];
+  const sorted = once.sort((a, b) => a.line - b.line || a.column - b.column).map((problem, index) => {
+    if (source === undefined || index >= listed) return problem;
+    // An operator's file may hold secrets.
+    const excerpt = excerptOf(source, problem, { masks: code === "invalid_config" });
+    return excerpt === undefined ? problem : { ...problem, excerpt };
+  });
   const lines = sorted.slice(0, listed).map(problemText);
   if (sorted.length > listed) lines.push(`and ${sorted.length - listed} more`);
   return new BulkheadError(code, lines.join("\n"), { details: { problems: sorted } });

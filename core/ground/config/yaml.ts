@@ -36,6 +36,8 @@ export interface ParseYamlOptions {
 /** A YAML file that was read, with the place of every value in it. */
 export interface ParsedYaml {
   file: string;
+  /** Text that was read. */
+  source: string;
   /** Plain JSON data. */
   value: unknown;
   /** Position of a value or its key; where it is missing, that of its nearest existing ancestor. */
@@ -58,10 +60,10 @@ const badCharacter = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff\ud800
 export function parseYaml(text: string, options: ParseYamlOptions): ParsedYaml {
   const { file, maxBytes, code = "invalid_manifest" } = options;
   const lines = new LineCounter();
-  const fail: Fail = (offset, path, words) => {
-    throw problemsError(code, [problemAt(lines, file, { offset, path, ...words })]);
-  };
   const body = text.startsWith("\ufeff") ? text.slice(1) : text;
+  const fail: Fail = (offset, path, words) => {
+    throw problemsError(code, [problemAt(lines, file, { offset, path, ...words })], body);
+  };
   checkSize(body, maxBytes, fail);
   checkCharacters(body, lines, fail);
   const document = compose(body, { lines, fail, file, code });
@@ -69,6 +71,7 @@ export function parseYaml(text: string, options: ParseYamlOptions): ParsedYaml {
   const root = walk.read(document.contents as Node | null, [], 0);
   return {
     file,
+    source: body,
     value: root.value,
     document,
     locate: (path, of = "value") => lineOf(lines, offsetOf(root.place, path, of)),
@@ -133,8 +136,10 @@ function compose(text: string, { lines, fail, file, code }: ComposeOptions): Doc
       code,
       faults.map((fault) => {
         const found = fault.message.split("\n")[0]!;
-        return problemAt(lines, file, { offset: fault.pos[0], path: [], expected: "valid YAML", found });
+        const place = problemAt(lines, file, { offset: fault.pos[0], path: [], expected: "valid YAML", found });
+        return { ...place, says: `not valid YAML: ${found}` };
       }),
+      text,
     );
   }
   const second = documents[1];

@@ -183,7 +183,7 @@ export async function readScript(folder: string): Promise<ConformanceScript> {
   try {
     const read = readText(await readTextFile(file, { maxBytes, code: "invalid_manifest", name: scriptName }));
     const missing = await missingFiles(folder, read);
-    if (missing.length > 0) throw problemsError("invalid_manifest", missing);
+    if (missing.length > 0) throw problemsError("invalid_manifest", missing, read.parsed.source);
     return read.script;
   } catch (error) {
     if (error instanceof BulkheadError && error.code === "not_found") return parseScript("conformance: 1\n");

@@ -2,8 +2,7 @@ import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { withinJournal } from "../../ground/config/journal-size.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
-import { hostManifestProblem } from "../../ground/config/host-manifest-places.ts";
-import { problemsError } from "../../ground/config/yaml-problems.ts";
+import { hostManifestError } from "../../ground/config/host-manifest-places.ts";
 import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
 import { blockOf } from "./blocked-plugins.ts";
 import type { Plugin } from "./plugin.ts";
@@ -30,10 +29,11 @@ export function inlineTool(manifest: HostManifest, id: string, root: string): Pl
     capabilities: {},
     permissions: grant,
   };
-  const faults = [...toolFaults(own)].map(({ path, ...fault }) => {
-    return hostManifestProblem(manifest, { ...fault, path: ["tools", id, ...path.slice(1)] });
-  });
-  if (faults.length > 0) throw problemsError("invalid_config", faults);
+  const faults = [...toolFaults(own)].map(({ path, ...fault }) => ({
+    ...fault,
+    path: ["tools", id, ...path.slice(1)],
+  }));
+  if (faults.length > 0) throw hostManifestError(manifest, faults);
   const blocked = blockOf(manifest, { id, version: own.version, packageName: null });
   return {
     id,

@@ -56,7 +56,7 @@ export async function readManifest(
       options: manifest.config?.properties ?? {},
     }),
   ];
-  if (problems.length > 0) throw problemsError("invalid_manifest", problems);
+  if (problems.length > 0) throw problemsError("invalid_manifest", problems, text);
   known?.note(text, terms, manifest);
   return manifest;
 }

@@ -2,8 +2,8 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { unsaid } from "../../ground/config/host-manifest.ts";
 import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
-import { hostManifestProblem } from "../../ground/config/host-manifest-places.ts";
-import { didYouMean, problemsError } from "../../ground/config/yaml-problems.ts";
+import { hostManifestError } from "../../ground/config/host-manifest-places.ts";
+import { didYouMean } from "../../ground/config/yaml-problems.ts";
 import { realpath } from "../../ground/runtime/files.ts";
 import { basename, resolve } from "../../ground/runtime/paths.ts";
 import { blockedError, blockOf, blocksPackages, packageNameIn } from "./blocked-plugins.ts";
@@ -240,16 +240,13 @@ function missingPlugins(manifest: HostManifest, plugins: Map<string, Plugin>, er
     .map(([id]) => {
       const hint = didYouMean(id, [...plugins.keys()]) ?? "its folder can be named as its source";
       const words = { expected: "the id of a plugin", found: `${JSON.stringify(id)}, which does not exist`, hint };
-      const problem = hostManifestProblem(manifest, { path: ["plugins", id], of: "key", ...words });
-      return { id, error: problemsError("invalid_config", [problem]) };
+      return { id, error: hostManifestError(manifest, [{ path: ["plugins", id], of: "key", ...words }]) };
     });
 }
 
 function wrongSource(manifest: HostManifest, id: string, found: string): BulkheadError {
   const words = { expected: `the folder of plugin "${id}"`, found: `that of plugin "${found}"` };
-  return problemsError("invalid_config", [
-    hostManifestProblem(manifest, { path: ["plugins", id, "source"], ...words }),
-  ]);
+  return hostManifestError(manifest, [{ path: ["plugins", id, "source"], ...words }]);
 }
 
 function duplicate(id: string, all: readonly { folder: string; origin: Plugin["origin"] }[]): BulkheadError {

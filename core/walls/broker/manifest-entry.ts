@@ -1,11 +1,18 @@
 import { cleanText } from "../../ground/log/terminal-text.ts";
-import type { Demand } from "./authority.ts";
 
 const maxLength = 1024;
 const plainWord = /^(?!(?:true|false|null|yes|no|on|off)$)[A-Za-z/][\w./-]*$/i;
 
+/** A permission that is asked for. */
+export interface AskedEntry {
+  permission: string;
+  target: string;
+  /** Entry of the permission's list; default: the target. */
+  entry?: unknown;
+}
+
 /** Writes the line with which plugin.yaml asks for what was demanded; null for one that is too long to be shown. */
-export function manifestEntry({ permission, target, entry = target }: Demand): string | null {
+export function manifestEntry({ permission, target, entry = target }: AskedEntry): string | null {
   const asked = permission === "kv" ? true : [entry];
   const line = cleanText(`permissions: ${flowText({ [permission]: asked })}`);
   return line.length > maxLength ? null : line;

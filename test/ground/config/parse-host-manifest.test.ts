@@ -15,6 +15,26 @@ function refusal(text: string): BulkheadError {
 }
 
 describe("parseHostManifest", () => {
+  it("takes times with a unit wherever milliseconds stand", () => {
+    const text = `bulkhead: 1
+limits: { timeout_ms: 10m, idle_timeout_ms: 1500 }
+plugins: { a: { limits: { call_timeout_ms: 1.5s } } }
+routing: { availability_ttl_ms: 0 }
+journal: { keep_ms: 30d }
+workspaces: { keep_ms: 12h }
+daemon: { drain_ms: "\${DRAIN}" }
+`;
+    const env = (name: string) => (name === "DRAIN" ? "5s" : undefined);
+    expect(parseHostManifest(text, { file: "b", env })).toMatchObject({
+      limits: { timeout_ms: 600_000, idle_timeout_ms: 1500 },
+      plugins: { a: { limits: { call_timeout_ms: 1500 } } },
+      routing: { availability_ttl_ms: 0 },
+      journal: { keep_ms: 2_592_000_000 },
+      workspaces: { keep_ms: 43_200_000 },
+      daemon: { drain_ms: 5000 },
+    });
+  });
+
   it("takes what is wanted of the operating system, for all plugins and for one, and containment in a grant", () => {
     const { os_walls, plugins } = parseHostManifest(
       `bulkhead: 1
@@ -206,6 +226,16 @@ const corpus: [name: string, text: string, start: string][] = [
     "a limit of half",
     "bulkhead: 1\nlimits: {workers: 1.5}\n",
     "bulkhead.yaml:2:19 limits.workers: expected integer of at least 1, found number 1.5",
+  ],
+  [
+    "a time without a known unit",
+    "bulkhead: 1\nlimits: { timeout_ms: 10q }\n",
+    'bulkhead.yaml:2:23 limits.timeout_ms: expected a time such as 90s, found string "10q"',
+  ],
+  [
+    "a time of nothing",
+    "bulkhead: 1\nlimits: { timeout_ms: 0s }\n",
+    "bulkhead.yaml:2:23 limits.timeout_ms: expected a time such as 90s, found",
   ],
   [
     "an unknown limit",

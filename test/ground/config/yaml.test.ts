@@ -66,6 +66,7 @@ describe("parseYaml", () => {
         path: "a",
         expected: "each key once",
         found: '"a" a second time',
+        excerpt: "2 | a: 2\n  | ^",
       }],
     });
   });
@@ -89,11 +90,11 @@ describe("parseYaml().locate", () => {
 
 const deep = `${"[".repeat(17)}${"]".repeat(17)}`;
 const refusals: [name: string, text: string, start: string][] = [
-  ["a flow list without its end", "a: [1, 2\n", "plugin.yaml:2:1: expected valid YAML, found Flow sequence"],
-  ["a tab as indentation", "a:\n\tb: 1\n", "plugin.yaml:2:1: expected valid YAML, found Tabs are not allowed"],
-  ["a map inside a line", "a: b: c\n", "plugin.yaml:1:4: expected valid YAML, found Nested mappings"],
-  ["a quote without its end", 'a: "b\n', "plugin.yaml:2:1: expected valid YAML, found Missing closing"],
-  ["a bad escape", 'a: "\\q"\n', "plugin.yaml:1:5: expected valid YAML, found Invalid escape sequence"],
+  ["a flow list without its end", "a: [1, 2\n", "plugin.yaml:2:1: not valid YAML: Flow sequence"],
+  ["a tab as indentation", "a:\n\tb: 1\n", "plugin.yaml:2:1: not valid YAML: Tabs are not allowed"],
+  ["a map inside a line", "a: b: c\n", "plugin.yaml:1:4: not valid YAML: Nested mappings"],
+  ["a quote without its end", 'a: "b\n', "plugin.yaml:2:1: not valid YAML: Missing closing"],
+  ["a bad escape", 'a: "\\q"\n', "plugin.yaml:1:5: not valid YAML: Invalid escape sequence"],
   ["a duplicate key", "a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n", 'plugin.yaml:5:3 b.c: expected each key once, found "c"'],
   ["a duplicate key in other quotes", "a: 1\n'a': 2\n", "plugin.yaml:2:1 a: expected each key once"],
   ["a merge key", "a: &x {b: 1}\nc:\n  <<: *x\n", 'plugin.yaml:3:3 c: expected no merge keys, found "<<"'],
@@ -106,7 +107,7 @@ const refusals: [name: string, text: string, start: string][] = [
   ["__proto__ in quotes", '"__pro\\u0074o__": 1\n', "plugin.yaml:1:1: expected another name for a key"],
   ["constructor", "a: {constructor: 1}\n", "plugin.yaml:1:5 a: expected another name for a key"],
   ["prototype", "- prototype: 1\n", "plugin.yaml:1:3 [0]: expected another name for a key"],
-  ["a tag of its own", "a: !shell ls\n", "plugin.yaml:1:4: expected valid YAML, found Unresolved tag: !shell"],
+  ["a tag of its own", "a: !shell ls\n", "plugin.yaml:1:4: not valid YAML: Unresolved tag: !shell"],
   ["a tag of YAML 1.1", "a: !!binary aGk=\n", "plugin.yaml:1:13 a: expected a tag of YAML's core schema"],
   ["a set", "a: !!set {x}\n", "plugin.yaml:1:10 a: expected a tag of YAML's core schema"],
   ["YAML 1.1", "%YAML 1.1\n---\na: no\n", "plugin.yaml:1:1: expected YAML 1.2, found YAML 1.1"],

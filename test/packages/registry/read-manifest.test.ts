@@ -341,7 +341,7 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
     added("config", "\n  type: object\n  properties:\n    depth: {type: integer, minimum: 5, maximum: 3}"),
     "p/plugin.yaml:14:49 config.properties.depth.maximum: expected at least the minimum 5, found 3",
   ],
-  ["no YAML", { name: "[" }, "p/plugin.yaml:4:1: expected valid YAML, found"],
+  ["no YAML", { name: "[" }, "p/plugin.yaml:4:1: not valid YAML:"],
   [
     "a key twice",
     { description: "A\nname: B" },

@@ -224,7 +224,7 @@ describe("createRegistry", () => {
   it("says where an inline tool is wrong", async () => {
     await expect(registry({}, { text: "tools:\n  shout:\n    binary: tr\n    command_template: '{binary} {x}'\n" }))
       .rejects
-      .toThrow("bulkhead.yaml:5:23 tools.shout.command_template: expected a command template");
+      .toThrow("bulkhead.yaml:5:23 tools.shout.command_template: unknown placeholder {x} at character 10");
     const text = "tools: {demo: {binary: tr, command_template: '{binary}'}}\n";
     // A folder that the host manifest does not name has no say.
     const planted = await registry(plugin("plugins/demo"), { text });

@@ -20,6 +20,7 @@ import type { Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
 import { safeLine, safeText } from "../render/agent-text.ts";
 import { broadLines } from "../render/broad-lines.ts";
+import { messageLines } from "../render/message-lines.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { formatBytes } from "../render/quantities.ts";
 import { stackLines } from "../render/stack-lines.ts";
@@ -153,7 +154,7 @@ function agentLines({ availability, reason, next_step }: AvailabilityReport, pai
 function reportLines({ plugin_id, folder, steps, agent, broad }: CheckReport, paint: Paint): string[] {
   const lines = steps.flatMap(({ step, passed, detail, error }) => {
     const mark = passed ? paint("green", "✔") : paint("red", "✘");
-    const [first = "", ...rest] = safeText(error?.message ?? detail).split("\n");
+    const [first = "", ...rest] = error === undefined ? [safeLine(detail)] : messageLines(error, paint);
     const hint = error?.hint === undefined ? [] : safeText(error.hint).split("\n");
     const stack = stackLines(error);
     return [

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import type { Outcome } from "../../../../plugin-sdk/result.ts";
 import { type DefineCommand, examples } from "../command.ts";
-import { readTime } from "../request-flags.ts";
+import { readTimeFlag } from "../request-flags.ts";
 import { sessionAnswer } from "./session-answer.ts";
 import { sessionApply } from "./session-apply.ts";
 import { sessionDelete } from "./session-delete.ts";
@@ -103,7 +103,7 @@ const defineWorktrees: DefineCommand = (command, bind) => {
     .action(bind(sessionDiscard));
   command.command("prune")
     .description("remove worktrees past their age with all that is in them, except those of running sessions")
-    .option("--older-than <time>", "such as 90s, 5m, 1h; default: workspaces.keep_ms of bulkhead.yaml", readTime)
+    .option("--older-than <time>", "such as 90s, 5m, 1h; default: workspaces.keep_ms of bulkhead.yaml", readTimeFlag)
     .addHelpText("after", examples(["bulkhead session prune --older-than 48h", "those of sessions that ended before"]))
     .action(bind(sessionPrune));
 };

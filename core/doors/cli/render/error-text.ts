@@ -1,6 +1,7 @@
 import type { ErrorData } from "../../../../plugin-sdk/errors.ts";
 import { pageOfError } from "../help-pages.ts";
 import { safeText } from "./agent-text.ts";
+import { messageLines } from "./message-lines.ts";
 import { createPaint } from "./paint.ts";
 
 /** Formats an error as lines for people. */
@@ -10,5 +11,5 @@ export function errorText(error: ErrorData, colours: boolean): string {
   const page = error.details?.["usage"] === undefined ? pageOfError[error.code] : undefined;
   const below = [error.hint, page === undefined ? undefined : `More: bulkhead help ${page}`];
   const lines = below.flatMap((line) => line === undefined ? [] : [`${paint("dim", `  ${safeText(line)}`)}\n`]);
-  return `${paint("red", "error:")} ${safeText(error.message)}\n${lines.join("")}`;
+  return `${paint("red", "error:")} ${messageLines(error, paint).join("\n")}\n${lines.join("")}`;
 }

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { HostManifest } from "../host-manifest.ts";
-import { positive } from "./texts.ts";
+import { positive, time } from "./texts.ts";
 
 /** `journal`: how long, and up to what size, ended sessions are kept. */
 export function journalSection(): z.ZodType<NonNullable<HostManifest["journal"]>> {
-  return z.strictObject({ keep_ms: positive().exactOptional(), max_bytes: positive().exactOptional() });
+  return z.strictObject({ keep_ms: time().exactOptional(), max_bytes: positive().exactOptional() });
 }

@@ -1,12 +1,14 @@
 import * as z from "zod";
 import { osWallNames, type OsWallUses } from "../../runtime/os-walls/os-wall.ts";
 import { defaultLimits, type Limits } from "../limits.ts";
-import { positive } from "./texts.ts";
+import { positive, time } from "./texts.ts";
 
 /** `limits`, for all plugins or for one. */
 export function limitsSection(): z.ZodType<Partial<Limits>> {
   return z.strictObject(
-    Object.fromEntries(Object.keys(defaultLimits).map((key) => [key, positive().exactOptional()])),
+    Object.fromEntries(
+      Object.keys(defaultLimits).map((key) => [key, (key.endsWith("_ms") ? time() : positive()).exactOptional()]),
+    ),
   );
 }
 

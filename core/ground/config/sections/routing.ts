@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { type AgentCapabilities, capabilityFlags } from "../../../../plugin-sdk/capabilities.ts";
 import type { Routing } from "../host-manifest.ts";
-import { line, positive } from "./texts.ts";
+import { line, positive, time } from "./texts.ts";
 
 /** `routing`. */
 export function routingSection(): z.ZodType<Routing> {
@@ -14,6 +14,6 @@ export function routingSection(): z.ZodType<Routing> {
     agent: z.union([line(), z.array(line()).min(1).max(64)]).default("auto"),
     order: z.array(line()).max(64).exactOptional(),
     require: capabilities.exactOptional(),
-    availability_ttl_ms: z.int().min(0).exactOptional(),
+    availability_ttl_ms: time(0).exactOptional(),
   });
 }

@@ -1,0 +1,10 @@
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Form of a typed time: a number of milliseconds, or one with a unit, such as `90s`. */
+export const timePattern: RegExp = /^(\d{1,12}(?:\.\d+)?)(ms|s|m|h|d)?$/;
+
+/** Reads a typed time as whole milliseconds; null for another form. */
+export function readTime(typed: string): number | null {
+  const [, count, unit = "ms"] = timePattern.exec(typed) ?? [];
+  return count === undefined ? null : Math.round(Number(count) * units[unit]!);
+}
