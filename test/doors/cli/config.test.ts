@@ -43,6 +43,23 @@ describe("config check", () => {
   });
 });
 
+describe("routing and grants", () => {
+  it("refuses an agent that is not there, and notes a grant that nothing asks for", async () => {
+    const operator = await newOperator(`${text}routing: { agent: rplay }\n`);
+    const { code, err } = await operator.bulkhead("config", "check");
+    expect(code).toBe(2);
+    expect(err).toContain('bulkhead.yaml:8:19 routing.agent: expected the id of an enabled plugin, found "rplay"');
+    expect(err).toContain('did you mean "replay"?');
+    await operator.write("bulkhead.yaml", text);
+    const note = "replay does not ask for it, so the grant has no effect.";
+    expect(await operator.bulkhead("plugin", "grant", "replay", "env:HOME")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(`Note: ${note}\n`),
+    });
+    expect((await operator.bulkhead("config", "check")).out).toContain(`Note: env HOME: ${note}\n`);
+  });
+});
+
 describe("config show", () => {
   it("shows what is in force and where it comes from", async () => {
     const operator = await newOperator(text);

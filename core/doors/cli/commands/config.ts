@@ -1,9 +1,11 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { type EffectiveSetting, effectiveSettings } from "../../../ground/config/effective-settings.ts";
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
-import type { ValueOrigin } from "../../../ground/config/host-manifest-places.ts";
+import { hostManifestError, type ValueOrigin } from "../../../ground/config/host-manifest-places.ts";
 import { hostManifestJsonSchema } from "../../../ground/config/host-manifest-schema.ts";
 import { createRegistry } from "../../../packages/registry/registry.ts";
+import { routingFaults } from "../../../packages/registry/routing-faults.ts";
+import { noEffect, unaskedGrants } from "../../../packages/registry/unasked-grants.ts";
 import { basename, dirname } from "../../../ground/runtime/paths.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { loadManifest } from "../open-host.ts";
@@ -40,17 +42,27 @@ export const defineConfig: DefineCommand = (command, bind) => {
 async function check(call: Invocation): Promise<number> {
   const manifest = await written(call);
   const registry = await createRegistry({ manifest, root: dirname(manifest.file) });
-  const enabled = registry.list().filter((plugin) => plugin.enabled).map(({ id }) => id);
+  const faults = routingFaults(manifest, registry.list());
+  if (faults.length > 0) throw hostManifestError(manifest, faults);
+  const plugins = registry.list().filter((plugin) => plugin.enabled);
+  const enabled = plugins.map(({ id }) => id);
+  const notes = plugins.flatMap((plugin) =>
+    unaskedGrants(plugin).map((grant) => ({ plugin_id: plugin.id, ...grant, note: noEffect(plugin.id) }))
+  );
   const blocked = registry.list().flatMap(({ id, blocked: why }) =>
     why !== undefined && Object.hasOwn(manifest.plugins, id) ? [{ id, why }] : []
   );
   const { terminal, json } = call;
   await terminal.stdout.write(
     json
-      ? `${JSON.stringify({ file: manifest.file, valid: true, enabled, blocked: blocked.map(({ id }) => id) })}\n`
+      ? `${
+        JSON.stringify({ file: manifest.file, valid: true, enabled, blocked: blocked.map(({ id }) => id), notes })
+      }\n`
       : `${manifest.file} is valid. ${plural(enabled.length, "plugin")} enabled${
         enabled.length === 0 ? "" : `: ${enabled.join(", ")}`
-      }.\n${blocked.map(({ id, why }) => `Not "${id}": ${safeLine(why)}.\n`).join("")}`,
+      }.\n${blocked.map(({ id, why }) => `Not "${id}": ${safeLine(why)}.\n`).join("")}${
+        notes.map(({ permission, target, note }) => `Note: ${safeLine(`${permission} ${target}`)}: ${note}\n`).join("")
+      }`,
   );
   return 0;
 }

@@ -4,6 +4,10 @@ import type { HostManifest } from "../../../ground/config/host-manifest.ts";
 import { parseHostManifest } from "../../../ground/config/parse-host-manifest.ts";
 import { changeManifest } from "../../../packages/install/manifest-transaction.ts";
 import { addGrant } from "../../../packages/registry/edit-host-manifest.ts";
+import { readHostManifest } from "../../../packages/registry/find-host-manifest.ts";
+import { createRegistry } from "../../../packages/registry/registry.ts";
+import { noEffect, unaskedGrants } from "../../../packages/registry/unasked-grants.ts";
+import { dirname } from "../../../ground/runtime/paths.ts";
 import { cliBinary } from "../../../packages/registry/requested-permissions.ts";
 import type { Invocation } from "../command.ts";
 import { manifestFile } from "../open-host.ts";
@@ -29,13 +33,29 @@ export async function pluginGrant(call: Invocation): Promise<number> {
     return after !== text;
   });
   const pinned = permission === "run" ? await pinGranted(call, { pluginId, binary: target }) : null;
+  const note = await noteOn(file, { pluginId, permission, target });
   const granted = `${changed ? "Granted" : "Granted already"}: ${pluginId} may ${permission} ${target} (${file}).\n`;
   await terminal.stdout.write(
     json
-      ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed, ...pinned })}\n`
-      : `${granted}${pinned === null ? "" : pinLine(target, pinned)}`,
+      ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed, ...pinned, note })}\n`
+      : `${granted}${pinned === null ? "" : pinLine(target, pinned)}${note === null ? "" : `Note: ${note}\n`}`,
   );
   return 0;
+}
+
+/** Says that a grant has no effect; null where it has one, and where the plugin cannot be read. */
+async function noteOn(
+  file: string,
+  { pluginId, permission, target }: { pluginId: string; permission: string; target: string },
+): Promise<string | null> {
+  try {
+    const manifest = await readHostManifest(file);
+    const plugin = (await createRegistry({ manifest, root: dirname(file) })).get(pluginId);
+    const unasked = plugin === undefined ? [] : unaskedGrants(plugin);
+    return unasked.some((one) => one.permission === permission && one.target === target) ? noEffect(pluginId) : null;
+  } catch {
+    return null;
+  }
 }
 
 /** A tool already has what it asks for; a grant can only pin its program again. */

@@ -1,0 +1,51 @@
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
+import { isAbsolute } from "../../ground/runtime/paths.ts";
+import { effectivePermissions } from "./effective-permissions.ts";
+import type { Plugin } from "./plugin.ts";
+import { requestedPermissions } from "./requested-permissions.ts";
+
+/** A grant that has no effect. */
+export interface UnaskedGrant {
+  permission: string;
+  target: string;
+}
+
+/** Says why such a grant has no effect. */
+export function noEffect(pluginId: string): string {
+  return `${pluginId} does not ask for it, so the grant has no effect.`;
+}
+
+/** Lists the grants of a plugin for which its manifest does not ask. */
+export function unaskedGrants({ manifest, grant }: Pick<Plugin, "manifest" | "grant">): UnaskedGrant[] {
+  const requested = requestedPermissions(manifest);
+  return itemsOf(grant).filter(({ only }) => !hasEffect(requested, only)).map(({ permission, target }) => ({
+    permission,
+    target,
+  }));
+}
+
+interface GrantItem extends UnaskedGrant {
+  /** Permissions with this item alone. */
+  only: Permissions;
+}
+
+function itemsOf(grant: Permissions): GrantItem[] {
+  const { run = [], secrets = [], kv } = grant;
+  const lists = (["read", "write", "net", "env", "mcp_servers"] as const).flatMap((permission) =>
+    (grant[permission] ?? []).map((target) => ({ permission, target, only: { [permission]: [target] } }))
+  );
+  return [
+    ...run.map((entry) => ({ permission: "run", target: entry.binary, only: { run: [entry] } })),
+    ...lists,
+    ...secrets.map((entry) => ({ permission: "secrets", target: entry.name, only: { secrets: [entry] } })),
+    ...(kv === true ? [{ permission: "kv", target: "kv", only: { kv } }] : []),
+  ];
+}
+
+function hasEffect(requested: Permissions, only: Permissions): boolean {
+  const asked = [...(requested.read ?? []), ...(requested.write ?? [])];
+  const given = [...(only.read ?? []), ...(only.write ?? [])];
+  // A word such as workdir may be that path in a session.
+  if (given.some(isAbsolute) !== asked.some(isAbsolute) && given.length > 0 && asked.length > 0) return true;
+  return Object.keys(effectivePermissions({ requested, grant: only, deny: {} })).some((kind) => kind !== "limits");
+}
