@@ -24,6 +24,7 @@ export const errorCodes = {
   not_found: "The thing asked for does not exist.",
   already_exists: "The thing to be made exists already.",
   conflict: "Changes were made in two places that do not fit together.",
+  idempotency_conflict: "The idempotency key stands for another request.",
   io_error: "A file operation failed.",
   network_error: "A network request failed.",
   limit_exceeded: "A limit of the host was reached.",

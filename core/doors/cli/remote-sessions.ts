@@ -1,9 +1,11 @@
 import { type ErrorData, errorFromData, isErrorCode } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { FetchLike } from "../client/call-api.ts";
 import { ClientError } from "../client/client-error.ts";
 import { connectHost, type RemoteHost } from "../client/connect-host.ts";
 import type { RemoteSession } from "../client/remote-session.ts";
 import type { DaemonRecord } from "../daemon/daemon-record.ts";
+import { commandHints } from "../http/problem.ts";
 import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
 import { readFile, stat } from "../../ground/runtime/files.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
@@ -15,8 +17,19 @@ export async function connectDaemon({ socket, address, token_file }: DaemonRecor
   // The system clears the runtime folder at logout, which a daemon may outlive.
   const isThere = socket !== null && (await stat(socket).then(() => true, () => false));
   const token = (await readFile(token_file, "utf8").catch(() => "")).trim();
-  if (isThere && mayOpenSockets()) return connectHost({ fetch: unixFetch(socket), token, proof: "once" });
-  return connectHost({ url: address, token });
+  if (isThere && mayOpenSockets()) {
+    return connectHost({ fetch: askingForCommands(unixFetch(socket)), token, proof: "once" });
+  }
+  return connectHost({ url: address, token, fetch: askingForCommands(fetch), proof: "each" });
+}
+
+/** Makes the daemon's hints name commands: a person at a terminal reads them. */
+function askingForCommands(fetch: FetchLike): FetchLike {
+  return (url, init) => {
+    const headers = new Headers(init.headers);
+    headers.set("prefer", commandHints);
+    return fetch(url, { ...init, headers });
+  };
 }
 
 /** Adapts a daemon's sessions to {@link SessionHost}, with our errors. */

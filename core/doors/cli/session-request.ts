@@ -1,9 +1,8 @@
-import { Errors } from "@sinclair/typebox/errors";
 import { Check } from "@sinclair/typebox/value";
 import { Option } from "commander";
-import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { ConfigSchema, OptionSchema } from "../../../plugin-sdk/manifest.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
+import { inputError } from "../../ground/config/input-error.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 import { requestFlags } from "./request-flags.ts";
 
@@ -39,15 +38,7 @@ export function buildRequest({ options, prompt, cwd, config }: RequestParts): Se
 
 function checked(request: Record<string, unknown>): SessionRequest {
   if (Check(sessionRequestSchema, request)) return request;
-  const first = Errors(sessionRequestSchema, request).First();
-  const path = (first?.path ?? "").slice(1).replaceAll("/", ".") || "request";
-  throw new BulkheadError(
-    "invalid_request",
-    `The request's "${path}" does not fit: ${first?.message ?? "it is not valid"}.`,
-    {
-      details: { path },
-    },
-  );
+  throw inputError("The request", sessionRequestSchema, request);
 }
 
 function typedParams(params: unknown, config: ConfigSchema | undefined): Record<string, unknown> {

@@ -13,7 +13,12 @@ export async function proveServer(
 ): Promise<void> {
   const id = /^bh_([0-9a-f]{32})_/.exec(token)?.[1];
   if (id === undefined) {
-    throw new ClientError({ code: "unauthorized", message: "The token is none of Bulkhead's: it has another form." });
+    throw new ClientError({
+      code: "unauthorized",
+      message: token.trim() === "" ? "The token is empty." : "The token is not one of Bulkhead's: it has another form.",
+      hint:
+        "Make one with \"bulkhead token create\", or read the operator's from http/token in the host's state folder.",
+    });
   }
   const nonce = hex(crypto.getRandomValues(new Uint8Array(32)));
   const init: RequestInit = { redirect: "error", ...(signal === undefined ? {} : { signal }) };

@@ -287,7 +287,7 @@ function notYet(request: Request): Response {
   const error = new BulkheadError("host_closed", "Cannot serve the request: the daemon is starting.", {
     hint: "Try again in a moment.",
   });
-  return problem(error, { writeLog: () => {}, method: request.method, path: new URL(request.url).pathname });
+  return problem(error, { writeLog: () => {}, request });
 }
 
 function noManifest(): BulkheadError {

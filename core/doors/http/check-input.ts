@@ -1,12 +1,8 @@
 import { KindGuard, type TSchema } from "@sinclair/typebox";
-import { Errors, ValueErrorType } from "@sinclair/typebox/errors";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
-import { describeSchema, type SchemaShape } from "../../ground/config/describe-schema.ts";
-import { describeFound, didYouMean } from "../../ground/config/yaml-problems.ts";
-
-/** Problems that one answer lists, at most. */
-const listed = 10;
+import { inputError } from "../../ground/config/input-error.ts";
+import { didYouMean } from "../../ground/config/yaml-problems.ts";
 
 const checks = new WeakMap<TSchema, ReturnType<typeof lazyCheck>>();
 
@@ -19,11 +15,7 @@ export function checkInput(schema: TSchema, value: unknown, what: string): unkno
   let check = checks.get(schema);
   if (check === undefined) checks.set(schema, check = lazyCheck(schema));
   if (check().Check(value)) return value;
-  const problems = inputProblems(schema, value);
-  const texts = problems.map(({ path, expected, found, hint }) =>
-    `${path || "all of it"}: expected ${expected}, found ${found}${hint === undefined ? "" : `; ${hint}`}`
-  );
-  throw new BulkheadError("invalid_request", `${what} is not valid. ${texts.join(". ")}.`, { details: { problems } });
+  throw inputError(what, schema, value);
 }
 
 /**
@@ -56,27 +48,4 @@ function unknownName(name: string, known: readonly string[]): BulkheadError {
   return new BulkheadError("invalid_request", `The query has an unknown name: "${name.slice(0, 64)}".`, {
     hint: near ?? (known.length === 0 ? "This takes no query." : `Known are: ${known.join(", ")}.`),
   });
-}
-
-/** One problem of an input. A type alias, because `details` must be JSON. */
-type InputProblem = { path: string; expected: string; found: string; hint?: string };
-
-function inputProblems(schema: TSchema, value: unknown): InputProblem[] {
-  const problems: InputProblem[] = [];
-  const seen = new Set<string>();
-  for (const error of Errors(schema, value)) {
-    if (problems.length === listed) break;
-    if (seen.has(error.path)) continue;
-    seen.add(error.path);
-    const shape = error.schema as SchemaShape;
-    const path = error.path.slice(1).replaceAll("/", ".").slice(0, 256);
-    if (error.type === ValueErrorType.ObjectAdditionalProperties) {
-      const key = path.split(".").at(-1) ?? "";
-      const hint = didYouMean(key, Object.keys(shape.properties ?? {}));
-      problems.push({ path, expected: "a known key", found: JSON.stringify(key), ...(hint ? { hint } : {}) });
-    } else {
-      problems.push({ path, expected: describeSchema(shape), found: describeFound(error.value) });
-    }
-  }
-  return problems;
 }

@@ -29,7 +29,7 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
       try {
         return secure(await answer(request, from));
       } catch (error) {
-        return secure(problem(error, { writeLog, method: request.method, path: new URL(request.url).pathname }));
+        return secure(problem(error, { writeLog, request }));
       }
     },
     close() {

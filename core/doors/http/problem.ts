@@ -1,14 +1,17 @@
 import { errorCodes, type ErrorData, errorDataOf } from "../../../plugin-sdk/errors.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
+import { withRoutes } from "./route-hints.ts";
 import { textResponse } from "./text-response.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 
 /** The request of a problem, for the log. */
 export interface ProblemPlace {
   writeLog(record: LogRecord): void;
-  method: string;
-  path: string;
+  request: Request;
 }
+
+/** Preference (RFC 7240) of a client whose reader types commands: hints name these, not routes. */
+export const commandHints = "hints=commands";
 
 /** Errors after which a retry of the same request may succeed a little later. */
 const passing: ReadonlySet<string> = new Set(["busy", "host_closed", "unavailable", "rate_limit", "limit_exceeded"]);
@@ -17,12 +20,12 @@ const passing: ReadonlySet<string> = new Set(["busy", "host_closed", "unavailabl
  * Turns anything thrown into a problem document (RFC 9457). An error that is not ours is a defect: the client learns
  * only that, and the log gets the rest.
  */
-export function problem(thrown: unknown, { writeLog, method, path }: ProblemPlace): Response {
+export function problem(thrown: unknown, { writeLog, request }: ProblemPlace): Response {
   const told = errorDataOf(thrown);
   const error = told === null || told.code === "internal" ? defect() : told;
   if (error.code === "internal") {
     const message = thrown instanceof Error ? thrown.message : String(thrown);
-    writeLog({ level: "error", message: `The HTTP API failed: ${message}`, fields: { method, path } });
+    writeLog({ level: "error", message: `The HTTP API failed: ${message}`, fields: placeOf(request) });
   }
   const { code, message, hint, details } = error;
   const status = errorTable[code].http_status;
@@ -32,16 +35,21 @@ export function problem(thrown: unknown, { writeLog, method, path }: ProblemPlac
   if (code === "method_not_allowed" && Array.isArray(allowed)) headers["allow"] = allowed.join(", ");
   const wait = details?.["retry_after"];
   if (passing.has(code)) headers["retry-after"] = String(typeof wait === "number" ? wait : 1);
+  const asksForCommands = request.headers.get("prefer") === commandHints;
   const body = {
     type: `urn:bulkhead:error:${code}`,
     title: errorCodes[code],
     status,
     detail: message,
     code,
-    ...(hint === undefined ? {} : { hint }),
+    ...(hint === undefined ? {} : { hint: asksForCommands ? hint : withRoutes(hint) }),
     ...(details === undefined ? {} : { details: withoutStack(details) }),
   };
   return textResponse(JSON.stringify(body), { status, type: "application/problem+json", headers });
+}
+
+function placeOf({ method, url }: Request): { method: string; path: string } {
+  return { method, path: new URL(url).pathname };
 }
 
 function defect(): ErrorData {

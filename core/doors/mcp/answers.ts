@@ -1,8 +1,8 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Static, TObject, TProperties, TSchema } from "@sinclair/typebox";
-import { Errors } from "@sinclair/typebox/errors";
 import { type ErrorCode, errorCodes, type ErrorData } from "../../../plugin-sdk/errors.ts";
 import { hostVersion } from "../../ground/config/version.ts";
+import { inputError } from "../../ground/config/input-error.ts";
 import { errorTable } from "../../ground/errors/error-table.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
@@ -119,13 +119,12 @@ function answerSchema(data: TSchema): object {
 }
 
 function misfit(name: string, input: TSchema, args: unknown): ErrorData {
-  const first = Errors(input, args).First();
-  const path = (first?.path ?? "").slice(1).replaceAll("/", ".") || "arguments";
+  const { code, message, details } = inputError(`The input of ${name}`, input, args);
   return {
-    code: "invalid_request",
-    message: `Cannot call ${name}: "${path}" does not fit: ${first?.message ?? "it is not valid"}.`,
+    code,
+    message,
     hint: "Call it again with arguments that fit its inputSchema.",
-    details: { path },
+    ...(details ? { details } : {}),
   };
 }
 

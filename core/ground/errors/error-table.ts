@@ -33,6 +33,7 @@ export const errorTable: { readonly [C in ErrorCode]: ErrorRow } = {
   not_found: row(404, 5, -32024),
   already_exists: row(409, 2, -32025),
   conflict: row(409, 3, -32060),
+  idempotency_conflict: row(422, 2, -32064),
   io_error: row(500, 1, -32026),
   network_error: row(502, 1, -32027),
   limit_exceeded: row(429, 9, -32028),

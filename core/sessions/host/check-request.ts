@@ -2,6 +2,7 @@ import { BulkheadError, InvalidModelError } from "../../../plugin-sdk/errors.ts"
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
 import { isPseudoFile } from "../../walls/broker/forbidden-paths.ts";
+import { inputError } from "../../ground/config/input-error.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { checkPluginConfig } from "../../packages/registry/plugin-config.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
@@ -18,7 +19,7 @@ const check = lazyCheck(sessionRequestSchema);
  * @throws {BulkheadError} `invalid_request`
  */
 export function checkRequest(request: unknown): SessionRequest {
-  if (!check().Check(request)) throw invalid(request);
+  if (!check().Check(request)) throw inputError("The request", sessionRequestSchema, request);
   return structuredClone(request);
 }
 
@@ -112,15 +113,6 @@ export function checkEnv(
     );
   }
   return env;
-}
-
-function invalid(request: unknown): BulkheadError {
-  const problems = [...check().Errors(request)].slice(0, 10).map(({ path, message }) =>
-    `${path.slice(1).replaceAll("/", ".") || "the request"}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
-  );
-  return new BulkheadError("invalid_request", `The request is not valid: ${problems.join("; ")}.`, {
-    details: { problems },
-  });
 }
 
 /** Dropping the value silently would run the program differently than the client asked. */

@@ -60,7 +60,7 @@ export class KeyedSessions {
 
   /**
    * The session of this request's key, started by `start` when there is none.
-   * @throws {BulkheadError} `invalid_request` for a key that stands for another request, and what `start` throws
+   * @throws {BulkheadError} `idempotency_conflict` for a key that stands for another request, and what `start` throws
    */
   async run(request: SessionRequest, options: RunSessionOptions, start: StartKeyed): Promise<SessionHandle> {
     const key = typeof request?.idempotency_key === "string" ? request.idempotency_key : null;
@@ -138,7 +138,7 @@ function sortKeys(_key: string, value: unknown): unknown {
 }
 
 function taken(key: string): BulkheadError {
-  return new BulkheadError("invalid_request", `The idempotency key "${key}" was used for another request.`, {
+  return new BulkheadError("idempotency_conflict", `The idempotency key "${key}" was used for another request.`, {
     hint: "Send the very same request again, or choose a new key.",
     details: { idempotency_key: key },
   });

@@ -130,5 +130,5 @@ test("buildRequest gives params the type the manifest declares", () => {
 });
 
 test("buildRequest names the field that does not fit", () => {
-  expect(() => request("--permissions", '{"fly":true}')).toThrow(/"permissions.fly" does not fit/);
+  expect(() => request("--permissions", '{"fly":true}')).toThrow(/permissions.fly: expected a known key/);
 });

@@ -122,3 +122,14 @@ test("connectHost().start() sends the request as it is, and options only where t
     { workdir: "/w", prompt: "go", adapter: "codex", artifacts: "none" },
   ]);
 });
+
+test("connectHost says of an empty token where one is, before it asks any server", async () => {
+  for (const token of ["", "  ", "secret"]) {
+    const error: unknown = await connectHost({ url: "http://127.0.0.1:1", token }).list().catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(ClientError);
+    expect(error).toMatchObject({ code: "unauthorized", hint: expect.stringContaining('"bulkhead token create"') });
+    expect((error as ClientError).message).toBe(
+      token.trim() === "" ? "The token is empty." : "The token is not one of Bulkhead's: it has another form.",
+    );
+  }
+});

@@ -21,3 +21,17 @@ describe.each(["a token over TCP", "the socket"])("a client with %s", (road) => 
     expect(await host.list()).toMatchObject([{ session_id: session.id, state: "ended" }]);
   });
 });
+
+test("a body with a mistyped field is told which was meant, in sentences that end once", async () => {
+  const door = await openDoor();
+  const authorization = await door.bearer();
+  const response = await fetch(`${door.url}/v1/sessions`, {
+    method: "POST",
+    headers: { ...Object.fromEntries([authorization.split(": ")]), "content-type": "application/json" },
+    body: JSON.stringify({ workdir: "/project", prmpt: "Fix it", env: { KEY: 5 } }),
+  });
+  const { detail } = await response.json() as { detail: string };
+  expect(detail).toContain('prmpt: expected a known key, found "prmpt"; did you mean "prompt"?');
+  expect(detail).toContain("env.KEY: expected string, found something else.");
+  expect(detail).not.toMatch(/\?\.|\.\./);
+});

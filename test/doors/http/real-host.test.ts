@@ -159,7 +159,11 @@ describe("a real host behind its door", () => {
     const first = await post({ "idempotency-key": "k" }, {});
     expect(first).toMatchObject({ status: 201, location: `/v1/sessions/${first.session_id}` });
     expect(await post({}, { idempotency_key: "k" })).toEqual({ ...first, status: 200 });
-    expect(await post({ "idempotency-key": "k" }, { prompt: "other" })).toMatchObject({ status: 400 });
+    expect(await post({ "idempotency-key": "k" }, { prompt: "other" })).toMatchObject({
+      status: 422,
+      code: "idempotency_conflict",
+      title: "The idempotency key stands for another request.",
+    });
     expect(await post({ "idempotency-key": "k" }, { idempotency_key: "l" })).toMatchObject({ code: "invalid_request" });
     expect(await client.list()).toHaveLength(1);
   });

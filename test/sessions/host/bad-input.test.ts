@@ -81,7 +81,12 @@ describe("host.runSession() of a request that cannot start", () => {
       /may not set SECRET for plugin "works"/,
     ],
     ["a field of the wrong type", { prompt: 5 as never }, "invalid_request", /prompt: expected string/],
-    ["an unknown field", { propmt: "x" } as never, "invalid_request", /propmt: unexpected property/],
+    [
+      "an unknown field",
+      { propmt: "x" } as never,
+      "invalid_request",
+      /propmt: expected a known key, .*did you mean "prompt"\?$/,
+    ],
     ["a deadline of nothing", { timeout_ms: 0 }, "invalid_request", /timeout_ms/],
     ["a work tree of its own without a repository", { workspace: "worktree" }, "invalid_request", /repository/],
   ];

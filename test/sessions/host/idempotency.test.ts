@@ -64,7 +64,7 @@ describe("KeyedSessions", () => {
     const require = { code_review: true };
     for (const changes of [{ prompt: "other" }, { adapter: "other" }, { artifacts: "none" as const }, { require }]) {
       expect(await errorOf(run("k", changes))).toMatchObject({
-        code: "invalid_request",
+        code: "idempotency_conflict",
         message: 'The idempotency key "k" was used for another request.',
       });
     }
@@ -137,7 +137,7 @@ test("two callers with one key each read every event from the first on, during t
   expect(both).toEqual([late, late]);
   expect((await first.result()).session_id).toBe(second.id);
   expect(await errorOf(made.host.runSession({ ...request, prompt: "other" }, { adapter: "works" })))
-    .toMatchObject({ code: "invalid_request" });
+    .toMatchObject({ code: "idempotency_conflict" });
 });
 
 test("a key is the same session after a restart, until the session is deleted, and of another request refused", async () => {
@@ -161,7 +161,7 @@ test("a key is the same session after a restart, until the session is deleted, a
   for await (const { seq } of again.events()) seqs.push(seq);
   expect(seqs).toEqual(seqs.map((_, index) => index + 1));
   expect(await errorOf(host.runSession({ ...request, prompt: "other" }, options))).toMatchObject({
-    code: "invalid_request",
+    code: "idempotency_conflict",
   });
   await host.close();
 
