@@ -35,6 +35,8 @@ export interface ConnectHostOptions {
 /** A plugin in the host's list. */
 export interface RemotePlugin {
   id: string;
+  /** Id of the plugin that it is an instance of; null where it is none. */
+  instance_of: string | null;
   name: string;
   version: string;
   description: string;

@@ -17,6 +17,8 @@ import { shownPermissions } from "../../packages/registry/shown-permissions.ts";
 /** A plugin in a list, as `bulkhead plugin list --json` prints it. */
 export interface PluginReport {
   id: string;
+  /** Id of the plugin that it is an instance of; null where it is none. */
+  instance_of: string | null;
   name: string;
   version: string;
   description: string;
@@ -125,6 +127,7 @@ function report(
   const stated = { id, name, version, description, adapter_type, folder, origin, enabled, trusted, isolation };
   return {
     ...stated,
+    instance_of: manifest.id === id ? null : manifest.id,
     blocked: blocked ?? null,
     quarantine: quarantine ?? null,
     waiting_update: waitingReport(id, waiting),

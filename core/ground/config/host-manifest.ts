@@ -11,7 +11,10 @@ import type { McpServer } from "./mcp-server.ts";
 /** The operator's settings for one plugin. */
 export interface PluginSettings {
   enabled: boolean;
-  /** Folder of the package, relative to the host manifest; absent: found by id. */
+  /**
+   * Folder of the package, relative to the host manifest, or the id of another plugin, of which this one is an instance
+   * then; absent: found by id.
+   */
   source?: string;
   trusted: boolean;
   /** Lets a plugin whose manifest asks for it approve its agent's tool use without asking. */

@@ -103,7 +103,7 @@ async function checkStaged(
   { fetched, options: { hostManifest, allow } }: { fetched: FetchedPackage; options: PrepareOptions },
 ): Promise<Candidate> {
   const { id, version } = staged.manifest;
-  checkBlocked(hostManifest, { id, version, packageName: staged.packageName });
+  checkBlocked(hostManifest, { id, packageId: id, version, packageName: staged.packageName });
   const { plugins } = await readLock(hostManifest.file);
   const current = Object.hasOwn(plugins, id) ? plugins[id]! : null;
   const next = lockEntry(fetched, { version, files: staged.files, current });

@@ -31,7 +31,7 @@ export async function restoreInstalled(
   const all: Restored[] = [];
   for (const [id, locked] of Object.entries(plugins)) {
     const packageName = locked.source.type === "registry" ? locked.source.name : null;
-    const why = blockOf(hostManifest, { id, version: locked.version, packageName });
+    const why = blockOf(hostManifest, { id, packageId: id, version: locked.version, packageName });
     if (why !== null) throw blockedError(id, why);
     const whole = await checkInstalled(versionFolder(installed, id, locked), id, locked).then(() => true, () => false);
     if (!whole) await restore(id, locked, { manifestFile, limits, installed });

@@ -8,6 +8,8 @@ import { join } from "../../ground/runtime/paths.ts";
 /** The facts about a plugin that the operator's list of blocked plugins is compared with. */
 export interface Blockable {
   id: string;
+  /** Id in the package's own manifest: blocking it blocks all its instances. */
+  packageId: string;
   version: string;
   /** As its `package.json` says; null: it has none. */
   packageName: string | null;
@@ -17,10 +19,10 @@ export interface Blockable {
  * Which line of the host manifest blocks a plugin, in words, as `bulkhead.yaml:4 blocks every version of plugin "a"`;
  * null: none does.
  */
-export function blockOf(manifest: HostManifest, { id, version, packageName }: Blockable): string | null {
+export function blockOf(manifest: HostManifest, { id, packageId, version, packageName }: Blockable): string | null {
   const { blocked = [] } = manifest;
   const index = blocked.findIndex((one) =>
-    (one.plugin === undefined || one.plugin === id) &&
+    (one.plugin === undefined || one.plugin === id || one.plugin === packageId) &&
     (one.package === undefined || one.package === packageName) &&
     (one.versions === undefined || satisfies(version, one.versions, { includePrerelease: true }))
   );

@@ -87,8 +87,8 @@ function isOurs({ origin }: BundleSource, folder: string): boolean {
   return origin === "bundled" || dirname(folder) === ownPluginsDir;
 }
 
-/** The entry of a plugin without code. */
-function toolSource(manifest: Manifest): string {
+/** The entry of a plugin without code: the same for all its instances, whose options fill in the permissions. */
+function toolSource({ permissions: _, ...manifest }: Manifest): string {
   const tool = JSON.stringify(manifest);
   if (manifest.normaliser === undefined) {
     return `import { cliTool } from "${sdkName}";\nexport default cliTool(${tool});\n`;

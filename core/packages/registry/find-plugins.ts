@@ -12,7 +12,10 @@ import { manifestName, readManifest } from "./read-manifest.ts";
 
 /** A folder with a `plugin.yaml`; either its manifest or why it cannot be used. */
 export interface FoundPlugin {
-  /** From the manifest; of a broken one what can still be told, else the folder's name. */
+  /**
+   * From the manifest; of a broken one what can still be told, else the folder's name. Where an entry of the host
+   * manifest names it as its source, the key of that entry.
+   */
   id: string;
   /** Real absolute path. */
   folder: string;

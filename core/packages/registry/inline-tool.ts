@@ -34,7 +34,7 @@ export function inlineTool(manifest: HostManifest, id: string, root: string): Pl
     path: ["tools", id, ...path.slice(1)],
   }));
   if (faults.length > 0) throw hostManifestError(manifest, faults);
-  const blocked = blockOf(manifest, { id, version: own.version, packageName: null });
+  const blocked = blockOf(manifest, { id, packageId: id, version: own.version, packageName: null });
   return {
     id,
     manifest: own,

@@ -1,4 +1,4 @@
-import { bundleOrder, type BundleSource } from "./bundle-order.ts";
+import { type BundleOrder, bundleOrder, type BundleSource } from "./bundle-order.ts";
 import { makeScript } from "./make-bundle.ts";
 import type { PluginScript } from "./plugin.ts";
 import { keepScript, readKeptScript } from "./script-cache.ts";
@@ -12,6 +12,9 @@ export interface BundleOptions {
   cacheDir?: string;
 }
 
+/** Scripts that are being made, by their order: instances of one plugin that start together share one. */
+const underWay = new Map<string, Promise<PluginScript>>();
+
 /**
  * Makes the one script of a plugin from its TypeScript or JavaScript, or from its manifest alone; takes the one that was
  * made before when nothing it was made from has changed. Its completion value is the namespace of the entry. Nothing of
@@ -21,9 +24,21 @@ export interface BundleOptions {
 export async function bundlePlugin(source: BundleSource, options: BundleOptions = {}): Promise<PluginScript> {
   const { nodeModules, cacheDir } = options;
   const order = await bundleOrder(source, nodeModules);
+  const key = JSON.stringify([cacheDir, order, source.limits.bundle_timeout_ms, source.limits.bundle_mb]);
+  const shared = underWay.get(key);
+  if (shared !== undefined) return await shared;
+  const making = keptOrMade(order, { limits: source.limits, cacheDir });
+  underWay.set(key, making);
+  return await making.finally(() => underWay.delete(key));
+}
+
+async function keptOrMade(
+  order: BundleOrder,
+  { limits, cacheDir }: { limits: BundleSource["limits"]; cacheDir: string | undefined },
+): Promise<PluginScript> {
   const kept = cacheDir === undefined ? null : await readKeptScript(cacheDir, order);
-  if (kept) return scriptOf(order.pluginId, kept);
-  const { inputs, ...parts } = await makeScript(order, source.limits);
+  if (kept) return scriptOf(kept);
+  const { inputs, ...parts } = await makeScript(order, limits);
   if (cacheDir !== undefined && inputs) await keepScript(cacheDir, order, { inputs, parts });
-  return scriptOf(order.pluginId, parts);
+  return scriptOf(parts);
 }

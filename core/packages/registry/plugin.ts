@@ -9,6 +9,7 @@ export type Isolation = "process" | "thread";
 
 /** A plugin that was found and checked, with what the operator decided about it. */
 export interface Plugin {
+  /** Its key in the host manifest. `manifest.id` is that of its package, and another one where this is an instance. */
   id: string;
   manifest: Manifest;
   /** Real absolute path of the package folder; for an inline tool the host manifest's folder. */

@@ -1,14 +1,14 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { unsaid } from "../../ground/config/host-manifest.ts";
-import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
 import { hostManifestError } from "../../ground/config/host-manifest-places.ts";
+import { reservedIds } from "../../ground/config/reserved-ids.ts";
+import { idKey } from "../../ground/config/sections/plugins.ts";
 import { didYouMean } from "../../ground/config/yaml-problems.ts";
-import { realpath } from "../../ground/runtime/files.ts";
-import { basename, resolve } from "../../ground/runtime/paths.ts";
+import { resolve } from "../../ground/runtime/paths.ts";
 import { blockedError, blockOf, blocksPackages, packageNameIn } from "./blocked-plugins.ts";
-import { findPlugins, type FoundPlugin, type PluginPlaces, readPlugin } from "./find-plugins.ts";
-import { findInstalled } from "./find-installed.ts";
+import { findCandidates, inOrder, limitsOf, withPackageName } from "./candidates.ts";
+import { type FoundPlugin, type PluginPlaces, readPlugin } from "./find-plugins.ts";
 import { inlineTool } from "./inline-tool.ts";
 import type { Plugin } from "./plugin.ts";
 import { registeredSettings, type RegistrySettings, settlePlugin } from "./settle-plugin.ts";
@@ -33,7 +33,8 @@ export interface Registry {
   get(id: string): Plugin | undefined;
   /**
    * Adds the plugin of a folder, relative to the root, enabled, with the same checks as at the start. What the host
-   * manifest says about its id holds unless `settings` says otherwise; what is denied there stays denied.
+   * manifest says about its id holds unless `settings` says otherwise; what is denied there stays denied. With an `id`
+   * among the settings it is an instance, beside others of the same folder.
    * @throws {BulkheadError} `duplicate_plugin`, `invalid_manifest`, `invalid_config`, `not_found`, `blocked_plugin`
    */
   register(folder: string, settings?: RegistrySettings): Promise<Plugin>;
@@ -82,12 +83,20 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     },
     async register(folder, settings = {}) {
       const place = { origin: "registered" as const, limits: limitsOf(manifest), known: options.known };
-      const found = await named(manifest, await readPlugin(resolve(options.root, folder), place));
+      const read = await withPackageName(manifest, await readPlugin(resolve(options.root, folder), place));
+      const found = { ...read, id: settings.id === undefined ? read.id : checkId(settings.id) };
       const plugin = settleRegistered(found, { manifest, known: plugins.get(found.id), settings });
       plugins.set(plugin.id, plugin);
       return plugin;
     },
   };
+}
+
+function checkId(id: string): string {
+  if (idKey().safeParse(id).success) return id;
+  throw new BulkheadError("invalid_config", `Cannot register a plugin as ${JSON.stringify(id)}: that is no id.`, {
+    hint: `Use lowercase letters, digits and single hyphens, and none of ${reservedIds.join(", ")}.`,
+  });
 }
 
 /** Puts the plugins that stay as they were in place of those that were read again. */
@@ -99,7 +108,7 @@ async function keepUnchanged(
     const known = read.get(id);
     const packageName = blocksPackages(manifest) ? await packageNameIn(plugin.folder) : null;
     const stays = plugin.origin === "registered" && !known?.enabled &&
-      blockOf(manifest, { id, version: plugin.manifest.version, packageName }) === null;
+      blockOf(manifest, { id, packageId: plugin.manifest.id, version: plugin.manifest.version, packageName }) === null;
     if (stays) read.set(id, plugin);
     else if (known && JSON.stringify(known) === JSON.stringify(plugin)) read.set(id, plugin);
   }
@@ -133,7 +142,7 @@ async function readAll(
   manifest: HostManifest,
   options: RegistryOptions,
 ): Promise<{ plugins: Map<string, Plugin>; problems: RegistryProblem[] }> {
-  const { plugins, problems, errors } = sortOut(await allCandidates(manifest, options), manifest);
+  const { plugins, problems, errors } = sortOut(await findCandidates(manifest, options), manifest);
   for (const id of Object.keys(manifest.tools)) {
     collect(errors, id, () => {
       const tool = inlineTool(manifest, id, options.root);
@@ -159,41 +168,9 @@ function changesOf(before: ReadonlyMap<string, Plugin>, after: ReadonlyMap<strin
   };
 }
 
-function limitsOf(manifest: HostManifest): Limits {
-  return { ...defaultLimits, ...manifest.limits };
-}
-
 interface Failure {
   id: string;
   error: BulkheadError;
-}
-
-/**
- * What was found, what is installed and what `source` names. Where it names a folder, others with that id are passed
- * over, and so are others than the installed one.
- */
-async function allCandidates(manifest: HostManifest, options: RegistryOptions): Promise<FoundPlugin[]> {
-  const { env, known } = options;
-  const limits = limitsOf(manifest);
-  const found = await findPlugins(options, limits);
-  const installed = manifest.file === undefined ? [] : await findInstalled(manifest.file, { env, known, limits });
-  const picked = new Map<string, FoundPlugin>(installed.map((one) => [one.id, one]));
-  for (const [id, { source }] of Object.entries(manifest.plugins)) {
-    if (source === undefined) continue;
-    const path = resolve(options.root, source);
-    const folder = await realpath(path).catch(() => path);
-    const one = found.find((candidate) => candidate.folder === folder) ??
-      await readPlugin(folder, { origin: "folder", limits, known });
-    const wrong = one.manifest !== null && one.id !== id;
-    picked.set(id, wrong ? { ...one, id, manifest: null, error: wrongSource(manifest, id, one.id) } : { ...one, id });
-  }
-  const all = [...found.filter(({ id }) => !picked.has(id)), ...picked.values()];
-  return await Promise.all(all.map((one) => named(manifest, one)));
-}
-
-/** With the name of its package, where the host manifest blocks some by name. */
-async function named(manifest: HostManifest, found: FoundPlugin): Promise<FoundPlugin> {
-  return blocksPackages(manifest) ? { ...found, packageName: await packageNameIn(found.folder) } : found;
 }
 
 function sortOut(
@@ -219,12 +196,6 @@ function sortOut(
   return { plugins, problems, errors };
 }
 
-/** Bundled and installed for the user before those of the project; there one in a folder of its own name first. */
-function inOrder(candidates: readonly FoundPlugin[]): FoundPlugin[] {
-  const own = ({ id, folder, origin }: FoundPlugin) => (origin === "folder" && basename(folder) === id ? 0 : 1);
-  return [...candidates].sort((a, b) => (a.origin === "folder" && b.origin === "folder" ? own(a) - own(b) : 0));
-}
-
 function collect(failures: Failure[], id: string, action: () => void): void {
   try {
     action();
@@ -242,11 +213,6 @@ function missingPlugins(manifest: HostManifest, plugins: Map<string, Plugin>, er
       const words = { expected: "the id of a plugin", found: `${JSON.stringify(id)}, which does not exist`, hint };
       return { id, error: hostManifestError(manifest, [{ path: ["plugins", id], of: "key", ...words }]) };
     });
-}
-
-function wrongSource(manifest: HostManifest, id: string, found: string): BulkheadError {
-  const words = { expected: `the folder of plugin "${id}"`, found: `that of plugin "${found}"` };
-  return hostManifestError(manifest, [{ path: ["plugins", id, "source"], ...words }]);
 }
 
 function duplicate(id: string, all: readonly { folder: string; origin: Plugin["origin"] }[]): BulkheadError {

@@ -14,7 +14,6 @@ export interface AuthorPosition {
 
 /** Options of {@link ScriptPositions}. */
 export interface PositionOptions {
-  pluginId: string;
   /** The bundler's text, its source map, and what was changed afterwards. */
   bundled: string;
   sourceMap: string;
@@ -22,6 +21,8 @@ export interface PositionOptions {
   /** The text that is evaluated. */
   text: string;
 }
+
+const scriptPlaces = /(?:plugin:[a-z0-9-]{1,64}|<anonymous>):(\d{1,9}):(\d{1,9})/g;
 
 /** Finds the author's places for places in the one script. */
 export class ScriptPositions {
@@ -45,11 +46,12 @@ export class ScriptPositions {
     return { file: authorFile(source), line: found, column: column + 1 };
   }
 
-  /** Rewrites what points into the script; engines name it by its source URL, or `<anonymous>` without one. */
+  /**
+   * Rewrites what points into the script; engines name it by its source URL, or `<anonymous>` without one. Each instance
+   * of a plugin evaluates the script under its own id.
+   */
   mapStack(stack: string): string {
-    const name = `plugin:${this.#options.pluginId}`;
-    const places = new RegExp(`(?:${name}|<anonymous>):(\\d{1,9}):(\\d{1,9})`, "g");
-    return stack.replace(places, (place, line: string, column: string) => {
+    return stack.replace(scriptPlaces, (place, line: string, column: string) => {
       const author = this.#atTextPlace(Number(line), Number(column));
       return author ? `${author.file}:${author.line}:${author.column}` : place;
     });

@@ -14,9 +14,13 @@ import { checkPluginConfig, type OptionFault } from "./plugin-config.ts";
 import { hiddenTexts } from "./shown-permissions.ts";
 
 /** The operator's settings for a plugin that is registered at run time. */
-export type RegistrySettings = Partial<
-  Pick<PluginSettings, "trusted" | "trust_tools" | "isolation" | "grant" | "deny" | "config" | "limits" | "os_walls">
->;
+export interface RegistrySettings extends
+  Partial<
+    Pick<PluginSettings, "trusted" | "trust_tools" | "isolation" | "grant" | "deny" | "config" | "limits" | "os_walls">
+  > {
+  /** Id of an instance; default: the id in the package's manifest. */
+  id?: string;
+}
 
 /**
  * Combines a found plugin with the operator's settings for it.
@@ -28,7 +32,7 @@ export function settlePlugin(
   { manifest, settings }: { manifest: HostManifest; settings: PluginSettings },
 ): Plugin {
   const { trusted, isolation, grant, deny } = settings;
-  const blocked = blockOf(manifest, { id, version: own.version, packageName });
+  const blocked = blockOf(manifest, { id, packageId: own.id, version: own.version, packageName });
   const enabled = settings.enabled && blocked === null;
   if (isolation === "thread" && !trusted) {
     throw new BulkheadError("invalid_config", `Cannot run plugin "${id}" in a thread: it is not trusted.`, {
@@ -67,7 +71,11 @@ export function settlePlugin(
 }
 
 /** The host manifest's settings for an id with those given at run time; what either denies is denied. */
-export function registeredSettings(manifest: HostManifest, id: string, settings: RegistrySettings): PluginSettings {
+export function registeredSettings(
+  manifest: HostManifest,
+  id: string,
+  { id: _, ...settings }: RegistrySettings,
+): PluginSettings {
   const listed = Object.hasOwn(manifest.plugins, id) ? manifest.plugins[id]! : unsaid();
   return { ...listed, ...settings, deny: bothDenied(listed.deny, settings.deny ?? {}), enabled: true };
 }

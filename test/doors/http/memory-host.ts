@@ -184,6 +184,7 @@ export class MemoryHost implements SessionHost {
 export function memoryFacts(): HostFacts & { state: Readiness; grant: Permissions } {
   const report = {
     id: "memory",
+    instance_of: null,
     name: "Memory",
     version: "1.0.0",
     description: "Says what a test says.",

@@ -51,6 +51,25 @@ describe("the bundler", () => {
     expect(await bundlers()).toEqual([]);
   });
 
+  it("makes one script for instances that start together, and makes it again where one may be larger", async () => {
+    const made = await source(small);
+    const larger = { ...made, limits: { ...made.limits, script_bytes: made.limits.script_bytes + 1 } };
+    const [one, two, three] = await Promise.all([made, { ...made }, larger].map((each) => bundlePlugin(each)));
+    expect(two).toBe(one);
+    expect(three).not.toBe(one);
+    expect(await bundlePlugin(made)).not.toBe(one);
+  });
+
+  it("makes the same script for instances whose options ask for different programs", async () => {
+    const { entry: _, ...rest } = codeManifest;
+    const cli = { binary: "tr", command_template: "{binary} a-z A-Z < {prompt_file}" };
+    const texts = await Promise.all(["one", "two"].map(async (binary) => {
+      const manifest = { ...rest, cli, permissions: { run: [{ binary }] } };
+      return (await bundlePlugin({ ...await source({}), manifest })).text;
+    }));
+    expect(texts[0]).toBe(texts[1]);
+  });
+
   it("takes a plugin that ends it down with it, and no other", async () => {
     const all = [source(deep), source(small), source(deep), source(small)];
     const ends = await Promise.allSettled(all.map(async (one) => await bundlePlugin(await one)));

@@ -182,16 +182,6 @@ describe("createRegistry", () => {
     expect(list().map(({ origin }) => origin)).toEqual(["bundled"]);
   });
 
-  it("refuses a source that holds another plugin or none", async () => {
-    const files = plugin("elsewhere/x", { id: "other" });
-    await expect(registry(files, { text: "plugins: {demo: {source: elsewhere/x}}\n" })).rejects.toThrow(
-      'bulkhead.yaml:2:26 plugins.demo.source: expected the folder of plugin "demo", found that of plugin "other"',
-    );
-    await expect(registry(files, { text: "plugins: {demo: {source: nowhere}}\n" })).rejects.toMatchObject({
-      code: "not_found",
-    });
-  });
-
   it("refuses an enabled plugin that is not there, and one that is off may be missing", async () => {
     await expect(registry(plugin("plugins/demo"), { text: "plugins:\n  dmeo: {}\n" })).rejects.toThrow(
       'bulkhead.yaml:3:3 plugins.dmeo: expected the id of a plugin, found "dmeo", which does not exist; did you mean "demo"?',
@@ -233,6 +223,116 @@ describe("createRegistry", () => {
   });
 });
 
+describe("instances", () => {
+  const config = "\n  type: object\n  properties:\n    depth: {type: integer}\n    program: {type: string}";
+  const permissions = '\n  run:\n    - binary: "{config.program}"';
+
+  it("are made of a plugin's id, each with settings of its own", async () => {
+    const { get, list, problems } = await registry(plugin("plugins/demo", { config, permissions }), {
+      text: `plugins:
+  one: {source: demo, config: {depth: 1, program: first}, grant: {run: [first]}, limits: {queue: 3}}
+  two: {source: demo, config: {depth: 2}, isolation: thread, trusted: true}
+`,
+    });
+    expect(list().map(({ id, enabled, manifest }) => [id, enabled, manifest.id])).toEqual([
+      ["demo", false, "demo"],
+      ["one", true, "demo"],
+      ["two", true, "demo"],
+    ]);
+    expect(get("one")).toMatchObject({ config: { depth: 1, program: "first" }, grant: { run: [{ binary: "first" }] } });
+    expect(get("one")?.manifest.permissions?.run).toEqual([{ binary: "first" }]);
+    expect(get("two")).toMatchObject({ config: { depth: 2 }, grant: {}, isolation: "thread" });
+    expect(get("two")?.manifest.permissions?.run).toEqual([]);
+    expect([get("one")?.limits.queue, get("two")?.limits.queue]).toEqual([3, defaultLimits.queue]);
+    expect([get("one")?.folder, get("two")?.folder]).toEqual([get("demo")?.folder, get("demo")?.folder]);
+    expect(problems).toEqual([]);
+  });
+
+  it("are made of bundled and installed plugins, and of folders", async () => {
+    const { get } = await registry(plugin("elsewhere/x", { id: "other" }), {
+      bundled: plugin("demo"),
+      data: plugin(".local/share/bulkhead/plugins/mine", { id: "mine" }),
+      text: "plugins: {a: {source: demo}, b: {source: mine}, c: {source: elsewhere/x}, mine: {source: mine}}\n",
+    });
+    const facts = ["a", "b", "c", "mine"].map((id) => [get(id)?.manifest.id, get(id)?.origin, get(id)?.enabled]);
+    expect(facts).toEqual([
+      ["demo", "bundled", true],
+      ["mine", "installed", true],
+      ["other", "folder", true],
+      ["mine", "installed", true],
+    ]);
+  });
+
+  it("are of the plugin whose folder the host manifest names, and a word that is no plugin is a folder", async () => {
+    const files = { ...plugin("plugins/demo"), ...plugin("vendor/demo"), ...plugin("loose", { id: "loose" }) };
+    const { get } = await registry(files, {
+      text: "plugins: {a: {source: demo}, demo: {source: vendor/demo}, loose: {source: loose}, b: {source: loose}}\n",
+    });
+    expect(get("a")?.folder).toMatch(/vendor.demo$/);
+    expect(get("b")?.folder).toBe(get("loose")?.folder);
+  });
+
+  it("say where an option of theirs is wrong", async () => {
+    const text = "plugins:\n  one: {source: demo, config: {depth: deep}}\n";
+    await expect(registry(plugin("plugins/demo", { config }), { text })).rejects.toThrow(
+      'bulkhead.yaml:3:39 plugins.one.config.depth: expected integer, found string "deep"',
+    );
+  });
+
+  it.each([
+    ["dmeo", '"dmeo", which is neither; did you mean "demo"?'],
+    ["./nowhere", "there is no such folder"],
+    ["one", '"one", which is an instance itself; name what that one names: demo'],
+    ["three", '"three", which is an instance itself; name what that one names: elsewhere/x'],
+  ])("are refused with the source %s", async (source, message) => {
+    const files = { ...plugin("plugins/demo"), ...plugin("elsewhere/x", { id: "other" }) };
+    const others = "one: {source: demo}, three: {source: elsewhere/x}";
+    const text = (enabled: boolean) => `plugins: {two: {source: ${source}, enabled: ${enabled}}, ${others}}\n`;
+    await expect(registry(files, { text: text(true) })).rejects.toThrow(message);
+    const off = await registry(files, { text: text(false) });
+    expect(off.problems).toMatchObject([{ id: "two", error: { message: expect.stringContaining(message) } }]);
+    expect(off.get("two")).toBeUndefined();
+  });
+
+  it("may not have the id of a bundled plugin, and keep theirs whatever folder has it", async () => {
+    const bundled = { ...plugin("demo"), ...plugin("other", { id: "other" }) };
+    await expect(registry({}, { bundled, text: "plugins: {other: {source: demo}}\n" })).rejects.toThrow(
+      'bulkhead.yaml:2:27 plugins.other.source: expected the folder of plugin "other", or an id that no other plugin has, ' +
+        'found plugin "demo", and "other" is bundled; give this instance another id, other-2 for example',
+    );
+    const planted = await registry(plugin("plugins/mine", { id: "mine" }), {
+      bundled,
+      text: "plugins: {mine: {source: demo}}\n",
+    });
+    expect(planted.get("mine")).toMatchObject({ origin: "bundled", enabled: true, manifest: { id: "demo" } });
+  });
+
+  it("are blocked with their plugin, and alone", async () => {
+    const text = (blocked: string) =>
+      `plugins: {one: {source: demo}, two: {source: demo}}\nblocked: [{plugin: ${blocked}}]\n`;
+    const enabled = async (blocked: string) => {
+      const { list } = await registry(plugin("plugins/demo"), { text: text(blocked) });
+      return list().flatMap((one) => (one.enabled ? one.id : []));
+    };
+    expect(await enabled("demo")).toEqual([]);
+    expect(await enabled("one")).toEqual(["two"]);
+  });
+
+  it("stay the same objects in a reload that does not change them", async () => {
+    const made = await registry(plugin("plugins/demo"), {
+      text: "plugins: {one: {source: demo}, two: {source: demo}}\n",
+    });
+    const [one, two] = [made.get("one"), made.get("two")];
+    const next = parseHostManifest(
+      "bulkhead: 1\nplugins: {one: {source: demo}, two: {source: demo, grant: {kv: true}}, three: {source: demo}}\n",
+      { file: "bulkhead.yaml" },
+    );
+    expect(await made.reload(next)).toEqual({ added: ["three"], removed: [], changed: ["two"] });
+    expect(made.get("one")).toBe(one);
+    expect(made.get("two")).not.toBe(two);
+  });
+});
+
 describe("Registry.register", () => {
   it("adds a plugin with the same checks", async () => {
     const made = await registry({ ...plugin("more/demo"), ...plugin("more/bad", { id: "bad", entry: "./gone.ts" }) });
@@ -251,6 +351,23 @@ describe("Registry.register", () => {
     expect(made.get("demo")?.enabled).toBe(false);
     await made.register("plugins/demo");
     expect(made.get("demo")?.enabled).toBe(true);
+  });
+
+  it("adds several instances of one folder, each under an id of its own", async () => {
+    const made = await registry({ ...plugin("plugins/demo"), ...plugin("plugins/other", { id: "other" }) });
+    await made.register("plugins/demo", { id: "one", grant: { kv: true } });
+    await made.register("plugins/demo", { id: "two" });
+    expect(made.list().map(({ id, enabled, manifest, grant }) => [id, enabled, manifest.id, grant])).toEqual([
+      ["demo", false, "demo", {}],
+      ["one", true, "demo", { kv: true }],
+      ["other", false, "other", {}],
+      ["two", true, "demo", {}],
+    ]);
+    await expect(made.register("plugins/demo", { id: "two" })).rejects.toMatchObject({ code: "duplicate_plugin" });
+    await expect(made.register("plugins/demo", { id: "other" })).rejects.toMatchObject({ code: "duplicate_plugin" });
+    for (const id of ["auto", "Two!", ""]) {
+      await expect(made.register("plugins/demo", { id })).rejects.toMatchObject({ code: "invalid_config" });
+    }
   });
 
   it("keeps what the host manifest denies, and a thread needs trust", async () => {

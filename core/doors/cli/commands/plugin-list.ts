@@ -49,12 +49,12 @@ function stateOf({ enabled, blocked, quarantine }: PluginReport): Cell {
 }
 
 function row(plugin: PluginReport): Cell[] {
-  const { id, version, origin, isolation, description } = plugin;
+  const { id, instance_of: base, version, origin, isolation, description } = plugin;
   return [
     { text: id, tone: "bold" },
     safeLine(version),
     stateOf(plugin),
-    origin,
+    base === null ? origin : `${safeLine(base)}, ${origin}`,
     isolation,
     { text: safeLine(description), tone: "dim" },
   ];

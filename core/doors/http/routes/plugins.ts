@@ -5,7 +5,12 @@ import { grantable, type NewGrant } from "../../../packages/registry/edit-host-m
 import { oneOf } from "../schemas.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 
-const plugin = Type.Object({ id: Type.String(), version: Type.String(), enabled: Type.Boolean() });
+const plugin = Type.Object({
+  id: Type.String(),
+  instance_of: Type.Union([Type.String(), Type.Null()]),
+  version: Type.String(),
+  enabled: Type.Boolean(),
+});
 const problem = Type.Object({
   id: Type.String(),
   folder: Type.String(),

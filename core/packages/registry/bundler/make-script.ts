@@ -35,7 +35,7 @@ export async function makeScript(order: BundleOrder, esbuild: Esbuild): Promise<
   const text = edits.length > 0 ? applyEdits(bundled, edits) : bundled;
   const fault = faults[0];
   if (fault) {
-    const positions = new ScriptPositions({ pluginId, bundled, sourceMap, edits, text });
+    const positions = new ScriptPositions({ bundled, sourceMap, edits, text });
     throw failed(pluginId, positions.atBundledOffset(fault.start), { text: fault.message });
   }
   checkSize(order, text);
