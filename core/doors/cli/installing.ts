@@ -7,7 +7,7 @@ import type { PackageLimits } from "../../packages/install/package-files.ts";
 import type { PackageSpec } from "../../packages/install/package-spec.ts";
 import type { PreparedInstall } from "../../packages/install/prepare-install.ts";
 import { forgetPlugin } from "../../packages/install/remove-plugin.ts";
-import { type Allowances, isSameSource } from "../../packages/install/source-policy.ts";
+import type { Allowances } from "../../packages/install/source-policy.ts";
 import type { NewGrant } from "../../packages/registry/edit-host-manifest.ts";
 import { dirname, resolve } from "../../ground/runtime/paths.ts";
 import type { Invocation } from "./command.ts";
@@ -60,13 +60,10 @@ export async function commitInstall(
   install: PreparedInstall,
   { grants, manifest }: { grants: readonly NewGrant[]; manifest: FileManifest },
 ): Promise<void> {
-  await install.commit(grants);
-  const { id, current, next } = install;
-  if (current !== null && !isSameSource(current.source, next.source)) {
-    await forgetPlugin(stateFolder(call, manifest), id);
-  }
-  for (const { permission, target } of grants) {
-    if (permission === "run") await pinGranted(call, { pluginId: id, binary: target });
+  const { granted, emptied } = await install.commit(grants);
+  for (const id of emptied) await forgetPlugin(stateFolder(call, manifest), id);
+  for (const { pluginId, permission, target } of granted) {
+    if (permission === "run") await pinGranted(call, { pluginId, binary: target });
   }
 }
 

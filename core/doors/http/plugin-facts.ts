@@ -102,7 +102,7 @@ export function pluginFacts(
     },
     async explain(id) {
       const plugin = pluginOf(id);
-      const waiting = await waitingUpdates([plugin], manifestFile);
+      const waiting = await waitingUpdates(host.registry.list(), manifestFile);
       return {
         ...report(plugin, { quarantine: (await stopped()).get(id), waiting: waiting.get(id) }),
         manifest: plugin.manifest,

@@ -1,7 +1,7 @@
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { quoteWord } from "../../ground/config/grant-command.ts";
-import type { BroadPlaces } from "../registry/broad-permissions.ts";
+import { type BroadPlaces, riskiestFirst } from "../registry/broad-permissions.ts";
 import type { Grantable, NewGrant } from "../registry/edit-host-manifest.ts";
 import { type ExplainedPermission, explainPermissions } from "../registry/explain-permissions.ts";
 import { hideArguments } from "../registry/shown-permissions.ts";
@@ -34,6 +34,26 @@ export function undecidedPermissions(options: AskedOptions): ExplainedPermission
     requested && permission !== "limits" && !(effective.length === 1 && effective[0] === target)
   );
   return hideArguments(undecided, hidden);
+}
+
+/** Permissions that one entry of the host manifest asks for and the operator must still decide on. */
+export interface EntryAsks {
+  id: string;
+  undecided: ExplainedPermission[];
+}
+
+/** Joins what the entries of one package ask for, each permission once, the riskiest first. */
+export function joinedAsks(entries: readonly EntryAsks[]): ExplainedPermission[] {
+  const rows = entries.flatMap(({ undecided }) => undecided);
+  const nameOf = ({ permission, target }: ExplainedPermission) => `${permission} ${target}`;
+  return riskiestFirst([...new Map(rows.map((row) => [nameOf(row), row])).values()]);
+}
+
+/** Turns grants to a package into grants to each of its entries that asks for them. */
+export function grantsToEntries(grants: readonly NewGrant[], entries: readonly EntryAsks[]): NewGrant[] {
+  return entries.flatMap(({ id, undecided }) =>
+    grantsFor(id, undecided).filter((one) => grants.some((grant) => isSameGrant(grant, one)))
+  );
 }
 
 /** The grants that would allow these, each once. */

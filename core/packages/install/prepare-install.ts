@@ -1,25 +1,26 @@
 import { containsPrograms } from "../registry/contained-programs.ts";
 import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
-import type { Permissions } from "../../../plugin-sdk/permissions.ts";
-import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { type HostManifest, type PluginSettings, unsaid } from "../../ground/config/host-manifest.ts";
+import { parseHostManifest } from "../../ground/config/parse-host-manifest.ts";
 import { type Blockable, blockedError, blockOf } from "../registry/blocked-plugins.ts";
 import { broadPlaces } from "../registry/broad-permissions.ts";
 import { addGrant, type NewGrant } from "../registry/edit-host-manifest.ts";
-import { removePluginEntry, setEnabled } from "../registry/edit-plugin-entry.ts";
+import { emptyPluginEntry, setEnabled } from "../registry/edit-plugin-entry.ts";
 import type { ExplainedPermission } from "../registry/explain-permissions.ts";
 import { findPlugins } from "../registry/find-plugins.ts";
 import { checkInstalled, listFileOf } from "../registry/installed-files.ts";
 import { installedFolder, readLock, versionFolder } from "../registry/plugin-lock.ts";
 import type { LockedPlugin, PluginLock } from "../registry/lock-format.ts";
 import { type OptionChoice, optionChoices } from "../registry/option-choices.ts";
+import { instancesOf, isInUse } from "../registry/instances.ts";
 import { readManifest } from "../registry/read-manifest.ts";
 import { hiddenTexts } from "../registry/shown-permissions.ts";
 import { readdir, rm } from "../../ground/runtime/files.ts";
 import { dirname, join } from "../../ground/runtime/paths.ts";
 import compare from "semver/functions/compare.js";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { undecidedPermissions } from "./asked-permissions.ts";
+import { type EntryAsks, grantsToEntries, joinedAsks, undecidedPermissions } from "./asked-permissions.ts";
 import type { FetchedPackage } from "./fetch-package.ts";
 import { checkNewId, type KnownId } from "./id-policy.ts";
 import { changeManifest } from "./manifest-transaction.ts";
@@ -37,15 +38,19 @@ export interface PreparedInstall {
   /** Whether the very same files are in use already. */
   unchanged: boolean;
   deprecated: string | null;
+  /** Entries of the host manifest that it is granted to: its own, and those of its instances. */
+  entries: string[];
   /** Permissions that still need the operator's decision, the riskiest first. */
   undecided: ExplainedPermission[];
   /** Permissions that depend on options that the operator may set, with their current values. */
   choices: OptionChoice[];
   /**
-   * Takes it into use with these additional grants. Checks the rules again, against the version then in use.
+   * Takes it into use with these additional grants, for each entry that asks for them. Checks the rules again, against
+   * the version then in use.
+   * @returns the grants as written, and the ids of entries that another source's plugin had
    * @throws {BulkheadError} as {@link prepareInstall}, `busy`, `invalid_config`
    */
-  commit(grants: readonly NewGrant[]): Promise<void>;
+  commit(grants: readonly NewGrant[]): Promise<{ granted: NewGrant[]; emptied: string[] }>;
   /** Records that an update waits for a grant, so that lists show it. */
   wait(command: string): Promise<void>;
   /** Forgets it; what is in use stays. */
@@ -70,6 +75,7 @@ export async function prepareInstall(fetched: FetchedPackage, options: PrepareOp
   try {
     const candidate = await checkStaged(staged, { fetched, options });
     const { next, current, bound } = candidate;
+    const asks = await asksOf(candidate, installed);
     return {
       id: staged.manifest.id,
       manifest: staged.manifest,
@@ -77,11 +83,12 @@ export async function prepareInstall(fetched: FetchedPackage, options: PrepareOp
       current,
       unchanged: bound !== null && bound.files === next.files,
       deprecated: fetched.deprecated,
-      undecided: await undecidedOf(candidate, installed),
-      choices: optionChoices(staged.manifest, options.hostManifest),
+      entries: asks.map(({ id }) => id),
+      undecided: joinedAsks(asks),
+      choices: optionChoices(staged.manifest, { id: staged.manifest.id, hostManifest: options.hostManifest }),
       discard: staged.discard,
       wait: (command) => waitForGrant(candidate, command),
-      commit: (grants) => takeIntoUse(candidate, grants),
+      commit: (grants) => takeIntoUse(candidate, grantsToEntries(grants, asks)),
     };
   } catch (error) {
     await staged.discard();
@@ -106,28 +113,33 @@ async function checkStaged(
   checkBlocked(hostManifest, { id, packageId: id, version, packageName: staged.packageName });
   const { plugins } = await readLock(hostManifest.file);
   const current = Object.hasOwn(plugins, id) ? plugins[id]! : null;
+  if (current === null) checkEntry(hostManifest, id);
   const next = lockEntry(fetched, { version, files: staged.files, current });
   checkRules(id, { current, next, allow, known: await knownIds(hostManifest, plugins) });
   const bound = current !== null && isSameSource(current.source, next.source) ? current : null;
   return { hostManifest, allow, staged, next, current, bound };
 }
 
-async function undecidedOf(candidate: Candidate, installed: string): Promise<ExplainedPermission[]> {
+async function asksOf(candidate: Candidate, installed: string): Promise<EntryAsks[]> {
   const { hostManifest, staged: { manifest }, current, bound } = candidate;
-  const { id } = manifest;
-  const before = bound === null ? null : await manifestInUse(installed, id, bound);
-  const known = Object.hasOwn(hostManifest.plugins, id) ? hostManifest.plugins[id] : undefined;
-  const config = known?.config ?? {};
-  const os_walls = { ...defaultOsWallUses, ...hostManifest.os_walls, ...known?.os_walls };
-  return undecidedPermissions({
-    manifest,
-    before,
-    // Grants to a plugin from another source, or to one that can no longer be read, do not apply to this one.
-    granted: current === null || before !== null ? grantedTo(hostManifest, id) : {},
-    places: { ...broadPlaces(hostManifest.file), contained: containsPrograms({ manifest, os_walls }) },
-    config,
-    hidden: hiddenTexts(hostManifest, id, config),
+  const before = bound === null ? null : await manifestInUse(installed, manifest.id, bound);
+  // Grants to a plugin from another source, or to one that can no longer be read, do not apply to this one.
+  const grantsApply = current === null || before !== null;
+  return entriesOf(hostManifest, manifest.id, { isNew: current === null }).map((id) => {
+    const { grant, config, os_walls } = settingsOf(hostManifest, id);
+    const walls = { ...defaultOsWallUses, ...hostManifest.os_walls, ...os_walls };
+    const contained = containsPrograms({ manifest, os_walls: walls });
+    const places = { ...broadPlaces(hostManifest.file), contained };
+    const hidden = hiddenTexts(hostManifest, id, config);
+    const granted = grantsApply ? grant : {};
+    return { id, undecided: undecidedPermissions({ manifest, before, granted, places, config, hidden }) };
   });
+}
+
+/** Entries that use a package. One that is disabled and has no grants decides nothing, where others use it. */
+function entriesOf(hostManifest: HostManifest, id: string, { isNew }: { isNew: boolean }): string[] {
+  const inUse = [id, ...instancesOf(hostManifest, id)].filter((entry) => isInUse(settingsOf(hostManifest, entry)));
+  return inUse.length === 0 || isNew ? [...new Set([id, ...inUse])] : inUse;
 }
 
 async function waitForGrant({ hostManifest, staged, bound }: Candidate, command: string): Promise<void> {
@@ -136,16 +148,22 @@ async function waitForGrant({ hostManifest, staged, bound }: Candidate, command:
   await changeManifest(hostManifest.file, (state) => keepWaiting(state, { beside: bound, manifest, command }));
 }
 
-async function takeIntoUse(candidate: Candidate, grants: readonly NewGrant[]): Promise<void> {
+async function takeIntoUse(
+  candidate: Candidate,
+  granted: NewGrant[],
+): Promise<{ granted: NewGrant[]; emptied: string[] }> {
   const { hostManifest, allow, staged, next } = candidate;
   const { id } = staged.manifest;
-  await changeManifest(hostManifest.file, async (state) => {
+  return await changeManifest(hostManifest.file, async (state) => {
     const known = await knownIds(hostManifest, state.lock.plugins);
     const before = Object.hasOwn(state.lock.plugins, id) ? state.lock.plugins[id]! : null;
     checkRules(id, { current: before, next, allow, known });
     await sweepStaging(state.installed);
     await staged.moveTo(versionFolder(state.installed, id, next));
-    const text = newText(state.text, { candidate, before, grants });
+    const isElsewhere = before !== null && !isSameSource(before.source, next.source);
+    const now = parseHostManifest(state.text, { file: hostManifest.file });
+    const emptied = isElsewhere ? [id, ...instancesOf(now, id)] : [];
+    const text = newText(state.text, { candidate, isNew: before === null, emptied, granted });
     const lock = { ...state.lock, plugins: { ...state.lock.plugins, [id]: next } };
     // A grant without its plugin, or a plugin that is not enabled, does nothing: a process killed between the two
     // leaves everything in use unchanged.
@@ -157,29 +175,41 @@ async function takeIntoUse(candidate: Candidate, grants: readonly NewGrant[]): P
       await state.writeLock(lock);
     }
     await removeOthers(join(state.installed, id), [next, ...(before === null ? [] : [before])]);
+    return { granted, emptied };
   });
 }
 
 interface NewText {
   candidate: Candidate;
-  /** Version in use now. */
-  before: LockedPlugin | null;
-  grants: readonly NewGrant[];
+  isNew: boolean;
+  /** Entries that another source's plugin had. */
+  emptied: readonly string[];
+  granted: readonly NewGrant[];
 }
 
 /** Edits the host manifest: a plugin that is new, or from another source, starts from an empty entry. */
-function newText(text: string, { candidate, before, grants }: NewText): string {
-  const { hostManifest: { file }, staged, next } = candidate;
+function newText(text: string, { candidate, isNew, emptied, granted }: NewText): string {
+  const { hostManifest: { file }, staged } = candidate;
   const { id } = staged.manifest;
-  const elsewhere = before !== null && !isSameSource(before.source, next.source);
-  const cleared = elsewhere ? removePluginEntry(text, { pluginId: id, file }) : text;
-  const enabled = before === null || elsewhere ? setEnabled(cleared, { pluginId: id, enabled: true, file }) : cleared;
-  return grants.reduce((edited, grant) => addGrant(edited, grant, { file }), enabled);
+  const cleared = emptied.reduce((edited, entry) => emptyPluginEntry(edited, { pluginId: entry, file }), text);
+  const enabled = isNew || emptied.length > 0 ? setEnabled(cleared, { pluginId: id, enabled: true, file }) : cleared;
+  return granted.reduce((edited, grant) => addGrant(edited, grant, { file }), enabled);
 }
 
 function checkBlocked(hostManifest: HostManifest, subject: Blockable): void {
   const why = blockOf(hostManifest, subject);
   if (why !== null) throw blockedError(subject.id, why);
+}
+
+/** An entry that names another plugin, or a folder, as its source would go on with that one. */
+function checkEntry(hostManifest: HostManifest, id: string): void {
+  const { source } = settingsOf(hostManifest, id);
+  if (source === undefined || source === id) return;
+  throw new BulkheadError(
+    "duplicate_plugin",
+    `Cannot install plugin "${id}": plugins.${id}.source in the host manifest names ${source} under that id.`,
+    { hint: "Remove that line, or give that entry another id.", details: { plugin_id: id } },
+  );
 }
 
 interface Rules {
@@ -203,7 +233,7 @@ function checkRules(id: string, { current, next, allow, known }: Rules): void {
 
 /** Ids of everything that is there, installed or not. */
 async function knownIds(
-  { file, tools }: PrepareOptions["hostManifest"],
+  { file, plugins: entries, tools }: PrepareOptions["hostManifest"],
   plugins: PluginLock["plugins"],
 ): Promise<KnownId[]> {
   const found = await findPlugins({ root: dirname(file) });
@@ -211,6 +241,9 @@ async function knownIds(
   return [
     ...found.map(({ id, origin }) => ({ id, origin: words[origin as keyof typeof words] ?? origin })),
     ...Object.keys(plugins).map((id) => ({ id, origin: "installed" })),
+    ...Object.entries(entries).flatMap(([id, { source }]) =>
+      source === undefined || source === id ? [] : [{ id, origin: "that of an entry in the host manifest" }]
+    ),
     ...Object.keys(tools).map((id) => ({ id, origin: "that of a tool in the host manifest" })),
   ];
 }
@@ -224,8 +257,8 @@ function lockEntry(
   return { source, version, integrity, files, highest, signed_by, provenance, installed_at: new Date().toISOString() };
 }
 
-function grantedTo({ plugins }: HostManifest, id: string): Permissions {
-  return Object.hasOwn(plugins, id) ? plugins[id]!.grant : {};
+function settingsOf({ plugins }: HostManifest, id: string): PluginSettings {
+  return Object.hasOwn(plugins, id) ? plugins[id]! : unsaid();
 }
 
 /** Null when it cannot be read any more: then all that is asked for is new. */

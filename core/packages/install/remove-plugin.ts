@@ -1,18 +1,33 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { parseHostManifest } from "../../ground/config/parse-host-manifest.ts";
 import { removePluginEntry } from "../registry/edit-plugin-entry.ts";
+import { instancesOf } from "../registry/instances.ts";
 import { rm } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { changeManifest } from "./manifest-transaction.ts";
 
 /**
- * Removes an installed plugin: its grants, its lock entry and its files.
- * @throws {BulkheadError} `not_found` when no plugin of that id is installed, `busy`
+ * Removes an installed plugin: its grants, its lock entry and its files. Of an instance, or of another entry that names
+ * a source, it removes the entry.
+ * @throws {BulkheadError} `not_found` when no plugin of that id is installed, `busy` also while it has instances
  */
 export async function removePlugin(manifestFile: string, id: string): Promise<void> {
   await changeManifest(manifestFile, async ({ file, text, lock, installed, writeText, writeLock }) => {
+    const hostManifest = parseHostManifest(text, { file });
+    const hasSource = Object.hasOwn(hostManifest.plugins, id) && hostManifest.plugins[id]!.source !== undefined;
+    if (!Object.hasOwn(lock.plugins, id) && hasSource) {
+      return await writeText(removePluginEntry(text, { pluginId: id, file }));
+    }
     if (!Object.hasOwn(lock.plugins, id)) {
       throw new BulkheadError("not_found", `Cannot remove plugin "${id}": it is not installed.`, {
         hint: `To stop using one that is bundled or lies in a folder: bulkhead plugin disable ${id}`,
+      });
+    }
+    const [instance, ...others] = instancesOf(hostManifest, id);
+    if (instance !== undefined) {
+      const all = [instance, ...others].join(", ");
+      throw new BulkheadError("busy", `Cannot remove plugin "${id}": it has the instances ${all}.`, {
+        hint: `Remove them first: bulkhead plugin remove ${instance}`,
       });
     }
     const { [id]: _, ...plugins } = lock.plugins;

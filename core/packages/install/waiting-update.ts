@@ -11,7 +11,15 @@ import { installedFolder, readLock } from "../registry/plugin-lock.ts";
 import type { LockedPlugin } from "../registry/lock-format.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
-import { grantFlags, grantsFor, grantWord, undecidedPermissions } from "./asked-permissions.ts";
+import { isInUse } from "../registry/instances.ts";
+import {
+  type EntryAsks,
+  grantFlags,
+  grantsFor,
+  grantWord,
+  joinedAsks,
+  undecidedPermissions,
+} from "./asked-permissions.ts";
 import type { ManifestState } from "./manifest-transaction.ts";
 
 /** An update that was checked and not installed, because it asks for more permissions. */
@@ -57,7 +65,10 @@ export async function keepWaiting(
   await replaceFile(join(installed, id, fileName), `${JSON.stringify(kept)}\n`, 0o644);
 }
 
-/** The updates that wait, by the id of their plugin. */
+/**
+ * Returns the updates that wait, by the id of their package.
+ * @param plugins every plugin of the host: an update asks for all its instances
+ */
 export async function waitingUpdates(
   plugins: readonly Plugin[],
   hostManifest: string | undefined,
@@ -67,7 +78,9 @@ export async function waitingUpdates(
   const places = broadPlaces(hostManifest);
   const installed = plugins.filter(({ id, origin }) => origin === "installed" && Object.hasOwn(lock, id));
   const found = await Promise.all(installed.map(async (plugin) => {
+    const instances = plugins.filter(({ id, manifest }) => id !== plugin.id && manifest.id === plugin.id);
     const waiting = await findWaiting(plugin, {
+      instances,
       hostManifest,
       locked: lock[plugin.id]!,
       places: { ...places, contained: containsPrograms(plugin) },
@@ -85,17 +98,29 @@ export function waitingReport(id: string, waiting: WaitingUpdate | undefined): W
   return { version, found_at, asks: grants.map(grantWord), command: [command, ...grantFlags(grants)].join(" ") };
 }
 
+interface WaitingTerms {
+  instances: readonly Plugin[];
+  hostManifest: string;
+  locked: LockedPlugin;
+  places: BroadPlaces;
+}
+
 /** The update of a plugin that waits, held against what is granted now; null: none does. */
 async function findWaiting(
-  { id, manifest, grant, config, hidden_texts: hidden = [] }: Plugin,
-  { hostManifest, locked, places }: { hostManifest: string; locked: LockedPlugin; places: BroadPlaces },
+  plugin: Plugin,
+  { instances, hostManifest, locked, places }: WaitingTerms,
 ): Promise<WaitingUpdate | null> {
-  const file = join(await installedFolder(hostManifest), id, fileName);
+  const file = join(await installedFolder(hostManifest), plugin.id, fileName);
   const kept = await readKept(file).catch(() => null);
-  if (kept === null || kept.beside !== locked.files || kept.manifest.id !== id) return null;
+  if (kept === null || kept.beside !== locked.files || kept.manifest.id !== plugin.id) return null;
   const { command, found_at, manifest: next } = kept;
-  const undecided = undecidedPermissions({ manifest: next, before: manifest, granted: grant, places, config, hidden });
-  return { version: next.version, command, found_at, undecided };
+  const inUse = [plugin, ...instances].filter(isInUse);
+  const asks = (inUse.length === 0 ? [plugin] : inUse).map(
+    ({ id, manifest: before, grant: granted, config, hidden_texts: hidden = [] }): EntryAsks => {
+      return { id, undecided: undecidedPermissions({ manifest: next, before, granted, places, config, hidden }) };
+    },
+  );
+  return { version: next.version, command, found_at, undecided: joinedAsks(asks) };
 }
 
 async function readKept(file: string): Promise<KeptUpdate> {

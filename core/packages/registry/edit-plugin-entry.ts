@@ -53,6 +53,16 @@ export function removePluginEntry(text: string, { pluginId, file }: EditOptions 
   return editedText(document, { before, pluginId, file });
 }
 
+/** The host manifest's text without what is said about a plugin; an instance stays one, and is disabled. */
+export function emptyPluginEntry(text: string, { pluginId, file }: EditOptions & { pluginId: string }): string {
+  const before = parseHostManifest(text, { file });
+  const source = before.plugins[pluginId]?.source;
+  if (source === undefined || source === pluginId) return removePluginEntry(text, { pluginId, file });
+  const document = openDocument(text, file);
+  document.setIn(["plugins", pluginId], document.createNode({ source, enabled: false }));
+  return editedText(document, { before, pluginId, file });
+}
+
 /** The host manifest's text with one grant less; a program or secret goes with all that stands beside its name. */
 export function removeGrant(text: string, { pluginId, permission, target }: NewGrant, { file }: EditOptions): string {
   const before = parseHostManifest(text, { file });

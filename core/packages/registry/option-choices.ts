@@ -15,8 +15,14 @@ export interface OptionChoice {
   hidden: boolean;
 }
 
-/** Every permission that depends on an option, with what the option holds: the host manifest's value or the default. */
-export function optionChoices({ id, permissions, config }: Manifest, hostManifest?: HostManifest): OptionChoice[] {
+/**
+ * Every permission that depends on an option, with what the option holds for the plugin of an id: the host manifest's
+ * value or the default.
+ */
+export function optionChoices(
+  { permissions, config }: Manifest,
+  { id, hostManifest }: { id: string; hostManifest: HostManifest | undefined },
+): OptionChoice[] {
   const decided = decisions(permissions ?? {});
   const settings = hostManifest && Object.hasOwn(hostManifest.plugins, id) ? hostManifest.plugins[id]!.config : {};
   return [...new Set(decided.map(({ option }) => option))].map((option) => ({

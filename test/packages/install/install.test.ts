@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { guardedPlaces } from "../../../core/sessions/host/guarded-places.ts";
-import { greeterFiles, greeterPackage, newOperator, type Operator } from "./operator.ts";
+import { type Greeter, greeterFiles, greeterPackage, newOperator, type Operator } from "./operator.ts";
 import { packageOf } from "./tar-archive.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -21,6 +21,17 @@ async function folderOf(operator: Operator, id = "greeter"): Promise<string> {
   const { plugins } = await operator.lock();
   const { version, files } = plugins[id]!;
   return join(await installed(operator), id, `${version}-${files.slice(0, 12)}`);
+}
+
+/** Writes the greeter into a repository, and returns what it is installed by. */
+async function inRepository(operator: Operator, greeter: Greeter): Promise<string> {
+  const git = (...args: string[]) =>
+    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", ...args], { cwd: join(operator.folder, "g") });
+  for (const [path, content] of Object.entries(greeterFiles(greeter))) await operator.write(`g/${path}`, content);
+  git("init", "--quiet");
+  git("add", "-A");
+  git("commit", "--quiet", "-m", "one");
+  return `git+file://${operator.folder}/g`;
 }
 
 const isThere = (path: string) => access(path).then(() => true, () => false);
@@ -443,15 +454,7 @@ describe("ids, sources and versions", () => {
     const kept = join(operator.state, "data/greeter/notes");
     await mkdir(dirname(kept), { recursive: true });
     await writeFile(kept, "x");
-    const git = (...args: string[]) =>
-      execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", ...args], { cwd: join(operator.folder, "g") });
-    for (const [path, content] of Object.entries(greeterFiles({ permissions: asks }))) {
-      await operator.write(`g/${path}`, content);
-    }
-    git("init", "--quiet");
-    git("add", "-A");
-    git("commit", "--quiet", "-m", "one");
-    const other = `git+file://${operator.folder}/g`;
+    const other = await inRepository(operator, { permissions: asks });
     expect(await operator.bulkhead("plugin", "add", other, "--yes")).toMatchObject({
       code: 2,
       err: expect.stringContaining("it is installed from a.tgz"),
@@ -583,6 +586,90 @@ describe("ids, sources and versions", () => {
       code: 0,
       out: "Up to date: greeter 1.0.1 is what one.tgz holds. To take another file: bulkhead plugin add <file>\n",
     });
+  });
+});
+
+describe("an installed plugin with instances", () => {
+  const run = (args: string) => [`run: [{ binary: git, args: [${args}] }]`, "read: [workdir]"];
+  const instances = "  first: { source: greeter, grant: { run: [git] } }\n  second: { source: greeter }\n";
+
+  async function newInstances(): Promise<{ operator: Operator; two: string }> {
+    const operator = await newOperator();
+    const one = await operator.write("one.tgz", greeterPackage({ permissions: run("log") }));
+    expect(await operator.bulkhead("plugin", "add", one)).toMatchObject({ code: 4 });
+    expect(await operator.bulkhead("plugin", "add", one, "--grant", "read:workdir")).toMatchObject({ code: 0 });
+    await operator.bulkhead("plugin", "disable", "greeter");
+    await operator.bulkhead("plugin", "revoke", "greeter", "read:workdir");
+    await operator.write("bulkhead.yaml", (await operator.manifest()) + instances);
+    const two = await operator.write("two.tgz", greeterPackage({ version: "1.1.0", permissions: run("log, status") }));
+    return { operator, two };
+  }
+
+  it("runs each of them, from the files that were installed", async () => {
+    const { operator } = await newInstances();
+    const { out, code } = await operator.bulkhead("run", "first", "Good day");
+    expect({ code, out }).toMatchObject({ code: 0, out: expect.stringContaining("Hello") });
+    const listed = (await operator.bulkhead("plugin", "list", "--json")).out.trim().split("\n").map((line) =>
+      JSON.parse(line)
+    );
+    const facts = listed.filter(({ origin }) => origin === "installed")
+      .map(({ id, instance_of, enabled }) => [id, instance_of, enabled]);
+    expect(facts).toEqual([["first", "greeter", true], ["greeter", null, false], ["second", "greeter", true]]);
+    expect((await operator.bulkhead("plugin", "list")).out).toMatch(/first .* greeter, installed/);
+    const info = JSON.parse((await operator.bulkhead("plugin", "info", "first", "--json")).out);
+    expect(info).toMatchObject({ id: "first", instance_of: "greeter", locked: { version: "1.0.0" } });
+  });
+
+  it("I9: asks for them before an update that asks for more, and grants it to those that are in use", async () => {
+    const { operator, two } = await newInstances();
+    const refused = await operator.bulkhead("plugin", "add", two);
+    expect(refused).toMatchObject({ code: 4, err: expect.stringContaining("missing grants: run:git") });
+    expect(refused.out).toContain("What is granted goes to first, second, as far as each asks for it.");
+    expect((await operator.bulkhead("plugin", "list")).out).toContain(`plugin add ${two} --grant run:git\n`);
+    expect(await operator.bulkhead("plugin", "add", two, "--grant", "run:git")).toMatchObject({ code: 0 });
+    expect(await operator.manifest()).toContain(
+      "  first: { source: greeter, grant: { run: [ git ] } }\n" +
+        "  second: { source: greeter, grant: { run: [ git ] } }\n",
+    );
+    expect(await operator.manifest()).toContain("  greeter:\n    grant: {}\n    enabled: false\n");
+  });
+
+  it("I18: leaves them nothing of what they were granted or kept when its source is replaced", async () => {
+    const { operator } = await newInstances();
+    const kept = join(operator.state, "data/first/notes");
+    await mkdir(dirname(kept), { recursive: true });
+    await writeFile(kept, "x");
+    const other = await inRepository(operator, {});
+    expect(await operator.bulkhead("plugin", "add", other, "--replace-source")).toMatchObject({ code: 0 });
+    expect(await isThere(kept)).toBe(false);
+    const text = await operator.manifest();
+    for (const id of ["first", "second"]) {
+      expect(text).toContain(`  ${id}:\n    source: greeter\n    enabled: false\n`);
+    }
+    expect(text).not.toContain("git");
+  });
+
+  it("is removed after them, and each of them alone", async () => {
+    const { operator } = await newInstances();
+    expect(await operator.bulkhead("plugin", "remove", "greeter")).toMatchObject({
+      err: expect.stringContaining('Cannot remove plugin "greeter": it has the instances first, second.'),
+    });
+    expect(await operator.bulkhead("plugin", "remove", "first")).toMatchObject({ code: 0 });
+    expect(await operator.bulkhead("plugin", "remove", "second")).toMatchObject({ code: 0 });
+    expect(Object.keys((await operator.lock()).plugins)).toEqual(["greeter"]);
+    expect(await operator.bulkhead("plugin", "remove", "greeter")).toMatchObject({ code: 0 });
+    expect(await operator.manifest()).not.toContain("greeter");
+  });
+
+  it("I11: takes no id that one of them has, or that looks like it", async () => {
+    const { operator } = await newInstances();
+    for (const [id, words] of [["first", "plugins.first.source"], ["flrst", 'looks like "first"']] as const) {
+      const file = await operator.write(`${id}.tgz`, greeterPackage({ id }));
+      expect(await operator.bulkhead("plugin", "add", file, "--replace-source")).toMatchObject({
+        code: 2,
+        err: expect.stringContaining(words),
+      });
+    }
   });
 });
 

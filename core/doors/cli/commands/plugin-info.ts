@@ -13,13 +13,23 @@ import { waitingLines } from "../render/waiting-lines.ts";
 export async function pluginInfo(call: Invocation): Promise<number> {
   await using opened = await openPlugins(call);
   const plugin = await opened.facts.explain(call.args[0] ?? "");
-  const { id, manifest, folder, origin, enabled, blocked, permissions: rows, waiting_update: waiting } = plugin;
+  const {
+    id,
+    instance_of: base,
+    manifest,
+    folder,
+    origin,
+    enabled,
+    blocked,
+    permissions: rows,
+    waiting_update: waiting,
+  } = plugin;
   const file = opened.manifest?.file;
   const lock = file === undefined ? null : (await readLock(file)).plugins;
-  const locked = lock !== null && Object.hasOwn(lock, id) ? lock[id]! : null;
+  const locked = lock !== null && Object.hasOwn(lock, manifest.id) ? lock[manifest.id]! : null;
   // Read the manifest as written: the loaded one has the plugin's options filled in.
   const written = origin === "inline" ? manifest : await readManifest(folder);
-  const choices = optionChoices(written, opened.manifest);
+  const choices = optionChoices(written, { id, hostManifest: opened.manifest });
   const { terminal } = call;
   if (call.json) {
     const permissions = rows.map(({ permission, target, granted, breadth }) => ({
@@ -32,6 +42,7 @@ export async function pluginInfo(call: Invocation): Promise<number> {
       `${
         JSON.stringify({
           id,
+          instance_of: base,
           manifest: written,
           folder,
           origin,
@@ -52,6 +63,7 @@ export async function pluginInfo(call: Invocation): Promise<number> {
     [
       `${paint("bold", id)} ${safeLine(version)} · ${state} · ${JSON.stringify(safeLine(name))}`,
       paint("dim", `  ${JSON.stringify(safeLine(description))}`),
+      ...(base === null ? [] : [`  of      ${safeLine(base)}, as an instance`]),
       `  licence ${safeLine(license)}`,
       `  folder  ${safeLine(folder)} (${origin})`,
       ...(blocked === null ? [] : [`  ${safeLine(blocked)}`]),

@@ -7,7 +7,7 @@ import { askedLines, choiceLines } from "./permission-words.ts";
 
 /** Lists the facts that an operator should know before a package is installed. */
 export function installLines(
-  { manifest, next, current, deprecated, undecided, choices }: PreparedInstall,
+  { manifest, next, current, deprecated, entries, undecided, choices }: PreparedInstall,
   paint: Paint,
 ): string[] {
   const { id, name, version, description } = manifest;
@@ -22,6 +22,7 @@ export function installLines(
     ...(undecided.length === 0
       ? [current === null ? "It asks for nothing that is not granted." : "It asks for nothing more."]
       : [current === null ? "It asks to" : "It asks for more than before, to", ...askedLines(undecided, paint)]),
+    ...(entries.length < 2 ? [] : [`What is granted goes to ${entries.join(", ")}, as far as each asks for it.`]),
     ...choiceLines(id, choices),
   ];
 }
