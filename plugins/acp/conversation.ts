@@ -15,14 +15,15 @@ import {
 import { AllowedTools } from "./allowed-tools.ts";
 import { BatchQueue } from "./batch-queue.ts";
 import { offerFiles } from "./client-files.ts";
-import { failureOf, failureOfStop } from "./failures.ts";
+import { failureOf } from "./failures.ts";
+import { habitsOf } from "./habits.ts";
 import { MessagePipe } from "./message-pipe.ts";
 import type { AgentOptions } from "./options.ts";
 import { PermissionAnswers } from "./permission-answers.ts";
 import { chooseMode, chooseModel, modelOf } from "./session-choices.ts";
 import { offerTerminals } from "./terminals.ts";
+import { turnEnd } from "./turn-end.ts";
 import { permissionId, UpdateReader } from "./update-reader.ts";
-import { usageOf } from "./usage.ts";
 
 /** The protocol's version that is spoken here. */
 const protocolVersion = 1;
@@ -39,6 +40,7 @@ export interface Transport {
 
 /** The agent's description of itself before a session. */
 export interface Greeting {
+  name: string | undefined;
   version: string | undefined;
   capabilities: JsonFields;
 }
@@ -158,26 +160,13 @@ export class Conversation {
       ...(greeting.version === undefined ? {} : { agent_version: greeting.version }),
       ...(model === undefined ? {} : { model }),
     }]);
-    this.#queue.push(this.#reader.begin(sessionId));
+    this.#queue.push(this.#reader.begin(sessionId, habitsOf(greeting.name)));
+    const { prompt } = request;
     const answer = await this.#agent.request<JsonFields>("session/prompt", {
       sessionId,
-      prompt: [{ type: "text", text: request.prompt }],
+      prompt: [{ type: "text", text: prompt }],
     });
-    const { events, output, files_changed, cost } = this.#reader.end();
-    const usage = usageOf(answer, cost);
-    const failure = failureOfStop(answer["stopReason"], { rejected: this.#answers.rejected });
-    return [
-      ...events,
-      ...(usage ? [usage] : []),
-      failure ?? {
-        type: "completed",
-        success: true,
-        ...(output === "" ? {} : { output }),
-        files_changed,
-        tokens_used: null,
-        cost: null,
-      },
-    ];
+    return turnEnd(answer, this.#reader.end(), { prompt, rejected: this.#answers.rejected });
   }
 
   async #greet(): Promise<Greeting> {
@@ -196,8 +185,10 @@ export class Conversation {
       );
     }
     if (authMethod !== undefined) await this.#agent.request("authenticate", { methodId: authMethod });
+    const { name, version } = fieldsOrNone(answer["agentInfo"]);
     return {
-      version: textOf(fieldsOrNone(answer["agentInfo"])["version"])?.slice(0, 256),
+      name: textOf(name),
+      version: textOf(version)?.slice(0, 256),
       capabilities: fieldsOrNone(answer["agentCapabilities"]),
     };
   }

@@ -32,10 +32,10 @@ export interface AgentFailure {
 
 /** Turns an agent's error answer into an event. */
 export function failureOf({ code, message, data }: AgentFailure): ErrorEvent {
-  const { details, errorKind } = fieldsOrNone(data);
-  const detail = textOf(details);
+  const { details, message: longer, errorKind } = fieldsOrNone(data);
+  const detail = textOf(details) ?? textOf(longer);
   const said = detail === undefined || message.includes(detail) ? message : `${message}: ${detail}`;
-  const [meaning, recoverable] = byCode(code) ?? kinds[textOf(errorKind) ?? ""] ?? byText(said);
+  const [meaning, recoverable] = byCode(code) ?? kinds[textOf(errorKind) ?? ""] ?? meaningOf(said);
   return { type: "error", code: meaning, message: said, recoverable };
 }
 
@@ -68,9 +68,10 @@ function byCode(code: number): Meaning | null {
   return code >= 500 && code < 600 ? ["unavailable", true] : null;
 }
 
-function byText(message: string): Meaning {
-  const [, code, recoverable] = signs.find(([sign]) => sign.test(message)) ?? [null, "fatal", false];
-  return [code, recoverable];
+/** Reads what a failure means in the agent's words, and where those do not say it, in the HTTP status that it told. */
+export function meaningOf(said: string, status?: number | null): Meaning {
+  const [, code, recoverable] = signs.find(([sign]) => sign.test(said)) ?? [null, null, false];
+  return code === null ? byCode(status ?? 0) ?? ["fatal", false] : [code, recoverable];
 }
 
 function error(code: string, message: string): ErrorEvent {

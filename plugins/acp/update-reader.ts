@@ -9,24 +9,14 @@ import {
   stringOf,
   textOf,
 } from "bulkhead/plugin-sdk";
+import type { Habits } from "./habits.ts";
 import { inputOf, kindOf, ToolCalls, toolOf } from "./tool-calls.ts";
+import { threadOf, type TurnSigns, type TurnSummary } from "./turn-end.ts";
 import { type Cost, costOf, usageUpdate } from "./usage.ts";
 
 const optionKinds: readonly PermissionOption["kind"][] = ["allow_once", "allow_always", "reject_once", "reject_always"];
 
 const priorities = ["high", "medium", "low"] as const;
-
-/** Result of a turn. */
-export interface TurnSummary {
-  /** Events that were held back. */
-  events: AdapterEvent[];
-  /** The agent's last message. */
-  output: string;
-  /** Files that the agent says it has changed. */
-  files_changed: string[];
-  /** The session's cost, as the agent last reported it. */
-  cost: Cost | null;
-}
 
 /** Turns an agent's messages of one session into events, except answers to its client's requests. */
 export class UpdateReader {
@@ -42,10 +32,13 @@ export class UpdateReader {
   #between = true;
   #openLine = false;
   #cost: Cost | null = null;
+  #habits: Habits = {};
+  readonly #signs: TurnSigns = { worked: false, lastText: "", state: undefined, error: null };
 
   /** The session is known, and the agent is asked: what comes from now on is this turn's. */
-  begin(session: string): AdapterEvent[] {
+  begin(session: string, habits: Habits = {}): AdapterEvent[] {
     this.#session = session;
+    this.#habits = habits;
     this.#prompted = true;
     if (this.#told === 0) return [];
     return [{ type: "progress", message: `The agent has gone through ${this.#told} updates of the session so far.` }];
@@ -78,6 +71,8 @@ export class UpdateReader {
       output: this.#answer,
       files_changed: [...this.#changed],
       cost: this.#cost,
+      signs: this.#signs,
+      habits: this.#habits,
     };
   }
 
@@ -108,7 +103,10 @@ export class UpdateReader {
       case "tool_call_update":
         return this.#toolCall(update);
       case "plan":
+        this.#signs.worked = true;
         return planOf(update);
+      case "session_info_update":
+        return this.#sessionInfo(update);
       case "usage_update":
         this.#cost = costOf(update) ?? this.#cost;
         return one(usageUpdate(update));
@@ -131,6 +129,7 @@ export class UpdateReader {
     this.#messageId = id;
     this.#between = false;
     this.#openLine = !text.endsWith("\n");
+    if (text.trim() !== "") this.#signs.lastText = text;
     return [{ type: "output", stream: "stdout", data: gap + text }];
   }
 
@@ -138,8 +137,25 @@ export class UpdateReader {
     const events = this.#calls.take(update);
     this.#between = true;
     this.#messageId = undefined;
+    this.#signs.worked = true;
+    this.#signs.lastText = "";
     for (const event of events ?? []) if (event.type === "file_change") this.#changed.add(event.path);
     return events;
+  }
+
+  /** The title of the session, and what the agent tells of its thread in a way of its own. */
+  #sessionInfo(update: JsonFields): AdapterEvent[] {
+    const title = textOf(update["title"]);
+    const { state, error } = threadOf(update, this.#habits);
+    Object.assign(this.#signs, { ...(state === undefined ? {} : { state }), ...(error ? { error } : {}) });
+    // What it says from now on is about the failure.
+    if (state !== undefined && state === this.#habits.failed_state) this.#signs.lastText = "";
+    const messages = [
+      ...(title === undefined ? [] : [`Its session is called "${title}".`]),
+      ...(state === undefined ? [] : [`Its thread is in the state ${state}.`]),
+      ...(error ? [error.text] : []),
+    ];
+    return messages.map((message) => ({ type: "progress", message }));
   }
 
   #permission(requestId: string, params: JsonFields | null): AdapterEvent[] | null {
@@ -218,8 +234,6 @@ function noticeText(update: JsonFields): string | null {
       );
       return `Its options are ${set.join(", ") || "none"}.`;
     }
-    case "session_info_update":
-      return `Its session is called "${textOf(update["title"]) ?? ""}".`;
     case "notice":
       return [textOf(update["title"]), textOf(update["description"])].filter((text) => text !== undefined).join(" ") ||
         null;

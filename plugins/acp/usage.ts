@@ -25,7 +25,8 @@ export function usageOf(answer: JsonFields, cost: Cost | null): AdapterEvent | n
   const models = objectsOf(quota["model_usage"]).flatMap(({ model }) => textOf(model) ?? []);
   const [model] = models.length === 1 ? models : [];
   const figures = own ? figuresOf(own) : quotaFigures(fieldsOrNone(quota["token_count"]));
-  if (figures.tokens_in === null && figures.tokens_out === null) return null;
+  // Agents say 0 of turns that they did not count.
+  if (!figures.tokens_in && !figures.tokens_out) return null;
   return {
     type: "usage",
     scope: "session",

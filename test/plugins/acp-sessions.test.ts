@@ -294,6 +294,17 @@ describe("what goes wrong", () => {
     expect(result.error?.message).toMatch(/\w/);
   });
 
+  test("a turn that failed though the agent says that it ended", async () => {
+    const agent = await openOwnAgent({ command: "my-agent", args: ["--named", "Copilot"] }, {
+      run: [{ binary: "my-agent" }],
+    });
+    const limited = await agent.run({ prompt: "[[scn:hidden]]" });
+    expect(limited.result).toMatchObject({ outcome: "error", stop_reason: "rate_limit" });
+    expect(limited.events.filter(({ type }) => type === "rate_limit")).toMatchObject([{ wait_ms: 2000 }]);
+    const silent = await agent.run({ prompt: "[[scn:silent]]" });
+    expect(silent.result).toMatchObject({ outcome: "error", stop_reason: "unavailable" });
+  });
+
   test("a model or a mode that the agent does not offer", async () => {
     const agent = await openScriptedAgent();
     const { result } = await agent.run({ prompt: "[[scn:ok]]", model: "huge" });

@@ -1,8 +1,9 @@
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import { fieldsOf, fieldsOrNone, type JsonFields } from "../../plugin-sdk/json-fields.ts";
-import { type AgentFailure, failureOf, failureOfStop } from "../../plugins/acp/failures.ts";
+import { type AgentFailure, failureOf } from "../../plugins/acp/failures.ts";
+import { type Habits, habitsOf } from "../../plugins/acp/habits.ts";
+import { turnEnd } from "../../plugins/acp/turn-end.ts";
 import { UpdateReader } from "../../plugins/acp/update-reader.ts";
-import { usageOf } from "../../plugins/acp/usage.ts";
 import { judgeEvents, type ReadRecording, recordedText } from "./recorded-lines.ts";
 
 /** One recorded session: its reader, and what it became. */
@@ -21,11 +22,14 @@ interface Played {
 export async function playRecording(file: URL): Promise<ReadRecording[]> {
   const text = await recordedText(file);
   const sessions: Played[] = [];
+  let habits: Habits = {};
   for (const line of text.split("\n").filter((one) => one !== "")) {
     const { dir, msg } = JSON.parse(line);
     const message = fieldsOf(msg);
     if (!message) throw new Error(`The recording ${file.href} holds a line without a message.`);
-    if (dir === "c>a") asked(sessions, message);
+    const { name } = fieldsOrNone(fieldsOrNone(message["result"])["agentInfo"]);
+    if (typeof name === "string") habits = habitsOf(name);
+    else if (dir === "c>a") asked(sessions, message, habits);
     else said(sessions, message);
   }
   return sessions.map(({ events }) => judgeEvents(lastWordLast(events)));
@@ -50,7 +54,7 @@ export async function playAnswers(files: readonly URL[]): Promise<ReadRecording>
   return judgeEvents(lastWordLast(played.events));
 }
 
-function asked(sessions: Played[], { id, method, params }: JsonFields): void {
+function asked(sessions: Played[], { id, method, params }: JsonFields, habits: Habits): void {
   const { sessionId } = fieldsOrNone(params);
   if (method === "session/new" || method === "session/load") {
     const session = typeof sessionId === "string" ? sessionId : null;
@@ -59,7 +63,7 @@ function asked(sessions: Played[], { id, method, params }: JsonFields): void {
   const played = sessionOf(sessions, sessionId);
   if (method !== "session/prompt" || !played) return;
   played.waits.set(id, "prompt");
-  played.events.push(...played.reader.begin(String(sessionId)));
+  played.events.push(...played.reader.begin(String(sessionId), habits));
 }
 
 /** The last one that was opened under this id. */
@@ -83,12 +87,7 @@ function answered(played: Played, { id, result, error }: JsonFields): void {
   if (what === "session") played.session ??= String(fieldsOrNone(result)["sessionId"]);
   if (error !== undefined) events.push(...reader.end().events, failureOf(error as AgentFailure));
   else if (what === "prompt") {
-    const answer = fieldsOrNone(result);
-    const { events: left, output, files_changed, cost } = reader.end();
-    const usage = usageOf(answer, cost);
-    const failure = failureOfStop(answer["stopReason"], { rejected: false });
-    events.push(...left, ...(usage ? [usage] : []));
-    events.push(failure ?? { type: "completed", success: true, output, files_changed, tokens_used: null, cost: null });
+    events.push(...turnEnd(fieldsOrNone(result), reader.end(), { prompt: "", rejected: false }));
   }
 }
 

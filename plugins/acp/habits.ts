@@ -1,0 +1,26 @@
+/** Ways of an agent's own, of which the protocol says nothing. Each was seen in a real agent. */
+export interface Habits {
+  /** Key in the `_meta` of `session_info_update` under which it tells the state of its thread, and errors. */
+  state_in?: string;
+  /** The state in which a failed turn leaves its thread. */
+  failed_state?: string;
+  /** Start of the last text of a failed turn, which the agent gives as its answer. */
+  failure_text?: RegExp;
+  /** Every turn that went well counts tokens. */
+  counts_every_turn?: true;
+  /** Every turn that went well ends with words, and not with the result of a tool. */
+  speaks_last?: true;
+}
+
+/** Habits by the name that an agent gives in its greeting. An agent without a row keeps to the protocol. */
+const known: readonly [name: RegExp, Habits][] = [
+  [/codex/i, { state_in: "codex", failed_state: "systemError", counts_every_turn: true }],
+  [/copilot/i, { failure_text: /^Error: / }],
+  [/gemini/i, { counts_every_turn: true }],
+  [/kimi/i, { speaks_last: true }],
+];
+
+/** Returns what is particular to the agent of this name. */
+export function habitsOf(name: string | undefined): Habits {
+  return known.find(([pattern]) => name !== undefined && pattern.test(name))?.[1] ?? {};
+}

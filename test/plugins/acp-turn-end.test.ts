@@ -1,0 +1,146 @@
+import { describe, expect, test } from "vitest";
+import type { AdapterEvent } from "../../plugin-sdk/events.ts";
+import type { JsonFields } from "../../plugin-sdk/json-fields.ts";
+import { habitsOf } from "../../plugins/acp/habits.ts";
+import { turnEnd } from "../../plugins/acp/turn-end.ts";
+import { UpdateReader } from "../../plugins/acp/update-reader.ts";
+
+/** A turn of an agent of this name. */
+interface Turn {
+  name?: string;
+  updates?: JsonFields[];
+  answer?: JsonFields;
+  prompt?: string;
+  rejected?: boolean;
+}
+
+function play({ name, updates = [], answer = {}, prompt = "go", rejected = false }: Turn): AdapterEvent[] {
+  const reader = new UpdateReader();
+  reader.begin("s", habitsOf(name));
+  const events = updates.flatMap((update) =>
+    reader.read({ method: "session/update", params: { sessionId: "s", update } }) ?? []
+  );
+  return [...events, ...turnEnd({ stopReason: "end_turn", ...answer }, reader.end(), { prompt, rejected })];
+}
+
+const say = (text: string): JsonFields => ({
+  sessionUpdate: "agent_message_chunk",
+  content: { type: "text", text },
+});
+const think = { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: "Hm." } };
+const used = { sessionUpdate: "tool_call", toolCallId: "1", name: "Bash", status: "completed", rawInput: { a: 1 } };
+const usage = { inputTokens: 5, outputTokens: 2, totalTokens: 7 };
+const thread = (codex: JsonFields): JsonFields => ({ sessionUpdate: "session_info_update", _meta: { codex } });
+const broken = thread({ threadStatus: { type: "systemError" } });
+const retried = thread({
+  error: {
+    message: "Reconnecting... 1/5",
+    codexErrorInfo: { responseStreamDisconnected: { httpStatusCode: 429 } },
+    additionalDetails: "exceeded retry limit, last status: 429 Too Many Requests",
+    willRetry: true,
+  },
+});
+const noUsage = { usage: null, _meta: { quota: { token_count: null, model_usage: [] } } };
+const zero = { _meta: { quota: { token_count: { input_tokens: 0, output_tokens: 0 }, model_usage: [] } } };
+const refused = "Error: Failed to get response from the AI model; retried 5 times. Last error: 429 Try again in 2s.";
+
+describe("a turn that failed is not completed, whatever its stop reason", () => {
+  test.each<[string, Turn, string, boolean]>([
+    ["nothing at all", {}, "unavailable", true],
+    ["nothing but thoughts and blanks", { updates: [think, say("\n\n")] }, "unavailable", true],
+    [
+      "codex, a limit",
+      { name: "codex-acp", updates: [retried, broken, say("last status: 429")], answer: noUsage },
+      "rate_limit",
+      true,
+    ],
+    [
+      "codex, a limit that no text tells",
+      { name: "codex-acp", updates: [say("Well"), retried, broken] },
+      "rate_limit",
+      true,
+    ],
+    [
+      "codex, a limit after work",
+      { name: "codex-acp", updates: [used, broken, say("usage limit")], answer: { usage } },
+      "rate_limit",
+      true,
+    ],
+    [
+      "codex, a prompt too long",
+      { name: "codex-acp", updates: [retried, broken, say("prompt is too long")] },
+      "context_overflow",
+      false,
+    ],
+    ["codex, for another reason", { name: "codex-acp", updates: [broken, say("It broke.")] }, "fatal", false],
+    [
+      "codex, no tokens and no state",
+      { name: "codex-acp", updates: [say("Hi")], answer: noUsage },
+      "unavailable",
+      true,
+    ],
+    ["copilot, a limit", { name: "Copilot", updates: [say(refused)] }, "rate_limit", true],
+    [
+      "copilot, a limit after work",
+      { name: "Copilot", updates: [used, say(refused)], answer: { usage } },
+      "rate_limit",
+      true,
+    ],
+    [
+      "copilot, a bad key",
+      { name: "Copilot", updates: [say("Info: Retrying..."), say("Error: Authentication failed (HTTP 401).")] },
+      "unavailable",
+      false,
+    ],
+    [
+      "gemini, an answer that broke off",
+      { name: "gemini-cli", updates: [say("partial")], answer: zero },
+      "unavailable",
+      true,
+    ],
+    ["kimi, silent after a tool", { name: "Kimi Code CLI", updates: [say("I will."), used] }, "unavailable", true],
+  ])("%s", (_name, turn, code, recoverable) => {
+    const last = play(turn).at(-1);
+    expect(last).toMatchObject({ type: "error", code, recoverable });
+    expect(last).toHaveProperty("message", expect.stringMatching(/\w/));
+  });
+});
+
+describe("a turn that went well is completed", () => {
+  test.each<[string, Turn]>([
+    ["words alone", { updates: [say("done")] }],
+    ["a tool alone", { updates: [used] }],
+    ["a plan alone", { updates: [{ sessionUpdate: "plan", entries: [] }] }],
+    ["tokens alone", { answer: { usage } }],
+    ["a silent command of the agent's own", { prompt: "/clear", answer: zero, name: "gemini-cli" }],
+    ["codex, whose provider counts no tokens", {
+      name: "codex-acp",
+      updates: [thread({ threadStatus: { type: "idle" } }), say("done")],
+      answer: noUsage,
+    }],
+    ["codex, after a retry", {
+      name: "codex-acp",
+      updates: [retried, say("done"), thread({ threadStatus: { type: "idle" } })],
+      answer: { usage },
+    }],
+    ["copilot, whose provider counts no tokens", {
+      name: "Copilot",
+      updates: [say("The line says: "), say("no Error: here")],
+    }],
+    ["kimi, told no", { name: "Kimi Code CLI", updates: [say("I will."), used], rejected: true }],
+    ["an agent that speaks as copilot does", { name: "another", updates: [say(refused)] }],
+  ])("%s", (_name, turn) => {
+    expect(play(turn).at(-1)).toMatchObject({ type: "completed", success: true });
+  });
+});
+
+test("what codex tells of its thread is told as progress, and a session without a title as nothing", () => {
+  const events = play({
+    name: "codex-acp",
+    updates: [retried, broken, { sessionUpdate: "session_info_update", updatedAt: "now" }],
+  });
+  expect(events.filter(({ type }) => type === "progress")).toEqual([
+    { type: "progress", message: "Reconnecting... 1/5: exceeded retry limit, last status: 429 Too Many Requests" },
+    { type: "progress", message: "Its thread is in the state systemError." },
+  ]);
+});
