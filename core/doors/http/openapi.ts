@@ -1,7 +1,8 @@
 import { KindGuard, type TSchema, Type } from "@sinclair/typebox";
 import { hostVersion } from "../../ground/config/version.ts";
 import { type ApiRoute, json, route, type RouteAnswer } from "./route.ts";
-import { problemSchema } from "./schemas.ts";
+import { nameOf } from "./schemas/named.ts";
+import { problemSchema } from "./schemas/sessions.ts";
 
 /** The route of the document that describes these routes and itself. */
 export function openApiRoute(others: readonly ApiRoute[]): ApiRoute {
@@ -20,25 +21,58 @@ export function openApiRoute(others: readonly ApiRoute[]): ApiRoute {
 
 /** The OpenAPI document of routes, from the very schemas that check what comes in. */
 function openApi(routes: readonly ApiRoute[]): object {
+  const components = new Components();
   const paths: Record<string, Record<string, object>> = {};
-  for (const one of routes) (paths[one.path] ??= {})[one.method.toLowerCase()] = operation(one);
+  for (const one of routes) (paths[one.path] ??= {})[one.method.toLowerCase()] = operation(one, components);
   return {
     openapi: "3.1.0",
     info: {
       title: "Bulkhead",
       version: hostVersion,
       description: "Sessions of AI agents behind walls. Errors are problem documents (RFC 9457).",
+      license: { name: "MIT", identifier: "MIT" },
     },
+    servers: [{ url: "/" }],
     paths,
     components: {
-      schemas: { Problem: plain(problemSchema) },
+      schemas: components.schemas,
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
     },
     security: [{ token: [] }],
   };
 }
 
-function operation({ id, summary, scope, path, query, heads = [], body, answers }: ApiRoute): object {
+/** Schemas that have a name, each once. */
+class Components {
+  readonly schemas: Record<string, object> = {};
+
+  /** Returns a schema as plain JSON, with references to those inside it that have a name, itself included. */
+  refer(schema: object): object {
+    const name = nameOf(schema);
+    if (name === undefined) return this.#plain(schema);
+    if (!Object.hasOwn(this.schemas, name)) {
+      // Its place comes before those of the schemas inside it.
+      this.schemas[name] = {};
+      this.schemas[name] = this.#plain(schema);
+    }
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  /** Leaves the schema library's symbols behind. */
+  #plain(schema: object): object {
+    return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, this.#value(value)]));
+  }
+
+  #value(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((item) => this.#value(item));
+    return typeof value === "object" && value !== null ? this.refer(value) : value;
+  }
+}
+
+function operation(
+  { id, summary, scope, path, query, heads = [], body, answers }: ApiRoute,
+  components: Components,
+): object {
   const parameters = [
     ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
       name,
@@ -46,10 +80,10 @@ function operation({ id, summary, scope, path, query, heads = [], body, answers 
       required: true,
       schema: { type: "string" },
     })),
-    ...queryParameters(query),
+    ...queryParameters(query, components),
     ...heads.map(({ name, summary: description }) => ({ name, in: "header", description, schema: { type: "string" } })),
   ];
-  const responses = Object.entries(answers).map(([status, answer]) => [status, described(answer)]);
+  const responses = Object.entries(answers).map(([status, answer]) => [status, described(answer, components)]);
   return {
     operationId: id,
     summary,
@@ -57,31 +91,30 @@ function operation({ id, summary, scope, path, query, heads = [], body, answers 
     ...(scope === "public" ? { security: [] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : {
-      requestBody: { required: true, content: { "application/json": { schema: plain(body) } } },
+      requestBody: { required: true, content: { "application/json": { schema: components.refer(body) } } },
     }),
-    responses: { ...Object.fromEntries(responses), default: problemAnswer },
+    responses: {
+      ...Object.fromEntries(responses),
+      "4XX": problemAnswer("why it was refused", components),
+      "5XX": problemAnswer("why it failed", components),
+    },
   };
 }
 
-const problemAnswer = {
-  description: "why it was refused",
-  content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
-};
-
-function described({ summary, schema, types = ["application/json"] }: RouteAnswer): object {
-  if (schema === undefined) return { description: summary };
-  return { description: summary, content: Object.fromEntries(types.map((type) => [type, { schema: plain(schema) }])) };
+function problemAnswer(description: string, components: Components): object {
+  return { description, content: { "application/problem+json": { schema: components.refer(problemSchema) } } };
 }
 
-function queryParameters(query: TSchema | undefined): object[] {
+function described({ summary, schema, types = ["application/json"] }: RouteAnswer, components: Components): object {
+  if (schema === undefined) return { description: summary };
+  const content = types.map((type) => [type, { schema: components.refer(schema) }]);
+  return { description: summary, content: Object.fromEntries(content) };
+}
+
+function queryParameters(query: TSchema | undefined, components: Components): object[] {
   if (query === undefined || !KindGuard.IsObject(query)) return [];
   const required = new Set(query.required ?? []);
   return Object.entries(query.properties).map(([name, schema]) => {
-    return { name, in: "query", ...(required.has(name) ? { required: true } : {}), schema: plain(schema) };
+    return { name, in: "query", ...(required.has(name) ? { required: true } : {}), schema: components.refer(schema) };
   });
-}
-
-/** Through text, which leaves the schema library's symbols behind. */
-function plain(schema: TSchema): unknown {
-  return JSON.parse(JSON.stringify(schema));
 }

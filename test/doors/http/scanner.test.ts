@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { hostEventTypes } from "../../../plugin-sdk/envelope.ts";
+import { adapterEventTypes } from "../../../plugin-sdk/events.ts";
 import { errorTable } from "../../../core/ground/errors/error-table.ts";
 import type { SessionHost } from "../../../core/sessions/host/session-host.ts";
 import { adapterCode, completed, openHost } from "../../sessions/host/test-host.ts";
@@ -23,7 +25,18 @@ interface Operation {
 
 interface OpenApi {
   openapi: string;
+  info: { license?: object };
+  servers: object[];
   paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, JsonSchema> };
+}
+
+/** Puts every component in the place of its references. */
+function resolved<T>(value: T, { components }: OpenApi): T {
+  return JSON.parse(JSON.stringify(value), (_, inner: { $ref?: string } | null) => {
+    const name = /^#\/components\/schemas\/(\w+)$/.exec(inner?.$ref ?? "")?.[1];
+    return name === undefined ? inner : resolved(components.schemas[name], { components } as OpenApi);
+  }) as T;
 }
 
 interface Probe {
@@ -48,7 +61,11 @@ describe.each(openings)("every operation of the OpenAPI document, on %s", (_, op
     const send = door.local;
     const document = await (await send("http://localhost/v1/openapi.json")).json() as OpenApi;
     const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation }))
+      Object.entries(methods).map(([method, operation]) => ({
+        path,
+        method: method.toUpperCase(),
+        operation: { ...operation, ...resolved({ requestBody: operation.requestBody }, document) } as Operation,
+      }))
     );
     expect(operations.length).toBeGreaterThan(15);
     for (const { path, method, operation } of operations) {
@@ -89,8 +106,21 @@ test("the document is OpenAPI 3.1, and every operation says its scope, its answe
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
   for (const operation of operations) {
     expect(operation).toMatchObject({ summary: expect.any(String), "x-scope": expect.any(String) });
-    expect(Object.keys(operation.responses)).toContain("default");
+    expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(["4XX", "5XX"]));
   }
+  expect(document).toMatchObject({ servers: [{ url: "/" }], info: { license: { name: "MIT" } } });
+});
+
+test("the document names what clients make types of, and every reference leads somewhere", async () => {
+  const document = await (await (await openDoor()).local("http://localhost/v1/openapi.json")).json() as OpenApi;
+  const { schemas } = document.components;
+  const names = ["Session", "SessionSummary", "SessionResult", "StartSession", "Envelope", "Event", "Agent", "Plugin"];
+  expect(Object.keys(schemas)).toEqual(expect.arrayContaining([...names, "Workspace", "Problem", "Permissions"]));
+  const types = [...adapterEventTypes, ...hostEventTypes];
+  expect(schemas["Event"]?.anyOf).toHaveLength(types.length);
+  const referred = [...JSON.stringify(document).matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name!);
+  expect(referred.filter((name) => !Object.hasOwn(schemas, name))).toEqual([]);
+  for (const one of Object.values(schemas)) expect(Object.keys(one)).not.toEqual([]);
 });
 
 /** A host, and what is there to be named: first a working directory. */

@@ -3,6 +3,7 @@ import { type AgentCapabilities, agentCapabilitiesSchema } from "../../../../plu
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { checkInput } from "../check-input.ts";
+import { agentSchema } from "../schemas/agents.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 
 interface AgentsQuery {
@@ -27,7 +28,7 @@ export const agentRoutes: readonly ApiRoute[] = [
     scope: "any",
     query,
     answers: {
-      200: { summary: "every agent", schema: Type.Object({ agents: Type.Array(Type.Object({ id: Type.String() })) }) },
+      200: { summary: "every agent", schema: Type.Object({ agents: Type.Array(agentSchema) }) },
     },
     async handle({ query: { require, ...wanted }, sessions }) {
       const needed = require === undefined ? {} : { require: readRequire(require) };

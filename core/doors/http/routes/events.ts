@@ -11,7 +11,8 @@ import type { Meters } from "../meters.ts";
 import type { Caller } from "../scopes.ts";
 import { labelled } from "../labelled-events.ts";
 import { type ApiRoute, type ApiRouteDeps, type Call, route, type RouteAnswer } from "../route.ts";
-import { envelopeSchema, oneOf } from "../schemas.ts";
+import { envelopeSchema } from "../schemas/events.ts";
+import { oneOf } from "../schemas/named.ts";
 
 /** Query of a stream of events. */
 interface EventsQuery {

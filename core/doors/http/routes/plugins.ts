@@ -1,23 +1,42 @@
 import { Type } from "@sinclair/typebox";
-import { type Permissions, permissionsSchema } from "../../../../plugin-sdk/permissions.ts";
+import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { grantable, type NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
-import { oneOf } from "../schemas.ts";
+import type { PluginGrants, PluginProblem } from "../plugin-facts.ts";
+import { named, oneOf, text } from "../schemas/named.ts";
+import { errorSchema, permissionsSchema } from "../schemas/results.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 
-const plugin = Type.Object({
-  id: Type.String(),
-  instance_of: Type.Union([Type.String(), Type.Null()]),
-  version: Type.String(),
-  enabled: Type.Boolean(),
-});
-const problem = Type.Object({
-  id: Type.String(),
-  folder: Type.String(),
-  enabled: Type.Literal(false),
-  error: Type.Object({ code: Type.String(), message: Type.String() }),
-});
-const grants = Type.Object({ plugin_id: Type.String(), grant: permissionsSchema, deny: permissionsSchema });
+const plugin = named(
+  "Plugin",
+  Type.Object({
+    id: text,
+    instance_of: Type.Union([text, Type.Null()], { description: "the plugin whose package it shares" }),
+    name: text,
+    version: text,
+    description: text,
+    adapter_type: text,
+    folder: text,
+    origin: text,
+    enabled: Type.Boolean(),
+    blocked: Type.Union([text, Type.Null()], { description: "the line of the host manifest that blocks it" }),
+    trusted: Type.Boolean(),
+    isolation: text,
+  }),
+);
+const problem = named(
+  "PluginProblem",
+  exactly<PluginProblem>()(Type.Object({
+    id: text,
+    folder: text,
+    enabled: Type.Literal(false),
+    error: errorSchema,
+  })),
+);
+const grants = named(
+  "Grants",
+  exactly<PluginGrants>()(Type.Object({ plugin_id: text, grant: permissionsSchema, deny: permissionsSchema })),
+);
 
 type GrantBody = Pick<NewGrant, "permission" | "target">;
 

@@ -6,7 +6,8 @@ import { type SessionRequest, sessionRequestSchema } from "../../../../plugin-sd
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import type { SessionQuery } from "../../../sessions/host/session-host.ts";
 import { type ApiRoute, json, route } from "../route.ts";
-import { oneOf, sessionSchema, sessionSummarySchema } from "../schemas.ts";
+import { named, oneOf } from "../schemas/named.ts";
+import { sessionSchema, sessionSummarySchema } from "../schemas/sessions.ts";
 
 /** The body of a start: the request of `run_session`, and the adapters to run it. */
 export interface StartBody extends SessionRequest {
@@ -19,12 +20,15 @@ const adapterId = Type.String({ minLength: 1, maxLength: 256 });
 const requestFields = (sessionRequestSchema as unknown as ReturnType<typeof Type.Object>).properties;
 
 /** Checks {@link StartBody}. */
-const startBodySchema: SchemaOf<StartBody> = Type.Unsafe<StartBody>(Type.Object({
-  ...requestFields,
-  adapter: Type.Optional(Type.Union([adapterId, Type.Array(adapterId, { minItems: 1, maxItems: 64 })])),
-  require: Type.Optional(agentCapabilitiesSchema),
-  artifacts: Type.Optional(oneOf(["git", "none"] as const)),
-}, closed)) as SchemaOf<StartBody>;
+const startBodySchema: SchemaOf<StartBody> = named(
+  "StartSession",
+  Type.Unsafe<StartBody>(Type.Object({
+    ...requestFields,
+    adapter: Type.Optional(Type.Union([adapterId, Type.Array(adapterId, { minItems: 1, maxItems: 64 })])),
+    require: Type.Optional(agentCapabilitiesSchema),
+    artifacts: Type.Optional(oneOf(["git", "none"] as const)),
+  }, closed)),
+);
 
 /** Query of a list of sessions. */
 export interface ListQuery {

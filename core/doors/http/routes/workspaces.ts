@@ -1,26 +1,30 @@
 import { Type } from "@sinclair/typebox";
+import type { Workspace } from "../../../../plugin-sdk/workspace.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { textOrBase64 } from "../../../ground/runtime/text-or-base64.ts";
 import { type ApiRoute, json, route } from "../route.ts";
-import { oneOf } from "../schemas.ts";
+import { maybe, named, oneOf, text } from "../schemas/named.ts";
+import { artifactSchema } from "../schemas/results.ts";
 
-const text = Type.String();
-const maybeText = Type.Union([text, Type.Null()]);
-const artifacts = Type.Array(Type.Object({ path: text, change: text }));
+const maybeText = maybe(text);
+const artifacts = Type.Array(artifactSchema);
 
-const workspace = Type.Object({
-  session_id: text,
-  state: oneOf(["opening", "open", "applying", "applied", "discarded"] as const),
-  workdir: text,
-  repository: text,
-  folder: text,
-  base_commit: text,
-  base_tree: text,
-  created_at: text,
-  ended_at: maybeText,
-  kept_commit: maybeText,
-  running: Type.Boolean(),
-});
+const workspace = named(
+  "Workspace",
+  exactly<Workspace>()(Type.Object({
+    session_id: text,
+    state: oneOf(["opening", "open", "applying", "applied", "discarded"] as const),
+    workdir: text,
+    repository: text,
+    folder: text,
+    base_commit: text,
+    base_tree: text,
+    created_at: text,
+    ended_at: maybeText,
+    kept_commit: maybeText,
+    running: Type.Boolean(),
+  })),
+);
 
 const linksOut = Type.Array(Type.Object({ path: text, target: text }));
 

@@ -1,0 +1,141 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+import type { Envelope, HostEvent } from "../../../../plugin-sdk/envelope.ts";
+import { type AdapterEvent, adapterEventSchemas } from "../../../../plugin-sdk/events.ts";
+import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
+import { count, maybe, named, oneOf, text } from "./named.ts";
+import {
+  accessModeTypeSchema,
+  artifactSchema,
+  effectiveSchema,
+  errorSchema,
+  permissionsSchema,
+  requestSchema,
+  resultSchema,
+} from "./results.ts";
+
+type HostEventSchemas = { readonly [T in HostEvent["type"]]: SchemaOf<Extract<HostEvent, { type: T }>> };
+
+/** Creates the schema of one event of the host. */
+function hostEvent<T extends HostEvent["type"]>() {
+  return exactly<Extract<HostEvent, { type: T }>>();
+}
+
+const hostEventSchemas: HostEventSchemas = {
+  session_started: hostEvent<"session_started">()(Type.Object({
+    type: Type.Literal("session_started"),
+    adapter_id: text,
+    workdir: text,
+    task_id: maybe(text),
+    labels: Type.Record(Type.String(), text),
+    requested: requestSchema,
+    effective: effectiveSchema,
+    candidates: Type.Array(text),
+    passed_over: Type.Array(Type.Object({ adapter_id: text, reason: text })),
+    resumed_from: Type.Optional(text),
+    times_resumed: Type.Optional(count),
+  })),
+  queued: hostEvent<"queued">()(Type.Object({
+    type: Type.Literal("queued"),
+    position: count,
+    retry_in_ms: Type.Optional(count),
+  })),
+  attempt_started: hostEvent<"attempt_started">()(Type.Object({
+    type: Type.Literal("attempt_started"),
+    attempt: count,
+    adapter_id: text,
+    access_mode: Type.Optional(accessModeTypeSchema),
+    permissions: Type.Optional(permissionsSchema),
+  })),
+  attempt_failed: hostEvent<"attempt_failed">()(Type.Object({
+    type: Type.Literal("attempt_failed"),
+    attempt: count,
+    adapter_id: text,
+    error: errorSchema,
+    retry_in_ms: maybe(count),
+  })),
+  fallback: hostEvent<"fallback">()(Type.Object({
+    type: Type.Literal("fallback"),
+    from: text,
+    to: text,
+    reason: text,
+  })),
+  process_spawned: hostEvent<"process_spawned">()(Type.Object({
+    type: Type.Literal("process_spawned"),
+    process_id: count,
+    pid: count,
+    identity: Type.Optional(text),
+    argv: Type.Array(text),
+  })),
+  process_exited: hostEvent<"process_exited">()(Type.Object({
+    type: Type.Literal("process_exited"),
+    process_id: count,
+    pid: count,
+    exit_code: maybe(Type.Integer()),
+    signal: maybe(text),
+    duration_ms: count,
+  })),
+  permission_resolved: hostEvent<"permission_resolved">()(Type.Object({
+    type: Type.Literal("permission_resolved"),
+    request_id: text,
+    choice: maybe(text),
+    by: oneOf(["client", "policy", "deadline", "session_end"] as const),
+  })),
+  capability: hostEvent<"capability">()(Type.Object({
+    type: Type.Literal("capability"),
+    permission: oneOf(["run", "read", "write", "net", "env", "secrets", "mcp_servers", "kv", "log"] as const),
+    target: text,
+    decision: oneOf(["allowed", "denied"] as const),
+    grant_command: Type.Optional(text),
+    grantable: Type.Optional(Type.Literal(false)),
+    manifest_entry: Type.Optional(text),
+    grant_file: Type.Optional(text),
+    grant_line: Type.Optional(count),
+  })),
+  worker: hostEvent<"worker">()(Type.Object({
+    type: Type.Literal("worker"),
+    state: oneOf(["crashed", "killed", "out_of_memory"] as const),
+    message: text,
+  })),
+  artifacts: hostEvent<"artifacts">()(Type.Object({
+    type: Type.Literal("artifacts"),
+    artifacts: maybe(Type.Array(artifactSchema)),
+    reason: Type.Optional(text),
+    shared_with: Type.Optional(Type.Array(text)),
+  })),
+  gap: hostEvent<"gap">()(Type.Object({ type: Type.Literal("gap"), from_seq: count, to_seq: count })),
+  session_ended: hostEvent<"session_ended">()(
+    Type.Object({ type: Type.Literal("session_ended"), result: resultSchema }),
+  ),
+};
+
+const eventSchema: SchemaOf<AdapterEvent | HostEvent> = named(
+  "Event",
+  Type.Unsafe<AdapterEvent | HostEvent>(Type.Union(
+    Object.entries<TSchema>({ ...adapterEventSchemas, ...hostEventSchemas }).map(([type, schema]) =>
+      named(componentName(type), schema)
+    ),
+    { discriminator: { propertyName: "type" } },
+  )),
+);
+
+/** {@link Envelope}: one event of a session as clients see it. */
+export const envelopeSchema: SchemaOf<Envelope> = named(
+  "Envelope",
+  exactly<Envelope>()(Type.Object({
+    v: Type.Literal(1),
+    seq: Type.Integer({ minimum: 1 }),
+    gseq: Type.Integer({ minimum: 1 }),
+    ts: text,
+    session_id: text,
+    attempt: count,
+    adapter: Type.Object({ id: text, version: text }),
+    source: oneOf(["agent", "host"] as const),
+    synthetic: Type.Optional(Type.Literal(true)),
+    event: eventSchema,
+  })),
+);
+
+/** `tool_call` is `ToolCallEvent`. */
+function componentName(type: string): string {
+  return `${type.split("_").map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("")}Event`;
+}

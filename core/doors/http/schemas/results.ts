@@ -1,0 +1,166 @@
+import { Type } from "@sinclair/typebox";
+import { type ErrorCode, errorCodes, type ErrorData } from "../../../../plugin-sdk/errors.ts";
+import { type AdapterEvent, adapterEventSchema } from "../../../../plugin-sdk/events.ts";
+import { permissionsSchema as anyPermissions } from "../../../../plugin-sdk/permissions.ts";
+import { type Approval, type Budget, sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
+import {
+  type Artifact,
+  type AttemptReport,
+  type EffectiveSettings,
+  outcomeOf,
+  type PermissionUses,
+  type Provenance,
+  type SessionResult,
+  type StopReason,
+  stopReasons,
+  type UsageReport,
+} from "../../../../plugin-sdk/result.ts";
+import { exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
+import { count, maybe, named, oneOf, text } from "./named.ts";
+
+const names = Type.Array(text);
+const amount: SchemaOf<number> = Type.Number();
+const anyMap = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true }));
+const reasons = Object.values(stopReasons).flat() as StopReason[];
+const requestFields = (sessionRequestSchema as unknown as ReturnType<typeof Type.Object>).properties;
+
+/** {@link StopReason}. */
+export const stopReasonSchema: SchemaOf<StopReason> = oneOf(reasons, [...new Set(reasons.map(outcomeOf))].join(", "));
+
+/** `SessionResult["outcome"]`. */
+export const outcomeSchema: SchemaOf<SessionResult["outcome"]> = oneOf(["completed", "blocked", "error"] as const);
+
+/** `Permissions`, as a component. */
+export const permissionsSchema: typeof anyPermissions = named("Permissions", anyPermissions);
+
+/** `SessionRequest`, as a component. */
+export const requestSchema: typeof sessionRequestSchema = named("SessionRequest", sessionRequestSchema);
+
+/** Type of an access mode. */
+export const accessModeTypeSchema: SchemaOf<"subscription" | "api" | "local"> = oneOf(
+  ["subscription", "api", "local"] as const,
+);
+
+/** {@link ErrorData}. */
+export const errorSchema: SchemaOf<ErrorData> = named(
+  "Error",
+  exactly<ErrorData>()(Type.Object({
+    code: oneOf(Object.keys(errorCodes) as ErrorCode[]),
+    message: text,
+    hint: Type.Optional(text),
+    details: Type.Optional(anyMap),
+  })),
+);
+
+/** {@link Artifact}. */
+export const artifactSchema: SchemaOf<Artifact> = named(
+  "Artifact",
+  exactly<Artifact>()(Type.Object({
+    path: text,
+    change: oneOf(["created", "modified", "deleted", "renamed", "untracked"] as const),
+    from: Type.Optional(text),
+    kind: oneOf(["file", "symlink", "submodule"] as const),
+    sha256: maybe(text),
+    bytes: maybe(count),
+  })),
+);
+
+const usage = named(
+  "Usage",
+  exactly<UsageReport>()(Type.Object({
+    tokens_in: maybe(count),
+    tokens_out: maybe(count),
+    tokens_cached: maybe(count),
+    cost: maybe(amount),
+    currency: maybe(text),
+    model: maybe(text),
+    duration_ms: count,
+    scope: maybe(oneOf(["session", "turns"] as const)),
+    basis: oneOf(["reported", "estimated", "unknown"] as const),
+  })),
+);
+
+const provenance = named(
+  "Provenance",
+  exactly<Provenance>()(Type.Object({
+    adapter_id: text,
+    adapter_version: text,
+    package_sha256: maybe(text),
+    grants: permissionsSchema,
+    host_version: text,
+    runtime: text,
+    model: maybe(text),
+    prompt_sha256: text,
+    sent_prompt_sha256: maybe(text),
+    git_base: maybe(text),
+    git_head: maybe(text),
+  })),
+);
+
+const attempt = named(
+  "Attempt",
+  exactly<AttemptReport>()(Type.Object({
+    attempt: count,
+    adapter_id: text,
+    started_at: text,
+    duration_ms: count,
+    waited_ms: Type.Optional(count),
+    error: Type.Optional(errorSchema),
+  })),
+);
+
+/** {@link EffectiveSettings}. */
+export const effectiveSchema: SchemaOf<EffectiveSettings> = named(
+  "EffectiveSettings",
+  exactly<EffectiveSettings>()(Type.Object({
+    permissions: permissionsSchema,
+    model: maybe(text),
+    timeout_ms: count,
+    idle_timeout_ms: count,
+    allowed_tools: maybe<string[]>(names),
+    max_turns: maybe(count),
+    approval: Type.Unsafe<Approval>(requestFields["approval"]!),
+    budget: maybe<Budget>(Type.Unsafe<Budget>(requestFields["budget"]!)),
+    workspace: oneOf(["inplace", "worktree"] as const),
+    access_mode: maybe(accessModeTypeSchema),
+    unenforced: names,
+  })),
+);
+
+const uses = Type.Object({ allowed: count, denied: count });
+const permissionUses = exactly<PermissionUses>()(Type.Object({
+  allowed: count,
+  denied: count,
+  by: Type.Record(Type.String(), uses),
+}));
+
+/** {@link SessionResult}. */
+export const resultSchema: SchemaOf<SessionResult> = named(
+  "SessionResult",
+  exactly<SessionResult>()(Type.Object({
+    session_id: text,
+    task_id: maybe(text),
+    outcome: outcomeSchema,
+    stop_reason: stopReasonSchema,
+    output: text,
+    events: Type.Optional(Type.Array(Type.Unsafe<AdapterEvent>(adapterEventSchema))),
+    usage,
+    artifacts: maybe<Artifact[]>(Type.Array(artifactSchema)),
+    artifacts_reason: Type.Optional(text),
+    artifacts_shared_with: Type.Optional(names),
+    claimed_only: names,
+    confidence: maybe(amount),
+    metadata: Type.Unsafe<SessionResult["metadata"]>(
+      Type.Object({ tool_version: maybe(text), permissions: permissionUses }, { additionalProperties: true }),
+    ),
+    provenance,
+    requested: requestSchema,
+    effective: effectiveSchema,
+    iterations: count,
+    attempts: Type.Array(attempt),
+    substitutions: Type.Array(Type.Object({ from: text, to: text, reason: text })),
+    resumed_from: Type.Optional(text),
+    resumed_as: Type.Optional(text),
+    error: Type.Optional(errorSchema),
+  })),
+);
