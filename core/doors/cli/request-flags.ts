@@ -127,7 +127,8 @@ function readOneMore(typed: string, before: unknown): string[] {
   return [...(Array.isArray(before) ? before : []), typed];
 }
 
-function readPair(typed: string, before: unknown): Record<string, string> {
+/** Reads `name=value`, beside those that were read before. */
+export function readPair(typed: string, before: unknown): Record<string, string> {
   const split = typed.indexOf("=");
   if (split < 1) throw new InvalidArgumentError("Expected name=value.");
   const pair: [string, string] = [typed.slice(0, split), typed.slice(split + 1)];

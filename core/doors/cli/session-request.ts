@@ -41,7 +41,8 @@ function checked(request: Record<string, unknown>): SessionRequest {
   throw inputError("The request", sessionRequestSchema, request);
 }
 
-function typedParams(params: unknown, config: ConfigSchema | undefined): Record<string, unknown> {
+/** Converts typed values of a plugin's options to the types that its manifest declares. */
+export function typedParams(params: unknown, config: ConfigSchema | undefined): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(params ?? {}).map(([key, typed]) => [key, typedParam(String(typed), config?.properties[key]?.type)]),
   );

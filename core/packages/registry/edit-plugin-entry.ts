@@ -31,6 +31,28 @@ export function setEnabled(
   return editedText(document, { before, pluginId, file });
 }
 
+/** A value and where it stands in a plugin's entry. */
+export type EntryValue = [path: readonly string[], value: unknown];
+
+/**
+ * Returns the host manifest's text with values set in a plugin's entry; comments stay.
+ * @throws {BulkheadError} `invalid_config` when the text was, or would be, no host manifest
+ */
+export function setInEntry(
+  text: string,
+  { pluginId, values, file }: EditOptions & { pluginId: string; values: readonly EntryValue[] },
+): string {
+  if (values.length === 0) return text;
+  const before = parseHostManifest(text, { file });
+  const document = openDocument(text, file);
+  for (const [path, value] of values) {
+    const whole = ["plugins", pluginId, ...path];
+    makeWay(document, whole, file);
+    document.setIn(whole, document.createNode(value));
+  }
+  return editedText(document, { before, pluginId, file });
+}
+
 /**
  * Returns the host manifest's text with `routing.agent` as this list of ids; comments stay.
  * @throws {BulkheadError} `invalid_config` when the text was, or would be, no host manifest

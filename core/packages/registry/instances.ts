@@ -1,4 +1,7 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest, PluginSettings } from "../../ground/config/host-manifest.ts";
+import { reservedIds } from "../../ground/config/reserved-ids.ts";
+import { idKey } from "../../ground/config/sections/plugins.ts";
 
 /** Returns the ids of the entries that name a plugin's id as their source. */
 export function instancesOf({ plugins }: HostManifest, id: string): string[] {
@@ -8,4 +11,15 @@ export function instancesOf({ plugins }: HostManifest, id: string): string[] {
 /** Whether an entry may do something: it is enabled, or has grants for when it is. */
 export function isInUse({ enabled, grant }: Pick<PluginSettings, "enabled" | "grant">): boolean {
   return enabled || Object.keys(grant).length > 0;
+}
+
+/**
+ * Returns an id that a plugin can have.
+ * @throws {BulkheadError} `invalid_config` for any other text
+ */
+export function checkId(id: string): string {
+  if (idKey().safeParse(id).success) return id;
+  throw new BulkheadError("invalid_config", `Cannot name a plugin ${JSON.stringify(id)}: that is no id.`, {
+    hint: `Use lowercase letters, digits and single hyphens, and none of ${reservedIds.join(", ")}.`,
+  });
 }

@@ -2,14 +2,13 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { unsaid } from "../../ground/config/host-manifest.ts";
 import { hostManifestError } from "../../ground/config/host-manifest-places.ts";
-import { reservedIds } from "../../ground/config/reserved-ids.ts";
-import { idKey } from "../../ground/config/sections/plugins.ts";
 import { didYouMean } from "../../ground/config/yaml-problems.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 import { blockedError, blockOf, blocksPackages, packageNameIn } from "./blocked-plugins.ts";
 import { findCandidates, inOrder, limitsOf, withPackageName } from "./candidates.ts";
 import { type FoundPlugin, type PluginPlaces, readPlugin } from "./find-plugins.ts";
 import { inlineTool } from "./inline-tool.ts";
+import { checkId } from "./instances.ts";
 import type { Plugin } from "./plugin.ts";
 import { registeredSettings, type RegistrySettings, settlePlugin } from "./settle-plugin.ts";
 
@@ -90,13 +89,6 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       return plugin;
     },
   };
-}
-
-function checkId(id: string): string {
-  if (idKey().safeParse(id).success) return id;
-  throw new BulkheadError("invalid_config", `Cannot register a plugin as ${JSON.stringify(id)}: that is no id.`, {
-    hint: `Use lowercase letters, digits and single hyphens, and none of ${reservedIds.join(", ")}.`,
-  });
 }
 
 /** Puts the plugins that stay as they were in place of those that were read again. */

@@ -784,6 +784,49 @@ describe("plugin remove, enable, disable, revoke, info", () => {
     );
   });
 
+  it("enables instances of a plugin, each with its options, and grants to each", async () => {
+    const operator = await newOperator("bulkhead: 1\nplugins:\n  # mine\n  replay: { enabled: false }\n");
+    const enable = (...words: string[]) => operator.bulkhead("plugin", "enable", ...words);
+    expect(await enable("replay", "--as", "slow", "--option", "recording=a.jsonl", "--option", "speed=0.5"))
+      .toMatchObject({ code: 0, out: `slow is enabled (${operator.folder}/bulkhead.yaml).\n` });
+    expect(await enable("replay", "--as", "fast", "--option", "speed=4")).toMatchObject({ code: 0 });
+    expect(await operator.bulkhead("plugin", "grant", "fast", "read:workdir")).toMatchObject({ code: 0 });
+    expect(await operator.bulkhead("plugin", "disable", "slow")).toMatchObject({ code: 0 });
+    expect(await enable("replay", "--as", "slow")).toMatchObject({ code: 0 });
+    expect(await enable("slow", "--option", "speed=1")).toMatchObject({ code: 0 });
+    expect(await enable("slow", "--option", "speed=1")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("slow is enabled already"),
+    });
+    expect(await operator.manifest()).toBe(
+      "bulkhead: 1\nplugins:\n  # mine\n  replay: { enabled: false }\n" +
+        "  slow:\n    source: replay\n    config:\n      recording: a.jsonl\n      speed: 1\n" +
+        "  fast:\n    source: replay\n    config:\n      speed: 4\n    grant:\n      read:\n        - workdir\n",
+    );
+    const explained = (await operator.bulkhead("plugin", "explain", "fast")).out;
+    expect(explained).toMatch(/^fast .* · enabled · .*, an instance of replay\n/);
+    expect(explained).toContain("bulkhead plugin grant fast write:workdir");
+  });
+
+  it.each([
+    [["replay", "--as", "codex"], 2, 'Cannot name an instance "codex": another plugin has that id.\n  Choose another'],
+    [["replay", "--as", "replay"], 2, 'Cannot name an instance "replay"'],
+    [["one", "--as", "two"], 2, "it is an instance itself.\n  bulkhead plugin enable replay --as two"],
+    [["shout", "--as", "two"], 2, 'Cannot make an instance of "shout": it is a tool of the host manifest.'],
+    [["replay", "--as", "auto"], 2, 'Cannot name a plugin "auto"'],
+    [["relpay", "--as", "two"], 5, 'There is no plugin with the id "relpay"'],
+    [["replay", "--as", "two", "--option", "sped=1"], 2, 'found "sped"; did you mean "speed"?'],
+    [["replay", "--as", "two", "--option", "speed=high"], 2, "--option speed: expected number"],
+    [["replay", "--as", "two", "--option", "speed"], 2, "Expected name=value."],
+  ])("does not enable %j", async (words, code, message) => {
+    const text = "bulkhead: 1\nplugins: { one: { source: replay } }\n" +
+      'tools: { shout: { binary: tr, command_template: "{binary} a-z A-Z < {prompt_file}" } }\n';
+    const operator = await newOperator(text);
+    const refused = await operator.bulkhead("plugin", "enable", ...words);
+    expect(refused).toMatchObject({ code, err: expect.stringContaining(message) });
+    expect(await operator.manifest()).toBe(text);
+  });
+
   it("tells where a plugin came from and what it asks for", async () => {
     const operator = await newOperator();
     await operator.bulkhead(

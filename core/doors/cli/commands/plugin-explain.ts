@@ -37,7 +37,10 @@ export async function pluginExplain(call: Invocation): Promise<number> {
     : plugin.enabled
     ? paint("green", "enabled")
     : paint("yellow", "disabled");
-  await terminal.stdout.write(`${paint("bold", plugin.id)} ${safeLine(version)} · ${state} · ${safeLine(name)}\n`);
+  const instance = plugin.instance_of === null ? "" : `, an instance of ${safeLine(plugin.instance_of)}`;
+  await terminal.stdout.write(
+    `${paint("bold", plugin.id)} ${safeLine(version)} · ${state} · ${safeLine(name)}${instance}\n`,
+  );
   await terminal.stdout.write(`${paint("dim", safeLine(description))}\n\n`);
   if (plugin.blocked !== null) await terminal.stdout.write(`${safeLine(plugin.blocked)}\n\n`);
   if (record) {

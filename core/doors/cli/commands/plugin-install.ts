@@ -7,6 +7,7 @@ import { pluginRemove } from "./plugin-remove.ts";
 import { pluginRevoke } from "./plugin-revoke.ts";
 import { pluginUpdate } from "./plugin-update.ts";
 import { reloading } from "../reloading.ts";
+import { readPair } from "../request-flags.ts";
 
 /** Defines the sub-commands of `bulkhead plugin` for installed plugins. */
 export function defineInstalling(command: Command, bind: Bind): void {
@@ -35,8 +36,8 @@ export function defineInstalling(command: Command, bind: Bind): void {
     .action(bind(reloading(pluginUpdate)));
   for (const one of [add, update]) installFlags(one);
   command.command("remove")
-    .description("remove an installed plugin, its grants and what it has stored")
-    .argument("<id>", "id of an installed plugin")
+    .description("remove an installed plugin or an instance, its grants and what it has stored")
+    .argument("<id>", "id of an installed plugin or of an instance")
     .addHelpText("after", examples(["bulkhead plugin remove greeter", "nothing of it is left"]))
     .action(bind(reloading(pluginRemove)));
   command.command("info")
@@ -45,9 +46,17 @@ export function defineInstalling(command: Command, bind: Bind): void {
     .addHelpText("after", examples(["bulkhead plugin info greeter --json", "for programs, with its manifest"]))
     .action(bind(pluginInfo));
   command.command("enable")
-    .description("enable a plugin in bulkhead.yaml")
+    .description("enable a plugin in bulkhead.yaml, or an instance of it with settings of its own")
     .argument("<id>", "id of a plugin")
-    .addHelpText("after", examples(["bulkhead plugin enable greeter", "its grants are another step"]))
+    .option("--as <id>", "enable an instance of the plugin, under this id")
+    .option("--option <key=value>", "set an option of the plugin; repeat", readPair)
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead plugin enable greeter", "its grants are another step"],
+        ["bulkhead plugin enable greeter --as polite --option tone=formal", "one of several instances"],
+      ),
+    )
     .action(bind(reloading(pluginEnable)));
   command.command("disable")
     .description("disable a plugin in bulkhead.yaml; its grants stay")
