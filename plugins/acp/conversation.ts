@@ -22,8 +22,12 @@ import type { AgentOptions } from "./options.ts";
 import { PermissionAnswers } from "./permission-answers.ts";
 import { chooseMode, chooseModel, modelOf } from "./session-choices.ts";
 import { offerTerminals } from "./terminals.ts";
+import type { FindOutcome } from "./tool-calls.ts";
 import { turnEnd } from "./turn-end.ts";
 import { permissionId, UpdateReader } from "./update-reader.ts";
+
+/** How long a call that runs waits for its input before the host is told of it without. */
+const inputMs = 300;
 
 /** The protocol's version that is spoken here. */
 const protocolVersion = 1;
@@ -51,10 +55,11 @@ export class Conversation {
   readonly #options: AgentOptions;
   readonly #transport: Transport;
   readonly #queue = new BatchQueue<AdapterEvent>();
-  readonly #reader = new UpdateReader();
+  readonly #reader = new UpdateReader((terminalId) => this.#findOutcome(terminalId));
   readonly #answers: PermissionAnswers;
   readonly #pipe: MessagePipe;
   readonly #connection: ClientConnection;
+  #findOutcome: FindOutcome = () => undefined;
   #session: string | null = null;
   #greeted = false;
   #turn: Promise<void> = Promise.resolve();
@@ -131,7 +136,7 @@ export class Conversation {
     if (this.#options.files) {
       offerFiles(app, { fs: this.#ctx.fs, missingFileIsEmpty: this.#options.missingFileIsEmpty });
     }
-    if (this.#options.terminals) offerTerminals(app, this.#ctx);
+    if (this.#options.terminals) this.#findOutcome = offerTerminals(app, this.#ctx);
     return app.connect(this.#pipe.stream);
   }
 
@@ -167,6 +172,10 @@ export class Conversation {
       prompt: [{ type: "text", text: prompt }],
     });
     return turnEnd(answer, this.#reader.end(), { prompt, rejected: this.#answers.rejected });
+  }
+
+  #openLater(callId: string): void {
+    this.#ctx.sleep(inputMs).then(() => this.#queue.push(this.#reader.open(callId)), () => {});
   }
 
   async #greet(): Promise<Greeting> {
@@ -244,6 +253,7 @@ export class Conversation {
     }
     const events = this.#reader.read(message);
     this.#queue.push(events ?? [{ type: "unparsed", data }]);
+    for (const id of this.#reader.waiting()) this.#openLater(id);
     if (!events && "id" in message) this.#answers.refuse(permissionId(JSON.stringify(message["id"])));
     // Notifications are all read here; the library would only complain about those that it does not know.
     if ("id" in message || message["method"] === "$/cancel_request") this.#pipe.receive(message as never);

@@ -10,6 +10,8 @@ export interface Habits {
   counts_every_turn?: true;
   /** Every turn that went well ends with words, and not with the result of a tool. */
   speaks_last?: true;
+  /** The arguments of a call are at first the text of its content, as JSON that grows. */
+  arguments_in_text?: true;
 }
 
 /** Habits by the name that an agent gives in its greeting. An agent without a row keeps to the protocol. */
@@ -17,7 +19,7 @@ const known: readonly [name: RegExp, Habits][] = [
   [/codex/i, { state_in: "codex", failed_state: "systemError", counts_every_turn: true }],
   [/copilot/i, { failure_text: /^Error: / }],
   [/gemini/i, { counts_every_turn: true }],
-  [/kimi/i, { speaks_last: true }],
+  [/kimi/i, { speaks_last: true, arguments_in_text: true }],
 ];
 
 /** Returns what is particular to the agent of this name. */

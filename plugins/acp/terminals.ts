@@ -1,5 +1,7 @@
 import { type ClientApp, RequestError } from "@agentclientprotocol/sdk";
 import { type AdapterContext, errorDataOf, type ProcessExit, type RunningProcess } from "bulkhead/plugin-sdk";
+import { outcomeOf } from "./command-output.ts";
+import type { FindOutcome } from "./tool-calls.ts";
 
 /** UTF-16 units kept of a command's output where the agent sets no limit; the broker counts none. */
 const defaultLimit = 64 * 1024;
@@ -25,10 +27,11 @@ interface Order {
 
 /**
  * Runs commands for the agent, each as `sh -c`: what an agent calls a command is often a line for a shell. It needs the
- * grant of `sh`, which is one of everything.
+ * grant of `sh`, which is one of everything. A released terminal can still be found: its tool's result names it.
  */
-export function offerTerminals(app: ClientApp, ctx: AdapterContext): void {
+export function offerTerminals(app: ClientApp, ctx: AdapterContext): FindOutcome {
   const terminals = new Map<string, Terminal>();
+  const released = new Map<string, Terminal>();
   let last = 0;
   const find = (id: string): Terminal => {
     const terminal = terminals.get(id);
@@ -55,9 +58,15 @@ export function offerTerminals(app: ClientApp, ctx: AdapterContext): void {
   app.onRequest("terminal/release", async ({ params }) => {
     const terminal = find(params.terminalId);
     terminals.delete(params.terminalId);
+    released.set(params.terminalId, terminal);
+    if (released.size > maxTerminals) released.delete(released.keys().next().value ?? "");
     if (!terminal.exit) await terminal.child.kill();
     return {};
   });
+  return (id) => {
+    const terminal = terminals.get(id) ?? released.get(id);
+    return terminal && outcomeOf(terminal.exit ?? none, terminal.output);
+  };
 }
 
 async function start(order: Order, cwd: string | undefined, ctx: AdapterContext): Promise<RunningProcess> {

@@ -1,64 +1,137 @@
 import {
   type AdapterEvent,
-  fieldsOf,
   fieldsOrNone,
   type JsonFields,
   listOf,
   objectsOf,
-  stringOf,
+  type PermissionRequestEvent,
   textOf,
   type ToolKind,
   toolKinds,
 } from "bulkhead/plugin-sdk";
+import type { Habits } from "./habits.ts";
+import { type CommandOutcome, CommandOutput } from "./command-output.ts";
+import {
+  argumentsOf,
+  inputAsked,
+  inputOf,
+  isKnown,
+  pathsOf,
+  textsOf,
+  titleAsked,
+  type ToolInput,
+} from "./tool-input.ts";
 
 /** A tool call as far as the agent has told of it: each update replaces what it names. */
-interface Call {
-  fields: JsonFields;
-  state: "held" | "open" | "over";
+interface Call extends ToolInput {
+  state: "held" | "waiting" | "open" | "over";
+  /** The tool's name, once the host was told of the call. */
+  tool: string | null;
+  /** Output that came beside the content. */
+  output: CommandOutput;
 }
 
+/** Finds the outcome of a command that the host ran for the agent, by the id of its terminal. */
+export type FindOutcome = (terminalId: string) => CommandOutcome | undefined;
+
 /**
- * The tool calls of a turn. An agent tells of one before it knows what for; it is given to the host once that is known:
- * when it runs, when it asks, or when the agent goes on.
+ * The tool calls of a turn. An agent tells of one before it knows what for; it is given to the host once that is known,
+ * or when it asks, has ended, the agent goes on, or it has run for a while.
  */
 export class ToolCalls {
   readonly #calls = new Map<string, Call>();
+  readonly #findOutcome: FindOutcome;
+  #waiting: string[] = [];
 
-  /** Takes a `tool_call` or `tool_call_update`, or the call that a request for permission shows; null for what is none. */
-  take(update: JsonFields): AdapterEvent[] | null {
-    const id = textOf(update["toolCallId"]);
-    if (id === undefined) return null;
-    const call = this.#calls.get(id) ?? { fields: {}, state: "held" as const };
-    if (call.state === "over") return tells(update) ? null : [];
-    call.fields = merged(call.fields, update);
-    this.#calls.set(id, call);
-    const status = call.fields["status"];
-    if (status !== "completed" && status !== "failed") return status === "in_progress" ? this.#open(id, call) : [];
-    const events = this.#open(id, call);
-    call.state = "over";
-    return [...events, ...resultOf(id, call.fields)];
+  constructor(findOutcome: FindOutcome) {
+    this.#findOutcome = findOutcome;
   }
 
-  /** Gives the call, if it was held back: it asks, or the agent goes on to something else. */
+  /** Takes a `tool_call` or `tool_call_update`, or the call that a request for permission shows; null for what is none. */
+  take(update: JsonFields, habits: Habits): AdapterEvent[] | null {
+    const id = textOf(update["toolCallId"]);
+    if (id === undefined) return null;
+    const call = this.#call(id);
+    if (call.state === "over") return tells(update) ? null : [];
+    call.fields = merged(call.fields, update);
+    call.args = argumentsOf(update, habits.arguments_in_text === true) ?? call.args;
+    call.output.take(fieldsOrNone(update["_meta"]));
+    const status = call.fields["status"];
+    if (status === "completed" || status === "failed") return [...this.#open(id, call), ...this.#end(id, call)];
+    if (status !== "in_progress") return [];
+    if (isKnown(call)) return this.#open(id, call);
+    if (call.state === "held") this.#wait(id, call);
+    return [];
+  }
+
+  /** The request for permission that shows this call, without its id and options. */
+  asked(shown: JsonFields): Omit<PermissionRequestEvent, "request_id" | "options"> {
+    const id = textOf(shown["toolCallId"]) ?? "";
+    const call = this.#call(id);
+    const tool = call.tool ?? toolOf(call.fields);
+    return {
+      type: "permission_request",
+      tool,
+      title: titleAsked(call, tool),
+      kind: kindOf(call.fields),
+      call_id: id,
+      input: inputAsked(call, shown),
+    };
+  }
+
+  /** Gives the call, if it was held back. */
   open(id: string): AdapterEvent[] {
     const call = this.#calls.get(id);
     return call ? this.#open(id, call) : [];
-  }
-
-  /** All that the agent has told of a call. */
-  told(id: string): JsonFields {
-    return this.#calls.get(id)?.fields ?? {};
   }
 
   openAll(): AdapterEvent[] {
     return [...this.#calls.keys()].flatMap((id) => this.open(id));
   }
 
+  /** Calls that have begun to run since the last time, with an input that is not known. */
+  waiting(): string[] {
+    return this.#waiting.splice(0);
+  }
+
+  #call(id: string): Call {
+    const call = this.#calls.get(id) ??
+      { fields: {}, args: undefined, state: "held", tool: null, output: new CommandOutput() };
+    this.#calls.set(id, call);
+    return call;
+  }
+
+  #wait(id: string, call: Call): void {
+    call.state = "waiting";
+    this.#waiting.push(id);
+  }
+
   #open(id: string, call: Call): AdapterEvent[] {
-    if (call.state !== "held") return [];
+    if (call.state !== "held" && call.state !== "waiting") return [];
     call.state = "open";
-    const { fields } = call;
-    return [{ type: "tool_call", call_id: id, tool: toolOf(fields), kind: kindOf(fields), input: inputOf(fields) }];
+    call.tool = toolOf(call.fields);
+    return [{ type: "tool_call", call_id: id, tool: call.tool, kind: kindOf(call.fields), input: inputOf(call) }];
+  }
+
+  #end(id: string, call: Call): AdapterEvent[] {
+    const { fields, tool, output } = call;
+    call.state = "over";
+    const success = fields["status"] === "completed";
+    const result: AdapterEvent = {
+      type: "tool_result",
+      call_id: id,
+      tool: tool ?? toolOf(fields),
+      output: this.#ranHere(fields) ?? output.told() ?? fields["rawOutput"] ?? shown(fields["content"]),
+      success,
+      duration_ms: null,
+    };
+    return success ? [result, ...changesOf(fields)] : [result];
+  }
+
+  /** Outcome of the command that the host ran for this call. */
+  #ranHere({ content }: JsonFields): CommandOutcome | undefined {
+    const ids = objectsOf(content).flatMap(({ terminalId }) => textOf(terminalId) ?? []);
+    return ids.map(this.#findOutcome).findLast((outcome) => outcome !== undefined);
   }
 }
 
@@ -73,30 +146,8 @@ export function toolOf(call: JsonFields): string {
 }
 
 /** The family of a tool; one that the host's contract does not name is `other`. */
-export function kindOf({ kind }: JsonFields): ToolKind {
+function kindOf({ kind }: JsonFields): ToolKind {
   return toolKinds.find((known) => known === kind) ?? "other";
-}
-
-/** Returns the tool's input: its arguments, or as much as the agent shows. */
-export function inputOf({ rawInput, title, locations }: JsonFields): unknown {
-  const input = fieldsOf(rawInput);
-  if (input ? Object.keys(input).length > 0 : rawInput !== undefined && rawInput !== null) return rawInput;
-  const paths = pathsOf(locations);
-  return { title: stringOf(title) ?? "", ...(paths.length > 0 ? { locations: paths } : {}) };
-}
-
-function resultOf(id: string, fields: JsonFields): AdapterEvent[] {
-  const success = fields["status"] === "completed";
-  const output = fields["rawOutput"] ?? shown(fields["content"]);
-  const result: AdapterEvent = {
-    type: "tool_result",
-    call_id: id,
-    tool: toolOf(fields),
-    output,
-    success,
-    duration_ms: null,
-  };
-  return success ? [result, ...changesOf(fields)] : [result];
 }
 
 /** Returns the changes that the agent reports for the call. */
@@ -122,29 +173,18 @@ function actionOf({ oldText, _meta }: JsonFields): "create" | "modify" | "delete
 
 /** The texts of a call's content; what is no text as it came, and null for none. */
 function shown(content: unknown): unknown {
-  const items = listOf(content);
-  if (items.length === 0) return null;
-  const texts = items.map((item) => {
-    const fields = fieldsOrNone(item);
-    return fields["type"] === "content" ? stringOf(fieldsOrNone(fields["content"])["text"]) : null;
-  });
-  const known = texts.filter((text) => text !== null);
-  if (known.length === items.length) return known.join("\n");
+  const text = textsOf(content);
+  if (text !== null) return text;
   // Differences stand in the file changes.
-  const others = objectsOf(items).filter(({ type }) => type !== "diff");
+  const others = listOf(content).filter((item) => fieldsOrNone(item)["type"] !== "diff");
   return others.length > 0 ? others : null;
 }
 
-function pathsOf(locations: unknown): string[] {
-  return objectsOf(locations).flatMap(({ path }) => textOf(path) ?? []);
-}
-
-/** Null and an empty list take nothing away. */
+/** Null takes nothing away. Everything else replaces what was there, an empty list as well, but for `_meta`. */
 function merged(before: JsonFields, update: JsonFields): JsonFields {
-  const said = Object.entries(update).filter(([key, value]) => {
-    return value !== null && value !== undefined && !(Array.isArray(value) && value.length === 0 && key in before);
-  });
-  return { ...before, ...Object.fromEntries(said) };
+  const said = Object.entries(update).filter(([, value]) => value !== null && value !== undefined);
+  const _meta = { ...fieldsOrNone(before["_meta"]), ...fieldsOrNone(update["_meta"]) };
+  return { ...before, ...Object.fromEntries(said), _meta };
 }
 
 /** Whether an update of a call that is over says anything of it. */

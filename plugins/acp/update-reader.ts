@@ -10,7 +10,7 @@ import {
   textOf,
 } from "bulkhead/plugin-sdk";
 import type { Habits } from "./habits.ts";
-import { inputOf, kindOf, ToolCalls, toolOf } from "./tool-calls.ts";
+import { type FindOutcome, ToolCalls } from "./tool-calls.ts";
 import { threadOf, type TurnSigns, type TurnSummary } from "./turn-end.ts";
 import { type Cost, costOf, usageUpdate } from "./usage.ts";
 
@@ -20,7 +20,7 @@ const priorities = ["high", "medium", "low"] as const;
 
 /** Turns an agent's messages of one session into events, except answers to its client's requests. */
 export class UpdateReader {
-  readonly #calls = new ToolCalls();
+  readonly #calls: ToolCalls;
   readonly #changed = new Set<string>();
   #session: string | null = null;
   #prompted = false;
@@ -34,6 +34,11 @@ export class UpdateReader {
   #cost: Cost | null = null;
   #habits: Habits = {};
   readonly #signs: TurnSigns = { worked: false, lastText: "", state: undefined, error: null };
+
+  /** @param findOutcome finds the outcome of a command that the host ran for the agent */
+  constructor(findOutcome: FindOutcome = () => undefined) {
+    this.#calls = new ToolCalls(findOutcome);
+  }
 
   /** The session is known, and the agent is asked: what comes from now on is this turn's. */
   begin(session: string, habits: Habits = {}): AdapterEvent[] {
@@ -62,6 +67,16 @@ export class UpdateReader {
         // An answer, or a request that the client answers.
         return "id" in message ? [] : null;
     }
+  }
+
+  /** Calls that have begun to run since the last time, with an input that is not known yet. */
+  waiting(): string[] {
+    return this.#calls.waiting();
+  }
+
+  /** The call that was waiting for its input, if it still is. */
+  open(callId: string): AdapterEvent[] {
+    return this.#calls.open(callId);
   }
 
   /** Ends the turn and returns its result. */
@@ -134,7 +149,7 @@ export class UpdateReader {
   }
 
   #toolCall(update: JsonFields): AdapterEvent[] | null {
-    const events = this.#calls.take(update);
+    const events = this.#calls.take(update, this.#habits);
     this.#between = true;
     this.#messageId = undefined;
     this.#signs.worked = true;
@@ -164,18 +179,7 @@ export class UpdateReader {
     const options = objectsOf(params?.["options"]).flatMap(optionOf).slice(0, 32);
     if (!call || id === undefined || options.length === 0 || params?.["sessionId"] !== this.#session) return null;
     const events = [...this.#toolCall(call) ?? [], ...this.#calls.open(id)];
-    const told = this.#calls.told(id);
-    const tool = toolOf(told);
-    return [...events, {
-      type: "permission_request",
-      request_id: permissionId(requestId),
-      tool,
-      title: (textOf(told["title"]) ?? tool).slice(0, 1024),
-      kind: kindOf(told),
-      call_id: id,
-      input: inputOf(told),
-      options,
-    }];
+    return [...events, { ...this.#calls.asked(call), request_id: permissionId(requestId), options }];
   }
 }
 

@@ -165,6 +165,10 @@ describe("commands through the host", () => {
       { exit: { exitCode: 0, signal: null }, output: "345", truncated: true },
       expect.stringMatching(/^SIG/),
     ]);
+    const { events } = await agent.run({ prompt: "[[scn:command]]" });
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: "tool_result", output: { exit_code: 3, output: "out\n" } }),
+    );
   });
 
   test("without the grant the broker refuses them, and without the option they are not offered", async () => {

@@ -1,5 +1,5 @@
 import type { AnyMessage } from "@agentclientprotocol/sdk";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { AllowedTools } from "../../plugins/acp/allowed-tools.ts";
 import { BatchQueue } from "../../plugins/acp/batch-queue.ts";
 import { failureOf, failureOfStop } from "../../plugins/acp/failures.ts";
@@ -7,7 +7,6 @@ import { MessagePipe } from "../../plugins/acp/message-pipe.ts";
 import { agentOptions } from "../../plugins/acp/options.ts";
 import { PermissionAnswers } from "../../plugins/acp/permission-answers.ts";
 import { commandLine } from "../../plugins/acp/terminals.ts";
-import { ToolCalls, toolOf } from "../../plugins/acp/tool-calls.ts";
 import { UpdateReader } from "../../plugins/acp/update-reader.ts";
 import { usageOf } from "../../plugins/acp/usage.ts";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
@@ -50,49 +49,6 @@ test("what another session says, and what is no update, is not known", () => {
   );
   expect(reader.read({ method: "other/thing" })).toBe(null);
   expect(reader.read({ method: "other/thing", id: 1 })).toEqual([]);
-});
-
-describe("tool calls", () => {
-  test("one is held until it is known what for, and told once", () => {
-    const calls = new ToolCalls();
-    expect(calls.take({ toolCallId: "1", name: "Write", status: "pending", rawInput: {} })).toEqual([]);
-    expect(calls.take({ toolCallId: "1", rawInput: { path: "a" }, content: [] })).toEqual([]);
-    const call = { type: "tool_call", call_id: "1", tool: "Write", kind: "other", input: { path: "a" } };
-    expect(calls.open("1")).toEqual([call]);
-    expect(calls.openAll()).toEqual([]);
-    const content = [{ type: "content", content: { type: "text", text: "x" } }, { type: "terminal", terminalId: "t" }];
-    expect(calls.take({ toolCallId: "1", status: "failed", content })).toEqual([
-      { type: "tool_result", call_id: "1", tool: "Write", output: content, success: false, duration_ms: null },
-    ]);
-    expect(calls.take({ toolCallId: "1", _meta: {} })).toEqual([]);
-    expect(calls.take({ toolCallId: "1", status: "completed" })).toBe(null);
-    expect(calls.take({})).toBe(null);
-  });
-
-  test.each([
-    [{ oldText: null }, "create"],
-    [{ oldText: "" }, "modify"],
-    [{ oldText: "", _meta: { kind: "add" } }, "create"],
-    [{ oldText: "a", _meta: { kind: "delete" } }, "delete"],
-  ])("a difference %j is a claim: %s", (diff, action) => {
-    const content = [{ type: "diff", path: "/a", newText: "", ...diff }];
-    expect(new ToolCalls().take({ toolCallId: "1", status: "completed", content })).toContainEqual({
-      type: "file_change",
-      path: "/a",
-      action,
-    });
-  });
-
-  test.each([
-    [{ name: "Bash" }, "Bash"],
-    [{ _meta: { claudeCode: { toolName: "Write" } } }, "Write"],
-    [{ toolCallId: "run_shell_command__v13ax5wpmb", kind: "execute" }, "run_shell_command"],
-    [{ toolCallId: "mcp__server__tool__abcdef12" }, "mcp__server__tool"],
-    [{ toolCallId: "toolu_123", kind: "execute" }, "execute"],
-    [{ toolCallId: "call__1" }, "other"],
-  ])("the tool of %j is %s", (call, tool) => {
-    expect(toolOf(call)).toBe(tool);
-  });
 });
 
 test.each([
