@@ -15,7 +15,6 @@ import {
 import { AllowedTools } from "./allowed-tools.ts";
 import { BatchQueue } from "./batch-queue.ts";
 import { offerFiles } from "./client-files.ts";
-import { failureOf } from "./failures.ts";
 import { habitsOf } from "./habits.ts";
 import { MessagePipe } from "./message-pipe.ts";
 import type { AgentOptions } from "./options.ts";
@@ -23,7 +22,7 @@ import { PermissionAnswers } from "./permission-answers.ts";
 import { chooseMode, chooseModel, modelOf } from "./session-choices.ts";
 import { offerTerminals } from "./terminals.ts";
 import type { FindOutcome } from "./tool-calls.ts";
-import { turnEnd } from "./turn-end.ts";
+import { turnEnd, turnFailure } from "./turn-end.ts";
 import { permissionId, UpdateReader } from "./update-reader.ts";
 
 /** How long a call that runs waits for its input before the host is told of it without. */
@@ -144,7 +143,7 @@ export class Conversation {
     try {
       this.#queue.push(await this.#takeTurn(request));
     } catch (thrown) {
-      if (thrown instanceof RequestError) this.#queue.push([...this.#reader.end().events, failureOf(thrown)]);
+      if (thrown instanceof RequestError) this.#queue.push(turnFailure(thrown, this.#reader.end()));
       else if (errorDataOf(thrown)) this.#queue.end({ thrown });
       // Else it is closed: the agent has left, and how it left says the rest.
     } finally {

@@ -8,6 +8,8 @@ export interface Habits {
   failure_text?: RegExp;
   /** Every turn that went well counts tokens. */
   counts_every_turn?: true;
+  /** Its answer has the tokens of the model's last call alone. */
+  counts_last_call?: true;
   /** Every turn that went well ends with words, and not with the result of a tool. */
   speaks_last?: true;
   /** The arguments of a call are at first the text of its content, as JSON that grows. */
@@ -19,6 +21,7 @@ const known: readonly [name: RegExp, Habits][] = [
   [/codex/i, { state_in: "codex", failed_state: "systemError", counts_every_turn: true }],
   [/copilot/i, { failure_text: /^Error: / }],
   [/gemini/i, { counts_every_turn: true }],
+  [/opencode|kilo/i, { counts_last_call: true }],
   [/kimi/i, { speaks_last: true, arguments_in_text: true }],
 ];
 

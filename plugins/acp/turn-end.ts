@@ -6,9 +6,9 @@ import {
   numberOf,
   textOf,
 } from "bulkhead/plugin-sdk";
-import { failureOfStop, meaningOf } from "./failures.ts";
+import { type AgentFailure, failureOf, failureOfStop, meaningOf } from "./failures.ts";
 import type { Habits } from "./habits.ts";
-import { type Cost, usageOf } from "./usage.ts";
+import { type TurnUsage, usageOf } from "./usage.ts";
 
 /** Signs of how a turn went. */
 export interface TurnSigns {
@@ -30,8 +30,7 @@ export interface TurnSummary {
   output: string;
   /** Files that the agent says it has changed. */
   files_changed: string[];
-  /** The session's cost, as the agent last reported it. */
-  cost: Cost | null;
+  usage: TurnUsage;
   signs: TurnSigns;
   habits: Habits;
 }
@@ -45,7 +44,7 @@ export interface TurnContext {
 
 /** Returns the last events of a turn that the agent has answered: what it used, and its last word. */
 export function turnEnd(answer: JsonFields, turn: TurnSummary, context: TurnContext): AdapterEvent[] {
-  const usage = usageOf(answer, turn.cost);
+  const usage = usageOf(answer, turn.usage);
   const failure = failureOfStop(answer["stopReason"], context) ??
     failureOfTurn(turn, { ...context, counted: usage !== null });
   return [
@@ -60,6 +59,12 @@ export function turnEnd(answer: JsonFields, turn: TurnSummary, context: TurnCont
       cost: null,
     },
   ];
+}
+
+/** Returns the last events of a turn that the agent has answered with an error. */
+export function turnFailure(error: AgentFailure, turn: TurnSummary): AdapterEvent[] {
+  const usage = usageOf({}, turn.usage);
+  return [...turn.events, ...(usage ? [usage] : []), failureOf(error)];
 }
 
 /** Reads what an agent tells of its thread in a `session_info_update`, under the key that is its own. */

@@ -12,7 +12,7 @@ import {
 import type { Habits } from "./habits.ts";
 import { type FindOutcome, ToolCalls } from "./tool-calls.ts";
 import { threadOf, type TurnSigns, type TurnSummary } from "./turn-end.ts";
-import { type Cost, costOf, usageUpdate } from "./usage.ts";
+import { addChunkUsage, type Cost, costOf, type Figures, usageUpdate } from "./usage.ts";
 
 const optionKinds: readonly PermissionOption["kind"][] = ["allow_once", "allow_always", "reject_once", "reject_always"];
 
@@ -32,6 +32,7 @@ export class UpdateReader {
   #between = true;
   #openLine = false;
   #cost: Cost | null = null;
+  #counted: Figures | null = null;
   #habits: Habits = {};
   readonly #signs: TurnSigns = { worked: false, lastText: "", state: undefined, error: null };
 
@@ -85,7 +86,12 @@ export class UpdateReader {
       events: this.#calls.openAll(),
       output: this.#answer,
       files_changed: [...this.#changed],
-      cost: this.#cost,
+      usage: {
+        cost: this.#cost,
+        counted: this.#counted,
+        // A tool's result goes to the model in another call.
+        isPart: this.#habits.counts_last_call === true && this.#signs.worked,
+      },
       signs: this.#signs,
       habits: this.#habits,
     };
@@ -130,8 +136,9 @@ export class UpdateReader {
     }
   }
 
-  #chunk({ content }: JsonFields, speak: (text: string) => AdapterEvent[]): AdapterEvent[] | null {
-    const block = fieldsOrNone(content);
+  #chunk(update: JsonFields, speak: (text: string) => AdapterEvent[]): AdapterEvent[] | null {
+    this.#counted = addChunkUsage(this.#counted, update);
+    const block = fieldsOrNone(update["content"]);
     const text = block["type"] === "text" ? stringOf(block["text"]) : null;
     if (text === null) return null;
     return text === "" ? [] : [...this.#calls.openAll(), ...speak(text)];

@@ -15,24 +15,54 @@ export interface Cost {
   currency: string;
 }
 
+/** Tokens of one or more calls of a model. */
+export interface Figures {
+  tokens_in: number | null;
+  tokens_out: number | null;
+  tokens_cached: number | null;
+}
+
+/** Usage of a turn beside the answer to its prompt. */
+export interface TurnUsage {
+  /** The session's cost, as the agent last reported it. */
+  cost: Cost | null;
+  /** Sum over the calls of a model that the agent reported one by one. */
+  counted: Figures | null;
+  /** Whether the answer has the tokens of the last of several calls alone, so that those of the turn are not known. */
+  isPart: boolean;
+}
+
 /**
- * What the session took, from the answer to its prompt and the last cost that was told; null where the agent does not
- * say. The protocol's own place for it counts what a cache had apart from the input; other agents write `_meta.quota`.
+ * Returns the tokens that a turn took, and the last cost that was told; null where the agent does not say. It may say so
+ * in the protocol's own place, in `_meta.quota`, or with each call of its model.
  */
-export function usageOf(answer: JsonFields, cost: Cost | null): AdapterEvent | null {
+export function usageOf(answer: JsonFields, { cost, counted, isPart }: TurnUsage): AdapterEvent | null {
   const quota = fieldsOrNone(fieldsOrNone(answer["_meta"])["quota"]);
   const own = fieldsOf(answer["usage"]);
   const models = objectsOf(quota["model_usage"]).flatMap(({ model }) => textOf(model) ?? []);
   const [model] = models.length === 1 ? models : [];
-  const figures = own ? figuresOf(own) : quotaFigures(fieldsOrNone(quota["token_count"]));
+  const told = own ? figuresOf(own) : quotaFigures(fieldsOrNone(quota["token_count"]));
   // Agents say 0 of turns that they did not count.
-  if (!figures.tokens_in && !figures.tokens_out) return null;
+  const figures = [told, counted].find((one) => one?.tokens_in || one?.tokens_out);
+  if (!figures || (isPart && figures === told)) return null;
   return {
     type: "usage",
     scope: "session",
     ...figures,
     ...(cost ?? { cost: null }),
     ...(model === undefined ? {} : { model }),
+  };
+}
+
+/** Adds the tokens that a chunk reports in its `_meta`, those of one call of a model. */
+export function addChunkUsage(before: Figures | null, { _meta }: JsonFields): Figures | null {
+  const usage = fieldsOf(fieldsOrNone(_meta)["usage"]);
+  if (!usage) return before;
+  const { tokens_in, tokens_out, tokens_cached } = figuresOf(usage);
+  return {
+    tokens_in: sum(before?.tokens_in ?? null, tokens_in),
+    tokens_out: sum(before?.tokens_out ?? null, tokens_out),
+    tokens_cached: sum(before?.tokens_cached ?? null, tokens_cached),
   };
 }
 
@@ -59,25 +89,15 @@ export function usageUpdate(update: JsonFields): AdapterEvent | null {
     : { type: "progress", message: `The context holds ${tokens} of ${room ?? "?"} tokens.` };
 }
 
-interface Figures {
-  tokens_in: number | null;
-  tokens_out: number | null;
-  tokens_cached: number | null;
-}
-
+/** Reads counts in the protocol's form. Agents count a cache and thoughts apart or within; the total tells which. */
 function figuresOf(usage: JsonFields): Figures {
   const count = (name: string) => countOf(usage[name]);
-  const cached = sum(count("cachedReadTokens"), count("cachedWriteTokens"));
-  const out = sum(count("outputTokens"), count("thoughtTokens"));
-  const apart = sum(count("inputTokens"), cached);
-  const total = count("totalTokens");
-  // When the total is not the sum of all counts, the input's count includes the cache's.
-  const within = total !== null && sum(apart, out) !== total;
-  return {
-    tokens_in: within ? count("inputTokens") : apart,
-    tokens_out: out,
-    tokens_cached: count("cachedReadTokens"),
-  };
+  const [input, output, total] = [count("inputTokens"), count("outputTokens"), count("totalTokens")];
+  const withCache = sum(input, sum(count("cachedReadTokens"), count("cachedWriteTokens")));
+  const withThoughts = sum(output, count("thoughtTokens"));
+  const ways = [[withCache, withThoughts], [input, withThoughts], [withCache, output], [input, output]] as const;
+  const [tokens_in, tokens_out] = ways.find(([a, b]) => sum(a, b) === total) ?? ways[total === null ? 0 : 1];
+  return { tokens_in, tokens_out, tokens_cached: count("cachedReadTokens") };
 }
 
 function quotaFigures(counts: JsonFields): Figures {

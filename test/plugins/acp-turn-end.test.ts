@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import type { JsonFields } from "../../plugin-sdk/json-fields.ts";
 import { habitsOf } from "../../plugins/acp/habits.ts";
-import { turnEnd } from "../../plugins/acp/turn-end.ts";
+import { turnEnd, turnFailure } from "../../plugins/acp/turn-end.ts";
 import { UpdateReader } from "../../plugins/acp/update-reader.ts";
 
 /** A turn of an agent of this name. */
@@ -143,4 +143,29 @@ test("what codex tells of its thread is told as progress, and a session without 
     { type: "progress", message: "Reconnecting... 1/5: exceeded retry limit, last status: 429 Too Many Requests" },
     { type: "progress", message: "Its thread is in the state systemError." },
   ]);
+});
+
+describe("the usage of a turn", () => {
+  const usages = (turn: Turn): unknown[] => play(turn).filter(({ type }) => type === "usage");
+  const counted = (inputTokens: number): JsonFields => ({
+    ...say(""),
+    _meta: { usage: { inputTokens, outputTokens: 2, totalTokens: inputTokens + 2, thoughtTokens: 0 } },
+  });
+
+  test("is the sum of what chunks report, each of one call of the model", () => {
+    const updates = [say("I will."), counted(5), used, say("done"), counted(9)];
+    expect(usages({ updates })).toMatchObject([{ scope: "session", tokens_in: 14, tokens_out: 4 }]);
+    const failed = new UpdateReader();
+    failed.begin("s");
+    failed.read({ method: "session/update", params: { sessionId: "s", update: counted(5) } });
+    expect(turnFailure({ code: 429, message: "no" }, failed.end())).toMatchObject([{ tokens_in: 5 }, {
+      type: "error",
+    }]);
+  });
+
+  test("is not known where the answer has the last call alone, and there were others", () => {
+    expect(usages({ name: "OpenCode", updates: [used, say("done")], answer: { usage } })).toEqual([]);
+    expect(usages({ name: "OpenCode", updates: [say("done")], answer: { usage } })).toMatchObject([{ tokens_in: 5 }]);
+    expect(usages({ updates: [used, say("done")], answer: { usage } })).toMatchObject([{ tokens_in: 5 }]);
+  });
 });

@@ -22,6 +22,8 @@ function chunk(text: string, messageId?: string): AdapterEvent[] | null {
   });
 }
 
+const untold = { cost: null, counted: null, isPart: false };
+
 let reader = new UpdateReader();
 
 function begun(): UpdateReader {
@@ -34,7 +36,7 @@ test("messages are kept apart by their ids, and the last one is the answer", () 
   begun();
   const events = [chunk("Hel", "a"), chunk("lo", "a"), chunk("there", "b")].flatMap((one) => one ?? []);
   expect(printed(events)).toBe("Hello\nthere");
-  expect(reader.end()).toMatchObject({ output: "there", files_changed: [], cost: null });
+  expect(reader.end()).toMatchObject({ output: "there", files_changed: [], usage: untold });
 });
 
 test("what another session says, and what is no update, is not known", () => {
@@ -55,15 +57,26 @@ test.each([
   [{ usage: { inputTokens: 5, outputTokens: 2, cachedReadTokens: 3, cachedWriteTokens: 1, totalTokens: 11 } }, 9, 2, 3],
   [{ usage: { inputTokens: 5, outputTokens: 2, cachedReadTokens: 3, totalTokens: 7 } }, 5, 2, 3],
   [{ usage: { inputTokens: 5, outputTokens: 2, thoughtTokens: 4, totalTokens: 11 } }, 5, 6, null],
+  [{ usage: { inputTokens: 5, outputTokens: 6, thoughtTokens: 4, cachedReadTokens: 0, totalTokens: 11 } }, 5, 6, 0],
+  [{ usage: { inputTokens: 5, outputTokens: 6, thoughtTokens: 4, cachedReadTokens: 3, totalTokens: 14 } }, 8, 6, 3],
+  [{ usage: { inputTokens: 5, outputTokens: 2, thoughtTokens: 4 } }, 5, 6, null],
   [{ _meta: { quota: { token_count: { input_tokens: 5, output_tokens: 2 } } } }, 5, 2, null],
 ])("the usage of %j", (answer, tokens_in, tokens_out, tokens_cached) => {
-  expect(usageOf(answer, null)).toMatchObject({ scope: "session", tokens_in, tokens_out, tokens_cached, cost: null });
+  const expected = { scope: "session", tokens_in, tokens_out, tokens_cached, cost: null };
+  expect(usageOf(answer, untold)).toMatchObject(expected);
+});
+
+test.each([
+  [{ usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 } }],
+  [{ usage: null, _meta: { quota: { token_count: { input_tokens: 0, output_tokens: 0 } } } }],
+])("a turn that was not counted has no usage instead of 0: %j", (answer) => {
+  expect(usageOf(answer, untold)).toBe(null);
 });
 
 test("an answer without usage has none, and one of a single model names it", () => {
-  expect(usageOf({ stopReason: "end_turn" }, { cost: 1, currency: "USD" })).toBe(null);
+  expect(usageOf({ stopReason: "end_turn" }, { ...untold, cost: { cost: 1, currency: "USD" } })).toBe(null);
   const quota = { token_count: { input_tokens: 1, output_tokens: 1 }, model_usage: [{ model: "m" }] };
-  expect(usageOf({ _meta: { quota } }, null)).toMatchObject({ model: "m" });
+  expect(usageOf({ _meta: { quota } }, untold)).toMatchObject({ model: "m" });
 });
 
 test.each([

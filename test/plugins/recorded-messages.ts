@@ -1,8 +1,8 @@
 import type { AdapterEvent } from "../../plugin-sdk/events.ts";
 import { fieldsOf, fieldsOrNone, type JsonFields } from "../../plugin-sdk/json-fields.ts";
-import { type AgentFailure, failureOf } from "../../plugins/acp/failures.ts";
+import type { AgentFailure } from "../../plugins/acp/failures.ts";
 import { type Habits, habitsOf } from "../../plugins/acp/habits.ts";
-import { turnEnd } from "../../plugins/acp/turn-end.ts";
+import { turnEnd, turnFailure } from "../../plugins/acp/turn-end.ts";
 import { UpdateReader } from "../../plugins/acp/update-reader.ts";
 import { judgeEvents, type ReadRecording, recordedText } from "./recorded-lines.ts";
 
@@ -85,7 +85,7 @@ function answered(played: Played, { id, result, error }: JsonFields): void {
   const what = waits.get(id);
   waits.delete(id);
   if (what === "session") played.session ??= String(fieldsOrNone(result)["sessionId"]);
-  if (error !== undefined) events.push(...reader.end().events, failureOf(error as AgentFailure));
+  if (error !== undefined) events.push(...turnFailure(error as AgentFailure, reader.end()));
   else if (what === "prompt") {
     events.push(...turnEnd(fieldsOrNone(result), reader.end(), { prompt: "", rejected: false }));
   }
