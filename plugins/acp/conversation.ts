@@ -9,6 +9,7 @@ import {
   type JsonFields,
   mcpServerList,
   parseJson,
+  type RateLimitEvent,
   type SessionRequest,
   textOf,
 } from "bulkhead/plugin-sdk";
@@ -27,6 +28,9 @@ import { permissionId, UpdateReader } from "./update-reader.ts";
 
 /** How long a call that runs waits for its input before the host is told of it without. */
 const inputMs = 300;
+
+/** How long a limit on the error output waits for the turn's own error, which tells of the same. */
+const limitMs = 1000;
 
 /** The protocol's version that is spoken here. */
 const protocolVersion = 1;
@@ -61,6 +65,9 @@ export class Conversation {
   #findOutcome: FindOutcome = () => undefined;
   #session: string | null = null;
   #greeted = false;
+  /** A limit that is not told yet. */
+  #limit: RateLimitEvent | null = null;
+  #lastWord: AdapterEvent | null = null;
   #turn: Promise<void> = Promise.resolve();
 
   constructor(transport: Transport, { ctx, options }: { ctx: AdapterContext; options: AgentOptions }) {
@@ -121,6 +128,17 @@ export class Conversation {
     await this.#turn;
   }
 
+  /**
+   * Takes a rate limit from the agent's error output, and returns what is to be told of it now. An agent prints the error
+   * with which it answers as well, before or after: then the answer alone is told.
+   */
+  limited(limit: RateLimitEvent): AdapterEvent[] {
+    if (this.#lastWord) return isLimit(this.#lastWord) ? [] : [limit];
+    this.#limit = limit;
+    this.#ctx.sleep(limitMs).then(() => this.#queue.push(this.#heldLimit()), () => {});
+    return [];
+  }
+
   get #agent(): ClientContext {
     return this.#connection.agent;
   }
@@ -141,15 +159,28 @@ export class Conversation {
 
   async #converse(request: SessionRequest): Promise<void> {
     try {
-      this.#queue.push(await this.#takeTurn(request));
+      this.#end(await this.#takeTurn(request));
     } catch (thrown) {
-      if (thrown instanceof RequestError) this.#queue.push(turnFailure(thrown, this.#reader.end()));
+      if (thrown instanceof RequestError) this.#end(turnFailure(thrown, this.#reader.end()));
       else if (errorDataOf(thrown)) this.#queue.end({ thrown });
       // Else it is closed: the agent has left, and how it left says the rest.
     } finally {
       this.#answers.close();
       await this.#transport.close().catch(() => {});
     }
+  }
+
+  /** Gives the turn's last events. */
+  #end(events: AdapterEvent[]): void {
+    const last = this.#lastWord = events.at(-1) ?? null;
+    const limit = this.#heldLimit();
+    this.#queue.push(last && isLimit(last) ? events : [...limit, ...events]);
+  }
+
+  #heldLimit(): RateLimitEvent[] {
+    const limit = this.#limit;
+    this.#limit = null;
+    return limit ? [limit] : [];
   }
 
   async #takeTurn(request: SessionRequest): Promise<AdapterEvent[]> {
@@ -257,6 +288,10 @@ export class Conversation {
     // Notifications are all read here; the library would only complain about those that it does not know.
     if ("id" in message || message["method"] === "$/cancel_request") this.#pipe.receive(message as never);
   }
+}
+
+function isLimit(event: AdapterEvent): boolean {
+  return event.type === "error" && event.code === "rate_limit";
 }
 
 /** Stands for the session's MCP servers: the host alone knows them, and puts them in when the agent is told. */

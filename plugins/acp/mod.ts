@@ -16,10 +16,10 @@ import {
   RateLimitDetector,
   type RunningProcess,
   type SessionRequest,
-  splitLines,
   startCommand,
 } from "bulkhead/plugin-sdk";
 import { Conversation, type Transport } from "./conversation.ts";
+import { errorOutput } from "./error-output.ts";
 import { failureOf } from "./failures.ts";
 import { type AgentOptions, agentOptions, type Program } from "./options.ts";
 import { processTransport } from "./process-transport.ts";
@@ -103,7 +103,8 @@ export default class AcpAgent extends CliAdapter {
     const request = this.#request!;
     const options = this.#options(request.params);
     const conversation = this.#conversation = new Conversation(processTransport(child), { ctx, options });
-    yield* mergeStreams(conversation.run(request), errorOutput(child, this.getRateLimitDetector()));
+    const errors = errorOutput(child, this.getRateLimitDetector(), (limit) => conversation.limited(limit));
+    yield* mergeStreams(conversation.run(request), errors);
   }
 
   /** Asks the agent to end its turn, which lets it end its tools, and kills it when that takes too long. */
@@ -165,24 +166,6 @@ function silent({ reach }: AgentOptions, said: string): BulkheadError {
   const name = "url" in reach ? reach.url : [reach.command, ...reach.args].join(" ");
   const why = said === "" ? "" : `: ${said}`;
   return new BulkheadError("unavailable", `"${name}" ended without an answer in the Agent Client Protocol${why}.`);
-}
-
-async function* errorOutput(
-  child: RunningProcess,
-  detector: RateLimitDetector,
-): AsyncGenerator<AdapterEvent[], void, void> {
-  let limited = false;
-  for await (const lines of splitLines(child.stderr)) {
-    yield lines.flatMap((line): AdapterEvent[] => {
-      const output: AdapterEvent = { type: "output", stream: "stderr", data: `${line}\n` };
-      // Agents print the whole of an error, and a limit stands in many of its lines.
-      if (limited || !detector.detect(line)) return [output];
-      limited = true;
-      const seconds = detector.extractWaitTime(line);
-      const wait_ms = seconds === null ? null : seconds * 1000;
-      return [output, { type: "rate_limit", message: line.slice(0, 4096), wait_ms }];
-    });
-  }
 }
 
 /** Reads a stream to its end beside other things, and gives the last of it. */

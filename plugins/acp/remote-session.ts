@@ -7,6 +7,7 @@ import {
   type SessionRequest,
 } from "bulkhead/plugin-sdk";
 import { Conversation } from "./conversation.ts";
+import { limitEvent } from "./error-output.ts";
 import type { AgentOptions } from "./options.ts";
 import type { RemoteAgent } from "./remote-agent.ts";
 import { remoteTransport } from "./remote-transport.ts";
@@ -68,7 +69,5 @@ function lastWords(
     return [{ type: "error", code, message, recoverable: false }];
   }
   if (last.type !== "error" || last.code !== "rate_limit") return [last];
-  const seconds = detector.extractWaitTime(last.message);
-  const wait_ms = seconds === null ? null : seconds * 1000;
-  return [{ type: "rate_limit", message: last.message.slice(0, 4096), wait_ms }, last];
+  return [limitEvent(last.message, detector), last];
 }

@@ -265,6 +265,26 @@ describe("what goes wrong", () => {
     expect(said.join("")).toContain("429 Too Many Requests\n  status: 429,\n");
   });
 
+  test("a limit with which the agent also answers is told once, in the answer's words", async () => {
+    const agent = await openScriptedAgent();
+    const { events, result } = await agent.run({ prompt: "[[scn:limit]]" });
+    expect(result).toMatchObject({ outcome: "error", stop_reason: "rate_limit" });
+    const message = "Internal error: 429 Too Many Requests";
+    expect(events.filter(({ type }) => type === "rate_limit")).toEqual([{
+      type: "rate_limit",
+      message,
+      wait_ms: null,
+    }]);
+  });
+
+  test("a limit after which the agent tries again is told while it does, without commands to a terminal", async () => {
+    const agent = await openScriptedAgent();
+    const { events, result } = await agent.run({ prompt: "[[scn:retried]]" });
+    expect(result).toMatchObject({ outcome: "completed" });
+    expect(events.map(({ type }) => type)).toEqual(["agent_info", "output", "rate_limit", "output", "completed"]);
+    expect(events[2]).toMatchObject({ message: "429 Too Many Requests, retrying" });
+  });
+
   test("lines that are no messages: text is output, the rest is kept, and the turn goes on", async () => {
     const agent = await openScriptedAgent();
     const { events, result } = await agent.run({ prompt: "[[scn:malformed]]" });

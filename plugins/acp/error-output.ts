@@ -1,0 +1,38 @@
+import {
+  type AdapterEvent,
+  type RateLimitDetector,
+  type RateLimitEvent,
+  type RunningProcess,
+  splitLines,
+} from "bulkhead/plugin-sdk";
+
+/** Colours and other commands to a terminal, which begin with the character "escape". */
+const commands = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[ -/]*[@-~]`, "g");
+
+/**
+ * Reads what an agent prints on its error output, line by line.
+ * @param limited takes the first sign of a rate limit, and returns what is to be told of it now
+ */
+export async function* errorOutput(
+  child: RunningProcess,
+  detector: RateLimitDetector,
+  limited: (limit: RateLimitEvent) => AdapterEvent[],
+): AsyncGenerator<AdapterEvent[], void, void> {
+  let seen = false;
+  for await (const lines of splitLines(child.stderr)) {
+    yield lines.flatMap((line): AdapterEvent[] => {
+      const output: AdapterEvent = { type: "output", stream: "stderr", data: `${line}\n` };
+      const plain = line.replace(commands, "").trim();
+      // Agents print the whole of an error, and a limit stands in many of its lines.
+      if (seen || !detector.detect(plain)) return [output];
+      seen = true;
+      return [output, ...limited(limitEvent(plain, detector))];
+    });
+  }
+}
+
+/** Makes the event for a text that shows a rate limit. */
+export function limitEvent(text: string, detector: RateLimitDetector): RateLimitEvent {
+  const seconds = detector.extractWaitTime(text);
+  return { type: "rate_limit", message: text.slice(0, 4096), wait_ms: seconds === null ? null : seconds * 1000 };
+}
