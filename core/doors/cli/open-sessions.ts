@@ -10,6 +10,7 @@ import { readHostManifest } from "../../packages/registry/find-host-manifest.ts"
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import type { Invocation } from "./command.ts";
 import { daemonPlace } from "./daemon-place.ts";
+import { tellOfLoss } from "./lost-daemon.ts";
 import { openHost, type OpenHostOptions } from "./open-host.ts";
 import { safeLine } from "./render/agent-text.ts";
 
@@ -38,7 +39,7 @@ export interface OpenedSessions extends AsyncDisposable {
  */
 export async function openSessions(call: Invocation, options: OpenHostOptions = {}): Promise<OpenedSessions> {
   const daemon = call.embedded ? null : await daemonFor(call);
-  if (daemon !== null) return await openRemote(daemon);
+  if (daemon !== null) return await openRemote(daemon, call);
   const opened = await openHost(call, options);
   const { host, manifest } = opened;
   return {
@@ -53,9 +54,12 @@ export async function openSessions(call: Invocation, options: OpenHostOptions = 
   };
 }
 
-async function openRemote({ record, manifest }: FoundDaemon): Promise<OpenedSessions> {
+async function openRemote(
+  { record, manifest, stateDir }: FoundDaemon,
+  { terminal }: Pick<Invocation, "terminal">,
+): Promise<OpenedSessions> {
   const { connectDaemon, ours, ourWorkspaces, remoteSessions } = await import("./remote-sessions.ts");
-  const remote = await connectDaemon(record);
+  const remote = await connectDaemon(record, { onLost: tellOfLoss(stateDir, terminal) });
   return {
     sessions: remoteSessions(remote),
     workspaces: ourWorkspaces(remote),
@@ -76,6 +80,7 @@ async function openRemote({ record, manifest }: FoundDaemon): Promise<OpenedSess
 interface FoundDaemon {
   record: DaemonRecord;
   manifest: HostManifest | undefined;
+  stateDir: string;
 }
 
 /** Finds the daemon for a command; null where none runs, or, with a message, where it has another host manifest. */
@@ -86,8 +91,8 @@ export async function daemonFor(
   const { stateDir, configFile, manifest, problem } = await daemonPlace(call);
   const { state, record } = await inspectDaemon(stateDir);
   if (state !== "running" || record === null) return null;
-  if (configFile === undefined) return { record, manifest: await manifestOf(record) };
-  if (record.config_file === configFile) return { record, manifest };
+  if (configFile === undefined) return { record, manifest: await manifestOf(record), stateDir };
+  if (record.config_file === configFile) return { record, manifest, stateDir };
   if (problem !== null) throw problem;
   if (quiet) return null;
   const other = record.config_file === null ? "no manifest" : safeLine(record.config_file);

@@ -2,7 +2,7 @@ import { type ErrorData, errorFromData, isErrorCode } from "../../../plugin-sdk/
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { FetchLike } from "../client/call-api.ts";
 import { ClientError } from "../client/client-error.ts";
-import { connectHost, type RemoteHost } from "../client/connect-host.ts";
+import { connectHost, type ConnectHostOptions, type RemoteHost } from "../client/connect-host.ts";
 import type { RemoteSession } from "../client/remote-session.ts";
 import type { DaemonRecord } from "../daemon/daemon-record.ts";
 import { commandHints } from "../http/problem.ts";
@@ -13,14 +13,17 @@ import { mayOpenSockets } from "../../ground/runtime/own-command.ts";
 import { unixFetch } from "../../ground/runtime/unix-fetch.ts";
 
 /** Connects to a daemon with the first token: over its socket, else over TCP. */
-export async function connectDaemon({ socket, address, token_file }: DaemonRecord): Promise<RemoteHost> {
+export async function connectDaemon(
+  { socket, address, token_file }: DaemonRecord,
+  options: Pick<ConnectHostOptions, "onLost"> = {},
+): Promise<RemoteHost> {
   // The system clears the runtime folder at logout, which a daemon may outlive.
   const isThere = socket !== null && (await stat(socket).then(() => true, () => false));
   const token = (await readFile(token_file, "utf8").catch(() => "")).trim();
   if (isThere && mayOpenSockets()) {
-    return connectHost({ fetch: askingForCommands(unixFetch(socket)), token, proof: "once" });
+    return connectHost({ fetch: askingForCommands(unixFetch(socket)), token, proof: "once", ...options });
   }
-  return connectHost({ url: address, token, fetch: askingForCommands(fetch), proof: "each" });
+  return connectHost({ url: address, token, fetch: askingForCommands(fetch), proof: "each", ...options });
 }
 
 /** Makes the daemon's hints name commands: a person at a terminal reads them. */

@@ -13,7 +13,7 @@ import { proveServer } from "./prove-server.ts";
 import { queryText, type RemoteEventQuery, type RemoteSessionQuery, type StartOptions } from "./queries.ts";
 import { type RemoteSession, remoteSession } from "./remote-session.ts";
 import { type RemoteWorkspaces, remoteWorkspaces } from "./remote-workspaces.ts";
-import { retried } from "./retried.ts";
+import { type Patience, retried } from "./retried.ts";
 
 /** Options of {@link connectHost}. */
 export interface ConnectHostOptions {
@@ -30,6 +30,8 @@ export interface ConnectHostOptions {
   proof?: "each" | "once" | "never";
   /** How long to retry an unreachable host before a stream fails. Default: five minutes. */
   patienceMs?: number;
+  /** Called before each retry of an unreachable host, with the milliseconds since the first failure. */
+  onLost?: (lostMs: number) => unknown;
 }
 
 /** A plugin in the host's list. */
@@ -122,9 +124,10 @@ export interface RemoteHost {
  * ```
  */
 export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
-  const { patienceMs = 300_000 } = options;
+  const { patienceMs = 300_000, onLost } = options;
+  const patience: Patience = { patienceMs, onLost };
   const api = apiOf(options);
-  const sessionOf = (id: string) => remoteSession(api, id, patienceMs);
+  const sessionOf = (id: string, leave?: AbortSignal) => remoteSession(id, { api, patience, leave });
   const get = async (id: string): Promise<SessionSummary> => await sessionOf(id).summary();
 
   return {
@@ -134,9 +137,13 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
           method: "POST",
           body: { ...request, ...given({ adapter, require, artifacts }) },
         });
-      const { session_id } = request.idempotency_key === undefined ? await post() : await retried(post, patienceMs);
-      const session = sessionOf(session_id);
-      if (signal !== undefined) interruptWith(signal, session);
+      const { session_id } = request.idempotency_key === undefined
+        ? await post()
+        : await retried(post, { ...patience, signal });
+      if (signal === undefined) return sessionOf(session_id);
+      const leaving = new AbortController();
+      const session = sessionOf(session_id, leaving.signal);
+      interruptWith(signal, { session, leaving });
       return session;
     },
     async list(query = {}) {
@@ -167,7 +174,7 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
         query,
         numberOf: ({ gseq }) => gseq,
         isLast: () => false,
-        patienceMs,
+        patience,
       }),
     workspaces: remoteWorkspaces(api),
     plugins: async () => (await callJson<{ plugins: RemotePlugin[] }>(api, "/v1/plugins")).plugins,
@@ -204,10 +211,22 @@ function apiOf(options: ConnectHostOptions): Api {
   };
 }
 
-function interruptWith(signal: AbortSignal, session: RemoteSession): void {
-  const stop = () => void session.interrupt().catch(() => {});
+/** Interrupts a session when the signal aborts; leaves it where the host cannot be reached to do so. */
+function interruptWith(
+  signal: AbortSignal,
+  { session, leaving }: { session: RemoteSession; leaving: AbortController },
+): void {
+  const stop = () => void session.interrupt().catch((cause: unknown) => leaving.abort(leftError(session, cause)));
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop, { once: true });
+}
+
+function leftError({ id }: RemoteSession, cause: unknown): ClientError {
+  return new ClientError({
+    code: "interrupted",
+    message: `Left session "${id}": the host does not answer, so it was not interrupted.`,
+    hint: '"bulkhead status" tells whether the host runs.',
+  }, { cause });
 }
 
 /** Drops options that are undefined: they must not remove a field of the request. */

@@ -4,6 +4,7 @@ import { ClientError } from "./client-error.ts";
 import { readEvents } from "./read-events.ts";
 import { queryText, type RemoteEventQuery } from "./queries.ts";
 import { pause } from "./pause.ts";
+import type { Patience } from "./retried.ts";
 
 /** Options of {@link followEvents}. */
 export interface FollowOptions {
@@ -14,8 +15,9 @@ export interface FollowOptions {
   numberOf(envelope: Envelope): number;
   /** Whether this event is the last one. */
   isLast(envelope: Envelope): boolean;
-  /** How long to retry an unreachable host. Milliseconds. */
-  patienceMs: number;
+  patience: Patience;
+  /** Gives an unreachable host up, with its reason; what the host still sends is read to its end. */
+  leave?: AbortSignal | undefined;
 }
 
 /** A host sends a sign of life at least twice in this time, in any configuration. Milliseconds. */
@@ -29,7 +31,7 @@ const longestPauseMs = 5000;
  * @throws {ClientError} the error that the host reported; `network_error` when it was unreachable for too long
  */
 export async function* followEvents(options: FollowOptions): AsyncGenerator<Envelope, void, void> {
-  const { api, numberOf, isLast, patienceMs } = options;
+  const { api, numberOf, isLast, patience, leave } = options;
   const { signal } = options.query;
   let { after } = options.query;
   let failures = 0;
@@ -54,9 +56,12 @@ export async function* followEvents(options: FollowOptions): AsyncGenerator<Enve
       if (error instanceof Ended) return;
       if (!(error instanceof ClientError) || !isPassing(error)) throw error;
       lostAt ??= Date.now();
-      if (Date.now() - lostAt >= patienceMs) throw error;
+      const lostMs = Date.now() - lostAt;
+      if (leave?.aborted) throw leave.reason;
+      if (lostMs >= patience.patienceMs) throw error;
+      if (error.code === "network_error") await patience.onLost?.(lostMs);
       const pauseMs = error.retryAfterMs ?? Math.min(longestPauseMs, firstPauseMs * 2 ** failures++);
-      await pause(pauseMs * (0.8 + 0.4 * Math.random()), signal);
+      await pause(pauseMs * (0.8 + 0.4 * Math.random()), signal, leave);
     }
   }
 }

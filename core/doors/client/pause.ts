@@ -1,13 +1,13 @@
-/** Waits for so many milliseconds; ends early, without an error, when the signal aborts. */
-export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+/** Waits for so many milliseconds; ends early, without an error, when one of the signals aborts. */
+export function pause(ms: number, ...signals: readonly (AbortSignal | undefined)[]): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", end);
+      for (const signal of signals) signal?.removeEventListener("abort", end);
       resolve();
     };
     const timer = setTimeout(end, ms);
-    signal?.addEventListener("abort", end, { once: true });
-    if (signal?.aborted) end();
+    for (const signal of signals) signal?.addEventListener("abort", end, { once: true });
+    if (signals.some((signal) => signal?.aborted)) end();
   });
 }

@@ -6,6 +6,7 @@ import { type Api, call, callJson } from "./call-api.ts";
 import { ClientError } from "./client-error.ts";
 import { followEvents } from "./follow-events.ts";
 import type { RemoteEventQuery } from "./queries.ts";
+import type { Patience } from "./retried.ts";
 
 /** One session of a remote host, running or ended. */
 export interface RemoteSession {
@@ -27,8 +28,13 @@ export interface RemoteSession {
 /** A session in the answer of `GET /v1/sessions/{id}`. */
 type ShownSession = SessionSummary & SessionHistory & { result: SessionResult | null };
 
-/** Refers to a session of a host by its id; sends no request yet. */
-export function remoteSession(api: Api, id: string, patienceMs: number): RemoteSession {
+/**
+ * Refers to a session of a host by its id; sends no request yet. Once `leave` aborts, an unreachable host is given up.
+ */
+export function remoteSession(
+  id: string,
+  { api, patience, leave }: { api: Api; patience: Patience; leave?: AbortSignal | undefined },
+): RemoteSession {
   const path = `/v1/sessions/${encodeURIComponent(id)}`;
   let told: SessionResult | null = null;
 
@@ -43,7 +49,8 @@ export function remoteSession(api: Api, id: string, patienceMs: number): RemoteS
         told = event.result;
         return true;
       },
-      patienceMs,
+      patience,
+      leave,
     });
 
   const result = async (): Promise<SessionResult> => {

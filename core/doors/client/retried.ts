@@ -1,19 +1,32 @@
 import { ClientError } from "./client-error.ts";
 import { pause } from "./pause.ts";
 
+/** Retries of a client that cannot reach its host. */
+export interface Patience {
+  /** How long to retry. Milliseconds. */
+  patienceMs: number;
+  /** Called before each retry. Gets the milliseconds since the first failure. */
+  onLost?: ((lostMs: number) => unknown) | undefined;
+}
+
 /**
  * Runs an idempotent action, and retries it while the host is unreachable or refuses new work.
- * @throws {ClientError} any other failure at once, and that one after the given time
+ * @throws {ClientError} any other failure at once, and that one when the patience or the signal ends
  */
-export async function retried<T>(act: () => Promise<T>, patienceMs: number): Promise<T> {
-  const until = Date.now() + patienceMs;
+export async function retried<T>(
+  act: () => Promise<T>,
+  { patienceMs, onLost, signal }: Patience & { signal: AbortSignal | undefined },
+): Promise<T> {
+  const began = Date.now();
   for (let pauseMs = 100;; pauseMs = Math.min(5000, pauseMs * 2)) {
     try {
       return await act();
     } catch (error) {
       const passing = error instanceof ClientError && ["network_error", "host_closed"].includes(error.code);
-      if (!passing || Date.now() >= until) throw error;
-      await pause(error.retryAfterMs ?? pauseMs, undefined);
+      const lostMs = Date.now() - began;
+      if (!passing || lostMs >= patienceMs || signal?.aborted) throw error;
+      if (error.code === "network_error") await onLost?.(lostMs);
+      await pause(error.retryAfterMs ?? pauseMs, signal);
     }
   }
 }

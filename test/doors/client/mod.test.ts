@@ -133,3 +133,24 @@ test("connectHost says of an empty token where one is, before it asks any server
     );
   }
 });
+
+test("connectHost().start() leaves a session when its signal aborts and the host is gone, and tells of the loss", async () => {
+  const interrupt = new AbortController();
+  const lost: number[] = [];
+  const fetch = (place: string) =>
+    place.endsWith("/v1/sessions")
+      ? Promise.resolve(Response.json({ session_id: "s1" }, { status: 201 }))
+      : Promise.reject(new Error("refused"));
+  const onLost = (lostMs: number) => {
+    lost.push(lostMs);
+    if (lost.length === 2) interrupt.abort();
+  };
+  const session = await connectHost({ fetch, onLost }).start({ workdir: "/w", prompt: "go" }, {
+    signal: interrupt.signal,
+  });
+  await expect(collect(session.events())).rejects.toMatchObject({
+    code: "interrupted",
+    message: 'Left session "s1": the host does not answer, so it was not interrupted.',
+  });
+  expect(lost).toEqual([0, expect.any(Number)]);
+});
