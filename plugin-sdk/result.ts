@@ -139,7 +139,12 @@ export interface PermissionUses {
   denied: number;
   /** The same for each kind of permission that was used or requested. */
   by: { [permission: string]: { allowed: number; denied: number } };
+  /** The same for each `host:port` that its adapter or its programs called; the first 200; absent: none was called. */
+  hosts?: { [host: string]: { allowed: number; denied: number } };
 }
+
+/** Most hosts that {@link PermissionUses} counts one by one. */
+export const countedHosts = 200;
 
 /** Result of a session. */
 export interface SessionResult {

@@ -128,7 +128,14 @@ async function escape(osWalls: OsWallUses): Promise<Escape> {
   }
 }
 
-const without: OsWallUses = { cgroup: "off", priority: "off", prlimit: "off", bubblewrap: "off", agents: "off" };
+const without: OsWallUses = {
+  cgroup: "off",
+  priority: "off",
+  prlimit: "off",
+  bubblewrap: "off",
+  agents: "off",
+  unknown_hosts: "deny",
+};
 /** Nothing of these works for code that is out of its compartment, whatever the system offers. */
 const alwaysDenied = [
   "read",

@@ -12,6 +12,7 @@ import type { CrashRecord } from "../../walls/pool/plugin-health.ts";
 import { broadPlaces } from "../../packages/registry/broad-permissions.ts";
 import type { ExplainedPermission } from "../../packages/registry/explain-permissions.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
+import { type ProgramWalls, programWalls } from "../../packages/registry/program-walls.ts";
 import { shownPermissions } from "../../packages/registry/shown-permissions.ts";
 
 /** A plugin in a list, as `bulkhead plugin list --json` prints it. */
@@ -49,6 +50,8 @@ export interface ExplainedPlugin extends PluginReport {
   /** Pins of its programs. */
   pins: BinaryPin[];
   permissions: ExplainedPermission[];
+  /** The walls around each of its programs. */
+  programs: ProgramWalls[];
   /** The options that it declares; null if none. */
   config: Plugin["manifest"]["config"] | null;
   /** Permissions that the waiting update asks for and the operator has not decided about, the riskiest first. */
@@ -108,6 +111,7 @@ export function pluginFacts(
         manifest: plugin.manifest,
         pins: await host.pinned(id),
         permissions: shownPermissions(plugin, broadPlaces(manifestFile)),
+        programs: programWalls(plugin),
         config: plugin.manifest.config ?? null,
         waiting_permissions: waiting.get(id)?.undecided ?? [],
       };

@@ -17,6 +17,7 @@ import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { platform } from "../../ground/runtime/platform.ts";
 import { unlessAborted } from "../../ground/runtime/within.ts";
+import { hostQuestions } from "./ask-host.ts";
 import { policyAnswer } from "./approval-policy.ts";
 import { checkEvent } from "./check-event.ts";
 import type { Deadlines } from "./deadlines.ts";
@@ -248,6 +249,7 @@ export class Attempt {
         stream.host(event);
       },
       ...(askGrant ? { askGrant } : {}),
+      askHost: hostQuestions(this.#deps, candidate.plugin),
       writeLog: candidate.writeLog,
       waitForAnswer: (_kind, requestId) => requests.wait(rules.streamId(requestId)),
     });

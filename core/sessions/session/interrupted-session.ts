@@ -9,6 +9,7 @@ import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { AttemptReport, EffectiveSettings, PermissionUses, Substitution } from "../../../plugin-sdk/result.ts";
+import { countHost } from "../../walls/broker/add-uses.ts";
 import { EventRules } from "./event-rules.ts";
 import type { LogEntry, MergedLog, Stream } from "./merged-log.ts";
 import { buildResult } from "./result.ts";
@@ -112,6 +113,7 @@ class InterruptedSession {
     this.#read++;
     if (envelope.source === "agent") return this.#said(envelope.event as AdapterEvent);
     const { event } = envelope;
+    if (event.type === "permission_request") this.#rules.accept(event);
     if (event.type === "attempt_started") this.#usage.begin({ mode: null });
     if (event.type === "session_started") this.#first ??= { envelope, event };
     if (event.type === "permission_resolved") this.#rules.resolve(event.request_id);
@@ -184,7 +186,8 @@ class InterruptedSession {
     if (report) Object.assign(report, { error, duration_ms: since(report.started_at, ts) });
   }
 
-  #used({ permission, decision }: CapabilityEvent): void {
+  #used({ permission, target, decision }: CapabilityEvent): void {
+    if (permission === "net") countHost(this.#uses, target, { [decision]: 1 });
     const of = this.#uses.by[permission] ??= { allowed: 0, denied: 0 };
     of[decision]++;
     this.#uses[decision]++;

@@ -16,7 +16,7 @@ import { mkdir } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import { wait } from "../../ground/runtime/wait.ts";
-import { addUses } from "./add-uses.ts";
+import { addUses } from "../../walls/broker/add-uses.ts";
 import { Attempt, type AttemptDeps } from "./attempt.ts";
 import { exceededBudget } from "./budgets.ts";
 import { nextCandidate } from "./candidate-order.ts";

@@ -1,4 +1,5 @@
 import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
+import type { PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import type { LogEntry, MergedLog, Received, Stream } from "./merged-log.ts";
 
@@ -42,8 +43,8 @@ export class SessionStream {
     this.#stream.charge = charge;
   }
 
-  /** Adds an event of the host; drops it after the session's end. */
-  host(event: HostEvent): void {
+  /** Adds an event of the host, or a question of its own; drops it after the session's end. */
+  host(event: HostEvent | PermissionRequestEvent): void {
     // A person's answer to a question of the broker may arrive after the session's end.
     if (!this.#ended) this.add([{ source: "host", event: this.redacted(event) }]).catch(() => {});
   }

@@ -4,6 +4,7 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import { cleanLine } from "../../ground/log/terminal-text.ts";
 import { grantCommand } from "../../ground/config/grant-command.ts";
+import { countHost } from "./add-uses.ts";
 import { manifestEntry } from "./manifest-entry.ts";
 import type { MissingGrant, SessionBrokerOptions } from "./session-broker.ts";
 
@@ -63,7 +64,8 @@ export class Authority {
    * @throws {BulkheadError} `permission_denied`, with the command that would grant it as its hint
    */
   async demand(demand: Demand): Promise<Permissions> {
-    const { permissions, ceiling, askGrant } = this.#options;
+    const { permissions, ceiling, askHost } = this.#options;
+    const askGrant = this.#options.askGrant ?? (demand.unbounded === true ? askHost : undefined);
     const subject = demand.subject ?? demand.target;
     if (demand.mustBeAsked !== true && demand.grantedBy(permissions)) {
       this.#report(demand.permission, subject, { decision: "allowed" });
@@ -209,6 +211,7 @@ export class Authority {
     uses[decided.decision] += 1;
     this.uses[decided.decision] += 1;
     const target = cleanLine(subject, maxShownLength);
+    if (permission === "net") countHost(this.uses, target, { [decided.decision]: 1 });
     const key = `${decided.decision} ${permission} ${target}`;
     const times = (this.#reported.get(key) ?? 0) + 1;
     if (times > (decided.decision === "allowed" ? 1 : maxDenialsOfOneKind) || this.#events > maxEvents) return;

@@ -68,6 +68,8 @@ export interface SessionBrokerOptions {
   emit(event: HostEvent): void;
   /** Asks a person for a missing grant; absent when no person can be asked. */
   askGrant?: (missing: MissingGrant) => Promise<boolean>;
+  /** Asks the session's client about a host that a contained program calls; absent: what is not granted is denied. */
+  askHost?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
   /**
    * The most that a new grant could allow: manifest ∩ request − deny. Anything outside is denied without asking.
    * Absent: a person may allow anything, but each approval covers only the exact request.

@@ -432,6 +432,7 @@ test("bulkhead plugin explain names what amounts to everything, in words and in 
   expect(json.out.trimEnd().split("\n").map((line) => JSON.parse(line))).toMatchObject([
     { permission: "run", breadth: "everything", broad_because: expect.stringContaining("any code") as unknown },
     { permission: "read", breadth: "bounded" },
+    { plugin_id: "alpha", program: "bash" },
   ]);
 });
 

@@ -216,6 +216,7 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
           manifest: fakePlugin(id).manifest,
           pins: [],
           permissions: [],
+          programs: [],
           config: null,
           waiting_permissions: [],
         };

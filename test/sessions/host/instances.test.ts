@@ -48,7 +48,7 @@ test("instances of one plugin run side by side, each with its options, its grant
   const opened = await openWith(two);
   // A test's host may begin with scripts of the hosts before it.
   const scripts = join(opened.stateDir, "scripts");
-  const lent = await readdir(scripts).catch(() => []);
+  const lent: string[] = await readdir(scripts).catch(() => []);
   expect(await Promise.all([said(opened, "one"), said(opened, "two")])).toEqual([
     { word: "first", before: null, note: "granted" },
     { word: "second", before: null, note: "permission_denied" },

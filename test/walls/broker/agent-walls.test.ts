@@ -192,6 +192,25 @@ describe("an agent's network", () => {
     const once = `curl -s -x "$HTTP_PROXY" --noproxy "" http://127.0.0.1:${model.port}/a;`;
     expect(await output(broker, once + once)).toBe("answer /aanswer /a");
     expect(asked).toEqual([`127.0.0.1:${model.port}`]);
+    expect(broker.uses.hosts).toEqual({ [`127.0.0.1:${model.port}`]: { allowed: 2, denied: 0 } });
+  });
+
+  test("a session's client is asked about hosts that programs call, and about nothing else", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const model = await openModel();
+    const asked: string[] = [];
+    const { broker } = await makeAgent({
+      askHost: ({ target }) => {
+        asked.push(target);
+        return Promise.resolve(target.endsWith(`:${model.port}`));
+      },
+    });
+    const call = (port: number) =>
+      `curl -s -o /dev/null -w "%{http_code} " -x "$HTTP_PROXY" --noproxy "" http://127.0.0.1:${port}/;`;
+    expect(await output(broker, call(model.port) + call(1) + call(1))).toBe("200 403 403 ");
+    await expect(broker.call("read_file", { path: "/etc/passwd" })).rejects.toThrow();
+    expect(asked).toEqual([`127.0.0.1:${model.port}`, "127.0.0.1:1"]);
+    expect(broker.uses.hosts).toMatchObject({ "127.0.0.1:1": { allowed: 0, denied: 2 } });
   });
 
   test("the program never holds the key: the proxy puts it into the request", async (context) => {

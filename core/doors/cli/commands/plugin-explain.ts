@@ -12,7 +12,8 @@ import { createPaint } from "../render/paint.ts";
 import { broadLines } from "../render/broad-lines.ts";
 import { lookAtPins, pinLines, type ShownPin } from "../render/pin-lines.ts";
 import { type Cell, tableLines } from "../render/table.ts";
-import { tableColumns } from "../show-session.ts";
+import { wallLines } from "../render/wall-lines.ts";
+import { drawingColumns, tableColumns } from "../show-session.ts";
 
 /** `bulkhead plugin explain <id>`. */
 export async function pluginExplain(call: Invocation): Promise<number> {
@@ -25,6 +26,9 @@ export async function pluginExplain(call: Invocation): Promise<number> {
     for (const explained of rows) {
       const pinned = explained.binary === undefined ? {} : { pinned: pinOf(explained.binary, pins) };
       await terminal.stdout.write(`${JSON.stringify({ plugin_id: plugin.id, ...explained, ...pinned })}\n`);
+    }
+    for (const walls of plugin.programs) {
+      await terminal.stdout.write(`${JSON.stringify({ plugin_id: plugin.id, ...walls })}\n`);
     }
     return 0;
   }
@@ -47,6 +51,8 @@ export async function pluginExplain(call: Invocation): Promise<number> {
     const { message, hint } = quarantineError(record);
     await terminal.stdout.write(`${safeLine(message)}\nTo let it run again:\n  ${safeLine(hint ?? "")}\n\n`);
   }
+  const columns = drawingColumns(terminal);
+  const walls = plugin.programs.length === 0 ? [] : [...wallLines(plugin.programs, { paint, columns }), ""];
   const lines = rows.length === 0 ? ["It asks for no permission and has none."] : tableLines(rows.map(row), {
     paint,
     columns: tableColumns(terminal),
@@ -54,7 +60,7 @@ export async function pluginExplain(call: Invocation): Promise<number> {
     head: ["permission", "target", "asked", "granted", "denied", "effective", "why"],
   });
   await terminal.stdout.write(
-    `${[...lines, ...broadLines(rows, paint), ...pinLines(pins)].join("\n")}\n${missingGrants(plugin, rows)}`,
+    `${[...walls, ...lines, ...broadLines(rows, paint), ...pinLines(pins)].join("\n")}\n${missingGrants(plugin, rows)}`,
   );
   return 0;
 }

@@ -16,6 +16,7 @@ export interface ResultLineOptions {
 }
 
 const shownArtifacts = 20;
+const shownHosts = 20;
 const shownMessageLines = 8;
 
 /** Formats a result: how it ended, its usage, its changes, and why it failed. */
@@ -26,6 +27,7 @@ export function resultLines(result: SessionResult, options: ResultLineOptions): 
     ...errorLines(result, options),
     ...substitutionLines(result, options),
     ...usageLine(result.usage, options),
+    ...hostLines(result, options),
     ...artifactLines(result, options),
     ...workspaceLine(result, options),
   ];
@@ -66,6 +68,22 @@ function substitutionLines(
   const taken = substitutions.length === 0 ? [] : [`tried in turn: ${chain.join(" → ")}`];
   const open = effective.unenforced.length === 0 ? [] : [`not enforced: ${effective.unenforced.join(", ")}`];
   return [...taken, ...open].map((text) => `  ${paint("yellow", fitLine(safeLine(text), columns - 4))}`);
+}
+
+/** Lists the hosts that the session called, and those it was refused. */
+function hostLines({ metadata: { permissions } }: SessionResult, { paint, columns }: ResultLineOptions): string[] {
+  const hosts = Object.entries(permissions.hosts ?? {});
+  const listed = (word: string, tone: Tone, decision: "allowed" | "denied") => {
+    const called = hosts.filter(([, uses]) => uses[decision] > 0);
+    if (called.length === 0) return [];
+    const names = called.slice(0, shownHosts).map(([host, uses]) =>
+      uses[decision] === 1 ? safeLine(host) : `${safeLine(host)} (${formatCount(uses[decision])} times)`
+    );
+    const rest = called.length > shownHosts ? [`and ${called.length - shownHosts} more`] : [];
+    return wrapText(`${word}: ${[...names, ...rest].join(", ")}`, columns - 4, shownMessageLines)
+      .map((line) => `  ${paint(tone, line)}`);
+  };
+  return [...listed("hosts called", "dim", "allowed"), ...listed("hosts denied", "yellow", "denied")];
 }
 
 function usageLine(usage: UsageReport, { paint, columns }: ResultLineOptions): string[] {

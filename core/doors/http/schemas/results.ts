@@ -132,6 +132,7 @@ const permissionUses = exactly<PermissionUses>()(Type.Object({
   allowed: count,
   denied: count,
   by: Type.Record(Type.String(), uses),
+  hosts: Type.Optional(Type.Record(Type.String(), uses)),
 }));
 
 /** {@link SessionResult}. */

@@ -17,5 +17,6 @@ export function osWallsSection(): z.ZodType<Partial<OsWallUses>> {
   return z.strictObject({
     ...Object.fromEntries(osWallNames.map((wall) => [wall, z.enum(["optional", "required", "off"]).exactOptional()])),
     agents: z.enum(["required", "off"]).exactOptional(),
+    unknown_hosts: z.enum(["deny", "ask"]).exactOptional(),
   });
 }

@@ -11,6 +11,11 @@ export type OsWallUse = "optional" | "required" | "off";
 export interface OsWallUses extends Record<OsWallName, OsWallUse> {
   /** `required`: programs of agents run contained or not at all; `off`: they run with all rights of the host's user. */
   agents: "required" | "off";
+  /**
+   * What becomes of a host that a contained program calls and no grant names: `deny`, or `ask`, which puts it to the
+   * session's client as a permission request.
+   */
+  unknown_hosts: "deny" | "ask";
 }
 
 /** Defaults of {@link OsWallUses}. */
@@ -20,6 +25,7 @@ export const defaultOsWallUses: OsWallUses = {
   prlimit: "optional",
   bubblewrap: "optional",
   agents: "required",
+  unknown_hosts: "deny",
 };
 
 /** A program to start. Every wall puts itself in front of it. */

@@ -1,0 +1,70 @@
+import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
+import { isSecretName } from "../../ground/config/hidden-values.ts";
+import { containsPrograms, programNet } from "./contained-programs.ts";
+import { effectivePermissions } from "./effective-permissions.ts";
+import type { Plugin } from "./plugin.ts";
+import { requestedPermissions } from "./requested-permissions.ts";
+
+/** Walls around one program of a plugin, for the person who grants it. */
+export interface ProgramWalls {
+  program: string;
+  /** `agent`: a home of its own and granted hosts alone; `workdir`: its writes are held; `none`: it has all your rights. */
+  contained: "agent" | "workdir" | "none";
+  /** Roots that it may write beside what its walls give it. */
+  writes: string[];
+  /** Granted `host:port` pairs that it may call; null: its walls do not limit it. */
+  hosts: string[] | null;
+  /** Hosts that its manifest asks for and nobody granted. */
+  hosts_missing: string[];
+  /** Variables of keys that stay with the host: the program gets a stand-in. */
+  keys_kept: string[];
+  /** Variables and secrets whose values the program sees. */
+  keys_seen: string[];
+}
+
+/** The walls around each program that a plugin asks for or was granted. */
+export function programWalls(plugin: Pick<Plugin, "manifest" | "grant" | "deny" | "os_walls">): ProgramWalls[] {
+  const asked = requestedPermissions(plugin.manifest);
+  const inForce = effectivePermissions({ requested: asked, grant: plugin.grant, deny: plugin.deny });
+  const programs = [...new Set((asked.run ?? []).map(({ binary }) => binary))];
+  const granted = programNet(plugin);
+  return programs.map((program) => {
+    const own = (permissions: typeof asked) => (permissions.run ?? []).filter(({ binary }) => binary === program);
+    const runs = own(inForce).length > 0 ? own(inForce) : own(asked);
+    const contained = weakest(runs, containsPrograms(plugin));
+    const keys = keysOf(plugin.manifest, { program, runs, contained });
+    const isHeld = contained === "agent";
+    return {
+      program,
+      contained,
+      writes: (inForce.write ?? []).filter((root) => root !== "workdir" && root !== "data"),
+      hosts: isHeld ? granted : runs.every((run) => run.contain_net === true) ? [] : null,
+      hosts_missing: isHeld ? (asked.net ?? []).filter((host) => !granted.includes(host)) : [],
+      ...keys,
+    };
+  });
+}
+
+function weakest(runs: readonly RunPermission[], byDefault: boolean): ProgramWalls["contained"] {
+  const kinds = runs.map(({ contain, contain_net }) =>
+    contain === "workdir" || contain_net === true ? "workdir" : contain === "off" || !byDefault ? "none" : "agent"
+  );
+  return kinds.includes("none") ? "none" : kinds.includes("agent") ? "agent" : "workdir";
+}
+
+function keysOf(
+  { endpoints = [], permissions = {} }: Plugin["manifest"],
+  { program, runs, contained }: {
+    program: string;
+    runs: readonly RunPermission[];
+    contained: ProgramWalls["contained"];
+  },
+): Pick<ProgramWalls, "keys_kept" | "keys_seen"> {
+  const variables = [...new Set(runs.flatMap(({ env = [] }) => env))].filter(isSecretName);
+  const kept = contained === "agent" ? endpoints.filter((one) => one.program === program).map(({ key }) => key) : [];
+  const secrets = (permissions.secrets ?? []).filter(({ env = [] }) => env.length > 0).map(({ name }) => name);
+  return {
+    keys_kept: variables.filter((name) => kept.includes(name)),
+    keys_seen: [...variables.filter((name) => !kept.includes(name)), ...secrets],
+  };
+}

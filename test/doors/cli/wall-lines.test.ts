@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { wallLines } from "../../../core/doors/cli/render/wall-lines.ts";
+import { createPaint } from "../../../core/doors/cli/render/paint.ts";
+import { defaultOsWallUses } from "../../../core/ground/runtime/os-walls/os-wall.ts";
+import type { Plugin } from "../../../core/packages/registry/plugin.ts";
+import { programWalls } from "../../../core/packages/registry/program-walls.ts";
+import { fakePlugin } from "./fake-host.ts";
+
+function agentPlugin(changes: Partial<Plugin> = {}): Plugin {
+  const plugin = fakePlugin("acme");
+  return {
+    ...plugin,
+    manifest: {
+      ...plugin.manifest,
+      adapter_type: "agent",
+      permissions: {
+        run: [{ binary: "acme", env: ["ACME_KEY", "ACME_URL", "ACME_TOKEN"] }],
+        net: ["api.example.com:443", "login.example.com:443"],
+      },
+      endpoints: [{ program: "acme", key: "ACME_KEY", base_url: "ACME_URL", url: "https://api.example.com" }],
+    },
+    os_walls: defaultOsWallUses,
+    grant: { net: ["api.example.com:443", "registry.example.org:443"] },
+    deny: {},
+    ...changes,
+  };
+}
+
+const lines = (plugin: Plugin) => wallLines(programWalls(plugin), { paint: createPaint(false), columns: 200 });
+
+test("the walls of an agent's program say whom it may call and which keys it sees", () => {
+  expect(programWalls(agentPlugin())).toEqual([{
+    program: "acme",
+    contained: "agent",
+    writes: [],
+    hosts: ["api.example.com:443", "registry.example.org:443"],
+    hosts_missing: ["login.example.com:443"],
+    keys_kept: ["ACME_KEY"],
+    keys_seen: ["ACME_TOKEN"],
+  }]);
+  expect(lines(agentPlugin()).slice(3)).toEqual([
+    "  calls   api.example.com:443, registry.example.org:443; not granted yet: login.example.com:443",
+    "  keys    ACME_KEY stays with the host; the program sees ACME_TOKEN",
+  ]);
+});
+
+test("a program that a grant lets out has all rights, and sees its keys", () => {
+  const run = [{ binary: "acme", env: ["ACME_KEY"], contain: "off" as const }];
+  const [walls] = programWalls(agentPlugin({ grant: { run } }));
+  expect(walls).toMatchObject({ contained: "none", hosts: null, keys_kept: [], keys_seen: ["ACME_KEY"] });
+  expect(lines(agentPlugin({ grant: { run } }))).toEqual([
+    "acme runs with all your rights: that amounts to everything you can do",
+    "  keys    the program sees ACME_KEY",
+  ]);
+  const off = { ...defaultOsWallUses, agents: "off" as const };
+  expect(programWalls(agentPlugin({ os_walls: off }))).toMatchObject([{ contained: "none" }]);
+});
+
+test("a program held to the working directory keeps the machine's network unless that is taken away", () => {
+  const grant = (contain_net: boolean) => ({ run: [{ binary: "acme", contain: "workdir" as const, contain_net }] });
+  expect(programWalls(agentPlugin({ grant: grant(false) }))).toMatchObject([{ contained: "workdir", hosts: null }]);
+  expect(programWalls(agentPlugin({ grant: grant(true) }))).toMatchObject([{ contained: "workdir", hosts: [] }]);
+});

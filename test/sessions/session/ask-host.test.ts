@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { defaultLimits } from "../../../core/ground/config/limits.ts";
+import { defaultOsWallUses } from "../../../core/ground/runtime/os-walls/os-wall.ts";
+import { hostQuestions } from "../../../core/sessions/session/ask-host.ts";
+import { EventRules } from "../../../core/sessions/session/event-rules.ts";
+import { OpenRequests } from "../../../core/sessions/session/open-requests.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+
+const missing = {
+  plugin_id: "acme",
+  permission: "net" as const,
+  target: "git.example.com:443",
+  grant_command: "bulkhead plugin grant acme net:git.example.com:443",
+};
+
+function makeQuestions({ answerTimeoutMs = 60_000, unknown_hosts = "ask" as "ask" | "deny" } = {}) {
+  const events: Envelope["event"][] = [];
+  const rules = new EventRules();
+  const requests = new OpenRequests();
+  const stream = { host: (event: Envelope["event"]) => void events.push(event) };
+  const ask = hostQuestions({ setup: { answerTimeoutMs }, stream, rules, requests }, {
+    os_walls: { ...defaultOsWallUses, unknown_hosts },
+    limits: defaultLimits,
+  });
+  return { events, rules, requests, ask };
+}
+
+test("a question about a host is a permission request of the host, and its answer is the client's", async () => {
+  const { events, rules, requests, ask } = makeQuestions();
+  for (const [choice, allowed] of [["allow", true], ["deny", false]] as const) {
+    const answer = ask!(missing);
+    const [waiting] = requests.waiting;
+    expect(waiting).toMatchObject({ type: "permission_request", choices: ["allow", "deny"] });
+    expect(events.at(-1)).toMatchObject({
+      type: "permission_request",
+      title: "Let a program of this session reach git.example.com:443?",
+      input: { host: missing.target, always: missing.grant_command },
+    });
+    expect(rules.resolve(waiting!.request_id)).toBe(true);
+    requests.settle(waiting!.request_id, choice);
+    expect(await answer).toBe(allowed);
+  }
+  expect(rules.finish()).toEqual([]);
+});
+
+test("a question that nobody answers in time is a no, and the session goes on", async () => {
+  const { events, ask } = makeQuestions({ answerTimeoutMs: 1 });
+  expect(await ask!(missing)).toBe(false);
+  expect(events.at(-1)).toMatchObject({ type: "permission_resolved", choice: null, by: "deadline" });
+});
+
+test("nobody is asked where the operator does not want it, or no client answers", () => {
+  expect(makeQuestions({ unknown_hosts: "deny" }).ask).toBeUndefined();
+  expect(makeQuestions({ answerTimeoutMs: 0 }).ask).toBeUndefined();
+});
