@@ -1,4 +1,5 @@
 import process from "node:process";
+import { agentWalls } from "./agent-walls.ts";
 import { artifacts } from "./artifacts.ts";
 import { coldStart } from "./cold-start.ts";
 import { doors } from "./doors.ts";
@@ -23,6 +24,7 @@ const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>
   journal,
   start_up: startUp,
   artifacts,
+  agent_walls: agentWalls,
   daemon_memory: daemonMemory,
   http,
   doors,

@@ -1,6 +1,9 @@
+import { once } from "node:events";
 import { readdirSync, readlinkSync } from "node:fs";
-import { readFile, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { createHost } from "bulkhead";
 import { describe, expect, test } from "vitest";
@@ -56,6 +59,26 @@ function namespaceBelow(outer: number): number[] {
   const below = child === undefined ? null : namespaceOf(child);
   if (below === null || below === namespaceOf(process.pid)) return [];
   return pids.filter((pid) => namespaceOf(pid) === below);
+}
+
+/** The socket of the proxy of a session's agents. */
+async function proxyBelow(stateDir: string): Promise<string> {
+  const names = await readdir(stateDir, { recursive: true });
+  const found = names.find((name) => name.endsWith("-walls/proxy"));
+  if (found === undefined) throw new Error("There is no proxy.");
+  return join(stateDir, found);
+}
+
+/** Connects as through a link of few letters: a socket's path has at most 107 bytes. */
+async function connected(socket: string): Promise<void> {
+  const short = join(await mkdtemp(join(tmpdir(), "bulkhead-s-")), "s");
+  try {
+    await symlink(socket, short);
+    const client = connect(short);
+    await once(client, "connect").finally(() => client.destroy());
+  } finally {
+    await rm(dirname(short), { recursive: true });
+  }
 }
 
 function alive(pid: number): boolean {
@@ -164,6 +187,34 @@ describe("a host that was killed", () => {
     const inside = namespaceBelow(outer);
     await host.kill();
     await until(() => inside.filter(alive).length === 0);
+  });
+
+  test("leaves no program of a contained agent, no proxy and nothing of its walls", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const setting = await openHost();
+    await setting.host.close();
+    const folder = await writePlugin(join(setting.root, "packages", "busy"), "busy", { code: busy, manifest });
+    await writeFile(
+      join(folder, "plugin.yaml"),
+      (await readFile(join(folder, "plugin.yaml"), "utf8")).replace("adapter_type: tool", "adapter_type: agent"),
+    );
+    const { stateDir, workdir } = setting;
+    const prompt = "echo proxy $HTTP_PROXY; (setsid sleep 300 &); exec sleep 300";
+    const host = startHost({ stateDir, workdir, folder, settings: { grant: settings.grant }, prompt });
+    await host.seen((line) => line.envelope?.event.type === "output" && line.envelope.event.data.includes("http://"));
+    const { envelope } = await host.seen((line) => line.envelope?.event.type === "process_spawned");
+    const outer = envelope?.event.type === "process_spawned" ? envelope.event.pid : 0;
+    // The first process of the namespace, the relay, the program and its daemon.
+    await until(() => namespaceBelow(outer).length >= 4);
+    const inside = namespaceBelow(outer);
+    const socket = await proxyBelow(stateDir);
+    await host.kill();
+    await until(() => inside.filter(alive).length === 0);
+    await expect(connected(socket)).rejects.toThrow("ECONNREFUSED");
+    // The next host removes the files.
+    await nextHost(setting);
+    await expect(proxyBelow(stateDir)).rejects.toThrow();
+    expect(await readdir(workdir)).toEqual([]);
   });
 
   test("never has a process signalled that got one of its pids", async () => {

@@ -10,6 +10,7 @@ import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import { startOfIdentity } from "../../ground/runtime/process-identity.ts";
 import { killTrees } from "../../ground/runtime/process-tree.ts";
+import { clearKept } from "../../walls/broker/session-walls.ts";
 import { type AfterRestart, endInterrupted, readInterrupted, type Resumable } from "../session/interrupted-session.ts";
 import { MergedLog } from "../session/merged-log.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
@@ -50,7 +51,9 @@ export async function reapFormer(folder: string, writeLog: RecoverOptions["write
     const message = `Ended a process of a host that was killed: ${role} ${pid}.`;
     writeLog({ level: "warn", message, ...(session_id === undefined ? {} : { session_id }) });
   }
-  await removeTree(join(folder, "scratch")).catch(() => {});
+  const scratch = join(folder, "scratch");
+  await clearKept(scratch);
+  await removeTree(scratch).catch(() => {});
   return reaped;
 }
 

@@ -7,7 +7,7 @@ import {
 } from "../../ground/runtime/egress-server.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import type { AgentView } from "../../ground/runtime/os-walls/contain-agent.ts";
-import { isGuarded, keepEmpty } from "../../ground/runtime/os-walls/guarded-names.ts";
+import { isGuarded, keepEmpty, removeRecorded } from "../../ground/runtime/os-walls/guarded-names.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { pinFolder } from "../../ground/runtime/pinned-folder.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
@@ -28,6 +28,21 @@ export interface WayOut {
 /** Connections of one session's programs at once. */
 const maxConnections = 256;
 
+const wallsSuffix = "-walls";
+const keptRecord = "kept.json";
+
+/**
+ * Removes from projects what the walls of sessions had put there whose host was killed.
+ * @param scratch folder with a folder for each session
+ */
+export async function clearKept(scratch: string): Promise<void> {
+  for (const session of await readdir(scratch).catch(() => [])) {
+    for (const name of await readdir(join(scratch, session)).catch(() => [])) {
+      if (name.endsWith(wallsSuffix)) await removeRecorded(join(scratch, session, name, keptRecord));
+    }
+  }
+}
+
 /** Things that a session's contained programs share: a private home, the proxy, and the places that are kept from them. */
 export class SessionWalls {
   readonly #options: SessionBrokerOptions;
@@ -39,7 +54,7 @@ export class SessionWalls {
 
   constructor(options: SessionBrokerOptions) {
     this.#options = options;
-    this.#folder = `${options.tempDir}-walls`;
+    this.#folder = `${options.tempDir}${wallsSuffix}`;
   }
 
   /** The view of one program, the same for every start of it. */
@@ -78,7 +93,7 @@ export class SessionWalls {
   async #keep() {
     const { workdir, workspaceDir = workdir } = this.#options;
     const before = new Set(await readdir(workspaceDir).catch(() => []));
-    return { before, release: await keepEmpty(workspaceDir) };
+    return { before, release: await keepEmpty(workspaceDir, join(this.#folder, keptRecord)) };
   }
 
   async #open(route: EgressOptions["route"]) {

@@ -1,5 +1,6 @@
-import { mkdir, readdir, realpath, rmdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { lstat, mkdir, readdir, readFile, realpath, rmdir, stat, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { listOf } from "../../../../plugin-sdk/json-fields.ts";
 import { actedOnGroups, keptEmpty } from "../acted-on-names.ts";
 import { foldName } from "../fold-name.ts";
 import { isBelow } from "../paths.ts";
@@ -54,10 +55,14 @@ const made = new Map<string, number>();
 /**
  * Makes the empty folders that keep an agent from writing guarded places that do not exist yet. Returns what
  * removes them once no other session of this host needs them.
+ * @param record file that lists them, for {@link removeRecorded} after a host that was killed
  */
-export async function keepEmpty(folder: string): Promise<() => Promise<void>> {
+export async function keepEmpty(folder: string, record: string): Promise<() => Promise<void>> {
   const places: string[] = [];
-  for (const path of keptEmpty.map((name) => join(folder, name))) {
+  const paths = keptEmpty.map((name) => join(folder, name));
+  const missing = await Promise.all(paths.map((path) => lstat(path).then(() => false, () => true)));
+  await writeFile(record, JSON.stringify(paths.filter((_, index) => missing[index])), { mode: 0o600 });
+  for (const path of paths) {
     const users = made.get(path) ?? 0;
     if (users === 0 && !await mkdir(path).then(() => true, () => false)) continue;
     made.set(path, users + 1);
@@ -73,6 +78,14 @@ export async function keepEmpty(folder: string): Promise<() => Promise<void>> {
       }
     }
   };
+}
+
+/** Removes the empty folders that a file of {@link keepEmpty} lists. */
+export async function removeRecorded(record: string): Promise<void> {
+  const listed: unknown = await readFile(record, "utf8").then((text) => JSON.parse(text) as unknown).catch(() => null);
+  for (const path of listOf(listed)) {
+    if (typeof path === "string" && keptEmpty.includes(basename(path))) await rmdir(path).catch(() => {});
+  }
 }
 
 /** A link that leads out of the folder is left alone: what it names is read-only anyway. */
