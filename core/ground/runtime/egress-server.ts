@@ -13,8 +13,8 @@ export interface EgressRoute {
 
 /** Options of {@link openEgress}. */
 export interface EgressOptions {
-  /** Path of the unix socket. */
-  socket: string;
+  /** Path of the unix socket; null: a port of this machine, for a system where programs have no loopback of their own. */
+  socket: string | null;
   /** Password that a client must send. */
   token: string;
   /** Connections at once. */
@@ -39,6 +39,8 @@ export interface EgressEndpoint {
 
 /** A proxy of one session. */
 export interface Egress {
+  /** Its port; null where it has a socket. */
+  port: number | null;
   /** Ends every connection and removes the socket. */
   close(): Promise<void>;
 }
@@ -70,8 +72,9 @@ export async function openEgress(options: EgressOptions): Promise<Egress> {
     keep(open, client);
     serve(client, options, open).catch((error: unknown) => refuse(client, error));
   });
-  await listen(server, options.socket);
+  const port = await listen(server, options.socket);
   return {
+    port,
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const socket of open) socket.destroy();
@@ -86,11 +89,14 @@ function keep(open: Set<Socket>, socket: Socket): void {
   socket.once("close", () => open.delete(socket));
 }
 
-async function listen(server: Server, socket: string): Promise<void> {
-  server.listen(socket);
+async function listen(server: Server, socket: string | null): Promise<number | null> {
+  if (socket === null) server.listen(0, "127.0.0.1");
+  else server.listen(socket);
   await once(server, "listening");
   // A session's end must not wait for it.
   server.unref();
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : null;
 }
 
 async function serve(client: Socket, options: EgressOptions, open: Set<Socket>): Promise<void> {

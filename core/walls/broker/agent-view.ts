@@ -1,6 +1,6 @@
 import { copyFile, mkdir, readdir, readFile, realpath, stat } from "../../ground/runtime/files.ts";
 import { agentPlaces, agentPrograms, agentRecords, keyPlaces } from "../../ground/runtime/key-places.ts";
-import type { AgentView, Bound } from "../../ground/runtime/os-walls/contain-agent.ts";
+import type { AgentView, Bound } from "../../ground/runtime/os-walls/program-view.ts";
 import { guardedPlaces } from "../../ground/runtime/os-walls/guarded-names.ts";
 import { basename, dirname, isAbsolute, isBelow, isInside, join, resolve, sep } from "../../ground/runtime/paths.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";

@@ -42,9 +42,15 @@ export async function containRun(
   const view = await scope.walls.view({ binary: permission.binary, shown, env: command.env });
   if (options.programNet === undefined) return { ...await containAgent(command, view), contained: true };
   const way = await scope.walls.wayOut((url) => programRoute(scope, url));
+  const port = way.port ?? proxyPort;
+  const keys = { binary: permission.binary, endpoints: options.endpoints ?? [], way, port };
+  const env = { ...withoutKeys(command.env, keys), ...proxyVariables(way.token, port) };
+  if (way.socket === null) {
+    const reach = [port, ...localPorts(options.programNet)];
+    return { ...await containAgent({ ...command, env }, { ...view, reach }), contained: true };
+  }
   const bound = [...view.bound ?? [], { from: way.socket, at: socketInside }];
-  const env = withoutKeys(command.env, { binary: permission.binary, endpoints: options.endpoints ?? [], way });
-  const joined = throughRelay({ ...command, env }, { ...way, programNet: options.programNet });
+  const joined = throughRelay({ ...command, env }, { token: way.token, programNet: options.programNet });
   const shownToo = [...view.shown, relayFile, dirname(execPathForOthers)];
   return { ...await containAgent(joined, { ...view, bound, shown: shownToo }), contained: true };
 }
@@ -53,13 +59,20 @@ export async function containRun(
 const socketInside = "/tmp/.bulkhead-proxy";
 const proxyPort = 3128;
 
-/** Puts the relay in front of a program, and tells it of its proxy in the usual variables. */
+/** Tells a program of its proxy in the usual variables. */
+function proxyVariables(token: string, port: number): Record<string, string> {
+  const proxy = `http://session:${token}@127.0.0.1:${port}`;
+  const here = "localhost,127.0.0.1,::1";
+  const upper = { HTTP_PROXY: proxy, HTTPS_PROXY: proxy, ALL_PROXY: proxy, NO_PROXY: here };
+  const lower = { http_proxy: proxy, https_proxy: proxy, all_proxy: proxy, no_proxy: here };
+  return { ...upper, ...lower };
+}
+
+/** Puts the relay in front of a program, whose loopback is its own. */
 function throughRelay(
   { file, args, env, cwd }: Command,
   { token, programNet }: { token: string; programNet: readonly string[] },
 ): Command {
-  const proxy = `http://session:${token}@127.0.0.1:${proxyPort}`;
-  const here = "localhost,127.0.0.1,::1";
   const relayOptions: RelayOptions = {
     socket: socketInside,
     token,
@@ -72,14 +85,6 @@ function throughRelay(
     cwd,
     env: {
       ...env,
-      HTTP_PROXY: proxy,
-      HTTPS_PROXY: proxy,
-      ALL_PROXY: proxy,
-      NO_PROXY: here,
-      http_proxy: proxy,
-      https_proxy: proxy,
-      all_proxy: proxy,
-      no_proxy: here,
       // The other runtime asks for newer versions of itself.
       DENO_NO_UPDATE_CHECK: "1",
       [relayVariable]: JSON.stringify(relayOptions),
@@ -90,7 +95,12 @@ function throughRelay(
 /** The environment with a stand-in for each key that the proxy can put in, and the proxy as the model's address. */
 function withoutKeys(
   env: Readonly<Record<string, string>>,
-  { binary, endpoints, way }: { binary: string; endpoints: readonly ModelEndpoint[]; way: WayOut },
+  { binary, endpoints, way, port }: {
+    binary: string;
+    endpoints: readonly ModelEndpoint[];
+    way: WayOut;
+    port: number;
+  },
 ): Record<string, string> {
   const changed = { ...env };
   for (const { key, base_url, url } of endpoints.filter(({ program }) => program === binary)) {
@@ -102,7 +112,7 @@ function withoutKeys(
     const placeholder = `${kind}${randomId()}`;
     const name = way.addEndpoint({ url: new URL(address), placeholder, key: value });
     changed[key] = placeholder;
-    changed[base_url] = `http://127.0.0.1:${proxyPort}/${name}`;
+    changed[base_url] = `http://127.0.0.1:${port}/${name}`;
   }
   return changed;
 }

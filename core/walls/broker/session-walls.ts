@@ -6,9 +6,10 @@ import {
   openEgress,
 } from "../../ground/runtime/egress-server.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
-import type { AgentView } from "../../ground/runtime/os-walls/contain-agent.ts";
+import type { AgentView } from "../../ground/runtime/os-walls/program-view.ts";
 import { isGuarded, keepEmpty, removeRecorded } from "../../ground/runtime/os-walls/guarded-names.ts";
 import { join } from "../../ground/runtime/paths.ts";
+import { platform } from "../../ground/runtime/platform.ts";
 import { pinFolder } from "../../ground/runtime/pinned-folder.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import type { AgentNeeds } from "./agent-view.ts";
@@ -17,8 +18,10 @@ import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /** The way out of an agent's walls. */
 export interface WayOut {
-  /** Socket of the session's proxy. */
-  socket: string;
+  /** Socket of the session's proxy; null where it has a port of this machine. */
+  socket: string | null;
+  /** That port; null where it has a socket. */
+  port: number | null;
   /** Password of that proxy. */
   token: string;
   /** Adds a place whose key the proxy puts in; returns the name of its path. */
@@ -100,11 +103,11 @@ export class SessionWalls {
     this.#used = true;
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     // A socket's path has at most 107 bytes, which a state folder may exceed.
-    const folder = await pinFolder(this.#folder);
+    const folder = platform === "darwin" ? null : await pinFolder(this.#folder);
     const token = randomId();
     const endpoints = new Map<string, EgressEndpoint>();
     const egress = await openEgress({
-      socket: `${folder.base}/proxy`,
+      socket: folder === null ? null : `${folder.base}/proxy`,
       token,
       most: maxConnections,
       endpoint: (name) => endpoints.get(name),
@@ -115,7 +118,8 @@ export class SessionWalls {
       endpoints.set(name, endpoint);
       return name;
     };
-    return { socket: join(this.#folder, "proxy"), token, addEndpoint, egress, free: () => folder.close() };
+    const socket = folder === null ? null : join(this.#folder, "proxy");
+    return { socket, port: egress.port, token, addEndpoint, egress, free: async () => await folder?.close() };
   }
 
   /** Files that others obey, where the project had none: nothing could be mounted over them. */

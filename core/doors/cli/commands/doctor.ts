@@ -5,6 +5,7 @@ import { isRoot, platform, runtimeVersion } from "../../../ground/runtime/platfo
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { runGit } from "../../../ground/runtime/git-program.ts";
 import { demandRequired } from "../../../ground/runtime/os-walls/confine.ts";
+import { probeAgentWall } from "../../../ground/runtime/os-walls/contain-agent.ts";
 import { probeOsWalls, probeWalls, type WallReport } from "../../../ground/runtime/os-walls/probe.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
@@ -117,14 +118,12 @@ async function missingWalls(plugins: readonly Plugin[]): Promise<string[]> {
       return [`Plugin "${id}" cannot start. ${message}${hint === undefined ? "" : ` ${hint}`}`];
     }
   });
-  const bubblewrap = found.get("bubblewrap");
-  if (bubblewrap?.active === false) {
+  const wall = await probeAgentWall();
+  if (!wall.active) {
     const held = plugins.filter((plugin) => containsPrograms(plugin)).map(({ id }) => id);
     if (held.length > 0) {
       problems.push(
-        `The programs of ${
-          held.join(", ")
-        } cannot be contained and do not start. ${bubblewrap.reason} ${bubblewrap.remedy} ` +
+        `The programs of ${held.join(", ")} cannot be contained and do not start. ${wall.reason} ${wall.remedy} ` +
           "Or set os_walls.agents to off in bulkhead.yaml: then they have all your rights.",
       );
     }

@@ -2,38 +2,14 @@ import { lstat, mkdir, realpath, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { findBubblewrap, ownNamespaces, ownProc } from "./bubblewrap.ts";
-import type { Command } from "./os-wall.ts";
+import type { Command, ProbedWall } from "./os-wall.ts";
+import type { AgentView, Bound } from "./program-view.ts";
+import { containBySeatbelt, probeSeatbelt } from "./seatbelt.ts";
 import { isInside } from "../paths.ts";
+import { platform } from "../platform.ts";
 import { openUnixSockets } from "./unix-sockets.ts";
 import { probeOsWalls } from "./probe.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
-
-/** View of the file system for a contained program. All paths are absolute; one below another overrides it. */
-export interface AgentView {
-  /** Folders that it may write. It may read everything that is neither here nor hidden. */
-  writable: readonly string[];
-  /** Folder mounted as its `/tmp`. */
-  tmp: string;
-  /** Folders that appear empty and files that it cannot open; missing ones are left out. */
-  hidden: readonly string[];
-  /** Files and folders that it may read inside a hidden one; missing ones are left out. */
-  shown: readonly string[];
-  /** Places inside the writable folders that it may only read; missing ones are left out. */
-  sealed?: readonly string[];
-  /** Folders inside the writable ones that cannot be moved away. */
-  held?: readonly string[];
-  /** Places of the machine, or private ones, that it may write under another path; missing ones are left out. */
-  bound?: readonly Bound[];
-  network: boolean;
-  /** Folder for the filter of system calls, which the program cannot see; absent: it may make every call. */
-  filterFolder?: string;
-}
-
-/** A file or folder mounted at another path. */
-export interface Bound {
-  from: string;
-  at: string;
-}
 
 interface Mount {
   at: string;
@@ -44,16 +20,26 @@ interface Mount {
 const serviceFolder = "/run";
 const shownOfServices = ["/run/systemd/resolve", "/run/current-system", "/run/wrappers"];
 
+let seatbelt: Promise<ProbedWall> | null = null;
+
+/** Whether this machine can contain the programs of agents; tried once per process. */
+export async function probeAgentWall(): Promise<ProbedWall> {
+  if (platform === "darwin") return await (seatbelt ??= probeSeatbelt());
+  const missing = { active: false, reason: "bwrap was not found.", remedy: "Install bubblewrap." } as const;
+  return (await probeOsWalls()).get("bubblewrap") ?? missing;
+}
+
 /**
  * Puts a program of a session into its own namespaces. Its process tree ends with its first process, and that one with
  * the host.
  * @throws {BulkheadError} `unavailable` where the system supports no such containment
  */
 export async function containAgent(command: Command, view: AgentView): Promise<Command> {
-  const wall = (await probeOsWalls()).get("bubblewrap");
+  const wall = await probeAgentWall();
   const found = await findBubblewrap();
-  if (!wall?.active || "reason" in found) {
-    const { reason, remedy } = wall?.active === false ? wall : { reason: "It is gone.", remedy: "Install bubblewrap." };
+  if (wall.active && platform === "darwin") return await containBySeatbelt(command, view);
+  if (!wall.active || "reason" in found) {
+    const { reason, remedy } = wall.active ? { reason: "It is gone.", remedy: "Install bubblewrap." } : wall;
     throw new BulkheadError("unavailable", `Cannot run "${command.file}" contained: ${reason}`, {
       hint:
         `${remedy} Or set os_walls.agents to off for this plugin in bulkhead.yaml: then its programs have all your rights.`,

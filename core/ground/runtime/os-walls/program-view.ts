@@ -1,0 +1,28 @@
+/** View of the file system for a contained program. All paths are absolute; one below another overrides it. */
+export interface AgentView {
+  /** Folders that it may write. It may read everything that is neither here nor hidden. */
+  writable: readonly string[];
+  /** Folder mounted as its `/tmp`. */
+  tmp: string;
+  /** Folders that appear empty and files that it cannot open; missing ones are left out. */
+  hidden: readonly string[];
+  /** Files and folders that it may read inside a hidden one; missing ones are left out. */
+  shown: readonly string[];
+  /** Places inside the writable folders that it may only read; missing ones are left out. */
+  sealed?: readonly string[];
+  /** Folders inside the writable ones that cannot be moved away. */
+  held?: readonly string[];
+  /** Places of the machine, or private ones, that it may write under another path; missing ones are left out. */
+  bound?: readonly Bound[];
+  network: boolean;
+  /** Ports of this machine that it may connect to where it has no loopback of its own, as on macOS. */
+  reach?: readonly number[];
+  /** Folder for the filter of system calls, which the program cannot see; absent: it may make every call. */
+  filterFolder?: string;
+}
+
+/** A file or folder mounted at another path. */
+export interface Bound {
+  from: string;
+  at: string;
+}
