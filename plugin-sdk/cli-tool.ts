@@ -4,7 +4,13 @@ import type { AgentCapabilities } from "./capabilities.ts";
 import { CliAdapter, type ParsedLine } from "./cli-adapter.ts";
 import type { AuthStatus } from "./cli-availability.ts";
 import { type CliCommand, collectOutput } from "./cli-command.ts";
-import { type CommandTemplate, fillCommandTemplate, parseArguments, parseCommandTemplate } from "./command-template.ts";
+import {
+  type CommandTemplate,
+  fillCommandTemplate,
+  neededPlaceholders,
+  parseArguments,
+  parseCommandTemplate,
+} from "./command-template.ts";
 import type { AdapterContext, ProcessExit } from "./context.ts";
 import { expandEnv } from "./env-template.ts";
 import { BulkheadError, InvalidModelError } from "./errors.ts";
@@ -132,9 +138,14 @@ class ToolAdapter extends CliAdapter {
     const params = { ...defaultsOf(manifest), ...this.config.custom, ...request.params };
     const env = await expandEnv(tool.env_vars ?? {}, ctx);
     const model = this.#model(request.model);
+    const { continue_from, system_prompt, allowed_tools, max_turns } = request;
     const { stdin_file, ...command } = fillCommandTemplate(template, {
       binary: this.#binary(ctx),
       prompt: request.prompt,
+      ...(continue_from === undefined ? {} : { continue_from }),
+      ...(system_prompt === undefined ? {} : { system_prompt }),
+      ...(allowed_tools === undefined ? {} : { allowed_tools }),
+      ...(max_turns === undefined ? {} : { max_turns }),
       workdir: ctx.workdir,
       plugin_dir: ctx.plugin_dir,
       params,
@@ -179,8 +190,11 @@ class ToolAdapter extends CliAdapter {
   }
 
   #model(asked: string | undefined): string | undefined {
-    const { manifest, tool } = this.#parsed;
-    const model = asked ?? tool.default_model ?? Object.keys(tool.models ?? {})[0] ?? manifest.models?.[0];
+    const { manifest, template, tool } = this.#parsed;
+    const first = neededPlaceholders(template).includes("model")
+      ? Object.keys(tool.models ?? {})[0] ?? manifest.models?.[0]
+      : undefined;
+    const model = asked ?? tool.default_model ?? first;
     return model === undefined ? undefined : this.validateModel(model);
   }
 

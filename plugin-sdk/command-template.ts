@@ -11,6 +11,10 @@ export const templatePlaceholders = [
   "output_file",
   "workdir",
   "plugin_dir",
+  "continue_from",
+  "system_prompt",
+  "allowed_tools",
+  "max_turns",
 ] as const;
 
 /** A member of {@link templatePlaceholders}. */
@@ -19,10 +23,18 @@ export type TemplatePlaceholder = (typeof templatePlaceholders)[number];
 /** A piece of one argument: literal text, or a placeholder's name, such as `prompt` or `params.depth`. */
 export type TemplatePiece = { literal: string } | { placeholder: string };
 
+/** Indexes of the arguments in one group: from the first up to, but not including, `to`. */
+export interface ArgumentGroup {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** A parsed command template. */
 export interface CommandTemplate {
   /** The arguments that follow the binary, each in its pieces. */
   readonly args: readonly (readonly TemplatePiece[])[];
+  /** Groups of arguments that are left out where a placeholder in them has no value. */
+  readonly groups: readonly ArgumentGroup[];
   /** True if `< {prompt_file}` feeds standard input. */
   readonly prompt_on_stdin: boolean;
   /** Names of all placeholders used, each once. */
@@ -36,11 +48,15 @@ export interface CommandTemplateOptions {
 }
 
 /** Values for the placeholders of a template. */
-export interface TemplateValues extends Partial<Record<Exclude<TemplatePlaceholder, "binary">, string>> {
+export interface TemplateValues extends Partial<Record<Exclude<TemplatePlaceholder, ListOrNumber>, string>> {
+  /** Filled in as one argument, joined with commas; so are lists under `params`. */
+  allowed_tools?: readonly string[];
+  max_turns?: number;
   binary: string;
-  /** A list is filled in as one argument, joined with commas. */
   params?: Readonly<Record<string, unknown>>;
 }
+
+type ListOrNumber = "binary" | "allowed_tools" | "max_turns";
 
 /** A command that is ready to start. */
 export interface FilledCommand {
@@ -53,37 +69,108 @@ export interface FilledCommand {
 const templateName = "command template";
 const shellSigns = ["|", "&", ";", ">", "<", "`", "$("];
 
+/** Fields that only some requests set: only a group can be left out for the others. */
+const askedFor: readonly string[] = ["continue_from", "system_prompt", "allowed_tools", "max_turns"];
+
+/** Most groups in one template: the run permission has a line for each of their combinations. */
+const maxGroups = 4;
+
+const bracketHint = "Brackets hold arguments that are left out where a placeholder in them has no value: " +
+  "[-m {model}]. Write \\[ for a bracket as such.";
+
 /**
  * Parses a command template to an argument list, once. No shell ever sees it: unquoted characters that a shell would
- * interpret are refused. Quotes group, a backslash makes the next character literal, and `< {prompt_file}` feeds that
- * file on standard input.
+ * interpret are refused. Quotes group, a backslash makes the next character literal, `< {prompt_file}` feeds that file
+ * on standard input, and `[-m {model}]` is left out where `{model}` has no value.
  * @throws {BulkheadError} `invalid_manifest` with `details.position`, from 1
  */
 export function parseCommandTemplate(template: string, options: CommandTemplateOptions = {}): CommandTemplate {
-  const words = splitWords(template, { name: templateName, signs: shellSigns });
-  const [binary, ...rest] = words;
+  const [binary, ...words] = splitWords(template, { name: templateName, signs: shellSigns, groups: true });
   if (!binary || !isSlot(binary, "binary")) {
     throw lineFault(templateName, "it does not begin with {binary}", { at: binary?.at ?? 0 });
   }
-  const args: TemplatePiece[][] = [];
-  let stdinAt: number | null = null;
-  for (let index = 0; index < rest.length; index++) {
-    const word = rest[index]!;
-    if ("pieces" in word) {
-      args.push(word.pieces.map((piece) => readPiece(piece, options)));
-    } else {
-      if (word.sign !== "<") throw shellFault(word.sign, word);
-      if (stdinAt !== null) throw lineFault(templateName, 'a second "<" stands', { at: word.at });
-      stdinAt = word.at;
-      const file = rest[++index];
-      if (!file || !isSlot(file, "prompt_file")) {
-        throw lineFault(templateName, '{prompt_file} does not follow the "<"', { at: word.at });
-      }
+  return new TemplateReader(words, options).read();
+}
+
+/** Reads the words after the binary. */
+class TemplateReader {
+  readonly #words: readonly Word[];
+  readonly #options: CommandTemplateOptions;
+  readonly #args: TemplatePiece[][] = [];
+  readonly #groups: ArgumentGroup[] = [];
+  #open: { at: number; from: number } | null = null;
+  #stdinAt: number | null = null;
+  #next = 0;
+
+  constructor(words: readonly Word[], options: CommandTemplateOptions) {
+    this.#words = words;
+    this.#options = options;
+  }
+
+  read(): CommandTemplate {
+    for (let word = this.#take(); word; word = this.#take()) {
+      if ("pieces" in word) this.#args.push(word.pieces.map((piece) => this.#piece(piece)));
+      else if (word.sign === "[") this.#open = { at: word.at, from: this.#args.length };
+      else if (word.sign === "]") this.#close(word.at);
+      else this.#feed(word);
+    }
+    if (this.#open) {
+      const { at } = this.#open;
+      throw lineFault(templateName, 'the bracket "[" is not closed', { at, hint: bracketHint });
+    }
+    const used = namesIn(this.#args);
+    if (this.#stdinAt !== null) used.push("prompt_file");
+    return {
+      args: this.#args,
+      groups: this.#groups,
+      prompt_on_stdin: this.#stdinAt !== null,
+      placeholders: [...new Set(["binary", ...used])],
+    };
+  }
+
+  #take(): Word | undefined {
+    return this.#words[this.#next++];
+  }
+
+  #piece(piece: Piece): TemplatePiece {
+    const read = readPiece(piece, this.#options);
+    if ("slot" in piece && askedFor.includes(piece.slot) && !this.#open) {
+      throw lineFault(templateName, `{${piece.slot}} stands outside brackets`, {
+        at: piece.at,
+        hint: `Put the arguments that a request without it must not have into brackets: [--option {${piece.slot}}].`,
+      });
+    }
+    return read;
+  }
+
+  #close(at: number): void {
+    const { from, at: openedAt } = this.#open!;
+    this.#open = null;
+    const group: ArgumentGroup = { from, to: this.#args.length };
+    if (!namesIn(this.#args.slice(from)).some(canBeEmpty)) {
+      throw lineFault(templateName, "no placeholder in the brackets can be without a value", {
+        at: openedAt,
+        hint: bracketHint,
+      });
+    }
+    if (this.#words[this.#next]?.at === at + 1) {
+      throw lineFault(templateName, 'no blank follows the "]"', { at: at + 1, hint: bracketHint });
+    }
+    if (this.#groups.push(group) > maxGroups) {
+      throw lineFault(templateName, `group ${maxGroups + 1} in brackets stands, one too many,`, { at: openedAt });
     }
   }
-  const used = args.flat().flatMap((piece) => ("placeholder" in piece ? [piece.placeholder] : []));
-  if (stdinAt !== null) used.push("prompt_file");
-  return { args, prompt_on_stdin: stdinAt !== null, placeholders: [...new Set(["binary", ...used])] };
+
+  #feed({ sign, at }: { sign: string; at: number }): void {
+    if (sign !== "<") throw shellFault(sign, { at });
+    if (this.#open) throw lineFault(templateName, 'a "<" stands in brackets', { at });
+    if (this.#stdinAt !== null) throw lineFault(templateName, 'a second "<" stands', { at });
+    this.#stdinAt = at;
+    const file = this.#take();
+    if (!file || !isSlot(file, "prompt_file")) {
+      throw lineFault(templateName, '{prompt_file} does not follow the "<"', { at });
+    }
+  }
 }
 
 /**
@@ -92,7 +179,10 @@ export function parseCommandTemplate(template: string, options: CommandTemplateO
  * that would turn its argument into an option
  */
 export function fillCommandTemplate(template: CommandTemplate, values: TemplateValues): FilledCommand {
-  const args = template.args.map((pieces) => {
+  const wanted = template.groups.filter((group) =>
+    namesIn(argumentsOf(template, group)).every((name) => isSet(name, values))
+  );
+  const args = withGroups(template, wanted).map((pieces) => {
     const argument = pieces.map((piece) => ("literal" in piece ? piece.literal : valueOf(piece.placeholder, values)))
       .join("");
     const first = pieces[0];
@@ -111,15 +201,43 @@ export function fillCommandTemplate(template: CommandTemplate, values: TemplateV
   };
 }
 
-/** Returns the lines of a run permission's `args` that allow everything this template can become, and nothing else. */
+/**
+ * Returns the lines of a run permission's `args` that allow everything this template can become, and nothing else: one
+ * for each combination of its groups.
+ */
 export function argumentPatterns(template: CommandTemplate): string[] {
-  const pattern = template.args.map((pieces) =>
-    pieces.map((piece): ArgumentPiece => {
-      if ("literal" in piece) return piece;
-      return { slot: piece.placeholder === "prompt" ? "any" : "value" };
-    })
+  const combinations = template.groups.reduce<ArgumentGroup[][]>(
+    (before, group) => [...before, ...before.map((groups) => [...groups, group])],
+    [[]],
   );
-  return [formatArgumentPattern(pattern)];
+  return combinations.map((groups) => formatArgumentPattern(withGroups(template, groups).map(patternOf)));
+}
+
+/** Returns the names of the placeholders that a command always needs: those outside groups. */
+export function neededPlaceholders(template: CommandTemplate): string[] {
+  return namesIn(withGroups(template, []));
+}
+
+function patternOf(pieces: readonly TemplatePiece[]): ArgumentPiece[] {
+  return pieces.map((piece) => "literal" in piece ? piece : { slot: piece.placeholder === "prompt" ? "any" : "value" });
+}
+
+/** Returns the arguments outside groups and those of the given groups. */
+function withGroups(template: CommandTemplate, groups: readonly ArgumentGroup[]): (readonly TemplatePiece[])[] {
+  const left = template.groups.filter((group) => !groups.includes(group));
+  return template.args.filter((_argument, index) => !left.some(({ from, to }) => from <= index && index < to));
+}
+
+function argumentsOf({ args }: CommandTemplate, { from, to }: ArgumentGroup): (readonly TemplatePiece[])[] {
+  return args.slice(from, to);
+}
+
+function namesIn(args: readonly (readonly TemplatePiece[])[]): string[] {
+  return args.flat().flatMap((piece) => ("placeholder" in piece ? [piece.placeholder] : []));
+}
+
+function canBeEmpty(placeholder: string): boolean {
+  return placeholder === "model" || askedFor.includes(placeholder) || placeholder.startsWith("params.");
 }
 
 /**
@@ -154,11 +272,21 @@ function readPiece(piece: Piece, options: CommandTemplateOptions): TemplatePiece
   });
 }
 
-function valueOf(placeholder: string, values: TemplateValues): string {
+/** Returns true unless the placeholder has no value or an empty text; an empty list is a value: it names none. */
+function isSet(placeholder: string, values: TemplateValues): boolean {
+  const value = valueIn(placeholder, values);
+  return value !== undefined && value !== null && value !== "";
+}
+
+function valueIn(placeholder: string, values: TemplateValues): unknown {
   const key = placeholder.startsWith("params.") ? placeholder.slice("params.".length) : null;
   const source: object = key === null ? values : values.params ?? {};
   const name = key ?? placeholder;
-  const value: unknown = Object.hasOwn(source, name) ? Reflect.get(source, name) : undefined;
+  return Object.hasOwn(source, name) ? Reflect.get(source, name) : undefined;
+}
+
+function valueOf(placeholder: string, values: TemplateValues): string {
+  const value = valueIn(placeholder, values);
   if (Array.isArray(value)) return value.join(",");
   if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return String(value);
   throw new BulkheadError("invalid_request", `Cannot fill {${placeholder}}: the request gives no value for it.`, {

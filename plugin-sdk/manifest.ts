@@ -52,13 +52,17 @@ export interface CliTool {
   /**
    * Parsed once to an argument list, then filled argument by argument; no shell ever sees it. It begins with
    * `{binary}`; the other placeholders are `{model} {prompt} {prompt_file} {output_file} {workdir} {plugin_dir}` and
-   * `{params.x}`. `< {prompt_file}` feeds the file on standard input. With `{output_file}` the content of that file is
-   * the output, and the tool's printed output is progress.
+   * `{params.x}`. Arguments in brackets are left out where a placeholder in them has no value: `[-m {model}]`. Only
+   * brackets may hold `{continue_from} {system_prompt} {allowed_tools} {max_turns}`. `< {prompt_file}` feeds the file
+   * on standard input. With `{output_file}` the content of that file is the output, and the tool's printed output is
+   * progress.
    */
   command_template: string;
   /** Names clients use → names the tool takes; absent: those of the manifest's `models`, else any. */
   models?: Record<string, string>;
-  /** One of the names that clients use; default: the first of them. */
+  /**
+   * One of the names that clients use. Default: the first of them, or none where `{model}` stands in brackets.
+   */
   default_model?: string;
   /**
    * Environment of the tool; `${VAR}` is read from the host, `${secret:NAME}` is a secret; an unset one is an error.
@@ -79,7 +83,7 @@ export interface CliTool {
 }
 
 /** Fields of a request that an adapter can pass to its agent. */
-const acceptedFields = [
+export const acceptedFields = [
   "model",
   "allowed_tools",
   "max_turns",
@@ -116,8 +120,8 @@ export interface Manifest {
   capabilities: AgentCapabilities;
   /**
    * Fields of a request that it passes to its agent. A request that sets another one of them is refused as
-   * `unenforceable`, except for the system prompt, which then precedes the prompt. For a tool without code the template
-   * decides about `model`.
+   * `unenforceable`, except for the system prompt, which then precedes the prompt. For a tool without code the
+   * placeholders of its template decide.
    */
   accepts?: AcceptedField[];
   /**

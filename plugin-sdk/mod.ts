@@ -41,6 +41,7 @@ export type { AuthStatus } from "./cli-availability.ts";
 export { type CliCommand, type CollectedOutput, collectOutput, feedStdin, startCommand } from "./cli-command.ts";
 export { cliTool, type Normaliser } from "./cli-tool.ts";
 export {
+  type ArgumentGroup,
   argumentPatterns,
   type CommandTemplate,
   type CommandTemplateOptions,

@@ -12,6 +12,8 @@ export interface SplitOptions {
   name: string;
   /** Texts that are signs outside quotes. */
   signs?: readonly string[];
+  /** True if `[` at the beginning of a word and the next `]` are signs as well, which enclose words. */
+  groups?: boolean;
 }
 
 /**
@@ -39,6 +41,7 @@ class LineReader {
   readonly #line: string;
   readonly #options: SplitOptions;
   #at = 0;
+  #inGroup = false;
 
   constructor(line: string, options: SplitOptions) {
     this.#line = line;
@@ -49,10 +52,18 @@ class LineReader {
     while (isBlank(this.#line[this.#at])) this.#at++;
     const at = this.#at;
     if (at >= this.#line.length) return null;
-    const sign = this.#sign();
+    const sign = this.#bracket() ?? this.#sign();
     if (sign === undefined) return { pieces: this.#readWord(), at };
     this.#at += sign.length;
     return { sign, at };
+  }
+
+  /** Returns the bracket here that begins or ends a group. */
+  #bracket(): string | undefined {
+    const char = this.#line[this.#at];
+    if (!this.#options.groups || char !== (this.#inGroup ? "]" : "[")) return undefined;
+    this.#inGroup = !this.#inGroup;
+    return char;
   }
 
   #readWord(): Piece[] {
@@ -62,7 +73,7 @@ class LineReader {
     let quoteAt = 0;
     for (;;) {
       const char = this.#line[this.#at];
-      if (char === undefined || (!quote && (isBlank(char) || this.#sign() !== undefined))) break;
+      if (char === undefined || (!quote && (isBlank(char) || this.#endsWord(char)))) break;
       if (char === "{") {
         if (literal) pieces.push({ literal });
         literal = "";
@@ -99,6 +110,10 @@ class LineReader {
     }
     this.#at = end + 1;
     return { slot: this.#line.slice(at + 1, end), at };
+  }
+
+  #endsWord(char: string): boolean {
+    return this.#sign() !== undefined || (this.#inGroup && char === "]");
   }
 
   #sign(): string | undefined {

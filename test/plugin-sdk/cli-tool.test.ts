@@ -75,6 +75,21 @@ describe("a tool's session", () => {
     expect(calls.at(-1)).toMatchObject({ args: ["--model", "tool-s-1", "--depth", depth] });
   });
 
+  test("hands on what a request asks for, and a model only where one is asked for", async () => {
+    const of = manifest({
+      command_template: "{binary} [-m {model}] [-r {continue_from}] [-t {allowed_tools} -n {max_turns}] {prompt}",
+      models: { small: "s-1" },
+    });
+    const args = async (request: Partial<SessionRequest>) => (await run(of, request)).calls[0];
+    expect(await args({})).toMatchObject({ args: ["hi"] });
+    expect(await args({ model: "small", continue_from: "abc" })).toMatchObject({
+      args: ["-m", "s-1", "-r", "abc", "hi"],
+    });
+    expect(await args({ allowed_tools: ["a", "b"], max_turns: 3 })).toMatchObject({
+      args: ["-t", "a,b", "-n", "3", "hi"],
+    });
+  });
+
   test("writes the prompt to a file where the template names one", async () => {
     const { calls } = await run(manifest({ command_template: "{binary} -f {prompt_file} {workdir} {plugin_dir}" }));
     expect(calls).toMatchObject([

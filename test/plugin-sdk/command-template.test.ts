@@ -4,6 +4,7 @@ import { matchesArguments, parseArgumentPattern } from "../../plugin-sdk/argumen
 import {
   argumentPatterns,
   fillCommandTemplate,
+  neededPlaceholders,
   parseArguments,
   parseCommandTemplate,
   templatePlaceholders,
@@ -139,9 +140,9 @@ describe("argumentPatterns", () => {
 
   test("every filled template matches its own pattern, and no other number of arguments does", () => {
     const piece = fc.oneof(
-      fc.constantFrom(...templatePlaceholders.filter((name) => name !== "binary"), "params.x").map((name) =>
-        `{${name}}`
-      ),
+      fc.constantFrom("model", "prompt", "prompt_file", "output_file", "workdir", "plugin_dir", "params.x").map((
+        name,
+      ) => `{${name}}`),
       fc.string({ unit: "binary" }).map((text) => `"${text.replace(/[\\"{]/g, "\\$&")}"`),
     );
     const word = fc.array(piece, { minLength: 1, maxLength: 3 }).map((pieces) => pieces.join(""));
@@ -156,6 +157,54 @@ describe("argumentPatterns", () => {
       expect(matchesArguments(pattern, args)).toBe(true);
       expect(matchesArguments(pattern, [...args, "more"])).toBe(false);
     }));
+  });
+});
+
+describe("a group in brackets", () => {
+  const template = parseCommandTemplate("{binary} -p [--resume {continue_from}] [-m {model} --tools={allowed_tools}]");
+  const args = (more: object) => fillCommandTemplate(template, { binary: "tool", ...more }).args;
+
+  test("is there only where all its placeholders have a value", () => {
+    expect(args({})).toEqual(["-p"]);
+    expect(args({ continue_from: "s-1", model: "m" })).toEqual(["-p", "--resume", "s-1"]);
+    expect(args({ continue_from: "", model: "m", allowed_tools: ["a", "b"] })).toEqual([
+      "-p",
+      "-m",
+      "m",
+      "--tools=a,b",
+    ]);
+    expect(args({ model: "m", allowed_tools: [] })).toEqual(["-p", "-m", "m", "--tools="]);
+    expect(() => args({ continue_from: "-x" })).toThrow("would be read as an option");
+  });
+
+  test("gives the run permission a line for each combination, which all commands match", () => {
+    const lines = argumentPatterns(template);
+    expect(lines).toEqual(["-p", "-p --resume {}", "-p -m {} --tools={}", "-p --resume {} -m {} --tools={}"]);
+    for (const more of [{}, { continue_from: "s" }, { model: "m", allowed_tools: ["t"] }]) {
+      expect(lines.filter((line) => matchesArguments(parseArgumentPattern(line), args(more)))).toHaveLength(1);
+    }
+    expect(neededPlaceholders(template)).toEqual([]);
+  });
+
+  test("is text where the bracket is quoted, escaped or inside a word", () => {
+    expect(fill("{binary} a[{model}] '[x]' \\[y]")).toEqual(["a[large]", "[x]", "[y]"]);
+  });
+
+  test.each<[string, string, number]>([
+    ["{binary} --resume {continue_from}", "{continue_from} stands outside brackets", 19],
+    ["{binary} [-m {model}", 'the bracket "[" is not closed', 10],
+    ["{binary} [-v]", "no placeholder in the brackets can be without a value", 10],
+    ["{binary} [-p {prompt}]", "no placeholder in the brackets can be without a value", 10],
+    ["{binary} [-m {model}]x", 'no blank follows the "]"', 22],
+    ["{binary} [-m {model} < {prompt_file}]", 'a "<" stands in brackets', 22],
+    ["{binary} [{model}] [{model}] [{model}] [{model}] [{model}]", "group 5 in brackets stands, one too many, at", 50],
+  ])("refuses %j", (line, fault, position) => {
+    expect(() => parseCommandTemplate(line)).toThrow(
+      expect.objectContaining({
+        message: expect.stringContaining(fault),
+        details: { position, fault: expect.any(String) },
+      }),
+    );
   });
 });
 

@@ -112,7 +112,7 @@ const freePlaceholders = ["prompt", "prompt_file", "workdir", "plugin_dir"];
 
 /** An argument as a command template writes it; other words in braces are literal, unless they look like a typo. */
 function templateWord(argument: string): string {
-  const escaped = argument.replace(/[\\"'{}<>|]/g, "\\$&");
+  const escaped = argument.replace(/[\\"'{}<>|[\]]/g, "\\$&");
   const text = escaped.replace(/\\\{([a-z_]+)\\\}/g, (literal, name: string) => {
     if (freePlaceholders.includes(name)) return `{${name}}`;
     const near = nearest(name, freePlaceholders);

@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import { acceptedFields, type Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { isPinned } from "../../walls/broker/resolve-binary.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
@@ -17,6 +17,7 @@ import { type Members, type Seen, type Take, type ToolMode, toolModes } from "./
 import { runTake } from "./take.ts";
 import { hangMs, trialLimits } from "./trial-limits.ts";
 import { writeWatched } from "./watched-package.ts";
+import { accepts } from "../../sessions/session/enforceable.ts";
 import { kitMark } from "./watched-source.ts";
 
 /** Maximum bytes of a `package.json`. */
@@ -161,7 +162,9 @@ class Trial {
     seen.members = await this.#ask<Members>("members", { models, texts });
     if (seen.scripted) seen.missing = await this.#ask("missing", {});
     const traced = Object.fromEntries(
-      Object.entries(tracedFields).filter(([field]) => manifest.accepts?.some((accepted) => accepted === field)),
+      acceptedFields.flatMap((field) =>
+        field in tracedFields && accepts(manifest, field) ? [[field, tracedFields[field]]] : []
+      ),
     );
     const [model] = modelsOf(manifest);
     seen.traced = { ...traced, ...(model === undefined ? {} : { model }) };

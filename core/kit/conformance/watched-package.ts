@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import { acceptedFields, type Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { makeModule } from "../../packages/registry/make-bundle.ts";
@@ -26,7 +26,7 @@ export async function writeWatched(
     id,
     entry: "./watched.js",
     permissions,
-    accepts: [...new Set([...manifest.accepts ?? [], ...(accepts(manifest, "model") ? ["model" as const] : [])])],
+    accepts: acceptedFields.filter((field) => accepts(manifest, field)),
   };
   // JSON is YAML, so nothing has to be escaped by hand.
   await writeFile(join(to, "plugin.yaml"), JSON.stringify(own, null, 1));

@@ -1,7 +1,7 @@
 import { parseArguments, parseCommandTemplate, templatePlaceholders } from "../../../plugin-sdk/command-template.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { checkMappingRules } from "../../../plugin-sdk/jsonl-mapping.ts";
-import type { CliTool, Manifest } from "../../../plugin-sdk/manifest.ts";
+import type { AcceptedField, CliTool, Manifest } from "../../../plugin-sdk/manifest.ts";
 import { lineProblem } from "../../ground/config/line-problem.ts";
 import { isBinary, isName } from "../../ground/config/permission-problems.ts";
 import { describeFound, didYouMean, type KeyPath } from "../../ground/config/yaml-problems.ts";
@@ -18,9 +18,11 @@ export interface ManifestFault {
 }
 
 /** Finds faults of a manifest's `cli` that a schema cannot express. */
-export function* toolFaults({ cli, config }: Manifest): Generator<ManifestFault> {
+export function* toolFaults({ cli, config, accepts = [] }: Manifest): Generator<ManifestFault> {
   if (!cli) return;
-  yield* templateFaults(cli, Object.keys(config?.properties ?? {}));
+  const faults = [...templateFaults(cli, Object.keys(config?.properties ?? {}))];
+  yield* faults;
+  if (faults.length === 0) yield* acceptFaults(cli, accepts);
   yield* binaryFaults(cli);
   yield* modelFaults(cli);
   yield* variableFaults(cli);
@@ -53,6 +55,20 @@ function* templateFaults(cli: CliTool, params: readonly string[]): Generator<Man
         ...lineProblem(error, [...templatePlaceholders, ...params.map((name) => `params.${name}`)]),
       };
     }
+  }
+}
+
+/** A client counts on what a manifest accepts, and only a placeholder of the template can hand it on. */
+function* acceptFaults(cli: CliTool, accepts: readonly AcceptedField[]): Generator<ManifestFault> {
+  const { placeholders } = parseCommandTemplate(cli.command_template);
+  for (const [index, field] of accepts.entries()) {
+    // MCP servers have no placeholder; a model may be one of the manifest's.
+    if (field === "mcp_servers" || field === "model" || placeholders.includes(field)) continue;
+    yield {
+      path: ["accepts", index],
+      expected: `a field that the command template hands on, in brackets such as [--option {${field}}]`,
+      found: describeFound(field),
+    };
   }
 }
 

@@ -5,7 +5,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 /** Returns true for a field of a request that the adapter passes to its agent. */
 export function accepts(manifest: Manifest, field: AcceptedField): boolean {
   if (manifest.accepts?.includes(field)) return true;
-  return field === "model" && takesModel(manifest);
+  return field === "model" ? takesModel(manifest) : inTemplate(manifest, field);
 }
 
 /** Returns true for a fact that the adapter reports during a session. */
@@ -37,11 +37,14 @@ export function unenforceableFields(request: SessionRequest, manifest: Manifest)
   return rows.flatMap(([field, asked, holds]) => (asked && !holds ? [field] : []));
 }
 
-function takesModel({ models, cli }: Manifest): boolean {
-  if ((models ?? []).length > 0 || cli?.models !== undefined) return true;
-  if (cli === undefined) return false;
-  const placeholders: readonly string[] = parseCommandTemplate(cli.command_template).placeholders;
-  return placeholders.includes("model");
+function takesModel(manifest: Manifest): boolean {
+  const { models, cli } = manifest;
+  return (models ?? []).length > 0 || cli?.models !== undefined || inTemplate(manifest, "model");
+}
+
+/** Checks whether the command template of a tool without code has a placeholder for the field. */
+function inTemplate({ cli }: Manifest, field: AcceptedField): boolean {
+  return cli !== undefined && parseCommandTemplate(cli.command_template).placeholders.includes(field);
 }
 
 /** Checks whether the mapping rules of a tool without code report the fact. */

@@ -271,6 +271,16 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
     "p/plugin.yaml:12:21 cli.command_template: unknown placeholder {promt} at character 10; did you mean {prompt}?",
   ],
   [
+    "an optional argument that every command would have",
+    { ...cli, cli: '\n  binary: tr\n  command_template: "{binary} -r {continue_from}"' },
+    "p/plugin.yaml:12:21 cli.command_template: {continue_from} stands outside brackets at character 13. Put the arguments",
+  ],
+  [
+    "a field that the template does not hand on",
+    { ...cli, accepts: "[model, continue_from]" },
+    "p/plugin.yaml:13:18 accepts[1]: expected a field that the command template hands on, in brackets such as [--option {continue_from}]",
+  ],
+  [
     "a parameter that is not declared",
     { ...cli, cli: '\n  binary: tr\n  command_template: "{binary} {params.depth}"' },
     'p/plugin.yaml:12:21 cli.command_template: {params.depth} names no option declared under "config" at character 10',

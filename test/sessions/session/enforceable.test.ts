@@ -68,6 +68,9 @@ test("of a tool without code it follows from its template and its rules", () => 
   expect(accepts(tool({}), "model")).toBe(false);
   expect(accepts(tool({ command_template: "{binary} -m {model} {prompt}" }), "model")).toBe(true);
   expect(accepts(tool({ models: { large: "l" } }), "model")).toBe(true);
+  const continued = tool({ command_template: "{binary} [-r {continue_from}] {prompt}" });
+  expect(accepts(continued, "continue_from")).toBe(true);
+  expect(accepts(continued, "max_turns")).toBe(false);
   expect(accepts({ ...bare, models: ["large"] }, "model")).toBe(true);
   const usage = {
     type: "usage",

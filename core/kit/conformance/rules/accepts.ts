@@ -1,3 +1,4 @@
+import { accepts } from "../../../sessions/session/enforceable.ts";
 import { type Rule, skipped } from "../rule.ts";
 import type { Seen } from "../seen.ts";
 
@@ -11,7 +12,7 @@ export const acceptsRule: Rule = {
   check(seen) {
     const { fields, manifest, scripted } = seen;
     if (fields === null) return skipped("It accepts nothing that can be followed.");
-    return traced.filter((field) => manifest.accepts?.includes(field)).flatMap((field) => {
+    return traced.filter((field) => accepts(manifest, field)).flatMap((field) => {
       const value = sentValue(field, seen);
       if (value === null) return [];
       if (!fields.read.includes(field)) {
