@@ -5,9 +5,11 @@ import { type CliCommand, feedStdin, leaveStream, startCommand } from "./cli-com
 import { CliEnding, rateLimitEvent } from "./cli-ending.ts";
 import type { AdapterContext, AgentConfig, ProcessExit, RunningProcess } from "./context.ts";
 import { BulkheadError } from "./errors.ts";
+import { ToolOutput } from "./error-output.ts";
 import type { AdapterEvent } from "./events.ts";
 import { splitLines } from "./lines.ts";
-import type { ExitMeaning } from "./manifest.ts";
+import type { ExitMeaning, FailureMeaning } from "./manifest.ts";
+import type { LastWord } from "./mapping-rule.ts";
 import { mergeStreams } from "./merge-streams.ts";
 import type { SessionRequest } from "./request.ts";
 
@@ -61,16 +63,20 @@ export abstract class CliAdapter extends AgentAdapter {
    */
   async *streamProcess(child: RunningProcess, ctx: AdapterContext): AsyncGenerator<AdapterEvent[], void, void> {
     const detector = this.getRateLimitDetector();
+    const tools = new ToolOutput();
     // One failure is many lines of error output: report each wait only once until the program goes on.
     let told: (number | null)[] = [];
     yield* mergeStreams(
       mapLists(splitLines(child.stdout), (line) => {
         told = [];
-        return this.#parse(line, ctx);
+        const events = this.#parse(line, ctx);
+        for (const event of events) tools.take(event);
+        return events;
       }),
       mapLists(splitLines(child.stderr), (line) => {
         const output: AdapterEvent = { type: "output", stream: "stderr", data: `${line}\n` };
-        if (!detector.detect(line)) return [output];
+        // Some programs copy what their tools print.
+        if (tools.isRunning || tools.hasPrinted(line) || this.meaningOfText(line) !== "rate_limit") return [output];
         const limit = rateLimitEvent(line, detector);
         if (told.includes(limit.wait_ms)) return [output];
         told.push(limit.wait_ms);
@@ -93,10 +99,31 @@ export abstract class CliAdapter extends AgentAdapter {
   }
 
   /**
+   * Returns the meaning of a text that the program says when it fails, on its error output or as an error without a
+   * code of the host; null for a text without a meaning.
+   */
+  meaningOfText(text: string): FailureMeaning | null {
+    return this.getRateLimitDetector().detect(text) ? "rate_limit" : null;
+  }
+
+  /** Which `completed` or `error` event counts if the program has several. */
+  get lastWord(): LastWord {
+    return "last";
+  }
+
+  /**
    * Returns the final text of a program that does not print it. Called after a successful end; the text becomes an
    * `output` event and the output of `completed`.
    */
   finalOutput(_ctx: AdapterContext): Promise<string | undefined> | string | undefined {
+    return undefined;
+  }
+
+  /**
+   * Returns the answer where it is not all that the program said: the output of a `completed` event that has none.
+   * Called after a successful end.
+   */
+  answer(): string | undefined {
     return undefined;
   }
 
@@ -133,16 +160,20 @@ export abstract class CliAdapter extends AgentAdapter {
     const kill = (): void => void child.kill().catch(() => {});
     const stop = (): void => void this.#stop(child).catch(() => {});
     ctx.signal.addEventListener("abort", stop);
-    const ending = new CliEnding(this.getRateLimitDetector());
+    const ending = new CliEnding({
+      detector: this.getRateLimitDetector(),
+      meaningOf: (text) => this.meaningOfText(text),
+      lastWord: this.lastWord,
+    });
     let exit: ProcessExit | null = null;
     try {
       if (ctx.signal.aborted) kill();
       if (command.stdin !== undefined) void feedStdin(child, command.stdin, command);
       for await (const events of this.streamProcess(child, ctx)) {
-        const alreadySettling = ending.hasLastWord;
+        const alreadySettling = ending.isOver;
         const passed = ending.take(events);
         if (passed.length > 0) yield passed;
-        if (ending.hasLastWord && !alreadySettling) ctx.sleep(settleTime).then(() => exit ?? kill(), () => {});
+        if (ending.isOver && !alreadySettling) ctx.sleep(settleTime).then(() => exit ?? kill(), () => {});
       }
       await Promise.all([leaveStream(child.stdout), leaveStream(child.stderr)]);
       exit = await child.exit;
@@ -166,7 +197,7 @@ export abstract class CliAdapter extends AgentAdapter {
     const failure = ending.failure(exit, { meaning: this.meaningOfExit(exit), strict: this.endsWithEvent });
     if (failure) return failure;
     const text = await this.finalOutput(ctx);
-    const last = ending.completed(text);
+    const last = ending.completed(text, this.answer());
     return text ? [{ type: "output", stream: "stdout", data: text }, last] : [last];
   }
 

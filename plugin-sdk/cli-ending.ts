@@ -1,10 +1,16 @@
 import type { ProcessExit } from "./context.ts";
 import { type ErrorCode, errorDataOf, isErrorCode } from "./errors.ts";
 import type { AdapterEvent, CompletedEvent, ErrorEvent, RateLimitEvent } from "./events.ts";
-import type { ExitMeaning } from "./manifest.ts";
+import { ErrorOutput } from "./error-output.ts";
+import type { ExitMeaning, FailureMeaning } from "./manifest.ts";
+import type { LastWord } from "./mapping-rule.ts";
 import type { RateLimitDetector } from "./rate-limit.ts";
 
-const tailLength = 4096;
+const maxMessage = 4096;
+/** Last statements of the error output that can tell why a program failed. */
+const lastStatements = 3;
+/** Lines of the error output that are shown, of each statement and in all. */
+const shownLines = 5;
 const retryable: readonly string[] = ["rate_limit", "unavailable", "timeout", "crash"];
 
 /** Rules that decide whether a program that has ended did its work. */
@@ -17,40 +23,50 @@ export interface EndingRules {
 /** Makes the event for a text that shows a rate limit. */
 export function rateLimitEvent(text: string, detector: RateLimitDetector): RateLimitEvent {
   const seconds = detector.extractWaitTime(text);
-  return { type: "rate_limit", message: text.slice(0, tailLength), wait_ms: seconds === null ? null : seconds * 1000 };
+  return { type: "rate_limit", message: text.slice(0, maxMessage), wait_ms: seconds === null ? null : seconds * 1000 };
+}
+
+/** Reads what a program says of its failure. */
+export interface FailureReader {
+  detector: RateLimitDetector;
+  meaningOf(text: string): FailureMeaning | null;
+  /** Which last word counts if there are several. */
+  lastWord?: LastWord;
 }
 
 /** Watches a session's events for its last word, which it holds back until the program has ended. */
 export class CliEnding {
-  readonly #detector: RateLimitDetector;
+  readonly #reader: FailureReader;
   readonly #changed = new Set<string>();
+  readonly #errorOutput = new ErrorOutput();
   #lastWord: CompletedEvent | ErrorEvent | null = null;
-  #stderrTail = "";
-  #reportedLimit: string | null = null;
+  #reportedLimit: RateLimitEvent | null = null;
 
-  constructor(detector: RateLimitDetector) {
-    this.#detector = detector;
+  constructor(reader: FailureReader) {
+    this.#reader = reader;
   }
 
-  /** Returns true once the program has reported its end. */
-  get hasLastWord(): boolean {
-    return this.#lastWord !== null;
+  /** Returns true once the program has reported its end and must not go on. */
+  get isOver(): boolean {
+    if (this.#lastWord === null) return false;
+    return this.#lastWord.type === "completed" || this.#reader.lastWord !== "first_error";
   }
 
   /**
-   * Takes events and returns those to pass on now. A last word that is replaced by a later one passes as `unparsed`.
+   * Takes events and returns those to pass on now. Of several last words, those that do not count pass as `unparsed`,
+   * except one that only repeats the other.
    */
   take(events: readonly AdapterEvent[]): AdapterEvent[] {
     const passed: AdapterEvent[] = [];
     for (const event of events) {
+      this.#errorOutput.take(event);
       if (event.type === "completed" || event.type === "error") {
-        if (this.#lastWord) passed.push({ type: "unparsed", data: this.#lastWord });
-        this.#lastWord = event;
+        const other = this.#choose(event);
+        if (other) passed.push({ type: "unparsed", data: other });
         continue;
       }
       if (event.type === "file_change") this.#changed.add(event.path);
-      else if (event.type === "rate_limit") this.#reportedLimit = event.message;
-      else if (event.type === "output" && event.stream === "stderr") this.#keepTail(event.data);
+      else if (event.type === "rate_limit") this.#reportedLimit = event;
       passed.push(event);
     }
     return passed;
@@ -68,12 +84,16 @@ export class CliEnding {
     return rules.strict ? this.#failedWith("crash", "The program ended without saying that it was done") : null;
   }
 
-  /** Returns the last event of a session that did its work; `output` replaces the last word's output. */
-  completed(output: string | undefined): CompletedEvent {
+  /**
+   * Returns the last event of a session that did its work. `output` replaces the last word's output; `answer` stands
+   * in for one that it lacks.
+   */
+  completed(output: string | undefined, answer?: string): CompletedEvent {
     const word = this.#lastWord?.type === "completed" ? this.#lastWord : null;
     const made: CompletedEvent = word ??
       { type: "completed", success: true, files_changed: [...this.#changed], tokens_used: null, cost: null };
-    return output === undefined ? made : { ...made, output };
+    const said = output ?? made.output ?? answer;
+    return said === undefined ? made : { ...made, output: said };
   }
 
   /** Returns the last events of a session that was stopped from outside, for the reason of its signal. */
@@ -83,33 +103,71 @@ export class CliEnding {
     return [{ type: "error", code: data?.code ?? "interrupted", message, recoverable: false }];
   }
 
-  #keepTail(text: string): void {
-    this.#stderrTail = (this.#stderrTail + text.slice(-tailLength)).slice(-tailLength);
+  /** Keeps the last word that counts and returns the other one, if there are two that differ. */
+  #choose(word: CompletedEvent | ErrorEvent): CompletedEvent | ErrorEvent | null {
+    const before = this.#lastWord;
+    if (before === null || this.#replaces(before, word)) this.#lastWord = word;
+    if (before === null || isSame(before, word)) return null;
+    return this.#lastWord === word ? before : word;
+  }
+
+  #replaces(before: CompletedEvent | ErrorEvent, word: CompletedEvent | ErrorEvent): boolean {
+    const { lastWord = "last" } = this.#reader;
+    if (lastWord === "first_error") return before.type === "completed" || word.type === "completed";
+    return lastWord === "last";
   }
 
   /** Handles a result that reports its own failure: its text is a failure's text. */
   #unsuccessful(word: CompletedEvent): AdapterEvent[] {
-    const text = word.output ?? "";
-    if (!this.#detector.detect(text)) return [word];
-    return this.#failed({ type: "error", code: "rate_limit", message: text, recoverable: true });
+    const message = word.output ?? "";
+    const code = this.#reader.meaningOf(message);
+    return code === null ? [word] : this.#failed({ type: "error", code, message, recoverable: isRetryable(code) });
   }
 
   #failedWith(code: ErrorCode | "refused", what: string): AdapterEvent[] {
-    const said = this.#stderrTail.trim().split("\n").slice(-5).join("\n");
-    const limited = code !== "refused" && this.#detector.detect(this.#stderrTail);
+    const statements = this.#errorOutput.statements(lastStatements);
+    const meanings = statements.map((text) => this.#reader.meaningOf(text));
+    const at = code === "refused" ? -1 : meanings.findIndex((meaning) => meaning !== null);
+    const actual = meanings[at] ?? code;
+    const shown = statements.map((text) => text.split("\n").slice(0, shownLines).join("\n")).reverse().join("\n");
+    const said = shown === "" ? this.#errorOutput.tail(shownLines) : shown;
     const message = said === "" ? `${what}.` : `${what}: ${said}`;
-    const actual = limited ? "rate_limit" : code;
-    return this.#failed({ type: "error", code: actual, message, recoverable: retryable.includes(actual) });
+    const error: ErrorEvent = { type: "error", code: actual, message, recoverable: isRetryable(actual) };
+    if (actual !== "rate_limit") return [error];
+    // What stands above the statement that tells why may be of an earlier failure.
+    const why = statements.slice(0, at + 1).reverse().join("\n");
+    return this.#limited(error, why === "" ? `${what}.` : why);
   }
 
   #failed(error: ErrorEvent): AdapterEvent[] {
     const known = isErrorCode(error.code) && error.code !== "fatal";
-    const limited = error.code === "rate_limit" || (!known && this.#detector.detect(error.message));
-    if (!limited) return [error];
-    const event: ErrorEvent = { ...error, code: "rate_limit", recoverable: true };
-    const reported = this.#reportedLimit !== null && error.message.includes(this.#reportedLimit);
-    return reported ? [event] : [rateLimitEvent(error.message, this.#detector), event];
+    const meaning = known ? null : this.#reader.meaningOf(error.message);
+    if (error.code === "rate_limit" || meaning === "rate_limit") return this.#limited(error, error.message);
+    if (error.code !== "fatal" || meaning === null) return [error];
+    return [{ ...error, code: meaning, recoverable: isRetryable(meaning) }];
   }
+
+  /** @param why the text that tells of the limit and its wait */
+  #limited(error: ErrorEvent, why: string): AdapterEvent[] {
+    const event: ErrorEvent = { ...error, code: "rate_limit", recoverable: true };
+    const limit = rateLimitEvent(why, this.#reader.detector);
+    return this.#hasReported(limit, why) ? [event] : [limit, event];
+  }
+
+  #hasReported({ wait_ms }: RateLimitEvent, why: string): boolean {
+    const before = this.#reportedLimit;
+    if (before === null || !why.includes(before.message)) return false;
+    return wait_ms === null || wait_ms === before.wait_ms;
+  }
+}
+
+function isRetryable(code: string): boolean {
+  return retryable.includes(code);
+}
+
+function isSame(one: CompletedEvent | ErrorEvent, other: CompletedEvent | ErrorEvent): boolean {
+  if (one.type === "completed" || other.type === "completed") return false;
+  return one.code === other.code && one.message === other.message;
 }
 
 function howItEnded(exit: ProcessExit): string {

@@ -14,10 +14,13 @@ import {
 import type { AdapterContext, ProcessExit } from "./context.ts";
 import { expandEnv } from "./env-template.ts";
 import { BulkheadError, InvalidModelError } from "./errors.ts";
-import { checkMappingRules, mapJsonLine } from "./jsonl-mapping.ts";
-import type { CliTool, ExitMeaning, Manifest } from "./manifest.ts";
+import { checkMappingRules } from "./check-mapping-rules.ts";
+import { mapJsonLine, MappingMemory } from "./jsonl-mapping.ts";
+import type { CliTool, ExitMeaning, FailureMeaning, Manifest } from "./manifest.ts";
+import type { LastWord } from "./mapping-rule.ts";
 import { RateLimitDetector } from "./rate-limit.ts";
 import type { SessionRequest } from "./request.ts";
+import { containsText } from "./text-pattern.ts";
 
 /**
  * Turns one line of a tool's standard output, without its end, into events. It is the default export of the module that
@@ -35,7 +38,7 @@ interface ParsedTool {
   template: CommandTemplate;
   versionArgs: string[] | null;
   authArgs: string[] | null;
-  parseLine(line: string): ParsedLine;
+  parseLine(line: string, memory: MappingMemory): ParsedLine;
   endsWithEvent: boolean;
 }
 
@@ -69,8 +72,9 @@ function parseTool(manifest: Manifest, normaliser: Normaliser | undefined): Pars
     template,
     versionArgs: tool.version ? parseArguments(tool.version.args) : null,
     authArgs: tool.auth ? parseArguments(tool.auth.args) : null,
-    parseLine: normaliser ?? (rules ? (line) => mapJsonLine(line, rules) : fillsFile ? progressLine : outputLine),
-    endsWithEvent: !normaliser && (rules?.some((rule) => rule.event["type"] === "completed") ?? false),
+    parseLine: normaliser ??
+      (rules ? (line, memory) => mapJsonLine(line, rules, memory) : fillsFile ? progressLine : outputLine),
+    endsWithEvent: !normaliser && (rules?.some((rule) => rule.event?.["type"] === "completed") ?? false),
   };
 }
 
@@ -81,6 +85,7 @@ class ToolAdapter extends CliAdapter {
   readonly capabilities: AgentCapabilities;
   readonly accessModes: AccessMode[];
   readonly #parsed: ParsedTool;
+  #memory = new MappingMemory();
 
   constructor(parsed: ParsedTool) {
     super();
@@ -133,6 +138,7 @@ class ToolAdapter extends CliAdapter {
   }
 
   async buildCommand(request: SessionRequest, ctx: AdapterContext): Promise<CliCommand> {
+    this.#memory = new MappingMemory();
     const { manifest, template, tool } = this.#parsed;
     const uses = (placeholder: string) => template.placeholders.includes(placeholder);
     const params = { ...defaultsOf(manifest), ...this.config.custom, ...request.params };
@@ -157,7 +163,11 @@ class ToolAdapter extends CliAdapter {
   }
 
   parseOutput(line: string): ParsedLine {
-    return this.#parsed.parseLine(line);
+    return this.#parsed.parseLine(line, this.#memory);
+  }
+
+  override answer(): string | undefined {
+    return this.#memory.messages.answer;
   }
 
   override get endsWithEvent(): boolean {
@@ -186,7 +196,18 @@ class ToolAdapter extends CliAdapter {
   }
 
   override getRateLimitDetector(): RateLimitDetector {
-    return new RateLimitDetector(this.#parsed.tool.rate_limit ?? []);
+    return new RateLimitDetector(this.#parsed.tool.failures?.rate_limit ?? []);
+  }
+
+  override meaningOfText(text: string): FailureMeaning | null {
+    const own = Object.entries(this.#parsed.tool.failures ?? {}) as [FailureMeaning, string[]][];
+    const found = own.find(([, texts]) => texts.some((one) => containsText(text, one)));
+    return found?.[0] ?? super.meaningOfText(text);
+  }
+
+  override get lastWord(): LastWord {
+    const { output } = this.#parsed.tool;
+    return output?.format === "jsonl" ? output.last_word ?? "last" : "last";
   }
 
   #model(asked: string | undefined): string | undefined {

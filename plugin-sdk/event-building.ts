@@ -83,9 +83,18 @@ const fields: { readonly [T in MappableType]: Readonly<Record<string, Field>> } 
   },
 };
 
+/** Names of the types whose events can be built from loose fields. */
+export const mappableTypes: readonly string[] = Object.keys(fields);
+
 /** Returns true if events of this type can be built from loose fields. */
 export function isMappable(type: unknown): type is MappableType {
   return typeof type === "string" && Object.hasOwn(fields, type);
+}
+
+/** Returns true if an event's field can have this value as it is written. */
+export function fitsField(type: MappableType, field: string, value: unknown): boolean {
+  if (field === "kind") return oneOf(toolKinds)(value) !== undefined;
+  return value === null || fields[type][field]?.form(value) !== undefined;
 }
 
 /** Returns the fields that an event of this type can have, and those that are required. */

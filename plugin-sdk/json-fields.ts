@@ -45,6 +45,13 @@ export function numberOf(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : null;
 }
 
+/** Returns the texts in a value, those in its lists and objects included, down to 32 levels. */
+export function textsIn(value: unknown, levels = 32): string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null || levels === 0) return [];
+  return Object.values(value).flatMap((inner) => textsIn(inner, levels - 1));
+}
+
 /** Parses a text as JSON; undefined for a text that is not JSON. */
 export function parseJson(text: string): unknown {
   try {

@@ -1,142 +1,155 @@
-import { BulkheadError } from "./errors.ts";
-import { buildEvent, fieldsOfEvent, isMappable } from "./event-building.ts";
+import { buildEvent } from "./event-building.ts";
 import type { AdapterEvent } from "./events.ts";
-import { fieldsOf, type JsonFields, listOf, parseJson } from "./json-fields.ts";
+import { fieldsOf, type JsonFields, parseJson } from "./json-fields.ts";
 import { jsonLineEvents } from "./json-line-events.ts";
-import type { MappingRule } from "./manifest.ts";
+import { atEntry, entriesIn, entriesOf, EntrySet, readPath } from "./json-path.ts";
+import type { Condition, Conditions, MappingRule, Scalar } from "./mapping-rule.ts";
+import { SpokenMessages } from "./spoken-messages.ts";
+import { containsText } from "./text-pattern.ts";
+
+/** Most values of `once` that are remembered for one rule. */
+const maxRemembered = 10_000;
+
+/** What rules remember from one line of a session to the next. */
+export class MappingMemory {
+  readonly #seen = new Map<MappingRule, Set<string>>();
+  /** What the agent has said. */
+  readonly messages: SpokenMessages = new SpokenMessages();
+
+  /** Returns true for a value that the rule's `once` meets for the first time. */
+  isNew(rule: MappingRule, value: unknown): boolean {
+    const seen = this.#seen.get(rule) ?? new Set();
+    this.#seen.set(rule, seen);
+    const key = JSON.stringify(value) ?? "";
+    if (seen.has(key)) return false;
+    seen.add(key);
+    const [oldest] = seen;
+    if (seen.size > maxRemembered && oldest !== undefined) seen.delete(oldest);
+    return true;
+  }
+}
 
 /**
- * Turns one line of JSON into events: each rule whose conditions all hold yields one, in the order of the rules. A line
- * that matches no rule or whose fields do not make the event becomes `unparsed`, and so does a part of an object; any
- * other line that is not JSON becomes `output`. It never throws, even for a malformed line.
+ * Turns one line of JSON into events, by all rules whose conditions hold, in their order. A line that no rule makes
+ * anything of becomes `unparsed`, and so does a part of an object; any other line that is not JSON becomes `output`.
+ * It never throws, even for a malformed line.
+ * @param memory of the session that the line is from
  */
-export function mapJsonLine(line: string, rules: readonly MappingRule[]): AdapterEvent[] {
+export function mapJsonLine(
+  line: string,
+  rules: readonly MappingRule[],
+  memory: MappingMemory = new MappingMemory(),
+): AdapterEvent[] {
   const data = parseJson(line);
-  return data === undefined ? jsonLineEvents(line, () => null) : mapJson(data, rules);
+  if (data !== undefined) return mapJson(data, rules, memory);
+  return memory.messages.take(jsonLineEvents(line, () => null));
 }
 
 /** Does the same as {@link mapJsonLine} for a line that is parsed already. */
-export function mapJson(data: unknown, rules: readonly MappingRule[]): AdapterEvent[] {
+export function mapJson(
+  data: unknown,
+  rules: readonly MappingRule[],
+  memory: MappingMemory = new MappingMemory(),
+): AdapterEvent[] {
   const events: AdapterEvent[] = [];
-  const known = new Map<string, Set<number>>();
+  const known = new EntrySet();
+  let [isKnown, isIgnored] = [false, false];
+  let chain = new EntrySet();
   for (const rule of rules) {
-    const list = listIn(rule);
-    const indexes = list === null ? [null] : listOf(readPath(data, list)).keys();
-    for (const at of indexes) {
-      const event = ruleMatches(rule, data, at) ? buildEvent(fillIn(rule.event, data, at)) : null;
-      if (event) events.push(event);
-      if (list === null || at === null) continue;
-      const taken = known.get(list) ?? new Set();
-      known.set(list, event ? taken.add(at) : taken);
+    if (rule.else === undefined) chain = new EntrySet();
+    const before = chain;
+    const entries = entriesOf(data, patternOf(rule)).filter((entry) => !before.touches(entry));
+    const taken = entries.filter((entry) => {
+      if (!hold(conditionsOf(rule), data, entry)) return false;
+      if (rule.ignore) return true;
+      const event = buildEvent(fillIn(rule.event ?? {}, data, entry));
+      if (event === null) return false;
+      const isNew = rule.once === undefined || memory.isNew(rule, valueOf(rule.once, data, entry));
+      if (isNew) events.push(...memory.messages.take([event], rule));
+      return true;
+    });
+    for (const entry of taken) {
+      chain.add(entry);
+      if (entry !== "") known.add(entry);
+      else if (rule.ignore) isIgnored = true;
+      isKnown = true;
     }
   }
-  if (events.length === 0) return [{ type: "unparsed", data }];
-  // If a rule reads a list entry by entry, keep the entries that no rule took.
-  for (const [list, taken] of known) {
-    const left = listOf(readPath(data, list)).filter((_entry, at) => !taken.has(at));
-    events.push(...left.map((entry): AdapterEvent => ({ type: "unparsed", data: entry })));
-  }
-  return events;
+  if (!isKnown) return [{ type: "unparsed", data }];
+  return isIgnored ? events : [...events, ...unknownEntries(data, rules, known)];
 }
 
-/** Returns the path of the list whose entries a rule's conditions read: `a.b` for `a.b.*.c`. */
-function listIn({ when }: MappingRule): string | null {
-  const path = Object.keys(when).find((one) => one.includes(".*"));
-  return path === undefined ? null : path.slice(0, path.indexOf(".*"));
-}
-
-/**
- * Checks rules before they are used.
- * @throws {BulkheadError} `invalid_manifest` for a rule whose event cannot come from a mapping, has a field that events
- * of its type do not have, or lacks one that they must have; `details.rule` is its index, `details.field` the field
- */
-export function checkMappingRules(rules: readonly MappingRule[]): void {
-  for (const [rule, { event }] of rules.entries()) {
-    const type = Object.hasOwn(event, "type") ? event["type"] : undefined;
-    if (!isMappable(type)) {
-      throw unusable(rule, `its event has the type ${JSON.stringify(type) ?? "undefined"}`, {
-        hint: "Write an event's type literally. Requests to a person need an adapter with code, " +
-          "because this tool could not hear the answer.",
-      });
-    }
-    const { known, required } = fieldsOfEvent(type);
-    const hint = `Fields of "${type}" are ${known.join(", ")}.`;
-    for (const field of Object.keys(event)) {
-      if (field === "type" || known.includes(field)) continue;
-      throw unusable(rule, `"${type}" has no field "${field}"`, { hint, field });
-    }
-    const lacking = required.find((field) => !Object.hasOwn(event, field));
-    if (lacking !== undefined) throw unusable(rule, `"${type}" needs the field "${lacking}"`, { hint });
-    const stray = strayList(rules[rule]!);
-    if (stray !== undefined) {
-      throw unusable(rule, `no condition of it names the entries of "${stray}"`, {
-        hint: `A rule is about the entries of one list: write a condition such as "${stray}.*.type" under "when".`,
-      });
-    }
-  }
-}
-
-/** Returns a list that a rule reads entry by entry, other than the one of its first condition with `*`. */
-function strayList(rule: MappingRule): string | undefined {
-  const list = listIn(rule);
-  const paths = [
-    ...Object.keys(rule.when),
-    ...textsIn(rule.event).filter((text) => text.startsWith("$.")).map((text) => text.slice(2)),
-  ];
-  return paths.flatMap((path) => (path.includes(".*") ? path.slice(0, path.indexOf(".*")) : [])).find((one) =>
-    one !== list
+/** Returns the entries that no rule took, of the lists that a rule reads entry by entry. */
+function unknownEntries(data: unknown, rules: readonly MappingRule[], known: EntrySet): AdapterEvent[] {
+  // A shorter pattern is about the outer list: an entry of it is kept with all that is in it.
+  const patterns = [...new Set(rules.map(patternOf))].sort((a, b) => a.length - b.length);
+  return patterns.filter((pattern) => pattern !== "").flatMap((pattern) =>
+    entriesOf(data, pattern).flatMap((entry): AdapterEvent[] => {
+      if (known.touches(entry)) return [];
+      known.add(entry);
+      return [{ type: "unparsed", data: readPath(data, entry) }];
+    })
   );
 }
 
-function textsIn(value: unknown): string[] {
-  if (typeof value === "string") return [value];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+/** Returns the conditions of a rule, whether it stands alone or in place of those before it. */
+export function conditionsOf(rule: MappingRule): Conditions {
+  return rule.when ?? rule.else ?? {};
 }
 
-function unusable(rule: number, why: string, { hint, field }: { hint: string; field?: string }): BulkheadError {
-  return new BulkheadError("invalid_manifest", `Cannot use output rule ${rule + 1}: ${why}.`, {
-    hint,
-    details: { rule, ...(field === undefined ? {} : { field }) },
-  });
+/** Returns the pattern of the entries that a rule is about: that of the innermost list in its conditions. */
+export function patternOf(rule: MappingRule): string {
+  const patterns = Object.keys(conditionsOf(rule)).map(entriesIn);
+  return patterns.reduce((longest, one) => (one.length > longest.length ? one : longest), "");
 }
 
-/** Returns the value at a path such as `a.b.0.c`; undefined when the path leads nowhere. Ignores inherited members. */
-export function readPath(data: unknown, path: string): unknown {
-  return read(data, path, null);
+function hold(conditions: Conditions, data: unknown, entry: string): boolean {
+  return Object.entries(conditions).every(([path, wanted]) => holds(wanted, readPath(data, atEntry(path, entry))));
 }
 
-/** Does the same as {@link readPath}; `*` in the path stands for an index. */
-function read(data: unknown, path: string, at: number | null): unknown {
-  let value = data;
-  for (const part of path.split(".")) {
-    const key = part === "*" && at !== null ? String(at) : part;
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
-    // `length` is an array's own property, but no JSON field.
-    if (Array.isArray(value) && key === "length") return undefined;
-    value = Reflect.get(value, key);
+function holds(wanted: Condition, found: unknown): boolean {
+  if (typeof wanted !== "object" || wanted === null || Array.isArray(wanted)) return isOneOf(wanted, found);
+  const { not, contains, from, to } = wanted;
+  if (not !== undefined && isOneOf(not, found)) return false;
+  if (contains !== undefined) {
+    if (typeof found !== "string" || ![contains].flat().some((text) => containsText(found, text))) return false;
   }
-  return value;
+  if (from === undefined && to === undefined) return true;
+  return typeof found === "number" && found >= (from ?? -Infinity) && found <= (to ?? Infinity);
 }
 
-function ruleMatches(rule: MappingRule, data: unknown, at: number | null): boolean {
-  return Object.entries(rule.when).every(([path, wanted]) => {
-    const found = read(data, path, at);
-    return wanted === "*" ? found !== undefined : found === wanted;
-  });
+function isOneOf(wanted: Scalar | Scalar[], found: unknown): boolean {
+  return [wanted].flat().some((one) => (one === "*" ? found !== undefined : found === one));
 }
 
-function fillIn(template: Readonly<Record<string, unknown>>, data: unknown, at: number | null): JsonFields {
-  const entries = Object.entries(template).map(([key, value]) => [key, fillInValue(value, data, at)] as const);
+function fillIn(template: Readonly<Record<string, unknown>>, data: unknown, entry: string): JsonFields {
+  const entries = Object.entries(template).map(([key, value]) => [key, valueOf(value, data, entry)] as const);
   // fromEntries() defines properties, so a key such as `__proto__` is safe.
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-function fillInValue(value: unknown, data: unknown, at: number | null): unknown {
+function valueOf(value: unknown, data: unknown, entry: string): unknown {
   if (typeof value === "string") {
-    if (value.startsWith("$.")) return read(data, value.slice(2), at);
-    return value.startsWith("$$") ? value.slice(1) : value;
+    const reference = readReference(value);
+    if (!reference) return value.startsWith("$$") ? value.slice(1) : value;
+    const found = readPath(data, atEntry(reference.path, entry));
+    return reference.words.reduce((read, word) => conversions.get(word)?.(read), found);
   }
-  if (Array.isArray(value)) return value.map((item) => fillInValue(item, data, at) ?? null);
+  if (Array.isArray(value)) return value.map((item) => valueOf(item, data, entry) ?? null);
   const fields = fieldsOf(value);
-  return fields ? fillIn(fields, data, at) : value;
+  return fields ? fillIn(fields, data, entry) : value;
 }
+
+/** Reads a text of a rule that stands for a value of the line, such as `$.a.b | json`; null for any other text. */
+export function readReference(text: string): { path: string; words: string[] } | null {
+  if (!text.startsWith("$.")) return null;
+  const [path = "", ...words] = text.slice(2).split("|").map((part) => part.trim());
+  return { path, words };
+}
+
+/** Words that may follow a path: what each of them makes of the value there. */
+export const conversions: ReadonlyMap<string, (value: unknown) => unknown> = new Map([
+  ["json", (value) => (typeof value === "string" ? parseJson(value) ?? value : value)],
+  ["nonzero", (value) => (value === 0 ? undefined : value)],
+  ["not", (value) => (typeof value === "boolean" ? !value : undefined)],
+]);

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { type AccessMode, accessModeSchema } from "./access-modes.ts";
 import { type AgentCapabilities, agentCapabilitiesSchema } from "./capabilities.ts";
 import { type Permissions, permissionsSchema } from "./permissions.ts";
+import { type LastWord, type MappingRule, mappingRuleSchema } from "./mapping-rule.ts";
 import { closed, exactly, type SchemaOf } from "./schema.ts";
 
 /** A value's schema in the subset of JSON Schema that a plugin may use for its own options. */
@@ -23,27 +24,11 @@ export interface ConfigSchema {
   required?: string[];
 }
 
-/**
- * One rule from a line of JSON to an event: if all of `when` match, the event is built from `event`. Every matching
- * rule yields its event, in the order of the rules.
- */
-export interface MappingRule {
-  /**
-   * JSON path (`a.b.0.c`) to the required value; `*` as the value only requires that the path exists. In a path `*`
-   * stands for each entry of one list (`a.b.*.c`): the rule yields an event for every entry for which its conditions
-   * hold.
-   */
-  when: Record<string, string | number | boolean | null>;
-  /**
-   * Event fields; `type` is literal. A string that begins with `$.` is a path in the line; one that begins with `$$` is
-   * literal from the second `$` on; any other value is literal, including lists and objects. An optional field is left
-   * out when its path leads nowhere.
-   */
-  event: Record<string, unknown>;
-}
-
 /** Meanings of the exit of an agent's program. */
 export type ExitMeaning = "completed" | "rate_limit" | "unavailable" | "timeout" | "refused" | "fatal";
+
+/** Meanings of a text that a failing program says. */
+export type FailureMeaning = Exclude<ExitMeaning, "completed"> | "context_overflow";
 
 /** A command-line tool driven without code. */
 export interface CliTool {
@@ -72,12 +57,13 @@ export interface CliTool {
   version?: { args: string; contains?: string };
   /** Arguments of a probe that exits 0 when logged in. */
   auth?: { args: string; contains?: string };
-  output?: { format: "text" } | { format: "jsonl"; rules: MappingRule[] };
+  output?: { format: "text" } | { format: "jsonl"; rules: MappingRule[]; last_word?: LastWord };
   /**
-   * Texts that mean a rate limit in error output, in addition to the default ones. Never regular expressions: case does
-   * not count, and `*` stands for anything.
+   * Meanings of texts, by meaning, that an error without a code or the end of the error output contains; the first that
+   * fits counts. Usual texts of a rate limit are known. Never regular expressions: case does not count, and `*` stands
+   * for anything.
    */
-  rate_limit?: string[];
+  failures?: { [M in FailureMeaning]?: string[] };
   /** Meanings of exit codes. 0 is `completed` and all others `fatal` unless set here. */
   exit_codes?: Record<string, ExitMeaning>;
 }
@@ -154,7 +140,6 @@ export interface ModelEndpoint {
 export const contractVersion = "1.0.0";
 
 const text = Type.String({ minLength: 1, maxLength: 1024 });
-const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);
 const probe = Type.Object({ args: text, contains: Type.Optional(text) }, closed);
 
 /** Pattern of a plugin's id: lowercase letters, digits and single hyphens, as in npm names. */
@@ -179,6 +164,8 @@ const option = Type.Object({
   max_length: Type.Optional(Type.Integer({ minimum: 0 })),
 }, closed);
 
+const failureTexts = Type.Optional(Type.Array(text, { minItems: 1, maxItems: 64 }));
+
 const cli = Type.Object({
   binary: Type.Union([text, Type.Record(Type.String({ minLength: 1, maxLength: 32 }), text)]),
   command_template: Type.String({ minLength: 1, maxLength: 8192 }),
@@ -191,16 +178,20 @@ const cli = Type.Object({
     Type.Object({ format: Type.Literal("text") }, closed),
     Type.Object({
       format: Type.Literal("jsonl"),
-      rules: Type.Array(
-        Type.Object({
-          when: Type.Record(text, Type.Union([scalar, Type.Null()])),
-          event: Type.Record(text, Type.Unknown()),
-        }, closed),
-        { maxItems: 256 },
+      rules: Type.Array(mappingRuleSchema, { maxItems: 256 }),
+      last_word: Type.Optional(
+        Type.Union([Type.Literal("last"), Type.Literal("first"), Type.Literal("first_error")]),
       ),
     }, closed),
   ])),
-  rate_limit: Type.Optional(Type.Array(text, { maxItems: 64 })),
+  failures: Type.Optional(Type.Object({
+    rate_limit: failureTexts,
+    unavailable: failureTexts,
+    timeout: failureTexts,
+    refused: failureTexts,
+    context_overflow: failureTexts,
+    fatal: failureTexts,
+  }, closed)),
   exit_codes: Type.Optional(Type.Record(
     Type.String({ minLength: 1, maxLength: 4 }),
     Type.Union([

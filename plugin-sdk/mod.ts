@@ -36,6 +36,7 @@ export {
   healthStatusSchema,
 } from "./availability.ts";
 export { type AgentCapabilities, agentCapabilitiesSchema, capabilityFlags } from "./capabilities.ts";
+export { checkMappingRules, type RuleFaultDetails } from "./check-mapping-rules.ts";
 export { CliAdapter, type ParsedLine, requiredCliMembers } from "./cli-adapter.ts";
 export type { AuthStatus } from "./cli-availability.ts";
 export { type CliCommand, type CollectedOutput, collectOutput, feedStdin, startCommand } from "./cli-command.ts";
@@ -127,7 +128,8 @@ export {
   type UsageEvent,
 } from "./events.ts";
 export { healthOf } from "./health-of.ts";
-export { checkMappingRules, mapJson, mapJsonLine, readPath } from "./jsonl-mapping.ts";
+export { readPath } from "./json-path.ts";
+export { mapJson, mapJsonLine, MappingMemory } from "./jsonl-mapping.ts";
 export { splitLines, type SplitLinesOptions } from "./lines.ts";
 export { manifestJsonSchema } from "./manifest-json-schema.ts";
 export {
@@ -136,12 +138,13 @@ export {
   type ConfigSchema,
   contractVersion,
   type ExitMeaning,
+  type FailureMeaning,
   idPattern,
   type Manifest,
   manifestSchema,
-  type MappingRule,
   type OptionSchema,
 } from "./manifest.ts";
+export type { Condition, Conditions, LastWord, MappingRule, Scalar, ValueTest } from "./mapping-rule.ts";
 export { mcpConfigFile, mcpServerList } from "./mcp-config.ts";
 export { mergeStreams } from "./merge-streams.ts";
 export { type NeutralKind, neutralKind, neutralKind as normalise, neutralKinds } from "./normalise.ts";

@@ -1,5 +1,6 @@
 import { readDuration } from "./durations.ts";
 import { readPointInTime } from "./points-in-time.ts";
+import { containsText } from "./text-pattern.ts";
 
 /**
  * A sign of a rate limit: a regular expression, or a text that is searched without regard to case, where `*` stands for
@@ -59,16 +60,5 @@ export class RateLimitDetector {
 
 function shows(text: string, pattern: RateLimitPattern): boolean {
   // search() ignores `lastIndex`, so a pattern with the flag `g` gives the same result each time.
-  return typeof pattern === "string" ? contains(text, pattern) : text.search(pattern) >= 0;
-}
-
-function contains(text: string, wildcard: string): boolean {
-  const lower = text.toLowerCase();
-  let from = 0;
-  for (const part of wildcard.toLowerCase().split("*")) {
-    const at = lower.indexOf(part, from);
-    if (at < 0) return false;
-    from = at + part.length;
-  }
-  return true;
+  return typeof pattern === "string" ? containsText(text, pattern) : text.search(pattern) >= 0;
 }

@@ -282,6 +282,45 @@ describe("CliAdapter and rate limits", () => {
     expect((await run({ stdout: lines(denied) })).events).toEqual([denied]);
   });
 
+  describe("takes what a tool prints for no limit of its own", () => {
+    const call = { type: "tool_call", call_id: "1", tool: "sh", kind: "execute", input: null };
+    const result = (output: unknown) =>
+      ({ type: "tool_result", call_id: "1", tool: "sh", output, success: true, duration_ms: null }) as const;
+    const copied = "HTTP 429 Too Many Requests, retry after 3600 seconds";
+
+    test("while the tool runs", async () => {
+      const { events } = await run({ stdout: lines(said("hi"), call), stderr: `${copied}\n`, exit_code: 1 });
+      expect(events.map(({ type }) => type)).not.toContain("rate_limit");
+      expect(events.at(-1)).toMatchObject({ code: "fatal" });
+    });
+
+    test("nor where its result holds the same", async () => {
+      const { last } = await run({
+        stdout: lines(call, result({ content: [{ text: `a\n${copied}\nb` }] })),
+        stderr: `${copied}\nIncorrect API key provided\n`,
+        exit_code: 1,
+      });
+      expect(last).toEqual(failed("The program exited with code 1: Incorrect API key provided"));
+    });
+
+    test("nor where other statements follow it, to the end of the error output", async () => {
+      const stderr = `${copied}\nand more\nTraceback:\n  at send (a)\n  at main (b)\nUnauthorized\n`;
+      expect((await run({ stderr, exit_code: 1 })).last).toEqual(
+        failed("The program exited with code 1: and more\nTraceback:\n  at send (a)\n  at main (b)\nUnauthorized"),
+      );
+    });
+
+    test("but sees the program's own at the end, with its own wait", async () => {
+      const { events } = await run({
+        stdout: lines(call, result(copied)),
+        stderr: `${copied}\nError: 429\n  at send (a)\nwait 20 seconds\n`,
+        exit_code: 1,
+      });
+      expect(events.at(-1)).toMatchObject({ code: "rate_limit" });
+      expect(events.filter((event) => event.type === "rate_limit").at(-1)).toMatchObject({ wait_ms: 20_000 });
+    });
+  });
+
   test("reports one that only the exit tells", async () => {
     class Coded extends Fake {
       override meaningOfExit(): "rate_limit" {

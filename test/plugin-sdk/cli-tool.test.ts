@@ -156,11 +156,82 @@ describe("a tool's session", () => {
   });
 
   test("knows the manifest's signs of a rate limit, as plain text", async () => {
-    const of = manifest({ rate_limit: ["slow * down", "(a+)+$"] });
+    const of = manifest({ failures: { rate_limit: ["slow * down", "(a+)+$"] } });
     const { events } = await run(of, {}, { processes: [{ stderr: "please SLOW it Down\n", exit_code: 1 }] });
     expect(events.slice(1)).toMatchObject([{ type: "rate_limit" }, { type: "error", code: "rate_limit" }]);
     const other = await run(of, {}, { processes: [{ stderr: "aaaa\n", exit_code: 1 }] });
     expect(other.last).toMatchObject({ code: "fatal" });
+  });
+
+  test("tells why it failed by texts of its error output and of its errors, the first meaning that fits", async () => {
+    const rules = [{ when: { t: "err" }, event: { type: "error", message: "$.m" } }];
+    const failures = {
+      unavailable: ["401", "log in"],
+      context_overflow: ["too long"],
+      fatal: ["no rate limit"],
+      rate_limit: ["slow down"],
+    };
+    const of = manifest({ failures, output: { format: "jsonl", rules } });
+    const stderr = async (text: string) => (await run(of, {}, { processes: [{ stderr: text, exit_code: 1 }] })).last;
+    const error = async (m: string) =>
+      (await run(of, {}, { processes: [{ stdout: `${JSON.stringify({ t: "err", m })}\n`, exit_code: 1 }] })).last;
+    for (const told of [stderr, error]) {
+      expect(await told("Please LOG IN first")).toMatchObject({
+        type: "error",
+        code: "unavailable",
+        recoverable: true,
+      });
+      expect(await told("prompt too long")).toMatchObject({ code: "context_overflow", recoverable: false });
+      expect(await told("slow down")).toMatchObject({ code: "rate_limit" });
+      expect(await told("no rate limit is set")).toMatchObject({ code: "fatal" });
+      expect(await told("429")).toMatchObject({ code: "rate_limit" });
+      expect(await told("boom")).toMatchObject({ code: "fatal", message: expect.stringContaining("boom") });
+    }
+  });
+
+  test.each<[string, "last" | "first" | "first_error" | undefined, string[], string]>([
+    ["the last", undefined, ["a", "b"], "b"],
+    ["the last", "last", ["a", "done"], "done"],
+    ["the first", "first", ["a", "done", "b"], "a"],
+    ["the first", "first", ["done", "a"], "done"],
+    ["the first error", "first_error", ["a", "b"], "a"],
+    ["what completes after an error", "first_error", ["a", "done"], "done"],
+    ["an error after all", "first_error", ["done", "a", "b"], "a"],
+  ])("counts %s of several last words with %s", async (_what, last_word, words, counts) => {
+    const rules = [
+      { when: { t: "done" }, event: { type: "completed", output: "done" } },
+      { else: {}, event: { type: "error", message: "$.t" } },
+    ];
+    const output = { format: "jsonl" as const, rules, ...(last_word ? { last_word } : {}) };
+    const stdout = words.map((t) => `{"t":"${t}"}\n`).join("");
+    const { events, last } = await run(manifest({ output }), {}, { processes: [{ stdout }] });
+    expect(last?.type === "completed" ? last.output : last?.type === "error" && last.message).toBe(counts);
+    expect(events.filter(({ type }) => type === "unparsed")).toHaveLength(words.length - 1);
+  });
+
+  test("does not keep an error twice that is only said again", async () => {
+    const rules = [{ when: { t: "err" }, event: { type: "error", message: "no" } }];
+    const { events } = await run(manifest({ output: { format: "jsonl", rules } }), {}, {
+      processes: [{ stdout: '{"t":"err"}\n{"t":"err"}\n' }],
+    });
+    expect(events).toEqual([{ type: "error", code: "fatal", message: "no", recoverable: false }]);
+  });
+
+  test("completes with the last message, each on a line of its own", async () => {
+    const rules = [
+      { when: { t: "say" }, event: { type: "output", data: "$.x" } },
+      { when: { t: "call" }, event: { type: "tool_call", call_id: "$.x" } },
+      { when: { t: "end" }, event: { type: "completed" } },
+    ];
+    const stdout = '{"t":"say","x":"I will create the file."}\n{"t":"call","x":"1"}\n{"t":"say","x":"done"}\n';
+    for (const end of ["", '{"t":"end"}\n']) {
+      const of = manifest({ output: { format: "jsonl", rules: end === "" ? rules.slice(0, 2) : rules } });
+      const { events, last } = await run(of, {}, { processes: [{ stdout: stdout + end }] });
+      expect(events.flatMap((event) => (event.type === "output" ? event.data : [])).join("")).toBe(
+        "I will create the file.\ndone",
+      );
+      expect(last).toEqual({ ...completed, output: "done" });
+    }
   });
 
   test("hands @runtime on as it is", async () => {

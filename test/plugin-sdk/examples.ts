@@ -65,7 +65,7 @@ export const toolManifest: Manifest & { cli: NonNullable<Manifest["cli"]> } = {
     version: { args: "--version", contains: "tool" },
     auth: { args: "auth status", contains: "logged in" },
     output: { format: "jsonl", rules: [{ when: { type: "end", n: "*" }, event: { type: "completed" } }] },
-    rate_limit: ["slow * down"],
+    failures: { rate_limit: ["slow * down"] },
     exit_codes: { "0": "completed", "7": "rate_limit" },
   },
   normaliser: "./normalise.ts",

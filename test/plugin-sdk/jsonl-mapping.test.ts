@@ -3,8 +3,10 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { buildEvent, isMappable } from "../../plugin-sdk/event-building.ts";
 import { adapterEventSchemas, adapterEventTypes } from "../../plugin-sdk/events.ts";
-import { checkMappingRules, mapJson, mapJsonLine, readPath } from "../../plugin-sdk/jsonl-mapping.ts";
-import type { MappingRule } from "../../plugin-sdk/manifest.ts";
+import { checkMappingRules } from "../../plugin-sdk/check-mapping-rules.ts";
+import { readPath } from "../../plugin-sdk/json-path.ts";
+import { mapJson, mapJsonLine, MappingMemory } from "../../plugin-sdk/jsonl-mapping.ts";
+import type { Condition, Conditions, MappingRule } from "../../plugin-sdk/mapping-rule.ts";
 import { fullEvents } from "./examples.ts";
 
 const rules: MappingRule[] = [
@@ -86,6 +88,137 @@ describe("mapJsonLine", () => {
     }
   });
 
+  test.each<[string, Condition, unknown[], unknown[]]>([
+    ["one of a list", ["a", 1, null], ["a", 1, null], ["b", 2, undefined]],
+    ["not", { not: "a" }, ["b", 1, undefined], ["a"]],
+    ["none of a list", { not: ["a", 1] }, ["b", undefined], ["a", 1]],
+    ["not there", { not: "*" }, [undefined], [null, 0, ""]],
+    ["part of a text", { contains: "too * fast" }, ["you are TOO very Fast!"], ["fast, too", 5, undefined]],
+    ["one of several parts", { contains: ["401", "login"] }, ["HTTP 401", "Login first"], ["402", 401]],
+    ["a range", { from: 500, to: 599 }, [500, 550.5, 599], [499, 600, "500", undefined]],
+    ["an open range", { from: 500, not: 529 }, [500, 1e9], [529, 499]],
+  ])("a condition can ask for %s", (_what, wanted, fitting, other) => {
+    const rule: MappingRule = { when: { x: wanted }, event: { type: "progress", message: "fits" } };
+    const fits = (x: unknown) => mapJson(x === undefined ? {} : { x }, [rule])[0]?.type === "progress";
+    expect(fitting.filter((x) => !fits(x))).toEqual([]);
+    expect(other.filter(fits)).toEqual([]);
+  });
+
+  test("tries an else only where the rules before it, from when on, gave nothing", () => {
+    const message = (text: string) => ({ type: "progress", message: text });
+    const chain: MappingRule[] = [
+      { when: { n: 1 }, event: message("one") },
+      { else: { n: [1, 2] }, event: message("two") },
+      { else: {}, event: message("other") },
+      { when: { m: "*" }, event: message("m") },
+      { else: { n: 3 }, event: message("three") },
+    ];
+    const said = (data: object) => mapJson(data, chain).map((event) => event.type === "progress" && event.message);
+    expect(said({ n: 1 })).toEqual(["one"]);
+    expect(said({ n: 2, m: 1 })).toEqual(["two", "m"]);
+    expect(said({ n: 3 })).toEqual(["other", "three"]);
+  });
+
+  test("tries an else for each entry of a list by itself", () => {
+    const call = { type: "tool_call", call_id: "$.c.*.id" };
+    const each: MappingRule[] = [
+      { when: { "c.*.name": ["write", "edit"] }, event: { ...call, kind: "edit" } },
+      { else: { "c.*.name": "*" }, event: { ...call, kind: "other" } },
+      { else: { "c.*": "*" }, ignore: true },
+    ];
+    const c = [{ id: "a", name: "ls" }, { id: "b", name: "edit" }, { text: "x" }];
+    expect(mapJson({ c }, each).map((event) => event.type === "tool_call" && [event.call_id, event.kind])).toEqual([
+      ["b", "edit"],
+      ["a", "other"],
+    ]);
+  });
+
+  test("ignores a line or an entry that says nothing, with no event", () => {
+    const quiet: MappingRule[] = [
+      { when: { type: ["ping", "pong"] }, ignore: true },
+      { when: { "c.*.t": "text" }, event: { type: "output", data: "$.c.*.text" } },
+      { when: { "c.*.t": "note" }, ignore: true },
+    ];
+    expect(mapJson({ type: "ping", c: [{ t: "odd" }] }, quiet)).toEqual([]);
+    expect(mapJson({ c: [{ t: "note" }, { t: "odd" }] }, quiet)).toEqual([{ type: "unparsed", data: { t: "odd" } }]);
+    expect(mapJson({ type: "ring" }, quiet)).toEqual([{ type: "unparsed", data: { type: "ring" } }]);
+  });
+
+  test("goes through lists in lists, and lines that are lists", () => {
+    const nested: MappingRule[] = [
+      {
+        when: { "a.*.on": true, "a.*.b.*.id": "*" },
+        event: { type: "tool_call", call_id: "$.a.*.b.*.id", tool: "$.a.*.name" },
+      },
+      { when: { "*.say": "*" }, event: { type: "output", data: "$.*.say" } },
+    ];
+    const a = [{ on: true, name: "x", b: [{ id: "1" }, { id: "2" }, {}] }, { on: false, b: [{ id: "3" }] }];
+    const events = mapJson({ a }, nested);
+    expect(events.map((event) => (event.type === "tool_call" ? `${event.tool} ${event.call_id}` : event))).toEqual([
+      "x 1",
+      "x 2",
+      { type: "unparsed", data: {} },
+      { type: "unparsed", data: { id: "3" } },
+    ]);
+    expect(mapJson([{ say: "hi" }, { say: "ho" }], nested)).toMatchObject([{ data: "hi" }, { data: "ho" }]);
+  });
+
+  test("reads JSON in a text, takes 0 as unknown, and turns a flag around", () => {
+    const words: MappingRule[] = [{
+      when: { id: "*" },
+      event: {
+        type: "tool_result",
+        call_id: "$.id",
+        output: "$.out | json",
+        success: "$.failed | not",
+        duration_ms: "$.ms | nonzero",
+      },
+    }];
+    expect(mapJson({ id: "a", out: '{"n":[1]}', failed: true, ms: 0 }, words)).toMatchObject([
+      { output: { n: [1] }, success: false, duration_ms: null },
+    ]);
+    expect(mapJson({ id: "a", out: "plain", failed: false, ms: 5 }, words)).toMatchObject([
+      { output: "plain", success: true, duration_ms: 5 },
+    ]);
+    expect(mapJson({ id: "a", out: 7 }, words)).toMatchObject([{ output: 7, success: true, duration_ms: null }]);
+  });
+
+  test("drops what is said again, by its id, within one session", () => {
+    const again: MappingRule[] = [{
+      when: { t: "think" },
+      event: { type: "thinking", content: "$.text" },
+      once: "$.id",
+    }];
+    const memory = new MappingMemory();
+    const said = (id: string) => mapJson({ t: "think", id, text: "hm" }, again, memory).length;
+    expect([said("a"), said("a"), said("b"), said("a")]).toEqual([1, 0, 1, 0]);
+    expect(mapJson({ t: "think", id: "a", text: "hm" }, again)).toHaveLength(1);
+  });
+
+  test("puts messages on lines of their own, and takes the last as the answer", () => {
+    const talk: MappingRule[] = [
+      { when: { t: "part" }, event: { type: "output", data: "$.x" } },
+      { when: { t: "whole" }, event: { type: "output", data: "$.x" }, whole: true },
+      { when: { t: "call" }, event: { type: "tool_call", call_id: "$.x" } },
+    ];
+    const memory = new MappingMemory();
+    const told = (t: string, x: string) =>
+      mapJson({ t, x }, talk, memory).map((event) => (event.type === "output" ? event.data : event.type)).join();
+    expect([told("part", "I will "), told("part", "create it."), memory.messages.answer]).toEqual([
+      "I will ",
+      "create it.",
+      undefined,
+    ]);
+    expect([told("call", "1"), told("part", "do"), told("part", "ne")]).toEqual(["tool_call", "\ndo", "ne"]);
+    expect(memory.messages.answer).toBe("done");
+    expect([told("whole", "one\n"), told("whole", "two"), told("part", "three")]).toEqual([
+      "\none\n",
+      "two",
+      "\nthree",
+    ]);
+    expect([told("call", "2"), told("part", "\n"), memory.messages.answer]).toEqual(["tool_call", "\n", "three"]);
+  });
+
   test("is not fooled by inherited members or by a __proto__ in the line", () => {
     const trap: MappingRule[] = [
       { when: { "constructor.name": "*" }, event: { type: "output", data: "1" } },
@@ -102,7 +235,7 @@ describe("mapJsonLine", () => {
     const value = fc.oneof(text, fc.jsonValue({ maxDepth: 2 }), fc.constant("x".repeat(2000)));
     const field = fc.constantFrom(...new Set(Object.values(fullEvents).flatMap((event) => Object.keys(event))));
     const rule = fc.record({
-      when: fc.constantFrom<MappingRule["when"]>({}, { a: "*" }),
+      when: fc.constantFrom<Conditions>({}, { a: "*" }),
       event: fc.tuple(fc.constantFrom(...adapterEventTypes), fc.dictionary(field, value, { maxKeys: 5 }))
         .map(([type, more]) => ({ ...more, type })),
     });
@@ -148,7 +281,7 @@ describe("checkMappingRules", () => {
       expect(() => checkMappingRules([...rules, { when: {}, event }])).toThrow(
         expect.objectContaining({
           code: "invalid_manifest",
-          details: { rule: 5 },
+          details: expect.objectContaining({ rule: 5 }),
           message: expect.stringContaining("rule 6"),
         }),
       );
@@ -156,17 +289,53 @@ describe("checkMappingRules", () => {
   );
 });
 
-describe("checkMappingRules of an event's fields", () => {
-  test.each([
-    [{ type: "thinking", contents: "$.text" }, "contents", 'rule 1: "thinking" has no field "contents"'],
-    [{ type: "thinking" }, undefined, 'rule 1: "thinking" needs the field "content"'],
-    [{ type: "tool_result", output: "$.a" }, undefined, 'needs the field "call_id"'],
-    [{ type: "output", data: "$.a.*.b" }, undefined, 'no condition of it names the entries of "a"'],
-  ])("refuses %j", (event, field, message) => {
-    expect(() => checkMappingRules([{ when: {}, event }])).toThrow(expect.objectContaining({
+describe("checkMappingRules", () => {
+  const output = { type: "output", data: "$.a" };
+  test.each<[string, MappingRule, string[], string]>([
+    [
+      "a field it has not",
+      { when: {}, event: { type: "thinking", contents: "$.t" } },
+      ["event", "contents"],
+      '"thinking" has no field "contents"',
+    ],
+    [
+      "a field it lacks",
+      { when: {}, event: { type: "tool_result", output: "$.a" } },
+      ["event"],
+      'needs the field "call_id"',
+    ],
+    ["no when and no else", { event: output }, [], 'neither "when" nor "else"'],
+    ["when and else", { when: {}, else: {}, event: output }, [], 'both "when" and "else"'],
+    ["else at first", { else: {}, event: output }, ["else"], 'no rule stands before its "else"'],
+    ["no event", { when: {} }, [], 'neither "event" nor "ignore"'],
+    ["an event that is ignored", { when: {}, event: output, ignore: true }, [], 'both "event" and "ignore"'],
+    ["once without a path", { when: {}, event: output, once: "id" }, ["once"], '"once" is no path'],
+    ["once without an event", { when: {}, ignore: true, once: "$.id" }, ["once"], '"once" stands without an event'],
+    [
+      "whole of another event",
+      { when: {}, event: { type: "progress", message: "$.a" }, whole: true },
+      ["whole"],
+      '"whole" is only for output',
+    ],
+    ["a condition with $.", { when: { "$.a": 1 }, event: output }, ["when", "$.a"], 'begins with "$."'],
+    ["an empty range", { when: { a: { from: 5, to: 4 } }, event: output }, ["when", "a"], "no number is from 5 to 4"],
+    ["an unknown word", { when: {}, event: { ...output, data: "$.a | jsn" } }, ["event", "data"], '"jsn" after a path'],
+    ["a word of no such field", { when: {}, event: { type: "tool_call", call_id: "$.a", kind: "edt" } }, [
+      "event",
+      "kind",
+    ], '"kind" of "tool_call" cannot be "edt"'],
+    ["entries of no condition", { when: {}, event: { ...output, data: "$.a.*.b" } }, [], 'is about the entries "a.*"'],
+    [
+      "inner entries of no condition",
+      { when: { "a.*.x": 1 }, event: { ...output, data: "$.a.*.b.*.c" } },
+      [],
+      'is about the entries "a.*.b.*"',
+    ],
+    ["entries of two lists", { when: { "a.*.x": 1, "b.*.y": 1 }, event: output }, [], 'is about the entries "b.*"'],
+  ])("refuses %s", (_what, rule, at, message) => {
+    expect(() => checkMappingRules([rule])).toThrow(expect.objectContaining({
       code: "invalid_manifest",
-      details: { rule: 0, ...(field === undefined ? {} : { field }) },
-      hint: expect.any(String),
+      details: expect.objectContaining({ rule: 0, at }),
       message: expect.stringContaining(message),
     }));
   });

@@ -1,6 +1,6 @@
+import { checkMappingRules, type RuleFaultDetails } from "../../../plugin-sdk/check-mapping-rules.ts";
 import { parseArguments, parseCommandTemplate, templatePlaceholders } from "../../../plugin-sdk/command-template.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { checkMappingRules } from "../../../plugin-sdk/jsonl-mapping.ts";
 import type { AcceptedField, CliTool, Manifest } from "../../../plugin-sdk/manifest.ts";
 import { lineProblem } from "../../ground/config/line-problem.ts";
 import { isBinary, isName } from "../../ground/config/permission-problems.ts";
@@ -23,6 +23,7 @@ export function* toolFaults({ cli, config, accepts = [] }: Manifest): Generator<
   const faults = [...templateFaults(cli, Object.keys(config?.properties ?? {}))];
   yield* faults;
   if (faults.length === 0) yield* acceptFaults(cli, accepts);
+  yield* ruleFaults(cli);
   yield* binaryFaults(cli);
   yield* modelFaults(cli);
   yield* variableFaults(cli);
@@ -35,26 +36,39 @@ function* templateFaults(cli: CliTool, params: readonly string[]): Generator<Man
     [["cli", "version", "args"], () => parseArguments(cli.version?.args ?? "")],
     [["cli", "auth", "args"], () => parseArguments(cli.auth?.args ?? "")],
   ];
-  const { output } = cli;
-  if (output?.format === "jsonl") lines.push([["cli", "output", "rules"], () => checkMappingRules(output.rules)]);
   for (const [path, parse] of lines) {
     try {
       parse();
     } catch (error) {
       if (!(error instanceof BulkheadError)) throw error;
-      const expected = { command_template: "a command template", output: "rules that make events" }[path[1]!] ??
-        "a line of arguments";
-      const { rule, field } = error.details ?? {};
-      const inRule = typeof rule === "number" ? [...path, rule, "event"] : path;
       yield {
-        path: typeof field === "string" ? [...inRule, field] : inRule,
-        ...(typeof field === "string" ? { of: "key" as const } : {}),
-        expected,
+        path,
+        expected: path[1] === "command_template" ? "a command template" : "a line of arguments",
         found: `what cannot be used (${error.message})`,
         ...(error.hint ? { hint: error.hint } : {}),
         ...lineProblem(error, [...templatePlaceholders, ...params.map((name) => `params.${name}`)]),
       };
     }
+  }
+}
+
+/** Finds the first rule that cannot be used, and what is wrong in it. */
+function* ruleFaults({ output }: CliTool): Generator<ManifestFault> {
+  if (output?.format !== "jsonl") return;
+  try {
+    checkMappingRules(output.rules);
+  } catch (error) {
+    if (!(error instanceof BulkheadError)) throw error;
+    const { rule, why, at, of, unknown } = error.details as unknown as RuleFaultDetails;
+    const hint = (unknown && didYouMean(unknown.word, unknown.known)) ?? error.hint;
+    yield {
+      path: ["cli", "output", "rules", rule, ...at],
+      ...(of ? { of } : {}),
+      expected: "a rule that makes an event",
+      found: "one that cannot be used",
+      says: why,
+      ...(hint ? { hint } : {}),
+    };
   }
 }
 

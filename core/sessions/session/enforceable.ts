@@ -50,10 +50,8 @@ function inTemplate({ cli }: Manifest, field: AcceptedField): boolean {
 /** Checks whether the mapping rules of a tool without code report the fact. */
 function mapped({ cli }: Manifest, fact: ReportedFact): boolean {
   if (cli?.output?.format !== "jsonl") return false;
-  const made = (type: string) =>
-    cli.output?.format === "jsonl"
-      ? cli.output.rules.filter(({ event }) => event["type"] === type).map(({ event }) => event)
-      : [];
+  const events = cli.output.rules.flatMap(({ event }) => (event ? [event] : []));
+  const made = (type: string) => events.filter((event) => event["type"] === type);
   switch (fact) {
     case "tool_calls":
       return made("tool_call").length > 0;

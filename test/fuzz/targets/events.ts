@@ -4,7 +4,7 @@ import { EventRules } from "../../../core/sessions/session/event-rules.ts";
 import { UsageMeter } from "../../../core/sessions/session/usage-meter.ts";
 import { adapterEventTypes } from "../../../plugin-sdk/events.ts";
 import { mapJsonLine } from "../../../plugin-sdk/jsonl-mapping.ts";
-import type { MappingRule } from "../../../plugin-sdk/manifest.ts";
+import type { MappingRule } from "../../../plugin-sdk/mapping-rule.ts";
 import { promise, type Target } from "../target.ts";
 
 const events = [

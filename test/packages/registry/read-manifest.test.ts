@@ -307,7 +307,39 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
         "\n      - when: { type: a }\n        event: { type: output, data: $.a }" +
         "\n      - when: { type: b }\n        event: { type: thinking, contents: $.b }",
     },
-    'p/plugin.yaml:19:34 cli.output.rules[1].event.contents: expected rules that make events, found what cannot be used (Cannot use output rule 2: "thinking" has no field "contents".)',
+    'p/plugin.yaml:19:34 cli.output.rules[1].event.contents: "thinking" has no field "contents"; did you mean "content"?',
+  ],
+  [
+    "a condition with an unknown test",
+    {
+      ...cli,
+      cli: '\n  binary: tr\n  command_template: "{binary}"\n  output:\n    format: jsonl\n    rules:' +
+        "\n      - {when: {a: {contans: x}}, ignore: true}",
+    },
+    'p/plugin.yaml:16:22 cli.output.rules[0].when.a.contans: expected a known key, found "contans"; did you mean "contains"?',
+  ],
+  [
+    "a path with an unknown word",
+    {
+      ...cli,
+      cli: '\n  binary: tr\n  command_template: "{binary}"\n  output:\n    format: jsonl\n    rules:' +
+        '\n      - {when: {}, event: {type: output, data: "$.a | jsn"}}',
+    },
+    'p/plugin.yaml:16:47 cli.output.rules[0].event.data: "jsn" after a path has no meaning; did you mean "json"?',
+  ],
+  [
+    "an else that nothing stands before",
+    {
+      ...cli,
+      cli: '\n  binary: tr\n  command_template: "{binary}"\n  output:\n    format: jsonl\n    rules:' +
+        "\n      - {else: {}, ignore: true}",
+    },
+    'p/plugin.yaml:16:10 cli.output.rules[0].else: no rule stands before its "else"',
+  ],
+  [
+    "an unknown meaning of a failure",
+    { ...cli, cli: '\n  binary: tr\n  command_template: "{binary}"\n  failures: {unavailible: [x]}' },
+    'p/plugin.yaml:13:14 cli.failures.unavailible: expected a known key, found "unavailible"; did you mean "unavailable"?',
   ],
   [
     "a rule that lacks a field of its event",
@@ -316,7 +348,7 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
       cli: '\n  binary: tr\n  command_template: "{binary}"\n  output:\n    format: jsonl\n    rules:' +
         "\n      - when: { type: b }\n        event: { type: thinking }",
     },
-    "p/plugin.yaml:17:16 cli.output.rules[0].event: expected rules that make events",
+    'p/plugin.yaml:17:16 cli.output.rules[0].event: "thinking" needs the field "content". Fields of "thinking" are',
   ],
   [
     "an unknown system",
