@@ -63,7 +63,7 @@ export class ErrorOutput {
     return first === "" ? statements : [...statements, first];
   }
 
-  /** Returns its last lines, whoever wrote them. */
+  /** Returns its last lines, also those of tools. */
   tail(count: number): string {
     return this.#lines.slice(-count).map(({ text }) => text).join("\n").trim();
   }

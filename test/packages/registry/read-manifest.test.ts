@@ -316,7 +316,7 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
       cli: '\n  binary: tr\n  command_template: "{binary}"\n  output:\n    format: jsonl\n    rules:' +
         "\n      - {when: {a: {contans: x}}, ignore: true}",
     },
-    'p/plugin.yaml:16:22 cli.output.rules[0].when.a.contans: expected a known key, found "contans"; did you mean "contains"?',
+    'p/plugin.yaml:16:21 cli.output.rules[0].when.a.contans: expected a known key, found "contans"; did you mean "contains"?',
   ],
   [
     "a path with an unknown word",
@@ -325,7 +325,7 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
       cli: '\n  binary: tr\n  command_template: "{binary}"\n  output:\n    format: jsonl\n    rules:' +
         '\n      - {when: {}, event: {type: output, data: "$.a | jsn"}}',
     },
-    'p/plugin.yaml:16:47 cli.output.rules[0].event.data: "jsn" after a path has no meaning; did you mean "json"?',
+    'p/plugin.yaml:16:48 cli.output.rules[0].event.data: "jsn" after a path has no meaning; did you mean "json"?',
   ],
   [
     "an else that nothing stands before",
