@@ -14,9 +14,10 @@ import {
 import type { AdapterContext, ProcessExit } from "./context.ts";
 import { expandEnv } from "./env-template.ts";
 import { BulkheadError, InvalidModelError } from "./errors.ts";
+import type { AdapterEvent } from "./events.ts";
 import { checkMappingRules } from "./check-mapping-rules.ts";
 import { mapJsonLine, MappingMemory } from "./jsonl-mapping.ts";
-import type { CliTool, ExitMeaning, FailureMeaning, Manifest } from "./manifest.ts";
+import type { CliTool, ExitMeaning, FailureMeaning, JsonLines, Manifest } from "./manifest.ts";
 import type { LastWord } from "./mapping-rule.ts";
 import { RateLimitDetector } from "./rate-limit.ts";
 import type { SessionRequest } from "./request.ts";
@@ -63,18 +64,17 @@ function parseTool(manifest: Manifest, normaliser: Normaliser | undefined): Pars
   const template = parseCommandTemplate(tool.command_template, {
     params: Object.keys(manifest.config?.properties ?? {}),
   });
-  const rules = tool.output?.format === "jsonl" ? tool.output.rules : null;
-  if (rules) checkMappingRules(rules);
-  const fillsFile = template.placeholders.includes("output_file");
+  const lines = tool.output?.format === "jsonl" ? tool.output : null;
+  if (lines) checkMappingRules(lines.rules);
+  const printed = template.placeholders.includes("output_file") ? progressLine : outputLine;
   return {
     manifest,
     tool,
     template,
     versionArgs: tool.version ? parseArguments(tool.version.args) : null,
     authArgs: tool.auth ? parseArguments(tool.auth.args) : null,
-    parseLine: normaliser ??
-      (rules ? (line, memory) => mapJsonLine(line, rules, memory) : fillsFile ? progressLine : outputLine),
-    endsWithEvent: !normaliser && (rules?.some((rule) => rule.event?.["type"] === "completed") ?? false),
+    parseLine: normaliser ?? (lines ? (line, memory) => mapToolLine(line, lines, memory) : printed),
+    endsWithEvent: !normaliser && (lines?.rules.some((rule) => rule.event?.["type"] === "completed") ?? false),
   };
 }
 
@@ -224,6 +224,17 @@ class ToolAdapter extends CliAdapter {
     if (binary !== null) return binary;
     throw new BulkheadError("binary_missing", `Cannot run "${this.id}": it names no program for ${ctx.platform}.`);
   }
+}
+
+function mapToolLine(
+  line: string,
+  { rules, tool_kinds: kinds = {} }: JsonLines,
+  memory: MappingMemory,
+): AdapterEvent[] {
+  return mapJsonLine(line, rules, memory).map((event) => {
+    if (event.type !== "tool_call" || event.kind !== "other" || !Object.hasOwn(kinds, event.tool)) return event;
+    return { ...event, kind: kinds[event.tool] ?? event.kind };
+  });
 }
 
 function defaultsOf(manifest: Manifest): Record<string, unknown> {

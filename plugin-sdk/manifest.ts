@@ -4,6 +4,7 @@ import { type AgentCapabilities, agentCapabilitiesSchema } from "./capabilities.
 import { type Permissions, permissionsSchema } from "./permissions.ts";
 import { type LastWord, type MappingRule, mappingRuleSchema } from "./mapping-rule.ts";
 import { closed, exactly, type SchemaOf } from "./schema.ts";
+import { type ToolKind, toolKinds } from "./tool-kinds.ts";
 
 /** A value's schema in the subset of JSON Schema that a plugin may use for its own options. */
 export interface OptionSchema {
@@ -29,6 +30,16 @@ export type ExitMeaning = "completed" | "rate_limit" | "unavailable" | "timeout"
 
 /** Meanings of a text that a failing program says. */
 export type FailureMeaning = Exclude<ExitMeaning, "completed"> | "context_overflow";
+
+/** Output of a program that prints one JSON object a line. */
+export interface JsonLines {
+  format: "jsonl";
+  rules: MappingRule[];
+  /** Default: `last`. */
+  last_word?: LastWord;
+  /** Names of tools → kind of a `tool_call` that names no kind. */
+  tool_kinds?: Record<string, ToolKind>;
+}
 
 /** A command-line tool driven without code. */
 export interface CliTool {
@@ -57,7 +68,7 @@ export interface CliTool {
   version?: { args: string; contains?: string };
   /** Arguments of a probe that exits 0 when logged in. */
   auth?: { args: string; contains?: string };
-  output?: { format: "text" } | { format: "jsonl"; rules: MappingRule[]; last_word?: LastWord };
+  output?: { format: "text" } | JsonLines;
   /**
    * Meanings of texts, by meaning, that an error without a code or the end of the error output contains; the first that
    * fits counts. Usual texts of a rate limit are known. Never regular expressions: case does not count, and `*` stands
@@ -182,6 +193,7 @@ const cli = Type.Object({
       last_word: Type.Optional(
         Type.Union([Type.Literal("last"), Type.Literal("first"), Type.Literal("first_error")]),
       ),
+      tool_kinds: Type.Optional(Type.Record(text, Type.Union(toolKinds.map((kind) => Type.Literal(kind))))),
     }, closed),
   ])),
   failures: Type.Optional(Type.Object({

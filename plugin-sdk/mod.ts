@@ -140,6 +140,7 @@ export {
   type ExitMeaning,
   type FailureMeaning,
   idPattern,
+  type JsonLines,
   type Manifest,
   manifestSchema,
   type OptionSchema,

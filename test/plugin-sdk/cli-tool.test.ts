@@ -131,6 +131,24 @@ describe("a tool's session", () => {
     ]);
   });
 
+  test("knows the kind of a tool by its name, unless the rule tells it", async () => {
+    const call = { type: "tool_call", call_id: "$.id", tool: "$.name" };
+    const rules = [
+      { when: { kind: "*" }, event: { ...call, kind: "$.kind" } },
+      { else: {}, event: call },
+    ];
+    const of = manifest({ output: { format: "jsonl", rules, tool_kinds: { write: "edit", sh: "execute" } } });
+    const stdout = [["1", "write"], ["2", "toString"], ["3", "sh", "read"]].map(([id, name, kind]) =>
+      `${JSON.stringify({ id, name, kind })}\n`
+    ).join("");
+    const { events } = await run(of, {}, { processes: [{ stdout }] });
+    expect(events.flatMap((event) => (event.type === "tool_call" ? event.kind : []))).toEqual([
+      "edit",
+      "other",
+      "read",
+    ]);
+  });
+
   test("fails without the last word that its rules can tell, whatever the exit code", async () => {
     const rules = [{ when: { t: "end" }, event: { type: "completed" } }];
     const of = manifest({ output: { format: "jsonl", rules } });
