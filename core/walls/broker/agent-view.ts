@@ -131,9 +131,9 @@ async function ownSettings(
   ];
   const kept = home === null ? [] : records.map((record) => join(home, record));
   for (const record of kept) await makeFolder(record);
-  // Below whatever folder holds the settings, records have the same place.
+  // A folder that a variable names stands for the one that holds the records.
   for (const place of home === null ? [] : named) {
-    for (const record of records) await mkdir(join(place, belowSettings(record))).catch(() => {});
+    for (const record of records) await mkdir(join(place, basename(record))).catch(() => {});
   }
   const found = { shown: [] as string[], bound: kept.map((path): Bound => ({ from: path, at: path })) };
   for (const place of new Set(places.filter((path) => !kept.includes(path)))) {
@@ -144,11 +144,6 @@ async function ownSettings(
 
 async function makeFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 }).catch(() => {});
-}
-
-/** `.agent/sessions` is `sessions` below the settings. */
-function belowSettings(record: string): string {
-  return record.split("/").slice(1).join("/");
 }
 
 async function settingsAt(

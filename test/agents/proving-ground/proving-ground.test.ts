@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import process from "node:process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
+import { accepts, reports } from "../../../core/sessions/session/enforceable.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import { outcomeOf } from "../../../plugin-sdk/result.ts";
 import { type MockModel, startMockModel } from "../mock-model/mock-model.ts";
@@ -92,11 +93,11 @@ describe("all of them", () => {
 
 /** Cases that an agent can be put through: what its manifest does not offer is refused, as other tests show. */
 function casesOf({ id, tools, without }: Agent): CaseName[] {
-  const { accepts = [], reports = [] } = manifests.get(id) ?? {};
+  const manifest = manifests.get(id)!;
   return caseNames.filter((name) => {
     if (name in without) return false;
-    if (name === "resume") return accepts.includes("continue_from");
-    if (name === "denied") return tools && reports.includes("permissions");
+    if (name === "resume") return accepts(manifest, "continue_from");
+    if (name === "denied") return tools && reports(manifest, "permissions");
     return tools || !("tools" in cases[name]);
   });
 }
