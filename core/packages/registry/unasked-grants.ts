@@ -1,5 +1,6 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { isAbsolute } from "../../ground/runtime/paths.ts";
+import { containsPrograms } from "./contained-programs.ts";
 import { effectivePermissions } from "./effective-permissions.ts";
 import type { Plugin } from "./plugin.ts";
 import { requestedPermissions } from "./requested-permissions.ts";
@@ -16,9 +17,11 @@ export function noEffect(pluginId: string): string {
 }
 
 /** Lists the grants of a plugin for which its manifest does not ask. */
-export function unaskedGrants({ manifest, grant }: Pick<Plugin, "manifest" | "grant">): UnaskedGrant[] {
-  const requested = requestedPermissions(manifest);
-  return itemsOf(grant).filter(({ only }) => !hasEffect(requested, only)).map(({ permission, target }) => ({
+export function unaskedGrants(plugin: Pick<Plugin, "manifest" | "grant" | "os_walls">): UnaskedGrant[] {
+  const requested = requestedPermissions(plugin.manifest);
+  // Contained programs reach every host that the operator granted, whether the manifest asks for it or not.
+  const items = itemsOf(plugin.grant).filter(({ permission }) => permission !== "net" || !containsPrograms(plugin));
+  return items.filter(({ only }) => !hasEffect(requested, only)).map(({ permission, target }) => ({
     permission,
     target,
   }));

@@ -2,6 +2,7 @@ import { BulkheadError, InvalidModelError } from "../../../plugin-sdk/errors.ts"
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
 import { isPseudoFile } from "../../walls/broker/forbidden-paths.ts";
+import { grantCommand } from "../../ground/config/grant-command.ts";
 import { inputError } from "../../ground/config/input-error.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { checkPluginConfig } from "../../packages/registry/plugin-config.ts";
@@ -81,6 +82,8 @@ export async function checkWorkdir(workdir: string, closedFolders: readonly stri
 /** The plugin that would need a grant, and the line of the host manifest where the grant belongs. */
 export interface Grantee {
   plugin: Plugin;
+  /** The most that a grant could allow. */
+  ceiling: Permissions;
   place: { file: string; line: number } | null;
 }
 
@@ -91,19 +94,20 @@ export interface Grantee {
 export function checkEnv(
   env: Record<string, string> = {},
   effective: Permissions,
-  grantee: Grantee,
+  { plugin, ceiling, place }: Grantee,
 ): Record<string, string> {
-  const { plugin, place } = grantee;
-  const granted = new Set([...(effective.env ?? []), ...(effective.run ?? []).flatMap((run) => run.env ?? [])]);
-  const forPrograms = new Set((effective.run ?? []).flatMap((run) => run.env ?? []));
+  const granted = namesIn(effective);
+  const forPrograms = namesIn({ run: effective.run ?? [] });
   for (const name of Object.keys(env)) {
     if (forPrograms.has(name) && isLoaderName(name)) throw loaderError(name, plugin.id);
     if (granted.has(name)) continue;
+    const missing = grantFor(name, ceiling);
+    if (missing === null) throw beyondReach(name, plugin.id);
     throw new BulkheadError(
       "permission_denied",
       `The request may not set ${name} for plugin "${plugin.id}": it is not granted.`,
       {
-        hint: `bulkhead plugin grant ${plugin.id} env:${name}`,
+        hint: grantCommand(plugin.id, missing.permission, missing),
         details: {
           permission: "env",
           target: name,
@@ -113,6 +117,34 @@ export function checkEnv(
     );
   }
   return env;
+}
+
+/** Returns the names of variables that an adapter may read or its programs may be given. */
+function namesIn({ env = [], run = [] }: Permissions): Set<string> {
+  return new Set([...env, ...run.flatMap((program) => program.env ?? [])]);
+}
+
+/** Returns the grant that would let a request set a variable; null where no grant would. */
+function grantFor(
+  name: string,
+  { env = [], run = [] }: Permissions,
+): { permission: "env" | "run"; target: string } | null {
+  if (env.includes(name)) return { permission: "env", target: name };
+  const program = run.find((one) => one.env?.includes(name));
+  return program === undefined ? null : { permission: "run", target: program.binary };
+}
+
+/** A grant would change nothing here, so the hint must not name one. */
+function beyondReach(name: string, pluginId: string): BulkheadError {
+  return new BulkheadError(
+    "permission_denied",
+    `The request may not set ${name} for plugin "${pluginId}": plugin.yaml does not ask for it, or the request or a denial ` +
+      "takes it away.",
+    {
+      hint: `See: bulkhead plugin explain ${pluginId}. To ask for it, add ${name} to the permissions in plugin.yaml.`,
+      details: { permission: "env", target: name, grantable: false },
+    },
+  );
 }
 
 /** Dropping the value silently would run the program differently than the client asked. */

@@ -229,7 +229,7 @@ async function makeCandidate(
     mcpConfig: mcp.config,
     secrets: mcp.secrets.size === 0 ? secrets : new Map([...secrets, ...mcp.secrets]),
     grantPlace,
-    requestEnv: checkEnv(request.env, effective, { plugin, place: grantPlace("env") }),
+    requestEnv: checkEnv(request.env, effective, { plugin, ceiling, place: grantPlace("env") }),
     dataDir: dataDirOf(deps.claim, plugin),
     script: () => service.script(),
     acquire: (options) => pool.acquire({ ...options, client }),

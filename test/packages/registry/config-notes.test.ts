@@ -7,7 +7,7 @@ import { fakePlugin } from "../../doors/cli/fake-host.ts";
 function unasked(asked: Permissions, grant: Permissions): string[] {
   const plugin = fakePlugin("alpha");
   const manifest = { ...plugin.manifest, permissions: asked };
-  return unaskedGrants({ manifest, grant }).map(({ permission, target }) => `${permission} ${target}`);
+  return unaskedGrants({ ...plugin, manifest, grant }).map(({ permission, target }) => `${permission} ${target}`);
 }
 
 test("unaskedGrants lists every grant for which the manifest does not ask", () => {
@@ -36,6 +36,14 @@ test("unaskedGrants lists every grant for which the manifest does not ask", () =
   ]);
   const secrets = [{ name: "KEY", hosts: ["example.com:443"] }];
   expect(unasked({ ...asked, ...grant, secrets }, grant)).toEqual([]);
+});
+
+test("unaskedGrants passes over hosts that contained programs may reach", () => {
+  const { manifest, os_walls } = fakePlugin("alpha");
+  const agent = { manifest: { ...manifest, adapter_type: "cli" as const, permissions: { net: ["example.org:443"] } } };
+  const grant: Permissions = { net: ["example.com:443"], env: ["KEY"] };
+  expect(unaskedGrants({ ...agent, grant, os_walls })).toEqual([{ permission: "env", target: "KEY" }]);
+  expect(unaskedGrants({ ...agent, grant, os_walls: { ...os_walls, agents: "off" } })).toHaveLength(2);
 });
 
 test("unaskedGrants passes over a path that may be the asked-for folder in a session", () => {

@@ -135,7 +135,11 @@ const kinds: readonly Kind[] = [
     name: "a variable that a request sets",
     line: "env",
     act: () => {
-      const grantee = { plugin: fakePlugin("acme"), place: { file: "/etc/bulkhead.yaml", line: lines.env } };
+      const grantee = {
+        plugin: fakePlugin("acme"),
+        ceiling: { env: ["OTHER"] },
+        place: { file: "/etc/bulkhead.yaml", line: lines.env },
+      };
       return Promise.resolve().then(() => checkEnv({ OTHER: "x" }, {}, grantee));
     },
   },
@@ -215,4 +219,14 @@ test("a denial says when granting would not help, and names no grant then", asyn
     hint: "See: bulkhead plugin explain acme",
   });
   expect((await errorOf(read(broker, "a.txt"))).message).toMatch(/: it is not granted\.$/);
+});
+
+test.each<[ceiling: Permissions, says: object]>([
+  [{}, { hint: expect.not.stringContaining("plugin grant"), details: { grantable: false } }],
+  [{ env: ["KEY"] }, { hint: "bulkhead plugin grant acme env:KEY" }],
+  [{ run: [{ binary: "agent", env: ["KEY"] }] }, { hint: "bulkhead plugin grant acme run:agent" }],
+])("denial of a request's variable names only a grant that would help: %j", async (ceiling, says) => {
+  const grantee = { plugin: fakePlugin("acme"), ceiling, place: null };
+  const checked = Promise.resolve().then(() => checkEnv({ KEY: "x" }, {}, grantee));
+  expect(await errorOf(checked)).toMatchObject({ code: "permission_denied", ...says });
 });
