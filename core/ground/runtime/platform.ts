@@ -56,3 +56,6 @@ export function isRoot(): boolean {
     return false;
   }
 }
+
+/** Architecture of the machine as the runtime names it, such as `x64` or `arm64`. */
+export const architecture: string = process.arch;

@@ -14,11 +14,22 @@ export interface AcpAgent {
   args: readonly string[];
   /** Variables that it is given, with their values. */
   env: Readonly<Record<string, string>>;
+  /** Variables of the operator's that it is given where they are set. */
+  envNames: readonly string[];
   version: string;
   description: string;
   license: string;
   /** How to install its program, a sentence; empty when unknown. */
   install: string;
+  /** Sentences that the operator should read. */
+  notes: readonly string[];
+}
+
+/** Options of {@link acpFiles}. */
+export interface AcpFilesOptions {
+  words: Readonly<Record<string, string>>;
+  /** The host's adapter; default: made now. */
+  adapter?: string;
 }
 
 /**
@@ -26,8 +37,11 @@ export interface AcpAgent {
  * for the protocol, as one module.
  * @throws {BulkheadError} `unsupported` where this host has no such adapter; `bundle_failed`
  */
-export async function acpFiles(agent: AcpAgent, words: Readonly<Record<string, string>>): Promise<Map<string, string>> {
-  const { binary, args, env, version, description, license, install } = agent;
+export async function acpFiles(
+  agent: AcpAgent,
+  { words, adapter }: AcpFilesOptions,
+): Promise<Map<string, string>> {
+  const { binary, args, env, envNames, version, description, license, install, notes } = agent;
   const pattern = formatArgumentPattern(args.map((literal) => [{ literal }]));
   const files = await fillTemplate("acp", {
     ...words,
@@ -41,13 +55,18 @@ export async function acpFiles(agent: AcpAgent, words: Readonly<Record<string, s
     args_json: JSON.stringify(args),
     args_patterns: JSON.stringify(args.length === 0 ? [] : [pattern]),
     env_json: JSON.stringify(env),
-    env_names: JSON.stringify(Object.keys(env)),
+    env_names: JSON.stringify([...Object.keys(env), ...envNames]),
     install: install === "" ? "" : ` ${install}`,
+    notes: notes.map((note) => `\n${note}\n`).join(""),
   });
-  return files.set("acp.js", await ownAdapter());
+  return files.set("acp.js", adapter ?? await ownAdapter());
 }
 
-async function ownAdapter(): Promise<string> {
+/**
+ * The host's own adapter for the protocol, as one module.
+ * @throws {BulkheadError} `unsupported` where this host has none; `bundle_failed`
+ */
+export async function ownAdapter(): Promise<string> {
   const folder = join(ownPluginsDir, "acp");
   try {
     const manifest = await readManifest(folder);

@@ -4,9 +4,8 @@ import { manifestJsonSchema } from "../../../plugin-sdk/manifest-json-schema.ts"
 import { parseArguments } from "../../../plugin-sdk/command-template.ts";
 import { nearest } from "../../ground/config/nearest.ts";
 import { reservedIds } from "../../ground/config/reserved-ids.ts";
-import { readManifest } from "../../packages/registry/read-manifest.ts";
 import { hostSpecifier } from "./host-specifier.ts";
-import { writePackageFolder } from "./package-folder.ts";
+import { writePackageFolders } from "./package-folder.ts";
 import { fillTemplate, type TemplateName } from "./templates.ts";
 
 /** Choices for a new plugin. */
@@ -38,8 +37,7 @@ export async function newPlugin(wanted: NewPlugin): Promise<WrittenPlugin> {
   const id = idOf(wanted.name);
   const files = await filesOf(wanted, id);
   files.set("plugin.schema.json", `${JSON.stringify(manifestJsonSchema(), null, 2)}\n`);
-  await writePackageFolder(folder, files);
-  await readManifest(folder);
+  await writePackageFolders([{ folder, files }], { hint: "Name another folder with --folder, or remove this one." });
   return { id, folder, files: [...files.keys()].sort() };
 }
 
@@ -49,7 +47,7 @@ async function filesOf(wanted: NewPlugin, id: string): Promise<Map<string, strin
   const { acpFiles } = await import("./acp-files.ts");
   const [binary = id, ...args] = wordsIn(wanted.command ?? `${id} --acp`);
   const facts = { version: "0.1.0", description: `Runs ${words["name"]}.`, license: "MIT", install: "" };
-  return await acpFiles({ binary, args, env: {}, ...facts }, words);
+  return await acpFiles({ binary, args, env: {}, envNames: [], notes: [], ...facts }, { words });
 }
 
 /**

@@ -1,13 +1,14 @@
 import { Type } from "@sinclair/typebox";
 import { argumentPatterns, parseCommandTemplate } from "../../../plugin-sdk/command-template.ts";
-import { type CliTool, cliToolSchema, idPattern } from "../../../plugin-sdk/manifest.ts";
+import { type CliTool, cliToolSchema } from "../../../plugin-sdk/manifest.ts";
 import { closed, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import { checkAgainst } from "../../ground/config/check-against.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
-import { reservedIds } from "../../ground/config/reserved-ids.ts";
 import { parseYaml } from "../../ground/config/yaml.ts";
-import { describeFound, pathText, problemsError } from "../../ground/config/yaml-problems.ts";
+import { pathText, problemsError } from "../../ground/config/yaml-problems.ts";
 import { cliBinary } from "../../packages/registry/requested-permissions.ts";
+import { toolFaults } from "../../packages/registry/tool-faults.ts";
+import { plainToolMap } from "./plain-tool-map.ts";
 
 /** A map of tools, as other programs keep it: `tools: <name>: {binary, command_template, models, env_vars}`. */
 interface ToolMap {
@@ -18,26 +19,31 @@ const mapSchema: SchemaOf<ToolMap> = Type.Object({
   tools: Type.Record(Type.String({ minLength: 1, maxLength: 256 }), cliToolSchema),
 }, closed) as unknown as SchemaOf<ToolMap>;
 
-/**
- * Reads a map of tools.
- * @throws {BulkheadError} `invalid_config` with file, line and column of every problem
- */
-export function readToolMap(text: string, file: string): Map<string, CliTool> {
-  const { manifest_bytes: maxBytes, yaml_aliases: maxAliases } = defaultLimits;
-  const parsed = parseYaml(text, { file, maxBytes, maxAliases, code: "invalid_config" });
-  const tools = Object.entries(checkAgainst(mapSchema, parsed, { code: "invalid_config" }).tools);
-  // A name becomes a folder's: what is no id must not lead elsewhere.
-  const wrong = tools.filter(([id]) => !isId(id)).map(([id]) => {
-    const path = ["tools", id];
-    const words = { expected: "a name of lowercase letters, digits and hyphens", found: describeFound(id) };
-    return { file, ...parsed.locate(path, "key"), path: pathText(path), ...words };
-  });
-  if (wrong.length > 0) throw problemsError("invalid_config", wrong);
-  return new Map(tools);
+/** A tool of a map. */
+export interface FoundTool {
+  id: string;
+  cli: CliTool;
+  /** Parts that were left out or read in another way, each a sentence. */
+  notes: string[];
 }
 
-function isId(name: string): boolean {
-  return name.length <= 64 && new RegExp(idPattern).test(name) && !reservedIds.includes(name);
+/**
+ * Reads a map of tools, also as other programs write it: what has no meaning here is left out, with a note.
+ * @throws {BulkheadError} `invalid_config` with file, line and column of every problem
+ */
+export function readToolMap(text: string, file: string): { tools: FoundTool[]; notes: string[] } {
+  const { manifest_bytes: maxBytes, yaml_aliases: maxAliases } = defaultLimits;
+  const parsed = parseYaml(text, { file, maxBytes, maxAliases, code: "invalid_config" });
+  const { value, notes, toolNotes } = plainToolMap(parsed.value);
+  const { tools } = checkAgainst(mapSchema, { ...parsed, value }, { code: "invalid_config" });
+  const problems = Object.entries(tools).flatMap(([id, cli]) =>
+    [...toolFaults({ cli })].map(({ path, of, ...words }) => {
+      const at = ["tools", id, ...path.slice(1)];
+      return { file, ...parsed.locate(at, of), path: pathText(at), ...words };
+    })
+  );
+  if (problems.length > 0) throw problemsError("invalid_config", problems);
+  return { tools: Object.entries(tools).map(([id, cli]) => ({ id, cli, notes: toolNotes.get(id) ?? [] })), notes };
 }
 
 /** `plugin.yaml` of a tool. */

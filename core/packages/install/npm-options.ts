@@ -30,7 +30,7 @@ export async function npmOptions(folder: string): Promise<NpmOptions> {
     // No lifecycle script of a package ever runs.
     ignoreScripts: true,
     // A mistyped registry should not take minutes to say so.
-    fetchRetries: 1,
+    retry: { retries: 1 },
     before: null,
   };
 }

@@ -18,7 +18,9 @@ export interface ManifestFault {
 }
 
 /** Finds faults of a manifest's `cli` that a schema cannot express. */
-export function* toolFaults({ cli, config, accepts = [] }: Manifest): Generator<ManifestFault> {
+export function* toolFaults(
+  { cli, config, accepts = [] }: Pick<Manifest, "cli" | "config" | "accepts">,
+): Generator<ManifestFault> {
   if (!cli) return;
   const faults = [...templateFaults(cli, Object.keys(config?.properties ?? {}))];
   yield* faults;

@@ -75,11 +75,21 @@ export const definePlugin: DefineCommand = (command, bind) => {
     .addHelpText("after", examples(["bulkhead plugin pack ./my-plugin", "the same folder gives the same bytes"]))
     .action(bind(pluginPack));
   command.command("import")
-    .description("make plugins of an agent.json of the Agent Client Protocol's registry, or of a map of tools")
-    .argument("<file>", "agent.json, or YAML with tools: <name>: {binary, command_template, models, env_vars}")
+    .description("make plugins of entries of the Agent Client Protocol's registry, or of a map of tools")
+    .argument("<file>", "agent.json, registry.json, or YAML with tools: <name>: {binary, command_template, ...}")
     .option("--into <folder>", "where each becomes a folder; default: here")
-    .option("--command <program>", "the program of an agent that is not called as its package is")
-    .addHelpText("after", examples(["bulkhead plugin import tools.yaml --into plugins", "a plugin for each tool"]))
+    .option("--only <id>", "the one entry that is wanted of several")
+    .option("--id <id>", "the plugin's id, where that of the entry is taken")
+    .option("--command <program>", "the agent's program, where it is another one")
+    .option("--offline", "ask no registry which program an npm package installs")
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead plugin import tools.yaml --into plugins", "a plugin for each tool"],
+        ["bulkhead plugin import registry.json --only kimi --into plugins", "one agent of the registry"],
+        ["bulkhead plugin import agent.json --id my-agent --command agent", "under an id and a program of your own"],
+      ),
+    )
     .action(bind(pluginImport));
   command.command("explain")
     .description("show what a plugin asks for, what is granted, and what is in force")

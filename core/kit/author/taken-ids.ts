@@ -1,0 +1,53 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { idPattern } from "../../../plugin-sdk/manifest.ts";
+import { reservedIds } from "../../ground/config/reserved-ids.ts";
+import { findPlugins } from "../../packages/registry/find-plugins.ts";
+
+/** Places whose plugins and tools have ids already. */
+export interface TakenPlaces {
+  /** Folder of the host manifest. */
+  root: string;
+  /** Ids of the tools in the host manifest. */
+  tools?: readonly string[] | undefined;
+}
+
+/** Ids that are taken, each with what has it. */
+export type TakenIds = ReadonlyMap<string, { what: string; folder: string | null }>;
+
+/** Returns the ids of the plugins and tools of a host. */
+export async function takenIds({ root, tools = [] }: TakenPlaces): Promise<TakenIds> {
+  const found = await findPlugins({ root });
+  const taken = new Map<string, { what: string; folder: string | null }>();
+  for (const id of tools) taken.set(id, { what: "a tool in bulkhead.yaml", folder: null });
+  for (const { id, origin, folder } of found) {
+    taken.set(id, { what: `the ${origin === "folder" ? "" : `${origin} `}plugin in ${folder}`, folder });
+  }
+  return taken;
+}
+
+/**
+ * The id of a new plugin in a folder, which nothing else may have: two plugins with one id would shut each other out.
+ * @throws {BulkheadError} `invalid_config`, `already_exists`
+ */
+export function freeId(id: string, { folder, taken }: { folder: string; taken: TakenIds }): string {
+  const hint = `Give it another id: --id ${suggestion(id, taken)}`;
+  if (!new RegExp(idPattern).test(id) || id.length > 64 || reservedIds.includes(id)) {
+    const words = reservedIds.includes(id) ? "means something else" : "is not lowercase letters, digits and hyphens";
+    throw new BulkheadError("invalid_config", `Cannot import ${JSON.stringify(id)}: the id ${words}.`, { hint });
+  }
+  const other = taken.get(id);
+  if (other !== undefined && other.folder !== folder) {
+    const message = `Cannot import "${id}": its id is taken by ${other.what}.`;
+    throw new BulkheadError("already_exists", message, { hint, details: { id } });
+  }
+  return id;
+}
+
+function suggestion(id: string, taken: TakenIds): string {
+  const plain = id.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^[^a-z]+|-+$/g, "").slice(0, 56) || "agent";
+  const isFree = (one: string) => !taken.has(one) && !reservedIds.includes(one);
+  for (let number = 2;; number++) {
+    const one = number === 2 ? `my-${plain}` : `my-${plain}-${number}`;
+    if (isFree(one)) return one;
+  }
+}
