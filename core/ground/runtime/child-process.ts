@@ -6,6 +6,7 @@ import { type ByteReader, PullReader } from "./byte-reader.ts";
 import { dropSeals, sealedStreams } from "./inherited-descriptors.ts";
 import { execPath, execPathForOthers } from "./platform.ts";
 import { processStart } from "./process-rows.ts";
+import { openProgramPipes, type ProgramPipes } from "./program-pipes.ts";
 import { markName } from "./process-mark.ts";
 
 /** How a program ended; one of the two is null. */
@@ -57,22 +58,26 @@ export async function spawnChild(
 ): Promise<ChildProcess> {
   // A missing folder and a missing program fail with the same ENOENT.
   await checkFolder(options.cwd);
-  const child = start(file, args, options);
+  const pipes = await openProgramPipes(options);
+  const { child, stdin, ...outputs } = start(file, args, { ...options, pipes });
   const failed = new Promise<unknown>((resolve) => child.on("error", resolve));
-  child.stdin?.on("error", () => {});
+  stdin?.on("error", () => {});
   // Each write under way listens for the end; how many there may be is the broker's affair.
-  child.stdin?.setMaxListeners(0);
+  stdin?.setMaxListeners(0);
   const exited = new Promise<ExitStatus>((resolve) => {
     child.on("exit", (exit_code, signal) => resolve({ exit_code, signal }));
   });
-  if (child.pid === undefined || child.stdout === null || child.stderr === null) throw spawnError(file, await failed);
+  if (child.pid === undefined || outputs.stdout === null || outputs.stderr === null) {
+    closeAll(pipes);
+    throw spawnError(file, await failed);
+  }
   const startTime = processStart(child.pid);
-  const stdout = new PullReader(child.stdout, { onCancel: "drain" });
-  const stderr = new PullReader(child.stderr, { onCancel: "drain" });
+  const stdout = new PullReader(outputs.stdout, { onCancel: "drain" });
+  const stderr = new PullReader(outputs.stderr, { onCancel: "drain" });
   void exited.then(() => {
     stdout.endAfterSilence(lingerMs);
     stderr.endAfterSilence(lingerMs);
-    child.stdin?.destroy();
+    stdin?.destroy();
   });
   return {
     pid: child.pid,
@@ -80,26 +85,40 @@ export async function spawnChild(
     stdout,
     stderr,
     exited,
-    writeStdin: (text) => write(child.stdin, { text, file }),
-    closeStdin: () => void child.stdin?.end(),
+    writeStdin: (text) => write(stdin, { text, file }),
+    closeStdin: () => void stdin?.end(),
   };
 }
 
-function start(file: string, args: readonly string[], options: SpawnChildOptions) {
+function start(
+  file: string,
+  args: readonly string[],
+  { pipes, ...options }: SpawnChildOptions & { pipes: ProgramPipes | null },
+) {
   try {
     const child = spawn(file, args.map((arg) => (arg === execPath ? execPathForOthers : arg)), {
       cwd: options.cwd,
       env: { ...options.env, [markName]: options.mark },
-      stdio: sealedStreams([options.stdin === "open" ? "pipe" : "ignore", "pipe", "pipe"]),
+      stdio: sealedStreams(pipes?.theirs ?? [options.stdin === "open" ? "pipe" : "ignore", "pipe", "pipe"]),
       detached: true,
       shell: false,
       windowsHide: true,
     });
     dropSeals(child, 3);
-    return child;
+    const { stdin, stdout, stderr } = pipes ?? child;
+    return { child, stdin, stdout, stderr };
   } catch (error) {
+    closeAll(pipes);
     throw spawnError(file, error);
+  } finally {
+    pipes?.closeTheirs();
   }
+}
+
+function closeAll(pipes: ProgramPipes | null): void {
+  pipes?.stdin?.destroy();
+  pipes?.stdout.destroy();
+  pipes?.stderr.destroy();
 }
 
 async function checkFolder(cwd: string): Promise<void> {

@@ -10,7 +10,7 @@ type Seal = Stream | number;
  * the program would inherit: neither runtime can close those. On Node the seal is the null device; on Deno, which
  * cannot put files there, a pipe that leads nowhere once {@link dropSeals} has closed this end.
  */
-export function sealedStreams<S extends readonly Stream[]>(streams: S): [...S, ...Seal[]] {
+export function sealedStreams<S extends readonly Seal[]>(streams: S): [...S, ...Seal[]] {
   const numbers = inherited().filter((number) => number >= streams.length);
   const length = Math.max(0, ...numbers.map((number) => number + 1 - streams.length));
   const seal = numbers.length === 0 ? "ignore" : sealHere();

@@ -3,6 +3,7 @@ import { type ChildProcess, type ExitStatus, spawnChild } from "../../ground/run
 import { containerEnd } from "../../ground/runtime/container-end.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { processIdentity } from "../../ground/runtime/process-identity.ts";
+import { prepareProgramPipes } from "../../ground/runtime/program-pipes.ts";
 import { killTrees, type TreeRoot } from "../../ground/runtime/process-tree.ts";
 import { watchProcesses } from "../../ground/runtime/process-watch.ts";
 import type { Authority } from "./authority.ts";
@@ -64,6 +65,7 @@ export class SessionProcesses {
     this.#streams = streams;
     const { children } = options;
     this.#lastId = options.lastProcessId ?? 0;
+    if (options.permissions.run !== undefined) prepareProgramPipes();
     this.#mark = children ? `${children.mark}.${randomId()}` : randomId();
   }
 

@@ -77,6 +77,27 @@ describe("spawnChild", () => {
     expect(await text(child.stdout)).toBe("one two");
   });
 
+  test("lets a program open its standard streams by their names", async () => {
+    const script = "cat /dev/stdin; echo err > /dev/stderr; echo both | tee /dev/stderr; echo out > /dev/stdout";
+    const child = await shell(script, { stdin: "open" });
+    await child.writeStdin("in\n");
+    child.closeStdin();
+    expect(await Promise.all([text(child.stdout), text(child.stderr)])).toEqual(["in\nboth\nout\n", "err\nboth\n"]);
+    expect(await child.exited).toEqual({ exit_code: 0, signal: null });
+  });
+
+  test("starts many programs at once, none of which gets the streams of another", async () => {
+    const numbers = Array.from({ length: 20 }, (_, number) => String(number));
+    const said = await Promise.all(numbers.map(async (number) => {
+      const child = await shell("cat /dev/stdin; ls /proc/self/fd | wc -l >&2", { stdin: "open" });
+      await child.writeStdin(number);
+      child.closeStdin();
+      return await Promise.all([text(child.stdout), text(child.stderr)]);
+    }));
+    expect(said.map(([out]) => out)).toEqual(numbers);
+    expect(new Set(said.map(([, open]) => open)).size).toBe(1);
+  });
+
   test("gives a closed standard input that ends at once", async () => {
     const child = await shell("cat; echo end");
     expect(await text(child.stdout)).toBe("end\n");

@@ -50,6 +50,14 @@ describe("a contained agent", () => {
     for (const place of places) expect(existsSync(join(place, "bulkhead-escaped"))).toBe(false);
   });
 
+  test("opens its standard streams by their names", async (context) => {
+    await needsWall(context, "bubblewrap");
+    const { broker } = await makeContained();
+    expect(await output(broker, "echo one > /dev/stderr; echo two | tee /dev/stderr; cat /dev/stdin")).toBe(
+      "two\none\ntwo\n",
+    );
+  });
+
   test("is what the grant makes it: without `contain` the same program writes beside the working directory", async () => {
     const { broker, root } = await makeContained(anyShell);
     await output(broker, `echo x > ${root}/outside`);
