@@ -24,12 +24,14 @@ export interface SessionStartedEvent {
   /** Number of sessions that have continued that agent's session, including this one. */
   times_resumed?: number;
 }
-/** The session waits for a slot; `position` 1 is next. */
+/** The session waits to start; `position` 1 is next. */
 export interface QueuedEvent {
   type: "queued";
   position: number;
-  /** The plugin crashed, and its next worker starts only after this time. */
+  /** Time after which it can start: its plugin crashed, or its agent is limited. */
   retry_in_ms?: number;
+  /** One sentence: why it waits, if not for a slot. */
+  reason?: string;
 }
 /** The adapter is about to run. */
 export interface AttemptStartedEvent {

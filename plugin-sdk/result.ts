@@ -100,7 +100,7 @@ export interface AttemptReport {
   adapter_id: string;
   started_at: string;
   duration_ms: number;
-  /** Wait since the previous attempt. */
+  /** Wait since the previous attempt, and for the end of a limit. */
   waited_ms?: number;
   error?: ErrorData;
 }

@@ -5,6 +5,7 @@ import type { Route } from "../../sessions/routing/choose-route.ts";
 import type { Invocation } from "./command.ts";
 import { safeLine } from "./render/agent-text.ts";
 import { createPaint } from "./render/paint.ts";
+import { buildRequest } from "./session-request.ts";
 import { whileWaiting } from "./while-waiting.ts";
 
 /** Options of {@link findAdapters}. */
@@ -13,44 +14,60 @@ export interface AdapterSearch {
   /** An id, a chain of ids, or `auto`. */
   wanted: string | string[];
   prompt: string;
+  /** Whether sessions on all of them run at once, so that none takes over from another. */
+  all: boolean;
   /** Print nothing about the choice. */
   quiet: boolean;
 }
 
+/** Adapters for a session. */
+export interface FoundAdapters {
+  /** The adapter that is tried first. */
+  first: string;
+  /** Choice for the session: an id, or ids in the order in which they are tried. */
+  adapter: string | string[];
+}
+
 /**
- * Ids of the adapters that may take the session, best first, and tells on standard error which was chosen and why
- * others were passed over. One that was named alone is taken as it is.
+ * Finds the adapters that may take the session, and tells on standard error which is first and why others were passed
+ * over. One that was named alone is taken as it is; a chain stays as it was named, so that the session tells what took
+ * over from what.
  * @throws {BulkheadError} when none can, saying for each why
  */
-export async function findAdapters(call: Invocation, search: AdapterSearch): Promise<[string, ...string[]]> {
+export async function findAdapters(call: Invocation, search: AdapterSearch): Promise<FoundAdapters> {
   const { host, wanted, prompt, quiet } = search;
   const { terminal, options } = call;
   const require = options["require"] as AgentCapabilities | undefined;
-  if (typeof wanted === "string" && wanted !== "auto" && require === undefined) return [wanted];
-  const { model, systemPrompt: system_prompt } = options;
+  if (typeof wanted === "string" && wanted !== "auto" && require === undefined) {
+    return { first: wanted, adapter: wanted };
+  }
+  const request = buildRequest({
+    options: { ...options, param: undefined },
+    prompt,
+    cwd: terminal.cwd,
+    config: undefined,
+  });
   const route = await whileWaiting("Asking the agents …", {
     terminal,
     work: host.route({
       adapter: wanted,
       ...(require === undefined ? {} : { require }),
-      request: {
-        prompt,
-        ...(typeof model === "string" ? { model } : {}),
-        ...(typeof system_prompt === "string" ? { system_prompt } : {}),
-      },
+      request,
     }),
   });
   if (!quiet) await terminal.stderr.write(routeText(route, terminal.colours.stderr));
-  const [first, ...others] = route.candidates.map(({ adapter_id }) => adapter_id);
-  return [first!, ...others];
+  const ids = route.candidates.map(({ adapter_id }) => adapter_id);
+  const found = ids.length === 1 ? ids[0]! : ids;
+  return { first: ids[0]!, adapter: typeof wanted === "string" || search.all ? found : wanted };
 }
 
 /** A route as lines for people. */
 function routeText({ candidates, passed_over }: Route, colours: boolean): string {
   const paint = createPaint(colours);
-  const [first, ...others] = candidates.map(({ adapter_id, access_mode }) =>
-    access_mode === null ? adapter_id : `${adapter_id} (${access_mode.type})`
-  );
+  const [first, ...others] = candidates.map(({ adapter_id, access_mode, limited_until }) => {
+    const through = access_mode === null ? adapter_id : `${adapter_id} (${access_mode.type})`;
+    return limited_until === undefined ? through : `${through} (limited until ${limited_until})`;
+  });
   const next = others.length === 0 ? "" : paint("dim", `, then ${others.join(", ")}`);
   const lines = passed_over.map((one) => paint("dim", `  not ${safeLine(passedOverLine(one))}`));
   return `${[`agent: ${paint("bold", first ?? "none")}${next}`, ...lines].join("\n")}\n`;

@@ -5,7 +5,7 @@ import { defaultLimits } from "../../ground/config/limits.ts";
 import { createAskGrant } from "./ask-grant.ts";
 import { chooseAdapter } from "./choose-adapter.ts";
 import type { Invocation } from "./command.ts";
-import { findAdapters } from "./find-adapters.ts";
+import { findAdapters, type FoundAdapters } from "./find-adapters.ts";
 import { watchInterrupts } from "./interrupts.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { RunSessionOptions } from "../../sessions/host/run-session.ts";
@@ -90,20 +90,21 @@ export async function prepareSessions(call: Invocation): Promise<SessionCommand>
       maxBytes: manifest?.limits.prompt_bytes ?? defaultLimits.prompt_bytes,
     }, terminal);
     const mode = json ? "json" : options["quiet"] === true ? "quiet" : "live";
+    const all = options["all"] === true;
     const wanted = chooseAdapter({
-      given: given ?? (options["all"] === true ? "auto" : undefined),
+      given: given ?? (all ? "auto" : undefined),
       plugins,
       routing: manifest?.routing,
     });
     // A daemon finds adapters itself, and its events name the chosen one.
-    const adapters = host === null ? [wanted].flat() : await findAdapters(call, {
+    const { first, adapter } = host === null ? unsearched(wanted) : await findAdapters(call, {
       host,
       wanted,
       prompt,
+      all,
       // Sessions that run at once have no first adapter to announce.
-      quiet: mode === "quiet" || options["all"] === true,
+      quiet: mode === "quiet" || all,
     });
-    const [first = "auto"] = adapters;
     const config = options["param"] === undefined || first === "auto" ? undefined : await opened.configOf(first);
     const asked = buildRequest({ options, prompt, cwd: terminal.cwd, config });
     const request = attended ? asked : { answer_timeout_ms: 0, ...asked };
@@ -114,16 +115,21 @@ export async function prepareSessions(call: Invocation): Promise<SessionCommand>
       mode,
       verbose: options["verbose"] === true,
     };
-    const adapter = adapters.length === 1 ? first : adapters;
     const { signal } = interrupts;
     const require = options["require"] as AgentCapabilities | undefined;
-    // The search in this process has checked the capabilities already.
-    const how = { adapter, signal, ...(host === null && require !== undefined ? { require } : {}) };
+    // The search in this process has checked the capabilities of all but a chain, which stays whole.
+    const isChecked = host !== null && (typeof wanted === "string" || all);
+    const how = { adapter, signal, ...(isChecked || require === undefined ? {} : { require }) };
     return { sessions, host, grant, adapter, request, how, show, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();
     throw error;
   }
+}
+
+function unsearched(wanted: string | string[]): FoundAdapters {
+  const [first = "auto", ...others] = [wanted].flat();
+  return { first, adapter: others.length === 0 ? first : [first, ...others] };
 }
 
 function text(value: unknown): string | undefined {

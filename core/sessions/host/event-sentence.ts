@@ -81,7 +81,9 @@ function hostSentence(
     case "session_started":
       return say("debug", `The session started in ${event.workdir}.`);
     case "queued":
-      return info(`Waiting for a place, position ${event.position}.`);
+      return info(
+        event.reason === undefined ? `Waiting for a place, position ${event.position}.` : `Waiting: ${event.reason}`,
+      );
     case "attempt_started":
       return say(event.attempt === 1 ? "debug" : "info", `Attempt ${event.attempt} on ${event.adapter_id}.`);
     case "attempt_failed":

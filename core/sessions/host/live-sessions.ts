@@ -111,6 +111,7 @@ export class LiveSessions {
     const ways = waysOf(route).map((way): Way => ({
       service: this.#options.serviceOf(way.adapter_id),
       accessMode: way.access_mode,
+      limitedUntil: way.limited_until === undefined ? null : Date.parse(way.limited_until),
       started: () => routes.started(way),
       ended: (end: AttemptEnd) => routes.ended(way, end),
     }));
@@ -136,10 +137,12 @@ export class LiveSessions {
       refuseIfAborted(signal);
       this.#refuseIfFull(service);
       await begins?.(sessionId);
+      const notUsed = [...route.passed_over.map(reasonOnly), ...passedOver];
       session = startSession(deps, {
         ...common,
         candidates,
-        passedOver: [...route.passed_over.map(reasonOnly), ...passedOver],
+        passedOver: notUsed,
+        replaced: namedBefore(candidates[0].plugin.id, { chain: routes.chain(wanted), notUsed }),
         sharedWith: () => this.#sharedWith(sessionId, artifacts),
       });
     } catch (error) {
@@ -258,6 +261,16 @@ function refuseIfAborted(signal: AbortSignal | undefined): void {
 
 function reasonOnly({ adapter_id, reason }: { adapter_id: string; reason: string }): PassedOverAdapter {
   return { adapter_id, reason };
+}
+
+/** Returns those that a chain names before the adapter that takes the session, in its order. */
+function namedBefore(
+  id: string,
+  { chain, notUsed }: { chain: readonly string[]; notUsed: readonly PassedOverAdapter[] },
+): PassedOverAdapter[] {
+  return chain.slice(0, Math.max(chain.indexOf(id), 0)).flatMap((earlier) =>
+    notUsed.find(({ adapter_id }) => adapter_id === earlier) ?? []
+  );
 }
 
 function onceFor(events: Subscription): LiveSession["firstReader"] {

@@ -36,7 +36,7 @@ export interface RouteOptions {
   /** Capabilities that the agent must have, in addition to the host manifest's unless one adapter is named. */
   require?: AgentCapabilities;
   /** The session's request: its model and prompt size affect the choice. */
-  request?: Partial<Pick<SessionRequest, "model" | "prompt" | "system_prompt">>;
+  request?: Partial<Pick<SessionRequest, "model" | "prompt" | "system_prompt" | "timeout_ms" | "retry">>;
 }
 
 /** Options of {@link Routes.agents}. */
@@ -57,7 +57,7 @@ export interface AttemptEnd {
 }
 
 /** One adapter through one of its access modes. */
-export type RoutedWay = Pick<RouteCandidate, "adapter_id" | "access_mode">;
+export type RoutedWay = Pick<RouteCandidate, "adapter_id" | "access_mode" | "limited_until">;
 
 /** Chooses adapters and keeps what is known of their agents. */
 export interface Routes {
@@ -67,6 +67,8 @@ export interface Routes {
   probe(adapterId: string): Promise<AvailabilityReport>;
   /** @throws {BulkheadError} when no adapter can take the session, saying for each why */
   route(options?: RouteOptions): Promise<Route>;
+  /** Returns the ids of a chain in the order in which they are tried; none for any other choice. */
+  chain(options: Pick<RouteOptions, "adapter">): readonly string[];
   /** Counts an attempt's request. */
   started(way: RoutedWay): void;
   /** Counts what an attempt used. After a failure the agent is asked again before it is chosen again. */
@@ -82,6 +84,8 @@ export interface Routes {
 const ttlMs = 60_000;
 /** Wait after a rate limit whose end is unknown. */
 const unknownWaitMs = 60_000;
+/** How long a session without a deadline of its own waits for a limited agent of a chain. */
+const patienceMs = 60_000;
 
 /** Makes a host's routes; asks and reads nothing before it is needed. */
 export function openRoutes(deps: RouteDeps): Routes {
@@ -92,6 +96,7 @@ export function openRoutes(deps: RouteDeps): Routes {
   return {
     agents,
     route,
+    chain: ({ adapter = routingNow().agent }) => typeof adapter === "string" ? [] : [...new Set(adapter)],
     started: ({ adapter_id, access_mode }) => {
       // Without modes there are no ceilings to count for.
       if (access_mode !== null) counters.requested({ adapterId: adapter_id, mode: access_mode });
@@ -152,7 +157,7 @@ export function openRoutes(deps: RouteDeps): Routes {
 
   function wishOf({ adapter = routingNow().agent, require = {}, request = {} }: RouteOptions): RouteWish {
     const routing = routingNow();
-    const { model, prompt, system_prompt } = request;
+    const { model, prompt, system_prompt, timeout_ms = patienceMs, retry } = request;
     const [first, ...others] = typeof adapter === "string" ? [adapter] : adapter;
     const alone = first !== undefined && others.length === 0 ? first : null;
     return {
@@ -162,6 +167,7 @@ export function openRoutes(deps: RouteDeps): Routes {
       model,
       prompt_tokens: prompt === undefined ? undefined : estimateTokens(prompt, system_prompt),
       order: routing.order,
+      patient_until: retry === "never" ? undefined : Date.now() + timeout_ms,
     };
   }
 
@@ -224,7 +230,7 @@ function notEnabled({ id, blocked }: Plugin): AvailabilityReport {
  * adapter.
  */
 export function waysOf({ candidates }: Route): RoutedWay[] {
-  return candidates.flatMap(({ adapter_id, access_mode, further_modes }) =>
-    [access_mode, ...further_modes].map((mode) => ({ adapter_id, access_mode: mode }))
+  return candidates.flatMap(({ access_mode, further_modes, ...candidate }) =>
+    [access_mode, ...further_modes].map((mode) => ({ ...candidate, access_mode: mode }))
   );
 }

@@ -47,6 +47,8 @@ export interface SessionDeps {
 export interface Way {
   service: ServedPlugin;
   accessMode: AccessMode | null;
+  /** When it can be used again, in milliseconds since 1970; null when it is not limited. */
+  limitedUntil: number | null;
   /** Called when an attempt on it enters the adapter. */
   started(): void;
   /** Called when an attempt on it has ended. */
@@ -69,6 +71,8 @@ export interface CheckedRequest {
 export interface NewSession extends CheckedRequest {
   candidates: readonly [Candidate, ...Candidate[]];
   passedOver: PassedOverAdapter[];
+  /** Those of them that a chain names before the first candidate. */
+  replaced: PassedOverAdapter[];
   artifacts: "git" | "none";
   /** Returns the ids of the sessions that worked in the same folder meanwhile. */
   sharedWith(): Promise<string[]>;
@@ -161,6 +165,7 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     resetWorkdir: place.reset,
     candidates,
     passedOver: session.passedOver,
+    replaced: session.replaced,
     sharedWith: session.sharedWith,
     redactor: commonRedactor(candidates),
     secretPaths: settings.secretPaths,
@@ -194,7 +199,7 @@ function commonRedactor(candidates: readonly Candidate[]): ReturnType<typeof cre
  */
 async function makeCandidate(
   deps: SessionDeps,
-  { service, accessMode, started, ended }: Way,
+  { service, accessMode, limitedUntil, started, ended }: Way,
   { sessionId, client = "", request, place, contextFiles }: CheckedRequest,
 ): Promise<Candidate> {
   const { settings } = deps;
@@ -216,6 +221,7 @@ async function makeCandidate(
     plugin,
     request: asSent({ ...fitted, workdir, prompt }, { takesSystemPrompt, unenforced }),
     accessMode,
+    limitedUntil,
     started,
     ended,
     unenforced,

@@ -25,6 +25,8 @@ export interface RoutableAgent {
   report: AgentReport;
   /** In the order in which they are tried; those that are not enabled come last. */
   modes: AccessModeState[];
+  /** End of the limit of an adapter without modes, in milliseconds since 1970; null when it has none. */
+  limitedUntil: number | null;
 }
 
 /** Makes the report on an agent from its probe and its counts. Routing decides which agent is the primary. */
@@ -56,7 +58,7 @@ export function describeAgent(facts: AgentFacts): RoutableAgent {
     models: offeredModels(manifest),
     primary: false,
   };
-  return { report, modes };
+  return { report, modes, limitedUntil: facts.useOf(null).limitedUntil };
 }
 
 function modeStates({ plugin, found, useOf, now }: AgentFacts, probed: AvailabilityReport): AccessModeState[] {

@@ -17,6 +17,8 @@ export interface RouteWish {
   prompt_tokens?: number | undefined;
   /** Adapters that the operator prefers, for `auto`. */
   order?: readonly string[] | undefined;
+  /** Time until which the session waits for a limited agent of a chain, in milliseconds since 1970; absent: not at all. */
+  patient_until?: number | undefined;
 }
 
 /** An adapter that can take the session. */
@@ -26,6 +28,8 @@ export interface RouteCandidate {
   access_mode: AccessMode | null;
   /** Further open modes, in the order in which they are tried when that one is limited. */
   further_modes: AccessMode[];
+  /** End of the limit that a session waits for; absent when the agent is not limited. */
+  limited_until?: string;
 }
 
 /** An adapter that cannot take the session, and why. */
@@ -51,7 +55,7 @@ export interface Route {
 /**
  * Chooses from the agents, which come in the listed order. `auto` keeps those that are available and have the required
  * capabilities, ordered by the operator's preference, then by their access mode (priority, and where none is given
- * subscription, api, local), then as listed; a chain keeps its own order. An adapter that is named alone is only
+ * subscription, api, local), then as listed; a chain keeps its own order, with the agents whose limit ends soon. An adapter that is named alone is only
  * checked for the capabilities: nothing else will be tried, so its own error explains any other problem better.
  */
 export function chooseRoute(wish: RouteWish, agents: readonly RoutableAgent[]): Route {
@@ -67,16 +71,18 @@ export function chooseRoute(wish: RouteWish, agents: readonly RoutableAgent[]): 
   for (const adapter_id of ids) {
     const agent = agents.find(({ report }) => report.id === adapter_id);
     const refusal = agent === undefined ? unknown : refuse(agent, { wish, alone });
-    if (refusal) route.passed_over.push({ adapter_id, ...refusal });
-    else if (agent) kept.push({ agent, state: modeOf(agent, wish.model) });
+    const wait = refusal?.code === "rate_limit" && typeof wanted !== "string" ? shortLimit(agent, wish) : null;
+    if (refusal && wait === null) route.passed_over.push({ adapter_id, ...refusal });
+    else if (agent) kept.push({ agent, state: wait?.state ?? modeOf(agent, wish.model), until: wait?.until ?? null });
   }
   if (wanted === "auto") kept.sort((a, b) => compare(a, b, wish.order ?? []));
-  route.candidates = kept.map(({ agent, state }) => ({
+  route.candidates = kept.map(({ agent, state, until }) => ({
     adapter_id: agent.report.id,
     access_mode: state?.mode ?? null,
     further_modes: modesFor(agent.modes, wish.model).flatMap((one) =>
       one !== state && one.status.status === "available" ? [one.mode] : []
     ),
+    ...(until === null ? {} : { limited_until: new Date(until).toISOString() }),
   }));
   return route;
 }
@@ -131,6 +137,20 @@ function closed(modes: readonly AccessModeState[], model: string | undefined): R
   };
 }
 
+/** Returns the limit of an agent that ends first, if the session waits so long; null when it does not. */
+function shortLimit(
+  agent: RoutableAgent | undefined,
+  { model, patient_until = -Infinity }: RouteWish,
+): { until: number; state: AccessModeState | null } | null {
+  if (agent === undefined) return null;
+  const serving = modesFor(agent.modes, model);
+  const limits = serving.length === 0
+    ? [{ until: agent.limitedUntil ?? Infinity, state: null }]
+    : serving.map((state) => ({ until: Date.parse(state.status.reset_at ?? "") || Infinity, state }));
+  const [first] = limits.sort((a, b) => a.until - b.until);
+  return first !== undefined && first.until <= patient_until ? first : null;
+}
+
 function modeOf({ modes }: RoutableAgent, model: string | undefined): AccessModeState | null {
   return pickAccessMode(modes, model) ?? modesFor(modes, model)[0] ?? null;
 }
@@ -138,6 +158,8 @@ function modeOf({ modes }: RoutableAgent, model: string | undefined): AccessMode
 interface Kept {
   agent: RoutableAgent;
   state: AccessModeState | null;
+  /** End of the limit that the session waits for. */
+  until: number | null;
 }
 
 /** Compares two agents. Zero keeps the listed order, since sorting is stable. */

@@ -13,7 +13,7 @@ export interface Silence {
 }
 
 /**
- * A session's total deadline, which never pauses after its first attempt has begun, and the idle deadline of its
+ * A session's total deadline, which never pauses once it has started, and the idle deadline of its
  * current attempt, which every sign of life restarts.
  */
 export class Deadlines {
@@ -34,12 +34,16 @@ export class Deadlines {
     return this.#startedAt === null ? this.totalMs : this.totalMs - (performance.now() - this.#startedAt);
   }
 
+  /** Starts the total deadline, unless it runs already. */
+  start(): void {
+    if (this.#startedAt !== null) return;
+    this.#startedAt = performance.now();
+    this.#total = setTimeout(() => this.#options.onTotal(this.totalMs), clamp(this.totalMs));
+  }
+
   /** Begins an attempt; the first one starts the total deadline. */
   begin(silence: Silence): void {
-    if (this.#startedAt === null) {
-      this.#startedAt = performance.now();
-      this.#total = setTimeout(() => this.#options.onTotal(this.totalMs), clamp(this.totalMs));
-    }
+    this.start();
     this.heard();
     this.#watchIdle(silence, silence.idleMs);
   }

@@ -24,6 +24,7 @@ import { Deadlines } from "./deadlines.ts";
 import { effectiveSettings } from "./effective-settings.ts";
 import { EventAllowance } from "./event-allowance.ts";
 import { EventRules } from "./event-rules.ts";
+import { waitForLimit } from "./limit-wait.ts";
 import { OpenRequests } from "./open-requests.ts";
 import { recordedRequest } from "./recorded-request.ts";
 import { buildResult } from "./result.ts";
@@ -147,6 +148,9 @@ export class RunningSession {
       passed_over: this.#setup.passedOver,
       ...(resumed === null ? {} : { resumed_from: resumed.from, times_resumed: resumed.times }),
     });
+    for (const { adapter_id, reason } of this.#setup.replaced) {
+      this.#replace({ from: adapter_id, to: candidates[0].plugin.id, reason });
+    }
     const failure = await this.#tryAll();
     this.#isDecided = true;
     this.#deadlines.stop();
@@ -217,6 +221,7 @@ export class RunningSession {
     const attempt = new Attempt(this.#deps, { number, candidate });
     this.#attempt = attempt;
     this.#usage.begin({ mode: candidate.accessMode, model: candidate.request.model });
+    const held = await waitForLimit(candidate, this.#deps);
     const failure = await attempt.run(before);
     if (attempt.uses) addUses(this.#uses, attempt.uses);
     const { error } = this.#verdict(failure);
@@ -226,7 +231,7 @@ export class RunningSession {
       adapter_id: plugin.id,
       started_at: attempt.startedAt,
       duration_ms: attempt.durationMs,
-      ...(waited > 0 ? { waited_ms: waited } : {}),
+      ...(waited + held > 0 ? { waited_ms: waited + held } : {}),
       ...(error === undefined ? {} : { error }),
     });
     // Each attempt must keep the rules of the stream by itself; the last attempt's end is also the session's.
@@ -262,7 +267,10 @@ export class RunningSession {
   #substitute(from: Candidate, to: Candidate, error: ErrorData): void {
     const named = ({ plugin, accessMode }: Candidate) =>
       from.plugin.id === to.plugin.id && accessMode !== null ? `${plugin.id} (${accessMode.type})` : plugin.id;
-    const substitution = { from: named(from), to: named(to), reason: error.message };
+    this.#replace({ from: named(from), to: named(to), reason: error.message });
+  }
+
+  #replace(substitution: Substitution): void {
     this.#substitutions.push(substitution);
     this.#stream.host({ type: "fallback", ...substitution });
   }

@@ -16,6 +16,8 @@ export interface Candidate {
   request: SessionRequest;
   /** How the agent is reached; null when the plugin names no access mode. */
   accessMode: AccessMode | null;
+  /** When its agent can be used again, in milliseconds since 1970; null when it is not limited. */
+  limitedUntil: number | null;
   /** Called when an attempt on it has a worker and enters the adapter. */
   started(): void;
   /**
@@ -59,6 +61,8 @@ export interface SessionSetup {
   candidates: readonly [Candidate, ...Candidate[]];
   /** Requested adapters that cannot run it, with the reason. */
   passedOver: { adapter_id: string; reason: string }[];
+  /** Those of them that the client named before the first candidate, which takes over from them. */
+  replaced: { adapter_id: string; reason: string }[];
   /** Real absolute path of the working directory. */
   workdir: string;
   /** Top of the session's own worktree; null when it works in place. */

@@ -166,7 +166,7 @@ test("bulkhead run --agent takes an adapter or a chain, and then the argument is
   expect(one.host.requests).toMatchObject([{ adapter: "beta", request: { prompt: "alpha" } }]);
   expect(one.host.routes).toEqual([]);
   const chain = await cli(["run", "-a", "beta,alpha", "Do it."], { host: { plugins } });
-  expect(chain.host.routes).toEqual([{ adapter: ["beta", "alpha"], request: { prompt: "Do it." } }]);
+  expect(chain.host.routes).toMatchObject([{ adapter: ["beta", "alpha"], request: { prompt: "Do it." } }]);
   expect(await cli(["run", "-a", "beta", "alpha", "Do it."], { host: { plugins } })).toMatchObject({ code: 2 });
   const unknown = await cli(["run", "-a", "beta,nobody", "Do it."], { host: { plugins } });
   expect(unknown).toMatchObject({ code: 5 });
@@ -187,7 +187,7 @@ test("bulkhead run without an adapter says who takes the session and why others 
   };
   const args = ["run", "Do it.", "--model", "m", "--require", "code_review", "--require", "max_context_tokens=100000"];
   const { host: used, err } = await cli([...args, "--require", "custom.x"], { host });
-  expect(used.routes).toEqual([{
+  expect(used.routes).toMatchObject([{
     adapter: "auto",
     require: { code_review: true, max_context_tokens: 100_000, custom: { x: true } },
     request: { prompt: "Do it.", model: "m" },
@@ -195,6 +195,9 @@ test("bulkhead run without an adapter says who takes the session and why others 
   expect(used.requests).toMatchObject([{ adapter: ["beta", "gamma"], request: { prompt: "Do it.", model: "m" } }]);
   expect(err).toBe("agent: beta (subscription), then gamma\n  not alpha: It is not logged in. Log in.\n");
   expect((await cli([...args, "-q"], { host })).err).toBe("");
+  const chain = await cli(["run", "-a", "alpha,beta", "--timeout", "2m", "Do it."], { host });
+  expect(chain.host.routes).toMatchObject([{ request: { timeout_ms: 120_000 } }]);
+  expect(chain.host.requests).toMatchObject([{ adapter: ["alpha", "beta"] }]);
 });
 
 test.each([

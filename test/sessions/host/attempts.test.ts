@@ -47,16 +47,67 @@ describe("a chain of adapters", () => {
     expect(events.at(-1)).toMatchObject({ adapter: { id: "beta" }, attempt: 2 });
   });
 
+  test("waits for an agent whose limit ends in time, and takes the next one where it does not", async () => {
+    const made = await openHost();
+    const code = adapterCode(`    if (request.prompt === "limit") {
+      yield { type: "rate_limit", message: "429", wait_ms: 3000 };
+      yield { type: "error", code: "rate_limit", message: "429", recoverable: true };
+    } else yield ${completed};`);
+    await made.add("alpha", { code });
+    await made.add("beta", { code: says("by beta") });
+    const once = (request = {}) => run(made, ["alpha", "beta"], request);
+    const limit = () =>
+      made.host.runSession({ workdir: made.workdir, prompt: "limit", retry: "never" }, { adapter: "alpha" })
+        .then((session) => session.result());
+    await limit();
+    const waited = await once();
+    expect(waited.result).toMatchObject({ provenance: { adapter_id: "alpha" }, substitutions: [] });
+    expect(waited.result.attempts[0]?.waited_ms).toBeGreaterThan(0);
+    expect(waited.events.map(({ event }) => event.type).slice(0, 3)).toEqual([
+      "session_started",
+      "queued",
+      "attempt_started",
+    ]);
+    expect(waited.events[1]?.event).toMatchObject({
+      reason: expect.stringMatching(/^alpha is limited until 20.*Z\.$/),
+    });
+    await limit();
+    const reason = expect.stringMatching(/^It is limited until/);
+    const passed = { provenance: { adapter_id: "beta" }, substitutions: [{ from: "alpha", to: "beta", reason }] };
+    expect((await once({ retry: "never" })).result).toMatchObject(passed);
+    expect((await once({ timeout_ms: 100 })).result).toMatchObject(passed);
+  });
+
+  test("stops at once while it waits for an agent whose limit ends", async () => {
+    const made = await openHost();
+    await made.add("alpha", {
+      code: adapterCode(`    yield { type: "rate_limit", message: "429", wait_ms: 30000 };
+    yield { type: "error", code: "rate_limit", message: "429", recoverable: true };`),
+    });
+    await made.add("beta", { code: says("by beta") });
+    const first = await made.host.runSession({ workdir: made.workdir, prompt: "go", retry: "never" }, {
+      adapter: "alpha",
+    });
+    await first.result();
+    const session = await made.host.runSession({ workdir: made.workdir, prompt: "go" }, { adapter: ["alpha", "beta"] });
+    for await (const { event } of session.events()) if (event.type === "queued") break;
+    await session.interrupt();
+    expect(await session.result()).toMatchObject({ stop_reason: "interrupted", attempts: [{ adapter_id: "alpha" }] });
+  });
+
   test("passes over what cannot take the request, and says so at the start", async () => {
     const made = await openHost();
     await made.add("alpha", { code: says("by alpha"), manifest: "models: [small]" });
     await made.add("beta", { code: says("by beta"), manifest: "models: [large]" });
-    const { events } = await run(made, ["alpha", "beta"], { model: "large" });
+    const { events, result } = await run(made, ["alpha", "beta"], { model: "large" });
     expect(events[0]?.event).toMatchObject({
       adapter_id: "beta",
       candidates: ["beta"],
       passed_over: [{ adapter_id: "alpha", reason: expect.stringMatching(/large/) }],
     });
+    const substitution = { from: "alpha", to: "beta", reason: expect.stringMatching(/large/) };
+    expect(events[1]?.event).toEqual({ type: "fallback", ...substitution });
+    expect(result.substitutions).toEqual([substitution]);
     const none = made.host.runSession({ workdir: made.workdir, prompt: "go", model: "huge" }, {
       adapter: ["alpha", "beta"],
     });

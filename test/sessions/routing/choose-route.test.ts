@@ -19,13 +19,14 @@ interface Given extends Partial<AgentReport> {
   modes?: AccessMode[];
   /** Those of its modes that are limited now. */
   limited?: AccessMode[];
+  limitedUntil?: number | null;
 }
 
-function agent(id: string, { modes = [], limited = [], ...report }: Given = {}): RoutableAgent {
+function agent(id: string, { modes = [], limited = [], limitedUntil = null, ...report }: Given = {}): RoutableAgent {
   const states = orderAccessModes(modes).map((mode) =>
     accessModeState(mode, limited.includes(mode) ? { spans: [], limitedUntil: now + 60_000 } : unused, { now })
   );
-  return { report: fakeAgent(id, report), modes: states };
+  return { report: fakeAgent(id, report), modes: states, limitedUntil };
 }
 
 function chosen(wish: Partial<RouteWish>, agents: RoutableAgent[]): string[] {
@@ -164,6 +165,38 @@ describe("chooseRoute with named adapters", () => {
       c: "unavailable: It is not there.",
       nobody: "unknown_adapter: No adapter has this id.",
     });
+  });
+});
+
+describe("chooseRoute with a limited agent", () => {
+  const limited = { availability: "rate_limited", reason: "It is limited." } as const;
+  const plan = subscription();
+  const until = new Date(now + 60_000).toISOString();
+
+  test("keeps it in a chain when its limit ends while the session waits, with the mode that opens first", () => {
+    const agents = [
+      agent("a", { ...limited, limitedUntil: now + 900 }),
+      agent("b", { ...limited, modes: [plan, api()], limited: [plan, api()] }),
+      agent("c"),
+    ];
+    const wish = { wanted: ["a", "b", "c"], patient_until: now + 60_000 };
+    expect(chooseRoute(wish, agents)).toMatchObject({
+      candidates: [
+        { adapter_id: "a", access_mode: null, limited_until: new Date(now + 900).toISOString() },
+        { adapter_id: "b", access_mode: plan, limited_until: until },
+        { adapter_id: "c" },
+      ],
+      passed_over: [],
+    });
+    expect(chosen({ ...wish, patient_until: now + 899 }, agents)).toEqual(["c"]);
+    expect(chosen({ wanted: ["a", "c"] }, agents)).toEqual(["c"]);
+  });
+
+  test("passes over one whose limit has no known end, and never waits for one of `auto`", () => {
+    const patient_until = now + 60_000;
+    expect(chosen({ wanted: ["a", "c"], patient_until }, [agent("a", limited), agent("c")])).toEqual(["c"]);
+    const agents = [agent("a", { ...limited, limitedUntil: now + 900 }), agent("c")];
+    expect(chosen({ wanted: "auto", patient_until }, agents)).toEqual(["c"]);
   });
 });
 

@@ -78,6 +78,9 @@ function hostEventLines(
     case "session_started":
       return [line("dim", `● started in ${event.workdir}`)];
     case "queued":
+      if (event.reason !== undefined) {
+        return [line("yellow", `… waiting: ${event.reason}${retry(event.retry_in_ms ?? 0)}`)];
+      }
       return event.retry_in_ms === undefined ? [line("dim", `… waiting for a slot, position ${event.position}`)] : [
         line("yellow", `… waiting for a worker after crashes, position ${event.position}${retry(event.retry_in_ms)}`),
       ];

@@ -38,6 +38,7 @@ const hostEventSchemas: HostEventSchemas = {
     type: Type.Literal("queued"),
     position: count,
     retry_in_ms: Type.Optional(count),
+    reason: Type.Optional(text),
   })),
   attempt_started: hostEvent<"attempt_started">()(Type.Object({
     type: Type.Literal("attempt_started"),
