@@ -8,18 +8,22 @@ export interface Interrupts extends Disposable {
   readonly signal: AbortSignal;
 }
 
+/** Note of a command that needs time to end. */
+const ending = "Interrupting. Press Ctrl-C again to exit at once.";
+
 /**
  * Turns the first Ctrl-C (or SIGTERM, or the end of standard output's reader) into an abort, and the second into the
  * end of the process.
+ * @param options.note tells the person what the first one did; null for a command that ends at once
  */
-export function watchInterrupts(terminal: Terminal): Interrupts {
+export function watchInterrupts(terminal: Terminal, { note = ending }: { note?: string | null } = {}): Interrupts {
   const controller = new AbortController();
   const abort = (): void => {
     controller.abort(new BulkheadError("interrupted", "The command was interrupted."));
   };
   const stop = terminal.onInterrupt(() => {
     if (controller.signal.aborted) return terminal.exit(errorTable.interrupted.exit_code);
-    void terminal.stderr.write("\nInterrupting. Press Ctrl-C again to exit at once.\n");
+    if (note !== null) void terminal.stderr.write(`\n${note}\n`);
     abort();
   });
   const { closed } = terminal.stdout;

@@ -31,7 +31,7 @@ export async function serveDoor(
       `This speaks the ${protocol} on standard input and output: it is for programs to start, not for people.\n`,
     );
   }
-  using interrupts = watchInterrupts(terminal);
+  using interrupts = watchInterrupts(terminal, { note: null });
   terminal.stdout.giveUpAfter(stallMs);
   const openings: ReturnType<typeof open>[] = [];
   const sessions = lazySessions(async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { commands } from "../../../core/doors/cli/commands.ts";
+import { watchInterrupts } from "../../../core/doors/cli/interrupts.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { hostVersion } from "../../../core/ground/config/version.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
@@ -304,6 +305,28 @@ test("bulkhead run turns the first Ctrl-C into an interrupt and the second into 
   expect(host.closed).toBe(1);
   terminal.interrupt();
   expect(terminal.exits).toEqual([130]);
+});
+
+test("watchInterrupts says at the first Ctrl-C what it did, and nothing for a command that ends at once", () => {
+  const said = (note?: string | null) => {
+    const terminal = fakeTerminal();
+    using interrupts = watchInterrupts(terminal, note === undefined ? {} : { note });
+    terminal.interrupt();
+    expect(interrupts.signal.aborted).toBe(true);
+    return terminal.err();
+  };
+  expect(said()).toBe("\nInterrupting. Press Ctrl-C again to exit at once.\n");
+  expect(said("Stopped watching.")).toBe("\nStopped watching.\n");
+  expect(said(null)).toBe("");
+});
+
+test("bulkhead session events --follow without an id says that no daemon runs", async () => {
+  expect(await cli(["session", "events", "-f"])).toMatchObject({
+    code: 6,
+    out: "",
+    err:
+      "error: Cannot follow all sessions: no daemon runs here.\n  Start one: bulkhead start\n  More: bulkhead help agents\n",
+  });
 });
 
 test("bulkhead run ends quietly when the reader of its output goes away", async () => {

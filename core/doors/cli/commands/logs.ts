@@ -38,7 +38,7 @@ async function logs(call: Invocation): Promise<number> {
     if (lines.length === 0) await terminal.stderr.write("The daemon has not written anything yet.\n");
     return 0;
   }
-  using interrupts = watchInterrupts(terminal);
+  using interrupts = watchInterrupts(terminal, { note: null });
   for await (const line of followLines(log, { from: end, signal: interrupts.signal })) await show(line);
   return 0;
 }

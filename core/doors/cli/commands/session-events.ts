@@ -1,18 +1,19 @@
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import type { Invocation } from "../command.ts";
 import { findSession } from "../find-session.ts";
 import { watchInterrupts } from "../interrupts.ts";
-import { openSessions } from "../open-sessions.ts";
+import { type OpenedSessions, openSessions } from "../open-sessions.ts";
 import { LiveView } from "../render/live-view.ts";
 import { createPaint } from "../render/paint.ts";
 import { drawingColumns } from "../show-session.ts";
 
+const leftNote = "Stopped watching; the session goes on.";
+
 /** `bulkhead session events [id]`. */
 export async function sessionEvents(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
-  using interrupts = watchInterrupts(call.terminal);
+  using interrupts = watchInterrupts(call.terminal, { note: call.args[0] === undefined ? null : leftNote });
   const { terminal, json, options } = call;
   const view = new LiveView({
     write: (text) => terminal.stdout.write(text),
@@ -22,7 +23,7 @@ export async function sessionEvents(call: Invocation): Promise<number> {
     verbose: options["verbose"] === true,
     endings: true,
   });
-  for await (const envelope of await eventsOf(call, opened.sessions, interrupts.signal)) {
+  for await (const envelope of await eventsOf(call, opened, interrupts.signal)) {
     if (json) await terminal.stdout.write(`${JSON.stringify(envelope)}\n`);
     else await view.show(envelope);
   }
@@ -32,7 +33,7 @@ export async function sessionEvents(call: Invocation): Promise<number> {
 
 async function eventsOf(
   { args, options }: Invocation,
-  sessions: SessionHost,
+  { sessions, host }: Pick<OpenedSessions, "sessions" | "host">,
   signal: AbortSignal,
 ): Promise<AsyncIterable<Envelope>> {
   const [id] = args;
@@ -42,6 +43,11 @@ async function eventsOf(
     if (!follow) {
       throw new BulkheadError("invalid_config", "Cannot show events: no session is named.", {
         hint: "Name one, or follow all sessions with --follow.",
+      });
+    }
+    if (host !== null) {
+      throw new BulkheadError("unavailable", "Cannot follow all sessions: no daemon runs here.", {
+        hint: "Start one: bulkhead start",
       });
     }
     return sessions.events({ ...from, signal });
