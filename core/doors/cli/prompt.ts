@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { readFile } from "../../ground/runtime/files.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
+import { meantId } from "../../sessions/routing/unknown-adapter.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 
 /** Input of {@link readPrompt}: arguments and flags. */
@@ -11,8 +12,8 @@ export interface PromptSource {
   agent?: string | undefined;
   prompt: string | undefined;
   promptFile: string | undefined;
-  /** Whether a word names an adapter; decides the meaning of a lone argument. */
-  isAdapter(word: string): boolean;
+  /** Ids of all adapters; decide the meaning of a lone argument. */
+  adapters: readonly string[];
   maxBytes: number;
 }
 
@@ -25,7 +26,8 @@ export interface AdapterAndPrompt {
 /**
  * Finds adapter and prompt: `-` or a pipe is standard input, two arguments are adapter and prompt, and one argument is
  * the adapter only where the prompt comes from elsewhere.
- * @throws {BulkheadError} `invalid_config` without a prompt or with two prompts, `not_found`, `too_large`
+ * @throws {BulkheadError} `invalid_config` without a prompt or with two prompts, `unknown_adapter` for a lone word that
+ * is almost an adapter's id, `not_found`, `too_large`
  */
 export async function readPrompt(source: PromptSource, terminal: Terminal): Promise<AdapterAndPrompt> {
   const [first, second] = source.args;
@@ -33,7 +35,7 @@ export async function readPrompt(source: PromptSource, terminal: Terminal): Prom
   if (source.agent !== undefined) {
     const { agent, ...rest } = source;
     if (second !== undefined || (elsewhere !== undefined && first !== undefined)) throw twoAdapters();
-    return { ...await readPrompt({ ...rest, isAdapter: () => false }, terminal), adapter: agent };
+    return { ...await readPrompt({ ...rest, adapters: [] }, terminal), adapter: agent };
   }
   if (source.prompt !== undefined && source.promptFile !== undefined) throw twoPrompts();
   if (elsewhere !== undefined) {
@@ -41,7 +43,8 @@ export async function readPrompt(source: PromptSource, terminal: Terminal): Prom
     return { adapter: first, prompt: source.prompt ?? await readPromptFile(source, terminal) };
   }
   if (second !== undefined) return { adapter: first, prompt: await textOf(second, { source, terminal }) };
-  if (first !== undefined && !source.isAdapter(first)) {
+  if (first !== undefined && !source.adapters.includes(first)) {
+    refuseMistypedAdapter(first, source.adapters);
     return { adapter: undefined, prompt: await textOf(first, { source, terminal }) };
   }
   if (terminal.stdin.isTty) {
@@ -50,6 +53,16 @@ export async function readPrompt(source: PromptSource, terminal: Terminal): Prom
     });
   }
   return { adapter: first, prompt: await textOf("-", { source, terminal }) };
+}
+
+/** Refuses a lone word that is likely a mistyped id: as a prompt it would go to another agent. */
+function refuseMistypedAdapter(word: string, adapters: readonly string[]): void {
+  if (!/^[\w-]+$/.test(word)) return;
+  const meant = meantId(word, adapters);
+  if (meant === null && !/\w-\w/.test(word)) return;
+  throw new BulkheadError("unknown_adapter", `There is no adapter "${word}".`, {
+    hint: `${meant === null ? "" : `Did you mean "${meant}"? `}To send the word as the prompt: --prompt ${word}`,
+  });
 }
 
 function textOf(word: string, from: { source: PromptSource; terminal: Terminal }): Promise<string> {

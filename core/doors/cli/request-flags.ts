@@ -1,6 +1,6 @@
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import { InvalidArgumentError } from "commander";
-import { readTime } from "../../ground/config/read-time.ts";
+import { readTimeWithUnit } from "../../ground/config/read-time.ts";
 
 /** The request field that a flag sets. */
 export type RequestField = keyof SessionRequest | `budget.${keyof NonNullable<SessionRequest["budget"]>}`;
@@ -46,7 +46,7 @@ export const requestFlags: readonly RequestFlag[] = [
   {
     field: "timeout_ms",
     flags: "--timeout <time>",
-    description: "total deadline: ms, or 90s, 5m, 1h",
+    description: "total deadline, such as 90s, 5m or 1h",
     read: readTimeFlag,
   },
   { field: "idle_timeout_ms", flags: "--idle-timeout <time>", description: "longest silence", read: readTimeFlag },
@@ -157,8 +157,8 @@ function readAmount(typed: string): number {
  * @throws {InvalidArgumentError} with the expected form
  */
 export function readTimeFlag(typed: string): number {
-  const ms = readTime(typed) ?? 0;
-  if (ms < 1) throw new InvalidArgumentError("Expected milliseconds, or a time such as 90s, 5m or 1h.");
+  const ms = readTimeWithUnit(typed) ?? 0;
+  if (ms < 1) throw new InvalidArgumentError("Expected a time with its unit, such as 90s, 5m or 1h.");
   return ms;
 }
 

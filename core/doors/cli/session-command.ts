@@ -86,7 +86,7 @@ export async function prepareSessions(call: Invocation): Promise<SessionCommand>
       agent: text(options["agent"]),
       prompt: text(options["prompt"]),
       promptFile: text(options["promptFile"]),
-      isAdapter: (word) => plugins.some((plugin) => plugin.id === word),
+      adapters: plugins.map((plugin) => plugin.id),
       maxBytes: manifest?.limits.prompt_bytes ?? defaultLimits.prompt_bytes,
     }, terminal);
     const mode = json ? "json" : options["quiet"] === true ? "quiet" : "live";

@@ -2,6 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { stateFolderOf } from "../../sessions/host/state-folder.ts";
 import { scopes, type TokenScope } from "../http/scopes.ts";
 import { openTokens, type TokenStore } from "../http/tokens.ts";
+import { readTimeWithUnit } from "../../ground/config/read-time.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 import { realFolder } from "../../ground/runtime/real-folder.ts";
 import type { Invocation } from "./command.ts";
@@ -56,7 +57,8 @@ export async function tokenWorkdirs(typed: unknown, cwd: string): Promise<string
   }));
 }
 
-const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+/** About 270 years. */
+const longestLife = 8_640_000_000_000;
 
 /**
  * Returns when a token ends, from a lifetime like `30d`, `12h` or `90m`; null: never.
@@ -64,9 +66,9 @@ const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86
  */
 export function tokenEnd(typed: unknown, now: number): string | null {
   if (typed === undefined) return null;
-  const [, count, unit] = /^([1-9]\d{0,4})([mhd])$/.exec(String(typed)) ?? [];
-  if (count !== undefined && unit !== undefined) return new Date(now + Number(count) * units[unit]!).toISOString();
+  const ms = readTimeWithUnit(String(typed)) ?? 0;
+  if (ms >= 1 && ms <= longestLife) return new Date(now + ms).toISOString();
   throw new BulkheadError("invalid_config", `Cannot set the token's lifetime: "${String(typed)}" is not a duration.`, {
-    hint: "Write a number and m, h or d: 90m, 12h, 30d.",
+    hint: "Write a number and its unit: 90m, 12h, 30d.",
   });
 }

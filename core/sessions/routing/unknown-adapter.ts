@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { nearest } from "../../ground/config/nearest.ts";
 import { blockedError } from "../../packages/registry/blocked-plugins.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 
@@ -6,8 +7,18 @@ import type { Plugin } from "../../packages/registry/plugin.ts";
 export const enableOne = "Find the agents of this machine and enable them: bulkhead setup.";
 
 /**
- * The error for an id that no enabled adapter has. Its hint enables the plugin if it exists, else names the enabled
- * ones. For a blocked plugin it is the error that names the cause.
+ * Returns the id that an unknown word most likely means: a near one, or one that the word begins or is the beginning of.
+ */
+export function meantId(word: string, ids: readonly string[]): string | null {
+  const name = word.toLowerCase();
+  const isBeginning = (short: string, long: string) => short.length > 2 && long.startsWith(short);
+  return nearest(name, ids) ?? ids.find((id) => isBeginning(name, id)) ??
+    ids.find((id) => isBeginning(id, name) || nearest(name, [id.split("-")[0]!]) !== null) ?? null;
+}
+
+/**
+ * The error for an id that no enabled adapter has. Its hint enables the plugin if it exists, else says which id was meant
+ * or names the enabled ones. For a blocked plugin it is the error that names the cause.
  */
 export function unknownAdapter(
   id: string,
@@ -16,7 +27,12 @@ export function unknownAdapter(
   const known = plugins.find((plugin) => plugin.id === id);
   if (known?.blocked !== undefined) return blockedError(id, known.blocked);
   const enabled = plugins.filter((plugin) => plugin.enabled).map((plugin) => plugin.id).sort();
-  const others = enabled.length === 0 ? enableOne : `Enabled are: ${enabled.join(", ")}.`;
+  const meant = known === undefined ? meantId(id, plugins.map((plugin) => plugin.id)) : null;
+  const others = meant !== null
+    ? `Did you mean "${meant}"?`
+    : enabled.length === 0
+    ? enableOne
+    : `Enabled are: ${enabled.join(", ")}.`;
   return new BulkheadError("unknown_adapter", `No enabled adapter has the id "${id}".`, {
     hint: known === undefined ? others : `bulkhead plugin enable ${id}`,
     details: { enabled },

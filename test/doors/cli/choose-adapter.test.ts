@@ -39,6 +39,7 @@ test("chooseAdapter names the command that enables a plugin which is there, else
   });
   expect(refusal("beta,gamma")).toMatchObject({ hint: "bulkhead plugin enable gamma" });
   expect(refusal("nobody")).toMatchObject({ code: "unknown_adapter", hint: "Enabled are: alpha, beta." });
+  expect(refusal("alpa")).toMatchObject({ code: "unknown_adapter", hint: 'Did you mean "alpha"?' });
   expect(refusal("nobody", [])).toMatchObject({ hint: expect.stringContaining("bulkhead setup") });
   expect(refusal("delta", [fakePlugin("delta", { enabled: false, blocked: "line 4 blocks it" })])).toMatchObject({
     code: "blocked_plugin",

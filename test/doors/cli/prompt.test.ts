@@ -13,8 +13,8 @@ interface Given extends FakeTerminalOptions {
 }
 
 function read({ words = [], prompt, promptFile, maxBytes = 1000, ...terminal }: Given) {
-  const isAdapter = (word: string): boolean => word === "alpha";
-  return readPrompt({ args: words, prompt, promptFile, isAdapter, maxBytes }, fakeTerminal(terminal));
+  const adapters = ["alpha", "claw-code"];
+  return readPrompt({ args: words, prompt, promptFile, adapters, maxBytes }, fakeTerminal(terminal));
 }
 
 test("readPrompt takes two words as adapter and prompt", async () => {
@@ -23,6 +23,23 @@ test("readPrompt takes two words as adapter and prompt", async () => {
 
 test("readPrompt takes a lone word that names no adapter as the prompt", async () => {
   expect(await read({ words: ["Do it."] })).toEqual({ adapter: undefined, prompt: "Do it." });
+});
+
+test("readPrompt refuses a lone word that is almost an adapter's id, and says how to send it as the prompt", async () => {
+  for (
+    const [word, meant] of [["claw-cod", "claw-code"], ["claw", "claw-code"], ["Alpa", "alpha"], ["alpha2", "alpha"]]
+  ) {
+    await expect(read({ words: [word!] })).rejects.toMatchObject({
+      code: "unknown_adapter",
+      message: `There is no adapter "${word}".`,
+      hint: `Did you mean "${meant}"? To send the word as the prompt: --prompt ${word}`,
+    });
+  }
+  await expect(read({ words: ["nothing-like-it"] })).rejects.toMatchObject({
+    hint: "To send the word as the prompt: --prompt nothing-like-it",
+  });
+  expect(await read({ words: ["hello"] })).toEqual({ adapter: undefined, prompt: "hello" });
+  expect(await read({ prompt: "alpa" })).toEqual({ adapter: undefined, prompt: "alpa" });
 });
 
 test("readPrompt takes a lone adapter and the prompt from a pipe", async () => {

@@ -39,7 +39,7 @@ test("requestFlags uses each flag once", () => {
 test("buildRequest sets every field from its flag", () => {
   const built = request(
     ..."--workdir sub --role implementor --model m --allowed-tools Read,Write --max-turns 3 --timeout 90s".split(" "),
-    ..."--idle-timeout 500 --context-file a.md --context-file b.md --env A=1 --env B=x=y".split(" "),
+    ..."--idle-timeout 500ms --context-file a.md --context-file b.md --env A=1 --env B=x=y".split(" "),
     ..."--continue-from native-1 --iteration 2 --max-iterations 5 --approval edits --budget-cost 0.5".split(" "),
     ..."--budget-tokens 1000 --budget-turns 4 --budget-tool-calls 0 --mcp-server one --workspace worktree".split(" "),
     ..."--retry safe --label team=core --task-id t1 --idempotency-key k1 --param speed=2 --param name=x".split(" "),
@@ -94,6 +94,9 @@ test.each([
   ["--max-turns", "1.5"],
   ["--timeout", "soon"],
   ["--timeout", "0"],
+  ["--timeout", "5"],
+  ["--idle-timeout", "500"],
+  ["--answer-timeout", "60"],
   ["--budget-cost", "-1"],
   ["--budget-tool-calls", "many"],
   ["--env", "=x"],

@@ -100,7 +100,7 @@ test("bulkhead answers wrong usage with a sentence, a hint and exit code 2", asy
   expect(close.err).toBe("error: Unknown command 'runn'.\n  Did you mean run?\n");
   const value = await cli(["run", "--timeout", "soon", "x"]);
   expect(value.err).toContain("--timeout");
-  expect(value.err).toContain("Expected milliseconds");
+  expect(value.err).toContain("Expected a time with its unit");
 });
 
 test("bulkhead --json prints an error as JSON as well", async () => {
