@@ -16,7 +16,7 @@ import { Questions } from "./questions.ts";
 import { requestFlags } from "./request-flags.ts";
 import { readRequired, requireFlag } from "./required-capabilities.ts";
 import { buildRequest } from "./session-request.ts";
-import type { ShowSessionOptions } from "./show-session.ts";
+import { type ShowSessionOptions, showTimes } from "./show-session.ts";
 
 /** A command that runs sessions, with the values of its flags. */
 export interface SessionCommand extends AsyncDisposable {
@@ -50,7 +50,8 @@ export function addSessionFlags(command: Command): Command {
     .addOption(new Option(requireFlag.flags, requireFlag.description).argParser(readRequired))
     .option("-f, --prompt-file <file>", 'read the prompt from a file; "-" is standard input')
     .option("-q, --quiet", "print only the final output")
-    .option("-v, --verbose", "also show what was allowed, and the end of every process");
+    .option("-v, --verbose", "also show times, what was allowed, and the end of every process")
+    .option("--times", "show when each event came");
 }
 
 /**
@@ -114,6 +115,7 @@ export async function prepareSessions(call: Invocation): Promise<SessionCommand>
       ...(attended ? { questions } : {}),
       mode,
       verbose: options["verbose"] === true,
+      times: showTimes(options),
     };
     const { signal } = interrupts;
     const require = options["require"] as AgentCapabilities | undefined;

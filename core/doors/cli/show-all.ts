@@ -19,7 +19,7 @@ export async function showAll(
   { adapter, request, how: { signal }, show }: SessionCommand,
   host: Pick<Host, "runAll">,
 ): Promise<number> {
-  const { terminal, mode, verbose } = show;
+  const { terminal, mode, verbose, times = false } = show;
   const run = await host.runAll({ ...request, answer_timeout_ms: request.answer_timeout_ms ?? 0 }, {
     adapters: [adapter].flat(),
     signal,
@@ -30,7 +30,9 @@ export async function showAll(
     columns: drawingColumns(terminal),
     adapters: [adapter].flat(),
     verbose,
+    times,
     endings: true,
+    ids: true,
   });
   for await (const envelope of run) {
     if (mode === "json") await terminal.stdout.write(`${JSON.stringify(envelope)}\n`);

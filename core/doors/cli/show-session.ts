@@ -20,6 +20,8 @@ export interface ShowSessionOptions {
   /** `live` for people, `json` one envelope a line, `quiet` only the final output. */
   mode: "live" | "json" | "quiet";
   verbose: boolean;
+  /** Show when each event came. */
+  times?: boolean;
   /** Collects the command lines that would grant what was denied, for a caller that can grant it and retry. */
   missing?: Set<string>;
 }
@@ -57,6 +59,11 @@ export async function showSession(session: ShownSession, options: ShowSessionOpt
   return result;
 }
 
+/** Whether the flags of a command ask for the time of each event. */
+export function showTimes(options: Readonly<Record<string, unknown>>): boolean {
+  return options["verbose"] === true || options["times"] === true;
+}
+
 /** Columns for a table: the terminal's; unlimited for a pipe. */
 export function tableColumns(terminal: Terminal): number {
   return terminal.stdout.columns > 0 ? Math.max(60, terminal.stdout.columns) : 1000;
@@ -79,7 +86,7 @@ function createProgress({ terminal, mode, questions }: ShowSessionOptions): Prog
 }
 
 function createView(
-  { terminal, adapter, questions, verbose }: ShowSessionOptions,
+  { terminal, adapter, questions, verbose, times = false }: ShowSessionOptions,
   progress: ProgressLine | null,
 ): LiveView {
   return new LiveView({
@@ -92,13 +99,14 @@ function createView(
     adapters: [adapter],
     streaming: terminal.stdout.isTty,
     verbose,
+    times,
   });
 }
 
 async function showResult(result: SessionResult, options: ShowSessionOptions & { events: number }): Promise<void> {
   const { terminal, events } = options;
   const paint = createPaint(terminal.colours.stdout);
-  const lines = resultLines(result, { paint, columns: drawingColumns(terminal), events, indent: 1 });
+  const lines = resultLines(result, { paint, columns: drawingColumns(terminal), events, named: true, indent: 1 });
   await terminal.stdout.write(`\n${lines.join("\n")}\n`);
 }
 

@@ -147,7 +147,7 @@ test("bulkhead run sends the request to the adapter and shows events and result"
   expect(out).toBe([
     " alpha │ hello",
     "",
-    " ✔ completed · end_turn · 2.1 s · 2 events",
+    " ✔ completed · end_turn · 2.1 s · 2 events · session s1",
     "   600 tokens in · 120 out · $0.0036 · model-x",
     "   no files changed",
     "",

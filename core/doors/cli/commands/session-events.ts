@@ -6,7 +6,7 @@ import { watchInterrupts } from "../interrupts.ts";
 import { type OpenedSessions, openSessions } from "../open-sessions.ts";
 import { LiveView } from "../render/live-view.ts";
 import { createPaint } from "../render/paint.ts";
-import { drawingColumns } from "../show-session.ts";
+import { drawingColumns, showTimes } from "../show-session.ts";
 
 const leftNote = "Stopped watching; the session goes on.";
 
@@ -21,7 +21,9 @@ export async function sessionEvents(call: Invocation): Promise<number> {
     columns: drawingColumns(terminal),
     adapters: [],
     verbose: options["verbose"] === true,
+    times: showTimes(options),
     endings: true,
+    ids: call.args[0] === undefined,
   });
   for await (const envelope of await eventsOf(call, opened, interrupts.signal)) {
     if (json) await terminal.stdout.write(`${JSON.stringify(envelope)}\n`);

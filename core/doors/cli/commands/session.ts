@@ -58,7 +58,8 @@ const defineReading: DefineCommand = (command, bind) => {
     .argument("[id]", idMeaning)
     .option("-f, --follow", "go on with what comes, until the session ends or Ctrl-C")
     .option("--after <number>", "only what came after this seq, or gseq for all sessions", readNumber)
-    .option("-v, --verbose", "also show what was allowed, and the end of every process")
+    .option("-v, --verbose", "also show times, what was allowed, and the end of every process")
+    .option("--times", "show when each event came")
     .addHelpText("after", examples(["bulkhead session events 3f2a --json", "one envelope a line"]))
     .action(bind(sessionEvents));
 };

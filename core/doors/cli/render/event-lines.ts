@@ -27,8 +27,8 @@ export interface EventLineOptions {
 }
 
 /**
- * Formats one event as lines. Flowing text (`output`, `thinking`) and the end (`session_ended`, `artifacts`) give none:
- * the live view and the result show them.
+ * Formats one event as lines. Flowing text (`output`, `thinking`, the output of `completed`) and the end
+ * (`session_ended`, `artifacts`) give none: the live view and the result show them.
  */
 export function eventLines(event: Envelope["event"], { verbose = false }: EventLineOptions = {}): EventLine[] {
   switch (event.type) {
@@ -60,9 +60,7 @@ export function eventLines(event: Envelope["event"], { verbose = false }: EventL
     case "unparsed":
       return [unparsed(event)];
     case "completed":
-      return event.success
-        ? []
-        : [line("red", `✗ the agent reports failure${event.output ? `: ${event.output}` : ""}`)];
+      return event.success ? [] : [line("red", "✗ the agent reports failure")];
     case "error":
       return [line(event.recoverable ? "yellow" : "red", `✗ ${event.code}: ${event.message}`)];
     default:

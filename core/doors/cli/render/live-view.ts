@@ -3,6 +3,9 @@ import type { OutputEvent, ThinkingEvent } from "../../../../plugin-sdk/events.t
 import { safeLine, safeText } from "./agent-text.ts";
 import { type EventLine, eventLines } from "./event-lines.ts";
 import { adapterTones, outcomeLooks, type Paint, type Tone } from "./paint.ts";
+import { clockTime } from "./quantities.ts";
+import { shortId } from "./short-id.ts";
+import { StreamedText } from "./streamed-text.ts";
 import { TextFlow } from "./text-flow.ts";
 import { fitLine, padEnd, takeColumns, textWidth } from "./text-width.ts";
 
@@ -20,6 +23,10 @@ export interface LiveViewOptions {
   verbose?: boolean;
   /** Show how each session ended; for many sessions, whose results come later. */
   endings?: boolean;
+  /** Show the beginning of the session's id behind the name; for several sessions of one adapter. */
+  ids?: boolean;
+  /** Show when each event came. */
+  times?: boolean;
 }
 
 interface Flow {
@@ -32,12 +39,20 @@ interface Flow {
   open: boolean;
 }
 
+/** Columns of an id's beginning and of a time, each with a blank. */
+const idColumns = 4;
+const timeColumns = 8;
+
+/** The part of an envelope that stands before its text. */
+type Origin = Pick<Envelope, "adapter" | "session_id" | "ts">;
+
 /** Shows the events of one or many sessions as lines, each behind its adapter's name. */
 export class LiveView {
   readonly #options: LiveViewOptions;
   #nameColumns: number;
   readonly #tones = new Map<string, Tone>();
-  readonly #flows = new Map<string, { flow: Flow; adapter: string }>();
+  readonly #flows = new Map<string, { flow: Flow; origin: Origin }>();
+  readonly #streamed = new StreamedText();
 
   constructor(options: LiveViewOptions) {
     this.#options = options;
@@ -47,13 +62,12 @@ export class LiveView {
 
   /** Shows one event. */
   async show(envelope: Envelope): Promise<void> {
-    const { event, session_id, adapter } = envelope;
+    const { event, adapter } = envelope;
     // An adapter that was not announced must keep its full name, too.
     this.#nameColumns = nameColumnsFor(this.#nameColumns, [adapter.id]);
     const text = event.type === "output" || event.type === "thinking"
       ? this.#flowing(envelope, event)
-      : this.#endFlow(session_id) +
-        this.#linesFor(event).map((line) => this.#gutter(adapter.id) + this.#fit(line) + "\n").join("");
+      : this.#standing(envelope);
     if (text !== "") await this.#options.write(text);
   }
 
@@ -62,6 +76,21 @@ export class LiveView {
     let text = "";
     for (const session of [...this.#flows.keys()]) text += this.#endFlow(session);
     if (text !== "") await this.#options.write(text);
+  }
+
+  #standing(envelope: Envelope): string {
+    const { event, session_id } = envelope;
+    const before = event.type === "completed" ? this.#answer(envelope, event.output ?? "") : "";
+    if (event.type === "session_ended") this.#streamed.forget(session_id);
+    return before + this.#endFlow(session_id) +
+      this.#linesFor(event).map((line) => this.#gutter(envelope) + this.#fit(line) + "\n").join("");
+  }
+
+  /** Many agents give their answer only with their last word. */
+  #answer(envelope: Envelope, text: string): string {
+    if (this.#streamed.has(envelope.session_id, text)) return "";
+    return this.#endFlow(envelope.session_id) +
+      this.#flowing(envelope, { type: "output", stream: "stdout", data: text });
   }
 
   #linesFor(event: Envelope["event"]): EventLine[] {
@@ -73,30 +102,32 @@ export class LiveView {
 
   #flowing(envelope: Envelope, event: OutputEvent | ThinkingEvent): string {
     const kind = event.type === "output" ? event.stream : "thinking";
+    const data = event.type === "output" ? event.data : event.content;
+    if (kind === "stdout") this.#streamed.add(envelope.session_id, data);
     let held = this.#flows.get(envelope.session_id);
     let before = "";
     if (held?.flow.kind !== kind) {
       before = this.#endFlow(envelope.session_id);
       const tone: Tone = kind === "stdout" ? "plain" : "dim";
       const flow: Flow = { kind, tone, wrap: new TextFlow(this.#textColumns), line: "", open: false };
-      held = { flow, adapter: envelope.adapter.id };
+      held = { flow, origin: envelope };
       this.#flows.set(envelope.session_id, held);
     }
-    const text = safeText(event.type === "output" ? event.data : event.content);
-    return before + this.#put(held.flow, { adapter: held.adapter, wrapped: held.flow.wrap.push(text) });
+    held.origin = envelope;
+    return before + this.#put(held.flow, { origin: envelope, wrapped: held.flow.wrap.push(safeText(data)) });
   }
 
-  #put(flow: Flow, { adapter, wrapped }: { adapter: string; wrapped: string }): string {
+  #put(flow: Flow, { origin, wrapped }: { origin: Origin; wrapped: string }): string {
     const { paint, streaming = false } = this.#options;
     const lines = (flow.line + wrapped).split("\n");
     flow.line = lines.pop() ?? "";
     let out = "";
     for (const line of lines) {
-      out += (flow.open ? "" : this.#gutter(adapter)) + paint(flow.tone, line.trimEnd()) + "\n";
+      out += (flow.open ? "" : this.#gutter(origin)) + paint(flow.tone, line.trimEnd()) + "\n";
       flow.open = false;
     }
     if (streaming && flow.line !== "") {
-      out += (flow.open ? "" : this.#gutter(adapter)) + paint(flow.tone, flow.line);
+      out += (flow.open ? "" : this.#gutter(origin)) + paint(flow.tone, flow.line);
       flow.open = true;
       flow.line = "";
     }
@@ -107,14 +138,19 @@ export class LiveView {
     const held = this.#flows.get(sessionId);
     if (held === undefined) return "";
     this.#flows.delete(sessionId);
-    const out = this.#put(held.flow, { adapter: held.adapter, wrapped: held.flow.wrap.end() });
+    const out = this.#put(held.flow, { origin: held.origin, wrapped: held.flow.wrap.end() });
     return held.flow.open ? `${out}\n` : out;
   }
 
-  #gutter(adapter: string): string {
-    const { paint } = this.#options;
-    const name = padEnd(takeColumns(safeLine(adapter), this.#nameColumns), this.#nameColumns);
-    return ` ${paint(this.#toneOf(adapter), name)} ${paint("dim", "│")} `;
+  #gutter({ adapter, session_id, ts }: Origin): string {
+    const { paint, ids = false, times = false } = this.#options;
+    const name = padEnd(takeColumns(safeLine(adapter.id), this.#nameColumns), this.#nameColumns);
+    return [
+      ...(times ? [paint("dim", clockTime(ts))] : []),
+      paint(this.#toneOf(adapter.id), name),
+      ...(ids ? [paint("dim", shortId(session_id, idColumns))] : []),
+      paint("dim", "│"),
+    ].map((part) => ` ${part}`).join("") + " ";
   }
 
   #fit(line: EventLine): string {
@@ -124,7 +160,9 @@ export class LiveView {
   }
 
   get #textColumns(): number {
-    return Math.max(20, this.#options.columns - this.#nameColumns - 4);
+    const { columns, ids = false, times = false } = this.#options;
+    const more = (ids ? idColumns + 1 : 0) + (times ? timeColumns + 1 : 0);
+    return Math.max(20, columns - this.#nameColumns - more - 4);
   }
 
   #toneOf(adapter: string): Tone {

@@ -28,6 +28,12 @@ export function formatCost(cost: number, currency: string | null): string {
   return currency === null || currency === "USD" ? `$${amount}` : `${amount} ${safeLine(currency)}`;
 }
 
+/** Formats a point in time as the time of day here: `14:03:59`. */
+export function clockTime(timestamp: string): string {
+  const time = new Date(timestamp);
+  return [time.getHours(), time.getMinutes(), time.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
+}
+
 /** Formats a count with its noun: `1 event`, `2 events`. */
 export function plural(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;

@@ -2,6 +2,7 @@ import type { Artifact, SessionResult, UsageReport } from "../../../../plugin-sd
 import { safeLine } from "./agent-text.ts";
 import { outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { formatBytes, formatCost, formatCount, formatDuration, plural } from "./quantities.ts";
+import { shortId } from "./short-id.ts";
 import { type Cell, tableLines } from "./table.ts";
 import { fitLine, wrapText } from "./text-width.ts";
 import { stackLines } from "./stack-lines.ts";
@@ -12,6 +13,8 @@ export interface ResultLineOptions {
   columns: number;
   /** Number of the session's events. */
   events: number;
+  /** Name the session, where nothing around the lines does. */
+  named?: boolean;
   indent?: number;
 }
 
@@ -34,13 +37,14 @@ export function resultLines(result: SessionResult, options: ResultLineOptions): 
   return lines.map((line) => " ".repeat(indent) + line);
 }
 
-function headline(result: SessionResult, { paint, events }: ResultLineOptions): string {
+function headline(result: SessionResult, { paint, events, named = false }: ResultLineOptions): string {
   const [mark, tone] = outcomeLooks[result.outcome];
   const facts = [
     safeLine(result.stop_reason),
     formatDuration(result.usage.duration_ms),
     plural(events, "event"),
     ...(result.attempts.length > 1 ? [plural(result.attempts.length, "attempt")] : []),
+    ...(named ? [`session ${shortId(result.session_id)}`] : []),
   ];
   return `${paint(tone, `${mark} ${safeLine(result.outcome)}`)} ${paint("dim", `· ${facts.join(" · ")}`)}`;
 }

@@ -105,6 +105,29 @@ test("LiveView wraps long text under the name and never writes a line wider than
   expect(text).toContain("…");
 });
 
+const completed = (output: string, success = true): Envelope["event"] => {
+  return { type: "completed", success, output, files_changed: [], tokens_used: null, cost: null };
+};
+
+test("LiveView shows an answer that comes with the last word alone, and no answer twice", async () => {
+  expect(await show(envelopesOf([out("Thinking.\n"), completed("Your number is 4.")])))
+    .toBe(" alpha │ Thinking.\n alpha │ Your number is 4.\n");
+  expect(await show(envelopesOf([out("Your number"), out(" is 4."), completed("Your number is\n4.")])))
+    .toBe(" alpha │ Your number is 4.\n");
+  expect(await show(envelopesOf([completed("It broke.", false)])))
+    .toBe(" alpha │ It broke.\n alpha │ ✗ the agent reports failure\n");
+});
+
+test("LiveView tells sessions of one adapter apart by their ids, and shows when events came", async () => {
+  const said = ["76af00", "12bc00"].flatMap((session) => envelopesOf([out(`from ${session}\n`)], { session }));
+  expect(await show(said, { ids: true })).toBe(" alpha 76af │ from 76af00\n alpha 12bc │ from 12bc00\n");
+  const [first] = said;
+  const time = `${new Date(first!.ts).toTimeString().slice(0, 8)}`;
+  expect(await show([first!], { times: true })).toBe(` ${time} alpha │ from 76af00\n`);
+  const long = await show(envelopesOf([out("word ".repeat(40))]), { times: true, ids: true });
+  for (const line of long.split("\n")) expect(line.length).toBeLessThanOrEqual(60);
+});
+
 test("LiveView lets no escape sequence of an agent through", async () => {
   const evil = "\u001b[2J\u001b]0;title\u0007\u009b31m";
   const events: Envelope["event"][] = [
