@@ -131,7 +131,8 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
   const get = async (id: string): Promise<SessionSummary> => await sessionOf(id).summary();
 
   return {
-    async start(request, { signal, adapter, require, artifacts } = {}) {
+    async start(request, { signal, adapter, require, artifacts, ...unknown } = {}) {
+      refuseUnknown(Object.keys(unknown));
       const post = () =>
         callJson<SessionSummary>(api, "/v1/sessions", {
           method: "POST",
@@ -227,6 +228,16 @@ function leftError({ id }: RemoteSession, cause: unknown): ClientError {
     message: `Left session "${id}": the host does not answer, so it was not interrupted.`,
     hint: '"bulkhead status" tells whether the host runs.',
   }, { cause });
+}
+
+/** A JavaScript caller has no compiler to say where a field belongs; without it, another agent would run. */
+function refuseUnknown([name]: readonly string[]): void {
+  if (name === undefined) return;
+  throw new ClientError({
+    code: "invalid_request",
+    message: `Cannot start a session: there is no option "${name}".`,
+    hint: "Options are adapter, artifacts, require and signal. The first argument takes the fields of the request.",
+  });
 }
 
 /** Drops options that are undefined: they must not remove a field of the request. */

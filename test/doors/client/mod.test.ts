@@ -107,6 +107,15 @@ test("connectHost() with proof shows its token to no server that does not know i
   expect(shown).toEqual([null]);
 });
 
+test("connectHost().start() refuses an option that it does not know, so that no other agent runs", async () => {
+  const fetch = () => Promise.reject(new Error("Nothing may be sent."));
+  const asked = connectHost({ fetch }).start({ workdir: "/w", prompt: "go" }, { agent: "codex" } as never);
+  await expect(asked).rejects.toMatchObject({
+    code: "invalid_request",
+    message: 'Cannot start a session: there is no option "agent".',
+  });
+});
+
 test("connectHost().start() sends the request as it is, and options only where they are given", async () => {
   const bodies: unknown[] = [];
   const fetch = (_place: string, init: RequestInit = {}) => {
