@@ -26,6 +26,14 @@ export interface FoundAdapters {
   first: string;
   /** Choice for the session: an id, or ids in the order in which they are tried. */
   adapter: string | string[];
+  /** Whether each of them has the required capabilities; a session then need not ask again. */
+  isChecked: boolean;
+}
+
+/** Adapters that a daemon, or the session, finds by itself. */
+export function unsearched(wanted: string | readonly string[]): FoundAdapters {
+  const [first = "auto", ...others] = [wanted].flat();
+  return { first, adapter: others.length === 0 ? first : [first, ...others], isChecked: false };
 }
 
 /**
@@ -39,7 +47,7 @@ export async function findAdapters(call: Invocation, search: AdapterSearch): Pro
   const { terminal, options } = call;
   const require = options["require"] as AgentCapabilities | undefined;
   if (typeof wanted === "string" && wanted !== "auto" && require === undefined) {
-    return { first: wanted, adapter: wanted };
+    return unsearched(wanted);
   }
   const request = buildRequest({
     options: { ...options, param: undefined },
@@ -58,7 +66,9 @@ export async function findAdapters(call: Invocation, search: AdapterSearch): Pro
   if (!quiet) await terminal.stderr.write(routeText(route, terminal.colours.stderr));
   const ids = route.candidates.map(({ adapter_id }) => adapter_id);
   const found = ids.length === 1 ? ids[0]! : ids;
-  return { first: ids[0]!, adapter: typeof wanted === "string" || search.all ? found : wanted };
+  // A chain stays whole, so its session asks for the capabilities itself.
+  const isChecked = typeof wanted === "string" || search.all;
+  return { first: ids[0]!, adapter: isChecked ? found : wanted, isChecked };
 }
 
 /** A route as lines for people. */

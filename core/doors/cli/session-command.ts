@@ -5,7 +5,7 @@ import { defaultLimits } from "../../ground/config/limits.ts";
 import { createAskGrant } from "./ask-grant.ts";
 import { chooseAdapter } from "./choose-adapter.ts";
 import type { Invocation } from "./command.ts";
-import { findAdapters, type FoundAdapters } from "./find-adapters.ts";
+import { findAdapters, type FoundAdapters, unsearched } from "./find-adapters.ts";
 import { watchInterrupts } from "./interrupts.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { RunSessionOptions } from "../../sessions/host/run-session.ts";
@@ -33,32 +33,49 @@ export interface SessionCommand extends AsyncDisposable {
   show: ShowSessionOptions;
 }
 
+/** A request, as a command asks for it, and the adapters that may take it. */
+export interface AskedSession extends FoundAdapters {
+  request: SessionRequest;
+}
+
 /** Adds the arguments and flags of a command that runs sessions. */
 export function addSessionFlags(command: Command): Command {
   command
     .usage("[adapter] <prompt> [flags]")
     .argument("[adapter]", "id of an enabled adapter; default: routing.agent")
     .argument("[prompt]", 'the prompt; "-" reads standard input');
+  return addRunFlags(command)
+    .option("-a, --agent <ids>", 'the adapter, in place of the argument; several with commas, or "auto"')
+    .addOption(new Option(requireFlag.flags, requireFlag.description).argParser(readRequired))
+    .option("-f, --prompt-file <file>", 'read the prompt from a file; "-" is standard input');
+}
+
+/** Adds a flag for each field of a request but those of `except`, and the flags that say how to show a session. */
+export function addRunFlags(
+  command: Command,
+  { except = [] }: { except?: readonly (keyof SessionRequest)[] } = {},
+): Command {
   for (const flag of requestFlags) {
+    if (except.some((field) => field === flag.field)) continue;
     const option = new Option(flag.flags, flag.description);
     if (flag.read !== undefined) option.argParser(flag.read);
     if (flag.choices !== undefined) option.choices(flag.choices);
     command.addOption(option);
   }
   return command
-    .option("-a, --agent <ids>", 'the adapter, in place of the argument; several with commas, or "auto"')
-    .addOption(new Option(requireFlag.flags, requireFlag.description).argParser(readRequired))
-    .option("-f, --prompt-file <file>", 'read the prompt from a file; "-" is standard input')
     .option("-q, --quiet", "print only the final output")
     .option("-v, --verbose", "also show times, what was allowed, and the end of every process")
     .option("--times", "show when each event came");
 }
 
 /**
- * Finds the daemon or opens a host, and builds the request. Where no person can be asked, no session waits for an
- * answer.
+ * Finds the daemon or opens a host, and asks for the request; by default for the one that the command line describes.
+ * Where no person can be asked, no session waits for an answer.
  */
-export async function prepareSessions(call: Invocation): Promise<SessionCommand> {
+export async function prepareSessions(
+  call: Invocation,
+  ask: (opened: OpenedSessions) => Promise<AskedSession> = (opened) => askedByFlags(call, opened),
+): Promise<SessionCommand> {
   const { terminal, options, json } = call;
   const questions = new Questions(terminal);
   const attended = Questions.possible(terminal) && !json;
@@ -80,47 +97,20 @@ export async function prepareSessions(call: Invocation): Promise<SessionCommand>
     interrupts[Symbol.dispose]();
   };
   try {
-    const { sessions, host, manifest, grant } = opened;
-    const plugins = await opened.plugins();
-    const { adapter: given, prompt } = await readPrompt({
-      args: call.args,
-      agent: text(options["agent"]),
-      prompt: text(options["prompt"]),
-      promptFile: text(options["promptFile"]),
-      adapters: plugins.map((plugin) => plugin.id),
-      maxBytes: manifest?.limits.prompt_bytes ?? defaultLimits.prompt_bytes,
-    }, terminal);
-    const mode = json ? "json" : options["quiet"] === true ? "quiet" : "live";
-    const all = options["all"] === true;
-    const wanted = chooseAdapter({
-      given: given ?? (all ? "auto" : undefined),
-      plugins,
-      routing: manifest?.routing,
-    });
-    // A daemon finds adapters itself, and its events name the chosen one.
-    const { first, adapter } = host === null ? unsearched(wanted) : await findAdapters(call, {
-      host,
-      wanted,
-      prompt,
-      all,
-      // Sessions that run at once have no first adapter to announce.
-      quiet: mode === "quiet" || all,
-    });
-    const config = options["param"] === undefined || first === "auto" ? undefined : await opened.configOf(first);
-    const asked = buildRequest({ options, prompt, cwd: terminal.cwd, config });
-    const request = attended ? asked : { answer_timeout_ms: 0, ...asked };
+    const { sessions, host, grant } = opened;
+    const asked = await ask(opened);
+    const { first, adapter, isChecked } = asked;
+    const request = attended ? asked.request : { answer_timeout_ms: 0, ...asked.request };
     const show: ShowSessionOptions = {
       terminal,
       adapter: first,
       ...(attended ? { questions } : {}),
-      mode,
+      mode: modeOf(call),
       verbose: options["verbose"] === true,
       times: showTimes(options),
     };
     const { signal } = interrupts;
     const require = options["require"] as AgentCapabilities | undefined;
-    // The search in this process has checked the capabilities of all but a chain, which stays whole.
-    const isChecked = host !== null && (typeof wanted === "string" || all);
     const how = { adapter, signal, ...(isChecked || require === undefined ? {} : { require }) };
     return { sessions, host, grant, adapter, request, how, show, [Symbol.asyncDispose]: dispose };
   } catch (error) {
@@ -129,11 +119,44 @@ export async function prepareSessions(call: Invocation): Promise<SessionCommand>
   }
 }
 
-function unsearched(wanted: string | string[]): FoundAdapters {
-  const [first = "auto", ...others] = [wanted].flat();
-  return { first, adapter: others.length === 0 ? first : [first, ...others] };
+async function askedByFlags(call: Invocation, opened: OpenedSessions): Promise<AskedSession> {
+  const { terminal, options } = call;
+  const { host, manifest } = opened;
+  const plugins = await opened.plugins();
+  const all = options["all"] === true;
+  const { adapter: given, prompt } = await readPrompt({
+    args: call.args,
+    agent: textFlag(call, "agent"),
+    prompt: textFlag(call, "prompt"),
+    promptFile: textFlag(call, "promptFile"),
+    adapters: plugins.map((plugin) => plugin.id),
+    maxBytes: manifest?.limits.prompt_bytes ?? defaultLimits.prompt_bytes,
+  }, terminal);
+  const wanted = chooseAdapter({
+    given: given ?? (all ? "auto" : undefined),
+    plugins,
+    routing: manifest?.routing,
+  });
+  // A daemon finds adapters itself, and its events name the chosen one.
+  const found = host === null ? unsearched(wanted) : await findAdapters(call, {
+    host,
+    wanted,
+    prompt,
+    all,
+    // Sessions that run at once have no first adapter to announce.
+    quiet: modeOf(call) === "quiet" || all,
+  });
+  const { first } = found;
+  const config = options["param"] === undefined || first === "auto" ? undefined : await opened.configOf(first);
+  return { request: buildRequest({ options, prompt, cwd: terminal.cwd, config }), ...found };
 }
 
-function text(value: unknown): string | undefined {
+function modeOf({ json, options }: Invocation): ShowSessionOptions["mode"] {
+  return json ? "json" : options["quiet"] === true ? "quiet" : "live";
+}
+
+/** Returns the value of a flag that takes text. */
+export function textFlag({ options }: Pick<Invocation, "options">, name: string): string | undefined {
+  const value = options[name];
   return typeof value === "string" ? value : undefined;
 }

@@ -6,34 +6,55 @@ import { inputError } from "../../ground/config/input-error.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 import { requestFlags } from "./request-flags.ts";
 
-/** Input of {@link buildRequest}. */
-export interface RequestParts {
+/** Flags of a command that runs sessions. */
+export interface RequestFlagValues {
   /** Flags by commander's names. */
   options: Readonly<Record<string, unknown>>;
-  prompt: string;
   /** Folder that `--workdir` is relative to, and its default. */
   cwd: string;
   /** Options that the adapter's manifest declares for `--param`. */
   config: ConfigSchema | undefined;
 }
 
+/** Input of {@link buildRequest}. */
+export interface RequestParts extends RequestFlagValues {
+  prompt: string;
+}
+
 /**
  * Builds the session request that the flags describe.
  * @throws {BulkheadError} `invalid_request` naming the field that does not fit
  */
-export function buildRequest({ options, prompt, cwd, config }: RequestParts): SessionRequest {
-  const request: Record<string, unknown> = {};
+export function buildRequest({ prompt, ...flags }: RequestParts): SessionRequest {
+  return checked({ workdir: resolve(flags.cwd, "."), ...fieldsOf(flags), prompt });
+}
+
+/**
+ * Changes what the flags name in a request; labels, params and the parts of a budget one by one.
+ * @throws {BulkheadError} as {@link buildRequest}
+ */
+export function changedRequest(request: SessionRequest, flags: RequestFlagValues): SessionRequest {
+  const { labels, params, budget, ...fields } = fieldsOf(flags);
+  const merged = Object.entries({ labels, params, budget }).flatMap(([name, value]) => {
+    const before = request[name as "labels" | "params" | "budget"];
+    return value === undefined ? [] : [[name, { ...before, ...value }] as const];
+  });
+  return checked({ ...request, ...fields, ...Object.fromEntries(merged) });
+}
+
+/** Returns the fields that flags set. */
+function fieldsOf({ options, cwd, config }: RequestFlagValues): Record<string, unknown> {
+  const fields: Record<string, unknown> = {};
   for (const flag of requestFlags) {
     const value = options[new Option(flag.flags).attributeName()];
     if (value === undefined) continue;
     const [field = "", inner] = flag.field.split(".");
-    if (inner === undefined) request[field] = value;
-    else request[field] = { ...(request[field] as Record<string, unknown> | undefined), [inner]: value };
+    if (inner === undefined) fields[field] = value;
+    else fields[field] = { ...(fields[field] as Record<string, unknown> | undefined), [inner]: value };
   }
-  request["prompt"] = prompt;
-  request["workdir"] = resolve(cwd, typeof options["workdir"] === "string" ? options["workdir"] : ".");
-  if (request["params"] !== undefined) request["params"] = typedParams(request["params"], config);
-  return checked(request);
+  if (typeof fields["workdir"] === "string") fields["workdir"] = resolve(cwd, fields["workdir"]);
+  if (fields["params"] !== undefined) fields["params"] = typedParams(fields["params"], config);
+  return fields;
 }
 
 function checked(request: Record<string, unknown>): SessionRequest {

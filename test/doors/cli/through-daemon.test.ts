@@ -13,7 +13,8 @@ let root = "";
 let daemon: Daemon;
 const work = () => join(root, "work");
 
-const plugins = "writer: { grant: { write: [workdir] } }, asks: {}, off: { enabled: false }";
+const plugins =
+  "writer: { grant: { write: [workdir] } }, asks: {}, talks: { grant: { env: [A_KEY] } }, off: { enabled: false }";
 
 async function writeManifest(text = plugins): Promise<void> {
   await writeFile(join(root, "bulkhead.yaml"), `bulkhead: 1\nplugins: { ${text} }\ndaemon: { port: 0 }\n`);
@@ -30,6 +31,13 @@ beforeAll(async () => {
   await plugin("writer", write("a.txt"));
   await plugin("asks", write("asked.txt"));
   await plugin("off", write("off.txt"));
+  const said = '`${request.continue_from ?? "new"}: ${request.prompt} ${JSON.stringify(request.params ?? {})}`';
+  await writePlugin(join(root, "plugins", "talks"), "talks", {
+    code: adapterCode(`    if (request.prompt !== "mute") yield { type: "agent_info", agent_session_id: "native-1" };
+    yield { ...${completed}, output: ${said} };`),
+    manifest:
+      "accepts: [continue_from]\nconfig: { type: object, properties: { n: { type: integer } } }\npermissions: { env: [A_KEY] }",
+  });
   await mkdir(join(root, "plugins", "broken"));
   await writeFile(join(root, "plugins", "broken", "plugin.yaml"), "manifest: 1\nid: broken\n");
   await writeManifest();
@@ -165,12 +173,45 @@ test("a plugin that is granted, revoked, enabled or disabled is so in the daemon
   expect((await cli(["plugin", "grant", "--help"])).out).toContain("takes the change over");
 }, 60_000);
 
+test("session continue and session rerun go on from an earlier session, in the daemon and here", async () => {
+  const start = async (...args: string[]) => {
+    const { out } = await cli(["run", "talks", ...args, "--json"]);
+    return (JSON.parse(out.split("\n")[0]!) as { session_id: string }).session_id;
+  };
+  const id = await start("first", "--param", "n=1", "--label", "team=a");
+  const mute = await start("mute");
+  for (const embedded of [false, true]) {
+    const session = (...args: string[]) => cli(["session", ...args], { embedded });
+    expect(await session("continue", id, "more", "-q"))
+      .toEqual({ code: 0, out: 'native-1: more {"n":1}\n', err: "" });
+    expect((await session("rerun", id, "-q")).out).toBe('new: first {"n":1}\n');
+    const changed = await session("rerun", id, "-p", "other", "--param", "n=2", "--label", "by=me", "--json");
+    expect(changed.out).toContain('new: other {\\"n\\":2}');
+    expect(changed.out).toContain('"labels":{"team":"a","by":"me"}');
+    expect(await session("continue", mute, "more")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("its agent named no session of its own"),
+    });
+    expect((await session("rerun", id, "--agent", "off")).err).toContain("bulkhead plugin enable off");
+  }
+}, 60_000);
+
+test("session rerun asks for the values of env, which are never kept", async () => {
+  const { out } = await cli(["run", "talks", "hello", "--best-effort", "-e", "A_KEY=secret", "--json"]);
+  expect(out).not.toContain("secret");
+  const { session_id } = JSON.parse(out.split("\n")[0]!) as { session_id: string };
+  expect(await cli(["session", "rerun", session_id])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("Give them again: -e A_KEY=…"),
+  });
+}, 60_000);
+
 test("an adapter that is not enabled is refused with the command that enables it, in the daemon and here", async () => {
   for (
     const [adapter, hint] of [
       ["off", "bulkhead plugin enable off"],
       ["asks,off", "bulkhead plugin enable off"],
-      ["nobody", "Enabled are: asks, writer."],
+      ["nobody", "Enabled are: asks, talks, writer."],
     ] as const
   ) {
     for (const command of ["run", "loop"]) {

@@ -2,6 +2,8 @@ import { InvalidArgumentError, Option } from "commander";
 import type { Outcome } from "../../../../plugin-sdk/result.ts";
 import { type DefineCommand, examples } from "../command.ts";
 import { readTimeFlag } from "../request-flags.ts";
+import { addRunFlags } from "../session-command.ts";
+import { sessionContinue, sessionRerun } from "./session-again.ts";
 import { sessionAnswer } from "./session-answer.ts";
 import { sessionApply } from "./session-apply.ts";
 import { sessionDelete } from "./session-delete.ts";
@@ -15,7 +17,7 @@ import { sessionShow } from "./session-show.ts";
 
 const idMeaning = "id of a session, or its beginning";
 
-const subcommands = "list|show|events|interrupt|answer|delete|diff|apply|discard|prune";
+const subcommands = "list|show|events|continue|rerun|interrupt|answer|delete|diff|apply|discard|prune";
 
 /** `bulkhead session` and its sub-commands. */
 export const defineSession: DefineCommand = (command, bind) => {
@@ -31,6 +33,7 @@ export const defineSession: DefineCommand = (command, bind) => {
     ),
   );
   defineReading(command, bind);
+  defineAgain(command, bind);
   defineActing(command, bind);
   defineWorktrees(command, bind);
 };
@@ -62,6 +65,25 @@ const defineReading: DefineCommand = (command, bind) => {
     .option("--times", "show when each event came")
     .addHelpText("after", examples(["bulkhead session events 3f2a --json", "one envelope a line"]))
     .action(bind(sessionEvents));
+};
+
+const defineAgain: DefineCommand = (command, bind) => {
+  const continued = command.command("continue")
+    .description("say something more to the agent of a session that has ended, in a new session like it")
+    .usage("<id> <prompt> [flags]")
+    .argument("<id>", idMeaning)
+    .argument("[prompt]", 'the prompt; "-" reads standard input');
+  addRunFlags(continued, { except: ["continue_from"] })
+    .option("-f, --prompt-file <file>", 'read the prompt from a file; "-" is standard input')
+    .addHelpText("after", examples(['bulkhead session continue 3f2a "Now add a test"', "the agent remembers the rest"]))
+    .action(bind(sessionContinue));
+  const rerun = command.command("rerun")
+    .description("run a session again from its beginning, with what the flags change")
+    .argument("<id>", idMeaning);
+  addRunFlags(rerun)
+    .option("-a, --agent <ids>", 'another adapter; several with commas, or "auto"')
+    .addHelpText("after", examples(["bulkhead session rerun 3f2a --timeout 30m", "with more time"]))
+    .action(bind(sessionRerun));
 };
 
 const defineActing: DefineCommand = (command, bind) => {
