@@ -40,7 +40,7 @@ export async function showSession(session: ShownSession, options: ShowSessionOpt
   try {
     for await (const envelope of session.events()) {
       events += 1;
-      progress?.count();
+      progress?.count(envelope.event);
       noteMissingGrant(envelope, { missing, askable: options.missing });
       asked?.see(envelope.event);
       if (mode === "json") await terminal.stdout.write(`${JSON.stringify(envelope)}\n`);

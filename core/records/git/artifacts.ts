@@ -8,6 +8,7 @@ import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
 import { type ChangeContext, describeChange } from "./describe-change.ts";
 import { readHead } from "./find-repository.ts";
 import { parseRawDiff, type RawChange } from "./raw-diff.ts";
+import { writeBounded } from "./plain-folder.ts";
 import {
   copyUserIndex,
   gitInShadow,
@@ -18,7 +19,7 @@ import {
 } from "./shadow-repository.ts";
 import { indexBefore, realFolder, type Snapshot } from "./snapshot.ts";
 import { listTracked } from "./tracked-paths.ts";
-import { type WorkTree, writeWorkTree } from "./write-work-tree.ts";
+import type { WorkTree } from "./write-work-tree.ts";
 
 /** Changes since a snapshot, or the reason why they are unknown. `head` is the current HEAD commit. */
 export type ArtifactList =
@@ -45,7 +46,7 @@ export async function listArtifacts(before: Snapshot, options: GitDeadline = {})
       head = await readHead({ workdir, signal });
       const call: ShadowCall = { index, signal };
       await startIndex(held.shadow, index);
-      const after = await writeWorkTree(held.shadow, call);
+      const after = await writeBounded(held.shadow, call, held.limits);
       return { artifacts: await describeTrees(held.shadow, { before: held.before, after, call, workdir }), head };
     });
   } catch (error) {

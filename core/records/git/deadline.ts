@@ -5,6 +5,8 @@ export interface GitDeadline {
   signal?: AbortSignal | undefined;
   /** For all git calls of the question together. Default 60,000. */
   timeoutMs?: number | undefined;
+  /** Message of the error at the deadline. */
+  late?: string;
 }
 
 /**
@@ -12,10 +14,10 @@ export interface GitDeadline {
  * @throws what `run` throws
  */
 export async function withDeadline<T>(options: GitDeadline, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const { signal, timeoutMs = 60_000 } = options;
+  const { signal, timeoutMs = 60_000, late = `git took longer than ${timeoutMs} ms.` } = options;
   const deadline = new AbortController();
   const timer = setTimeout(() => {
-    deadline.abort(new BulkheadError("timeout", `git took longer than ${timeoutMs} ms.`));
+    deadline.abort(new BulkheadError("timeout", late));
   }, timeoutMs);
   try {
     return await run(signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]));

@@ -2,8 +2,9 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { realpath, rm, stat } from "../../ground/runtime/files.ts";
 import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
 import { findRepository, type GitPlace, readHead, readSettings } from "./find-repository.ts";
+import { type PlainFolderLimits, plainFolderLimits, writeBounded } from "./plain-folder.ts";
 import { copyUserIndex, makeShadow, type ShadowRepository } from "./shadow-repository.ts";
-import { type WorkTree, writeWorkTree } from "./write-work-tree.ts";
+import type { WorkTree } from "./write-work-tree.ts";
 
 /** Recorded content of a working directory. */
 export interface Snapshot {
@@ -14,7 +15,11 @@ export interface Snapshot {
   /** Why no comparison with this snapshot is possible: `git_missing`, `workdir_missing`, a sentence; else null. */
   readonly reason: string | null;
   /** Its storage until it is released; null when there is a reason. */
-  readonly held: { readonly shadow: ShadowRepository; readonly before: WorkTree } | null;
+  readonly held: {
+    readonly shadow: ShadowRepository;
+    readonly before: WorkTree;
+    readonly limits: PlainFolderLimits;
+  } | null;
 }
 
 /** Options of {@link takeSnapshot}. */
@@ -23,6 +28,8 @@ export interface SnapshotOptions extends GitDeadline {
   scratchDir: string;
   /** Real absolute paths to leave out, for example the host's own state. */
   exclude?: readonly string[];
+  /** Bounds for a folder outside git. */
+  limits?: PlainFolderLimits;
 }
 
 /** Name of the shadow's index as it was at the snapshot. */
@@ -41,12 +48,12 @@ export async function takeSnapshot(workdir: string, options: SnapshotOptions): P
       const place: GitPlace = { workdir: await realFolder(workdir), signal };
       const repository = await findRepository(place);
       head = await readHead(place);
-      const { scratchDir, exclude = [] } = options;
+      const { scratchDir, exclude = [], limits = plainFolderLimits } = options;
       const settings = await readSettings(place);
       shadow = await makeShadow({ workdir: place.workdir, repository, scratchDir, exclude, settings });
       await copyUserIndex(shadow, indexBefore);
-      const before = await writeWorkTree(shadow, { index: indexBefore, signal });
-      return { workdir, head, reason: null, held: { shadow, before } };
+      const before = await writeBounded(shadow, { index: indexBefore, signal }, limits);
+      return { workdir, head, reason: null, held: { shadow, before, limits } };
     });
   } catch (error) {
     if (shadow !== null) await removeShadow(shadow);

@@ -1,3 +1,4 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { access, constants } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { join } from "../../ground/runtime/paths.ts";
@@ -16,18 +17,27 @@ export interface WorkTree {
   stored: boolean;
 }
 
+/** Options of {@link writeWorkTree}. */
+export interface WriteOptions {
+  /** Store every changed file, however many. */
+  storeAll?: boolean;
+  /** Changed files that may be read at most. */
+  mostFiles?: number;
+}
+
 /**
  * Updates the index to the content of the working directory, tracked and untracked, without ignored files, and makes a
- * tree of it. Makes a missing index. With `storeAll` every changed file is stored, however many.
- * @throws {BulkheadError} `io_error` when git fails
+ * tree of it. Makes a missing index.
+ * @throws {BulkheadError} `io_error` when git fails, `too_large` for more changed files than `mostFiles`
  */
 export async function writeWorkTree(
   shadow: ShadowRepository,
   call: ShadowCall,
-  { storeAll = false }: { storeAll?: boolean } = {},
+  { storeAll = false, mostFiles = Number.POSITIVE_INFINITY }: WriteOptions = {},
 ): Promise<WorkTree> {
   await refresh(shadow, call);
   const changed = await listChanged(shadow, call);
+  if (changed.length > mostFiles) throw new BulkheadError("too_large", `There are ${changed.length} files to read.`);
   const { isSmall, huge } = storeAll ? { isSmall: true, huge: [] } : await measureFiles(shadow.workdir, changed);
   const tooHuge = new Set(huge.map(({ path }) => path));
   await updateIndex(shadow, changed.filter((path) => !tooHuge.has(path)), { ...call, stored: isSmall });

@@ -690,6 +690,22 @@ describe("takeSnapshot", () => {
     expect(snapshot.reason).toBe("git took longer than 0 ms.");
   });
 
+  it("gives up on a large folder outside git, before or after, and says why", async () => {
+    const f = folder();
+    for (const name of ["a", "b", "c"]) f.write(name, name);
+    const look = (limits: { files: number; ms: number }) => takeSnapshot(f.work, { scratchDir: f.scratch, limits });
+    const reason = "not a git repository, and it has more than 3 files to compare";
+    const small = await look({ files: 3, ms: 60_000 });
+    expect(small.reason).toBeNull();
+    for (const name of ["d", "e", "f", "g"]) f.write(name, name);
+    expect(await listArtifacts(small)).toEqual({ artifacts: null, reason, head: null });
+    await releaseSnapshot(small);
+    expect((await look({ files: 3, ms: 60_000 })).reason).toBe(reason);
+    expect((await look({ files: 3, ms: 0 })).reason)
+      .toBe("not a git repository, and reading its files takes longer than 0 s");
+    expect(readdirSync(f.scratch)).toEqual([]);
+  });
+
   it("throws what the signal was aborted with", async () => {
     const f = repository();
     const reason = new Error("stop");

@@ -1,3 +1,4 @@
+import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import { startBackgroundTimer } from "../../../ground/runtime/background-timer.ts";
 import type { Paint } from "./paint.ts";
 import { formatDuration, plural } from "./quantities.ts";
@@ -20,7 +21,7 @@ const everyMs = 1000;
 const erase = "\r\u001b[K";
 
 /**
- * A line below all other output that shows that the session runs, for how long, and its number of events. It disappears
+ * A line below all other output that shows what the session does, for how long, and its number of events. It disappears
  * before anything else is written, and comes back after a second of silence.
  */
 export class ProgressLine {
@@ -29,6 +30,7 @@ export class ProgressLine {
   readonly #began: number;
   #cancel: () => void = () => {};
   #events = 0;
+  #doing = "running";
   #isShown = false;
 
   constructor(options: ProgressLineOptions) {
@@ -38,9 +40,11 @@ export class ProgressLine {
     this.#later();
   }
 
-  /** Counts an event. */
-  count(): void {
+  /** Counts an event. After the agent's last word, the host may need a while to compare the files. */
+  count({ type }: { type: Envelope["event"]["type"] }): void {
     this.#events += 1;
+    if (type === "completed") this.#doing = "looking which files changed";
+    else if (type === "attempt_started") this.#doing = "running";
   }
 
   /** Makes room for a text. After a text that ends in mid-line, nothing is drawn until a text ends a line. */
@@ -65,7 +69,7 @@ export class ProgressLine {
 
   #draw(): void {
     const { write, paint } = this.#options;
-    const facts = `running · ${formatDuration(this.#now() - this.#began)} · ${plural(this.#events, "event")}`;
+    const facts = `${this.#doing} · ${formatDuration(this.#now() - this.#began)} · ${plural(this.#events, "event")}`;
     write(`${erase} ${paint("dim", `… ${facts}`)}`);
     this.#isShown = true;
   }

@@ -36,7 +36,7 @@ const erase = "\r\u001b[K";
 test("after a second of silence the line says for how long it runs, and gives way to what is written", () => {
   const { progress, clock, written } = line();
   expect(written).toEqual([]);
-  progress.count();
+  progress.count({ type: "output" });
   clock.now = 2000;
   tick();
   expect(written.splice(0)).toEqual([`${erase} … running · 2.0 s · 1 event`]);
@@ -44,6 +44,9 @@ test("after a second of silence the line says for how long it runs, and gives wa
   expect(written.splice(0)).toEqual([erase]);
   progress.giveWay({ ends: "line" });
   expect(written).toEqual([]);
+  progress.count({ type: "completed" });
+  tick();
+  expect(written).toEqual([`${erase} … looking which files changed · 2.0 s · 2 events`]);
   progress.close();
 });
 
