@@ -2,6 +2,7 @@ import type { ConfigSchema } from "../../../plugin-sdk/manifest.ts";
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { DaemonRecord } from "../daemon/daemon-record.ts";
+import { daemonFiles } from "../daemon/daemon-files.ts";
 import { inspectDaemon } from "../daemon/inspect-daemon.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
@@ -10,9 +11,9 @@ import { readHostManifest } from "../../packages/registry/find-host-manifest.ts"
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import type { Invocation } from "./command.ts";
 import { daemonPlace } from "./daemon-place.ts";
+import { isFirstNotice, otherProject } from "./project-daemon.ts";
 import { tellOfLoss } from "./lost-daemon.ts";
 import { openHost, type OpenHostOptions } from "./open-host.ts";
-import { safeLine } from "./render/agent-text.ts";
 
 /** Fields of a listed plugin that commands use. */
 export type ListedPlugin = Pick<Plugin, "id" | "enabled" | "blocked">;
@@ -88,16 +89,18 @@ export async function daemonFor(
   call: Invocation,
   { quiet = false }: { quiet?: boolean } = {},
 ): Promise<FoundDaemon | null> {
-  const { stateDir, configFile, manifest, problem } = await daemonPlace(call);
+  const place = await daemonPlace(call);
+  const { stateDir, configFile, manifest, problem } = place;
   const { state, record } = await inspectDaemon(stateDir);
   if (state !== "running" || record === null) return null;
   if (configFile === undefined) return { record, manifest: await manifestOf(record), stateDir };
   if (record.config_file === configFile) return { record, manifest, stateDir };
   if (problem !== null) throw problem;
-  if (quiet) return null;
-  const other = record.config_file === null ? "no manifest" : safeLine(record.config_file);
+  const { notices } = daemonFiles(stateDir);
+  if (quiet || !(await isFirstNotice(notices, configFile))) return null;
+  const whose = otherProject(record, place) === null ? "uses no bulkhead.yaml" : "serves another project";
   await call.terminal.stderr.write(
-    `The running daemon uses ${other}, not ${safeLine(configFile)}: this command runs on its own.\n`,
+    `The running daemon ${whose}, so commands here run on their own (more: bulkhead help daemon).\n`,
   );
   return null;
 }

@@ -10,6 +10,8 @@ export interface DaemonFiles {
   /** Holds the `DaemonRecord`. */
   record: string;
   log: string;
+  /** Names the projects that were told that this daemon is not theirs. */
+  notices: string;
   /** Candidate paths for the unix socket, the best first; none where this process may not open one. */
   sockets: string[];
 }
@@ -30,6 +32,7 @@ export function daemonFiles(
     lock: join(stateDir, "daemon.lock"),
     record: join(stateDir, "daemon.json"),
     log: join(stateDir, "daemon.log"),
+    notices: join(stateDir, "daemon.notices"),
     sockets: mayOpenSockets() ? socketPlaces(stateDir, env).filter(isShortEnough) : [],
   };
 }

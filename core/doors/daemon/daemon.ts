@@ -13,7 +13,7 @@ import { pluginFacts } from "../http/plugin-facts.ts";
 import { problem } from "../http/problem.ts";
 import { openSessionOwners } from "../http/session-owners.ts";
 import { openTokens } from "../http/tokens.ts";
-import { mkdir, realpath } from "../../ground/runtime/files.ts";
+import { mkdir, realpath, rm } from "../../ground/runtime/files.ts";
 import { pid, runtimeVersion } from "../../ground/runtime/platform.ts";
 import { processStart } from "../../ground/runtime/process-rows.ts";
 import { within } from "../../ground/runtime/within.ts";
@@ -72,6 +72,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   try {
     undo.push(await takeDaemonLock(files));
     await removeDaemonRecord(files.record);
+    await rm(files.notices, { force: true });
     const log = openDaemonLog({ ...settings, file: files.log, echo: options.echo });
     undo.push(() => log.close());
     let door: HttpDoor | null = null;

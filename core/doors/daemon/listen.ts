@@ -95,13 +95,31 @@ function serverLimits(limits: Limits): Parameters<typeof startHttpServer>[0]["li
   };
 }
 
-function portError(port: number): (error: unknown) => never {
-  return (error) => {
+function portError(port: number): (error: unknown) => Promise<never> {
+  return async (error) => {
     if (!(error instanceof BulkheadError) || error.code !== "busy") throw error;
-    throw new BulkheadError("busy", `Cannot start the daemon: another program has port ${port} of 127.0.0.1.`, {
-      hint: "Stop that program, or choose another port with --port or daemon.port in bulkhead.yaml; 0 is any free one.",
+    const isOurs = await answersAsBulkhead(port);
+    const who = isOurs ? "another Bulkhead" : "another program";
+    throw new BulkheadError("busy", `Cannot start the daemon: ${who} has port ${port} of 127.0.0.1.`, {
+      hint: isOurs
+        ? "It has another state folder. Take any free port: --port 0, or daemon: { port: 0 } in bulkhead.yaml."
+        : "Stop that program, or choose another port with --port or daemon.port in bulkhead.yaml; 0 is any free one.",
       details: { port },
       cause: error,
     });
   };
+}
+
+/** How long the program that has the port may take to say who it is. Milliseconds. */
+const introductionMs = 1000;
+
+async function answersAsBulkhead(port: number): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(introductionMs);
+    const answer: unknown = await (await fetch(`http://127.0.0.1:${port}/health`, { signal, redirect: "error" }))
+      .json();
+    return typeof answer === "object" && answer !== null && "program" in answer && answer.program === "bulkhead";
+  } catch {
+    return false;
+  }
 }

@@ -47,15 +47,19 @@ async function writeManifest(daemon: string, plugins = "says: {}, asks: {}, slow
   await writeFile(join(cwd, "bulkhead.yaml"), `bulkhead: 1\nplugins: { ${plugins} }\ndaemon: { ${daemon} }\n`);
 }
 
-function start(args: readonly string[], { stateDir = join(home, "state") } = {}): ChildProcess {
+function start(args: readonly string[], { stateDir = join(home, "state"), cwd: folder = cwd } = {}): ChildProcess {
   const { PATH = "", HOME = "", DENO_DIR } = process.env;
-  const child = spawn(process.execPath, [...program, ...args, "--state-dir", stateDir], {
-    cwd,
+  const child = spawn(process.execPath, [...program, ...withState(args, stateDir)], {
+    cwd: folder,
     env: { PATH, HOME, XDG_CONFIG_HOME: home, XDG_DATA_HOME: home, ...(DENO_DIR === undefined ? {} : { DENO_DIR }) },
     stdio: ["ignore", "pipe", "pipe"],
   });
   children.push(child);
   return child;
+}
+
+function withState(args: readonly string[], stateDir: string): string[] {
+  return args.includes("--state-dir") ? [...args] : [...args, "--state-dir", stateDir];
 }
 
 async function ended(child: ChildProcess): Promise<{ code: number | null; stdout: string; stderr: string }> {
@@ -233,12 +237,37 @@ test("a session in the daemon is answered, watched and interrupted from elsewher
   expect((await watched).stdout.trimEnd().split("\n").at(-1)).toContain('"type":"session_ended"');
 }, 120_000);
 
-test("a daemon with another host manifest is left alone, and that is said", async () => {
+test("a daemon with another host manifest is left alone, and that is said once", async () => {
   await cli("start");
+  const { pid, port, address } = await json("status");
+  const { number } = port as { number: number };
+  expect(address).toBe(`http://127.0.0.1:${number}`);
   await writeFile(join(home, "other.yaml"), "bulkhead: 1\nplugins: { says: { source: project/plugins/says } }\n");
-  const { code, stdout, stderr } = await cli("run", "says", "hi", "--quiet", "--config", join(home, "other.yaml"));
-  expect({ code, stdout }).toEqual({ code: 0, stdout: "you said hi\n" });
-  expect(stderr).toContain("this command runs on its own");
+  const other = (...args: string[]) => cli(...args, "--config", join(home, "other.yaml"));
+  const notice = "The running daemon serves another project, so commands here run on their own";
+  for (const isFirst of [true, false]) {
+    const { code, stdout, stderr } = await other("run", "says", "hi", "--quiet");
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "you said hi\n" });
+    expect(stderr.includes(notice)).toBe(isFirst);
+  }
+  for (const command of ["start", "restart", "reload", "stop"]) {
+    const { code, stderr } = await other(command);
+    expect(code).toBe(6);
+    expect(stderr).toContain(`serves another project, ${join(cwd, "bulkhead.yaml")}.`);
+    expect(stderr).toContain("bulkhead start --state-dir .bulkhead --port 0\n");
+  }
+  expect((await other("status")).stdout).toContain("other.yaml is not the daemon's");
+  expect(await json("status")).toMatchObject({ pid, ready: true });
+  const taken = await other("start", "--state-dir", join(home, "second"), "--port", String(number));
+  expect(taken.stderr).toContain("another Bulkhead has port");
+}, 120_000);
+
+test("restart in a folder without a host manifest keeps the daemon's", async () => {
+  await cli("start");
+  const elsewhere = join(home, "elsewhere");
+  await mkdir(elsewhere);
+  expect((await ended(start(["restart", "--json"], { cwd: elsewhere }))).code).toBe(0);
+  expect(await json("status")).toMatchObject({ ready: true, config_file: join(cwd, "bulkhead.yaml") });
 }, 60_000);
 
 test(

@@ -49,7 +49,7 @@ describe("J1 no auth", () => {
 
   test("health and readiness need none, and tell nothing else", async () => {
     const { url, facts } = await openDoor();
-    expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "ok" });
+    expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "ok", program: "bulkhead" });
     expect(await (await fetch(`${url}/ready`)).json()).toEqual({ ready: true });
     facts.state = { ready: false, reason: "it is stopping" };
     await expectProblem(await fetch(`${url}/ready`), 503, "unavailable");

@@ -3,6 +3,7 @@ import type { RemoteReload } from "../../client/connect-host.ts";
 import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
+import { demandOwnProject } from "../project-daemon.ts";
 
 /** `bulkhead reload`. */
 export const defineReload: DefineCommand = (command, bind) => {
@@ -18,13 +19,14 @@ export const defineReload: DefineCommand = (command, bind) => {
 };
 
 async function reload(call: Invocation): Promise<number> {
-  const { stateDir } = await daemonPlace(call);
-  const { state, record, reason } = await inspectDaemon(stateDir);
+  const place = await daemonPlace(call);
+  const { state, record, reason } = await inspectDaemon(place.stateDir);
   if (state !== "running" || record === null) {
     throw new BulkheadError("unavailable", `Cannot reload the daemon: it is not running. ${reason}`, {
       hint: 'Start it with "bulkhead start".',
     });
   }
+  demandOwnProject(record, { place, act: "reload the daemon" });
   const { connectDaemon, ours } = await import("../remote-sessions.ts");
   const remote = await connectDaemon(record);
   const report = await ours(remote.reload());

@@ -1,3 +1,4 @@
+import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { whileWaiting } from "../while-waiting.ts";
@@ -17,10 +18,13 @@ export const defineRestart: DefineCommand = (command, bind) => {
 async function restart(call: Invocation): Promise<number> {
   const { terminal, json } = call;
   // Check first: otherwise the daemon would stop and could not start again.
-  const { problem } = await daemonPlace(call);
+  const { problem, stateDir } = await daemonPlace(call);
   if (problem !== null) throw problem;
-  const stopped = await stopDaemon(call);
-  const record = await whileWaiting("Starting the daemon …", { terminal, work: startInBackground(call) });
+  const { record: before } = await inspectDaemon(stateDir);
+  const stopped = await stopDaemon(call, "restart the daemon");
+  // In a folder without a bulkhead.yaml the daemon keeps its own.
+  const work = startInBackground(call, { configFile: before?.config_file ?? undefined });
+  const record = await whileWaiting("Starting the daemon …", { terminal, work });
   await terminal.stdout.write(
     json ? `${JSON.stringify({ daemon: record, stopped })}\n` : daemonText(record, call),
   );

@@ -9,6 +9,8 @@ import { sleep } from "../../../ground/runtime/wait.ts";
 import { askDaemon } from "../ask-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
+import { demandOwnProject } from "../project-daemon.ts";
+import { safeLine } from "../render/agent-text.ts";
 import { whileWaiting } from "../while-waiting.ts";
 import { daemonText, readPort } from "./up.ts";
 
@@ -33,15 +35,20 @@ export const defineStart: DefineCommand = (command, bind) => {
 /** Starts the daemon in the background, unless it runs. */
 export async function start(call: Invocation): Promise<number> {
   const { terminal, json } = call;
-  const { stateDir, problem } = await daemonPlace(call);
+  const place = await daemonPlace(call);
+  const { stateDir, problem } = place;
   const view = await inspectDaemon(stateDir);
   if (view.state === "running" && view.record !== null) {
+    demandOwnProject(view.record, { place, act: "start a daemon for this project" });
     if ((await askDaemon(view))?.ready === false) {
       throw new BulkheadError("busy", `Cannot start the daemon: process ${view.pid} is shutting down.`, {
         hint: '"bulkhead restart" waits for its end and starts another one.',
       });
     }
     await tell(call, { record: view.record, already: true });
+    if (view.record.config_file === null && place.configFile !== undefined) {
+      await terminal.stderr.write(`It does not use ${safeLine(place.configFile)} yet. To do so: bulkhead restart\n`);
+    }
     return 0;
   }
   if (problem !== null) throw problem;
@@ -67,10 +74,14 @@ async function tell(
 
 /**
  * Starts the daemon as a separate process and waits until it takes requests.
+ * @param options.configFile the host manifest where the command has none
  * @throws {BulkheadError} why it could not start, `timeout` when it takes too long, `crash` when it ended silently
  */
-export async function startInBackground(call: Invocation): Promise<DaemonRecord> {
-  const { stateDir, configFile } = await daemonPlace(call);
+export async function startInBackground(
+  call: Invocation,
+  { configFile: before }: { configFile?: string | undefined } = {},
+): Promise<DaemonRecord> {
+  const { stateDir, configFile = before } = await daemonPlace(call);
   await mkdir(stateDir, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
     throw new BulkheadError("io_error", `Cannot write to the state folder "${stateDir}".`, { cause });
   });

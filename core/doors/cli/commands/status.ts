@@ -44,7 +44,12 @@ interface StatusReport {
 
 async function status(call: Invocation): Promise<number> {
   const report = await reportOf(call);
-  await call.terminal.stdout.write(call.json ? `${JSON.stringify(report)}\n` : reportText(report, call));
+  const { configFile } = await daemonPlace(call);
+  const elsewhere = report.address !== null && configFile !== undefined && configFile !== report.config_file
+    ? configFile
+    : null;
+  const text = call.json ? `${JSON.stringify(report)}\n` : reportText(report, { call, elsewhere });
+  await call.terminal.stdout.write(text);
   return report.ready ? 0 : errorTable.unavailable.exit_code;
 }
 
@@ -54,8 +59,12 @@ async function reportOf(call: Invocation): Promise<StatusReport> {
   const running = view.state === "running" && view.record !== null;
   const asked = running ? await askDaemon(view) : null;
   const wanted = manifest?.daemon?.port ?? defaultDaemonSettings.port;
-  const port = running || wanted === 0 ? null : { number: wanted, free: await portIsFree(wanted) };
   const record = running ? view.record : null;
+  const port = record !== null
+    ? { number: Number(new URL(record.address).port), free: false }
+    : wanted === 0
+    ? null
+    : { number: wanted, free: await portIsFree(wanted) };
   return {
     state: running && asked === null ? "unresponsive" : view.state,
     reason: running && asked === null ? `Process ${view.pid} holds the lock and does not answer.` : view.reason,
@@ -82,8 +91,12 @@ const looks: Readonly<Record<StatusReport["state"], Tone>> = {
   stale: "red",
 };
 
-function reportText(report: StatusReport, { terminal }: Invocation): string {
-  const paint = createPaint(terminal.colours.stdout);
+/** @param options.elsewhere the host manifest here, where the daemon has another one */
+function reportText(
+  report: StatusReport,
+  { call, elsewhere }: { call: Invocation; elsewhere: string | null },
+): string {
+  const paint = createPaint(call.terminal.colours.stdout);
   const { state, ready, started_at, sessions, port } = report;
   const word = state === "running" && !ready ? "running, takes no sessions" : state;
   const rows: [string, string | null][] = [
@@ -92,9 +105,15 @@ function reportText(report: StatusReport, { terminal }: Invocation): string {
     ["up for", started_at === null ? null : formatDuration(Math.max(0, Date.now() - Date.parse(started_at)))],
     ["sessions", sessions === null ? null : `${sessions} running`],
     ["version", report.version],
-    ["port", port === null ? null : `${port.number} is ${port.free ? "free" : "taken by another program"}`],
+    [
+      "port",
+      port === null || report.address !== null
+        ? null
+        : `${port.number} is ${port.free ? "free" : "taken by another program"}`,
+    ],
     ["state", report.state_dir],
     ["manifest", report.config_file],
+    ["here", elsewhere === null ? null : `${elsewhere} is not the daemon's: commands here run on their own`],
     ["log", report.log_file],
   ];
   return [

@@ -8,6 +8,7 @@ import { sleep } from "../../../ground/runtime/wait.ts";
 import { askDaemon } from "../ask-daemon.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { daemonPlace } from "../daemon-place.ts";
+import { demandOwnProject } from "../project-daemon.ts";
 import { whileWaiting } from "../while-waiting.ts";
 
 /** Time for a daemon to clean up after its sessions, beyond the time of the sessions themselves. */
@@ -44,13 +45,15 @@ async function stop(call: Invocation): Promise<number> {
 /**
  * Stops the daemon of a command's state folder and waits until it has ended.
  * @returns its pid; null where none ran
- * @throws {BulkheadError} `timeout` when it does not end, `unavailable` when it cannot be told whether it is the daemon
+ * @throws {BulkheadError} `busy` when it is another project's, `timeout` when it does not end, `unavailable` when it cannot be told whether it is the daemon
  */
-export async function stopDaemon(call: Invocation): Promise<number | null> {
-  const { stateDir, manifest } = await daemonPlace(call);
+export async function stopDaemon(call: Invocation, act = "stop the daemon"): Promise<number | null> {
+  const place = await daemonPlace(call);
+  const { stateDir, manifest } = place;
   const view = await inspectDaemon(stateDir);
   const { state, pid } = view;
   if (pid === null || (state !== "running" && state !== "starting")) return null;
+  demandOwnProject(view.record, { place, act });
   const holder = { pid, start: processStart(pid) };
   const now = call.options["now"] === true;
   const answer = now && view.certain ? null : await askDaemon(view);

@@ -19,8 +19,10 @@ export const hostRoutes: readonly ApiRoute[] = [
     path: "/health",
     summary: "say that the host is alive",
     scope: "public",
-    answers: { 200: { summary: "it is", schema: Type.Object({ status: Type.Literal("ok") }) } },
-    handle: () => json({ status: "ok" }),
+    answers: {
+      200: { summary: "it is", schema: Type.Object({ status: Type.Literal("ok"), program: Type.Literal("bulkhead") }) },
+    },
+    handle: () => json({ status: "ok", program: "bulkhead" }),
   }),
   route({
     id: "ready",
