@@ -1,3 +1,4 @@
+import { relative } from "node:path";
 import process from "node:process";
 import { execPath, runtimeName } from "./platform.ts";
 
@@ -20,6 +21,14 @@ export function ownCommand(): string[] {
   const script = process.argv[1] ?? "";
   if (runtimeName === "node") return [execPath, script];
   return [execPath, "run", ...(mayAll() ? ["--allow-all"] : denoPermissions), script];
+}
+
+/** The command as a person would type it to run this program again from a working directory. */
+export function typedCommand(cwd: string): string {
+  const script = process.argv[1] ?? "";
+  if (runtimeName === "deno") return `deno run -A ${relative(cwd, script)}`;
+  // Scripts of npm run with packages' programs that a shell does not find.
+  return process.env["npm_lifecycle_event"] === undefined ? "bulkhead" : "npx bulkhead";
 }
 
 /** Whether this process may open unix sockets: Deno allows them only with the whole network. */

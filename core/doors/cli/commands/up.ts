@@ -6,6 +6,7 @@ import { errorTable } from "../../../ground/errors/error-table.ts";
 import { readHostManifest } from "../../../packages/registry/find-host-manifest.ts";
 import type { Terminal } from "../../../ground/runtime/terminal.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import type { DemoScreen } from "../demo/serve-demo.ts";
 import { demoManifest } from "../demo/demo-sessions.ts";
 import { daemonPlace } from "../daemon-place.ts";
 import { safeLine } from "../render/agent-text.ts";
@@ -37,7 +38,8 @@ async function up(call: Invocation): Promise<number> {
   const { terminal, json, options } = call;
   const early = watchStart(terminal);
   try {
-    const daemon = await openDaemon(call);
+    const screen: DemoScreen = { isBusy: options["demo"] === true };
+    const daemon = await openDaemon(call, screen);
     await terminal.stdout.write(
       json ? `${JSON.stringify({ daemon: daemon.record })}\n` : daemonText(daemon.record, call),
     );
@@ -45,7 +47,7 @@ async function up(call: Invocation): Promise<number> {
     if (early.reload) void daemon.reload().catch(() => undefined);
     // `serveDemo` and `untilToldToEnd` watch the signals from this turn on.
     early.stop();
-    if (demo !== null && !early.signal.aborted) return await demo.serveDemo(daemon, call);
+    if (demo !== null && !early.signal.aborted) return await demo.serveDemo(daemon, call, screen);
     await untilToldToEnd(daemon, call, { signal: early.signal });
     return 0;
   } finally {
@@ -76,10 +78,10 @@ function watchStart(terminal: Terminal): { readonly signal: AbortSignal; readonl
 }
 
 /**
- * Starts the daemon that a command's flags and host manifest describe; shows its log on a terminal.
+ * Starts the daemon that a command's flags and host manifest describe; shows its log on a terminal that is not busy.
  * @throws {BulkheadError} as `startDaemon`
  */
-export async function openDaemon(call: Invocation): Promise<Daemon> {
+export async function openDaemon(call: Invocation, screen: DemoScreen): Promise<Daemon> {
   const { startDaemon } = await import("../../daemon/daemon.ts");
   const { terminal, json, options, createHost } = call;
   const { stateDir, root, configFile, problem } = await daemonPlace(call);
@@ -96,7 +98,9 @@ export async function openDaemon(call: Invocation): Promise<Daemon> {
     stateDir,
     ...(typeof port === "number" ? { port } : {}),
     ...(terminal.stderr.isTty && !json
-      ? { echo: (line) => void terminal.stderr.write(`${logText(line.trimEnd(), paint)}\n`) }
+      ? {
+        echo: (line) => screen.isBusy ? undefined : void terminal.stderr.write(`${logText(line.trimEnd(), paint)}\n`),
+      }
       : {}),
   });
 }

@@ -23,6 +23,8 @@ export interface PlayDemoOptions {
   signal: AbortSignal;
   /** Its start, on the clock of `performance`. */
   started?: number;
+  /** The terminal shows already which program runs. */
+  hasBanner?: boolean;
 }
 
 /**
@@ -30,9 +32,9 @@ export interface PlayDemoOptions {
  * @throws {BulkheadError} as `runDemo`
  */
 export async function playDemo(host: DemoHost, options: PlayDemoOptions): Promise<boolean> {
-  const { terminal, json, place, signal, started = performance.now() } = options;
+  const { terminal, json, place, signal, started = performance.now(), hasBanner = false } = options;
   const screen = createScreen(terminal);
-  if (!json) await screen.write(introduction(screen.paint, screen.columns));
+  if (!json) await screen.write(introduction(screen, { hasBanner }));
   const outcome = await runDemo(host, {
     workdir: place.repository,
     signal,
@@ -67,15 +69,16 @@ function createScreen(terminal: Terminal): Screen {
   };
 }
 
-function introduction(paint: Paint, columns: number): string {
+function introduction({ paint, columns }: Screen, { hasBanner }: { hasBanner: boolean }): string {
   const width = longest(demoSessions.map(({ adapter }) => adapter));
   const lines = demoSessions.map(({ adapter, about }, index) =>
     `   ${paint(adapterTones[index] ?? "plain", padEnd(adapter, width))}  ${about}`
   );
   return [
     "",
-    ` ${paint("bold", "Bulkhead")} ${paint("dim", `${hostVersion} · ${runtimeVersion} on ${platform}`)}`,
-    "",
+    ...(hasBanner
+      ? []
+      : [` ${paint("bold", "Bulkhead")} ${paint("dim", `${hostVersion} · ${runtimeVersion} on ${platform}`)}`, ""]),
     " One host, one fresh git repository, three sessions at once:",
     "",
     ...lines,

@@ -1,27 +1,39 @@
 import type { Daemon } from "../../daemon/daemon.ts";
 import type { Invocation } from "../command.ts";
+import { typedCommand } from "../../../ground/runtime/own-command.ts";
 import { connectDaemon, ours, remoteSessions } from "../remote-sessions.ts";
 import { createPaint } from "../render/paint.ts";
 import { untilToldToEnd } from "../until-told-to-end.ts";
 import { makeDemoPlace } from "./demo-repository.ts";
 import { playDemo } from "./play-demo.ts";
 
+/** The terminal that the demo and the daemon's log share. */
+export interface DemoScreen {
+  /** The log waits, so that its lines do not run through the demo's. */
+  isBusy: boolean;
+}
+
 /**
  * Runs the demo through the daemon's API where its state folder has no session yet, prints how to use the daemon, and
  * keeps it up. With `--once` the demo always runs, and the daemon ends with it.
  * @returns the exit code: with `--once` 1 when a check failed
  */
-export async function serveDemo(daemon: Daemon, call: Invocation): Promise<number> {
+export async function serveDemo(daemon: Daemon, call: Invocation, screen: DemoScreen): Promise<number> {
   const once = call.options["once"] === true;
   const over = new AbortController();
   let failure: unknown;
   let held = true;
   const stopped = untilToldToEnd(daemon, call, { signal: over.signal, interrupts: over });
   try {
-    held = await play(daemon, call, { once, signal: over.signal });
-    if (!once && !call.json && !over.signal.aborted) await call.terminal.stdout.write(usage(call));
+    const played = await play(daemon, call, { once, signal: over.signal });
+    held = played ?? true;
+    if (!once && !call.json && !over.signal.aborted) {
+      await call.terminal.stdout.write(usage(call, { isAgain: played === null }));
+    }
   } catch (error) {
     if (!over.signal.aborted) failure = error;
+  } finally {
+    screen.isBusy = false;
   }
   if (once || failure !== undefined) over.abort();
   await stopped;
@@ -29,32 +41,34 @@ export async function serveDemo(daemon: Daemon, call: Invocation): Promise<numbe
   return held ? 0 : once ? 1 : 0;
 }
 
-/** True when the demo was skipped, or all its checks hold. */
+/** Whether all checks of the demo hold; null when it was skipped, since the state folder has sessions. */
 async function play(
   daemon: Daemon,
   { terminal, json }: Invocation,
   { once, signal }: { once: boolean; signal: AbortSignal },
-): Promise<boolean> {
+): Promise<boolean | null> {
   const remote = await connectDaemon(daemon.record);
   const sessions = remoteSessions(remote);
   const isFirst = (await sessions.list({ limit: 1 })).length === 0;
-  if (!once && !isFirst) return true;
+  if (!once && !isFirst) return null;
   await using place = await makeDemoPlace();
   const pluginFolder = async (id: string) => (await ours(remote.plugins())).find((plugin) => plugin.id === id)?.folder;
-  return await playDemo({ sessions, pluginFolder }, { terminal, json, place, signal });
+  return await playDemo({ sessions, pluginFolder }, { terminal, json, place, signal, hasBanner: true });
 }
 
-function usage({ terminal }: Invocation): string {
+function usage({ terminal }: Invocation, { isAgain }: { isAgain: boolean }): string {
   const paint = createPaint(terminal.colours.stdout);
+  const bulkhead = typedCommand(terminal.cwd);
   const rows = [
-    ["npx bulkhead session list", "what ran; then session show, and session events -f"],
-    ["npx bulkhead agents", "the agents on this machine, and what each still needs"],
-    ['npx bulkhead run replay "Play it again"', "a session in the daemon, shown here"],
-    ["npx bulkhead init", "your own bulkhead.yaml, for agents of your own"],
+    ...(isAgain ? [[`${bulkhead} demo`, "the demo again"] as const] : []),
+    [`${bulkhead} session list`, "what ran; then session show, and session events -f"],
+    [`${bulkhead} agents`, "the agents on this machine, and what each still needs"],
+    [`${bulkhead} run replay "Play it again" --workspace worktree`, "a session in the daemon, shown here"],
+    [`${bulkhead} init`, "your own bulkhead.yaml, for agents of your own"],
   ] as const;
   const width = Math.max(...rows.map(([command]) => command.length));
   return [
-    " The daemon goes on. From another terminal:",
+    ` The daemon ${isAgain ? "is up" : "goes on"}. From another terminal:`,
     "",
     ...rows.map(([command, why]) => `   ${command.padEnd(width)}  ${paint("dim", why)}`),
     "",
