@@ -41,7 +41,13 @@ describe("floors", () => {
 });
 
 describe("doors", () => {
-  const doorstep = ["session-host.ts", "run-session.ts", "asked-requests.ts", "event-sentence.ts"];
+  const doorstep = [
+    "session-host.ts",
+    "run-session.ts",
+    "asked-requests.ts",
+    "event-sentence.ts",
+    "earlier-session.ts",
+  ];
   const ground = ["channel", "checks", "config", "errors", "runtime", "plugin-sdk"];
 
   for (const door of ["mcp", "acp"]) {

@@ -48,7 +48,7 @@ export interface Registry {
   readonly problems: readonly RegistryProblem[];
 }
 
-/** Ids of plugins in use that a reload took in, took out, or gave other settings; each sorted. */
+/** Ids of plugins in use that a reload took in, took out, or gave other settings or other code; each sorted. */
 export interface RegistryChanges {
   added: string[];
   removed: string[];

@@ -113,11 +113,14 @@ async function reload(parts: HostParts, next: HostManifest): Promise<RegistryCha
   const changes = await registry.reload(next);
   tellShadowed(registry, writeLog);
   putIntoForce();
-  for (const id of [...changes.removed, ...changes.changed]) {
+  const retire = (id: string): void => {
     routes.forget(id);
     services.retire(id, sessions.ended());
-  }
-  return changes;
+  };
+  [...changes.removed, ...changes.changed].forEach(retire);
+  const edited = await services.outdated();
+  edited.forEach(retire);
+  return { ...changes, changed: [...changes.changed, ...edited].sort() };
 }
 
 async function release({ crashes, routes, services }: HostParts, id: string): Promise<boolean> {

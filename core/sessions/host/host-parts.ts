@@ -27,6 +27,7 @@ import { PluginServices } from "./plugin-services.ts";
 import { probe } from "./probe.ts";
 import { openRoutes, type Routes } from "./routes.ts";
 import { Signals } from "./signals.ts";
+import { logQuarantine, logSession } from "./session-log.ts";
 import type { SessionDeps } from "./start-session.ts";
 import { journalFile, pinsFolder, stateFolderOf } from "./state-folder.ts";
 import { giveBackState, type HeldState, takeState } from "./take-state.ts";
@@ -76,12 +77,15 @@ export async function openParts(options: HostOptions): Promise<HostParts> {
   const installedDir = manifestFile === null ? null : await realInstalledFolder(manifestFile);
   const realRoot = await realpath(root).catch(() => root);
   const signals = new Signals();
-  const crashes = openCrashFiles(join(claim.root, "crashes"));
+  const crashes = logQuarantine(openCrashFiles(join(claim.root, "crashes")), writeLog);
   const deps: SessionDeps = {
     claim,
     children,
     pins: openPins(join(claim.root, pinsFolder)),
-    log: new MergedLog(journal, (stream, event) => signals.see(stream, event)),
+    log: new MergedLog(journal, (stream, event) => {
+      signals.see(stream, event);
+      logSession(stream, event, writeLog);
+    }),
     settings,
     guarded: () => {
       const { secretPaths } = settings;

@@ -37,6 +37,14 @@ export class PluginServices {
     return this.#inUse.get(id);
   }
 
+  /** Returns the ids of the plugins whose code has changed since it was loaded; sorted. */
+  async outdated(): Promise<string[]> {
+    const found = await Promise.all(
+      [...this.#inUse].map(async ([id, service]) => (await service.isOutdated()) ? [id] : []),
+    );
+    return found.flat().sort();
+  }
+
   /** Ends a plugin's workers and so its sessions. */
   async remove(id: string): Promise<void> {
     const service = this.#inUse.get(id);

@@ -56,6 +56,17 @@ export class ServedPlugin {
     });
   }
 
+  /**
+   * Whether the author's files would give another script than the one in service. One that cannot be bundled any more
+   * counts as new: the next session says why.
+   */
+  async isOutdated(): Promise<boolean> {
+    const served = await this.#script?.catch(() => null) ?? null;
+    if (served === null) return false;
+    const now = await bundlePlugin(this.plugin, { cacheDir: this.#cacheDir }).catch(() => null);
+    return now?.sha256 !== served.sha256;
+  }
+
   /** Resolves when no script is being built: a finished script is cached even if its caller stopped waiting. */
   async settled(): Promise<void> {
     await this.#script?.catch(() => {});

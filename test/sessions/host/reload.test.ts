@@ -100,6 +100,44 @@ test("reload leaves a running session of a plugin that it takes out to its end, 
   await until(async () => !(await ownChildren()).some(({ command }) => command.includes("warden")));
 });
 
+test("reload takes over the code that an author has changed since it was loaded", async () => {
+  const { host, root, manifest, run } = await openWith("  alpha: {}\n  beta: {}\n", {
+    alpha: { code: answers("old") },
+    beta: { code: answers("beta") },
+  });
+  await host.reload(manifest);
+  expect((await run("alpha")).result.output).toBe("old");
+  expect((await run("beta")).result.output).toBe("beta");
+  expect(await host.reload(manifest)).toEqual({ added: [], removed: [], changed: [] });
+  await writePlugin(join(root, "plugins", "alpha"), "alpha", { code: answers("new") });
+  expect((await run("alpha")).result.output).toBe("old");
+  expect(await host.reload(manifest)).toEqual({ added: [], removed: [], changed: ["alpha"] });
+  expect((await run("alpha")).result.output).toBe("new");
+  await writePlugin(join(root, "plugins", "alpha"), "alpha", { code: "export default {" });
+  expect(await host.reload(manifest)).toMatchObject({ changed: ["alpha"] });
+  expect((await run("alpha")).result.error).toMatchObject({ code: "bundle_failed" });
+});
+
+test("the host's log tells of sessions, and of a plugin that comes into quarantine", async () => {
+  const opened = await openWith("  alpha: {}\n  dies: {}\n", {
+    alpha: { code: answers("alpha") },
+    dies: { code: adapterCode(`    await ctx.sleep(1); for (;;);\n    yield ${completed};`) },
+  });
+  const limits = "limits: { quarantine_crashes: 1, heartbeat_interval_ms: 100, heartbeat_timeout_ms: 300 }\n";
+  await opened.host.reload(await parsed(opened.root, "  alpha: {}\n  dies: {}\n", limits));
+  await opened.run("alpha");
+  await opened.run("dies");
+  const told = opened.logs.map(({ level, message, plugin_id }) => `${plugin_id} ${level} ${message}`);
+  expect(told.slice(0, 3)).toEqual([
+    "alpha info A session started.",
+    "alpha info The session ended: completed (end_turn).",
+    "dies info A session started.",
+  ]);
+  expect(told).toContainEqual(expect.stringMatching(/^dies warn A worker ended early \(killed\): /));
+  expect(told).toContainEqual(expect.stringMatching(/^dies warn Plugin "dies" is in quarantine after a crash\./));
+  expect(told).toContainEqual(expect.stringMatching(/^dies warn The session ended: error /));
+});
+
 test("a manifest with errors leaves the old one in force", async () => {
   const { host, root, manifest, run } = await openWith("  alpha: {}\n", { alpha: { code: answers("alpha") } });
   await host.reload(manifest);
