@@ -4,7 +4,7 @@ import { closed, exactly, type SchemaOf } from "./schema.ts";
 /** A value of JSON that is neither a list nor an object. */
 export type Scalar = string | number | boolean | null;
 
-/** What a value in a line must be; all keys that are given must hold. */
+/** Test of a value in a line; all keys that are given must hold. */
 export interface ValueTest {
   /** None of these. A path that leads nowhere holds, and `"*"` asks for just that. */
   not?: Scalar | Scalar[];
@@ -16,7 +16,7 @@ export interface ValueTest {
   to?: number;
 }
 
-/** What a rule asks of a value: to be this one, to be one of a list, or to stand a test; `"*"` is any value. */
+/** Demand of a rule on a value: to be this one, to be one of a list, or to stand a test; `"*"` is any value. */
 export type Condition = Scalar | Scalar[] | ValueTest;
 
 /** Path in a line (`a.b.0.c`, `a.b.*.c`) → what the value there must be. All of them must hold. */
