@@ -78,7 +78,10 @@ function mcpToolsTable(): string {
 }
 
 function commandsTable(): string {
-  return table(["Command", "What it does"], commands.map(({ name, summary }) => [code(`bulkhead ${name}`), summary]));
+  return table(
+    ["Command", "What it does"],
+    commands.filter(({ hidden }) => hidden !== true).map(({ name, summary }) => [code(`bulkhead ${name}`), summary]),
+  );
 }
 
 function eventKindsTable(): string {

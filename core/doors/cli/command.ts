@@ -33,6 +33,8 @@ export type DefineCommand = (command: Command, bind: Bind) => void;
 export interface CommandEntry {
   name: string;
   summary: string;
+  /** Left out of the help text: for scripts. */
+  hidden?: true;
   load(): Promise<DefineCommand>;
 }
 

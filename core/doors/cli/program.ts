@@ -3,7 +3,7 @@ import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 import { type Bind, type CommandEntry, examples } from "./command.ts";
-import { commands } from "./commands.ts";
+import { commandGroups } from "./commands.ts";
 import { jsonTerminal } from "./json-terminal.ts";
 
 /** Options of {@link createProgram}. */
@@ -28,6 +28,7 @@ export async function createProgram(options: ProgramOptions): Promise<Command> {
     .helpOption("-h, --help", "show help")
     .helpCommand(false)
     .option("--json", "print JSON, one value a line")
+    .option("--no-color", "print without colours, as with NO_COLOR=1")
     .option("--config <file>", "the host manifest; default: bulkhead.yaml here or above")
     .option("--state-dir <folder>", "where journal and state are kept")
     .option("--embedded", "run in this process, also where a daemon runs")
@@ -43,16 +44,26 @@ export async function createProgram(options: ProgramOptions): Promise<Command> {
     );
   const bind = createBind(options, program);
   prepare(program, terminal);
-  for (const entry of commands) {
-    const command = program.command(entry.name).description(entry.summary);
-    if (whole || terminal.args.includes(entry.name)) await define(command, { entry, bind });
-    prepareAll(command, terminal);
+  for (const { heading, commands } of commandGroups) {
+    for (const entry of commands) {
+      const command = program.command(entry.name, { hidden: entry.hidden ?? false }).description(entry.summary)
+        .helpGroup(`${heading}:`);
+      if (whole || terminal.args.includes(entry.name)) await define(command, { entry, bind });
+      prepareAll(command, terminal);
+      tellGlobalFlags(command);
+    }
   }
   return program;
 }
 
 async function define(command: Command, { entry, bind }: { entry: CommandEntry; bind: Bind }): Promise<void> {
   (await entry.load())(command, bind);
+}
+
+/** Names the flags of the program where they are not listed. */
+function tellGlobalFlags(command: Command): void {
+  command.addHelpText("after", "\nEvery command also takes --json, --no-color, --config, --state-dir and --embedded.");
+  command.commands.forEach(tellGlobalFlags);
 }
 
 function prepareAll(command: Command, terminal: Terminal): void {
@@ -64,7 +75,6 @@ function prepare(command: Command, terminal: Terminal): void {
   command
     .exitOverride()
     .helpOption("-h, --help", "show help")
-    .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => void terminal.stdout.write(text),
       writeErr: (text) => void terminal.stdout.write(text),
@@ -82,12 +92,14 @@ function createBind(options: ProgramOptions, program: Command): Bind {
   return (handler) => async (...values) => {
     const command = values.at(-1);
     if (!(command instanceof Command)) throw new TypeError("A command's handler was called without its command.");
-    const { json, config, stateDir, embedded } = program.opts<
-      { json?: boolean; config?: string; stateDir?: string; embedded?: boolean }
+    const { json, config, stateDir, embedded, color } = program.opts<
+      { json?: boolean; config?: string; stateDir?: string; embedded?: boolean; color: boolean }
     >();
+    const shown = color ? terminal : { ...terminal, colours: { stdout: false, stderr: false } };
     exit.code = await handler({
-      terminal: json === true ? jsonTerminal(terminal) : terminal,
-      args: values.slice(0, -2).map((value) => typeof value === "string" ? value : undefined),
+      terminal: json === true ? jsonTerminal(shown) : shown,
+      // A last argument that takes several words is a list.
+      args: values.slice(0, -2).flat().map((value) => typeof value === "string" ? value : undefined),
       options: command.opts(),
       json: json ?? false,
       configFile: config,

@@ -18,6 +18,35 @@ export interface RequestFlag {
   choices?: readonly string[];
 }
 
+/** Headings of the flags in the help text; a field that is in none stands under "More". */
+const flagGroups: Readonly<Record<string, readonly RequestField[]>> = {
+  "Prompt": ["prompt", "role", "context_files", "system_prompt", "enhance", "continue_from", "params"],
+  "Agent": ["model", "allowed_tools", "mcp_servers", "env"],
+  "Where": ["workdir", "workspace"],
+  "Limits": [
+    "timeout_ms",
+    "idle_timeout_ms",
+    "max_turns",
+    "budget.cost",
+    "budget.tokens",
+    "budget.turns",
+    "budget.tool_calls",
+    "best_effort",
+  ],
+  "Permissions and questions": ["approval", "tool_approvals", "answer_timeout_ms", "permissions"],
+  "Failures": ["retry", "resume"],
+};
+
+/** The flags under their headings, in the order of the help text. */
+export function groupedFlags(): { heading: string; flags: RequestFlag[] }[] {
+  const listed = Object.values(flagGroups).flat();
+  const groups = Object.entries(flagGroups).map(([heading, fields]) => ({
+    heading: `${heading}:`,
+    flags: requestFlags.filter(({ field }) => fields.includes(field)),
+  }));
+  return [...groups, { heading: "More:", flags: requestFlags.filter(({ field }) => !listed.includes(field)) }];
+}
+
 /** A flag for every field of a session request, except `prompt`, which has its own arguments and files. */
 export const requestFlags: readonly RequestFlag[] = [
   { field: "workdir", flags: "-w, --workdir <folder>", description: "folder the agent works in; default: here" },

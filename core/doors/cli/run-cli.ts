@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
+import { spelledOut } from "./aliases.ts";
 import { createProgram } from "./program.ts";
 import { reportError } from "./report-error.ts";
 import { usageError } from "./usage-error.ts";
@@ -14,7 +15,8 @@ export interface CliOptions {
 const readerGone = 141;
 
 /** Runs the command that the terminal's arguments name and returns the exit code. Never rejects. */
-export async function runCli(terminal: Terminal, { createHost = loadHost }: CliOptions = {}): Promise<number> {
+export async function runCli(opened: Terminal, { createHost = loadHost }: CliOptions = {}): Promise<number> {
+  const terminal = { ...opened, args: spelledOut(opened.args) };
   const code = await run(terminal, createHost);
   await terminal.stdout.flush();
   await terminal.stderr.flush();

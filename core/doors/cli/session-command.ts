@@ -13,7 +13,7 @@ import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { type OpenedSessions, openSessions } from "./open-sessions.ts";
 import { readPrompt } from "./prompt.ts";
 import { Questions } from "./questions.ts";
-import { requestFlags } from "./request-flags.ts";
+import { groupedFlags } from "./request-flags.ts";
 import { readRequired, requireFlag } from "./required-capabilities.ts";
 import { buildRequest } from "./session-request.ts";
 import { type ShowSessionOptions, showTimes } from "./show-session.ts";
@@ -55,17 +55,21 @@ export function addRunFlags(
   command: Command,
   { except = [] }: { except?: readonly (keyof SessionRequest)[] } = {},
 ): Command {
-  for (const flag of requestFlags) {
-    if (except.some((field) => field === flag.field)) continue;
-    const option = new Option(flag.flags, flag.description);
-    if (flag.read !== undefined) option.argParser(flag.read);
-    if (flag.choices !== undefined) option.choices(flag.choices);
-    command.addOption(option);
+  for (const { heading, flags } of groupedFlags()) {
+    for (const flag of flags) {
+      if (except.some((field) => field === flag.field)) continue;
+      const option = new Option(flag.flags, flag.description).helpGroup(heading);
+      if (flag.read !== undefined) option.argParser(flag.read);
+      if (flag.choices !== undefined) option.choices(flag.choices);
+      command.addOption(option);
+    }
   }
   return command
+    .optionsGroup("Output:")
     .option("-q, --quiet", "print only the final output")
     .option("-v, --verbose", "also show times, what was allowed, and the end of every process")
-    .option("--times", "show when each event came");
+    .option("--times", "show when each event came")
+    .optionsGroup("Choice:");
 }
 
 /**

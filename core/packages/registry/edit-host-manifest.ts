@@ -49,18 +49,29 @@ routing:
 `;
 }
 
+/** Place of a change to the host manifest. */
+export interface GrantEdit {
+  /** Name of the file in errors. */
+  file?: string;
+  /** Whether the permission is granted or denied; default: `grant`. */
+  under?: "grant" | "deny";
+}
+
 /**
- * The host manifest's text with one grant more; comments stay. A grant that is there already changes nothing.
+ * The host manifest's text with one grant, or one denial, more; comments stay. One that is there already changes nothing.
  * @throws {BulkheadError} `invalid_config` when the text was, or would be, no host manifest
  */
-export function addGrant(text: string, grant: NewGrant, { file = "bulkhead.yaml" }: { file?: string } = {}): string {
-  const { pluginId, permission, target } = grant;
+export function addGrant(
+  text: string,
+  { pluginId, permission, target }: NewGrant,
+  { file = "bulkhead.yaml", under = "grant" }: GrantEdit = {},
+): string {
   const before = parseHostManifest(text, { file });
   refuseTool(before.tools, pluginId);
-  const granted = before.plugins[pluginId]?.grant ?? {};
-  if (holdsAlready(granted, permission, target)) return text;
+  const held = before.plugins[pluginId]?.[under] ?? {};
+  if (holdsAlready(held, permission, target)) return text;
   const document = openDocument(text, file);
-  const path = ["plugins", pluginId, "grant", permission];
+  const path = ["plugins", pluginId, under, permission];
   makeWay(document, path, file);
   if (permission === "kv") {
     document.setIn(path, true);

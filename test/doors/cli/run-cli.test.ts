@@ -35,7 +35,7 @@ test("bulkhead without arguments, and with --help, lists every command", async (
   for (const args of [[], ["--help"], ["help"]]) {
     const { code, out, err } = await cli(args);
     expect({ code, err }).toEqual({ code: 0, err: "" });
-    for (const { name, summary } of commands) {
+    for (const { name, summary } of commands.filter(({ hidden }) => hidden !== true)) {
       expect(out).toContain(`${name}`.padEnd(8).trimEnd()), expect(out).toContain(summary);
     }
     expect(out).toContain("Examples:");
@@ -89,18 +89,41 @@ test("bulkhead help exit-codes lists each exit code with its stop reasons", asyn
 test("bulkhead names the command in its hint, also behind a flag that takes a value", async () => {
   const { code, err } = await cli(["--state-dir", "state", "attack", "A1", "B2"]);
   expect(code).toBe(2);
-  expect(err).toContain('Run "bulkhead help attack" for the usage.');
+  expect(err).toContain("For its usage: bulkhead attack --help");
 });
 
 test("bulkhead answers wrong usage with a sentence, a hint and exit code 2", async () => {
   const unknown = await cli(["run", "--zzzzzzzz"]);
   expect(unknown).toMatchObject({ code: 2, out: "" });
-  expect(unknown.err).toBe("error: Unknown option '--zzzzzzzz'.\n  Run \"bulkhead help run\" for the usage.\n");
+  expect(unknown.err).toBe("error: Unknown option '--zzzzzzzz'.\n  For its usage: bulkhead run --help\n");
   const close = await cli(["runn"]);
   expect(close.err).toBe("error: Unknown command 'runn'.\n  Did you mean run?\n");
   const value = await cli(["run", "--timeout", "soon", "x"]);
   expect(value.err).toContain("--timeout");
   expect(value.err).toContain("Expected a time with its unit");
+});
+
+test("bulkhead knows short forms, and where a command is that people try", async () => {
+  const { out: version } = await cli(["--version"]);
+  for (const short of ["-v", "version"]) expect(await cli([short])).toMatchObject({ code: 0, out: version });
+  expect((await cli(["ls"])).out).toBe((await cli(["session", "list"])).out);
+  expect((await cli(["ps", "--help"])).out).toContain("list sessions");
+  expect((await cli(["install", "greeter"])).err).toContain("bulkhead plugin add greeter");
+  expect((await cli(["uninstall"])).err).toContain("bulkhead service uninstall");
+  expect((await cli(["plugin", "new"])).err).toContain("bulkhead plugin new --help");
+  expect((await cli(["help", "plugin", "new"])).out).toContain("bulkhead plugin new");
+});
+
+test("bulkhead plugin grant takes several permissions, refuses unknown plugins, and deny takes precedence", async () => {
+  const both = await cli(["plugin", "grant", "alpha", "read:workdir", "net:example.com:443"]);
+  expect(both.out.match(/^Granted/gm)).toHaveLength(2);
+  expect(await cli(["plugin", "grant", "alpha", "read:workdir", "nonsense"])).toMatchObject({ code: 2, out: "" });
+  expect((await cli(["plugin", "deny", "alpha", "net:example.com:443"])).out).toContain("may not net example.com:443");
+  const text = await readFile(join(cwd, "bulkhead.yaml"), "utf8");
+  expect(text).toMatch(/grant:[^]*example\.com:443[^]*deny:[^]*example\.com:443/);
+  await writeFile(join(cwd, "bulkhead.yaml"), "bulkhead: 1\n");
+  expect(await cli(["plugin", "grant", "nope", "read:workdir"])).toMatchObject({ code: 5, out: "" });
+  expect(await readFile(join(cwd, "bulkhead.yaml"), "utf8")).toBe("bulkhead: 1\n");
 });
 
 test("bulkhead --json prints an error as JSON as well", async () => {
@@ -438,8 +461,8 @@ test("bulkhead plugin explain shows a row for each permission and what is missin
   alpha.manifest.permissions = { read: ["workdir"], net: ["example.com:443"] };
   const { code, out } = await cli(["plugin", "explain", "alpha"], { host: { plugins: [alpha] } });
   expect(code).toBe(0);
-  expect(out).toMatch(/read +workdir +yes +yes +- +all of it/);
-  expect(out).toMatch(/net +example\.com:443 +yes +- +- +nothing/);
+  expect(out).toMatch(/read +✔ granted +workdir/);
+  expect(out).toMatch(/net +- not granted +example\.com:443/);
   expect(out).toContain("\n  bulkhead plugin grant alpha net:example.com:443\n");
   const json = await cli(["plugin", "explain", "alpha", "--json"], { host: { plugins: [alpha] } });
   expect(json.out.trimEnd().split("\n").map((line) => JSON.parse(line))).toMatchObject([
@@ -534,9 +557,22 @@ test("bulkhead completion prints a script that knows every command", async () =>
   for (const shell of ["bash", "zsh", "fish"]) {
     const { code, out } = await cli(["completion", shell]);
     expect(code).toBe(0);
-    for (const word of ["run", "plugin", "explain", "--prompt-file", "exit-codes"]) expect(out).toContain(word);
+    expect(out).toContain("bulkhead complete --");
   }
   expect(await cli(["completion", "csh"])).toMatchObject({ code: 2 });
+});
+
+test("bulkhead complete knows commands, flags, choices, pages and the ids of plugins", async () => {
+  const host = { plugins: [fakePlugin("alpha"), fakePlugin("beta", { enabled: false })] };
+  const words = async (...line: string[]) => (await cli(["complete", "--", ...line], { host })).out.split("\n");
+  expect(await words("plugin", "ex")).toContain("explain");
+  expect(await words("run", "--prom")).toEqual(["--prompt", "--prompt-file", ""]);
+  expect(await words("run", "--workspace", "")).toEqual(["inplace", "worktree", ""]);
+  expect(await words("run", "")).toEqual(["alpha", ""]);
+  expect(await words("plugin", "explain", "")).toEqual(["alpha", "beta", ""]);
+  expect(await words("help", "perm")).toEqual(["permissions", ""]);
+  expect(await words("session", "show", "")).toEqual([""]);
+  expect(await words("nonsense", "")).toEqual([""]);
 });
 
 test("bulkhead loop runs sessions until the maximum and says so with exit code 9", async () => {

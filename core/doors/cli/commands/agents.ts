@@ -16,12 +16,14 @@ import { whileWaiting } from "../while-waiting.ts";
 /** `bulkhead agents`. */
 export const defineAgents: DefineCommand = (command, bind) => {
   command
+    .option("--all", "also show agents that are not enabled")
     .option("--refresh", "ask every agent now, ignoring earlier answers")
     .addOption(new Option(requireFlag.flags, requireFlag.description).argParser(readRequired))
     .addHelpText(
       "after",
       examples(
         ["bulkhead agents", "which agents could take a session now, and what the others need"],
+        ["bulkhead agents --all", "also those that are not enabled"],
         ["bulkhead agents --require code_review", "those that can review code"],
         ["bulkhead agents --json", "one report a line"],
       ),
@@ -45,16 +47,25 @@ async function agents(call: Invocation): Promise<number> {
   return able.some(({ availability }) => availability === "available") ? 0 : errorTable.unavailable.exit_code;
 }
 
-function table(reports: readonly AgentReport[], { terminal }: Invocation): string {
+function table(reports: readonly AgentReport[], { terminal, options }: Invocation): string {
   if (reports.length === 0) return "No agent was found that can do this.\n";
-  if (reports.every(({ availability }) => availability === "disabled")) return `No agent is enabled. ${enableOne}\n`;
+  const enabled = reports.filter(({ availability }) => availability !== "disabled");
+  const shown = options["all"] === true ? reports : enabled;
+  if (shown.length === 0) return `No agent is enabled. ${enableOne}\n`;
   const paint = createPaint(terminal.colours.stdout);
-  const lines = tableLines(reports.map(agentRow), {
+  const lines = tableLines(shown.map(agentRow), {
     paint,
     columns: tableColumns(terminal),
     indent: 1,
     head: agentHead,
+    wraps: true,
   });
+  const hidden = reports.length - shown.length;
+  if (hidden > 0) {
+    lines.push(
+      `\n ${paint("dim", `${hidden} more ${hidden === 1 ? "is" : "are"} not enabled: bulkhead agents --all`)}`,
+    );
+  }
   const star = reports.some(({ primary }) => primary)
     ? [`\n ${paint("dim", "* takes a session that names no adapter")}`]
     : [];

@@ -142,7 +142,7 @@ async function gitVersion(cwd: string): Promise<string | null> {
 
 /** The report for people. */
 export function reportLines(report: DoctorReport, { paint, columns }: { paint: Paint; columns: number }): string[] {
-  const table = (rows: Cell[][]): string[] => tableLines(rows, { paint, columns, indent: 2 });
+  const table = (rows: Cell[][]): string[] => tableLines(rows, { paint, columns, indent: 2, wraps: true });
   const git: Cell = report.git === null
     ? { text: "not found: sessions run, but what they changed is not known", tone: "yellow" }
     : report.git;

@@ -69,7 +69,7 @@ function unknownTopic(program: Command, words: readonly string[]): BulkheadError
   const close = nearest(words[0] ?? "", known);
   return new BulkheadError(
     "not_found",
-    `Cannot show help for "${words.join(" ")}": there is no such command or page.`,
+    `There is no command "${words.join(" ")}", and no page of that name.`,
     {
       hint: close === null ? "List them: bulkhead help" : `Did you mean: bulkhead help ${close}`,
     },

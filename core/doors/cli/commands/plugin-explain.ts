@@ -8,12 +8,12 @@ import type { Plugin } from "../../../packages/registry/plugin.ts";
 import type { Invocation } from "../command.ts";
 import { openPlugins } from "../open-plugins.ts";
 import { safeLine } from "../render/agent-text.ts";
-import { createPaint } from "../render/paint.ts";
+import { createPaint, type Tone } from "../render/paint.ts";
 import { broadLines } from "../render/broad-lines.ts";
 import { lookAtPins, pinLines, type ShownPin } from "../render/pin-lines.ts";
 import { type Cell, tableLines } from "../render/table.ts";
 import { wallLines } from "../render/wall-lines.ts";
-import { drawingColumns, tableColumns } from "../show-session.ts";
+import { drawingColumns } from "../show-session.ts";
 
 /** `bulkhead plugin explain <id>`. */
 export async function pluginExplain(call: Invocation): Promise<number> {
@@ -53,14 +53,19 @@ export async function pluginExplain(call: Invocation): Promise<number> {
   }
   const columns = drawingColumns(terminal);
   const walls = plugin.programs.length === 0 ? [] : [...wallLines(plugin.programs, { paint, columns }), ""];
-  const lines = rows.length === 0 ? ["It asks for no permission and has none."] : tableLines(rows.map(row), {
-    paint,
-    columns: tableColumns(terminal),
-    indent: 1,
-    head: ["permission", "target", "asked", "granted", "denied", "effective", "why"],
-  });
+  const lines = rows.length === 0
+    ? ["It asks for no permission and has none."]
+    : tableLines(withFewerForms(rows).map(row), {
+      paint,
+      columns,
+      indent: 1,
+      wraps: true,
+      head: ["permission", "state", "target"],
+    });
   await terminal.stdout.write(
-    `${[...walls, ...lines, ...broadLines(rows, paint), ...pinLines(pins)].join("\n")}\n${missingGrants(plugin, rows)}`,
+    `${[...walls, ...lines, ...broadLines(withFewerForms(rows), paint), ...pinLines(pins)].join("\n")}\n${
+      missingGrants(plugin, rows)
+    }`,
   );
   return 0;
 }
@@ -82,24 +87,46 @@ export function pluginOf(host: Host, id: string): Plugin {
   });
 }
 
+const fewForms = 3;
+
+/** Rows in which many forms of one program's arguments, with the same decision, are one; `--json` lists them all. */
+function withFewerForms(rows: readonly ExplainedPermission[]): ExplainedPermission[] {
+  const alike = new Map<string, ExplainedPermission[]>();
+  for (const one of rows) {
+    const { permission, binary, target, requested, granted, denied, effective, breadth } = one;
+    const form = permission === "run" && (effective.length === 0 || effective.includes(target)) ? binary : target;
+    const key = JSON.stringify([permission, form, requested, granted, denied, effective.length > 0, breadth]);
+    alike.set(key, [...alike.get(key) ?? [], one]);
+  }
+  return [...alike.values()].flatMap((group) => {
+    const [first] = group;
+    if (first?.binary === undefined || group.length <= fewForms) return group;
+    const target = `${first.binary}, with ${group.length} forms of arguments (--json lists them)`;
+    return [{ ...first, target, effective: first.effective.length === 0 ? [] : [target] }];
+  });
+}
+
 function row(explained: ExplainedPermission): Cell[] {
-  const { permission, target, requested, granted, denied, effective, why, breadth } = explained;
-  const same = effective.length === 1 && effective[0] === target;
+  const { permission, target, effective, why, breadth } = explained;
+  const isWhole = effective.length === 1 && effective[0] === target;
+  const [state, tone, isPlain] = stateOf(explained, isWhole);
   return [
     breadth === "everything" ? { text: permission, tone: "red" } : permission,
-    safeLine(target),
-    mark(requested, "plain"),
-    mark(granted, "green"),
-    mark(denied, "red"),
-    effective.length === 0
-      ? { text: "nothing", tone: "red" }
-      : { text: same ? "all of it" : safeLine(effective.join(", ")), tone: "green" },
-    { text: why, tone: "dim" },
+    { text: state, tone },
+    isPlain ? safeLine(target) : safeLine(`${target}: ${why}`),
   ];
 }
 
-function mark(yes: boolean, tone: "plain" | "green" | "red"): Cell {
-  return yes ? { text: "yes", tone } : { text: "-", tone: "dim" };
+/** The decision in a word, and whether the word says all. */
+function stateOf(
+  { requested, granted, denied, effective }: ExplainedPermission,
+  isWhole: boolean,
+): [word: string, tone: Tone, isPlain: boolean] {
+  if (isWhole) return ["✔ granted", "green", true];
+  if (effective.length > 0) return ["~ in part", "yellow", false];
+  if (denied) return ["✘ denied", "red", !granted];
+  if (requested && !granted) return ["- not granted", "dim", true];
+  return ["- no effect", "yellow", false];
 }
 
 function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermission[]): string {

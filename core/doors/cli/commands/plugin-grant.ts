@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { BinaryPin } from "../../../walls/broker/binary-pins.ts";
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
+import { nearest } from "../../../ground/config/nearest.ts";
 import { parseHostManifest } from "../../../ground/config/parse-host-manifest.ts";
 import { changeManifest } from "../../../packages/install/manifest-transaction.ts";
 import { addGrant } from "../../../packages/registry/edit-host-manifest.ts";
@@ -15,32 +16,75 @@ import { parseGrant } from "../parse-grant.ts";
 import { type PinGranted, pinGranted } from "../pin-granted.ts";
 import { safeLine } from "../render/agent-text.ts";
 
-/** `bulkhead plugin grant <id> <permission:target>`. */
+/** `bulkhead plugin grant <id> <permission:target>…`. */
 export async function pluginGrant(call: Invocation): Promise<number> {
-  const { terminal, json, args } = call;
-  const [pluginId = "", typed = ""] = args;
-  const { permission, target } = parseGrant(typed);
+  const { pluginId, wanted, file } = await wantedOf(call);
+  for (const { permission, target } of wanted) {
+    const changed = await changeManifest(file, async ({ text, writeText }) => {
+      const isTools = permission === "run" && isToolsProgram(parseHostManifest(text, { file }), { pluginId, target });
+      const after = isTools ? text : addGrant(text, { pluginId, permission, target }, { file });
+      if (after !== text) await writeText(after);
+      return after !== text;
+    });
+    const pinned = permission === "run" ? await pinGranted(call, { pluginId, binary: target }) : null;
+    const note = await noteOn(file, { pluginId, permission, target });
+    const granted = `${changed ? "Granted" : "Granted already"}: ${pluginId} may ${permission} ${target} (${file}).\n`;
+    await call.terminal.stdout.write(
+      call.json
+        ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed, ...pinned, note })}\n`
+        : `${granted}${pinned === null ? "" : pinLine(target, pinned)}${note === null ? "" : `Note: ${note}\n`}`,
+    );
+  }
+  return 0;
+}
+
+/** `bulkhead plugin deny <id> <permission:target>…`. */
+export async function pluginDeny(call: Invocation): Promise<number> {
+  const { pluginId, wanted, file } = await wantedOf(call);
+  for (const { permission, target } of wanted) {
+    const changed = await changeManifest(file, async ({ text, writeText }) => {
+      const after = addGrant(text, { pluginId, permission, target }, { file, under: "deny" });
+      if (after !== text) await writeText(after);
+      return after !== text;
+    });
+    const denied = `${changed ? "Denied" : "Denied already"}: ${pluginId} may not ${permission} ${target} (${file}).\n`;
+    await call.terminal.stdout.write(
+      call.json ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed })}\n` : denied,
+    );
+  }
+  return 0;
+}
+
+/** Reads all permissions before any is written: a mistyped one changes nothing. */
+async function wantedOf(call: Invocation): Promise<{ pluginId: string; wanted: Wanted[]; file: string }> {
+  const [pluginId = "", ...typed] = call.args;
+  const wanted = typed.map((one) => parseGrant(one ?? ""));
   const file = await manifestFile(call);
   if (file === undefined) {
-    throw new BulkheadError("not_found", "There is no bulkhead.yaml here or above to write the grant to.", {
+    throw new BulkheadError("not_found", "There is no bulkhead.yaml here or above to write to.", {
       hint: 'Write one with "bulkhead init".',
     });
   }
-  const changed = await changeManifest(file, async ({ text, writeText }) => {
-    const isTools = permission === "run" && isToolsProgram(parseHostManifest(text, { file }), { pluginId, target });
-    const after = isTools ? text : addGrant(text, { pluginId, permission, target }, { file });
-    if (after !== text) await writeText(after);
-    return after !== text;
+  await demandPlugin(pluginId, file);
+  return { pluginId, wanted, file };
+}
+
+type Wanted = ReturnType<typeof parseGrant>;
+
+/**
+ * A grant to a plugin that is not there would leave a manifest that no command takes.
+ * @throws {BulkheadError} `not_found`; nothing where the manifest cannot be read, which its change then tells
+ */
+async function demandPlugin(pluginId: string, file: string): Promise<void> {
+  const manifest = await readHostManifest(file).catch(() => null);
+  const registry = manifest === null ? null : await createRegistry({ manifest, root: dirname(file) }).catch(() => null);
+  if (manifest === null || registry === null) return;
+  const ids = [...registry.list(), ...registry.problems].map(({ id }) => id);
+  if (ids.includes(pluginId) || Object.hasOwn(manifest.tools, pluginId)) return;
+  const close = nearest(pluginId, ids);
+  throw new BulkheadError("not_found", `There is no plugin with the id "${pluginId}".`, {
+    hint: close === null ? "List them: bulkhead plugin list" : `Did you mean "${close}"?`,
   });
-  const pinned = permission === "run" ? await pinGranted(call, { pluginId, binary: target }) : null;
-  const note = await noteOn(file, { pluginId, permission, target });
-  const granted = `${changed ? "Granted" : "Granted already"}: ${pluginId} may ${permission} ${target} (${file}).\n`;
-  await terminal.stdout.write(
-    json
-      ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed, ...pinned, note })}\n`
-      : `${granted}${pinned === null ? "" : pinLine(target, pinned)}${note === null ? "" : `Note: ${note}\n`}`,
-  );
-  return 0;
 }
 
 /** Says that a grant has no effect; null where it has one, and where the plugin cannot be read. */

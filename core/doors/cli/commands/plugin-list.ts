@@ -25,6 +25,7 @@ export async function pluginList(call: Invocation): Promise<number> {
     paint,
     columns: tableColumns(terminal),
     indent: 1,
+    wraps: true,
     head: ["plugin", "version", "state", "from", "walls", "what it does"],
   });
   const updates = plugins.flatMap(({ id, waiting_update: waiting }) =>

@@ -4,7 +4,7 @@ import { type DefineCommand, examples } from "../command.ts";
 import { pluginCheck } from "./plugin-check.ts";
 import { pluginDev } from "./plugin-dev.ts";
 import { pluginExplain } from "./plugin-explain.ts";
-import { pluginGrant } from "./plugin-grant.ts";
+import { pluginDeny, pluginGrant } from "./plugin-grant.ts";
 import { pluginImport } from "./plugin-import.ts";
 import { defineInstalling } from "./plugin-install.ts";
 import { pluginList } from "./plugin-list.ts";
@@ -99,12 +99,21 @@ export const definePlugin: DefineCommand = (command, bind) => {
   command.command("grant")
     .description("add a grant to bulkhead.yaml")
     .argument("<id>", "id of a plugin")
-    .argument("<permission:target>", "such as run:git, read:workdir, net:example.com:443, env:LANG, or kv")
+    .argument("<permission:target...>", "such as run:git, read:workdir, net:example.com:443, env:LANG, or kv")
     .addHelpText(
       "after",
-      examples(["bulkhead plugin grant replay write:workdir", "lets it write in the working directory"]),
+      examples(
+        ["bulkhead plugin grant replay write:workdir", "lets it write in the working directory"],
+        ["bulkhead plugin grant replay read:plugin read:workdir", "several at once"],
+      ),
     )
     .action(bind(reloading(pluginGrant)));
+  command.command("deny")
+    .description("add a denial to bulkhead.yaml: it holds whatever is granted")
+    .argument("<id>", "id of a plugin")
+    .argument("<permission:target...>", "as for grant")
+    .addHelpText("after", examples(["bulkhead plugin deny my-agent net:example.com:443", "never this host"]))
+    .action(bind(reloading(pluginDeny)));
   command.command("release")
     .description("lift a plugin's quarantine and forget its crashes")
     .argument("<id>", "id of a plugin")
@@ -113,8 +122,23 @@ export const definePlugin: DefineCommand = (command, bind) => {
       examples(["bulkhead plugin release my-agent", "lets it run again after it crashed too often"]),
     )
     .action(bind(pluginRelease));
-  for (const one of command.commands) if (changing.has(one.name())) one.addHelpText("after", reloadNote);
+  for (const one of command.commands) {
+    one.helpGroup(authors.has(one.name()) ? "Write plugins:" : "Use plugins:");
+    if (changing.has(one.name())) one.addHelpText("after", reloadNote);
+  }
 };
 
+/** Commands for authors. */
+const authors: ReadonlySet<string> = new Set(["new", "dev", "check", "test", "pack", "import"]);
+
 /** Commands that change the host manifest. */
-const changing: ReadonlySet<string> = new Set(["add", "update", "remove", "enable", "disable", "grant", "revoke"]);
+const changing: ReadonlySet<string> = new Set([
+  "add",
+  "update",
+  "remove",
+  "enable",
+  "disable",
+  "grant",
+  "deny",
+  "revoke",
+]);

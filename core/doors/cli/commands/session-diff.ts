@@ -5,6 +5,7 @@ import type { Invocation } from "../command.ts";
 import { findWorkspace } from "../find-workspace.ts";
 import { openSessions } from "../open-sessions.ts";
 import { safeLine, safeText } from "../render/agent-text.ts";
+import { createPaint, type Paint } from "../render/paint.ts";
 
 /** `bulkhead session diff <id>`. */
 export async function sessionDiff(call: Invocation): Promise<number> {
@@ -22,11 +23,27 @@ export async function sessionDiff(call: Invocation): Promise<number> {
     await terminal.stdout.write(lines.map((line) => `${line}\n`).join(""));
   } else {
     // A file gets every byte; a terminal must get none that it would obey.
-    await terminal.stdout.write(terminal.stdout.isTty ? safeText(new TextDecoder().decode(patch)) : patch);
+    const paint = createPaint(terminal.colours.stdout);
+    await terminal.stdout.write(terminal.stdout.isTty ? paintedPatch(new TextDecoder().decode(patch), paint) : patch);
     // The patch goes to a file or to git, so the warning goes to standard error.
     await terminal.stderr.write(links_out.map((link) => `${linkOutLine(link)}\n`).join(""));
   }
   return 0;
+}
+
+/** A patch in the colours of git. */
+function paintedPatch(patch: string, paint: Paint): string {
+  return safeText(patch).split("\n").map((line) =>
+    /^(?:diff |index |--- |\+\+\+ |new file |deleted file |similarity |rename |old mode |new mode )/.test(line)
+      ? paint("bold", line)
+      : line.startsWith("@@")
+      ? paint("cyan", line)
+      : line.startsWith("+")
+      ? paint("green", line)
+      : line.startsWith("-")
+      ? paint("red", line)
+      : line
+  ).join("\n");
 }
 
 /** A link that leads out of the repository. */

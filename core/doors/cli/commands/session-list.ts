@@ -6,6 +6,7 @@ import { openSessions } from "../open-sessions.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, outcomeLooks } from "../render/paint.ts";
 import { formatDuration } from "../render/quantities.ts";
+import { shortId } from "../render/short-id.ts";
 import { type Cell, tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
 import { sessionWorktrees } from "./session-worktrees.ts";
@@ -50,7 +51,7 @@ function queryOf({ options }: Invocation): SessionQuery {
 
 function cells(row: SessionSummary, now: number): Cell[] {
   return [
-    { text: row.session_id, tone: "bold" },
+    { text: shortId(row.session_id), tone: "bold" },
     stateCell(row),
     safeLine(row.adapter_id ?? "none yet"),
     formatDuration(Math.max(0, now - Date.parse(row.started_at))),

@@ -1,9 +1,11 @@
+import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
 import type { Workspace } from "../../../../plugin-sdk/workspace.ts";
 import type { Invocation } from "../command.ts";
 import { openSessions } from "../open-sessions.ts";
-import { safeLine } from "../render/agent-text.ts";
+import { basename } from "../../../ground/runtime/paths.ts";
 import { createPaint, type Tone } from "../render/paint.ts";
 import { formatDuration } from "../render/quantities.ts";
+import { shortId } from "../render/short-id.ts";
 import { type Cell, tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
 
@@ -21,24 +23,33 @@ export async function sessionWorktrees(call: Invocation): Promise<number> {
     return 0;
   }
   const now = Date.now();
-  const lines = tableLines(workspaces.map((workspace) => row(workspace, now)), {
-    paint: createPaint(terminal.colours.stdout),
-    columns: tableColumns(terminal),
-    indent: 1,
-    head: ["session", "state", "age", "base", "repository"],
-  });
+  const known = new Map((await opened.sessions.list({ limit: 500 })).map((summary) => [summary.session_id, summary]));
+  const newest = workspaces.toSorted((a, b) => b.created_at.localeCompare(a.created_at));
+  const lines = tableLines(
+    newest.map((workspace) => row(workspace, { now, session: known.get(workspace.session_id) })),
+    {
+      paint: createPaint(terminal.colours.stdout),
+      columns: tableColumns(terminal),
+      indent: 1,
+      head: ["session", "state", "adapter", "age", "repository", "prompt"],
+    },
+  );
   await terminal.stdout.write(`${lines.join("\n")}\n`);
   return 0;
 }
 
-function row({ session_id, state, running, created_at, base_commit, repository }: Workspace, now: number): Cell[] {
+function row(
+  { session_id, state, running, created_at, repository }: Workspace,
+  { now, session }: { now: number; session: SessionSummary | undefined },
+): Cell[] {
   const [text, tone] = running ? ["running", "yellow" as Tone] : looks[state];
   return [
-    { text: session_id, tone: "bold" },
+    { text: shortId(session_id), tone: "bold" },
     { text, tone },
+    session?.adapter_id ?? "",
     formatDuration(Math.max(0, now - Date.parse(created_at))),
-    base_commit.slice(0, 10),
-    { text: safeLine(repository), tone: "dim" },
+    basename(repository),
+    { text: session?.title ?? "", tone: "dim" },
   ];
 }
 

@@ -32,9 +32,12 @@ export const defineSession: DefineCommand = (command, bind) => {
       ["bulkhead session apply 3f2a", "bring it here, merged with what changed since"],
     ),
   );
+  command.commandsGroup("Look:");
   defineReading(command, bind);
-  defineAgain(command, bind);
+  command.commandsGroup("Act:");
   defineActing(command, bind);
+  defineAgain(command, bind);
+  command.commandsGroup("Take over what was changed in a worktree:");
   defineWorktrees(command, bind);
 };
 

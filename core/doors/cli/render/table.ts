@@ -1,6 +1,6 @@
 import { safeLine } from "./agent-text.ts";
 import type { Paint, Tone } from "./paint.ts";
-import { fitLine, padEnd, textWidth } from "./text-width.ts";
+import { fitLine, padEnd, textWidth, wrapText } from "./text-width.ts";
 
 /** One cell; a plain string has the plain tone. */
 export type Cell = string | { text: string; tone: Tone };
@@ -8,8 +8,10 @@ export type Cell = string | { text: string; tone: Tone };
 /** Options of {@link tableLines}. */
 export interface TableOptions {
   paint: Paint;
-  /** Columns of the terminal: the last column is shortened to fit. */
+  /** Columns of the terminal: the last column is fitted in. */
   columns: number;
+  /** Wraps the last column, where it holds what a person must read whole; default: it is shortened. */
+  wraps?: boolean;
   indent?: number;
   /** Titles above the columns. */
   head?: readonly string[];
@@ -17,7 +19,7 @@ export interface TableOptions {
 
 /** Formats a table: columns as wide as their widest cell, two blanks apart, no blanks after the last one. */
 export function tableLines(rows: readonly (readonly Cell[])[], options: TableOptions): string[] {
-  const { paint, columns, indent = 0, head } = options;
+  const { paint, columns, indent = 0, head, wraps } = options;
   const all: (readonly Cell[])[] = head === undefined
     ? [...rows]
     : [head.map((text): Cell => ({ text, tone: "dim" })), ...rows];
@@ -25,17 +27,32 @@ export function tableLines(rows: readonly (readonly Cell[])[], options: TableOpt
   for (const row of all) {
     row.forEach((cell, index) => widths[index] = Math.max(widths[index] ?? 0, textWidth(textOf(cell))));
   }
-  return all.map((row) => {
-    let left = indent;
-    const cells = row.map((cell, index) => {
-      const last = index === row.length - 1;
-      const width = widths[index] ?? 0;
-      const text = last ? fitLine(textOf(cell), Math.max(8, columns - left)) : padEnd(textOf(cell), width);
-      left += width + 2;
-      return typeof cell === "string" ? text : paint(cell.tone, text);
-    });
-    return " ".repeat(indent) + cells.join("  ").trimEnd();
+  return all.flatMap((row) => {
+    const last = row.at(-1);
+    const left = indent + widths.slice(0, row.length - 1).reduce((sum, width) => sum + width + 2, 0);
+    const before = row.slice(0, -1).map((cell, index) =>
+      painted(cell, padEnd(textOf(cell), widths[index] ?? 0), paint)
+    );
+    const room = columns - left;
+    const text = last === undefined ? "" : textOf(last);
+    const lines = wraps === true ? wrapText(text, room, maxLines) : [fitLine(text, Math.max(8, room))];
+    const tail = lines.map((line) => last === undefined ? line : painted(last, line, paint));
+    const begin = (cells: readonly string[]) => (" ".repeat(indent) + cells.join("  ")).trimEnd();
+    if (wraps !== true || lines.length < 2 || room >= leastRoom) {
+      return [begin([...before, ...tail.slice(0, 1)]), ...tail.slice(1).map((line) => " ".repeat(left) + line)];
+    }
+    // Too little room beside the other columns: the text gets lines of its own.
+    const below = wrapText(text, columns - indent - 4, maxLines);
+    return [begin(before), ...below.map((line) => " ".repeat(indent + 4) + painted(last!, line, paint))];
   });
+}
+
+/** Fewest columns in which a text is wrapped beside others. */
+const leastRoom = 32;
+const maxLines = 50;
+
+function painted(cell: Cell, text: string, paint: Paint): string {
+  return typeof cell === "string" ? text : paint(cell.tone, text);
 }
 
 /** Cleans every cell, so that no column can be forgotten; clean text stays as it is. */

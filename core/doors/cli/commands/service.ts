@@ -10,26 +10,25 @@ const systems = ["systemd", "launchd"] as const;
 const systemFlag = "--system <name>";
 const systemMeaning = "who starts it; default: launchd on macOS, else systemd";
 
-/** `bulkhead install`. */
-export const defineInstall: DefineCommand = (command, bind) => {
-  command
+/** `bulkhead service` and its sub-commands. */
+export const defineService: DefineCommand = (command, bind) => {
+  command.usage("<install|uninstall> [flags]");
+  command.command("install")
+    .description("write the file with which your system starts the daemon at login")
     .option("--print", "print the file, write nothing")
     .addOption(new Option(systemFlag, systemMeaning).choices(systems))
     .addHelpText(
       "after",
       examples(
-        ["bulkhead install", "write the file with which your system starts the daemon at login"],
-        ["bulkhead install --print --system systemd", "look at it first"],
+        ["bulkhead service install", "then the two commands that it prints"],
+        ["bulkhead service install --print --system systemd", "look at it first"],
       ),
     )
     .action(bind(install));
-};
-
-/** `bulkhead uninstall`. */
-export const defineUninstall: DefineCommand = (command, bind) => {
-  command
+  command.command("uninstall")
+    .description("remove that file")
     .addOption(new Option(systemFlag, systemMeaning).choices(systems))
-    .addHelpText("after", examples(["bulkhead uninstall", "remove the file that install has written"]))
+    .addHelpText("after", examples(["bulkhead service uninstall", "the daemon itself goes on"]))
     .action(bind(uninstall));
 };
 
