@@ -3,7 +3,7 @@ import { safeLine, safeText } from "./render/agent-text.ts";
 
 /** One answer that a question offers. */
 export interface Choice<T> {
-  /** The word to type; its first letter is enough, and case does not matter. */
+  /** The word to type; the letter in brackets is enough, and case does not matter. */
   word: string;
   value: T;
 }
@@ -44,14 +44,17 @@ export class Questions {
 
   /** Returns the value of the chosen answer; null when the question was withdrawn or the input has ended. */
   async choose<T>(question: string, { choices, signal }: ChooseOptions<T>): Promise<T | null> {
-    const words = choices.map(({ word }) => safeLine(`[${word.charAt(0)}]${word.slice(1)}`)).join("  ");
+    const keys = keysOf(choices.map(({ word }) => word));
+    const words = choices.map(({ word }, index) => safeLine(marked(word, keys[index] ?? ""))).join("  ");
+    const wanted = `${keys.slice(0, -1).join(", ")} or ${keys.at(-1)}, please.`;
     return await this.#inTurn(async () => {
       await this.#terminal.stderr.write(`\n${safeText(question)}\n`);
       while (!signal?.aborted) {
         const typed = await this.#line(`  ${words} › `, signal);
         if (typed === null) break;
-        const choice = matching(typed, choices);
+        const choice = matching(typed, choices, keys);
         if (choice !== undefined) return choice.value;
+        if (typed.trim() !== "") await this.#terminal.stderr.write(`  ${safeLine(wanted)}\n`);
       }
       return null;
     });
@@ -90,9 +93,29 @@ export class Questions {
   }
 }
 
-function matching<T>(typed: string, choices: readonly Choice<T>[]): Choice<T> | undefined {
+/** A key for each word: its first letter that no earlier word has taken, or the whole word. */
+function keysOf(words: readonly string[]): string[] {
+  const keys: string[] = [];
+  for (const word of words) {
+    keys.push([...word.toLowerCase()].find((letter) => /\w/.test(letter) && !keys.includes(letter)) ?? word.toLowerCase());
+  }
+  return keys;
+}
+
+/** The word with its key in brackets: `[c]ode`, `c[l]i`. */
+function marked(word: string, key: string): string {
+  const at = word.toLowerCase().indexOf(key);
+  return `${word.slice(0, at)}[${word.slice(at, at + key.length)}]${word.slice(at + key.length)}`;
+}
+
+function matching<T>(
+  typed: string,
+  choices: readonly Choice<T>[],
+  keys: readonly string[],
+): Choice<T> | undefined {
   const word = typed.trim().toLowerCase();
   if (word === "") return undefined;
-  return choices.find((choice) => choice.word.toLowerCase() === word) ??
-    choices.find((choice) => choice.word.toLowerCase().startsWith(word));
+  const begun = choices.filter((choice) => choice.word.toLowerCase().startsWith(word));
+  return choices.find((choice, index) => choice.word.toLowerCase() === word || keys[index] === word) ??
+    (begun.length === 1 ? begun[0] : undefined);
 }

@@ -21,6 +21,16 @@ test("Questions.choose takes a word or its beginning, and asks again for anythin
   expect(terminal.err().split("[o]nce  [a]lways  [n]o › ")).toHaveLength(4);
 });
 
+test("Questions.choose gives each word a letter of its own, and says which it takes", async () => {
+  const words = ["code", "wrap", "cli", "acp"].map((word) => ({ word, value: word }));
+  const terminal = fakeTerminal({ tty: true, stdin: "y\nc\n" });
+  expect(await new Questions(terminal).choose("What?", { choices: words })).toBe("code");
+  expect(terminal.err()).toContain("[c]ode  [w]rap  c[l]i  [a]cp › ");
+  expect(terminal.err()).toContain("c, w, l or a, please.");
+  const other = fakeTerminal({ tty: true, stdin: "L\n" });
+  expect(await new Questions(other).choose("What?", { choices: words })).toBe("cli");
+});
+
 test("Questions.choose gives null at the end of the input and for a question taken back", async () => {
   const ended = fakeTerminal({ tty: true, stdin: "" });
   const questions = new Questions(ended);
