@@ -68,13 +68,11 @@ const low = 6;
 /** Pipes made ahead: Node can make none, and programs that can take longer to start than all else here. */
 class PipeStock {
   #pipes: number[] = [];
-  #making: Promise<void> | null = null;
-  #failed = false;
+  #making: Promise<number> | null = null;
 
   /** Takes so many pipes, each one descriptor open both ways; null where the system gives none. */
   async take(count: number): Promise<number[] | null> {
-    while (this.#pipes.length < count && !this.#failed) await this.#make();
-    if (this.#pipes.length < count) return null;
+    while (this.#pipes.length < count) if (await this.#make() === 0) return null;
     const taken = this.#pipes.splice(0, count);
     this.fill();
     return taken;
@@ -82,14 +80,16 @@ class PipeStock {
 
   /** Makes more where few are left. */
   fill(): void {
-    if (this.#pipes.length < low && !this.#failed) void this.#make();
+    if (this.#pipes.length < low) void this.#make();
   }
 
-  #make(): Promise<void> {
+  /** Resolves with the number of new ones. */
+  #make(): Promise<number> {
     return this.#making ??= newPipes().then((made) => {
+      this.#making = null;
       this.#pipes.push(...made);
-      this.#failed = made.length === 0;
-    }).finally(() => (this.#making = null));
+      return made.length;
+    });
   }
 }
 
@@ -103,25 +103,28 @@ const pipeline =
   Array.from({ length: parts }, () => "hold").join(" | ");
 
 /**
- * Takes the pipes of a shell's pipeline, which have no name. A named pipe would not do: opening it to read blocks once
- * its writer is gone.
+ * Takes the pipes of a shell's pipeline, which have no name; none where there is no shell. A named pipe would not do:
+ * opening it to read blocks once its writer is gone.
  */
 async function newPipes(): Promise<number[]> {
-  const shell = spawn("/bin/sh", ["-c", pipeline], { stdio: ["pipe", "pipe", "ignore"], env: {} });
-  shell.on("error", () => {});
-  shell.stdin.on("error", () => {});
+  const made: number[] = [];
   let told = "";
   try {
+    const shell = spawn("/bin/sh", ["-c", pipeline], { stdio: ["pipe", "pipe", "ignore"], env: {} });
+    shell.on("error", () => {});
+    shell.stdin.on("error", () => {});
+    // Read to the end: until then the shell holds both ends of each pipe, and no stream would end.
     for await (const text of shell.stdout.setEncoding("utf8") as AsyncIterable<string>) {
       told += text;
-      if (told.split("\n").length > parts) break;
+      const pids = told.split("\n");
+      if (pids.length <= parts) continue;
+      made.push(...pids.flatMap((pid) => inputOf(pid) ?? []));
+      shell.stdin.end();
     }
-    return told.split("\n").flatMap((pid) => inputOf(pid) ?? []);
   } catch {
-    return [];
-  } finally {
-    shell.stdin.end();
+    // The program gets what the runtime has.
   }
+  return made;
 }
 
 /** Opens the pipe from which a process reads; null where it reads from none. */
