@@ -38,14 +38,12 @@ export const reasons: Reasons = {
     "auth probe": noProbe,
     files: byRules,
     cost: saysZero,
-    resume: byRules,
     approval: asksNobody,
   },
   "qwen-code": {
     "auth probe": noProbe,
     files: byRules,
     cost: "It reports tokens and no cost.",
-    resume: byRules,
     approval: asksNobody,
   },
 };
