@@ -14,7 +14,6 @@ import {
 import type { AdapterContext, ProcessExit } from "./context.ts";
 import { expandEnv } from "./env-template.ts";
 import { BulkheadError, InvalidModelError } from "./errors.ts";
-import type { AdapterEvent } from "./events.ts";
 import { checkMappingRules } from "./check-mapping-rules.ts";
 import { mapJsonLine, MappingMemory } from "./jsonl-mapping.ts";
 import type { CliTool, ExitMeaning, FailureMeaning, JsonLines, Manifest } from "./manifest.ts";
@@ -22,6 +21,7 @@ import type { LastWord } from "./mapping-rule.ts";
 import { RateLimitDetector } from "./rate-limit.ts";
 import type { SessionRequest } from "./request.ts";
 import { containsText } from "./text-pattern.ts";
+import { ToolEvents } from "./tool-events.ts";
 
 /**
  * Turns one line of a tool's standard output, without its end, into events. It is the default export of the module that
@@ -39,7 +39,8 @@ interface ParsedTool {
   template: CommandTemplate;
   versionArgs: string[] | null;
   authArgs: string[] | null;
-  parseLine(line: string, memory: MappingMemory): ParsedLine;
+  /** Makes the parser of one session's lines. */
+  openParser(memory: MappingMemory): (line: string) => ParsedLine;
   endsWithEvent: boolean;
 }
 
@@ -73,7 +74,7 @@ function parseTool(manifest: Manifest, normaliser: Normaliser | undefined): Pars
     template,
     versionArgs: tool.version ? parseArguments(tool.version.args) : null,
     authArgs: tool.auth ? parseArguments(tool.auth.args) : null,
-    parseLine: normaliser ?? (lines ? (line, memory) => mapToolLine(line, lines, memory) : printed),
+    openParser: (memory) => normaliser ?? (lines ? ruleParser(lines, memory) : printed),
     endsWithEvent: !normaliser && (lines?.rules.some((rule) => rule.event?.["type"] === "completed") ?? false),
   };
 }
@@ -86,9 +87,11 @@ class ToolAdapter extends CliAdapter {
   readonly accessModes: AccessMode[];
   readonly #parsed: ParsedTool;
   #memory = new MappingMemory();
+  #parseLine: (line: string) => ParsedLine;
 
   constructor(parsed: ParsedTool) {
     super();
+    this.#parseLine = parsed.openParser(this.#memory);
     const { manifest } = parsed;
     this.#parsed = parsed;
     this.id = manifest.id;
@@ -139,6 +142,7 @@ class ToolAdapter extends CliAdapter {
 
   async buildCommand(request: SessionRequest, ctx: AdapterContext): Promise<CliCommand> {
     this.#memory = new MappingMemory();
+    this.#parseLine = this.#parsed.openParser(this.#memory);
     const { manifest, template, tool } = this.#parsed;
     const uses = (placeholder: string) => template.placeholders.includes(placeholder);
     const params = { ...defaultsOf(manifest), ...this.config.custom, ...request.params };
@@ -163,7 +167,7 @@ class ToolAdapter extends CliAdapter {
   }
 
   parseOutput(line: string): ParsedLine {
-    return this.#parsed.parseLine(line, this.#memory);
+    return this.#parseLine(line);
   }
 
   override answer(): string | undefined {
@@ -226,15 +230,9 @@ class ToolAdapter extends CliAdapter {
   }
 }
 
-function mapToolLine(
-  line: string,
-  { rules, tool_kinds: kinds = {} }: JsonLines,
-  memory: MappingMemory,
-): AdapterEvent[] {
-  return mapJsonLine(line, rules, memory).map((event) => {
-    if (event.type !== "tool_call" || event.kind !== "other" || !Object.hasOwn(kinds, event.tool)) return event;
-    return { ...event, kind: kinds[event.tool] ?? event.kind };
-  });
+function ruleParser(lines: JsonLines, memory: MappingMemory): (line: string) => ParsedLine {
+  const tools = new ToolEvents(lines);
+  return (line) => tools.take(mapJsonLine(line, lines.rules, memory));
 }
 
 function defaultsOf(manifest: Manifest): Record<string, unknown> {

@@ -39,6 +39,11 @@ export interface JsonLines {
   last_word?: LastWord;
   /** Names of tools → kind of a `tool_call` that names no kind. */
   tool_kinds?: Record<string, ToolKind>;
+  /**
+   * Names of tools that change a file → path in their input to the file's path: a `file_change` follows a result that
+   * tells success.
+   */
+  file_changes?: Record<string, string>;
 }
 
 /** A command-line tool driven without code. */
@@ -194,6 +199,7 @@ const cli = Type.Object({
         Type.Union([Type.Literal("last"), Type.Literal("first"), Type.Literal("first_error")]),
       ),
       tool_kinds: Type.Optional(Type.Record(text, Type.Union(toolKinds.map((kind) => Type.Literal(kind))))),
+      file_changes: Type.Optional(Type.Record(text, text)),
     }, closed),
   ])),
   failures: Type.Optional(Type.Object({

@@ -16,7 +16,7 @@ export interface ValueTest {
   to?: number;
 }
 
-/** Demand of a rule on a value: to be this one, to be one of a list, or to stand a test; `"*"` is any value. */
+/** Condition of a rule for a value: this one, one of a list, or a test; `"*"` is any value. */
 export type Condition = Scalar | Scalar[] | ValueTest;
 
 /** Path in a line (`a.b.0.c`, `a.b.*.c`) → what the value there must be. All of them must hold. */

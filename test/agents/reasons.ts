@@ -6,8 +6,6 @@ const noTools = "It is an endpoint: the model answers once and has no tools.";
 const wholeMessages = "It prints a message once it is whole.";
 const noProbe = "It has no command that says whether it is logged in.";
 
-const byRules = "Rules without code cannot give it.";
-
 /** Why an agent lacks what it lacks. */
 export const reasons: Reasons = {
   "claude-code": {},
@@ -36,13 +34,11 @@ export const reasons: Reasons = {
   "anthropic-api": { tools: noTools, files: noTools, resume: noTools, approval: noTools },
   "pi": {
     "auth probe": noProbe,
-    files: byRules,
     cost: saysZero,
     approval: asksNobody,
   },
   "qwen-code": {
     "auth probe": noProbe,
-    files: byRules,
     cost: "It reports tokens and no cost.",
     approval: asksNobody,
   },

@@ -149,6 +149,29 @@ describe("a tool's session", () => {
     ]);
   });
 
+  test("tells the file that a tool has changed, once it has succeeded", async () => {
+    const rules = [
+      { when: { name: "*" }, event: { type: "tool_call", call_id: "$.id", tool: "$.name", input: "$.in" } },
+      { else: {}, event: { type: "tool_result", call_id: "$.id", success: "$.ok" } },
+    ];
+    const of = manifest({ output: { format: "jsonl", rules, file_changes: { write: "file.path" } } });
+    const stdout = [
+      { id: "1", name: "write", in: { file: { path: "a.ts" } } },
+      { id: "2", name: "write", in: { file: { path: "b.ts" } } },
+      { id: "3", name: "read", in: { file: { path: "c.ts" } } },
+      { id: "4", name: "write", in: "d.ts" },
+      ...["1", "2", "3", "4"].map((id) => ({ id, ok: id !== "2" })),
+    ].map((line) => `${JSON.stringify(line)}\n`).join("");
+    const { events, last } = await run(of, {}, { processes: [{ stdout }] });
+    expect(events.filter(({ type }) => type === "file_change")).toEqual([
+      { type: "file_change", path: "a.ts", action: "modify" },
+    ]);
+    expect(events.findIndex(({ type }) => type === "file_change")).toBe(
+      events.findIndex((event) => event.type === "tool_result" && event.call_id === "1") + 1,
+    );
+    expect(last).toMatchObject({ files_changed: ["a.ts"] });
+  });
+
   test("fails without the last word that its rules can tell, whatever the exit code", async () => {
     const rules = [{ when: { t: "end" }, event: { type: "completed" } }];
     const of = manifest({ output: { format: "jsonl", rules } });

@@ -16,8 +16,6 @@ const onStderr = "It writes its failures to standard error as well, and they com
 const onStderrAtFirst = "It tells on standard error how its session begins.";
 const endpoint = "It is an endpoint, not a program, and what breaks the stream is shown as it came.";
 
-const byRules = "Rules without code cannot make a file change of a tool call.";
-
 /** Every difference that there is; one that is no more fails the test. */
 export const differences: readonly Difference[] = [
   ...["claude-code", "acp-claude", "acp-gemini"].flatMap((agent): Difference[] => [
@@ -83,14 +81,6 @@ export const differences: readonly Difference[] = [
       cases: ["malformed"],
       story: { stop_reason: "fatal", kinds: "output unparsed error" },
       because: endpoint,
-    },
-  ]),
-  ...["pi", "qwen-code", "claude-code-yaml"].flatMap((agent): Difference[] => [
-    {
-      agent,
-      cases: ["write"],
-      story: { kinds: "output tool_call tool_result output completed" },
-      because: byRules,
     },
   ]),
 ];
