@@ -10,10 +10,10 @@ import { containsText } from "./text-pattern.ts";
 /** Most values of `once` that are remembered for one rule. */
 const maxRemembered = 10_000;
 
-/** Memory of a session's rules, from one line to the next. */
+/** What rules remember from one line of a session to the next. */
 export class MappingMemory {
   readonly #seen = new Map<MappingRule, Set<string>>();
-  /** Messages of the agent. */
+  /** The agent's messages. */
   readonly messages: SpokenMessages = new SpokenMessages();
 
   /** Returns true for a value that the rule's `once` meets for the first time. */
