@@ -1,4 +1,5 @@
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import { permissionWords } from "./render/permission-words.ts";
 import type { Questions } from "./questions.ts";
 
 /** Options of {@link createAskGrant}. */
@@ -31,8 +32,7 @@ async function ask(
   missing: MissingGrant,
   { questions, manifestFile, signal }: AskGrantOptions & { questions: Questions },
 ): Promise<boolean> {
-  const question = `The plugin "${missing.plugin_id}" asks for ${missing.permission}: ${missing.target}\n` +
-    `  "always" saves it: ${missing.grant_command}`;
+  const question = grantQuestion(missing);
   const answer = await questions.choose<"once" | "always" | "no">(question, {
     choices: [
       { word: "once", value: "once" },
@@ -43,6 +43,12 @@ async function ask(
   });
   if (answer === "always" && manifestFile !== undefined) await writeGrant(missing, manifestFile);
   return answer === "once" || answer === "always";
+}
+
+/** Asks in plain words for what a plugin lacks. */
+export function grantQuestion({ plugin_id, permission, target, grant_command }: MissingGrant): string {
+  const words = permissionWords({ permission, target, breadth: "bounded" });
+  return `The plugin "${plugin_id}" asks to ${words}\n  "always" saves it: ${grant_command}`;
 }
 
 async function writeGrant(missing: MissingGrant, manifestFile: string): Promise<void> {

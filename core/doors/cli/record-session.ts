@@ -1,7 +1,8 @@
 import type { Host } from "../../sessions/host/host.ts";
 import { existsError } from "../../sessions/host/record.ts";
+import { quoteWord } from "../../ground/config/grant-command.ts";
 import { lstat } from "../../ground/runtime/files.ts";
-import { resolve } from "../../ground/runtime/paths.ts";
+import { resolve, shownPath } from "../../ground/runtime/paths.ts";
 import type { Invocation } from "./command.ts";
 import { safeLine } from "./render/agent-text.ts";
 import { formatBytes, plural } from "./render/quantities.ts";
@@ -35,6 +36,7 @@ export async function record(
   const lines = [
     `Recorded: ${safeLine(file)} (${plural(events, "event")}, ${plural(files, "file")}, ${formatBytes(bytes)}).`,
     ...left_out.map(({ path, reason }) => `  not in it: ${safeLine(path)}, ${reason}`),
+    `Play it: bulkhead run replay "again" --param recording=${quoteWord(shownPath(call.terminal.cwd, file))}`,
   ];
   // Standard output holds events or the agent's text, and nothing else.
   await call.terminal.stderr.write(`${lines.join("\n")}\n`);

@@ -1,6 +1,7 @@
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { readGrantCommand } from "../../ground/config/grant-command.ts";
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import { grantQuestion } from "./ask-grant.ts";
 import { parseGrant } from "./parse-grant.ts";
 import type { SessionCommand } from "./session-command.ts";
 import { showSession } from "./show-session.ts";
@@ -55,13 +56,11 @@ export function askForGrants({ request, how, show, grant }: Omit<GrantedRun, "se
 }
 
 async function isWanted(
-  { plugin_id, permission, target, grant_command }: MissingGrant,
+  missing: MissingGrant,
   { show, signal }: Pick<SessionCommand, "show"> & { signal: AbortSignal },
 ): Promise<boolean> {
-  const question = `The plugin "${plugin_id}" asks for ${permission}: ${target}\n` +
-    `  "always" saves it: ${grant_command}`;
   const choices = [{ word: "always", value: true }, { word: "no", value: false }];
-  return await show.questions?.choose(question, { choices, signal }) === true;
+  return await show.questions?.choose(grantQuestion(missing), { choices, signal }) === true;
 }
 
 /** Parses the grant from an event's command line. */

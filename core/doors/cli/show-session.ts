@@ -104,9 +104,16 @@ function createView(
 }
 
 async function showResult(result: SessionResult, options: ShowSessionOptions & { events: number }): Promise<void> {
-  const { terminal, events } = options;
+  const { terminal, events, verbose } = options;
   const paint = createPaint(terminal.colours.stdout);
-  const lines = resultLines(result, { paint, columns: drawingColumns(terminal), events, named: true, indent: 1 });
+  const lines = resultLines(result, {
+    paint,
+    columns: drawingColumns(terminal),
+    events,
+    named: true,
+    verbose,
+    indent: 1,
+  });
   await terminal.stdout.write(`\n${lines.join("\n")}\n`);
 }
 

@@ -16,3 +16,8 @@ export function isInside(folder: string, path: string): boolean {
 export function isBelow(folder: string, path: string): boolean {
   return relative(folder, path) !== "" && isInside(folder, path);
 }
+
+/** Shortens a path below a folder to one that begins with `./`; leaves any other as it is. */
+export function shownPath(folder: string, path: string): string {
+  return isBelow(folder, path) ? `.${sep}${relative(folder, path)}` : path;
+}

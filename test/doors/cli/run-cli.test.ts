@@ -146,7 +146,12 @@ test("bulkhead run --record records the session and says what is not in it, on s
   });
   expect({ code, out }).toEqual({ code: 0, out: "All done.\n" });
   expect(fake.recorded).toEqual([join(cwd, "r.jsonl")]);
-  expect(err).toBe(`Recorded: ${join(cwd, "r.jsonl")} (2 events, 3 files, 1 B).\n  not in it: link, it is a symlink\n`);
+  expect(err).toBe([
+    `Recorded: ${join(cwd, "r.jsonl")} (2 events, 3 files, 1 B).`,
+    "  not in it: link, it is a symlink",
+    'Play it: bulkhead run replay "again" --param recording=./r.jsonl',
+    "",
+  ].join("\n"));
 });
 
 test("bulkhead run --record refuses a file that is there before it runs anything, but for --force", async () => {

@@ -71,6 +71,7 @@ describe("bulkhead session", () => {
     expect(code).toBe(3);
     expect(err).toContain("conflict  a.txt\n");
     expect(err).toContain("Nothing was changed.");
+    expect(err).toMatch(/The worktree: \/.*\/tree\//);
   });
 
   it("gives a patch that is not UTF-8 in base64 as JSON, and says what commits were kept", async () => {

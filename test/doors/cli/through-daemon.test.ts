@@ -242,7 +242,7 @@ test("a missing grant is asked for at the terminal, granted in the daemon, and t
   expect(unattended.err + unattended.out).toContain(command);
   const refused = await cli(["run", "asks", "hello"], { tty: true, stdin: "no" });
   expect(refused.code).toBe(unattended.code);
-  expect(refused.err).toContain('The plugin "asks" asks for write: workdir');
+  expect(refused.err).toContain('The plugin "asks" asks to write and remove files in the working directory');
   expect(refused.err).toContain(command);
   await expect(readFile(join(work(), "asked.txt"))).rejects.toThrow();
   const granted = await cli(["run", "asks", "hello"], { tty: true, stdin: "always" });

@@ -422,7 +422,7 @@ describe("J10 files by path", () => {
     "/v1/../../etc/passwd",
     "/v1/sessions/..%2f..%2fetc",
     "/%00",
-    "/\\..\\",
+    "/v1/\\..\\",
     "//etc/passwd",
     "/v1/sessions/%2e%2e%2f",
     "/v1/sessions/%252e%252e",
@@ -441,6 +441,17 @@ describe("J10 files by path", () => {
       expect(JSON.parse(answer.body)).toMatchObject({ code: "not_found" });
     },
   );
+});
+
+test("the path / says in a few lines what this is, to anybody and in plain text", async () => {
+  const door = await openDoor();
+  const answer = await sendRaw(
+    { path: door.socket },
+    "GET /\\..\\ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+  );
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+  expect(answer.body).toMatch(/^This is Bulkhead/);
 });
 
 describe("J11 lines in events", () => {

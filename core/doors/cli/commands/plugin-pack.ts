@@ -1,6 +1,7 @@
+import { quoteWord } from "../../../ground/config/grant-command.ts";
 import { stopBundler } from "../../../packages/registry/make-bundle.ts";
 import { mkdir, writeFile } from "../../../ground/runtime/files.ts";
-import { dirname, join, resolve } from "../../../ground/runtime/paths.ts";
+import { dirname, join, resolve, shownPath } from "../../../ground/runtime/paths.ts";
 import type { Invocation } from "../command.ts";
 import { driftError } from "../drift-error.ts";
 import { formatBytes } from "../render/quantities.ts";
@@ -34,12 +35,13 @@ export async function pluginPack(call: Invocation): Promise<number> {
     files: rows,
     left_out: leftOut,
   };
+  const shown = shownPath(terminal.cwd, file);
   const lines = [
     `Packed ${manifest.id} ${manifest.version} to ${file}`,
     ...rows.map(({ path, bytes }) => `  ${path.padEnd(24)} ${formatBytes(bytes)}`),
     ...leftOut.map((path) => `  left out: ${path}, which holds secrets`),
     `  sha256 ${sha256}`,
-    `Next: "npm publish ${fileName}", or give the file to "bulkhead plugin add".`,
+    `Next: "npm publish ${quoteWord(shown)}", or "bulkhead plugin add ${quoteWord(shown)}".`,
   ];
   await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : `${lines.join("\n")}\n`);
   return 0;

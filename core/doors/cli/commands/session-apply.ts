@@ -10,10 +10,10 @@ export async function sessionApply(call: Invocation): Promise<number> {
   await using opened = await openSessions(call);
   const { terminal, json, args, options } = call;
   const allowLinks = options["allowLinks"] === true;
-  const { session_id, repository } = await findWorkspace(opened.workspaces, args[0] ?? "");
+  const { session_id, repository, folder } = await findWorkspace(opened.workspaces, args[0] ?? "");
   const applied = await opened.workspaces.apply(session_id, { allowLinks }).catch(async (error: unknown) => {
     if (!json) await terminal.stderr.write(conflictLines(error));
-    throw error;
+    throw withWorktree(error, folder);
   });
   if (json) {
     await terminal.stdout.write(`${JSON.stringify(applied)}\n`);
@@ -27,6 +27,16 @@ export async function sessionApply(call: Invocation): Promise<number> {
   ];
   await terminal.stdout.write(`${lines.join("\n")}\n`);
   return 0;
+}
+
+/** Says in the hint of a conflict where the worktree is. */
+function withWorktree(error: unknown, folder: string): unknown {
+  if (!(error instanceof BulkheadError) || !Array.isArray(error.details?.["paths"])) return error;
+  return new BulkheadError(error.code, error.message, {
+    hint: `${error.hint ?? ""} The worktree: ${folder}`.trim(),
+    details: { ...error.details, worktree: folder },
+    cause: error,
+  });
 }
 
 /** Lists the paths with conflicts; the error itself is reported after them. */

@@ -1,4 +1,4 @@
-import type { Envelope, HostEvent } from "../../../../plugin-sdk/envelope.ts";
+import type { Envelope, HostEvent, PermissionResolvedEvent } from "../../../../plugin-sdk/envelope.ts";
 import type {
   AdapterEvent,
   FileChangeEvent,
@@ -24,13 +24,15 @@ export interface EventLine {
 export interface EventLineOptions {
   /** Also show allowed actions, and every process. */
   verbose?: boolean;
+  /** The agent's words for the choice that answers a request; where they are not known, its id is shown. */
+  choiceLabel?: string | undefined;
 }
 
 /**
  * Formats one event as lines. Flowing text (`output`, `thinking`, the output of `completed`) and the end
  * (`session_ended`, `artifacts`) give none: the live view and the result show them.
  */
-export function eventLines(event: Envelope["event"], { verbose = false }: EventLineOptions = {}): EventLine[] {
+export function eventLines(event: Envelope["event"], options: EventLineOptions = {}): EventLine[] {
   switch (event.type) {
     case "output":
     case "thinking":
@@ -64,13 +66,13 @@ export function eventLines(event: Envelope["event"], { verbose = false }: EventL
     case "error":
       return [line(event.recoverable ? "yellow" : "red", `✗ ${event.code}: ${event.message}`)];
     default:
-      return hostEventLines(event, verbose);
+      return hostEventLines(event, options);
   }
 }
 
 function hostEventLines(
   event: Exclude<HostEvent, { type: "artifacts" | "session_ended" }>,
-  verbose: boolean,
+  { verbose = false, choiceLabel }: EventLineOptions,
 ): EventLine[] {
   switch (event.type) {
     case "session_started":
@@ -95,7 +97,7 @@ function hostEventLines(
     case "process_exited":
       return event.exit_code === 0 && !verbose ? [] : [line("dim", `▹ ${processEnd(event)}`)];
     case "permission_resolved":
-      return [line("dim", `✓ answered by ${event.by}: ${event.choice ?? "no answer"}`)];
+      return [line("dim", resolved(event, choiceLabel))];
     case "capability":
       return capability(event, verbose);
     case "worker":
@@ -202,6 +204,12 @@ function processEnd(event: Extract<HostEvent, { type: "process_exited" }>): stri
     ? event.exit_code === null ? "ended (exit code unknown)" : `exited with ${event.exit_code}`
     : `was ended by ${event.signal}`;
   return `process ${event.pid} ${how} after ${formatDuration(event.duration_ms)}`;
+}
+
+function resolved({ by, choice }: PermissionResolvedEvent, label: string | undefined): string {
+  if (by === "deadline") return "✗ no answer came in time";
+  if (by === "session_end" || choice === null) return "✗ not answered";
+  return `✓ answered${by === "policy" ? " by policy" : ""}: ${label ?? choice}`;
 }
 
 function retry(ms: number | null): string {

@@ -52,6 +52,8 @@ export class LiveView {
   #nameColumns: number;
   readonly #tones = new Map<string, Tone>();
   readonly #flows = new Map<string, { flow: Flow; origin: Origin }>();
+  /** Labels of the choices of open requests, by their ids. */
+  readonly #labels = new Map<string, ReadonlyMap<string, string>>();
   readonly #streamed = new StreamedText();
 
   constructor(options: LiveViewOptions) {
@@ -95,6 +97,14 @@ export class LiveView {
 
   #linesFor(event: Envelope["event"]): EventLine[] {
     const { verbose = false, endings = false } = this.#options;
+    if (event.type === "permission_request") {
+      this.#labels.set(event.request_id, new Map(event.options.map(({ id, label }) => [id, label])));
+    }
+    if (event.type === "permission_resolved") {
+      const choiceLabel = this.#labels.get(event.request_id)?.get(event.choice ?? "");
+      this.#labels.delete(event.request_id);
+      return eventLines(event, { verbose, choiceLabel });
+    }
     if (event.type !== "session_ended" || !endings) return eventLines(event, { verbose });
     const [mark, tone] = outcomeLooks[event.result.outcome];
     return [{ tone, text: `${mark} ${event.result.outcome} · ${event.result.stop_reason}` }];

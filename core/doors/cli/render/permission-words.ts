@@ -3,15 +3,21 @@ import type { OptionChoice } from "../../../packages/registry/option-choices.ts"
 import { safeLine } from "./agent-text.ts";
 import type { Paint } from "./paint.ts";
 
-type Asked = Pick<ExplainedPermission, "permission" | "target" | "binary" | "breadth" | "broad_because">;
+type Asked =
+  & Pick<ExplainedPermission, "permission" | "target" | "breadth">
+  & Partial<Pick<ExplainedPermission, "binary" | "broad_because">>;
+
+/** Programs that stand for whatever the host itself runs on. */
+const programNames: Readonly<Record<string, string>> = { "@runtime": "the host's own JavaScript runtime" };
 
 /** Says in plain words what a permission allows. Text that the plugin wrote stands in quotes. */
-function permissionWords({ permission, target, binary }: Asked): string {
+export function permissionWords({ permission, target, binary }: Asked): string {
   const quoted = JSON.stringify(safeLine(target));
   switch (permission) {
     case "run": {
       const line = binary === undefined ? target : target.slice(binary.length).trim();
-      const program = JSON.stringify(safeLine(binary ?? target));
+      const name = binary ?? target;
+      const program = programNames[name] ?? JSON.stringify(safeLine(name));
       return line === "" ? `start the program ${program}` : `start the program ${program} with ${safeLine(line)}`;
     }
     case "run_env":

@@ -15,6 +15,8 @@ export interface ResultLineOptions {
   events: number;
   /** Name the session, where nothing around the lines does. */
   named?: boolean;
+  /** Show where in a plugin's files any error was thrown, for its author. */
+  verbose?: boolean;
   indent?: number;
 }
 
@@ -49,7 +51,7 @@ function headline(result: SessionResult, { paint, events, named = false }: Resul
   return `${paint(tone, `${mark} ${safeLine(result.outcome)}`)} ${paint("dim", `· ${facts.join(" · ")}`)}`;
 }
 
-function errorLines(result: SessionResult, { paint, columns }: ResultLineOptions): string[] {
+function errorLines(result: SessionResult, { paint, columns, verbose = false }: ResultLineOptions): string[] {
   if (result.error === undefined) return [];
   const { code, message, hint } = result.error;
   return [
@@ -57,7 +59,9 @@ function errorLines(result: SessionResult, { paint, columns }: ResultLineOptions
     ...wrapText(safeLine(`${code}: ${message}`), columns - 6, shownMessageLines).map((line) =>
       `  ${paint("red", line)}`
     ),
-    ...stackLines(result.error).map((line) => `  ${paint("dim", fitLine(line, columns - 6))}`),
+    ...stackLines(result.error, { faultsOnly: !verbose }).map((line) =>
+      `  ${paint("dim", fitLine(line, columns - 6))}`
+    ),
     // A hint may be a command to copy, so never shorten it.
     ...(hint === undefined ? [] : [`  ${paint("dim", safeLine(hint))}`]),
   ];

@@ -11,8 +11,27 @@ const proofQuery = exactly<{ token_id: string; nonce: string }>()(Type.Object({
   nonce: Type.String({ pattern: "^[0-9a-f]{32,64}$" }),
 }, closed));
 
+/** Text for a person who opens the daemon's address in a browser. */
+const introduction = `This is Bulkhead, a host for AI agents, on this computer.
+
+It has an API for programs and no pages for a browser.
+
+  bulkhead session list      shows the sessions in a terminal
+  bulkhead help http-api     explains the API
+  GET /v1/openapi.json       describes it for programs, with a token
+`;
+
 /** Routes for the state of the host. */
 export const hostRoutes: readonly ApiRoute[] = [
+  route({
+    id: "introduce",
+    method: "GET",
+    path: "/",
+    summary: "say to a person with a browser what this is",
+    scope: "public",
+    answers: { 200: { summary: "a few lines", types: ["text/plain"] } },
+    handle: () => textResponse(introduction, { type: "text/plain; charset=utf-8" }),
+  }),
   route({
     id: "health",
     method: "GET",

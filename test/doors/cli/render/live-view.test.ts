@@ -118,6 +118,26 @@ test("LiveView shows an answer that comes with the last word alone, and no answe
     .toBe(" alpha │ It broke.\n alpha │ ✗ the agent reports failure\n");
 });
 
+test("LiveView shows an answer in the agent's words", async () => {
+  const ask: Envelope["event"] = {
+    type: "permission_request",
+    request_id: "r1",
+    tool: "Bash",
+    title: "Run it?",
+    options: [{ id: "a", label: "Yes, once", kind: "allow_once" }],
+  };
+  const answered = (choice: string | null, by: "client" | "policy"): Envelope["event"] => {
+    return { type: "permission_resolved", request_id: "r1", choice, by };
+  };
+  expect(
+    await show(envelopesOf([ask, answered("a", "client"), answered("free text", "policy"), answered(null, "client")])),
+  )
+    .toBe(
+      " alpha │ ? Bash asks: Run it?\n alpha │ ✓ answered: Yes, once\n alpha │ ✓ answered by policy: free text\n" +
+        " alpha │ ✗ not answered\n",
+    );
+});
+
 test("LiveView tells sessions of one adapter apart by their ids, and shows when events came", async () => {
   const said = ["76af00", "12bc00"].flatMap((session) => envelopesOf([out(`from ${session}\n`)], { session }));
   expect(await show(said, { ids: true })).toBe(" alpha 76af │ from 76af00\n alpha 12bc │ from 12bc00\n");
@@ -195,10 +215,25 @@ test("eventLines has words for every event of the host", () => {
     "↪ beta takes over from alpha: crash",
     "▸ node x.mjs",
     "▹ process 5 was ended by SIGKILL after 1.5 s",
-    "✓ answered by deadline: no answer",
+    "✗ no answer came in time",
     "✗ worker out of memory: The heap is full.",
     "… events 2 to 4 are no longer held",
   ]);
+});
+
+test("resultLines shows where a plugin failed, and not where it refused an operator's mistake, but for its author", () => {
+  const lines = (name: string, verbose: boolean) => {
+    const details = { stack: `${name}: No.\n    at mod.ts:3:4` };
+    const result = fakeResult({
+      outcome: "error",
+      stop_reason: "fatal",
+      error: { code: "fatal", message: "No.", details },
+    });
+    return resultLines(result, { paint: createPaint(false), columns: 80, events: 1, verbose }).join("\n");
+  };
+  expect(lines("TypeError", false)).toContain("at mod.ts:3:4");
+  expect(lines("BulkheadError", false)).not.toContain("at mod.ts");
+  expect(lines("BulkheadError", true)).toContain("at mod.ts:3:4");
 });
 
 test("resultLines shows ending, use and artifacts", () => {
