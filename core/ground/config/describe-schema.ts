@@ -25,8 +25,8 @@ export interface SchemaShape {
  * such as 0.1.0` where the schema has a title and an example.
  */
 export function describeSchema(shape: SchemaShape): string {
-  if (shape.title !== undefined && shape.examples?.[0] !== undefined) {
-    return `${shape.title} such as ${String(shape.examples[0])}`;
+  if (shape.title !== undefined) {
+    return shape.examples?.[0] === undefined ? shape.title : `${shape.title} such as ${String(shape.examples[0])}`;
   }
   if (shape.const !== undefined) return JSON.stringify(shape.const);
   const branches = shape.anyOf ?? shape.oneOf;

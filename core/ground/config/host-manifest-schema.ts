@@ -51,7 +51,7 @@ function build(): Schemas {
 
   const schema: z.ZodType<WrittenManifest> = z
     .strictObject({
-      bulkhead: z.literal(1),
+      bulkhead: z.literal(1).meta({ title: 'the line "bulkhead: 1"' }),
       // Commenting out everything below the key leaves null.
       plugins: z.record(idKey(), pluginSection()).nullable().prefault({}).transform((plugins) => plugins ?? {}),
       tools: z.record(idKey(), tool).nullable().prefault({}).transform((tools) => tools ?? {}),

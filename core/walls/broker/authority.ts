@@ -34,6 +34,26 @@ const outOfReach =
   "it is not granted, and granting it would not help: plugin.yaml does not ask for it, or the request or a denial " +
   "takes it away";
 const unasked = "plugin.yaml does not ask for it";
+
+const verbs: { readonly [P in Demand["permission"]]: string } = {
+  run: "run",
+  read: "read",
+  write: "write",
+  net: "connect to",
+  env: "read the variable",
+  secrets: "use the secret",
+  mcp_servers: "hand MCP servers to",
+  kv: "use",
+};
+
+/** Says what a plugin is not allowed to do: for a reason, or only not yet, since a grant is enough. */
+function refusal(
+  { pluginId, permission, subject }: { pluginId: string; permission: Demand["permission"]; subject: string },
+  because: string | null,
+): string {
+  const what = `Plugin "${pluginId}" is not allowed to ${verbs[permission]} "${subject}"`;
+  return because === null ? `${what} yet.` : `${what}: ${because}.`;
+}
 const maxEvents = 10_000;
 const maxDenialsOfOneKind = 10;
 const maxShownLength = 1024;
@@ -98,10 +118,8 @@ export class Authority {
       ...(entry === null ? {} : { manifest_entry: entry }),
     };
     this.#report(permission, subject, { decision: "denied", grant_command, ...beyond, ...place });
-    const because = demand.because ?? (entry !== null ? unasked : outside ? outOfReach : "it is not granted");
-    const message = `Plugin "${pluginId}" may not use ${permission} "${
-      cleanLine(subject, maxShownLength)
-    }": ${because}.`;
+    const because = demand.because ?? (entry !== null ? unasked : outside ? outOfReach : null);
+    const message = refusal({ pluginId, permission, subject: cleanLine(subject, maxShownLength) }, because);
     return this.#tell(
       new BulkheadError("permission_denied", message, {
         hint: entry !== null
@@ -141,7 +159,7 @@ export class Authority {
     return this.#tell(
       new BulkheadError(
         "permission_denied",
-        `Plugin "${pluginId}" may not use ${permission} "${shown}": ${because}.`,
+        refusal({ pluginId, permission, subject: shown }, because),
         { details: { permission, target: shown, ...place, ...(grantable ? {} : { grantable }) } },
       ),
     );

@@ -165,8 +165,8 @@ journal: {keep_ms: 60000, max_bytes: 1000000}
 
 const corpus: [name: string, text: string, start: string][] = [
   ["an empty file", "", "bulkhead.yaml:1:1: expected a map, found nothing"],
-  ["no version", "plugins: {}\n", "bulkhead.yaml:1:1 bulkhead: expected 1, found nothing"],
-  ["another version", "bulkhead: 2\n", "bulkhead.yaml:1:11 bulkhead: expected 1, found number 2"],
+  ["no version", "plugins: {}\n", 'bulkhead.yaml:1:1 bulkhead: expected the line "bulkhead: 1", found nothing'],
+  ["another version", "bulkhead: 2\n", 'bulkhead.yaml:1:11 bulkhead: expected the line "bulkhead: 1", found number 2'],
   [
     "an unknown key",
     "bulkhead: 1\nplugin: {}\n",

@@ -48,7 +48,7 @@ describe("run", () => {
     const error = await errorOf(run(broker, "git", ["status"]));
     expect(error.toJSON()).toMatchObject({
       code: "permission_denied",
-      message: 'Plugin "acme" may not use run "git": it is not granted.',
+      message: 'Plugin "acme" is not allowed to run "git" yet.',
       hint: "bulkhead plugin grant acme run:git",
     });
     expect(capabilities(events)).toMatchObject([

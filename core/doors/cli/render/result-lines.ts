@@ -124,7 +124,7 @@ function artifactLines(result: SessionResult, { paint, columns }: ResultLineOpti
   if (shared > 0) claimed.push(`  ${paint("yellow", sharedText(shared))}`);
   if (result.artifacts === null) {
     return [
-      `  ${paint("dim", `changed files unknown: ${safeLine(result.artifacts_reason ?? "git cannot tell")}`)}`,
+      `  ${paint("dim", `changed files unknown: ${safeLine(reasonWords(result.artifacts_reason))}`)}`,
       ...claimed,
     ];
   }
@@ -136,6 +136,18 @@ function artifactLines(result: SessionResult, { paint, columns }: ResultLineOpti
     ...(more > 0 ? [`  ${paint("dim", `and ${formatCount(more)} more`)}`] : []),
     ...claimed,
   ];
+}
+
+/** Says in plain words why changes are unknown. */
+function reasonWords(reason = "git cannot tell"): string {
+  const words: Readonly<Record<string, string>> = {
+    host_restarted: "the host was restarted",
+    git_missing: "there is no git",
+    workdir_missing: "the folder is gone",
+    not_asked: "nobody asked for them",
+    not_started: "the session did not start",
+  };
+  return Object.hasOwn(words, reason) ? words[reason]! : reason;
 }
 
 /** Says how to get changes that are not in the person's folder yet. */

@@ -236,6 +236,17 @@ test("resultLines shows where a plugin failed, and not where it refused an opera
   expect(lines("BulkheadError", true)).toContain("at mod.ts:3:4");
 });
 
+test("resultLines says in plain words why changes are unknown", () => {
+  const lines = (artifacts_reason: string) =>
+    resultLines(fakeResult({ artifacts: null, artifacts_reason }), {
+      paint: createPaint(false),
+      columns: 80,
+      events: 1,
+    });
+  expect(lines("host_restarted")).toContain("  changed files unknown: the host was restarted");
+  expect(lines("not a git repository")).toContain("  changed files unknown: not a git repository");
+});
+
 test("resultLines shows ending, use and artifacts", () => {
   const sha256 = "98ea6e4f216f2fb4b69fff9b3a44842c38686ca685f3f55dc48c5d3fb1107be4";
   const result = fakeResult({
@@ -270,6 +281,6 @@ test("resultLines shows why a session failed and why artifacts are unknown", () 
     "✘ error · crash · 2.1 s · 1 event",
     "  out_of_memory: The worker ran out of memory.",
     "  Raise heap_mb.",
-    "  changed files unknown: git_missing",
+    "  changed files unknown: there is no git",
   ]);
 });
