@@ -435,6 +435,18 @@ test("bulkhead run asks for a missing grant on a terminal, and not with --json",
   expect(json.host.options[0]?.askGrant).toBeUndefined();
 });
 
+test("bulkhead plugin enable shows what the plugin may not yet, and the commands that grant it", async () => {
+  const manifest = { ...fakePlugin("alpha").manifest, permissions: { read: ["workdir"], net: ["example.com:443"] } };
+  const plugins = [{ ...fakePlugin("alpha", { enabled: false }), manifest }];
+  const { code, out } = await cli(["plugin", "enable", "alpha"], { host: { plugins } });
+  expect(code).toBe(0);
+  expect(out).toContain("It may not yet:\n");
+  expect(out).toContain("    read files in the working directory\n");
+  expect(out).toContain("  bulkhead plugin grant alpha net:example.com:443\n");
+  const json = await cli(["plugin", "enable", "alpha", "--json"], { host: { plugins } });
+  expect(JSON.parse(json.out)).toMatchObject({ missing: ["read:workdir", "net:example.com:443"] });
+});
+
 test("bulkhead plugin list shows every plugin, with --json one a line", async () => {
   const plugins = [fakePlugin("beta", { enabled: false, origin: "bundled" }), fakePlugin("alpha")];
   const { out } = await cli(["plugin", "list"], { host: { plugins } });

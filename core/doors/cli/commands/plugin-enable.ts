@@ -1,5 +1,7 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
+import { grantCommand } from "../../../ground/config/grant-command.ts";
+import { grantWord } from "../../../packages/install/asked-permissions.ts";
 import { changeManifest } from "../../../packages/install/manifest-transaction.ts";
 import { blockedError } from "../../../packages/registry/blocked-plugins.ts";
 import { type EntryValue, setEnabled, setInEntry } from "../../../packages/registry/edit-plugin-entry.ts";
@@ -8,6 +10,9 @@ import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { checkPluginConfig } from "../../../packages/registry/plugin-config.ts";
 import type { Host } from "../../../sessions/host/host.ts";
 import type { Invocation } from "../command.ts";
+import { createPaint } from "../render/paint.ts";
+import { safeLine } from "../render/agent-text.ts";
+import { type SetupSheet, setupSheet, sheetLines } from "../setup/setup-sheet.ts";
 import { manifestToChange } from "../installing.ts";
 import { openHost } from "../open-host.ts";
 import { typedParams } from "../session-request.ts";
@@ -21,8 +26,16 @@ export async function pluginEnable(call: Invocation): Promise<number> {
   const { as } = call.options;
   const id = typeof as === "string" ? instanceId(as, { plugin, host: opened.host }) : plugin.id;
   const source: EntryValue[] = id === plugin.id ? [] : [[["source"], plugin.id]];
-  const values = [...source, ...optionValues(call, { id, plugin, manifest: opened.manifest })];
-  return await change(call, { id, enabled: true, values });
+  const given = givenOptions(call, { id, plugin, manifest: opened.manifest });
+  const values = [
+    ...source,
+    ...Object.entries(given).map(([option, value]): EntryValue => [["config", option], value]),
+  ];
+  const { grant = {}, config = {} } = opened.manifest?.plugins[id] ?? {};
+  const asks = setupSheet({
+    plugin: { ...plugin, id, grant, enabled: true, config: { ...plugin.config, ...config, ...given } },
+  }, opened.manifest?.file);
+  return await change(call, { id, enabled: true, values, asks });
 }
 
 /** `bulkhead plugin disable <id>`. One that cannot be loaded can be disabled as well. */
@@ -49,20 +62,26 @@ function instanceId(id: string, { plugin, host }: { plugin: Plugin; host: Host }
 }
 
 /** Reads `--option` flags; with those that are set already they must be what the plugin declares. */
-function optionValues(
+function givenOptions(
   { options }: Invocation,
   { id, plugin: { manifest: own }, manifest }: { id: string; plugin: Plugin; manifest: HostManifest | undefined },
-): EntryValue[] {
+): Record<string, unknown> {
   const given = typedParams(options["option"], own.config);
   const plugins = manifest?.plugins ?? {};
   const before = Object.hasOwn(plugins, id) ? plugins[id]!.config : {};
   checkPluginConfig(own.config, { ...before, ...given }, { where: ({ option }) => `--option ${option}` });
-  return Object.entries(given).map(([option, value]): EntryValue => [["config", option], value]);
+  return given;
 }
 
 async function change(
   call: Invocation,
-  { id, enabled, values }: { id: string; enabled: boolean; values: readonly EntryValue[] },
+  { id, enabled, values, asks }: {
+    id: string;
+    enabled: boolean;
+    values: readonly EntryValue[];
+    /** Permissions that it asks for and is not granted. */
+    asks?: SetupSheet;
+  },
 ): Promise<number> {
   const { file } = await manifestToChange(call);
   const changed = await changeManifest(file, async ({ text, writeText }) => {
@@ -72,10 +91,29 @@ async function change(
   });
   const { terminal, json } = call;
   const state = enabled ? "enabled" : "disabled";
+  const missing = asks === undefined ? {} : { missing: asks.grants.map(grantWord) };
   await terminal.stdout.write(
     json
-      ? `${JSON.stringify({ plugin_id: id, enabled, changed, file })}\n`
-      : `${id} is ${state}${changed ? "" : " already"} (${file}).\n`,
+      ? `${JSON.stringify({ plugin_id: id, enabled, changed, file, ...missing })}\n`
+      : `${id} is ${state}${changed ? "" : " already"} (${file}).\n${asks === undefined ? "" : asksText(asks, call)}`,
   );
   return 0;
+}
+
+const shownGrants = 8;
+
+/** Shows what a plugin asks for and the commands that grant it; empty where nothing is missing. */
+function asksText(asks: SetupSheet, { terminal }: Invocation): string {
+  const count = asks.grants.length;
+  if (count === 0) return "";
+  // A plugin for many programs: granting all of it is seldom what the operator wants.
+  if (count > shownGrants) {
+    return `It asks for ${count} things that it may not yet: bulkhead plugin explain ${asks.id}\n`;
+  }
+  const paint = createPaint(terminal.colours.stdout);
+  const [, ...lines] = sheetLines(asks, { program: null }, paint);
+  const commands = asks.grants.map(({ pluginId, permission, target }) =>
+    `  ${safeLine(grantCommand(pluginId, permission, { target }))}`
+  );
+  return `\n${["It may not yet:", ...lines, "To grant that:", ...commands].join("\n")}\n`;
 }

@@ -3,10 +3,12 @@ import { grantsFor, undecidedPermissions } from "../../../packages/install/asked
 import { broadPlaces } from "../../../packages/registry/broad-permissions.ts";
 import type { NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
 import type { ExplainedPermission } from "../../../packages/registry/explain-permissions.ts";
+import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { safeLine } from "../render/agent-text.ts";
 import type { Paint } from "../render/paint.ts";
 import { askedLines } from "../render/permission-words.ts";
 import type { AskedAgent } from "./ask-agents.ts";
+import type { FoundAgent } from "./find-agents.ts";
 
 /** Permissions that an agent would be granted. */
 export interface SetupSheet {
@@ -17,21 +19,24 @@ export interface SetupSheet {
 }
 
 /** Collects what an agent asks for and is not granted yet. */
-export function setupSheet({ plugin }: AskedAgent, manifestFile: string | undefined): SetupSheet {
+export function setupSheet(
+  { plugin }: { plugin: FoundAgent["plugin"] & Partial<Pick<Plugin, "config">> },
+  manifestFile: string | undefined,
+): SetupSheet {
   const { id, manifest, grant, enabled } = plugin;
   const rows = undecidedPermissions({
     manifest,
     before: null,
     granted: enabled ? grant : {},
     places: { ...broadPlaces(manifestFile), contained: containsPrograms(plugin) },
-    config: {},
+    config: enabled ? plugin.config ?? {} : {},
     hidden: [],
   });
   return { id, rows, grants: grantsFor(id, rows) };
 }
 
 /** The sheet as lines for people: one for each program, however many commands of it the manifest lists. */
-export function sheetLines({ id, rows }: SetupSheet, agent: AskedAgent, paint: Paint): string[] {
+export function sheetLines({ id, rows }: SetupSheet, agent: Pick<AskedAgent, "program">, paint: Paint): string[] {
   const commands = rows.filter(({ permission }) => permission === "run");
   const programs = [...new Set(commands.flatMap(({ binary }) => binary ?? []))];
   const lines = [
