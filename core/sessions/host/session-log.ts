@@ -5,21 +5,29 @@ import type { Stream } from "../session/merged-log.ts";
 
 type WriteLog = (record: LogRecord) => void;
 
-/** Writes to the host's log when a session starts and ends, and when its worker ends early. */
+/**
+ * Writes to the host's log when a session starts and ends, and when its worker ends early. Its records have no
+ * `plugin_id`, unlike all that plugins log: none can pass for one of these.
+ */
 export function logSession({ sessionId: session_id, adapter }: Stream, event: HostEvent, writeLog: WriteLog): void {
-  const of = { plugin_id: adapter.id, session_id };
+  const { id } = adapter;
   switch (event.type) {
     case "session_started":
-      return writeLog({ level: "info", message: "A session started.", ...of, fields: { workdir: event.workdir } });
+      return writeLog({
+        level: "info",
+        message: `A session of ${id} started.`,
+        session_id,
+        fields: { workdir: event.workdir },
+      });
     case "session_ended": {
       const { outcome, stop_reason, error, usage: { duration_ms } } = event.result;
       const fields = { outcome, stop_reason, duration_ms, ...(error === undefined ? {} : { error: error.code }) };
       const level = outcome === "error" ? "warn" : "info";
-      return writeLog({ level, message: `The session ended: ${outcome} (${stop_reason}).`, ...of, fields });
+      return writeLog({ level, message: `A session of ${id} ended: ${outcome} (${stop_reason}).`, session_id, fields });
     }
     case "worker": {
       const { state, message } = event;
-      return writeLog({ level: "warn", message: `A worker ended early (${state}): ${message}`, ...of });
+      return writeLog({ level: "warn", message: `A worker of ${id} ended early (${state}): ${message}`, session_id });
     }
     default:
       return;
@@ -38,7 +46,7 @@ export function logQuarantine<S extends CrashStore>(store: S, writeLog: WriteLog
             crashes.length === 1 ? "a crash" : `${crashes.length} crashes`
           }. ` +
           `To release it: bulkhead plugin release ${plugin_id}`;
-        writeLog({ level: "warn", message, plugin_id });
+        writeLog({ level: "warn", message });
       }
       await store.write(record);
     },

@@ -127,15 +127,15 @@ test("the host's log tells of sessions, and of a plugin that comes into quaranti
   await opened.host.reload(await parsed(opened.root, "  alpha: {}\n  dies: {}\n", limits));
   await opened.run("alpha");
   await opened.run("dies");
-  const told = opened.logs.map(({ level, message, plugin_id }) => `${plugin_id} ${level} ${message}`);
+  const told = opened.logs.map(({ level, message }) => `${level} ${message}`);
   expect(told.slice(0, 3)).toEqual([
-    "alpha info A session started.",
-    "alpha info The session ended: completed (end_turn).",
-    "dies info A session started.",
+    "info A session of alpha started.",
+    "info A session of alpha ended: completed (end_turn).",
+    "info A session of dies started.",
   ]);
-  expect(told).toContainEqual(expect.stringMatching(/^dies warn A worker ended early \(killed\): /));
-  expect(told).toContainEqual(expect.stringMatching(/^dies warn Plugin "dies" is in quarantine after a crash\./));
-  expect(told).toContainEqual(expect.stringMatching(/^dies warn The session ended: error /));
+  expect(told).toContainEqual(expect.stringMatching(/^warn A worker of dies ended early \(killed\): /));
+  expect(told).toContainEqual(expect.stringMatching(/^warn Plugin "dies" is in quarantine after a crash\./));
+  expect(told).toContainEqual(expect.stringMatching(/^warn A session of dies ended: error /));
 });
 
 test("a manifest with errors leaves the old one in force", async () => {
