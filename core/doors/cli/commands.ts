@@ -103,7 +103,7 @@ export const commandGroups: readonly { heading: string; commands: readonly Comma
       {
         name: "service",
         summary: "let the system start the daemon at login: a systemd unit or a launchd agent",
-        load: async () => (await import("./commands/service.ts")).defineService,
+        load: async () => (await import("./commands/system-unit-files.ts")).defineService,
       },
     ],
   },

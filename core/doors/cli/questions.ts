@@ -97,7 +97,9 @@ export class Questions {
 function keysOf(words: readonly string[]): string[] {
   const keys: string[] = [];
   for (const word of words) {
-    keys.push([...word.toLowerCase()].find((letter) => /\w/.test(letter) && !keys.includes(letter)) ?? word.toLowerCase());
+    keys.push(
+      [...word.toLowerCase()].find((letter) => /\w/.test(letter) && !keys.includes(letter)) ?? word.toLowerCase(),
+    );
   }
   return keys;
 }
