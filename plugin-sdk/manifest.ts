@@ -134,6 +134,11 @@ export interface Manifest {
   access_modes?: AccessMode[];
   models?: string[];
   permissions?: Permissions;
+  /**
+   * Permissions that only one value of an option needs, by the option and the value, for options with an `enum`. With
+   * that value they count as if they stood under `permissions`; where the option has no value, none of them is asked for.
+   */
+  permissions_for?: Record<string, Record<string, Permissions>>;
   /** Keys that contained programs can do without: the host's proxy puts them into their requests. */
   endpoints?: ModelEndpoint[];
   defaults?: { timeout_ms?: number; trust_tools?: boolean };
@@ -266,6 +271,9 @@ export const manifestSchema: SchemaOf<Manifest> = exactly<Manifest>()(
     access_modes: Type.Optional(Type.Array(accessModeSchema, { maxItems: 16 })),
     models: Type.Optional(Type.Array(text, { maxItems: 256 })),
     permissions: Type.Optional(permissionsSchema),
+    permissions_for: Type.Optional(
+      Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.Record(text, permissionsSchema)),
+    ),
     endpoints: Type.Optional(Type.Array(modelEndpointSchema, { maxItems: 16 })),
     defaults: Type.Optional(Type.Object({
       timeout_ms: Type.Optional(Type.Integer({ minimum: 1 })),

@@ -135,6 +135,8 @@ export default class AcpAgent extends CliAdapter {
   }
 
   #options(params: Readonly<Record<string, unknown>> = {}): AgentOptions {
+    const agent = this.config.custom?.["agent"];
+    if (params["agent"] !== undefined && params["agent"] !== agent) throw anotherAgent(params["agent"]);
     return agentOptions({ ...this.config.custom, ...params });
   }
 
@@ -160,6 +162,14 @@ export default class AcpAgent extends CliAdapter {
 
 function commandOf({ command, args, set }: Program): CliCommand {
   return { binary: command, args, env: { ...set }, stdin: "", keep_stdin_open: true };
+}
+
+/** The manifest asks for the program and the hosts of the agent under `config` alone. */
+function anotherAgent(agent: unknown): BulkheadError {
+  const name = String(agent);
+  return new BulkheadError("invalid_config", `Cannot run the agent "${name}": a request cannot choose it.`, {
+    hint: `Make an instance for it: bulkhead plugin enable acp --as ${name}-acp --option agent=${name}`,
+  });
 }
 
 function silent({ reach }: AgentOptions, said: string): BulkheadError {

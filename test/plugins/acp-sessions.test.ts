@@ -397,6 +397,13 @@ describe("an agent of the operator's own", () => {
   });
 });
 
+test("a request cannot choose another known agent than the operator did", async () => {
+  const agent = await openScriptedAgent();
+  const { result } = await agent.run({ prompt: "[[scn:ok]]", params: { agent: "opencode" } });
+  expect(result).toMatchObject({ outcome: "error", error: { code: "invalid_config" } });
+  expect((await agent.run({ prompt: "[[scn:ok]]", params: { agent: "gemini" } })).result.outcome).toBe("completed");
+});
+
 describe("the probe", () => {
   test("finds an agent with which a session can begin, and leaves none", async () => {
     const agent = await openScriptedAgent();

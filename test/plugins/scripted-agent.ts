@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { RegistrySettings } from "bulkhead";
-import { requestedPermissions } from "../../core/packages/registry/requested-permissions.ts";
+import { requestedWith } from "../../core/packages/registry/requested-permissions.ts";
 import { readManifest } from "../../core/packages/registry/read-manifest.ts";
 import type { Permissions } from "../../plugin-sdk/permissions.ts";
 import { openStandIn, type StandIn } from "./stand-in.ts";
@@ -26,7 +26,7 @@ export function openOwnAgent(config: Record<string, unknown>, grant: Permissions
   return openStandIn("acp", { binary: "my-agent", program, settings: { grant, config } });
 }
 
-/** All that the manifest asks for. */
+/** All that the manifest asks for with that known agent. */
 export async function allRequested(): Promise<Permissions> {
-  return requestedPermissions(await readManifest(folder));
+  return requestedWith(await readManifest(folder), { agent: "gemini" });
 }

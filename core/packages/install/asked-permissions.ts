@@ -4,6 +4,7 @@ import { quoteWord } from "../../ground/config/grant-command.ts";
 import { type BroadPlaces, riskiestFirst } from "../registry/broad-permissions.ts";
 import type { Grantable, NewGrant } from "../registry/edit-host-manifest.ts";
 import { type ExplainedPermission, explainPermissions } from "../registry/explain-permissions.ts";
+import { joinPermissions } from "../registry/join-permissions.ts";
 import { hideArguments } from "../registry/shown-permissions.ts";
 import { requestedWith } from "../registry/requested-permissions.ts";
 
@@ -28,7 +29,7 @@ export interface AskedOptions {
 export function undecidedPermissions(options: AskedOptions): ExplainedPermission[] {
   const { manifest, before, granted, places, config, hidden } = options;
   const known = before === null ? {} : requestedWith(before, config);
-  const grant = joined(asGrant(known), before === null ? granted : withoutNamesOf(granted, known));
+  const grant = joinPermissions([asGrant(known), before === null ? granted : withoutNamesOf(granted, known)]);
   const rows = explainPermissions({ requested: requestedWith(manifest, config), grant, deny: {} }, places);
   const undecided = rows.filter(({ permission, target, requested, effective }) =>
     requested && permission !== "limits" && !(effective.length === 1 && effective[0] === target)
@@ -102,11 +103,4 @@ function withoutNamesOf(granted: Permissions, known: Permissions): Permissions {
       env !== undefined || hosts !== undefined || !known.secrets?.some((one) => one.name === name)
     ),
   };
-}
-
-function joined(a: Permissions, b: Permissions): Permissions {
-  const lists = (["run", "read", "write", "net", "env", "secrets", "mcp_servers"] as const).map((kind) =>
-    [kind, [...(a[kind] ?? []), ...(b[kind] ?? [])]] as const
-  );
-  return { ...Object.fromEntries(lists), ...(a.kv === true || b.kv === true ? { kv: true } : {}) };
 }

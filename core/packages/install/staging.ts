@@ -5,7 +5,7 @@ import { packageNameOf } from "../registry/blocked-plugins.ts";
 import { type FileHashes, fileList, filesDigest, listFileOf } from "../registry/installed-files.ts";
 import { bundlePlugin } from "../registry/plugin-script.ts";
 import { readManifest } from "../registry/read-manifest.ts";
-import { requestedPermissions } from "../registry/requested-permissions.ts";
+import { everRequested } from "../registry/requested-permissions.ts";
 import { chmod, mkdir, readdir, rename, rm, writeFile } from "../../ground/runtime/files.ts";
 import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
 import { dirname, join } from "../../ground/runtime/paths.ts";
@@ -119,7 +119,7 @@ function readJson<T>(
 
 /** Only programs that the manifest names as its own can be started. */
 async function makeExecutable(folder: string, manifest: Manifest): Promise<void> {
-  const own = (requestedPermissions(manifest).run ?? []).filter(({ binary }) => binary.startsWith("./"));
+  const own = (everRequested(manifest).run ?? []).filter(({ binary }) => binary.startsWith("./"));
   for (const { binary } of own) await chmod(join(folder, binary), 0o755).catch(() => undefined);
 }
 

@@ -88,7 +88,7 @@ function isOurs({ origin }: BundleSource, folder: string): boolean {
 }
 
 /** The entry of a plugin without code: the same for all its instances, whose options fill in the permissions. */
-function toolSource({ permissions: _, ...manifest }: Manifest): string {
+function toolSource({ permissions: _, permissions_for: _for, ...manifest }: Manifest): string {
   const tool = JSON.stringify(manifest);
   if (manifest.normaliser === undefined) {
     return `import { cliTool } from "${sdkName}";\nexport default cliTool(${tool});\n`;

@@ -1,10 +1,33 @@
 import { formatArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
+import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions, RunPermission, SecretPermission } from "../../../plugin-sdk/permissions.ts";
 import { readNet } from "../../ground/config/net-address.ts";
 import { isBinary, isName, optionNamed } from "../../ground/config/permission-problems.ts";
+import { joinPermissions } from "./join-permissions.ts";
 
 /** Values of a plugin's options. */
 type Values = Readonly<Record<string, unknown>>;
+
+/** The parts of a manifest that ask for permissions. */
+type Asking = Pick<Manifest, "permissions" | "permissions_for">;
+
+/**
+ * What a manifest asks for with these values of its options: its `permissions` and what `permissions_for` adds for a
+ * value. A manifest whose `permissions` have that already, as a plugin's has, asks for nothing twice.
+ */
+export function chosenPermissions({ permissions = {}, permissions_for = {} }: Asking, values: Values): Permissions {
+  const chosen = Object.entries(permissions_for).flatMap(([option, entries]) => {
+    const value = Object.hasOwn(values, option) ? String(values[option]) : "";
+    return Object.hasOwn(entries, value) ? [entries[value]!] : [];
+  });
+  const filled = [permissions, ...chosen].map((asked) => fillPermissions(asked, values));
+  return filled.length === 1 ? filled[0]! : joinPermissions(filled);
+}
+
+/** What a manifest may ask for: with any value of its options. */
+export function possiblePermissions({ permissions = {}, permissions_for = {} }: Asking): Permissions {
+  return joinPermissions([permissions, ...Object.values(permissions_for).flatMap((entries) => Object.values(entries))]);
+}
 
 /**
  * What a manifest asks for where it leaves a choice to the operator: `{config.command}` in place of a program, its

@@ -2,19 +2,21 @@ import satisfies from "semver/functions/satisfies.js";
 import valid from "semver/functions/valid.js";
 import validRange from "semver/ranges/valid.js";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { contractVersion, type Manifest, manifestSchema } from "../../../plugin-sdk/manifest.ts";
+import { type CliTool, contractVersion, type Manifest, manifestSchema } from "../../../plugin-sdk/manifest.ts";
+import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { checkAgainst } from "../../ground/config/check-against.ts";
 import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
 import { permissionProblems } from "../../ground/config/permission-problems.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { reservedIds } from "../../ground/config/reserved-ids.ts";
-import { describeFound, pathText, type Problem, problemsError } from "../../ground/config/yaml-problems.ts";
+import { describeFound, didYouMean, pathText, type Problem, problemsError } from "../../ground/config/yaml-problems.ts";
 import { type ParsedYaml, parseYaml } from "../../ground/config/yaml.ts";
 import { realpath, stat } from "../../ground/runtime/files.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { basename, extname, isAbsolute, isBelow, join, resolve } from "../../ground/runtime/paths.ts";
 import { codeExtensions } from "./code-extensions.ts";
 import type { KnownManifests } from "./known-manifests.ts";
+import { possiblePermissions } from "./option-permissions.ts";
 import { configSchemaFaults } from "./plugin-config.ts";
 import { type ManifestFault, toolFaults } from "./tool-faults.ts";
 
@@ -50,11 +52,9 @@ export async function readManifest(
   const faults = [...manifestFaults(manifest), ...toolFaults(manifest), ...await fileFaults(manifest, folder)];
   const problems = [
     ...faults.map((fault) => problemOf(fault, parsed)),
-    ...permissionProblems(manifest.permissions ?? {}, {
-      parsed,
-      prefix: ["permissions"],
-      options: manifest.config?.properties ?? {},
-    }),
+    ...askingParts(manifest).flatMap(({ prefix, permissions }) =>
+      permissionProblems(permissions, { parsed, prefix, options: manifest.config?.properties ?? {} })
+    ),
   ];
   if (problems.length > 0) throw problemsError("invalid_manifest", problems, text);
   known?.note(text, terms, manifest);
@@ -70,12 +70,16 @@ function* manifestFaults(manifest: Manifest): Generator<ManifestFault> {
   if (reservedIds.includes(id)) {
     yield { path: ["id"], expected: `an id other than ${reservedIds.join(", ")}`, found: describeFound(id) };
   }
-  for (const [index, { env = [], hosts = [] }] of (manifest.permissions?.secrets ?? []).entries()) {
-    if (env.length + hosts.length > 0) continue;
-    const expected = "env or hosts, which say where the secret may go";
-    yield { path: ["permissions", "secrets", index], expected, found: "neither" };
+  for (const { prefix, permissions: { secrets = [] } } of askingParts(manifest)) {
+    for (const [index, { env = [], hosts = [] }] of secrets.entries()) {
+      if (env.length + hosts.length > 0) continue;
+      const expected = "env or hosts, which say where the secret may go";
+      yield { path: [...prefix, "secrets", index], expected, found: "neither" };
+    }
   }
+  yield* choiceFaults(manifest);
   yield* mcpServerFaults(manifest);
+  yield* endpointFaults(manifest);
   if (valid(version) !== version) {
     yield { path: ["version"], expected: "a version such as 0.1.0", found: describeFound(version) };
   }
@@ -95,20 +99,78 @@ function* manifestFaults(manifest: Manifest): Generator<ManifestFault> {
   if (config) yield* configSchemaFaults(config);
 }
 
+/** Permissions with the place where a manifest asks for them. */
+interface AskingPart {
+  prefix: string[];
+  permissions: Permissions;
+}
+
+function askingParts({ permissions = {}, permissions_for = {} }: Manifest): AskingPart[] {
+  const chosen = Object.entries(permissions_for).flatMap(([option, entries]) =>
+    Object.entries(entries).map(([value, asked]) => ({
+      prefix: ["permissions_for", option, value],
+      permissions: asked,
+    }))
+  );
+  return [{ prefix: ["permissions"], permissions }, ...chosen];
+}
+
+function* choiceFaults({ permissions_for = {}, config }: Manifest): Generator<ManifestFault> {
+  const options = config?.properties ?? {};
+  for (const [option, entries] of Object.entries(permissions_for)) {
+    const choices = (Object.hasOwn(options, option) ? options[option]?.enum : undefined)?.map(String);
+    if (choices === undefined) {
+      const hint = didYouMean(option, Object.keys(options));
+      const words = { expected: "an option of the manifest's config that has an enum", found: describeFound(option) };
+      yield { path: ["permissions_for", option], of: "key", ...words, ...(hint === undefined ? {} : { hint }) };
+      continue;
+    }
+    for (const value of Object.keys(entries)) {
+      if (choices.includes(value)) continue;
+      const expected = `a value of the option: ${choices.join(", ")}`;
+      yield { path: ["permissions_for", option, value], of: "key", expected, found: describeFound(value) };
+    }
+  }
+}
+
 /** A request's MCP servers hold secrets: the manifest says which of its programs gets them, and the operator grants that. */
-function* mcpServerFaults({ accepts = [], permissions = {}, cli }: Manifest): Generator<ManifestFault> {
-  const { run = [], mcp_servers = [] } = permissions;
-  const path = ["permissions", "mcp_servers"];
-  const tools = typeof cli?.binary === "string" ? [cli.binary] : Object.values(cli?.binary ?? {});
-  const programs = [...run.map(({ binary }) => binary), ...tools];
-  if (accepts.includes("mcp_servers") && programs.length > 0 && mcp_servers.length === 0) {
+function* mcpServerFaults(manifest: Manifest): Generator<ManifestFault> {
+  const programs = programsOf(manifest);
+  const { mcp_servers = [] } = possiblePermissions(manifest);
+  if (manifest.accepts?.includes("mcp_servers") && programs.length > 0 && mcp_servers.length === 0) {
     const expected = "the programs that may be handed a session's MCP servers, because accepts names mcp_servers";
-    yield { path, expected, found: "none" };
+    yield { path: ["permissions", "mcp_servers"], expected, found: "none" };
   }
-  for (const [index, program] of mcp_servers.entries()) {
-    if (programs.includes(program)) continue;
-    yield { path: [...path, index], expected: "a program that the manifest runs", found: describeFound(program) };
+  for (const { prefix, permissions } of askingParts(manifest)) {
+    for (const [index, program] of (permissions.mcp_servers ?? []).entries()) {
+      if (programs.includes(program)) continue;
+      const path = [...prefix, "mcp_servers", index];
+      yield { path, expected: "a program that the manifest runs", found: describeFound(program) };
+    }
   }
+}
+
+/** A program is handed no variable that its entry does not name, so an endpoint for another one would do nothing. */
+function* endpointFaults(manifest: Manifest): Generator<ManifestFault> {
+  const { run = [] } = possiblePermissions(manifest);
+  const { cli } = manifest;
+  for (const [index, endpoint] of (manifest.endpoints ?? []).entries()) {
+    const names = run.filter(({ binary }) => binary === endpoint.program).flatMap(({ env = [] }) => env);
+    if (cli && binariesOf(cli).includes(endpoint.program)) names.push(...Object.keys(cli.env_vars ?? {}));
+    for (const key of ["key", "base_url"] as const) {
+      if (names.includes(endpoint[key])) continue;
+      const expected = `a variable that "env" of ${JSON.stringify(endpoint.program)} names`;
+      yield { path: ["endpoints", index, key], expected, found: describeFound(endpoint[key]) };
+    }
+  }
+}
+
+function programsOf({ cli, ...asking }: Manifest): string[] {
+  return [...(possiblePermissions(asking).run ?? []).map(({ binary }) => binary), ...(cli ? binariesOf(cli) : [])];
+}
+
+function binariesOf({ binary }: CliTool): string[] {
+  return typeof binary === "string" ? [binary] : Object.values(binary);
 }
 
 async function fileFaults(manifest: Manifest, folder: string): Promise<ManifestFault[]> {

@@ -4,7 +4,7 @@ import { envReferences, secretReferences } from "../../../plugin-sdk/env-templat
 import type { CliTool, Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions, RunPermission, SecretPermission } from "../../../plugin-sdk/permissions.ts";
 import { platform } from "../../ground/runtime/platform.ts";
-import { fillPermissions, unfilledPermissions } from "./option-permissions.ts";
+import { chosenPermissions, possiblePermissions, unfilledPermissions } from "./option-permissions.ts";
 
 /**
  * All a manifest asks for: its `permissions`, and for a `cli` the program with the arguments its template and
@@ -28,12 +28,15 @@ export function requestedPermissions(manifest: Manifest): Permissions {
 
 /** The same with these values for the manifest's options, and the defaults of the others. */
 export function requestedWith(manifest: Manifest, config: Readonly<Record<string, unknown>>): Permissions {
-  const { permissions } = manifest;
-  if (permissions === undefined) return requestedPermissions(manifest);
   const options = Object.entries(manifest.config?.properties ?? {});
   const defaults = options.flatMap(([name, option]) => (option.default === undefined ? [] : [[name, option.default]]));
   const values = { ...Object.fromEntries(defaults), ...config };
-  return requestedPermissions({ ...manifest, permissions: fillPermissions(permissions, values) });
+  return requestedPermissions({ ...manifest, permissions: chosenPermissions(manifest, values) });
+}
+
+/** All that a manifest asks for with any value of its options. */
+export function everRequested(manifest: Manifest): Permissions {
+  return requestedPermissions({ ...manifest, permissions: possiblePermissions(manifest) });
 }
 
 /** The program's name on this system; null when the tool names none for it. */

@@ -1,5 +1,4 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { HostManifest, PluginSettings } from "../../ground/config/host-manifest.ts";
 import { unsaid } from "../../ground/config/host-manifest.ts";
 import { withinJournal } from "../../ground/config/journal-size.ts";
@@ -8,7 +7,8 @@ import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
 import { hostManifestProblem, isHiddenValue } from "../../ground/config/host-manifest-places.ts";
 import { blockOf } from "./blocked-plugins.ts";
 import type { FoundPlugin } from "./find-plugins.ts";
-import { fillPermissions } from "./option-permissions.ts";
+import { joinPermissions } from "./join-permissions.ts";
+import { chosenPermissions } from "./option-permissions.ts";
 import type { Plugin } from "./plugin.ts";
 import { checkPluginConfig, type OptionFault } from "./plugin-config.ts";
 import { hiddenTexts } from "./shown-permissions.ts";
@@ -52,7 +52,7 @@ export function settlePlugin(
   const hidden_texts = hiddenTexts(manifest, id, config);
   return {
     id,
-    manifest: own.permissions ? { ...own, permissions: fillPermissions(own.permissions, config) } : own,
+    manifest: own.permissions || own.permissions_for ? { ...own, permissions: chosenPermissions(own, config) } : own,
     folder,
     origin,
     enabled,
@@ -77,25 +77,7 @@ export function registeredSettings(
   { id: _, ...settings }: RegistrySettings,
 ): PluginSettings {
   const listed = Object.hasOwn(manifest.plugins, id) ? manifest.plugins[id]! : unsaid();
-  return { ...listed, ...settings, deny: bothDenied(listed.deny, settings.deny ?? {}), enabled: true };
-}
-
-function bothDenied(a: Permissions, b: Permissions): Permissions {
-  const lists = (["run", "read", "write", "net", "env", "secrets", "mcp_servers"] as const).flatMap((kind) => {
-    const all = [...(a[kind] ?? []), ...(b[kind] ?? [])];
-    return all.length > 0 ? [[kind, all] as const] : [];
-  });
-  const kv = a.kv === true || b.kv === true ? { kv: true } : {};
-  return { ...Object.fromEntries(lists), ...kv, ...(a.limits || b.limits ? { limits: smaller(a, b) } : {}) };
-}
-
-function smaller(a: Permissions, b: Permissions): NonNullable<Permissions["limits"]> {
-  const limits: NonNullable<Permissions["limits"]> = { ...a.limits };
-  for (const key of ["children", "file_bytes", "response_bytes"] as const) {
-    const value = b.limits?.[key];
-    if (value !== undefined) limits[key] = Math.min(value, limits[key] ?? value);
-  }
-  return limits;
+  return { ...listed, ...settings, deny: joinPermissions([listed.deny, settings.deny ?? {}]), enabled: true };
 }
 
 function optionPlace(manifest: HostManifest, id: string, { option, of, expected, found }: OptionFault): string {

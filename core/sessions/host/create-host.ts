@@ -1,7 +1,7 @@
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import type { RegistryChanges } from "../../packages/registry/registry.ts";
-import { requestedPermissions } from "../../packages/registry/requested-permissions.ts";
+import { everRequested } from "../../packages/registry/requested-permissions.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 import { closeHost } from "./close-host.ts";
 import type { Host, HostOptions } from "./host.ts";
@@ -138,6 +138,6 @@ async function release({ crashes, routes, services }: HostParts, id: string): Pr
  */
 async function redactorOf({ registry, settings }: HostParts, adapters: ReadonlySet<string>): Promise<Redactor | null> {
   const plugins = [...adapters].flatMap((id) => registry.get(id) ?? []);
-  const secrets = plugins.flatMap(({ manifest }) => requestedPermissions(manifest).secrets ?? []);
+  const secrets = plugins.flatMap(({ manifest }) => everRequested(manifest).secrets ?? []);
   return (await settings.openSecrets({ secrets })).redactor;
 }

@@ -2,7 +2,7 @@ import { pluginPlaces } from "../../packages/registry/find-plugins.ts";
 import { lockFileOf } from "../../packages/registry/plugin-lock.ts";
 import { basename, dirname } from "../../ground/runtime/paths.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
-import { requestedPermissions } from "../../packages/registry/requested-permissions.ts";
+import { everRequested } from "../../packages/registry/requested-permissions.ts";
 
 /** Places that no grant opens to an adapter, in addition to those built into the broker. */
 export interface GuardedPlaces {
@@ -55,7 +55,7 @@ function manifestFiles(manifestFile: string | null): string[] {
 }
 
 function toolsOf({ manifest }: Plugin): string[] {
-  const { run = [], read = [], write = [] } = requestedPermissions(manifest);
+  const { run = [], read = [], write = [] } = everRequested(manifest);
   const programs = run.map(({ binary }) => basename(binary).replace(/\.\w+$/, ""));
   const settings = [...read, ...write].filter((root) => root.startsWith("config:")).map((root) => root.slice(7));
   return [...programs, ...settings].filter((name) => /^[a-z0-9][\w-]*$/i.test(name));

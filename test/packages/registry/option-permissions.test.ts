@@ -6,8 +6,13 @@ import { matchesArguments, parseArgumentPattern } from "../../../plugin-sdk/argu
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { explainPermissions } from "../../../core/packages/registry/explain-permissions.ts";
-import { fillPermissions } from "../../../core/packages/registry/option-permissions.ts";
-import { requestedPermissions } from "../../../core/packages/registry/requested-permissions.ts";
+import { optionChoices } from "../../../core/packages/registry/option-choices.ts";
+import { chosenPermissions, fillPermissions } from "../../../core/packages/registry/option-permissions.ts";
+import {
+  everRequested,
+  requestedPermissions,
+  requestedWith,
+} from "../../../core/packages/registry/requested-permissions.ts";
 import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
 
 const bare: Manifest = {
@@ -101,6 +106,79 @@ test.each([
   ["nonsense", []],
 ])("the address %s asks for %j", (url, net) => {
   expect(fillPermissions({ net: ["{config.url}"] }, { url })).toEqual({ net });
+});
+
+const choosing: Manifest = {
+  ...bare,
+  permissions: { run: [{ binary: "sh" }], net: ["{config.url}"], limits: { children: 4 } },
+  permissions_for: {
+    agent: {
+      a: { run: [{ binary: "a" }], net: ["a.example.com:443"], mcp_servers: ["a"], limits: { children: 2 } },
+      b: { run: [{ binary: "b", args: ["{config.args}"] }], secrets: [{ name: "KEY", env: ["B_KEY"] }] },
+    },
+    depth: { 1: { kv: true } },
+  },
+  config: {
+    type: "object",
+    properties: {
+      agent: { type: "string", enum: ["a", "b"] },
+      depth: { type: "integer", enum: [1, 2], default: 2 },
+      url: { type: "string" },
+      args: { type: "array" },
+    },
+  },
+};
+
+test("permissions for a value count beside the others once the option has it, and never twice", () => {
+  const base = { run: [{ binary: "sh" }], net: [], limits: { children: 4 } };
+  expect(requestedWith(choosing, {})).toEqual(base);
+  expect(requestedWith(choosing, { agent: "toString" })).toEqual(base);
+  const withA = {
+    run: [{ binary: "sh" }, { binary: "a" }],
+    net: ["here:443", "a.example.com:443"],
+    mcp_servers: ["a"],
+    limits: { children: 2 },
+  };
+  const config = { agent: "a", url: "https://here" };
+  expect(requestedWith(choosing, config)).toEqual(withA);
+  const settled = { ...choosing, permissions: chosenPermissions(choosing, config) };
+  expect(requestedPermissions(settled)).toEqual(withA);
+  expect(requestedWith(settled, config)).toEqual(withA);
+  expect(requestedWith(choosing, { agent: "b", depth: 1, args: ["x"] })).toMatchObject({
+    run: [{ binary: "sh" }, { binary: "b", args: ["x"] }],
+    secrets: [{ name: "KEY", env: ["B_KEY"] }],
+    kv: true,
+  });
+});
+
+test("all values together are what a plugin may ever ask for", () => {
+  expect(everRequested(choosing)).toEqual({
+    run: [{ binary: "sh" }, { binary: "a" }, { binary: "b", args: ["{...}"] }],
+    net: ["a.example.com:443"],
+    mcp_servers: ["a"],
+    secrets: [{ name: "KEY", env: ["B_KEY"] }],
+    kv: true,
+    limits: { children: 2 },
+  });
+});
+
+test("an option that decides about permissions is told of with what it decides", () => {
+  expect(optionChoices(choosing, { id: "options", hostManifest: undefined })).toEqual([
+    { option: "args", decides: ["with which arguments"], value: null, hidden: false },
+    { option: "url", decides: ["where it sends what it knows"], value: null, hidden: false },
+    {
+      option: "agent",
+      decides: [
+        "which program it starts",
+        "which hosts its programs call",
+        "which secret is used",
+        "which program gets a session's MCP servers",
+      ],
+      value: null,
+      hidden: false,
+    },
+    { option: "depth", decides: ["whether it keeps a small store"], value: 2, hidden: false },
+  ]);
 });
 
 test("a manifest's permissions name options that it has, of the right type", async () => {

@@ -88,6 +88,53 @@ describe("readManifest", () => {
 });
 
 // The least manifest has ten lines: what a case adds begins on line 11.
+/** Permissions for the values of an option "agent", which may be a or b. */
+function choosing(permissionsFor: string): Record<string, string> {
+  return {
+    config: "\n  type: object\n  properties:\n    agent: {type: string, enum: [a, b]}\n    name: {type: string}",
+    permissions_for: `\n  ${permissionsFor}`,
+  };
+}
+
+const permissionsForCases: [name: string, changes: Record<string, string | null>, start: string][] = [
+  [
+    "permissions for an option that does not exist",
+    choosing("agnet: {a: {kv: true}}"),
+    "p/plugin.yaml:17:3 permissions_for.agnet: expected an option of the manifest's config that has an enum, " +
+    'found string "agnet"; did you mean "agent"?',
+  ],
+  [
+    "permissions for an option without an enum",
+    choosing("name: {a: {kv: true}}"),
+    "p/plugin.yaml:17:3 permissions_for.name: expected an option of the manifest's config that has an enum",
+  ],
+  [
+    "permissions for another value than those of the enum",
+    choosing("agent: {c: {kv: true}}"),
+    'p/plugin.yaml:17:11 permissions_for.agent.c: expected a value of the option: a, b, found string "c"',
+  ],
+  [
+    "a fault in permissions for a value",
+    choosing("agent: {a: {net: [nowhere]}}"),
+    "p/plugin.yaml:17:21 permissions_for.agent.a.net[0]: expected host:port",
+  ],
+  [
+    "a secret for a value that goes nowhere",
+    choosing("agent: {a: {secrets: [{name: KEY}]}}"),
+    "p/plugin.yaml:17:25 permissions_for.agent.a.secrets[0]: expected env or hosts",
+  ],
+  [
+    "MCP servers for a program that no value runs",
+    choosing("agent: {a: {run: [{binary: x}], mcp_servers: [y]}}"),
+    'p/plugin.yaml:17:49 permissions_for.agent.a.mcp_servers[0]: expected a program that the manifest runs, found string "y"',
+  ],
+  [
+    "programs of values of which none is handed the MCP servers that it accepts",
+    { ...choosing("agent: {a: {run: [{binary: x}]}}"), accepts: "[mcp_servers]" },
+    "p/plugin.yaml:1:1 permissions.mcp_servers: expected the programs that may be handed a session's MCP servers",
+  ],
+];
+
 const added = (key: string, value: string) => ({ [key]: value });
 const corpus: [name: string, changes: Record<string, string | null>, start: string][] = [
   [
@@ -382,6 +429,15 @@ const corpus: [name: string, changes: Record<string, string | null>, start: stri
     "bounds that nothing meets",
     added("config", "\n  type: object\n  properties:\n    depth: {type: integer, minimum: 5, maximum: 3}"),
     "p/plugin.yaml:14:49 config.properties.depth.maximum: expected at least the minimum 5, found 3",
+  ],
+  ...permissionsForCases,
+  [
+    "an endpoint of a variable that its program is not given",
+    {
+      permissions: "\n  run: [{binary: x, env: [X_URL]}]",
+      endpoints: "\n  - {program: x, key: X_KEY, base_url: X_URL, url: 'https://example.com'}",
+    },
+    'p/plugin.yaml:14:23 endpoints[0].key: expected a variable that "env" of "x" names, found string "X_KEY"',
   ],
   ["no YAML", { name: "[" }, "p/plugin.yaml:4:1: not valid YAML:"],
   [

@@ -13,7 +13,7 @@ import { type BroadPermission, broadPermissions } from "../../../packages/regist
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { driftError } from "../drift-error.ts";
 import { manifestName, readManifest } from "../../../packages/registry/read-manifest.ts";
-import { requestedPermissions } from "../../../packages/registry/requested-permissions.ts";
+import { everRequested } from "../../../packages/registry/requested-permissions.ts";
 import { realpath, stat } from "../../../ground/runtime/files.ts";
 import { join, resolve } from "../../../ground/runtime/paths.ts";
 import type { Invocation } from "../command.ts";
@@ -122,7 +122,7 @@ async function check(host: Host, subject: CheckSubject, places: BroadPlaces): Pr
     passed: steps.every(({ passed }) => passed),
     steps,
     agent: id === null ? null : await host.probe(id),
-    broad: manifest === null ? [] : broadPermissions(requestedPermissions(manifest), {
+    broad: manifest === null ? [] : broadPermissions(everRequested(manifest), {
       ...places,
       contained: containsPrograms({ manifest, os_walls: defaultOsWallUses }),
     }),

@@ -6,7 +6,7 @@ import type { Host } from "../../../sessions/host/host.ts";
 import type { LogRecord } from "../../../ground/log/log-record.ts";
 import { cleanLine } from "../../../ground/log/terminal-text.ts";
 import { manifestName, readManifest } from "../../../packages/registry/read-manifest.ts";
-import { requestedPermissions } from "../../../packages/registry/requested-permissions.ts";
+import { requestedWith } from "../../../packages/registry/requested-permissions.ts";
 import { realpath, stat } from "../../../ground/runtime/files.ts";
 import { join, resolve } from "../../../ground/runtime/paths.ts";
 import type { Invocation } from "../command.ts";
@@ -65,7 +65,7 @@ async function runOnce(call: Invocation, { host, folder, prompt, signal }: DevRu
   try {
     const manifest = await readManifest(folder);
     const trust_tools = manifest.defaults?.trust_tools === true;
-    id = (await host.registry.register(folder, { grant: requestedPermissions(manifest), trust_tools })).id;
+    id = (await host.registry.register(folder, { grant: requestedWith(manifest, {}), trust_tools })).id;
     const { drift } = await host.load(id);
     for (const line of drift) await warn(call, line);
     const session = await host.sessions.start(
