@@ -13,12 +13,17 @@ export function isInUse({ enabled, grant }: Pick<PluginSettings, "enabled" | "gr
   return enabled || Object.keys(grant).length > 0;
 }
 
+/** Whether a text can be the id of a plugin. */
+export function isId(text: string): boolean {
+  return idKey().safeParse(text).success;
+}
+
 /**
  * Returns an id that a plugin can have.
  * @throws {BulkheadError} `invalid_config` for any other text
  */
 export function checkId(id: string): string {
-  if (idKey().safeParse(id).success) return id;
+  if (isId(id)) return id;
   throw new BulkheadError("invalid_config", `Cannot name a plugin ${JSON.stringify(id)}: that is no id.`, {
     hint: `Use lowercase letters, digits and single hyphens, and none of ${reservedIds.join(", ")}.`,
   });

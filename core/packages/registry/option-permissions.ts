@@ -24,7 +24,7 @@ export function chosenPermissions({ permissions = {}, permissions_for = {} }: As
   return filled.length === 1 ? filled[0]! : joinPermissions(filled);
 }
 
-/** What a manifest may ask for: with any value of its options. */
+/** Joins all that a manifest may ask for, with any value of its options. */
 export function possiblePermissions({ permissions = {}, permissions_for = {} }: Asking): Permissions {
   return joinPermissions([permissions, ...Object.values(permissions_for).flatMap((entries) => Object.values(entries))]);
 }

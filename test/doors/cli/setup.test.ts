@@ -33,6 +33,41 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
+/** Drives one of several agents, as an option says. */
+const several = `import { defineAdapter } from "bulkhead/plugin-sdk";
+let which;
+export default defineAdapter({
+  id: "several", name: "Several", version: "1.0.0",
+  initialize({ custom }) { which = custom.which; },
+  async *runSession() {
+    yield { type: "output", stream: "stdout", data: "I am " + which + "." };
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };
+  },
+});
+`;
+const severalManifest = `manifest: 1
+id: several
+name: Several
+version: 1.0.0
+description: Made by a test.
+license: MIT
+host: ^1.0.0
+adapter_type: agent
+entry: ./mod.js
+capabilities: {}
+permissions:
+  read: [workdir]
+permissions_for:
+  which:
+    one: { run: [{ binary: program-one }] }
+    two: { run: [{ binary: program-two }] }
+config:
+  type: object
+  properties:
+    which: { type: string, enum: [one, two] }
+  required: [which]
+`;
+
 const unchanged = "bulkhead: 1\nos_walls: { agents: off }\n";
 
 /** Puts a program on the PATH that stands in for Codex. It lies in a folder that no walls would show. */
@@ -92,6 +127,31 @@ describe("bulkhead setup", () => {
     expect(agreed.out()).toContain('"mcpServers"');
     expect(agreed.err()).toContain("Start the daemon now?");
     expect(await readdir(folder)).toContain("bulkhead.yaml");
+  });
+
+  test("offers an instance for each program that a plugin starts by an option and no other plugin starts", async () => {
+    await writeFile(join(folder, "bulkhead.yaml"), unchanged);
+    for (const name of ["copilot", "gemini", "program-two"]) {
+      await writeFile(join(root, "bin", name), "#!/bin/sh\nexit 1\n");
+      await chmod(join(root, "bin", name), 0o755);
+    }
+    await mkdir(join(folder, "plugins", "several"), { recursive: true });
+    await writeFile(join(folder, "plugins", "several", "mod.js"), several);
+    await writeFile(join(folder, "plugins", "several", "plugin.yaml"), severalManifest);
+    const { code, out } = await setup(["--yes", "--agents", "two", "--json"]);
+    const report = JSON.parse(out());
+    expect(report.found.map(({ id }: { id: string }) => id)).toEqual(["gemini-cli", "copilot", "two"]);
+    expect(report).toMatchObject({ enabled: ["two"], hello: { outcome: "completed", output: "I am two." } });
+    expect(code).toBe(0);
+    const file = join(folder, "bulkhead.yaml");
+    const manifest = parseHostManifest(await readFile(file, "utf8"), { file });
+    expect(manifest.plugins).toMatchObject({
+      two: { source: "several", enabled: true, config: { which: "two" }, grant: { run: [{ binary: "program-two" }] } },
+    });
+    expect(Object.keys(manifest.plugins["two"]?.grant ?? {})).toEqual(["run"]);
+    const again = JSON.parse((await setup(["--yes", "--agents", "two", "--no-hello", "--json"])).out());
+    expect(again.found.map(({ id }: { id: string }) => id)).toEqual(["gemini-cli", "two", "copilot"]);
+    expect(parseHostManifest(await readFile(file, "utf8"), { file }).plugins).toEqual(manifest.plugins);
   });
 
   test("a pipe is told which flags it needs, an unknown id what was found, a bare machine where to look", async () => {

@@ -91,9 +91,9 @@ async function examineHost(
     const agents = reports.filter(({ id }) => plugins.some((plugin) => plugin.id === id));
     const shadowed = host.registry.problems().filter(({ error }) => error.code === "duplicate_plugin");
     const problems = [...await missingWalls(plugins), ...shadowed.map(({ error }) => error.message)];
-    const others = host.registry.list().filter((plugin) => !plugin.enabled);
-    const found = await findAgents(others, { cwd: call.terminal.cwd });
-    const not_enabled = found.map(({ plugin: { id }, program, key }) => ({ id, program, key }));
+    const found = await findAgents(host.registry.list(), { cwd: call.terminal.cwd });
+    const not_enabled = found.filter(({ plugin }) => !plugin.enabled)
+      .map(({ plugin: { id }, program, key }) => ({ id, program, key }));
     return { host_manifest: manifest?.file ?? null, agents, not_enabled, problems };
   } catch (error) {
     const { message, hint } = toErrorData(error);

@@ -15,8 +15,8 @@ export interface AskedAgent extends FoundAgent {
 export async function askAgents(call: Invocation, found: readonly FoundAgent[]): Promise<AskedAgent[]> {
   const host = await call.createHost({ root: call.terminal.cwd, stateDir: null, bundledDir: null });
   try {
-    for (const { plugin: { folder, manifest, os_walls } } of found) {
-      await host.registry.register(folder, { grant: requestedWith(manifest, {}), os_walls });
+    for (const { plugin: { id, folder, manifest, config, os_walls } } of found) {
+      await host.registry.register(folder, { id, config, grant: requestedWith(manifest, config), os_walls });
     }
     const reports = await host.agents({ refresh: true });
     return found.flatMap((agent) => {

@@ -1,6 +1,6 @@
 import { changeManifest } from "../../../packages/install/manifest-transaction.ts";
 import { addGrant } from "../../../packages/registry/edit-host-manifest.ts";
-import { setAgentOrder, setEnabled } from "../../../packages/registry/edit-plugin-entry.ts";
+import { setAgentOrder, setEnabled, setInEntry } from "../../../packages/registry/edit-plugin-entry.ts";
 import { parseHostManifest } from "../../../ground/config/parse-host-manifest.ts";
 import type { Invocation } from "../command.ts";
 import { pinGranted } from "../pin-granted.ts";
@@ -20,7 +20,8 @@ export async function enableAgents(
 ): Promise<PinnedProgram[]> {
   await changeManifest(file, async ({ text, writeText }) => {
     let after = text;
-    for (const { id, grants } of sheets) {
+    for (const { id, values, grants } of sheets) {
+      after = setInEntry(after, { pluginId: id, values, file });
       after = setEnabled(after, { pluginId: id, enabled: true, file });
       for (const grant of grants) after = addGrant(after, grant, { file });
     }

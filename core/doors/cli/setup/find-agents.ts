@@ -1,13 +1,18 @@
 import { isPinned, newPin } from "../../../walls/broker/resolve-binary.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
-import type { Manifest } from "../../../../plugin-sdk/manifest.ts";
+import type { Manifest, OptionSchema } from "../../../../plugin-sdk/manifest.ts";
 import { hostEnv } from "../../../ground/runtime/platform.ts";
+import { isId } from "../../../packages/registry/instances.ts";
+import { chosenPermissions, possiblePermissions } from "../../../packages/registry/option-permissions.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { requestedWith } from "../../../packages/registry/requested-permissions.ts";
 
 /** An agent of this machine that a plugin can drive. */
 export interface FoundAgent {
-  plugin: Pick<Plugin, "id" | "manifest" | "folder" | "enabled" | "grant" | "origin" | "os_walls">;
+  /** Its manifest asks for what this agent needs, which is less where an option chose the agent. */
+  plugin: Plugin;
+  /** Whether it is an instance that no entry of the host manifest makes yet. */
+  isNew: boolean;
   /** Path of its program; null for an agent without one. */
   program: string | null;
   /** The variable of the environment that holds its key; null when there is none. */
@@ -15,34 +20,83 @@ export interface FoundAgent {
 }
 
 /**
- * Finds the agents that are on this machine: their program is on the PATH or their key in the environment. Starts
- * nothing.
+ * Finds the agents that are on this machine: their program is on the PATH or their key in the environment. A plugin whose
+ * option chooses the program is offered as an instance for each program that no other plugin starts. Starts nothing.
  */
 export async function findAgents(plugins: readonly Plugin[], { cwd }: { cwd: string }): Promise<FoundAgent[]> {
-  const found = await Promise.all(plugins.map((plugin) => findAgent(plugin, cwd)));
+  const known = plugins.map(withItsNeeds);
+  const started = known.flatMap((plugin) => programOf(plugin) ?? []);
+  const instances = plugins.flatMap((plugin) => possibleInstances(plugin, plugins)).map(withItsNeeds)
+    .filter((instance) => !started.includes(programOf(instance) ?? ""));
+  const found = await Promise.all([
+    ...known.map((plugin) => findAgent(plugin, { cwd, isNew: false })),
+    ...instances.map((plugin) => findAgent(plugin, { cwd, isNew: true })),
+  ]);
   return found.flatMap((agent) => agent ?? []);
 }
 
-/** Names the one program that a manifest starts; null for none, and for an adapter of several agents. */
-export function programOf(manifest: Manifest): string | null {
-  const names = (requestedWith(manifest, {}).run ?? []).map(({ binary }) => binary).filter(isPinned);
+/** Where an option chose the program, it needs what that value adds; the rest is for options that are off. */
+function withItsNeeds(plugin: Plugin): Plugin {
+  return isChosen(plugin) ? { ...plugin, manifest: { ...plugin.manifest, permissions: {} } } : plugin;
+}
+
+function isChosen({ manifest: { permissions_for = {} }, config }: Plugin): boolean {
+  return chosenPermissions({ permissions_for }, config).run !== undefined;
+}
+
+/** Names the one program that a plugin starts; null for none, and for an adapter of several agents. */
+function programOf(plugin: Plugin): string | null {
+  const { manifest, config } = plugin;
+  const { permissions_for = {} } = manifest;
+  if (possiblePermissions({ permissions_for }).run !== undefined && !isChosen(plugin)) return null;
+  const names = (requestedWith(manifest, config).run ?? []).map(({ binary }) => binary).filter(isPinned);
   return new Set(names).size === 1 ? names[0]! : null;
 }
 
-async function findAgent(plugin: Plugin, cwd: string): Promise<FoundAgent | null> {
+/** Makes an instance of a plugin for each value of an option that permissions depend on. */
+function possibleInstances(plugin: Plugin, plugins: readonly Plugin[]): Plugin[] {
+  const { id, manifest, origin, blocked } = plugin;
+  if (id !== manifest.id || origin === "inline" || blocked !== undefined) return [];
+  return Object.entries(manifest.permissions_for ?? {}).flatMap(([option, entries]) =>
+    Object.keys(entries).flatMap((value) => {
+      const instance = instanceId(value, { id, plugins });
+      const isFree = isId(instance) && !plugins.some((other) => other.id === instance);
+      const config = { [option]: typed(value, manifest.config?.properties[option]) };
+      return isFree ? [{ ...plugin, id: instance, enabled: false, grant: {}, deny: {}, config }] : [];
+    })
+  );
+}
+
+/** The value of the option that a key stands for. */
+function typed(key: string, option: OptionSchema | undefined): string | number {
+  return option?.enum?.find((value) => String(value) === key) ?? key;
+}
+
+/** The value alone where no plugin is called so or begins with it, else with the id of the plugin behind it. */
+function instanceId(value: string, { id, plugins }: { id: string; plugins: readonly Plugin[] }): string {
+  const isTaken = plugins.some((other) => other.id === value || other.id.startsWith(`${value}-`));
+  return isTaken ? `${value}-${id}` : value;
+}
+
+async function findAgent(
+  plugin: Plugin,
+  { cwd, isNew }: { cwd: string; isNew: boolean },
+): Promise<FoundAgent | null> {
   const { manifest, origin } = plugin;
   // A package of the project's own is no agent that is installed here.
-  if (manifest.adapter_type === "tool" || origin === "inline" || needsOptions(manifest)) return null;
+  if (manifest.adapter_type === "tool" || origin === "inline" || needsOptions(plugin)) return null;
   const key = keyOf(manifest);
-  const name = programOf(manifest);
-  if (name === null) return manifest.adapter_type === "model" && key !== null ? { plugin, program: null, key } : null;
+  const name = programOf(plugin);
+  if (name === null) {
+    return manifest.adapter_type === "model" && key !== null ? { plugin, isNew, program: null, key } : null;
+  }
   const program = await pathOf(name, cwd);
-  return program === null ? null : { plugin, program, key };
+  return program === null ? null : { plugin, isNew, program, key };
 }
 
 /** An agent that works only once an option is set cannot be set up without asking for it. */
-function needsOptions({ config }: Manifest): boolean {
-  return (config?.required?.length ?? 0) > 0;
+function needsOptions({ manifest, config }: Plugin): boolean {
+  return (manifest.config?.required ?? []).some((option) => !Object.hasOwn(config, option));
 }
 
 function keyOf({ access_modes = [] }: Manifest): string | null {

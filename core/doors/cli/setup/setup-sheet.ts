@@ -2,6 +2,7 @@ import { containsPrograms } from "../../../packages/registry/contained-programs.
 import { grantsFor, undecidedPermissions } from "../../../packages/install/asked-permissions.ts";
 import { broadPlaces } from "../../../packages/registry/broad-permissions.ts";
 import type { NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
+import type { EntryValue } from "../../../packages/registry/edit-plugin-entry.ts";
 import type { ExplainedPermission } from "../../../packages/registry/explain-permissions.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { safeLine } from "../render/agent-text.ts";
@@ -13,6 +14,8 @@ import type { FoundAgent } from "./find-agents.ts";
 /** Permissions that an agent would be granted. */
 export interface SetupSheet {
   id: string;
+  /** Source and options of an instance that is made; empty for a plugin that is there. */
+  values: EntryValue[];
   /** Sorted by risk, the highest first. */
   rows: ExplainedPermission[];
   grants: NewGrant[];
@@ -20,19 +23,20 @@ export interface SetupSheet {
 
 /** Collects what an agent asks for and is not granted yet. */
 export function setupSheet(
-  { plugin }: { plugin: FoundAgent["plugin"] & Partial<Pick<Plugin, "config">> },
+  { plugin, isNew = false }: { plugin: Plugin; isNew?: boolean },
   manifestFile: string | undefined,
 ): SetupSheet {
-  const { id, manifest, grant, enabled } = plugin;
+  const { id, manifest, grant, enabled, config, hidden_texts: hidden = [] } = plugin;
   const rows = undecidedPermissions({
     manifest,
     before: null,
     granted: enabled ? grant : {},
     places: { ...broadPlaces(manifestFile), contained: containsPrograms(plugin) },
-    config: enabled ? plugin.config ?? {} : {},
-    hidden: [],
+    config,
+    hidden,
   });
-  return { id, rows, grants: grantsFor(id, rows) };
+  const options = Object.entries(config).map(([option, value]): EntryValue => [["config", option], value]);
+  return { id, values: isNew ? [[["source"], manifest.id], ...options] : [], rows, grants: grantsFor(id, rows) };
 }
 
 /** The sheet as lines for people: one for each program, however many commands of it the manifest lists. */
