@@ -12,8 +12,10 @@ import { findPlugins } from "../registry/find-plugins.ts";
 import { checkInstalled, listFileOf } from "../registry/installed-files.ts";
 import { installedFolder, readLock, versionFolder } from "../registry/plugin-lock.ts";
 import type { LockedPlugin, PluginLock } from "../registry/lock-format.ts";
+import { eachOnce } from "../registry/join-permissions.ts";
 import { type OptionChoice, optionChoices } from "../registry/option-choices.ts";
 import { instancesOf, isInUse } from "../registry/instances.ts";
+import { type ProgramWalls, wallsOnceGranted } from "../registry/program-walls.ts";
 import { readManifest } from "../registry/read-manifest.ts";
 import { hiddenTexts } from "../registry/shown-permissions.ts";
 import { readdir, rm } from "../../ground/runtime/files.ts";
@@ -42,6 +44,8 @@ export interface PreparedInstall {
   entries: string[];
   /** Permissions that still need the operator's decision, the riskiest first. */
   undecided: ExplainedPermission[];
+  /** Walls around its programs once that is granted, for each entry that has others. */
+  programs: ProgramWalls[];
   /** Permissions that depend on options that the operator may set, with their current values. */
   choices: OptionChoice[];
   /**
@@ -85,6 +89,7 @@ export async function prepareInstall(fetched: FetchedPackage, options: PrepareOp
       deprecated: fetched.deprecated,
       entries: asks.map(({ id }) => id),
       undecided: joinedAsks(asks),
+      programs: eachOnce(asks.flatMap(({ programs }) => programs)),
       choices: optionChoices(staged.manifest, { id: staged.manifest.id, hostManifest: options.hostManifest }),
       discard: staged.discard,
       wait: (command) => waitForGrant(candidate, command),
@@ -120,19 +125,26 @@ async function checkStaged(
   return { hostManifest, allow, staged, next, current, bound };
 }
 
-async function asksOf(candidate: Candidate, installed: string): Promise<EntryAsks[]> {
+interface EntrySheet extends EntryAsks {
+  programs: ProgramWalls[];
+}
+
+async function asksOf(candidate: Candidate, installed: string): Promise<EntrySheet[]> {
   const { hostManifest, staged: { manifest }, current, bound } = candidate;
   const before = bound === null ? null : await manifestInUse(installed, manifest.id, bound);
   // Grants to a plugin from another source, or to one that can no longer be read, do not apply to this one.
   const grantsApply = current === null || before !== null;
   return entriesOf(hostManifest, manifest.id, { isNew: current === null }).map((id) => {
-    const { grant, config, os_walls } = settingsOf(hostManifest, id);
-    const walls = { ...defaultOsWallUses, ...hostManifest.os_walls, ...os_walls };
-    const contained = containsPrograms({ manifest, os_walls: walls });
-    const places = { ...broadPlaces(hostManifest.file), contained };
+    const { grant, deny, config, os_walls: own } = settingsOf(hostManifest, id);
+    const os_walls = { ...defaultOsWallUses, ...hostManifest.os_walls, ...own };
+    const places = { ...broadPlaces(hostManifest.file), contained: containsPrograms({ manifest, os_walls }) };
     const hidden = hiddenTexts(hostManifest, id, config);
     const granted = grantsApply ? grant : {};
-    return { id, undecided: undecidedPermissions({ manifest, before, granted, places, config, hidden }) };
+    return {
+      id,
+      undecided: undecidedPermissions({ manifest, before, granted, places, config, hidden }),
+      programs: wallsOnceGranted({ manifest, config, grant: granted, deny, os_walls }),
+    };
   });
 }
 

@@ -14,7 +14,8 @@ export function joinPermissions(all: readonly Permissions[]): Permissions {
   };
 }
 
-function eachOnce(items: readonly unknown[]): unknown[] {
+/** Leaves out what says the same as an item before it. */
+export function eachOnce<T>(items: readonly T[]): T[] {
   return [...new Map(items.map((item) => [JSON.stringify(item), item])).values()];
 }
 

@@ -2,8 +2,9 @@ import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { isSecretName } from "../../ground/config/hidden-values.ts";
 import { containsPrograms, programNet } from "./contained-programs.ts";
 import { effectivePermissions } from "./effective-permissions.ts";
+import { joinPermissions } from "./join-permissions.ts";
 import type { Plugin } from "./plugin.ts";
-import { requestedPermissions } from "./requested-permissions.ts";
+import { requestedPermissions, requestedWith } from "./requested-permissions.ts";
 
 /** Walls around one program of a plugin, for the person who grants it. */
 export interface ProgramWalls {
@@ -43,6 +44,18 @@ export function programWalls(plugin: Pick<Plugin, "manifest" | "grant" | "deny" 
       ...keys,
     };
   });
+}
+
+/** The same as it would be once all that the manifest asks for with these options is granted as well. */
+export function wallsOnceGranted(
+  plugin: Pick<Plugin, "manifest" | "config" | "grant" | "deny" | "os_walls">,
+): ProgramWalls[] {
+  const { manifest, config, grant } = plugin;
+  const asked = requestedWith(manifest, config);
+  // A program that is granted already keeps the containment of that grant.
+  const run = (asked.run ?? []).filter(({ binary }) => grant.run?.every((one) => one.binary !== binary) ?? true);
+  const filled = { ...manifest, permissions: asked };
+  return programWalls({ ...plugin, manifest: filled, grant: joinPermissions([grant, { ...asked, run }]) });
 }
 
 function weakest(runs: readonly RunPermission[], byDefault: boolean): ProgramWalls["contained"] {

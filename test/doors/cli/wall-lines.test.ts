@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
-import { wallLines } from "../../../core/doors/cli/render/wall-lines.ts";
+import { besideWalls, briefWallLines, wallLines } from "../../../core/doors/cli/render/wall-lines.ts";
 import { createPaint } from "../../../core/doors/cli/render/paint.ts";
 import { defaultOsWallUses } from "../../../core/ground/runtime/os-walls/os-wall.ts";
+import { explainPermissions } from "../../../core/packages/registry/explain-permissions.ts";
 import type { Plugin } from "../../../core/packages/registry/plugin.ts";
-import { programWalls } from "../../../core/packages/registry/program-walls.ts";
+import { programWalls, wallsOnceGranted } from "../../../core/packages/registry/program-walls.ts";
 import { fakePlugin } from "./fake-host.ts";
 
 function agentPlugin(changes: Partial<Plugin> = {}): Plugin {
@@ -60,4 +61,30 @@ test("a program held to the working directory keeps the machine's network unless
   const grant = (contain_net: boolean) => ({ run: [{ binary: "acme", contain: "workdir" as const, contain_net }] });
   expect(programWalls(agentPlugin({ grant: grant(false) }))).toMatchObject([{ contained: "workdir", hosts: null }]);
   expect(programWalls(agentPlugin({ grant: grant(true) }))).toMatchObject([{ contained: "workdir", hosts: [] }]);
+});
+
+test("before a grant the walls are shown as they would be after it, without a fact twice", () => {
+  const plugin = agentPlugin({ grant: {}, config: {} });
+  const walls = wallsOnceGranted(plugin);
+  expect(walls).toMatchObject([{ hosts: ["api.example.com:443", "login.example.com:443"], hosts_missing: [] }]);
+  expect(briefWallLines(walls, { paint: createPaint(false), columns: 200 })).toEqual([
+    "    acme then runs contained",
+    "      writes  the working directory, a home of its own that is gone after the session, its login and its records",
+    "      calls   api.example.com:443, login.example.com:443",
+    "      keys    ACME_KEY stays with the host; the program sees ACME_TOKEN",
+  ]);
+  const rows = explainPermissions({ requested: plugin.manifest.permissions ?? {}, grant: {}, deny: {} });
+  const targets = (left: typeof rows) => left.map(({ target }) => target);
+  expect(targets(besideWalls(rows, walls))).toEqual(["acme", "acme ACME_URL"]);
+  // Where the program is granted already, a host that an update adds must stand out.
+  const added = rows.filter(({ permission }) => permission === "net");
+  expect(besideWalls(added, walls)).toEqual(added);
+  const off = wallsOnceGranted({ ...plugin, os_walls: { ...defaultOsWallUses, agents: "off" } });
+  expect(briefWallLines(off, { paint: createPaint(false), columns: 200 })).toEqual([]);
+  expect(besideWalls(rows, off)).toEqual(rows);
+});
+
+test("a program that is granted keeps the containment of that grant", () => {
+  const run = [{ binary: "acme", contain: "off" as const }];
+  expect(wallsOnceGranted(agentPlugin({ grant: { run }, config: {} }))).toMatchObject([{ contained: "none" }]);
 });

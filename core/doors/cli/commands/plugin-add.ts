@@ -17,6 +17,7 @@ import { installLines } from "../render/install-lines.ts";
 import { createPaint } from "../render/paint.ts";
 import { plural } from "../render/quantities.ts";
 import { writeStarter } from "./init.ts";
+import { drawingColumns } from "../show-session.ts";
 
 /** `bulkhead plugin add [package]`. */
 export async function pluginAdd(call: Invocation): Promise<number> {
@@ -35,7 +36,8 @@ export async function pluginAdd(call: Invocation): Promise<number> {
   const install = await prepareInstall(fetched, { hostManifest: manifest, allow: allowances(call) });
   try {
     const paint = createPaint(terminal.colours.stdout);
-    if (!json) await terminal.stdout.write(`${installLines(install, paint).join("\n")}\n`);
+    const columns = drawingColumns(terminal);
+    if (!json) await terminal.stdout.write(`${installLines(install, { paint, columns }).join("\n")}\n`);
     const grants = await decideGrants(call, install, `bulkhead plugin add ${named}`);
     if (grants === null) {
       await terminal.stdout.write("Nothing was installed.\n");

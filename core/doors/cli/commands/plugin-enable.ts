@@ -12,6 +12,7 @@ import type { Host } from "../../../sessions/host/host.ts";
 import type { Invocation } from "../command.ts";
 import { createPaint } from "../render/paint.ts";
 import { safeLine } from "../render/agent-text.ts";
+import { drawingColumns } from "../show-session.ts";
 import { type SetupSheet, setupSheet, sheetLines } from "../setup/setup-sheet.ts";
 import { manifestToChange } from "../installing.ts";
 import { openHost } from "../open-host.ts";
@@ -111,7 +112,9 @@ function asksText(asks: SetupSheet, { terminal }: Invocation): string {
     return `It asks for ${count} things that it may not yet: bulkhead plugin explain ${asks.id}\n`;
   }
   const paint = createPaint(terminal.colours.stdout);
-  const [, ...lines] = sheetLines(asks, { program: null }, paint);
+  const columns = drawingColumns(terminal);
+  // Walls are told of what is granted, and nothing of this is yet.
+  const [, ...lines] = sheetLines({ ...asks, programs: [] }, { program: null }, { paint, columns });
   const commands = asks.grants.map(({ pluginId, permission, target }) =>
     `  ${safeLine(grantCommand(pluginId, permission, { target }))}`
   );

@@ -17,6 +17,7 @@ import {
 import { reportError } from "../report-error.ts";
 import { installLines } from "../render/install-lines.ts";
 import { createPaint } from "../render/paint.ts";
+import { drawingColumns } from "../show-session.ts";
 
 /** `bulkhead plugin update [id]`: updates each from its own source. One that asks for more waits; the others go on. */
 export async function pluginUpdate(call: Invocation): Promise<number> {
@@ -74,7 +75,8 @@ async function update(call: Invocation, { id, wanted, locked, manifest }: Update
       await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : upToDate(id, locked));
       return 0;
     }
-    const lines = installLines(install, createPaint(terminal.colours.stdout));
+    const paint = createPaint(terminal.colours.stdout);
+    const lines = installLines(install, { paint, columns: drawingColumns(terminal) });
     if (!json) await terminal.stdout.write(`${lines.join("\n")}\n`);
     const grants = await decideGrants(
       call,

@@ -12,7 +12,7 @@ import { chooseAgents, isReady } from "../setup/choose-agents.ts";
 import { enableAgents, type PinnedProgram } from "../setup/enable-agents.ts";
 import { findAgents, type FoundAgent } from "../setup/find-agents.ts";
 import { type SetupSheet, setupSheet, sheetLines } from "../setup/setup-sheet.ts";
-import { showSession } from "../show-session.ts";
+import { drawingColumns, showSession } from "../show-session.ts";
 import { whileWaiting } from "../while-waiting.ts";
 import { writeStarter } from "./init.ts";
 import { start } from "./start.ts";
@@ -97,7 +97,8 @@ async function showSheets(
   { sheets, chosen }: { sheets: readonly SetupSheet[]; chosen: readonly AskedAgent[] },
 ): Promise<void> {
   const paint = createPaint(terminal.colours.stdout);
-  const lines = sheets.flatMap((sheet, index) => ["", ...sheetLines(sheet, chosen[index]!, paint)]);
+  const columns = drawingColumns(terminal);
+  const lines = sheets.flatMap((sheet, index) => ["", ...sheetLines(sheet, chosen[index]!, { paint, columns })]);
   await terminal.stdout.write(`${lines.join("\n")}\n`);
 }
 

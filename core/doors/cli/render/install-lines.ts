@@ -2,13 +2,13 @@ import type { PreparedInstall } from "../../../packages/install/prepare-install.
 import { sourceText } from "../../../packages/install/source-policy.ts";
 import type { LockedPlugin } from "../../../packages/registry/lock-format.ts";
 import { safeLine } from "./agent-text.ts";
-import type { Paint } from "./paint.ts";
 import { askedLines, choiceLines } from "./permission-words.ts";
+import { besideWalls, briefWallLines, type WallLineOptions } from "./wall-lines.ts";
 
 /** Lists the facts that an operator should know before a package is installed. */
 export function installLines(
-  { manifest, next, current, deprecated, entries, undecided, choices }: PreparedInstall,
-  paint: Paint,
+  { manifest, next, current, deprecated, entries, undecided, choices, programs }: PreparedInstall,
+  { paint, columns }: WallLineOptions,
 ): string[] {
   const { id, name, version, description } = manifest;
   const from = current === null || current.version === version ? "" : ` (in use: ${current.version})`;
@@ -21,7 +21,11 @@ export function installLines(
     ]),
     ...(undecided.length === 0
       ? [current === null ? "It asks for nothing that is not granted." : "It asks for nothing more."]
-      : [current === null ? "It asks to" : "It asks for more than before, to", ...askedLines(undecided, paint)]),
+      : [
+        current === null ? "It asks to" : "It asks for more than before, to",
+        ...askedLines(besideWalls(undecided, programs), paint),
+        ...briefWallLines(programs, { paint, columns }),
+      ]),
     ...(entries.length < 2 ? [] : [`What is granted goes to ${entries.join(", ")}, as far as each asks for it.`]),
     ...choiceLines(id, choices),
   ];

@@ -1,3 +1,4 @@
+import type { ExplainedPermission } from "../../../packages/registry/explain-permissions.ts";
 import type { ProgramWalls } from "../../../packages/registry/program-walls.ts";
 import { safeLine } from "./agent-text.ts";
 import type { Paint } from "./paint.ts";
@@ -11,23 +12,58 @@ export interface WallLineOptions {
 
 /** Says where programs may write, whom they may call and which keys they see; those with the same walls together. */
 export function wallLines(programs: readonly ProgramWalls[], { paint, columns }: WallLineOptions): string[] {
-  const alike = new Map<string, { walls: ProgramWalls; names: string[] }>();
+  return alike(programs).flatMap(({ walls, names }) => [
+    `${paint("bold", names.join(", "))} ${names.length === 1 ? "runs" : "run"} ${headlines[walls.contained]}`,
+    ...factLines(facts(walls), { paint, columns, indent: 2 }),
+  ]);
+}
+
+/** The same in short, below the permissions that a person decides on: nothing of programs that have all your rights. */
+export function briefWallLines(programs: readonly ProgramWalls[], { paint, columns }: WallLineOptions): string[] {
+  return alike(programs.filter(({ contained }) => contained !== "none")).flatMap(({ walls, names }) => [
+    `    ${names.join(", ")} then ${names.length === 1 ? "runs" : "run"} ${headlines[walls.contained]}`,
+    ...factLines(facts(walls).filter(([name]) => name !== "reads"), { paint, columns, indent: 6 }),
+  ]);
+}
+
+/** Leaves out what {@link briefWallLines} say of a program that is new: hosts that it calls, and its keys. */
+export function besideWalls<T extends Pick<ExplainedPermission, "permission" | "target" | "binary" | "breadth">>(
+  rows: readonly T[],
+  programs: readonly ProgramWalls[],
+): T[] {
+  const started = new Set(rows.flatMap(({ permission, binary }) => (permission === "run" ? binary ?? [] : [])));
+  const held = programs.filter(({ program, contained }) => contained !== "none" && started.has(program));
+  return rows.filter(({ permission, target, binary, breadth }) => {
+    if (breadth !== "bounded") return true;
+    if (permission === "net") return !held.some(({ hosts }) => hosts?.includes(target));
+    if (permission !== "run_env") return true;
+    const own = held.filter(({ program }) => program === binary);
+    return !own.flatMap(({ keys_kept, keys_seen }) => [...keys_kept, ...keys_seen])
+      .some((key) => target === `${binary} ${key}`);
+  });
+}
+
+/** Puts the programs with the same walls together. */
+function alike(programs: readonly ProgramWalls[]): { walls: ProgramWalls; names: string[] }[] {
+  const found = new Map<string, { walls: ProgramWalls; names: string[] }>();
   for (const walls of programs) {
     const key = JSON.stringify({ ...walls, program: null });
-    const known = alike.get(key);
-    if (known === undefined) alike.set(key, { walls, names: [safeLine(walls.program)] });
+    const known = found.get(key);
+    if (known === undefined) found.set(key, { walls, names: [safeLine(walls.program)] });
     else known.names.push(safeLine(walls.program));
   }
-  return [...alike.values()].flatMap(({ walls, names }) => {
-    return [
-      `${paint("bold", names.join(", "))} ${names.length === 1 ? "runs" : "run"} ${headlines[walls.contained]}`,
-      ...facts(walls).flatMap(([name, text]) =>
-        wrapText(text, columns - 11, 20).map((line, index) =>
-          `  ${paint("dim", (index === 0 ? name : "").padEnd(6))}  ${safeLine(line)}`
-        )
-      ),
-    ];
-  });
+  return [...found.values()];
+}
+
+function factLines(
+  told: readonly [name: string, text: string][],
+  { paint, columns, indent }: WallLineOptions & { indent: number },
+): string[] {
+  return told.flatMap(([name, text]) =>
+    wrapText(text, columns - indent - 9, 20).map((line, index) =>
+      `${" ".repeat(indent)}${paint("dim", (index === 0 ? name : "").padEnd(6))}  ${safeLine(line)}`
+    )
+  );
 }
 
 const headlines: Readonly<Record<ProgramWalls["contained"], string>> = {

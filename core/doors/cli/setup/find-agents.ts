@@ -35,7 +35,7 @@ export async function findAgents(plugins: readonly Plugin[], { cwd }: { cwd: str
   return found.flatMap((agent) => agent ?? []);
 }
 
-/** Where an option chose the program, it needs what that value adds; the rest is for options that are off. */
+/** Reduces a manifest whose option chose the program to what that needs: the rest is for options that are off. */
 function withItsNeeds(plugin: Plugin): Plugin {
   return isChosen(plugin) ? { ...plugin, manifest: { ...plugin.manifest, permissions: {} } } : plugin;
 }

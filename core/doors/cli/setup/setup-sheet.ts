@@ -5,11 +5,12 @@ import type { NewGrant } from "../../../packages/registry/edit-host-manifest.ts"
 import type { EntryValue } from "../../../packages/registry/edit-plugin-entry.ts";
 import type { ExplainedPermission } from "../../../packages/registry/explain-permissions.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
+import { type ProgramWalls, wallsOnceGranted } from "../../../packages/registry/program-walls.ts";
 import { safeLine } from "../render/agent-text.ts";
 import type { Paint } from "../render/paint.ts";
 import { askedLines } from "../render/permission-words.ts";
+import { besideWalls, briefWallLines, type WallLineOptions } from "../render/wall-lines.ts";
 import type { AskedAgent } from "./ask-agents.ts";
-import type { FoundAgent } from "./find-agents.ts";
 
 /** Permissions that an agent would be granted. */
 export interface SetupSheet {
@@ -19,6 +20,8 @@ export interface SetupSheet {
   /** Sorted by risk, the highest first. */
   rows: ExplainedPermission[];
   grants: NewGrant[];
+  /** Walls around its programs once that is granted. */
+  programs: ProgramWalls[];
 }
 
 /** Collects what an agent asks for and is not granted yet. */
@@ -36,11 +39,17 @@ export function setupSheet(
     hidden,
   });
   const options = Object.entries(config).map(([option, value]): EntryValue => [["config", option], value]);
-  return { id, values: isNew ? [[["source"], manifest.id], ...options] : [], rows, grants: grantsFor(id, rows) };
+  const values: EntryValue[] = isNew ? [[["source"], manifest.id], ...options] : [];
+  return { id, values, rows, grants: grantsFor(id, rows), programs: wallsOnceGranted(plugin) };
 }
 
 /** The sheet as lines for people: one for each program, however many commands of it the manifest lists. */
-export function sheetLines({ id, rows }: SetupSheet, agent: Pick<AskedAgent, "program">, paint: Paint): string[] {
+export function sheetLines(
+  { id, rows: all, programs: walls }: SetupSheet,
+  agent: Pick<AskedAgent, "program">,
+  { paint, columns }: WallLineOptions,
+): string[] {
+  const rows = besideWalls(all, walls);
   const commands = rows.filter(({ permission }) => permission === "run");
   const programs = [...new Set(commands.flatMap(({ binary }) => binary ?? []))];
   const lines = [
@@ -48,7 +57,11 @@ export function sheetLines({ id, rows }: SetupSheet, agent: Pick<AskedAgent, "pr
     ...askedLines(rows.filter(({ permission }) => permission !== "run" && permission !== "run_env"), paint),
     ...askedLines(rows.filter(({ permission, breadth }) => permission === "run_env" && breadth !== "bounded"), paint),
   ];
-  return [`${paint("bold", id)} may`, ...(lines.length === 0 ? ["    do what it is granted already"] : lines)];
+  return [
+    `${paint("bold", id)} may`,
+    ...(all.length === 0 ? ["    do what it is granted already"] : lines),
+    ...briefWallLines(walls, { paint, columns }),
+  ];
 }
 
 function programLines(
