@@ -9,6 +9,7 @@ import {
 } from "../../ground/runtime/http-server.ts";
 import { whoElseMayChange } from "../../ground/runtime/own-folder.ts";
 import { dirname } from "../../ground/runtime/paths.ts";
+import { within } from "../../ground/runtime/within.ts";
 
 /** Addresses of a daemon. */
 export interface Listening {
@@ -113,13 +114,17 @@ function portError(port: number): (error: unknown) => Promise<never> {
 /** How long the program that has the port may take to say who it is. Milliseconds. */
 const introductionMs = 1000;
 
+/** Asks the program that has the port; any failure, and silence, means no. */
 async function answersAsBulkhead(port: number): Promise<boolean> {
-  try {
-    const signal = AbortSignal.timeout(introductionMs);
-    const answer: unknown = await (await fetch(`http://127.0.0.1:${port}/health`, { signal, redirect: "error" }))
-      .json();
-    return typeof answer === "object" && answer !== null && "program" in answer && answer.program === "bulkhead";
-  } catch {
-    return false;
-  }
+  let isOurs = false;
+  const asked = fetch(`http://127.0.0.1:${port}/health`, {
+    signal: AbortSignal.timeout(introductionMs),
+    redirect: "error",
+  }).then(async (response) => {
+    const answer: unknown = await response.json();
+    isOurs = typeof answer === "object" && answer !== null && "program" in answer && answer.program === "bulkhead";
+  }).catch(() => {});
+  // A connection that is cut off may keep nothing alive: without this wait the process would end here.
+  await within(asked, introductionMs);
+  return isOurs;
 }

@@ -165,7 +165,8 @@ test("a daemon that was killed, one in the way and a port in the way are told ap
   expect(second.stderr).toContain("is the daemon of this state folder already at http://127.0.0.1:");
   await cli("stop");
 
-  const server = createServer();
+  // The daemon asks the program who it is.
+  const server = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
