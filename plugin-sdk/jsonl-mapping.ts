@@ -10,7 +10,7 @@ import { containsText } from "./text-pattern.ts";
 /** Most values of `once` that are remembered for one rule. */
 const maxRemembered = 10_000;
 
-/** Memory of a session's rules, from one line to the next. */
+/** Memory of the rules of one session, from line to line. */
 export class MappingMemory {
   readonly #seen = new Map<MappingRule, Set<string>>();
   /** The agent's messages. */

@@ -1,6 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { readManifest } from "../../core/packages/registry/read-manifest.ts";
+import { accepts } from "../../core/sessions/session/enforceable.ts";
+import { argumentPatterns, parseCommandTemplate } from "../../plugin-sdk/command-template.ts";
 import { mapJsonLine } from "../../plugin-sdk/jsonl-mapping.ts";
 
 test("Qwen Code's calls of several tools at once are all told, each with its result", async () => {
@@ -19,3 +21,14 @@ test("Qwen Code's calls of several tools at once are all told, each with its res
     "tool_result b",
   ]);
 });
+
+test.each(["pi", "qwen-code"])(
+  "plugins/%s continues a session, and takes a model only where one is asked for",
+  async (id) => {
+    const manifest = await readManifest(fileURLToPath(new URL(`../../plugins/${id}/`, import.meta.url)));
+    const run = manifest.permissions?.run?.[0]?.args ?? [];
+    expect(["model", "continue_from"].filter((field) => accepts(manifest, field as "model"))).toHaveLength(2);
+    // The line with the environment allows all that the template becomes.
+    expect(argumentPatterns(parseCommandTemplate(manifest.cli!.command_template)).toSorted()).toEqual(run.toSorted());
+  },
+);
