@@ -35,7 +35,14 @@ export function broadRun(run: RunPermission, { line, workdirIsWritten, contained
   const level = containLevel(run);
   if (found === null || level === 0 || level === 1 && !contained) return found;
   const net = level === 3 ? ", and reaches no network" : level === 1 ? ", and reaches only granted hosts" : "";
-  return { breadth: "much", why: `${found.why.slice(0, -1)}; contained, it writes only the working directory${net}.` };
+  return { breadth: "much", why: `${found.why.slice(0, -1)}${held}, it writes only the working directory${net}.` };
+}
+
+const held = "; contained";
+
+/** The reason alone, for readers who see the program's walls beside it. */
+export function withoutWalls(why: string): string {
+  return why.includes(held) ? `${why.slice(0, why.indexOf(held))}.` : why;
 }
 
 /** A program's name as the table has it: `/usr/bin/python3.11` is `python`. */

@@ -76,6 +76,10 @@ test("before a grant the walls are shown as they would be after it, without a fa
   const rows = explainPermissions({ requested: plugin.manifest.permissions ?? {}, grant: {}, deny: {} });
   const targets = (left: typeof rows) => left.map(({ target }) => target);
   expect(targets(besideWalls(rows, walls))).toEqual(["acme", "acme ACME_URL"]);
+  const broad = { ...rows[0]!, permission: "run" as const, binary: "acme", breadth: "much" as const };
+  const told = { ...broad, broad_because: "acme runs code; contained, it writes only the working directory." };
+  expect(besideWalls([told], walls)).toMatchObject([{ broad_because: "acme runs code." }]);
+  expect(besideWalls([told], [])).toEqual([told]);
   // Where the program is granted already, a host that an update adds must stand out.
   const added = rows.filter(({ permission }) => permission === "net");
   expect(besideWalls(added, walls)).toEqual(added);

@@ -1,4 +1,5 @@
 import type { ExplainedPermission } from "../../../packages/registry/explain-permissions.ts";
+import { withoutWalls } from "../../../packages/registry/broad-run.ts";
 import type { ProgramWalls } from "../../../packages/registry/program-walls.ts";
 import { safeLine } from "./agent-text.ts";
 import type { Paint } from "./paint.ts";
@@ -26,20 +27,26 @@ export function briefWallLines(programs: readonly ProgramWalls[], { paint, colum
   ]);
 }
 
-/** Leaves out what {@link briefWallLines} say of a program that is new: hosts that it calls, and its keys. */
-export function besideWalls<T extends Pick<ExplainedPermission, "permission" | "target" | "binary" | "breadth">>(
+/** Leaves out what {@link briefWallLines} say of a program that is new: its walls, hosts that it calls, and its keys. */
+export function besideWalls<
+  T extends Pick<ExplainedPermission, "permission" | "target" | "binary" | "breadth" | "broad_because">,
+>(
   rows: readonly T[],
   programs: readonly ProgramWalls[],
 ): T[] {
   const started = new Set(rows.flatMap(({ permission, binary }) => (permission === "run" ? binary ?? [] : [])));
   const held = programs.filter(({ program, contained }) => contained !== "none" && started.has(program));
-  return rows.filter(({ permission, target, binary, breadth }) => {
+  const kept = rows.filter(({ permission, target, binary, breadth }) => {
     if (breadth !== "bounded") return true;
     if (permission === "net") return !held.some(({ hosts }) => hosts?.includes(target));
     if (permission !== "run_env") return true;
     const own = held.filter(({ program }) => program === binary);
     return !own.flatMap(({ keys_kept, keys_seen }) => [...keys_kept, ...keys_seen])
       .some((key) => target === `${binary} ${key}`);
+  });
+  return kept.map((row) => {
+    const why = held.some(({ program }) => program === row.binary) ? row.broad_because : undefined;
+    return why === undefined ? row : { ...row, broad_because: withoutWalls(why) };
   });
 }
 
