@@ -248,6 +248,17 @@ describe("instances", () => {
     expect(problems).toEqual([]);
   });
 
+  it("ask for what their option's value needs, and for nothing of the other values", async () => {
+    const files = plugin("plugins/demo", {
+      config: "\n  type: object\n  properties:\n    agent: {type: string, enum: [first, second]}",
+      permissions: "{read: [workdir]}",
+      permissions_for: "{agent: {first: {run: [{binary: first}]}, second: {run: [{binary: second}]}}}",
+    });
+    const { get } = await registry(files, { text: "plugins: {one: {source: demo, config: {agent: second}}}\n" });
+    expect(get("demo")?.manifest.permissions).toEqual({ read: ["workdir"] });
+    expect(get("one")?.manifest.permissions).toEqual({ read: ["workdir"], run: [{ binary: "second" }] });
+  });
+
   it("are made of bundled and installed plugins, and of folders", async () => {
     const { get } = await registry(plugin("elsewhere/x", { id: "other" }), {
       bundled: plugin("demo"),
