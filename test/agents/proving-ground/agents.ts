@@ -2,7 +2,7 @@ import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
-import { requestedPermissions } from "../../../core/packages/registry/requested-permissions.ts";
+import { requestedWith } from "../../../core/packages/registry/requested-permissions.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { ModelRun } from "../mock-model/mock-model.ts";
@@ -174,7 +174,7 @@ function acp(
     folder: join(plugins, "acp"),
     without,
     async prepare(setting) {
-      const { run = [] } = requestedPermissions(await readManifest(this.folder));
+      const { run = [] } = requestedWith(await readManifest(this.folder), { agent: name });
       const grant = { run: run.filter((one) => one.binary === binary) };
       return { folder: this.folder, config: { agent: name }, grant, request: request(setting) };
     },

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { createHost } from "bulkhead";
 import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
-import { requestedPermissions } from "../../../core/packages/registry/requested-permissions.ts";
+import { requestedWith } from "../../../core/packages/registry/requested-permissions.ts";
 import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
 import type { MockModel } from "../mock-model/mock-model.ts";
 import { storeSecret } from "../../../core/walls/secrets/store.ts";
@@ -31,7 +31,7 @@ export async function probe(agent: Agent, models: MockModel, loggedIn: boolean):
     writeLog: () => {},
   });
   try {
-    const asked = requestedPermissions(await readManifest(folder));
+    const asked = requestedWith(await readManifest(folder), config);
     const { id } = await host.registry.register(folder, { isolation: "process", grant: grant ?? asked, config });
     return await host.probe(id);
   } finally {

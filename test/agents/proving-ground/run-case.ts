@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createHost, type Host } from "bulkhead";
 import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
-import { requestedPermissions } from "../../../core/packages/registry/requested-permissions.ts";
+import { requestedWith } from "../../../core/packages/registry/requested-permissions.ts";
 import { storeSecret } from "../../../core/walls/secrets/store.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
@@ -129,7 +129,7 @@ async function openHost(prepared: Prepared, { place, model }: { place: Place; mo
     secretsFile,
     writeLog: () => {},
   });
-  const asked = grant ?? requestedPermissions(await readManifest(folder));
+  const asked = grant ?? requestedWith(await readManifest(folder), config);
   // Its walls let the agent reach the model that stands in for its own, and nothing else.
   const net = [new URL(model.url).host];
   try {
