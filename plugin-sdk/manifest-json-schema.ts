@@ -19,6 +19,7 @@ const descriptions: Readonly<Record<string, string>> = {
   access_modes: "How the agent may be reached and who pays.",
   models: "Models a session may name.",
   permissions: "What the adapter may do, once the operator grants it. Absent means nothing.",
+  permissions_for: "Permissions that only one value of an option needs, by option and value.",
   endpoints: "Programs that send their requests where a variable says: the host adds the key, and they never hold it.",
   defaults: "Values for sessions that do not say otherwise.",
   config: "The plugin's own options.",

@@ -274,17 +274,19 @@ test("restart in a folder without a host manifest keeps the daemon's", async () 
 test(
   "install writes a unit that starts this very program with this state folder, and uninstall removes it",
   async () => {
-    const printed = await cli("install", "--print", "--system", "systemd");
+    const printed = await cli("service", "install", "--print", "--system", "systemd");
     expect(printed.stdout).toContain(
       `"up" "--state-dir" "${join(home, "state")}" "--config" "${join(cwd, "bulkhead.yaml")}"`,
     );
-    const { file } = await json("install", "--system", "systemd") as { file: string };
+    const { file } = await json("service", "install", "--system", "systemd") as { file: string };
     expect(file).toBe(join(home, "systemd", "user", "bulkhead.service"));
     expect(await readFile(file, "utf8")).toBe(printed.stdout);
-    expect((await cli("install", "--print", "--system", "launchd")).stdout).toContain("<key>ProgramArguments</key>");
-    expect(await json("uninstall", "--system", "systemd")).toMatchObject({ file, removed: true });
+    expect((await cli("service", "install", "--print", "--system", "launchd")).stdout).toContain(
+      "<key>ProgramArguments</key>",
+    );
+    expect(await json("service", "uninstall", "--system", "systemd")).toMatchObject({ file, removed: true });
     await expect(access(file)).rejects.toThrow();
-    expect(await json("uninstall", "--system", "systemd")).toMatchObject({ removed: false });
+    expect(await json("service", "uninstall", "--system", "systemd")).toMatchObject({ removed: false });
   },
   60_000,
 );

@@ -47,7 +47,7 @@ describe("bulkhead help", () => {
   test("a word that is neither says what was meant, with exit code 5", async () => {
     const { code, err } = await cli(["help", "permisions"]);
     expect(code).toBe(5);
-    expect(err).toContain('Cannot show help for "permisions"');
+    expect(err).toContain('There is no command "permisions"');
     expect(err).toContain("Did you mean: bulkhead help permissions");
     expect((await cli(["help", "plugin", "nope"])).code).toBe(5);
   });

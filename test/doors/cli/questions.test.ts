@@ -62,7 +62,7 @@ test("createAskGrant asks once for the same thing", async () => {
   const ask = createAskGrant(new Questions(terminal), { manifestFile: undefined });
   expect(await Promise.all([ask(missing), ask(missing)])).toEqual([true, true]);
   expect(await ask({ ...missing, target: "other.com:443" })).toBe(false);
-  expect(terminal.err()).toContain("net: example.com:443");
+  expect(terminal.err()).toContain('asks to send anything it knows to "example.com:443"');
   expect(terminal.err()).not.toContain("[a]lways");
 });
 

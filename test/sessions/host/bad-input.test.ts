@@ -107,7 +107,7 @@ describe("host.runSession() of a request that cannot start", () => {
     const error = await errorOf(made.run("wroks"));
     expect(error).toMatchObject({
       code: "unknown_adapter",
-      hint: "Enabled are: works.",
+      hint: 'Did you mean "works"?',
       details: { enabled: ["works"] },
     });
     await expectNothingDone(made);
