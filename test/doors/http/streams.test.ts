@@ -151,9 +151,13 @@ describe("a client that is cut off", () => {
     const host = connectHost({ fetch: unixFetch(`${door.socket}.gone`), patienceMs: 300 });
     await expect(collect(host.events())).rejects.toMatchObject({ name: "ClientError", code: "network_error" });
     const stop = new AbortController();
-    const events = (await (await door.client()).open(session.id)).events({ signal: stop.signal });
-    setTimeout(() => stop.abort(), 50);
-    expect(await collect(events)).toHaveLength(1);
+    const seen: Envelope[] = [];
+    for await (const envelope of (await (await door.client()).open(session.id)).events({ signal: stop.signal })) {
+      seen.push(envelope);
+      // Nothing more comes: only the signal ends the wait for it.
+      setTimeout(() => stop.abort(), 50);
+    }
+    expect(seen).toHaveLength(1);
   });
 
   test("knows the result of a session whose end it was told, though the host is gone since", async () => {
