@@ -157,7 +157,8 @@ export class CliEnding {
   #hasReported({ wait_ms }: RateLimitEvent, why: string): boolean {
     const before = this.#reportedLimit;
     if (before === null || !why.includes(before.message)) return false;
-    return wait_ms === null || wait_ms === before.wait_ms;
+    // A point in time that the adapter was told counts more than one that is read out of a text.
+    return before.reset_at !== undefined || wait_ms === null || wait_ms === before.wait_ms;
   }
 }
 

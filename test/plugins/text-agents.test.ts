@@ -18,8 +18,9 @@ const agents = [
 describe.each(agents)("$id, an adapter without code", ({ id, binary, version }) => {
   test("asks for its program with the arguments of a session and its probes, and nothing else", async () => {
     const manifest = await readManifest(fileURLToPath(new URL(`../../plugins/${id}/`, import.meta.url)));
-    const { run = [], ...others } = requestedPermissions(manifest);
+    const { run = [], net = [], ...others } = requestedPermissions(manifest);
     expect(others).toEqual({});
+    expect(net.filter((host) => !/\.(?:amazonaws\.com|kiro\.dev):443$/.test(host))).toEqual([]);
     expect([...new Set(run.map((entry) => entry.binary))]).toEqual([binary]);
     expect([...new Set(run.flatMap((entry) => entry.args ?? []))].sort()).toEqual([
       "--version",

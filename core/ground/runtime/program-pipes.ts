@@ -25,6 +25,11 @@ export function prepareProgramPipes(): void {
   if (areNeeded) stock.fill();
 }
 
+/** Closes the pipes that were made ahead; a later program gets new ones. */
+export async function dropProgramPipes(): Promise<void> {
+  await stock.drop();
+}
+
 /** Opens the pipes of a program; null where the runtime's own do, and where the system gives none. */
 export async function openProgramPipes({ stdin }: { stdin: "open" | "closed" }): Promise<ProgramPipes | null> {
   if (!areNeeded) return null;
@@ -81,6 +86,12 @@ class PipeStock {
   /** Makes more where few are left. */
   fill(): void {
     if (this.#pipes.length < low) void this.#make();
+  }
+
+  /** Closes those that nobody took. */
+  async drop(): Promise<void> {
+    await this.#making;
+    for (const pipe of this.#pipes.splice(0)) closeSync(pipe);
   }
 
   /** Resolves with the number of new ones. */
