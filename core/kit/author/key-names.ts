@@ -3,7 +3,7 @@ import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { ownPluginsDir } from "../../packages/registry/find-plugins.ts";
 import { readManifest } from "../../packages/registry/read-manifest.ts";
-import { requestedPermissions } from "../../packages/registry/requested-permissions.ts";
+import { everRequested } from "../../packages/registry/requested-permissions.ts";
 
 /** Names of the variables from which a program reads its key, as far as they are known. */
 export type KeyNames = (program: string) => readonly string[];
@@ -18,7 +18,7 @@ export async function readKeyNames(): Promise<KeyNames> {
     readManifest(folder).catch(() => null),
     readOthers(join(folder, "key-names.json")).catch(() => new Map<string, string[]>()),
   ]);
-  const { run = [] } = manifest === null ? {} : requestedPermissions(manifest);
+  const { run = [] } = manifest === null ? {} : everRequested(manifest);
   return (program) => {
     const asked = run.filter(({ binary }) => binary === program).flatMap(({ env = [] }) => env);
     return [...new Set([...asked, ...others.get(program) ?? []])];

@@ -12,7 +12,10 @@ export const acceptsRule: Rule = {
   check(seen) {
     const { fields, manifest, scripted } = seen;
     if (fields === null) return skipped("It accepts nothing that can be followed.");
-    return traced.filter((field) => accepts(manifest, field)).flatMap((field) => {
+    // A tool without code says in its template what it takes; code that only lists models promises no more than those.
+    const promised = (field: typeof traced[number]) =>
+      manifest.cli === undefined ? manifest.accepts?.includes(field) === true : accepts(manifest, field);
+    return traced.filter(promised).flatMap((field) => {
       const value = sentValue(field, seen);
       if (value === null) return [];
       if (!fields.read.includes(field)) {
