@@ -7,6 +7,7 @@ export const aloneTests: readonly string[] = [
   "test/records/workspace/holder.test.ts",
   "test/walls/broker/denials.test.ts",
   "test/doors/cli/render/progress-line.test.ts",
+  "test/doors/cli/uncontained.test.ts",
   "test/hostile/network.test.ts",
   // They start hundreds of programs, and the more memory a process has, the longer it takes to start one.
   "test/records/git/artifacts.test.ts",

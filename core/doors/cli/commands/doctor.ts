@@ -1,11 +1,10 @@
-import { containsPrograms } from "../../../packages/registry/contained-programs.ts";
 import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
 import { toErrorData } from "../../../ground/errors/to-error-data.ts";
 import { isRoot, platform, runtimeVersion } from "../../../ground/runtime/platform.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { runGit } from "../../../ground/runtime/git-program.ts";
 import { demandRequired } from "../../../ground/runtime/os-walls/confine.ts";
-import { probeAgentWall } from "../../../ground/runtime/os-walls/contain-agent.ts";
+import { uncontainedPrograms } from "../uncontained.ts";
 import { probeOsWalls, probeWalls, type WallReport } from "../../../ground/runtime/os-walls/probe.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
@@ -118,16 +117,8 @@ async function missingWalls(plugins: readonly Plugin[]): Promise<string[]> {
       return [`Plugin "${id}" cannot start. ${message}${hint === undefined ? "" : ` ${hint}`}`];
     }
   });
-  const wall = await probeAgentWall();
-  if (!wall.active) {
-    const held = plugins.filter((plugin) => containsPrograms(plugin)).map(({ id }) => id);
-    if (held.length > 0) {
-      problems.push(
-        `The programs of ${held.join(", ")} cannot be contained and do not start. ${wall.reason} ${wall.remedy} ` +
-          "Or set os_walls.agents to off in bulkhead.yaml: then they have all your rights.",
-      );
-    }
-  }
+  const uncontained = await uncontainedPrograms(plugins);
+  if (uncontained !== null) problems.push(uncontained);
   return [...new Set(problems)];
 }
 

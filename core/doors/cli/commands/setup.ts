@@ -13,6 +13,7 @@ import { enableAgents, type PinnedProgram } from "../setup/enable-agents.ts";
 import { findAgents, type FoundAgent } from "../setup/find-agents.ts";
 import { type SetupSheet, setupSheet, sheetLines } from "../setup/setup-sheet.ts";
 import { drawingColumns, showSession } from "../show-session.ts";
+import { uncontainedPrograms } from "../uncontained.ts";
 import { whileWaiting } from "../while-waiting.ts";
 import { writeStarter } from "./init.ts";
 import { start } from "./start.ts";
@@ -26,6 +27,8 @@ interface SetupReport {
   pinned: PinnedProgram[];
   /** The first session; null when there was none. */
   hello: Pick<SessionResult, "session_id" | "outcome" | "output"> | null;
+  /** Sentences on what will keep the chosen agents from starting. */
+  warnings: string[];
 }
 
 /** `bulkhead setup`. */
@@ -51,7 +54,14 @@ export const defineSetup: DefineCommand = (command, bind) => {
 async function setup(call: Invocation): Promise<number> {
   const { terminal, options, json } = call;
   const agents = await look(call);
-  const report: SetupReport = { file: null, found: agents.map(foundRow), enabled: [], pinned: [], hello: null };
+  const report: SetupReport = {
+    file: null,
+    found: agents.map(foundRow),
+    enabled: [],
+    pinned: [],
+    hello: null,
+    warnings: [],
+  };
   if (agents.length === 0) return await conclude(call, report, nothingFound);
   const yes = options["yes"] === true;
   const wanted = options["agents"] as string[] | undefined;
@@ -60,6 +70,12 @@ async function setup(call: Invocation): Promise<number> {
   const known = await manifestFile(call);
   const sheets = chosen.map((agent) => setupSheet(agent, known));
   if (!json) await showSheets(call, { sheets, chosen });
+  const uncontained = await uncontainedPrograms(chosen.map(({ plugin }) => plugin));
+  if (uncontained !== null) {
+    report.warnings.push(uncontained);
+    const paint = createPaint(terminal.colours.stdout);
+    if (!json) await terminal.stdout.write(`\n${paint("yellow", `! ${uncontained}`)}\n`);
+  }
   if (!yes && !(await agreed(call))) return await conclude(call, report, "Nothing was written.\n");
   const file = known ?? await firstManifest(call);
   report.pinned = await enableAgents(call, { file, sheets });
