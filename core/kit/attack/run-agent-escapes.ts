@@ -96,7 +96,8 @@ async function runOne(escape: AgentEscape, contain: "on" | "off"): Promise<Escap
   } finally {
     setHostEnv("HOME", before);
     await servers.close();
-    await rm(root, { recursive: true, force: true });
+    // A program that outlived its session may still write there.
+    await rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   }
 }
 

@@ -28,8 +28,8 @@ const adapter = new Function(code)();
 if (before) await session(before);
 await session(request);
 await new Promise((resolve) => setTimeout(resolve, 100));
-process.stdout.write("done\n");
-process.exit(0);
+// Megabytes may still wait for their reader, and an exit would drop them.
+process.stdout.write("done\n", () => process.exit(0));
 
 async function session(asked) {
   const controller = new AbortController();
