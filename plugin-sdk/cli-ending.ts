@@ -134,7 +134,7 @@ export class CliEnding {
     const message = said === "" ? `${what}.` : `${what}: ${said}`;
     const error: ErrorEvent = { type: "error", code: actual, message, recoverable: isRetryable(actual) };
     if (actual !== "rate_limit") return [error];
-    // What stands above the statement that tells why may be of an earlier failure.
+    // Lines above the one that states the reason may belong to an earlier failure.
     const why = statements.slice(0, at + 1).reverse().join("\n");
     return this.#limited(error, why === "" ? `${what}.` : why);
   }

@@ -99,7 +99,7 @@ export interface CapabilityEvent {
    * rule takes it away.
    */
   grantable?: false;
-  /** For a denial of what the plugin does not ask for: the line that plugin.yaml lacks. */
+  /** The line that plugin.yaml lacks, where the plugin did not ask for what was denied. */
   manifest_entry?: string;
   /** For a denial: the file that would allow it, and the line where the grant is or belongs. */
   grant_file?: string;

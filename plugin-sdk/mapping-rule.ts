@@ -32,7 +32,7 @@ export interface MappingRule {
    * event for every entry for which its conditions hold.
    */
   when?: Conditions;
-  /** In place of `when`: conditions that are tried only where the rules directly before it, from `when` on, gave nothing. */
+  /** Conditions, instead of `when`: the rule is tried only if the rules directly before it, from the last `when` on, gave nothing. */
   else?: Conditions;
   /**
    * Event fields; `type` is literal. A string that begins with `$.` is a path in the line; one that begins with `$$` is
@@ -41,7 +41,7 @@ export interface MappingRule {
    * takes 0 as unknown, and `$.a | not` turns true and false around.
    */
   event?: Record<string, unknown>;
-  /** In place of `event`: the line, or the entry, is known and says nothing. */
+  /** Instead of `event`: the line, or the entry, is known and gives no event. */
   ignore?: true;
   /** Path, such as `$.id`: of several events of this rule with one value there, only the first is given. */
   once?: string;

@@ -129,7 +129,7 @@ export class Conversation {
   }
 
   /**
-   * Takes a rate limit from the agent's error output, and returns what is to be told of it now. An agent prints the error
+   * Takes a rate limit from the agent's error output, and returns the events that tell of it now. An agent prints the error
    * with which it answers as well, before or after: then the answer alone is told.
    */
   limited(limit: RateLimitEvent): AdapterEvent[] {

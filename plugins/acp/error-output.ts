@@ -11,7 +11,7 @@ const commands = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[ -/]*[@-~]`, 
 
 /**
  * Reads what an agent prints on its error output, line by line.
- * @param limited takes the first sign of a rate limit, and returns what is to be told of it now
+ * @param limited takes the first sign of a rate limit, and returns the events that tell of it now
  */
 export async function* errorOutput(
   child: RunningProcess,

@@ -9,7 +9,7 @@ import {
   textOf,
 } from "bulkhead/plugin-sdk";
 
-/** A tool's arguments and whatever else an agent shows of a call before it does its work. */
+/** A tool's arguments, and all else that an agent shows of a call before it does its work. */
 export interface ToolInput {
   /** The call's fields as they are now. */
   fields: JsonFields;

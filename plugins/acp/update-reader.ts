@@ -170,7 +170,7 @@ export class UpdateReader {
     const title = textOf(update["title"]);
     const { state, error } = threadOf(update, this.#habits);
     Object.assign(this.#signs, { ...(state === undefined ? {} : { state }), ...(error ? { error } : {}) });
-    // What it says from now on is about the failure.
+    // Its text from now on is about the failure.
     if (state !== undefined && state === this.#habits.failed_state) this.#signs.lastText = "";
     const messages = [
       ...(title === undefined ? [] : [`Its session is called "${title}".`]),

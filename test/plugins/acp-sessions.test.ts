@@ -279,10 +279,19 @@ describe("what goes wrong", () => {
 
   test("a limit after which the agent tries again is told while it does, without commands to a terminal", async () => {
     const agent = await openScriptedAgent();
-    const { events, result } = await agent.run({ prompt: "[[scn:retried]]" });
-    expect(result).toMatchObject({ outcome: "completed" });
-    expect(events.map(({ type }) => type)).toEqual(["agent_info", "output", "rate_limit", "output", "completed"]);
-    expect(events[2]).toMatchObject({ message: "429 Too Many Requests, retrying" });
+    const { host, workdir } = agent.made;
+    const request = { workdir, prompt: "[[scn:retried]]", approval: "ask", answer_timeout_ms: 30_000 } as const;
+    const session = await host.runSession(request, { adapter: "acp" });
+    let asked: string | null = null;
+    const limits: unknown[] = [];
+    for await (const { event } of session.events()) {
+      if (event.type === "permission_request") asked = event.request_id;
+      if (event.type === "rate_limit") limits.push(event.message);
+      // The answer lets the turn end: by then the limit has been told.
+      if (asked !== null && limits.length > 0) await session.answer(asked, "yes");
+    }
+    expect(await session.result()).toMatchObject({ outcome: "completed" });
+    expect(limits).toEqual(["429 Too Many Requests, retrying"]);
   });
 
   test("lines that are no messages: text is output, the rest is kept, and the turn goes on", async () => {

@@ -93,7 +93,8 @@ describe("names", () => {
       "README.md",
     ];
     const also = ["LICENSE", "package-lock.json", "deno.lock", "node_modules", "dist", "coverage"];
-    const there = readdirSync(root).filter((name) => !name.startsWith("."));
+    // Hidden files are the settings of tools, never sources.
+    const there = readdirSync(root).filter((name) => !name.startsWith(".") || /\.[cm]?[jt]s$/.test(name));
     expect(there.filter((name) => !allowed.includes(name) && !also.includes(name))).toEqual([]);
     for (const name of allowed) expect(existsSync(join(root, name)), name).toBe(true);
   });

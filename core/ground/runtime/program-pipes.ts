@@ -88,7 +88,7 @@ class PipeStock {
     if (this.#pipes.length < low) void this.#make();
   }
 
-  /** Closes those that nobody took. */
+  /** Closes the pipes that no program took. */
   async drop(): Promise<void> {
     await this.#making;
     for (const pipe of this.#pipes.splice(0)) closeSync(pipe);

@@ -1,6 +1,6 @@
 /**
  * Places below a home where people's compilers, interpreters and package managers stand, and the settings of git: an
- * agent's commands need them, and nobody's keys are in them.
+ * agent's commands need them, and they hold no keys.
  */
 export const toolPlaces: readonly string[] = [
   ".asdf",

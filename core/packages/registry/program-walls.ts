@@ -15,7 +15,7 @@ export interface ProgramWalls {
   writes: string[];
   /** Granted `host:port` pairs that it may call; null: its walls do not limit it. */
   hosts: string[] | null;
-  /** Hosts that its manifest asks for and nobody granted. */
+  /** Hosts that its manifest asks for and the operator did not grant. */
   hosts_missing: string[];
   /** Variables of keys that stay with the host: the program gets a stand-in. */
   keys_kept: string[];

@@ -91,7 +91,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   };
 }
 
-/** Puts the plugins that stay as they were in place of those that were read again. */
+/** Keeps the loaded plugins that did not change, and drops their second reading. */
 async function keepUnchanged(
   plugins: ReadonlyMap<string, Plugin>,
   { read, manifest }: { read: Map<string, Plugin>; manifest: HostManifest },

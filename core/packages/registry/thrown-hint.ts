@@ -2,7 +2,7 @@ import type { AdapterContext } from "../../../plugin-sdk/context.ts";
 import { nearest } from "../../ground/config/nearest.ts";
 import { globalSubstitutes } from "./substitutes.ts";
 
-/** Every member of `ctx`, with the members of those that are objects. */
+/** Every member of `ctx`; members of its objects follow a dot. */
 const members: { readonly [Name in keyof AdapterContext]: readonly (keyof AdapterContext[Name] & string)[] } = {
   signal: [],
   session_id: [],

@@ -71,7 +71,7 @@ export interface CheckedRequest {
 export interface NewSession extends CheckedRequest {
   candidates: readonly [Candidate, ...Candidate[]];
   passedOver: PassedOverAdapter[];
-  /** Those of them that a chain names before the first candidate. */
+  /** Adapters of `passedOver` that the chain names before the first candidate. */
   replaced: PassedOverAdapter[];
   artifacts: "git" | "none";
   /** Returns the ids of the sessions that worked in the same folder meanwhile. */

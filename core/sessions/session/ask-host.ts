@@ -22,8 +22,8 @@ const options = [
 
 /**
  * Makes a function that puts a host which a program calls, and no grant names, to the session's client as a permission
- * request. It resolves with false when nobody answers in time; the session goes on then. Undefined where the operator
- * does not want that.
+ * request. It resolves with false when no answer comes in time, and the session goes on. Undefined unless the operator
+ * set `os_walls.unknown_hosts: ask`.
  */
 export function hostQuestions(
   { setup: { answerTimeoutMs }, stream, rules, requests }: HostQuestionDeps,

@@ -61,7 +61,7 @@ export interface SessionSetup {
   candidates: readonly [Candidate, ...Candidate[]];
   /** Requested adapters that cannot run it, with the reason. */
   passedOver: { adapter_id: string; reason: string }[];
-  /** Those of them that the client named before the first candidate, which takes over from them. */
+  /** Adapters of `passedOver` that the client named before the first candidate, which takes over from them. */
   replaced: { adapter_id: string; reason: string }[];
   /** Real absolute path of the working directory. */
   workdir: string;

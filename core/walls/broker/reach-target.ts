@@ -75,8 +75,8 @@ export function parseUrl(text: string, schemes: readonly ["http:", "https:"] | r
 }
 
 /**
- * The way to a place that a contained program wants to reach. The hosts that the operator granted its plugin count,
- * whatever the manifest asks for.
+ * The way to a place that a contained program wants to reach. Only the hosts that the operator granted its plugin
+ * count, not those that the manifest asks for.
  * @throws {BulkheadError} as {@link reachTarget}
  */
 export async function programRoute(scope: BrokerScope, url: URL): Promise<EgressRoute> {

@@ -113,7 +113,7 @@ function asksText(asks: SetupSheet, { terminal }: Invocation): string {
   }
   const paint = createPaint(terminal.colours.stdout);
   const columns = drawingColumns(terminal);
-  // Walls are told of what is granted, and nothing of this is yet.
+  // The lines about walls follow from grants, and this plugin has none yet.
   const [, ...lines] = sheetLines({ ...asks, programs: [] }, { program: null }, { paint, columns });
   const commands = asks.grants.map(({ pluginId, permission, target }) =>
     `  ${safeLine(grantCommand(pluginId, permission, { target }))}`

@@ -109,7 +109,7 @@ export const definePlugin: DefineCommand = (command, bind) => {
     )
     .action(bind(reloading(pluginGrant)));
   command.command("deny")
-    .description("add a denial to bulkhead.yaml: it holds whatever is granted")
+    .description("add a denial to bulkhead.yaml: it wins over every grant")
     .argument("<id>", "id of a plugin")
     .argument("<permission:target...>", "as for grant")
     .addHelpText("after", examples(["bulkhead plugin deny my-agent net:example.com:443", "never this host"]))

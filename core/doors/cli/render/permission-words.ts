@@ -7,7 +7,7 @@ type Asked =
   & Pick<ExplainedPermission, "permission" | "target" | "breadth">
   & Partial<Pick<ExplainedPermission, "binary" | "broad_because">>;
 
-/** Programs that stand for whatever the host itself runs on. */
+/** Names of programs that mean the host's own runtime. */
 const programNames: Readonly<Record<string, string>> = { "@runtime": "the host's own JavaScript runtime" };
 
 /** Says in plain words what a permission allows. Text that the plugin wrote stands in quotes. */

@@ -8,7 +8,7 @@ import { isBelow } from "../paths.ts";
 /** Kinds of programs whose settings in a project would run, or steer, something outside an agent's walls. */
 const kinds = ["coding agents", "editors", "shells and terminals", "build servers", "Bulkhead hosts"];
 
-/** Of those, what people have agents edit every day, and what only their own commands read. */
+/** Names of these kinds that are not guarded: people have agents edit them daily, or only the agent's own commands read them. */
 const free = new Set([".env", ".flaskenv", ".tool-versions", "mise.toml"]);
 
 /** Run on entering a folder; the group of settings files that it belongs to is not guarded. */

@@ -237,7 +237,7 @@ export function systemCallFilter(machine: string = arch): Uint8Array | null {
   ]);
 }
 
-/** Instructions for one value of what was loaded; they end with an answer. */
+/** Instructions for one value that was loaded; they end with an answer. */
 function whenCalled(value: number, body: readonly Instruction[]): Instruction[] {
   return [[jumpIfEqual, 0, body.length, value], ...body];
 }

@@ -207,7 +207,7 @@ const project: readonly AgentEscape[] = [
   },
   {
     id: "C5",
-    name: "hooks removed and made anew",
+    name: "hooks removed and made again",
     script: "rm -rf .git/hooks; mkdir .git/hooks 2>/dev/null && echo x > .git/hooks/pre-commit && echo ESCAPED; true",
     untouched: ["workdir/.git/hooks/pre-commit"],
   },
