@@ -5,7 +5,8 @@ import { beforeEach, expect, test, vi } from "vitest";
 import type { SessionBroker } from "../../core/walls/broker/session-broker.ts";
 import { loadHostManifest } from "../../core/packages/registry/find-host-manifest.ts";
 import { sendRequest } from "../../core/ground/runtime/network.ts";
-import { codeOf, errorOf, makeBroker } from "../walls/broker/broker-fixture.ts";
+import { needsWall } from "../ground/runtime/os-walls/needs-wall.ts";
+import { anyShell, codeOf, errorOf, makeBroker, readAll, runShell } from "../walls/broker/broker-fixture.ts";
 import { serve } from "../walls/broker/loopback-server.ts";
 import { serveSockets } from "../walls/broker/loopback-sockets.ts";
 import { adapterCode, completed, openHost, writePlugin } from "../sessions/host/test-host.ts";
@@ -64,6 +65,26 @@ test("G14 a granted public name that leads inwards is refused, with the grant th
     const socketError = await errorOf(openSocket(broker, "ws://rebind.example.com/"));
     expect([socketError.message, socketError.hint]).toEqual([error.message, error.hint]);
   }
+});
+
+test("G14 a granted public name that leads inwards is refused to an agent's program too", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const inner = await serve((_request, response) => response.end("CANARY"));
+  const place = `rebind.example.com:${inner.port}`;
+  const { broker } = await makeBroker({ permissions: { run: [anyShell] }, containPrograms: true, programNet: [place] });
+  resolver.mockResolvedValue(answer("127.0.0.1"));
+  for (const tunnel of ["", "-p"]) {
+    const script = `curl -s -m 5 -i ${tunnel} -x "$HTTP_PROXY" --noproxy "" http://${place}/`;
+    const text = await readAll(broker, (await runShell(broker, script)).stdout);
+    expect(text).toContain("HTTP/1.1 403");
+    expect(text).not.toContain("CANARY");
+  }
+  expect(inner.requests).toEqual([]);
+  // The same name is reached where it leads to a place that is granted by its address.
+  const granted = [place, `127.0.0.1:${inner.port}`];
+  const free = await makeBroker({ permissions: { run: [anyShell] }, containPrograms: true, programNet: granted });
+  const script = `curl -s -m 5 -x "$HTTP_PROXY" --noproxy "" http://${place}/`;
+  expect(await readAll(free.broker, (await runShell(free.broker, script)).stdout)).toBe("CANARY");
 });
 
 test("G14 one inner address among public ones is enough to refuse them all", async () => {

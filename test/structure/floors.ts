@@ -26,7 +26,7 @@ export const floors: readonly (readonly Wing[])[] = [
   ],
   [
     { name: "packages", rows: [["install"], ["registry"]] },
-    { name: "walls", rows: [["pool"], ["worker", "warden", "relay", "broker", "secrets"], ["channel"]] },
+    { name: "walls", rows: [["pool"], ["worker", "warden", "network", "broker", "secrets"], ["channel"]] },
     { name: "records", rows: [["journal", "workspace"], ["git"]] },
   ],
   [

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
-import { connect, createServer, isIP, type Server, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, isIP, type Server, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 
@@ -11,10 +11,8 @@ export interface EgressRoute {
   port: number;
 }
 
-/** Options of {@link openEgress}. */
+/** Options of {@link createEgress}. */
 export interface EgressOptions {
-  /** Path of the unix socket; null: a port of this machine, for a system where programs have no loopback of their own. */
-  socket: string | null;
   /** Password that a client must send. */
   token: string;
   /** Connections at once. */
@@ -39,9 +37,13 @@ export interface EgressEndpoint {
 
 /** A proxy of one session. */
 export interface Egress {
-  /** Its port; null where it has a socket. */
-  port: number | null;
-  /** Ends every connection and removes the socket. */
+  /** Takes a client of the proxy. */
+  take(client: Socket): void;
+  /** Takes a client that wants a port of this machine and uses no proxy for it. */
+  tunnel(client: Socket, port: number): void;
+  /** Opens a port of this machine for the proxy, for a system where programs have no loopback of their own. */
+  listen(): Promise<number>;
+  /** Ends every connection. */
   close(): Promise<void>;
 }
 
@@ -62,41 +64,57 @@ interface Head {
 }
 
 /**
- * Opens an HTTP proxy on a unix socket: `CONNECT` for everything that is encrypted, and plain `http` requests, one a
- * connection. It connects to addresses that were checked, and to nothing else.
+ * Creates an HTTP proxy: `CONNECT` for everything that is encrypted, and plain `http` requests, one a connection. It
+ * connects to addresses that were checked, and to nothing else.
  */
-export async function openEgress(options: EgressOptions): Promise<Egress> {
+export function createEgress(options: EgressOptions): Egress {
   const open = new Set<Socket>();
-  const server = createServer({ allowHalfOpen: true, pauseOnConnect: false }, (client) => {
-    if (open.size >= options.most) return void client.destroy();
-    keep(open, client);
-    serve(client, options, open).catch((error: unknown) => refuse(client, error));
-  });
-  const port = await listen(server, options.socket);
+  let server: Server | null = null;
+  let isClosed = false;
+  const admit = (client: Socket): boolean => {
+    if (!isClosed && open.size < options.most) return keep(open, client);
+    client.destroy();
+    return false;
+  };
+  const take = (client: Socket) => {
+    if (admit(client)) serve(client, options, open).catch((error: unknown) => refuse(client, error));
+  };
   return {
-    port,
+    take,
+    tunnel(client, port) {
+      if (admit(client)) reach(client, { port, options, open }).catch(() => client.destroy());
+    },
+    async listen() {
+      server = createServer({ allowHalfOpen: true }, take).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      // A session's end must not wait for it.
+      server.unref();
+      return (server.address() as AddressInfo).port;
+    },
     async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      isClosed = true;
+      const closed = server && new Promise<void>((resolve) => server?.close(() => resolve()));
       for (const socket of open) socket.destroy();
       await closed;
     },
   };
 }
 
-function keep(open: Set<Socket>, socket: Socket): void {
+function keep(open: Set<Socket>, socket: Socket): true {
   open.add(socket);
   socket.on("error", () => socket.destroy());
   socket.once("close", () => open.delete(socket));
+  return true;
 }
 
-async function listen(server: Server, socket: string | null): Promise<number | null> {
-  if (socket === null) server.listen(0, "127.0.0.1");
-  else server.listen(socket);
-  await once(server, "listening");
-  // A session's end must not wait for it.
-  server.unref();
-  const address = server.address();
-  return typeof address === "object" && address !== null ? address.port : null;
+async function reach(
+  client: Socket,
+  { port, options, open }: { port: number; options: EgressOptions; open: Set<Socket> },
+): Promise<void> {
+  const { addresses } = await options.route(new URL(`https://127.0.0.1:${port}`));
+  const far = await connectTo(addresses, { port, name: null });
+  keep(open, far);
+  join(client, far);
 }
 
 async function serve(client: Socket, options: EgressOptions, open: Set<Socket>): Promise<void> {

@@ -6,7 +6,7 @@ export function runtimeCommand(): { file: string; prefix: string[] } {
   return { file: execPath, prefix: ["run", "--no-prompt", "--allow-read", "--allow-write", "--allow-env"] };
 }
 
-/** Arguments of the runtime before the relay's script. It runs inside an agent's walls, which hold it already. */
-export const relayArguments: readonly string[] = runtimeName === "node"
+/** Arguments of the runtime before the script that opens the ports of a network: code of ours. */
+export const networkArguments: readonly string[] = runtimeName === "node"
   ? ["--no-warnings"]
   : ["run", "--quiet", "--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm", "--allow-all"];

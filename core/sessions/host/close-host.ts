@@ -3,6 +3,7 @@ import { dropProgramPipes } from "../../ground/runtime/program-pipes.ts";
 import { liveThreads } from "../../ground/runtime/live-threads.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import type { AgentNetworks } from "../../walls/broker/agent-networks.ts";
 import type { MergedLog } from "../session/merged-log.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
 import { closeInSteps } from "./close-steps.ts";
@@ -57,6 +58,7 @@ export interface CloseHostDeps {
   sessions: LiveSessions;
   services: PluginServices;
   workspaces: Workspaces;
+  networks: AgentNetworks;
   routes: Routes;
   log: MergedLog;
   journal: Journal;
@@ -84,6 +86,7 @@ export async function closeHost(deps: CloseHostDeps, deadlines: Partial<CloseDea
     { name: "finishing scripts", act: () => services.settled(), ms: ms.scripts },
     { name: "stopping the bundler", act: () => deps.leaveBundler(), ms: ms.bundler },
     // Each session removes its own files; this takes what an operation under way wrote after its session's end.
+    { name: "closing networks that no session took", act: () => deps.networks.close(), ms: ms.programs },
     { name: "clearing the scratch folder", act: () => removeTree(join(claim.folder, "scratch")), ms: ms.scratch },
     { name: "closing pipes that no program took", act: dropProgramPipes, ms: ms.programs },
     { name: "forgetting the programs", act: () => children.close(), ms: ms.ledger },

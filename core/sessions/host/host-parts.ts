@@ -2,6 +2,7 @@ import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import { openJournal } from "../../records/journal/sqlite-journal.ts";
+import { AgentNetworks } from "../../walls/broker/agent-networks.ts";
 import type { ContainerTerms } from "../../walls/pool/spare-container.ts";
 import { type KnownManifests, openKnownManifests } from "../../packages/registry/known-manifests.ts";
 import { realInstalledFolder } from "../../packages/registry/plugin-lock.ts";
@@ -81,6 +82,7 @@ export async function openParts(options: HostOptions): Promise<HostParts> {
   const deps: SessionDeps = {
     claim,
     children,
+    networks: new AgentNetworks({ folder: join(claim.folder, "scratch", "networks"), spares: warm ? 0 : 2 }),
     pins: openPins(join(claim.root, pinsFolder)),
     log: new MergedLog(journal, (stream, event) => {
       signals.see(stream, event);

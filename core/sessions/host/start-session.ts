@@ -2,8 +2,10 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { type AgentNetworks, localPorts } from "../../walls/broker/agent-networks.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import { containsPrograms, programNet } from "../../packages/registry/contained-programs.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import { createRedactor } from "../../ground/log/redact.ts";
 import { type ContextFile, enhancePrompt } from "../../ground/prompt/enhance-prompt.ts";
@@ -33,6 +35,8 @@ export interface SessionDeps {
   claim: StateClaim;
   /** Records every child process. */
   children: ChildLedger;
+  /** Networks of the programs of agents. */
+  networks: AgentNetworks;
   /** Records the pins of programs. */
   pins: PinStore;
   log: MergedLog;
@@ -153,9 +157,11 @@ export async function makeCandidates(
 
 /** Starts a session. */
 export function startSession(deps: SessionDeps, session: NewSession): RunningSession {
-  const { claim, children, log, settings, askGrant } = deps;
+  const { claim, children, networks, log, settings, askGrant } = deps;
   const { sessionId, request, place, candidates } = session;
   const { limits } = candidates[0].plugin;
+  // It opens while the working directory is looked at and the adapter starts.
+  if (containsPrograms(candidates[0].plugin)) networks.prepare(localPorts(programNet(candidates[0].plugin)));
   return new RunningSession({
     sessionId,
     request,
@@ -180,7 +186,8 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     },
     log,
     hostVersion,
-    makeBroker: (options) => createSessionBroker({ ...options, children, pins: deps.pins.of(options.pluginId) }),
+    makeBroker: (options) =>
+      createSessionBroker({ ...options, children, networks, pins: deps.pins.of(options.pluginId) }),
     ...(askGrant ? { askGrant } : {}),
   });
 }

@@ -67,7 +67,7 @@ export async function agentView(options: SessionBrokerOptions, needs: AgentNeeds
     ),
     held: guarded.held,
     bound: [...(home === null ? [] : [{ from: join(needs.wallsDir, "home"), at: home }]), ...own.bound],
-    network: false,
+    network: "none",
     filterFolder: needs.wallsDir,
   };
 }

@@ -2,16 +2,12 @@ import type { ModelEndpoint } from "../../../plugin-sdk/manifest.ts";
 import type { RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { containAgent, ownProcesses } from "../../ground/runtime/os-walls/contain-agent.ts";
-import { dirname } from "../../ground/runtime/paths.ts";
-import { execPathForOthers } from "../../ground/runtime/platform.ts";
-import { type RelayOptions, relayVariable } from "../../ground/runtime/relay-options.ts";
-import { relayArguments } from "../../ground/runtime/runtime-command.ts";
 import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
+import { localPorts } from "./agent-networks.ts";
 import { configTools, hiddenAtHome } from "./agent-view.ts";
 import { grantedRoots } from "./granted-roots.ts";
 import type { BrokerScope } from "./operation.ts";
 import { programRoute } from "./reach-target.ts";
-import { relayFile } from "./relay-file.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 import type { WayOut } from "./session-walls.ts";
 
@@ -39,28 +35,21 @@ export async function containRun(
   if (contain === "off" || options.containPrograms !== true) {
     return options.ownPids === true ? await ownProcesses(command) : { ...command, contained: false };
   }
-  const view = await scope.walls.view({ binary: permission.binary, shown, env: command.env });
-  if (options.programNet === undefined) return { ...await containAgent(command, view), contained: true };
-  const way = await scope.walls.wayOut((url) => programRoute(scope, url));
-  const port = way.port ?? proxyPort;
-  const keys = { binary: permission.binary, endpoints: options.endpoints ?? [], way, port };
-  const env = { ...withoutKeys(command.env, keys), ...proxyVariables(way.token, port) };
-  if (way.socket === null) {
-    const reach = [port, ...localPorts(options.programNet)];
-    return { ...await containAgent({ ...command, env }, { ...view, reach }), contained: true };
-  }
-  const bound = [...view.bound ?? [], { from: way.socket, at: socketInside }];
-  const joined = throughRelay({ ...command, env }, { token: way.token, programNet: options.programNet });
-  const shownToo = [...view.shown, relayFile, dirname(execPathForOthers)];
-  return { ...await containAgent(joined, { ...view, bound, shown: shownToo }), contained: true };
+  const viewed = scope.walls.view({ binary: permission.binary, shown, env: command.env });
+  if (options.programNet === undefined) return { ...await containAgent(command, await viewed), contained: true };
+  const ports = localPorts(options.programNet);
+  const [view, way] = await Promise.all([viewed, scope.walls.wayOut((url) => programRoute(scope, url), ports)]);
+  const keys = { binary: permission.binary, endpoints: options.endpoints ?? [], way };
+  const env = { ...withoutKeys(command.env, keys), ...proxyVariables(way) };
+  const network = way.network ?? "none";
+  return {
+    ...await containAgent({ ...command, env }, { ...view, network, reach: [way.port, ...ports] }),
+    contained: true,
+  };
 }
 
-/** Place of the proxy for a contained program. */
-const socketInside = "/tmp/.bulkhead-proxy";
-const proxyPort = 3128;
-
 /** Tells a program of its proxy in the usual variables. */
-function proxyVariables(token: string, port: number): Record<string, string> {
+function proxyVariables({ token, port }: WayOut): Record<string, string> {
   const proxy = `http://session:${token}@127.0.0.1:${port}`;
   const here = "localhost,127.0.0.1,::1";
   const upper = { HTTP_PROXY: proxy, HTTPS_PROXY: proxy, ALL_PROXY: proxy, NO_PROXY: here };
@@ -68,39 +57,10 @@ function proxyVariables(token: string, port: number): Record<string, string> {
   return { ...upper, ...lower };
 }
 
-/** Puts the relay in front of a program, whose loopback is its own. */
-function throughRelay(
-  { file, args, env, cwd }: Command,
-  { token, programNet }: { token: string; programNet: readonly string[] },
-): Command {
-  const relayOptions: RelayOptions = {
-    socket: socketInside,
-    token,
-    proxy_port: proxyPort,
-    local_ports: localPorts(programNet).filter((port) => port !== proxyPort),
-  };
-  return {
-    file: execPathForOthers,
-    args: [...relayArguments, relayFile, file, ...args],
-    cwd,
-    env: {
-      ...env,
-      // The other runtime asks for newer versions of itself.
-      DENO_NO_UPDATE_CHECK: "1",
-      [relayVariable]: JSON.stringify(relayOptions),
-    },
-  };
-}
-
 /** The environment with a stand-in for each key that the proxy can put in, and the proxy as the model's address. */
 function withoutKeys(
   env: Readonly<Record<string, string>>,
-  { binary, endpoints, way, port }: {
-    binary: string;
-    endpoints: readonly ModelEndpoint[];
-    way: WayOut;
-    port: number;
-  },
+  { binary, endpoints, way }: { binary: string; endpoints: readonly ModelEndpoint[]; way: WayOut },
 ): Record<string, string> {
   const changed = { ...env };
   for (const { key, base_url, url } of endpoints.filter(({ program }) => program === binary)) {
@@ -112,17 +72,9 @@ function withoutKeys(
     const placeholder = `${kind}${randomId()}`;
     const name = way.addEndpoint({ url: new URL(address), placeholder, key: value });
     changed[key] = placeholder;
-    changed[base_url] = `http://127.0.0.1:${port}/${name}`;
+    changed[base_url] = `http://127.0.0.1:${way.port}/${name}`;
   }
   return changed;
-}
-
-/** Ports that are granted on the machine itself. */
-function localPorts(net: readonly string[]): number[] {
-  return net.flatMap((grant) => {
-    const [, port] = /^(?:127\.0\.0\.1|localhost):(\d+)$/.exec(grant) ?? [];
-    return port === undefined ? [] : [Number(port)];
-  });
 }
 
 /** View of a program with `contain: workdir`: all but keys and the host's state, and the working directory to write. */
@@ -138,6 +90,6 @@ async function workdirView(
     tmp: tempDir,
     hidden: [...protectedPaths, ...await hiddenAtHome(ownTools)],
     shown: [...sealedPaths, ...ownConfig, pluginDir, ...shown, ...(workspaceDir === undefined ? [] : [workspaceDir])],
-    network: !offline,
+    network: offline ? "none" as const : "machine" as const,
   };
 }

@@ -5,6 +5,7 @@ import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
+import type { AgentNetworks } from "./agent-networks.ts";
 import type { BinaryPins } from "./binary-pins.ts";
 
 /** A requested permission that is not granted. */
@@ -60,6 +61,8 @@ export interface SessionBrokerOptions {
    * operator alone decides about them: which hosts an agent needs is nothing that a manifest can know.
    */
   programNet?: readonly string[];
+  /** Networks of this host's programs; absent: the session opens its own. */
+  networks?: AgentNetworks;
   /** The manifest's; absent: none. */
   endpoints?: readonly ModelEndpoint[];
   /** The highest process id in the session's stream so far; default: none. */

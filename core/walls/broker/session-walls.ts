@@ -1,27 +1,28 @@
 import { mkdir, readdir } from "../../ground/runtime/files.ts";
 import {
+  createEgress,
   type Egress,
   type EgressEndpoint,
   type EgressOptions,
-  openEgress,
 } from "../../ground/runtime/egress-server.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import type { AgentView } from "../../ground/runtime/os-walls/program-view.ts";
 import { isGuarded, keepEmpty, removeRecorded } from "../../ground/runtime/os-walls/guarded-names.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { platform } from "../../ground/runtime/platform.ts";
-import { pinFolder } from "../../ground/runtime/pinned-folder.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
+import type { OwnNetwork } from "../../ground/runtime/own-network.ts";
+import { AgentNetworks, proxyPort } from "./agent-networks.ts";
 import type { AgentNeeds } from "./agent-view.ts";
 import { agentView } from "./agent-view.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 
 /** The way out of an agent's walls. */
 export interface WayOut {
-  /** Socket of the session's proxy; null where it has a port of this machine. */
-  socket: string | null;
-  /** That port; null where it has a socket. */
-  port: number | null;
+  /** Network of the session's programs; null where the proxy has a port of this machine. */
+  network: OwnNetwork | null;
+  /** Port of the proxy, in that network or of this machine. */
+  port: number;
   /** Password of that proxy. */
   token: string;
   /** Adds a place whose key the proxy puts in; returns the name of its path. */
@@ -50,14 +51,16 @@ export async function clearKept(scratch: string): Promise<void> {
 export class SessionWalls {
   readonly #options: SessionBrokerOptions;
   readonly #folder: string;
+  readonly #networks: AgentNetworks;
   #views = new Map<string, Promise<AgentView>>();
-  #wayOut: Promise<WayOut & { egress: Egress; free(): Promise<void> }> | null = null;
+  #wayOut: Promise<WayOut & { egress: Egress }> | null = null;
   #kept: Promise<{ before: ReadonlySet<string>; release(): Promise<void> }> | null = null;
   #used = false;
 
   constructor(options: SessionBrokerOptions) {
     this.#options = options;
     this.#folder = `${options.tempDir}${wallsSuffix}`;
+    this.#networks = options.networks ?? new AgentNetworks({ folder: join(this.#folder, "networks"), spares: 0 });
   }
 
   /** The view of one program, the same for every start of it. */
@@ -69,16 +72,20 @@ export class SessionWalls {
     return view;
   }
 
-  /** Opens the session's proxy on first use. */
-  wayOut(route: EgressOptions["route"]): Promise<WayOut> {
-    return this.#wayOut ??= this.#open(route);
+  /**
+   * Opens the session's proxy on first use.
+   * @param localPorts ports of this machine that programs may reach without a proxy
+   * @throws {BulkheadError} `unavailable` where programs cannot have a network of their own
+   */
+  wayOut(route: EgressOptions["route"], localPorts: readonly number[]): Promise<WayOut> {
+    return this.#wayOut ??= this.#open(route, localPorts);
   }
 
   /** Removes everything, and tells of guarded files that the agents made. */
   async close(): Promise<void> {
     const wayOut = await this.#wayOut?.catch(() => null);
+    await wayOut?.network?.close();
     await wayOut?.egress.close();
-    await wayOut?.free();
     const kept = await this.#kept?.catch(() => null);
     await kept?.release();
     if (kept) await this.#tellMade(kept.before);
@@ -99,27 +106,19 @@ export class SessionWalls {
     return { before, release: await keepEmpty(workspaceDir, join(this.#folder, keptRecord)) };
   }
 
-  async #open(route: EgressOptions["route"]) {
-    this.#used = true;
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    // A socket's path has at most 107 bytes, which a state folder may exceed.
-    const folder = platform === "darwin" ? null : await pinFolder(this.#folder);
+  async #open(route: EgressOptions["route"], localPorts: readonly number[]) {
     const token = randomId();
     const endpoints = new Map<string, EgressEndpoint>();
-    const egress = await openEgress({
-      socket: folder === null ? null : `${folder.base}/proxy`,
-      token,
-      most: maxConnections,
-      endpoint: (name) => endpoints.get(name),
-      route,
-    });
+    const egress = createEgress({ token, most: maxConnections, endpoint: (name) => endpoints.get(name), route });
     const addEndpoint = (endpoint: EgressEndpoint) => {
       const name = randomId();
       endpoints.set(name, endpoint);
       return name;
     };
-    const socket = folder === null ? null : join(this.#folder, "proxy");
-    return { socket, port: egress.port, token, addEndpoint, egress, free: async () => await folder?.close() };
+    if (platform === "darwin") return { network: null, port: await egress.listen(), token, addEndpoint, egress };
+    const network = await this.#networks.take(localPorts);
+    network.onClient((client, port) => port === proxyPort ? egress.take(client) : egress.tunnel(client, port));
+    return { network, port: proxyPort, token, addEndpoint, egress };
   }
 
   /** Files that others obey, where the project had none: nothing could be mounted over them. */

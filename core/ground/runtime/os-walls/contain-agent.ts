@@ -9,6 +9,7 @@ import { isInside } from "../paths.ts";
 import { platform } from "../platform.ts";
 import { openUnixSockets } from "./unix-sockets.ts";
 import { probeOsWalls } from "./probe.ts";
+import { findProgram } from "./try-program.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
 
 interface Mount {
@@ -25,6 +26,9 @@ let seatbelt: Promise<ProbedWall> | null = null;
 /** Whether this machine can contain the programs of agents; tried once per process. */
 export async function probeAgentWall(): Promise<ProbedWall> {
   if (platform === "darwin") return await (seatbelt ??= probeSeatbelt());
+  if (await findProgram("nsenter") === null) {
+    return { active: false, reason: "nsenter was not found.", remedy: "Install util-linux." };
+  }
   const missing = { active: false, reason: "bwrap was not found.", remedy: "Install bubblewrap." } as const;
   return (await probeOsWalls()).get("bubblewrap") ?? missing;
 }
@@ -45,10 +49,10 @@ export async function containAgent(command: Command, view: AgentView): Promise<C
         `${remedy} Or set os_walls.agents to off for this plugin in bulkhead.yaml: then its programs have all your rights.`,
     });
   }
-  const network = view.network ? [] : ["--unshare-net"];
+  const { network } = view;
   const args = [
     ...ownNamespaces,
-    ...network,
+    ...(network === "none" ? ["--unshare-net"] : []),
     "--ro-bind",
     "/",
     "/",
@@ -59,8 +63,9 @@ export async function containAgent(command: Command, view: AgentView): Promise<C
     command.file,
     ...command.args,
   ];
-  if (view.filterFolder === undefined) return { ...command, file: found.file, args };
-  return await filtered({ ...command, file: found.file, args }, view.filterFolder);
+  const contained = { ...command, file: found.file, args };
+  const whole = view.filterFolder === undefined ? contained : await filtered(contained, view.filterFolder);
+  return typeof network === "object" ? network.enter(whole) : whole;
 }
 
 /**

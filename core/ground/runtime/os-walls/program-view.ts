@@ -1,3 +1,5 @@
+import type { OwnNetwork } from "../own-network.ts";
+
 /** View of the file system for a contained program. All paths are absolute; one below another overrides it. */
 export interface AgentView {
   /** Folders that it may write. It may read everything that is neither here nor hidden. */
@@ -14,7 +16,8 @@ export interface AgentView {
   held?: readonly string[];
   /** Places of the machine, or private ones, that it may write under another path; missing ones are left out. */
   bound?: readonly Bound[];
-  network: boolean;
+  /** `none`; `machine`: this machine's; otherwise one of its own. */
+  network: "none" | "machine" | Pick<OwnNetwork, "enter">;
   /** Ports of this machine that it may connect to where it has no loopback of its own, as on macOS. */
   reach?: readonly number[];
   /** Folder for the filter of system calls, which the program cannot see; absent: it may make every call. */

@@ -104,7 +104,7 @@ export function seatbeltProfile(view: AgentView, { home }: { home: string | null
       rule("deny file-read-data file-write*", [place])
     ),
     rule("deny file-write*", sealed),
-    ...(network ? [] : [
+    ...(network === "machine" ? [] : [
       "(deny network*)",
       '(allow network-bind network-inbound (local ip "localhost:*"))',
       ...reach.map((port) => `(allow network-outbound (remote ip "localhost:${port}"))`),

@@ -232,7 +232,7 @@ describe("what the kernel offers to root", () => {
       // Not through a broker: programs that stand where the session may write are refused there, all but the runtime.
       const { file, args: inside, cwd, env } = await containAgent(
         { file: "/bin/sh", args, cwd: "/", env: { PATH: "/usr/bin:/bin" } },
-        { writable: ["/"], tmp, hidden: [], shown: [], network: false },
+        { writable: ["/"], tmp, hidden: [], shown: [], network: "none" },
       );
       const { stdout } = await promisify(execFile)(file, [...inside], { cwd, env, timeout: 10_000 });
       expect(stdout).toMatch(/^[1-6]\ndevices\n$/);

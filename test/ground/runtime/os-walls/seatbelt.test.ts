@@ -64,7 +64,7 @@ const view: AgentView = {
     { from: "/private/walls/settings/0/.agent", at: "/Users/ada/.agent" },
     { from: "/Users/ada/.agent/sessions", at: "/Users/ada/.agent/sessions" },
   ],
-  network: false,
+  network: "none",
   reach: [4100],
 };
 

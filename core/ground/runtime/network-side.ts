@@ -1,0 +1,45 @@
+import { once } from "node:events";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import process from "node:process";
+
+/** Folder inside a network's own `/dev` with a socket of the host for each port, where ports cannot be handed over. */
+export const socketsInside = "/dev/bulkhead";
+
+/**
+ * Listens at the ports of the command line, on the loopback of a network that has nothing else, and says its pid. A
+ * runtime that can hand the host its open ports is gone a moment later; the other one joins each client to the host's
+ * socket for that port until the host closes its input.
+ */
+export async function openPorts(): Promise<void> {
+  const ports = process.argv.slice(2).map(Number);
+  for (const port of ports) await openPort(port);
+  process.stdout.write(`${process.pid}\n`);
+  process.stdin.resume();
+  await once(process.stdin, "end");
+  process.exit();
+}
+
+async function openPort(port: number): Promise<void> {
+  const { send } = process;
+  const server = createServer({ allowHalfOpen: true }, (client) => join(client, connect(`${socketsInside}/${port}`)));
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  if (send !== undefined) await handOver(server, port);
+}
+
+async function handOver(server: Server, port: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    process.send?.(port, server, {}, (error: Error | null) => error === null ? resolve() : reject(error));
+  });
+  // Both would take clients.
+  server.close();
+}
+
+function join(client: Socket, far: Socket): void {
+  far.allowHalfOpen = true;
+  client.pipe(far).pipe(client);
+  for (const [one, other] of [[client, far], [far, client]] as const) {
+    one.on("error", () => other.destroy());
+    one.once("close", () => other.destroySoon());
+  }
+}

@@ -1,0 +1,206 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { type FileHandle, mkdir, open, readlink, rm } from "node:fs/promises";
+import { createServer, type Server, type Socket } from "node:net";
+import process from "node:process";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { socketsInside } from "./network-side.ts";
+import { findBubblewrap } from "./os-walls/bubblewrap.ts";
+import type { Command } from "./os-walls/os-wall.ts";
+import { findProgram, tryProgram } from "./os-walls/try-program.ts";
+import { pinFolder } from "./pinned-folder.ts";
+import { execPathForOthers, runtimeName } from "./platform.ts";
+import { networkArguments } from "./runtime-command.ts";
+
+/** A network for programs, with nothing but a loopback: clients of its ports reach this host and no one else. */
+export interface OwnNetwork {
+  /** Hands over every client of the ports; call it before a program enters. */
+  onClient(take: (client: Socket, port: number) => void): void;
+  /** The command, to be started in the network. */
+  enter(command: Command): Command;
+  /** Takes no more clients. The network ends with its last process. */
+  close(): Promise<void>;
+}
+
+/** Options of {@link openOwnNetwork}. */
+export interface OwnNetworkOptions {
+  /** Script that opens the ports: the bundled `network.js`. */
+  script: string;
+  /** Ports of its loopback. */
+  ports: readonly number[];
+  /** Folder for sockets, made where the runtime needs them. */
+  folder: string;
+}
+
+/** Time to open a network on a machine under load. Milliseconds. */
+const openMs = 20_000;
+
+/**
+ * Opens a network. What keeps it are open files of this process alone, so that nothing of it outlives the host.
+ * @throws {BulkheadError} `unavailable` where the system supports no such network
+ */
+export async function openOwnNetwork(options: OwnNetworkOptions): Promise<OwnNetwork> {
+  const [bubblewrap, nsenter] = await Promise.all([findBubblewrap(), findProgram("nsenter")]);
+  if ("reason" in bubblewrap) throw unavailable(bubblewrap.reason, bubblewrap.remedy);
+  if (nsenter === null) throw unavailable("nsenter was not found.", "Install util-linux.");
+  const network = new LinuxNetwork(nsenter);
+  try {
+    await network.open(bubblewrap.file, options);
+    return network;
+  } catch (error) {
+    await network.close();
+    if (error instanceof BulkheadError) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw unavailable(`The system did not open it: ${why}.`, "Allow the host to make user namespaces.");
+  }
+}
+
+function unavailable(why: string, remedy: string): BulkheadError {
+  return new BulkheadError("unavailable", `Cannot give a program a network of its own: ${why}`, {
+    hint:
+      `${remedy} Or set os_walls.agents to off for this plugin in bulkhead.yaml: then its programs have all your rights.`,
+  });
+}
+
+class LinuxNetwork implements OwnNetwork {
+  readonly #nsenter: string;
+  readonly #servers = new Map<number, Server>();
+  readonly #spaces: FileHandle[] = [];
+  #entry: string[] = [];
+  #opener: ChildProcess | null = null;
+  #sockets: string | null = null;
+
+  constructor(nsenter: string) {
+    this.#nsenter = nsenter;
+  }
+
+  async open(bubblewrap: string, { script, ports, folder }: OwnNetworkOptions): Promise<void> {
+    const handsOver = runtimeName === "node";
+    if (!handsOver) await this.#listen(ports, folder);
+    const opener = this.#opener = spawn(
+      bubblewrap,
+      [
+        ...holding,
+        ...(handsOver ? [] : ["--bind", folder, socketsInside]),
+        "--",
+        ...[execPathForOthers, ...networkArguments, script, ...ports.map(String)],
+      ],
+      { stdio: ["pipe", "pipe", "pipe", ...(handsOver ? ["ipc" as const] : [])], env: { DENO_NO_UPDATE_CHECK: "1" } },
+    );
+    const pid = await opened(opener, (port, server) => {
+      // The option is not sent along.
+      this.#servers.set(port, Object.assign(server, { allowHalfOpen: true }));
+      return this.#servers.size === ports.length;
+    });
+    for (const server of this.#servers.values()) server.unref();
+    await this.#hold(pid);
+    if (handsOver) opener.stdin?.end();
+    else unref(opener);
+  }
+
+  onClient(take: (client: Socket, port: number) => void): void {
+    for (const [port, server] of this.#servers) server.on("connection", (client: Socket) => take(client, port));
+  }
+
+  enter({ file, args, env, cwd }: Command): Command {
+    return { file: this.#nsenter, args: [...this.#entry, "--preserve-credentials", "--", file, ...args], env, cwd };
+  }
+
+  async close(): Promise<void> {
+    this.#opener?.stdin?.end();
+    for (const server of this.#servers.values()) server.close();
+    this.#servers.clear();
+    await Promise.all(this.#spaces.splice(0).map((space) => space.close()));
+    if (this.#sockets !== null) await rm(this.#sockets, { recursive: true, force: true });
+  }
+
+  /** Opens a socket of this host for each port. */
+  async #listen(ports: readonly number[], folder: string): Promise<void> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    this.#sockets = folder;
+    // A socket's path has at most 107 bytes, which a state folder may exceed.
+    const pinned = await pinFolder(folder);
+    try {
+      for (const port of ports) {
+        const server = createServer({ allowHalfOpen: true }).listen(`${pinned.base}/${port}`);
+        await once(server, "listening");
+        this.#servers.set(port, server);
+      }
+    } finally {
+      await pinned.close();
+    }
+  }
+
+  /** Holds the namespaces of a process open, and sees that a program can be started in them. */
+  async #hold(pid: number): Promise<void> {
+    for (const kind of ["user", "net"]) {
+      const path = `/proc/${pid}/ns/${kind}`;
+      const own = await readlink(path) === await readlink(`/proc/self/ns/${kind}`);
+      // Root has its rights without a user namespace, which not every container allows.
+      if (own && kind === "user") continue;
+      if (own) throw new Error("it has none of its own");
+      const space = await open(path);
+      this.#spaces.push(space);
+      this.#entry.push(`--${kind}=/proc/${process.pid}/fd/${space.fd}`);
+    }
+    const trial = await tryProgram(this.#nsenter, [
+      ...this.#entry,
+      "--preserve-credentials",
+      "--",
+      "/bin/sh",
+      "-c",
+      ":",
+    ]);
+    if (!trial.works) throw new Error(trial.why);
+  }
+}
+
+/** Namespaces that the opener keeps until this process has them. Its code is ours: it needs no other walls. */
+const holding: readonly string[] = [
+  "--unshare-user-try",
+  "--unshare-net",
+  "--die-with-parent",
+  "--cap-drop",
+  "ALL",
+  "--ro-bind",
+  "/",
+  "/",
+  "--dev",
+  "/dev",
+];
+
+/** The pid of an opener, once its ports are open and those that it hands over are here. */
+function opened(opener: ChildProcess, take: (port: number, server: Server) => boolean): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let pid = NaN;
+    let problem = "";
+    let complete = runtimeName !== "node";
+    const timer = setTimeout(() => fail(new Error(`it took longer than ${openMs} ms`)), openMs);
+    const fail = (error: Error) => {
+      clearTimeout(timer);
+      reject(error);
+    };
+    const check = () => {
+      if (!complete || Number.isNaN(pid)) return;
+      clearTimeout(timer);
+      resolve(pid);
+    };
+    opener.on("message", (port, server) => {
+      complete = take(Number(port), server as Server);
+      check();
+    });
+    opener.stdout?.once("data", (line: Uint8Array) => {
+      pid = Number(String(line));
+      check();
+    });
+    opener.stderr?.on("data", (piece: Uint8Array) => problem = `${problem}${piece}`.slice(0, 500));
+    opener.once("error", fail);
+    opener.once("close", () => fail(new Error(problem.trim().replaceAll(/\s+/g, " ") || "its opener ended early")));
+  });
+}
+
+/** Lets this process end while the opener lives: it ends then too. */
+function unref(opener: ChildProcess): void {
+  opener.unref();
+  for (const stream of [opener.stdin, opener.stdout, opener.stderr]) (stream as Socket | null)?.unref?.();
+}

@@ -1,0 +1,68 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { openOwnNetwork, type OwnNetwork } from "../../../core/ground/runtime/own-network.ts";
+import { networkFile } from "../../../core/walls/broker/network-file.ts";
+import { afterEveryTest } from "../../clean-up.ts";
+import { needsWall } from "./os-walls/needs-wall.ts";
+
+const folders: string[] = [];
+const networks: OwnNetwork[] = [];
+
+afterEveryTest(async () => {
+  for (const network of networks.splice(0)) await network.close();
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+});
+
+async function openNetwork(ports: readonly number[]) {
+  const folder = await mkdtemp(join(tmpdir(), "bulkhead-network-"));
+  folders.push(folder);
+  const network = await openOwnNetwork({ script: networkFile, ports, folder: join(folder, "sockets") });
+  networks.push(network);
+  return { network, folder };
+}
+
+/** What a shell says in the network. */
+async function said(network: OwnNetwork, script: string): Promise<string> {
+  const { file, args } = network.enter({ file: "/bin/bash", args: ["-c", script], env: {}, cwd: "/" });
+  return (await promisify(execFile)(file, args)).stdout;
+}
+
+const read = (port: number) => `exec 3<>/dev/tcp/127.0.0.1/${port} && cat <&3`;
+
+test("programs in a network reach the host through its ports, and no other network", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const { network } = await openNetwork([3128, 4000]);
+  network.onClient((client: Socket, port) => client.end(`the host, at ${port}\n`));
+  expect(await said(network, read(3128))).toBe("the host, at 3128\n");
+  expect(await said(network, read(4000))).toBe("the host, at 4000\n");
+  expect(await said(network, "cat /proc/net/dev | grep -c :")).toBe("1\n");
+  expect(await said(network, `(${read(4001)}) 2>/dev/null || echo refused`)).toBe("refused\n");
+});
+
+test("a closed network leaves no process, socket or open file", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const files = async () => (await readdir(`/proc/${process.pid}/fd`)).length;
+  await openNetwork([3128]).then(({ network }) => network.close());
+  const before = await files();
+  const { network, folder } = await openNetwork([3128]);
+  await network.close();
+  await expect.poll(files).toBeLessThanOrEqual(before);
+  expect(existsSync(join(folder, "sockets"))).toBe(false);
+  await expect.poll(async () => {
+    const { stdout } = await promisify(execFile)("ps", ["-eo", "args"]);
+    return stdout.split("\n").filter((row) => row.includes(folder)).length;
+  }).toBe(0);
+});
+
+test("an opener that fails says why", async (context) => {
+  await needsWall(context, "bubblewrap");
+  await expect(openOwnNetwork({ script: "/nowhere/network.js", ports: [3128], folder: "/nowhere" })).rejects
+    .toMatchObject({ code: "unavailable", message: expect.stringContaining("/nowhere") });
+});
