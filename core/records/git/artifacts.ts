@@ -43,10 +43,12 @@ export async function listArtifacts(before: Snapshot, options: GitDeadline = {})
   try {
     return await withDeadline(options, async (signal) => {
       const workdir = await realFolder(held.shadow.workdir);
-      head = await readHead({ workdir, signal });
       const call: ShadowCall = { index, signal };
       await startIndex(held.shadow, index);
-      const after = await writeBounded(held.shadow, call, held.limits);
+      const [after] = await Promise.all([
+        writeBounded(held.shadow, call, held.limits),
+        readHead({ workdir, signal }).then((now) => head = now),
+      ]);
       return { artifacts: await describeTrees(held.shadow, { before: held.before, after, call, workdir }), head };
     });
   } catch (error) {

@@ -14,6 +14,8 @@ export interface Repository {
   /** Holds objects and `info`; shared by linked worktrees. */
   commonDir: string;
   objectFormat: string;
+  /** The commit that HEAD named when it was found; null before the first commit. */
+  head: string | null;
 }
 
 /** Place in which git is asked. `workdir` is a real absolute path. */
@@ -29,28 +31,41 @@ export interface GitPlace {
  * @throws {BulkheadError} `git_missing`, `io_error`
  */
 export async function findRepository(place: GitPlace): Promise<Repository | null> {
-  const args = ["rev-parse", "--is-inside-work-tree", "--show-object-format"];
+  const args = ["rev-parse", "--is-inside-work-tree", ...questions, "HEAD"];
   const outcome = await runGit(args, { cwd: place.workdir, env: readingEnv(), signal: place.signal });
-  if (outcome.exit_code !== 0) {
-    if (/not a git repository|cannot use bare repository/.test(outcome.stderr)) return null;
+  const [inside, ...answers] = lineOf(outcome.stdout).split("\n");
+  // Before the first commit git answers all but the last, and fails.
+  if (outcome.exit_code !== 0 && (inside !== "true" || answers.length < questions.length)) {
+    if (inside === "false" || /not a git repository|cannot use bare repository/.test(outcome.stderr)) return null;
     throw gitError(args, outcome);
   }
-  const [inside, objectFormat = "sha1"] = lineOf(outcome.stdout).split("\n");
   if (inside !== "true") return null;
-  const [top, gitDir, commonDir] = await Promise.all([
-    ask(place, "--show-toplevel"),
+  const [objectFormat = "", gitDir = "", commonDir = "", top = "", head = "", ...more] = answers;
+  if (more.length > 0) return await findOneByOne(place, objectFormat);
+  return repositoryAt(place, { objectFormat, gitDir, commonDir, top, head: outcome.exit_code === 0 ? head : null });
+}
+
+const questions = ["--show-object-format", "--absolute-git-dir", "--git-common-dir", "--show-toplevel"];
+
+/** Asks for each path alone: one of them holds the end of a line. */
+async function findOneByOne(place: GitPlace, objectFormat: string): Promise<Repository | null> {
+  const [gitDir, commonDir, top, head] = await Promise.all([
     ask(place, "--absolute-git-dir"),
     ask(place, "--git-common-dir"),
+    ask(place, "--show-toplevel"),
+    readHead(place),
   ]);
+  return repositoryAt(place, { objectFormat, gitDir, commonDir, top, head });
+}
+
+function repositoryAt({ workdir }: GitPlace, found: Omit<Repository, "prefix">): Repository | null {
   // A `core.worktree` in the config can point anywhere.
-  if (!isInside(top, place.workdir)) return null;
-  const below = relative(top, place.workdir);
+  if (!isInside(found.top, workdir)) return null;
+  const below = relative(found.top, workdir);
   return {
-    top,
+    ...found,
     prefix: below === "" ? "" : `${below.split(sep).join("/")}/`,
-    gitDir,
-    commonDir: resolve(place.workdir, commonDir),
-    objectFormat,
+    commonDir: resolve(workdir, found.commonDir),
   };
 }
 

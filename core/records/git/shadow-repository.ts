@@ -15,7 +15,7 @@ export interface ShadowRepository {
   /** Real absolute path of the working directory. */
   workdir: string;
   /** The user's repository; null for a plain folder. */
-  repository: Repository | null;
+  repository: Omit<Repository, "head"> | null;
 }
 
 /** Options of {@link makeShadow}. */

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { realpath, rm, stat } from "../../ground/runtime/files.ts";
 import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
-import { findRepository, type GitPlace, readHead, readSettings } from "./find-repository.ts";
+import { findRepository, type GitPlace, readSettings } from "./find-repository.ts";
 import { type PlainFolderLimits, plainFolderLimits, writeBounded } from "./plain-folder.ts";
 import { copyUserIndex, makeShadow, type ShadowRepository } from "./shadow-repository.ts";
 import type { WorkTree } from "./write-work-tree.ts";
@@ -46,10 +46,9 @@ export async function takeSnapshot(workdir: string, options: SnapshotOptions): P
   try {
     return await withDeadline(options, async (signal) => {
       const place: GitPlace = { workdir: await realFolder(workdir), signal };
-      const repository = await findRepository(place);
-      head = await readHead(place);
+      const [repository, settings] = await Promise.all([findRepository(place), readSettings(place)]);
+      head = repository?.head ?? null;
       const { scratchDir, exclude = [], limits = plainFolderLimits } = options;
-      const settings = await readSettings(place);
       shadow = await makeShadow({ workdir: place.workdir, repository, scratchDir, exclude, settings });
       await copyUserIndex(shadow, indexBefore);
       const before = await writeBounded(shadow, { index: indexBefore, signal }, limits);

@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { lstat } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
-import { findRepository, type GitPlace, readHead, type Repository } from "./find-repository.ts";
+import { findRepository, type GitPlace, type Repository } from "./find-repository.ts";
 import { splitNul } from "./git-call.ts";
 import { gitInShadow, type ShadowCall, type ShadowRepository, topOf } from "./shadow-repository.ts";
 
@@ -28,7 +28,7 @@ export async function findWorktreeSource(place: GitPlace): Promise<WorktreeSourc
       },
     );
   }
-  const commit = await readHead(place);
+  const commit = repository.head;
   if (commit === null) {
     throw new BulkheadError(
       "invalid_request",

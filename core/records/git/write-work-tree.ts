@@ -36,16 +36,25 @@ export async function writeWorkTree(
   { storeAll = false, mostFiles = Number.POSITIVE_INFINITY }: WriteOptions = {},
 ): Promise<WorkTree> {
   await refresh(shadow, call);
-  const changed = await listChanged(shadow, call);
+  // In most sessions nothing differs from the index, and then its tree is the answer.
+  const unchanged = shadow.repository?.prefix === ""
+    ? writeTree(shadow, call).catch(() => null)
+    : Promise.resolve(null);
+  const [changed, tree] = await Promise.all([listChanged(shadow, call), unchanged]);
+  if (changed.length === 0 && tree !== null) return { tree, stored: true };
   if (changed.length > mostFiles) throw new BulkheadError("too_large", `There are ${changed.length} files to read.`);
   const { isSmall, huge } = storeAll ? { isSmall: true, huge: [] } : await measureFiles(shadow.workdir, changed);
   const tooHuge = new Set(huge.map(({ path }) => path));
   await updateIndex(shadow, changed.filter((path) => !tooHuge.has(path)), { ...call, stored: isSmall });
   await addHugeFiles(shadow, huge, call);
   await dropOutside(shadow, call);
-  const tree = lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call));
+  const written = await writeTree(shadow, call);
   await dropHugeFiles(shadow, huge, call);
-  return { tree, stored: isSmall };
+  return { tree: written, stored: isSmall };
+}
+
+async function writeTree(shadow: ShadowRepository, call: ShadowCall): Promise<string> {
+  return lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call));
 }
 
 /** Compares times and sizes, in several threads, also of files marked as assumed unchanged. */
