@@ -11,6 +11,10 @@ export interface WaitingRequest {
   text: string;
   /** The choices it offers; empty when any text will do. */
   choices: string[];
+  /** RFC 3339, UTC; absent where only the request itself is known. */
+  asked_at?: string;
+  /** RFC 3339, UTC: the host answers then if no client has; absent: it waits on. */
+  answer_by?: string;
   /**
    * The text is shortened, or choices are left out: a summary shows at most 4,096 characters of its session's requests.
    * The request's event has the full text.

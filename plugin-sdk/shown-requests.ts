@@ -15,8 +15,7 @@ export function shownRequests(requests: readonly WaitingRequest[]): WaitingReque
     const text = shortText(request.text, half);
     const choices = withinCharacters(request.choices, half);
     const isCut = request.cut === true || text !== request.text || choices.length < request.choices.length;
-    const { request_id, type } = request;
-    return { request_id, type, text, choices, ...(isCut ? { cut: true as const } : {}) };
+    return { ...request, text, choices, ...(isCut ? { cut: true as const } : {}) };
   });
 }
 

@@ -13,7 +13,7 @@ export interface Wing {
  */
 export const floors: readonly (readonly Wing[])[] = [
   [
-    { name: "doors", rows: [["cli"], ["daemon"], ["http", "mcp", "acp", "client"]] },
+    { name: "doors", rows: [["cli"], ["daemon"], ["http", "mcp", "acp", "client", "console"]] },
   ],
   [
     { name: "kit", rows: [["attack", "conformance", "author"]] },

@@ -26,6 +26,11 @@ export const commandGroups: readonly { heading: string; commands: readonly Comma
         load: async () => (await import("./commands/agents.ts")).defineAgents,
       },
       {
+        name: "console",
+        summary: "open a page that shows everything that runs, waits or was refused",
+        load: async () => (await import("./commands/console.ts")).defineConsole,
+      },
+      {
         name: "session",
         summary: "list, show, watch and answer sessions, and take what they changed",
         load: async () => (await import("./commands/session.ts")).defineSession,

@@ -110,6 +110,8 @@ export interface RemoteHost {
   addGrant(pluginId: string, grant: { permission: string; target: string }): Promise<void>;
   /** Reloads the host manifest, for future sessions. */
   reload(): Promise<RemoteReload>;
+  /** Makes a code that opens the console's page once: `<address>/console#code=<code>`. */
+  consoleCode(scope?: "read" | "run" | "admin"): Promise<{ code: string; expires_at: string }>;
   /** Whether the host takes sessions. */
   ready(): Promise<boolean>;
 }
@@ -189,6 +191,8 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
     addGrant: async (pluginId, grant) =>
       void await call(api, `${pluginPath(pluginId)}/grants`, { method: "POST", body: grant }),
     reload: () => callJson(api, "/v1/reload", { method: "POST" }),
+    consoleCode: (scope) =>
+      callJson(api, "/v1/console/codes", { method: "POST", body: scope === undefined ? {} : { scope } }),
     ready: () => call(api, "/ready").then(() => true, () => false),
   };
 }

@@ -7,6 +7,7 @@ import type { McpHttp } from "../mcp/http.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import { demandOwnState, stateFolderOf } from "../../sessions/host/state-folder.ts";
+import { consolePage } from "../console/page-files.ts";
 import { createHttpDoor, type HttpDoor } from "../http/door.ts";
 import type { Mount, ReloadChanges } from "../http/door-options.ts";
 import { pluginFacts } from "../http/plugin-facts.ts";
@@ -168,6 +169,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
   const door = createHttpDoor({
     sessions: gate.sessions,
     mounts: [mcp],
+    pages: consolePage,
     facts: {
       plugins: pluginFacts(host, manifest?.file),
       workspaces: host.workspaces,

@@ -58,6 +58,8 @@ export interface HttpDoorOptions {
   /** Hosts that a request over TCP may name, each with the port: the addresses where the server listens. */
   hosts(): readonly string[];
   limits: HttpLimits;
+  /** Answers requests for pages, which need no token; null for other paths. Absent: no pages. */
+  pages?: (request: Request) => Promise<Response | null>;
   /** Other protocols to serve beside the API, behind the same checks. */
   mounts?: readonly Mount[];
   writeLog?: (record: LogRecord) => void;

@@ -5,6 +5,7 @@ import { checkOrigin } from "./check-origin.ts";
 import { mountedStream } from "./mounted-stream.ts";
 import { problem } from "./problem.ts";
 import { createRouter } from "./router.ts";
+import { OneTimeCodes } from "./one-time-codes.ts";
 import { secure } from "./security-headers.ts";
 import { hostClosed, Meters } from "./meters.ts";
 import type { HttpDoorOptions } from "./door-options.ts";
@@ -22,7 +23,7 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
   const { limits, tokens, writeLog = () => {} } = options;
   let closed = false;
   const meters = new Meters(limits);
-  const router = createRouter({ ...options, writeLog, meters });
+  const router = createRouter({ ...options, writeLog, meters, codes: new OneTimeCodes() });
 
   return {
     fetch: async (request, from) => {
@@ -41,6 +42,8 @@ export function createHttpDoor(options: HttpDoorOptions): HttpDoor {
   async function answer(request: Request, from: RequestSource): Promise<Response> {
     checkOrigin(request, from, options.hosts());
     if (closed) throw hostClosed();
+    const page = await options.pages?.(request);
+    if (page) return page;
     const open = router.openTo(request);
     if (open) return await router.fetch(request, null);
     const caller = await authenticate(request, { from, tokens, meters });

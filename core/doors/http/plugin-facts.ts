@@ -74,11 +74,16 @@ export interface PluginFacts {
   explain(id: string): Promise<ExplainedPlugin>;
   /** @throws {BulkheadError} `not_found` */
   grants(id: string): PluginGrants;
+  /**
+   * Lifts a plugin's quarantine and forgets its crashes; false when it had none.
+   * @throws {BulkheadError} `not_found`
+   */
+  release(id: string): Promise<boolean>;
 }
 
 /** Reads the plugins of a host; `manifestFile` is the path of its host manifest. */
 export function pluginFacts(
-  host: Pick<Host, "registry" | "quarantined" | "pinned">,
+  host: Pick<Host, "registry" | "quarantined" | "pinned" | "release">,
   manifestFile: string | undefined,
 ): PluginFacts {
   const pluginOf = (id: string): Plugin => {
@@ -115,6 +120,12 @@ export function pluginFacts(
         config: plugin.manifest.config ?? null,
         waiting_permissions: waiting.get(id)?.undecided ?? [],
       };
+    },
+    async release(id) {
+      const released = await host.release(id);
+      // A record may outlive its plugin; an id that is neither is a mistake.
+      if (!released) pluginOf(id);
+      return released;
     },
     grants: (id) => {
       const { grant, deny } = pluginOf(id);

@@ -5,6 +5,7 @@ import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { CallerSessions } from "./caller-sessions.ts";
 import type { HttpDoorOptions } from "./door-options.ts";
 import type { Meters } from "./meters.ts";
+import type { OneTimeCodes } from "./one-time-codes.ts";
 import { textResponse } from "./text-response.ts";
 import type { Caller, TokenScope } from "./scopes.ts";
 
@@ -13,6 +14,7 @@ export interface ApiRouteDeps extends Pick<HttpDoorOptions, "tokens" | "limits">
   facts: Omit<HttpDoorOptions["facts"], "workspaces">;
   writeLog(record: LogRecord): void;
   meters: Meters;
+  codes: OneTimeCodes;
 }
 
 /** One request to a route, after its checks. */

@@ -7,8 +7,10 @@ const always: readonly (readonly [name: string, value: string])[] = [
   ["x-content-type-options", "nosniff"],
 ];
 
-/** Adds the headers that every answer must have. */
+/** Adds the headers that every answer must have; a page has a policy of its own. */
 export function secure(response: Response): Response {
-  for (const [name, value] of always) response.headers.set(name, value);
+  for (const [name, value] of always) {
+    if (name !== "content-security-policy" || !response.headers.has(name)) response.headers.set(name, value);
+  }
   return response;
 }

@@ -49,6 +49,8 @@ export interface TokenStore {
    * @throws {BulkheadError} `already_exists` for a name in use, `limit_exceeded`
    */
   create(wanted: NewToken): Promise<{ token: string; record: TokenRecord }>;
+  /** Creates a token for a page of the console, and removes those of pages that have expired. */
+  createForConsole(wanted: Pick<NewToken, "scopes" | "expires_at">): Promise<{ token: string; record: TokenRecord }>;
   /** Revokes the token of this id or name, and expired ones of that name; null when there is none. */
   revoke(idOrName: string): Promise<TokenRecord | null>;
   /** Returns the file of the first token, which has all scopes; creates both where they are missing. */
@@ -70,6 +72,8 @@ const fileSchema = Type.Object({ tokens: Type.Literal(1), entries: Type.Array(re
 const mostTokens = 1000;
 const maxFileBytes = 1024 * 1024;
 const firstName = "first";
+/** Begin of the names of tokens of the console's pages: many are made, and none is missed once it has expired. */
+const consolePrefix = "console-";
 
 /** Opens the store of a state folder; reads and creates nothing before it is needed. */
 export function openTokens(stateDir: string): TokenStore {
@@ -108,6 +112,8 @@ export function openTokens(stateDir: string): TokenStore {
       sha256: sha256Hex(token),
     };
     await change((records) => {
+      const old = records.filter((one) => one.name.startsWith(consolePrefix) && !isCurrent(one));
+      for (const one of old) records.splice(records.indexOf(one), 1);
       if (records.some((other) => other.name === name && isCurrent(other))) throw taken(name);
       if (records.length >= mostTokens) throw tooMany();
       records.push(made);
@@ -131,6 +137,7 @@ export function openTokens(stateDir: string): TokenStore {
       const found = (await current()).get(id);
       return found !== undefined && isCurrent(found) ? found.sha256 : null;
     },
+    createForConsole: (wanted) => create({ ...wanted, name: `${consolePrefix}${randomId().slice(0, 8)}` }),
     list: async () => [...(await current()).values()],
     create,
     revoke: (idOrName) =>

@@ -36,7 +36,7 @@ export async function runAll(
   if (sessions.length === 0) throw started.find((one) => one.status === "rejected")?.reason;
   const passed_over = [...route.passed_over.map(({ adapter_id, reason }) => ({ adapter_id, reason })), ...refused];
   const results = Promise.all(sessions.map((session) => session.result()));
-  const comparison = results.then((all) => compare(host, all));
+  const comparison = results.then((all) => compareSessions(host, all));
   // A caller that reads only the events may ignore the comparison: do not report its rejection as unhandled.
   comparison.catch(() => {});
   return {
@@ -47,8 +47,9 @@ export async function runAll(
   };
 }
 
-async function compare(
-  { workspaces }: Pick<Host, "workspaces">,
+/** Compares sessions of one request that have ended, with the lines that each changed in its worktree. */
+export async function compareSessions(
+  { workspaces }: { workspaces: Pick<Host["workspaces"], "diff"> },
   results: readonly SessionResult[],
 ): Promise<Comparison> {
   const diffs = await Promise.all(results.map(({ session_id }) => workspaces.diff(session_id).catch(() => null)));

@@ -8,11 +8,12 @@ interface OpenRequest {
   settle(choice: string | null): void;
   /** The part that a person sees. */
   asked: Asked;
+  times: Pick<WaitingRequest, "asked_at" | "answer_by">;
   deadline?: ReturnType<typeof setTimeout>;
 }
 
 /** Question and possible answers. */
-export type Asked = Omit<WaitingRequest, "request_id">;
+export type Asked = Pick<WaitingRequest, "type" | "text" | "choices" | "cut">;
 
 const nothing: Asked = { type: "question", text: "", choices: [] };
 
@@ -25,13 +26,16 @@ export class OpenRequests {
   add(requestId: string, offered: readonly string[] | null = null, asked: Asked = nothing): void {
     let settle!: (choice: string | null) => void;
     const answer = new Promise<string | null>((resolve) => (settle = resolve));
-    this.#open.set(requestId, { offered, answer, settle, asked });
+    const times = { asked_at: new Date().toISOString() };
+    this.#open.set(requestId, { offered, answer, settle, asked, times });
   }
 
   /** Calls back when an open request has waited for this long. */
   expire(requestId: string, { ms, onExpired }: { ms: number; onExpired(): void }): void {
     const request = this.#open.get(requestId);
-    if (request) request.deadline = setTimeout(onExpired, Math.min(ms, 2 ** 31 - 1));
+    if (request === undefined) return;
+    request.deadline = setTimeout(onExpired, Math.min(ms, 2 ** 31 - 1));
+    request.times.answer_by = new Date(Date.now() + ms).toISOString();
   }
 
   /** Returns true while a request waits for an answer. */
@@ -41,7 +45,7 @@ export class OpenRequests {
 
   /** Returns the open requests as a summary shows them, oldest first. */
   get waiting(): WaitingRequest[] {
-    return shownRequests([...this.#open].map(([request_id, { asked }]) => ({ request_id, ...asked })));
+    return shownRequests([...this.#open].map(([request_id, { asked, times }]) => ({ request_id, ...asked, ...times })));
   }
 
   /** Returns true for an open request that accepts this answer. */

@@ -51,6 +51,16 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
   health: { answers: rows("200 200 200 200 200 200") },
   ready: { answers: rows("200 200 200 200 200 200") },
   prove: { answers: rows("404 404 404 404 404 404"), query: `?token_id=${"0".repeat(32)}&nonce=${"0".repeat(32)}` },
+  continueSession: { answers: rows("501 403 501 404 501 404"), body: { prompt: "more" } },
+  rerunSession: { answers: rows("201 403 201 404 201 404"), body: {} },
+  startComparison: { answers: rows("201 403 201 201 201 403"), body: { prompt: "go", adapters: ["memory"] } },
+  listComparisons: { answers: rows("200 200 200 200 200 200") },
+  getComparison: { answers: rows("404 404 404 404 404 404") },
+  listWaiting: { answers: rows("200 200 200 200 200 200") },
+  listWalls: { answers: rows("200 200 403 403 200 403") },
+  releasePlugin: { answers: rows("200 403 403 403 403 403") },
+  createConsoleCode: { answers: rows("201 403 403 403 403 403"), body: {} },
+  createConsoleToken: { answers: rows("401 401 401 401 401 401"), body: { code: "none" } },
   openapi: { answers: rows("200 200 200 200 200 200") },
 };
 
@@ -114,7 +124,9 @@ for (const route of routes) {
     for (const who of callers) {
       const { id, ask } = await made();
       const path = route.path.replace("{id}", route.path.includes("/plugins/") ? "memory" : id) + query;
-      const sent = route.id === "startSession" ? { ...(body as object), workdir: "/" } : body;
+      const sent = route.id === "startSession" || route.id === "startComparison"
+        ? { ...(body as object), workdir: "/" }
+        : body;
       const response = await ask(who, path, { method: route.method, body: sent });
       found[who] = await toldBy(response, { id, route: route.id });
     }

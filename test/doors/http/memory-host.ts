@@ -221,6 +221,7 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
           waiting_permissions: [],
         };
       },
+      release: () => Promise.resolve(true),
       grants(id) {
         demand(id);
         return { plugin_id: id, grant: facts.grant, deny: {} };

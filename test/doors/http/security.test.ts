@@ -493,12 +493,13 @@ describe("J12 other people's sessions", () => {
       path: road.path.slice(one.length),
     }));
     expect(roads.length).toBeGreaterThan(7);
+    const bodies: Record<string, string> = { "/continue": '{"prompt":"more"}', "/rerun": "{}" };
     for (const { method, path } of roads) {
       const send = (token: string, session: string) =>
         fetch(`${door.url}/v1/sessions/${session}${path}`, {
           method,
           headers: { ...bearer(token), "content-type": "application/json" },
-          ...(method === "POST" ? { body: '{"request_id":"r","choice":"c"}' } : {}),
+          ...(method === "POST" ? { body: bodies[path] ?? '{"request_id":"r","choice":"c"}' } : {}),
         });
       const other = await expectProblem(await send(theirs, id), 404, "not_found");
       const none = await expectProblem(await send(theirs, "f".repeat(32)), 404, "not_found");

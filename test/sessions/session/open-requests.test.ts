@@ -41,7 +41,11 @@ describe("OpenRequests", () => {
     const requests = new OpenRequests();
     const asked = { type: "question" as const, text: "Which?", choices: ["left", "right"] };
     requests.add("r", null, asked);
-    expect(requests.waiting).toEqual([{ request_id: "r", ...asked }]);
+    expect(requests.waiting).toEqual([{ request_id: "r", ...asked, asked_at: expect.any(String) }]);
+    requests.expire("r", { ms: 60_000, onExpired: () => {} });
+    const [{ asked_at = "", answer_by = "" } = {}] = requests.waiting;
+    expect(Date.parse(answer_by) - Date.parse(asked_at)).toBeGreaterThanOrEqual(60_000);
+    requests.close();
   });
 
   test.each([1, 2, 7, 32, 100])("waiting() of %i long requests stays small, and says that they are cut", (count) => {
@@ -53,7 +57,7 @@ describe("OpenRequests", () => {
     expect(waiting.every(({ cut }) => cut === true)).toBe(true);
     // What is shown of the choices can be answered with.
     for (const one of waiting) expect(choices.slice(0, one.choices.length)).toEqual(one.choices);
-    expect(JSON.stringify(waiting).length).toBeLessThan(4096 + count * 100);
+    expect(JSON.stringify(waiting).length).toBeLessThan(4096 + count * 150);
   });
 
   test("close() answers all that is open with null", async () => {

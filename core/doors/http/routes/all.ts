@@ -1,20 +1,30 @@
 import { openApiRoute } from "../openapi.ts";
 import type { ApiRoute } from "../route.ts";
+import { againRoutes } from "./again.ts";
 import { agentRoutes } from "./agents.ts";
+import { comparisonRoutes } from "./comparisons.ts";
+import { consoleRoutes } from "./console.ts";
 import { eventRoutes } from "./events.ts";
 import { hostRoutes } from "./host.ts";
 import { pluginRoutes } from "./plugins.ts";
 import { reloadRoute } from "./reload.ts";
 import { sessionRoutes } from "./sessions.ts";
+import { waitingRoutes } from "./waiting.ts";
+import { wallRoutes } from "./walls.ts";
 import { workspaceRoutes } from "./workspaces.ts";
 
 const served = [
   ...sessionRoutes,
+  ...againRoutes,
+  ...comparisonRoutes,
+  ...waitingRoutes,
   ...workspaceRoutes,
   ...eventRoutes,
   ...agentRoutes,
   ...pluginRoutes,
+  ...wallRoutes,
   ...hostRoutes,
+  ...consoleRoutes,
   reloadRoute,
 ];
 

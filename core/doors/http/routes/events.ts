@@ -17,6 +17,8 @@ import { oneOf } from "../schemas/named.ts";
 /** Query of a stream of events. */
 interface EventsQuery {
   after?: number;
+  limit?: number;
+  follow?: "true" | "false";
   type?: string[];
   kind?: NeutralKind[];
   adapter?: string[];
@@ -28,6 +30,8 @@ interface MergedQuery extends EventsQuery {
 
 const fields = {
   after: Type.Optional(Type.Integer({ minimum: 0, description: "the number of the last event that is known" })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, description: "events after which it ends" })),
+  follow: Type.Optional(oneOf(["true", "false"] as const, "false: it ends with the newest event that there is")),
   type: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 64 })),
   kind: Type.Optional(
     Type.Array(oneOf(["reasoning", "tool-call", "tool-result", "output"] as const), { maxItems: 4 }),
@@ -67,9 +71,16 @@ export const eventRoutes: readonly ApiRoute[] = [
       const id = call.params["id"] ?? "";
       const after = cursorOf(call) ?? 0;
       const session = await call.sessions.open(id);
+      const last = call.query.follow === "false" ? await newestOf(id, call.sessions) : null;
       // A browser's own client reconnects forever after any other status.
-      if (await isOver(id, after, call.sessions)) return new Response(null, { status: 204 });
-      return stream(call, deps, { open: (signal) => session.events({ after, signal }), idOf: ({ seq }) => seq });
+      if (last !== null && after >= last || await isOver(id, after, call.sessions)) {
+        return new Response(null, { status: 204 });
+      }
+      return stream(call, deps, {
+        open: (signal) => session.events({ after, signal }),
+        idOf: ({ seq }) => seq,
+        ...(last === null ? {} : { last }),
+      });
     },
   }),
   route<MergedQuery>({
@@ -83,7 +94,12 @@ export const eventRoutes: readonly ApiRoute[] = [
     answers: { 200: streamed },
     handle(call, deps) {
       const after = cursorOf(call);
-      const { label } = call.query;
+      const { label, follow } = call.query;
+      if (follow === "false") {
+        throw new BulkheadError("invalid_request", "Cannot end the stream of all sessions at their newest event.", {
+          hint: "Ask for one session's events, or give a limit.",
+        });
+      }
       const { sessions } = call;
       const open = (signal: AbortSignal) => sessions.events({ ...(after === null ? {} : { after }), signal });
       return stream(call, deps, {
@@ -93,6 +109,14 @@ export const eventRoutes: readonly ApiRoute[] = [
     },
   }),
 ];
+
+/** The number of a session's newest event; null for a deleted one, whose stream ends by itself. */
+async function newestOf(id: string, sessions: SessionHost): Promise<number | null> {
+  return await sessions.get(id).then(({ last_seq }) => last_seq, (error: unknown) => {
+    if (errorDataOf(error)?.code === "not_found") return null;
+    throw error;
+  });
+}
 
 /** Whether a session has ended and no event follows. A deleted session may still have a gap to report. */
 async function isOver(id: string, after: number, sessions: SessionHost): Promise<boolean> {
@@ -108,24 +132,30 @@ async function isOver(id: string, after: number, sessions: SessionHost): Promise
 interface Source {
   open(signal: AbortSignal): AsyncIterable<Envelope>;
   idOf(envelope: Envelope): number;
+  /** Number of the event with which it ends; absent: it goes on. */
+  last?: number;
 }
 
-function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, idOf }: Source): Response {
+function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, idOf, last = Infinity }: Source): Response {
   const { caller, query, headers, signal } = call;
   const { meters, tokens, limits } = deps;
   const lines = wantsLines(headers.get("accept"));
   const over = new AbortController();
   const end = () => over.abort();
-  const events = open(over.signal);
+  const opened = open(over.signal);
+  const isLast = (envelope: Envelope) => left <= 0 || idOf(envelope) >= last;
+  const events = query.limit === undefined && last === Infinity ? opened : ending(opened, isLast);
   const closeStream = countStream(meters, caller, end);
   signal.addEventListener("abort", end, { once: true });
   let passed = 0;
   let told = 0;
+  let left = query.limit ?? Infinity;
   const frame = (envelope: Envelope): string | null => {
     if (over.signal.aborted) return null;
     passed = idOf(envelope);
     if (!isWanted(envelope, query)) return null;
     told = passed;
+    left--;
     const text = envelopeText(envelope);
     return lines ? `${text}\n` : `id: ${passed}\ndata: ${text}\n\n`;
   };
@@ -148,6 +178,14 @@ function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, idOf }: Sou
   return new Response(body, {
     headers: { "content-type": lines ? "application/x-ndjson" : "text/event-stream", "x-accel-buffering": "no" },
   });
+}
+
+/** Yields up to the event after which no other is wanted. */
+async function* ending(events: AsyncIterable<Envelope>, isLast: (envelope: Envelope) => boolean) {
+  for await (const envelope of events) {
+    yield envelope;
+    if (isLast(envelope)) return;
+  }
 }
 
 /** @throws {BulkheadError} `limit_exceeded`, `host_closed`; the resources opened for the stream are then closed */

@@ -14,8 +14,9 @@ const proofQuery = exactly<{ token_id: string; nonce: string }>()(Type.Object({
 /** Text for a person who opens the daemon's address in a browser. */
 const introduction = `This is Bulkhead, a host for AI agents, on this computer.
 
-It has an API for programs and no pages for a browser.
+It has an API for programs, and a page for people that a command opens.
 
+  bulkhead console           opens the page
   bulkhead session list      shows the sessions in a terminal
   bulkhead help http-api     explains the API
   GET /v1/openapi.json       describes it for programs, with a token

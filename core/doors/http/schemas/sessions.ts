@@ -11,6 +11,8 @@ const waiting = Type.Object({
   type: oneOf(["permission_request", "question"] as const),
   text,
   choices: Type.Array(text),
+  asked_at: Type.Optional(text),
+  answer_by: Type.Optional(text),
   cut: Type.Optional(Type.Literal(true, { description: "shortened; the request's event has all of it" })),
 });
 

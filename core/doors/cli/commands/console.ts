@@ -1,0 +1,49 @@
+import { Option } from "commander";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { openBrowser } from "../../../ground/runtime/open-browser.ts";
+import { inspectDaemon } from "../../daemon/inspect-daemon.ts";
+import { scopes, type TokenScope } from "../../http/scopes.ts";
+import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { daemonPlace } from "../daemon-place.ts";
+
+/** `bulkhead console`. */
+export const defineConsole: DefineCommand = (command, bind) => {
+  command
+    .option("--no-open", "print the address and open no browser")
+    .addOption(new Option("--scope <scope>", "what the page may do").choices([...scopes]).default("admin"))
+    .addHelpText(
+      "after",
+      examples(
+        ["bulkhead console", "opens the page in your browser; the daemon must run"],
+        ["bulkhead console --scope read", "a page that can look, and change nothing"],
+        ["ssh -L 7717:127.0.0.1:7717 box bulkhead console --no-open", "the page of another machine, in your browser"],
+      ),
+    )
+    .action(bind(openConsole));
+};
+
+async function openConsole(call: Invocation): Promise<number> {
+  const { terminal, json, options } = call;
+  const { stateDir } = await daemonPlace(call);
+  const { state, record, reason } = await inspectDaemon(stateDir);
+  if (state !== "running" || record === null) {
+    throw new BulkheadError("unavailable", `Cannot open the console: the daemon is not running. ${reason}`, {
+      hint: 'Start it with "bulkhead start".',
+    });
+  }
+  const { connectDaemon, ours } = await import("../remote-sessions.ts");
+  const remote = await connectDaemon(record);
+  const { code, expires_at } = await ours(remote.consoleCode(options["scope"] as TokenScope));
+  // A browser sends no fragment to the server, and the page removes it at once.
+  const url = `${record.address}/console#code=${code}`;
+  const wanted = options["open"] !== false && terminal.stdin.isTty && terminal.stderr.isTty && !json;
+  const opened = wanted && await openBrowser(url);
+  await terminal.stdout.write(
+    json
+      ? `${JSON.stringify({ url, expires_at })}\n`
+      : `${url}\n\n${
+        opened ? "It opens in your browser" : "Open it in your browser"
+      }. The address works once, within a minute.\n`,
+  );
+  return 0;
+}

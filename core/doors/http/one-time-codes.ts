@@ -1,0 +1,49 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { randomSecret, sha256Hex } from "../../ground/runtime/hash.ts";
+import type { TokenScope } from "./scopes.ts";
+
+/** A code as its maker gets it, once. */
+export interface OneTimeCode {
+  code: string;
+  /** RFC 3339, UTC. */
+  expires_at: string;
+}
+
+/** Time in which a code must be used: a program prints it, and a browser opens it. Milliseconds. */
+const validMs = 60_000;
+/** Codes that wait at once. */
+const mostCodes = 32;
+
+/** Codes that a page trades for a token, each once. They are kept in memory alone, and only their hashes. */
+export class OneTimeCodes {
+  readonly #waiting = new Map<string, { scopes: readonly TokenScope[]; until: number }>();
+
+  /** @throws {BulkheadError} `limit_exceeded` while too many wait */
+  create(scopes: readonly TokenScope[]): OneTimeCode {
+    this.#dropOld();
+    if (this.#waiting.size >= mostCodes) {
+      throw new BulkheadError("limit_exceeded", `Cannot make a code: ${mostCodes} codes wait to be used.`, {
+        hint: "Try again in a minute.",
+        details: { retry_after: validMs / 1000 },
+      });
+    }
+    const code = randomSecret();
+    const until = Date.now() + validMs;
+    this.#waiting.set(sha256Hex(code), { scopes, until });
+    return { code, expires_at: new Date(until).toISOString() };
+  }
+
+  /** Uses a code up; null for an unknown, used or old one. */
+  take(code: string): readonly TokenScope[] | null {
+    this.#dropOld();
+    // By its hash, so that the time of the look-up tells nothing about the codes that wait.
+    const digest = sha256Hex(code);
+    const found = this.#waiting.get(digest);
+    this.#waiting.delete(digest);
+    return found?.scopes ?? null;
+  }
+
+  #dropOld(): void {
+    for (const [digest, { until }] of this.#waiting) if (until <= Date.now()) this.#waiting.delete(digest);
+  }
+}

@@ -1,0 +1,62 @@
+import { Type } from "@sinclair/typebox";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import {
+  continuedRequest,
+  type EarlierSession,
+  readEarlier,
+  repeatedRequest,
+} from "../../../sessions/host/earlier-session.ts";
+import { type ApiRoute, json, route } from "../route.ts";
+import { sessionSummarySchema } from "../schemas/sessions.ts";
+
+const continueBody = exactly<{ prompt: string }>()(Type.Object({
+  prompt: Type.String({ minLength: 1, maxLength: 16 * 1024 * 1024 }),
+}, closed));
+
+const rerunBody = exactly<{ adapter?: string }>()(Type.Object({
+  adapter: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: "default: those of the session" })),
+}, closed));
+
+const answers = { 201: { summary: "the new session has started", schema: sessionSummarySchema } };
+
+/** Routes that start a session from an earlier one, as `session continue` and `session rerun` do. */
+export const againRoutes: readonly ApiRoute[] = [
+  route<unknown, { prompt: string }>({
+    id: "continueSession",
+    method: "POST",
+    path: "/v1/sessions/{id}/continue",
+    summary: "say something more to the agent of a session that has ended",
+    scope: "run",
+    body: continueBody,
+    answers,
+    async handle({ params, body: { prompt }, sessions }) {
+      const earlier = withoutEnv(await readEarlier(sessions, params["id"] ?? ""));
+      const { session } = await sessions.admit(continuedRequest(earlier, prompt), { adapter: earlier.adapter });
+      return json(await sessions.get(session.id), { status: 201 });
+    },
+  }),
+  route<unknown, { adapter?: string }>({
+    id: "rerunSession",
+    method: "POST",
+    path: "/v1/sessions/{id}/rerun",
+    summary: "run a session again, from its beginning",
+    scope: "run",
+    body: rerunBody,
+    answers,
+    async handle({ params, body: { adapter }, sessions }) {
+      const earlier = withoutEnv(await readEarlier(sessions, params["id"] ?? ""));
+      const { session } = await sessions.admit(repeatedRequest(earlier), { adapter: adapter ?? earlier.candidates });
+      return json(await sessions.get(session.id), { status: 201 });
+    },
+  }),
+];
+
+/** @throws {BulkheadError} `unsupported` for a session with `env`: its values may be credentials, and are not kept */
+function withoutEnv(earlier: EarlierSession): EarlierSession {
+  const names = Object.keys(earlier.requested.env ?? {});
+  if (names.length === 0) return earlier;
+  throw new BulkheadError("unsupported", `Cannot start session "${earlier.session_id}" again: its env was not kept.`, {
+    hint: `Start a new session, and give the values of ${names.join(", ")} again.`,
+  });
+}

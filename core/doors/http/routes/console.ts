@@ -1,0 +1,57 @@
+import { Type } from "@sinclair/typebox";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import { type ApiRoute, json, route } from "../route.ts";
+import { oneOf, text } from "../schemas/named.ts";
+import { scopes, type TokenScope } from "../scopes.ts";
+
+/** Time for which a page's token is valid: a working day. Milliseconds. */
+const tokenMs = 12 * 60 * 60_000;
+
+const codeBody = exactly<{ scope?: TokenScope }>()(Type.Object({
+  scope: Type.Optional(oneOf(scopes, "of the token that the code is traded for; default: admin")),
+}, closed));
+
+const tokenBody = exactly<{ code: string }>()(Type.Object({
+  code: Type.String({ minLength: 1, maxLength: 256, pattern: "^[\\w-]+$" }),
+}, closed));
+
+/** Routes by which the console's page gets a token of its own. */
+export const consoleRoutes: readonly ApiRoute[] = [
+  route<unknown, { scope?: TokenScope }>({
+    id: "createConsoleCode",
+    method: "POST",
+    path: "/v1/console/codes",
+    summary: "make a code that opens the console once, within a minute",
+    scope: "admin",
+    body: codeBody,
+    answers: { 201: { summary: "the code", schema: Type.Object({ code: text, expires_at: text }) } },
+    handle: ({ body: { scope = "admin" } }, { codes }) => json(codes.create([scope]), { status: 201 }),
+  }),
+  route<unknown, { code: string }>({
+    id: "createConsoleToken",
+    method: "POST",
+    path: "/v1/console/tokens",
+    summary: "trade a code for the token of a console's page",
+    scope: "public",
+    body: tokenBody,
+    answers: {
+      201: {
+        summary: "the token, which is listed and revoked as any other",
+        schema: Type.Object({ token: text, id: text, scopes: Type.Array(oneOf(scopes)), expires_at: text }),
+      },
+    },
+    async handle({ body: { code } }, { codes, tokens, meters }) {
+      const granted = codes.take(code);
+      if (granted === null) {
+        meters.countRefusal("console");
+        throw new BulkheadError("unauthorized", "Cannot open the console: the code is unknown, used or too old.", {
+          hint: "Run: bulkhead console",
+        });
+      }
+      const expires_at = new Date(Date.now() + tokenMs).toISOString();
+      const { token, record } = await tokens.createForConsole({ scopes: granted, expires_at });
+      return json({ token, id: record.id, scopes: record.scopes, expires_at }, { status: 201 });
+    },
+  }),
+];

@@ -1,0 +1,167 @@
+import { Type } from "@sinclair/typebox";
+import type { PermissionOption, PermissionRequestEvent, QuestionEvent } from "../../../../plugin-sdk/events.ts";
+import { exactly } from "../../../../plugin-sdk/schema.ts";
+import type { SessionSummary, WaitingRequest } from "../../../../plugin-sdk/session-summary.ts";
+import type { SessionHost } from "../../../sessions/host/session-host.ts";
+import { callerPlugins } from "../caller-plugins.ts";
+import type { PluginFacts } from "../plugin-facts.ts";
+import { type ApiRoute, json, route } from "../route.ts";
+import { maybe, named, oneOf, text } from "../schemas/named.ts";
+
+/** One thing that waits for a person. */
+export interface WaitingItem {
+  kind: "permission" | "question" | "grant" | "quarantine";
+  /** The same for the same thing, for as long as it waits. */
+  id: string;
+  /** RFC 3339, UTC; null where it is not known. */
+  at: string | null;
+  deadline: string | null;
+  session_id: string | null;
+  adapter_id: string | null;
+  plugin_id: string | null;
+  title: string;
+  text: string;
+  /** A command line that settles it; null: it is answered through the API. */
+  command: string | null;
+  /** Arguments of the tool that the request is about. */
+  input: unknown;
+  request_id: string | null;
+  choices: PermissionOption[];
+  hint: string | null;
+}
+
+const item = named(
+  "WaitingItem",
+  exactly<WaitingItem>()(Type.Object({
+    kind: oneOf(["permission", "question", "grant", "quarantine"] as const),
+    id: text,
+    at: maybe(text),
+    deadline: maybe(text),
+    session_id: maybe(text),
+    adapter_id: maybe(text),
+    plugin_id: maybe(text),
+    title: text,
+    text,
+    command: maybe(text),
+    input: Type.Unknown(),
+    request_id: maybe(text),
+    choices: Type.Array(Type.Object({
+      id: text,
+      label: text,
+      kind: oneOf(["allow_once", "allow_always", "reject_once", "reject_always"] as const),
+    })),
+    hint: maybe(text),
+  })),
+);
+
+/** Events before a session's newest one that are searched for its open requests: an agent that waits says little. */
+const searched = 2000;
+/** Sessions that wait for an answer, of which each is searched. */
+const mostSessions = 100;
+
+/** What waits for a person: requests of agents, plugins without a grant, plugins in quarantine. */
+export const waitingRoutes: readonly ApiRoute[] = [
+  route({
+    id: "listWaiting",
+    method: "GET",
+    path: "/v1/waiting",
+    summary: "list everything that waits for a person, the oldest first",
+    scope: "own",
+    answers: { 200: { summary: "all of it", schema: Type.Object({ items: Type.Array(item) }) } },
+    async handle({ sessions, caller }, { facts }) {
+      const running = await sessions.list({ state: "running", limit: 500 });
+      const asking = running.filter(({ waiting }) => waiting.length > 0).slice(0, mostSessions);
+      const requests = (await Promise.all(asking.map((one) => requestItems(one, sessions)))).flat();
+      const plugins = await pluginItems(callerPlugins(caller, facts.plugins));
+      return json({ items: [...requests, ...plugins].sort((a, b) => (a.at ?? "").localeCompare(b.at ?? "")) });
+    },
+  }),
+];
+
+type AskingEvent = PermissionRequestEvent | QuestionEvent;
+
+async function requestItems(summary: SessionSummary, sessions: SessionHost): Promise<WaitingItem[]> {
+  const { session_id, adapter_id, title, waiting, last_seq } = summary;
+  const asked = await askingEvents(summary, sessions).catch(() => new Map<string, AskingEvent>());
+  return waiting.map((request) => ({
+    ...itemOf(request, asked.get(request.request_id)),
+    id: `${session_id} ${request.request_id}`,
+    at: request.asked_at ?? null,
+    deadline: request.answer_by ?? null,
+    session_id,
+    adapter_id,
+    plugin_id: null,
+    title,
+    command: null,
+    request_id: request.request_id,
+    hint: last_seq === 0 ? null : `bulkhead session answer ${session_id}`,
+  }));
+}
+
+function itemOf(
+  { type, text, choices }: WaitingRequest,
+  event: AskingEvent | undefined,
+): Pick<WaitingItem, "kind" | "text" | "input" | "choices"> {
+  if (type === "question") return { kind: "question", text, input: null, choices: choices.map(choiceOf) };
+  if (event?.type !== "permission_request") {
+    return { kind: "permission", text, input: null, choices: choices.map(choiceOf) };
+  }
+  return { kind: "permission", text: event.title, input: event.input ?? null, choices: event.options };
+}
+
+function choiceOf(id: string): PermissionOption {
+  return { id, label: id, kind: "allow_once" };
+}
+
+/** The events of a session's open requests, with all that the summary leaves out. */
+async function askingEvents(
+  { session_id, waiting, last_seq }: SessionSummary,
+  sessions: SessionHost,
+): Promise<Map<string, AskingEvent>> {
+  const wanted = new Set(waiting.map(({ request_id }) => request_id));
+  const found = new Map<string, AskingEvent>();
+  const session = await sessions.open(session_id);
+  for await (const { seq, event } of session.events({ after: Math.max(0, last_seq - searched) })) {
+    if ((event.type === "permission_request" || event.type === "question") && wanted.has(event.request_id)) {
+      found.set(event.request_id, event);
+    }
+    if (found.size === wanted.size || seq >= last_seq) break;
+  }
+  return found;
+}
+
+async function pluginItems(plugins: Pick<PluginFacts, "list" | "explain">): Promise<WaitingItem[]> {
+  const all = await plugins.list();
+  const quarantined = all.filter(({ quarantine }) => quarantine !== null).map(({ id, quarantine }): WaitingItem => ({
+    ...ofPlugin(id),
+    kind: "quarantine",
+    id: `quarantine ${id}`,
+    at: quarantine?.quarantined_at ?? null,
+    title: `${id} is in quarantine`,
+    text: quarantine?.crashes.at(-1)?.message ?? "It crashed too often.",
+    command: `bulkhead plugin release ${id}`,
+  }));
+  const granted = await Promise.all(all.filter(({ enabled }) => enabled).map(({ id }) => missingGrants(id, plugins)));
+  return [...quarantined, ...granted.flat()];
+}
+
+async function missingGrants(id: string, plugins: Pick<PluginFacts, "list" | "explain">): Promise<WaitingItem[]> {
+  const { permissions } = await plugins.explain(id);
+  const missing = permissions.filter(({ requested, granted, denied }) => requested && !granted && !denied);
+  return missing.map(({ permission, target, why }) => ({
+    ...ofPlugin(id),
+    kind: "grant",
+    id: `grant ${id} ${permission}:${target}`,
+    at: null,
+    title: `${id} asks for ${permission}: ${target}`,
+    text: why,
+    command: permission === "run_env" || permission === "limits"
+      ? null
+      : `bulkhead plugin grant ${id} ${permission}:${target}`,
+  }));
+}
+
+function ofPlugin(id: string): Omit<WaitingItem, "kind" | "id" | "at" | "title" | "text" | "command"> {
+  const none = { deadline: null, session_id: null, adapter_id: null, input: null, request_id: null, hint: null };
+  return { ...none, plugin_id: id, choices: [] };
+}
