@@ -27,7 +27,7 @@ export const floors: readonly (readonly Wing[])[] = [
   [
     { name: "packages", rows: [["install"], ["registry"]] },
     { name: "walls", rows: [["pool"], ["worker", "warden", "network", "broker", "secrets"], ["channel"]] },
-    { name: "records", rows: [["journal", "workspace"], ["git"]] },
+    { name: "records", rows: [["history"], ["journal", "workspace"], ["git"]] },
   ],
   [
     { name: "ground", rows: [["config"], ["checks"], ["runtime"], ["errors", "log", "prompt"]] },

@@ -173,6 +173,8 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
     facts: {
       plugins: pluginFacts(host, manifest?.file),
       workspaces: host.workspaces,
+      history: host.history,
+      verify: () => host.verify(),
       setGrants: (pluginId, grant) =>
         inTurn(async () => {
           await writeGrants(manifest, { pluginId, grant });

@@ -1,5 +1,7 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { Limits } from "../../ground/config/limits.ts";
+import type { HistoryIndex } from "../../records/history/history-index.ts";
+import type { ChainReport } from "../../records/journal/verify-journal.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
@@ -30,6 +32,9 @@ export interface ReloadChanges extends RegistryChanges {
 export interface HostFacts {
   plugins: PluginFacts;
   workspaces: HostWorkspaces;
+  history: Pick<HistoryIndex, "ask">;
+  /** As `Host.verify`. */
+  verify(): Promise<ChainReport>;
   /**
    * Replaces a plugin's grants in the host manifest and puts them into effect; null: removes them all.
    * @throws {BulkheadError} `not_found`, `invalid_config`, `unsupported` where there is no host manifest

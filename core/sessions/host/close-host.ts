@@ -6,6 +6,7 @@ import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import type { AgentNetworks } from "../../walls/broker/agent-networks.ts";
 import type { MergedLog } from "../session/merged-log.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";
+import type { HistoryIndex } from "../../records/history/history-index.ts";
 import { closeInSteps } from "./close-steps.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { LiveSessions } from "./live-sessions.ts";
@@ -62,6 +63,7 @@ export interface CloseHostDeps {
   routes: Routes;
   log: MergedLog;
   journal: Journal;
+  history: HistoryIndex;
   /** Ends the retention of the journal. */
   stopKeeping(): Promise<void>;
   leaveBundler(): Promise<void>;
@@ -96,8 +98,9 @@ export async function closeHost(deps: CloseHostDeps, deadlines: Partial<CloseDea
   if (liveThreads() > 0) writeLog({ level: "warn", message: stuckThread });
 }
 
-async function closeJournal({ log, stopKeeping, journal }: CloseHostDeps): Promise<void> {
+async function closeJournal({ log, stopKeeping, journal, history }: CloseHostDeps): Promise<void> {
   log.close();
+  await history.close();
   await stopKeeping();
   await journal.close();
 }

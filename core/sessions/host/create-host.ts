@@ -1,3 +1,4 @@
+import { verifyJournal } from "../../records/journal/verify-journal.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import type { RegistryChanges } from "../../packages/registry/registry.ts";
@@ -80,6 +81,11 @@ function hostOf(parts: HostParts, options: HostOptions): Host {
         redactorOf: (adapters: ReadonlySet<string>) => redactorOf(parts, adapters),
       };
       return recordSession(deps, { sessionId, file: resolve(root, file), options: wanted });
+    },
+    history: parts.history,
+    verify: async () => {
+      await log.settled();
+      return await verifyJournal(journalFile(claim.folder), {});
     },
     workspaces: hostWorkspaces(parts.workspaces, {
       manifest: () => settings.manifest,

@@ -1,6 +1,8 @@
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import type { Journal } from "../../records/journal/journal.ts";
+import { HistoryIndex } from "../../records/history/history-index.ts";
+import { openJournalReader } from "../../records/journal/journal-reader.ts";
 import { openJournal } from "../../records/journal/sqlite-journal.ts";
 import { AgentNetworks } from "../../walls/broker/agent-networks.ts";
 import type { ContainerTerms } from "../../walls/pool/spare-container.ts";
@@ -41,6 +43,7 @@ export interface HostParts extends SessionDeps {
   state: HeldState;
   registry: Registry;
   journal: Journal;
+  history: HistoryIndex;
   stopKeeping(): Promise<void>;
   signals: Signals;
   crashes: CrashFiles;
@@ -97,6 +100,11 @@ export async function openParts(options: HostOptions): Promise<HostParts> {
     writeLog,
     ...(askGrant ? { askGrant } : {}),
   };
+  const history = new HistoryIndex({
+    file: join(claim.folder, "history.db"),
+    openJournal: () => openJournalReader(journalFile(claim.folder)),
+    newest: () => deps.log.newest,
+  });
   const services = new PluginServices({ registry, crashes, children, spare, cacheDir: join(claim.root, "scripts") });
   const routes = openRoutes({
     plugins: () => registry.list(),
@@ -116,6 +124,7 @@ export async function openParts(options: HostOptions): Promise<HostParts> {
     state,
     registry,
     journal,
+    history,
     stopKeeping,
     signals,
     crashes,

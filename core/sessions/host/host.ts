@@ -6,6 +6,8 @@ import type { BinaryPin } from "../../walls/broker/binary-pins.ts";
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Cursor } from "../../records/journal/journal.ts";
+import type { HistoryIndex } from "../../records/history/history-index.ts";
+import type { ChainReport } from "../../records/journal/verify-journal.ts";
 import type { Signal } from "../../ground/log/prometheus-text.ts";
 import type { CrashRecord } from "../../walls/pool/plugin-health.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
@@ -121,6 +123,13 @@ export interface Host {
    * @throws {BulkheadError} `not_found`, `busy` while it runs, `already_exists`, `io_error`
    */
   record(sessionId: string, file: string, options?: RecordOptions): Promise<RecordReport>;
+  /** Questions about all that the journal holds. The index for them is made on the first question. */
+  readonly history: Pick<HistoryIndex, "ask">;
+  /**
+   * Checks every event in this host's journal against the chain that its writer left.
+   * @throws {BulkheadError} `journal_error`
+   */
+  verify(): Promise<ChainReport>;
   /** Worktrees of sessions with `workspace: "worktree"`. */
   readonly workspaces: HostWorkspaces;
   /**

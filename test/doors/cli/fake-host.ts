@@ -229,6 +229,8 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
         fake.recorded.push(file);
         return Promise.resolve({ session_id, file, bytes: 1, events: 2, files: 3, left_out: given.leftOut ?? [] });
       },
+      verify: () => Promise.reject(new Error("no journal")),
+      history: { ask: () => Promise.reject(new Error("no history")) },
       workspaces: given.workspaces ?? noWorkspaces,
       reload: () => Promise.resolve({ added: [], removed: [], changed: [] }),
       sessions: {

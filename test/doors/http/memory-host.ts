@@ -1,3 +1,4 @@
+import type { HistoryQueries } from "../../../core/records/history/history-queries.ts";
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
@@ -180,6 +181,16 @@ export class MemoryHost implements SessionHost {
   }
 }
 
+const noHistory: HistoryQueries = {
+  findWords: () => [],
+  uses: () => [],
+  spend: () => [],
+  sessionsAt: () => [],
+  countsAt: () => ({ running: 0, ended: 0, waiting: 0 }),
+  numberAt: () => null,
+  timeAt: () => null,
+};
+
 /** What a door asks of a host besides its sessions: one plugin whose grants are kept in memory. */
 export function memoryFacts(): HostFacts & { state: Readiness; grant: Permissions } {
   const report = {
@@ -205,6 +216,10 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
     state: { ready: true },
     grant: {},
     workspaces: noWorkspaces,
+    history: {
+      ask: async (question) => ({ ...await question(noHistory, null as never), indexed_to: 0, last: 0 }),
+    },
+    verify: () => Promise.resolve({ ok: true, events: 0, batches: 0, problems: [] } as never),
     reload: async () => ({ added: [], removed: [], changed: [], restart_needed: [] }),
     plugins: {
       list: async () => [report],

@@ -5,9 +5,11 @@ import { agentRoutes } from "./agents.ts";
 import { comparisonRoutes } from "./comparisons.ts";
 import { consoleRoutes } from "./console.ts";
 import { eventRoutes } from "./events.ts";
+import { historyRoutes } from "./history.ts";
 import { hostRoutes } from "./host.ts";
 import { pluginRoutes } from "./plugins.ts";
 import { reloadRoute } from "./reload.ts";
+import { searchRoutes } from "./search.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { waitingRoutes } from "./waiting.ts";
 import { wallRoutes } from "./walls.ts";
@@ -20,6 +22,8 @@ const served = [
   ...waitingRoutes,
   ...workspaceRoutes,
   ...eventRoutes,
+  ...historyRoutes,
+  ...searchRoutes,
   ...agentRoutes,
   ...pluginRoutes,
   ...wallRoutes,

@@ -1,0 +1,275 @@
+import { Type } from "@sinclair/typebox";
+import type { CapabilityEvent } from "../../../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import { grantable, type NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
+import { grantCovers } from "../../../packages/registry/grant-covers.ts";
+import { type HistoryQueries, type PermissionUse } from "../../../records/history/history-queries.ts";
+import type { SessionHost } from "../../../sessions/host/session-host.ts";
+import { type ApiRoute, json, route } from "../route.ts";
+import { count, maybe, named, oneOf, text } from "../schemas/named.ts";
+import { sessionSummarySchema } from "../schemas/sessions.ts";
+
+const adapterId = Type.String({ minLength: 1, maxLength: 256 });
+const before = Type.Optional(Type.Integer({ minimum: 1, description: "next of the page before" }));
+const progress = { indexed_to: count, last: count };
+
+const denialsQuery = exactly<{ adapter?: string; before?: number; limit?: number }>()(Type.Object({
+  adapter: Type.Optional(adapterId),
+  before,
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: "default 100" })),
+}, closed));
+
+const denial = named(
+  "Denial",
+  Type.Object({
+    session_id: text,
+    seq: count,
+    at: text,
+    adapter_id: text,
+    permission: text,
+    target: text,
+    reason: text,
+    grant_command: maybe(text),
+    grantable: Type.Boolean({ description: "whether that command is enough" }),
+  }),
+);
+
+const previewBody = exactly<Omit<NewGrant, "pluginId">>()(Type.Object({
+  permission: oneOf(grantable),
+  target: Type.String({ minLength: 1, maxLength: 4096 }),
+}, closed));
+
+const preview = Type.Object({
+  allowed: Type.Integer({ description: "uses in the journal that this grant covers" }),
+  refused: Type.Integer({ description: "uses that it does not cover" }),
+  newly_allowed: Type.Integer({ description: "of the allowed ones, those that were denied at the time" }),
+  searched: count,
+  examples: Type.Array(Type.Object({
+    session_id: text,
+    seq: count,
+    at: text,
+    permission: text,
+    target: text,
+    was: oneOf(["allowed", "denied"] as const),
+    decision: oneOf(["allowed", "refused"] as const),
+  })),
+  ...progress,
+});
+
+const momentQuery = exactly<{ at?: string }>()(Type.Object({
+  at: Type.Optional(Type.String({ maxLength: 64, description: "a gseq, or an RFC 3339 time; default: now" })),
+}, closed));
+
+const spendQuery = exactly<{ days?: number }>()(Type.Object({
+  days: Type.Optional(Type.Integer({ minimum: 1, maximum: 3660, description: "default 30" })),
+}, closed));
+
+const spendRow = named(
+  "SpendRow",
+  Type.Object({
+    day: text,
+    adapter_id: text,
+    model: maybe(text),
+    basis: oneOf(["reported", "estimated", "unknown"] as const),
+    cost: maybe(Type.Number()),
+    currency: maybe(text),
+    tokens_in: maybe(Type.Number()),
+    tokens_out: maybe(Type.Number()),
+    sessions: count,
+  }),
+);
+
+/** Uses of a permission that a preview looks at, and those that it shows. */
+const mostUses = 20_000;
+const mostExamples = 20;
+/** Sessions of a moment. */
+const mostSessions = 200;
+
+/** Routes that ask the history of all sessions. */
+export const historyRoutes: readonly ApiRoute[] = [
+  route<{ adapter?: string; before?: number; limit?: number }>({
+    id: "listDenials",
+    method: "GET",
+    path: "/v1/denials",
+    summary: "list what plugins and agents were denied, the newest first, with the grant that would change it",
+    scope: "read",
+    query: denialsQuery,
+    answers: {
+      200: {
+        summary: "a page; next is null on the last",
+        schema: Type.Object({ denials: Type.Array(denial), next: maybe(count), ...progress }),
+      },
+    },
+    handle: async ({ query: { adapter, before = Number.MAX_SAFE_INTEGER, limit = 100 } }, { facts }) =>
+      json(
+        await facts.history.ask((queries) => {
+          const filter = { decision: "denied" as const, ...(adapter === undefined ? {} : { adapter }) };
+          const uses = queries.uses(filter, { before, limit });
+          return { denials: uses.map(denialOf), next: uses.length < limit ? null : uses.at(-1)?.gseq ?? null };
+        }),
+      ),
+  }),
+  route<unknown, Omit<NewGrant, "pluginId">>({
+    id: "previewGrant",
+    method: "POST",
+    path: "/v1/plugins/{id}/grants/preview",
+    summary: "show what a grant would have allowed and refused in the history of a plugin",
+    scope: "admin",
+    body: previewBody,
+    answers: { 200: { summary: "counts, and examples of both", schema: preview } },
+    async handle({ params, body }, { facts }) {
+      const { id } = await facts.plugins.explain(params["id"] ?? "");
+      return json(
+        await facts.history.ask((queries) => {
+          const uses = queries.uses({ adapter: id, permission: body.permission }, {
+            before: Number.MAX_SAFE_INTEGER,
+            limit: mostUses,
+          });
+          return previewOf(uses, body);
+        }),
+      );
+    },
+  }),
+  route<{ days?: number }>({
+    id: "spend",
+    method: "GET",
+    path: "/v1/spend",
+    summary: "show what sessions cost, for each day, agent and model",
+    scope: "read",
+    query: spendQuery,
+    answers: {
+      200: {
+        summary: "reported, estimated and unknown costs stand in rows of their own",
+        schema: Type.Object({ rows: Type.Array(spendRow), ...progress }),
+      },
+    },
+    handle: async ({ query: { days = 30 } }, { facts }) =>
+      json(
+        await facts.history.ask((queries) => {
+          const since = new Date(Date.now() - (days - 1) * 86_400_000).toISOString().slice(0, 10);
+          return { rows: queries.spend(since) };
+        }),
+      ),
+  }),
+  route({
+    id: "verify",
+    method: "GET",
+    path: "/v1/verify",
+    summary: "check that every event in the journal is as the host wrote it",
+    scope: "admin",
+    answers: {
+      200: {
+        summary: "what was found",
+        schema: Type.Object({
+          ok: Type.Boolean(),
+          events: count,
+          batches: count,
+          problems: Type.Array(Type.Object({})),
+        }),
+      },
+    },
+    handle: async (_, { facts }) => json(await facts.verify()),
+  }),
+  route<{ at?: string }>({
+    id: "moment",
+    method: "GET",
+    path: "/v1/moment",
+    summary: "show the host as it was at an event or at a time",
+    scope: "read",
+    query: momentQuery,
+    answers: {
+      200: {
+        summary: "its sessions then, the newest first",
+        schema: Type.Object({
+          gseq: count,
+          at: maybe(text),
+          sessions: Type.Array(sessionSummarySchema),
+          counts: Type.Object({ running: count, ended: count, waiting: count }),
+          ...progress,
+        }),
+      },
+    },
+    handle: async ({ query: { at }, sessions }, { facts }) =>
+      json(await facts.history.ask((queries) => moment(at, { queries, sessions }))),
+  }),
+];
+
+function denialOf({ session_id, seq, at, adapter_id, event }: PermissionUse) {
+  const { permission, target, grant_command = null, grantable } = event;
+  return {
+    session_id,
+    seq,
+    at,
+    adapter_id,
+    permission,
+    target,
+    reason: reasonOf(event),
+    grant_command,
+    grantable: grantable !== false && grant_command !== null,
+  };
+}
+
+function reasonOf({ grantable, manifest_entry, grant_command }: CapabilityEvent): string {
+  if (manifest_entry !== undefined) return `plugin.yaml does not ask for it. It lacks: ${manifest_entry}`;
+  if (grantable === false) return "A denial or the session's request takes it away.";
+  return grant_command === undefined ? "No grant allows it." : "It is not granted.";
+}
+
+function previewOf(uses: readonly PermissionUse[], { permission, target }: Omit<NewGrant, "pluginId">) {
+  const judged = uses.map((use) => ({
+    use,
+    decision: grantCovers(permission, { grant: target, used: use.event.target })
+      ? "allowed" as const
+      : "refused" as const,
+  }));
+  const allowed = judged.filter(({ decision }) => decision === "allowed");
+  const refused = judged.filter(({ decision }) => decision === "refused");
+  const wasDenied = ({ use }: { use: PermissionUse }) => use.event.decision === "denied";
+  // What changes comes first: a person decides about that.
+  const shown = [...allowed.filter(wasDenied), ...refused, ...allowed].slice(0, mostExamples);
+  return {
+    allowed: allowed.length,
+    refused: refused.length,
+    newly_allowed: allowed.filter(wasDenied).length,
+    searched: uses.length,
+    examples: [...new Set(shown)].map(({ use: { session_id, seq, at, event }, decision }) => ({
+      session_id,
+      seq,
+      at,
+      permission: event.permission,
+      target: event.target,
+      was: event.decision,
+      decision,
+    })),
+  };
+}
+
+async function moment(
+  at: string | undefined,
+  { queries, sessions }: { queries: HistoryQueries; sessions: SessionHost },
+) {
+  const gseq = at === undefined ? Number.MAX_SAFE_INTEGER : numberOf(at, queries);
+  const then = await Promise.all(
+    queries.sessionsAt(gseq, mostSessions).map(async ({ session_id, state, waiting }) => {
+      const summary = await sessions.get(session_id).catch(() => null);
+      if (summary === null) return [];
+      const ending = state === "ended" ? {} : { ended_at: null, outcome: null, stop_reason: null };
+      return [{ ...summary, ...ending, state, waiting: waiting === 0 ? [] : summary.waiting }];
+    }),
+  );
+  const time = at === undefined ? new Date().toISOString() : queries.timeAt(gseq);
+  return { gseq: at === undefined ? 0 : gseq, at: time, sessions: then.flat(), counts: queries.countsAt(gseq) };
+}
+
+/** @throws {BulkheadError} `invalid_request` */
+function numberOf(at: string, queries: HistoryQueries): number {
+  if (/^(0|[1-9]\d{0,15})$/.test(at)) return Number(at);
+  const ms = Date.parse(at);
+  if (Number.isNaN(ms)) {
+    throw new BulkheadError("invalid_request", "Cannot show this moment: it is neither a number nor a time.", {
+      hint: "Give the gseq of an event, or a time such as 2026-01-31T12:00:00Z.",
+    });
+  }
+  return queries.numberAt(new Date(ms).toISOString()) ?? 0;
+}

@@ -1,0 +1,131 @@
+import { Type } from "@sinclair/typebox";
+import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
+import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import { eventText } from "../../../records/history/event-text.ts";
+import { type HistoryQueries, wordQuery } from "../../../records/history/history-queries.ts";
+import type { JournalReader } from "../../../records/journal/journal-reader.ts";
+import type { SessionHost } from "../../../sessions/host/session-host.ts";
+import { type ApiRoute, json, route } from "../route.ts";
+import { count, maybe, named, text } from "../schemas/named.ts";
+
+/** Query of a search. */
+interface SearchQuery {
+  q: string;
+  adapter?: string;
+  before?: number;
+  limit?: number;
+}
+
+const searchQuery = exactly<SearchQuery>()(Type.Object({
+  q: Type.String({ minLength: 1, maxLength: 512, description: "words; the last may be the beginning of one" }),
+  adapter: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  before: Type.Optional(Type.Integer({ minimum: 1, description: "next of the page before" })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: "default 30" })),
+}, closed));
+
+const hit = named(
+  "SearchHit",
+  Type.Object({
+    session_id: text,
+    seq: count,
+    gseq: count,
+    at: text,
+    adapter_id: text,
+    type: text,
+    text: Type.String({ description: "around the first word that was found" }),
+    marks: Type.Array(Type.Array(count), { description: "start and length of each word in the text" }),
+  }),
+);
+
+/** The route that searches the text of all sessions. */
+export const searchRoutes: readonly ApiRoute[] = [
+  route<SearchQuery>({
+    id: "search",
+    method: "GET",
+    path: "/v1/search",
+    summary: "search the text of all sessions, the newest first",
+    scope: "own",
+    query: searchQuery,
+    answers: {
+      200: {
+        summary: "a page; next is null on the last",
+        schema: Type.Object({ hits: Type.Array(hit), next: maybe(count), indexed_to: count, last: count }),
+      },
+    },
+    handle: async ({ query, sessions }, { facts }) =>
+      json(await facts.history.ask((queries, journal) => search(query, { queries, journal, sessions }))),
+  }),
+];
+
+interface Searching {
+  queries: HistoryQueries;
+  journal: JournalReader;
+  sessions: SessionHost;
+}
+
+async function search(
+  { q, adapter, before = Number.MAX_SAFE_INTEGER, limit = 30 }: SearchQuery,
+  { queries, journal, sessions }: Searching,
+) {
+  const query = wordQuery(q);
+  const hits = [];
+  let cursor = before;
+  // A page may be filtered to nothing, and a person waits: look at so many events at most.
+  for (let looked = 0; query !== null && looked < 10 * limit && hits.length < limit;) {
+    const found = queries.findWords(query, { before: cursor, limit });
+    for (const gseq of found) {
+      if (hits.length === limit) break;
+      looked++;
+      cursor = gseq;
+      const one = await hitAt(gseq, { q, journal });
+      if (one === null || adapter !== undefined && one.adapter_id !== adapter) continue;
+      // Another token's session is not there.
+      const seen = await sessions.get(one.session_id).then(() => true, () => false);
+      if (seen) hits.push(one);
+    }
+    if (found.length < limit) return { hits, next: null };
+  }
+  return { hits, next: query === null ? null : cursor };
+}
+
+/** Events that are read for the text of one hit: agents print their answers in pieces. */
+const mostPieces = 400;
+/** Characters before and after the first word that was found. */
+const around = 120;
+
+async function hitAt(gseq: number, { q, journal }: { q: string; journal: JournalReader }) {
+  const [first] = await journal.read({ after: gseq - 1, limit: 1, skipDamaged: true });
+  if (first === undefined || first.gseq !== gseq || first.event.type === "gap") return null;
+  const whole = first.event.type === "output" || first.event.type === "thinking"
+    ? joinedText(
+      await journal.read({ after: gseq - 1, sessionId: first.session_id, limit: mostPieces, skipDamaged: true }),
+    )
+    : eventText(first.event);
+  const words = q.split(/[^\p{L}\p{N}_]+/u).filter((word) => word !== "").map(escaped);
+  const matcher = new RegExp(`(?<![\\p{L}\\p{N}_])(?:${words.join("|")})`, "giu");
+  const start = Math.max(0, (matcher.exec(whole)?.index ?? 0) - around);
+  const shown = whole.slice(start, start + 3 * around);
+  matcher.lastIndex = 0;
+  const { session_id, seq, ts, adapter, event } = first;
+  return {
+    session_id,
+    seq,
+    gseq,
+    at: ts,
+    adapter_id: adapter.id,
+    type: event.type,
+    text: shown,
+    marks: [...shown.matchAll(matcher)].slice(0, 64).map((match) => [match.index, match[0].length]),
+  };
+}
+
+function joinedText(envelopes: readonly Envelope[]): string {
+  const kind = envelopes[0]?.event.type;
+  const end = envelopes.findIndex(({ event }) => event.type !== kind);
+  const pieces = end === -1 ? envelopes : envelopes.slice(0, end);
+  return pieces.map(({ event }) => event.type === "output" ? event.data : eventText(event)).join("");
+}
+
+function escaped(word: string): string {
+  return word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+}

@@ -1,0 +1,114 @@
+import type { CapabilityEvent } from "../../../plugin-sdk/envelope.ts";
+import type { UsageReport } from "../../../plugin-sdk/result.ts";
+import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+
+/** A use of a permission, or a denial. */
+export interface PermissionUse {
+  gseq: number;
+  session_id: string;
+  seq: number;
+  at: string;
+  adapter_id: string;
+  event: CapabilityEvent;
+}
+
+/** Spending of one day, agent, model and basis. */
+export interface SpendRow
+  extends Pick<UsageReport, "model" | "basis" | "cost" | "currency" | "tokens_in" | "tokens_out"> {
+  /** `2026-01-31`, UTC. */
+  day: string;
+  adapter_id: string;
+  sessions: number;
+}
+
+/** A session at a moment. */
+export interface SessionThen {
+  session_id: string;
+  state: "running" | "ended";
+  /** Requests that waited for an answer. */
+  waiting: number;
+}
+
+/** Questions to an index. Numbers are `gseq`. */
+export interface HistoryQueries {
+  /** Numbers of events whose text has all these words, the newest first. */
+  findWords(words: string, options: { before: number; limit: number }): number[];
+  /** Uses of permissions, the newest first. */
+  uses(filter: { decision?: CapabilityEvent["decision"]; adapter?: string; permission?: string }, page: {
+    before: number;
+    limit: number;
+  }): PermissionUse[];
+  spend(since: string): SpendRow[];
+  /** Sessions that had begun by a number, the newest first. */
+  sessionsAt(gseq: number, limit: number): SessionThen[];
+  countsAt(gseq: number): { running: number; ended: number; waiting: number };
+  /** The number of the last event not after a time; null before the first. */
+  numberAt(time: string): number | null;
+  /** The time of the first event at or after a number, as far as it is known. */
+  timeAt(gseq: number): string | null;
+}
+
+/**
+ * Makes a query of the words that a person typed: each as it is, the last one as the beginning of a word. Nothing that
+ * they type has a meaning of its own to the index.
+ */
+export function wordQuery(typed: string): string | null {
+  const words = typed.split(/[^\p{L}\p{N}_]+/u).filter((word) => word !== "").slice(0, 16);
+  if (words.length === 0) return null;
+  return words.map((word, index) => `"${word}"${index === words.length - 1 ? "*" : ""}`).join(" ");
+}
+
+/** Prepares the questions to an index. */
+export function prepareQueries(database: SqliteFile): HistoryQueries {
+  const words = database.prepare(
+    "SELECT rowid AS gseq FROM words WHERE words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
+  );
+  const uses = database.prepare(
+    `SELECT use.gseq, session.session_id, seq, at, adapter_id, event FROM use JOIN session ON session.number = use.session
+      WHERE use.gseq < ? AND (? IS NULL OR decision = ?) AND (? IS NULL OR adapter_id = ?)
+      AND (? IS NULL OR permission = ?) ORDER BY use.gseq DESC LIMIT ?`,
+  );
+  const spend = database.prepare(
+    `SELECT day, adapter_id, model, basis, currency, sum(cost) AS cost, sum(tokens_in) AS tokens_in,
+      sum(tokens_out) AS tokens_out, count(*) AS sessions FROM spend WHERE day >= ?
+      GROUP BY day, adapter_id, model, basis, currency ORDER BY day DESC, adapter_id, model, basis`,
+  );
+  const then = database.prepare(
+    `SELECT session_id, CASE WHEN end_gseq IS NOT NULL AND end_gseq <= ? THEN 'ended' ELSE 'running' END AS state,
+      (SELECT count(*) FROM request WHERE request.session = session.number AND request.gseq <= ?
+        AND (request.end_gseq IS NULL OR request.end_gseq > ?)) AS waiting
+      FROM session WHERE first_gseq <= ? ORDER BY first_gseq DESC LIMIT ?`,
+  );
+  const counts = database.prepare(
+    `SELECT count(*) AS begun, sum(end_gseq IS NOT NULL AND end_gseq <= ?) AS ended,
+      (SELECT count(*) FROM request WHERE gseq <= ? AND (end_gseq IS NULL OR end_gseq > ?)) AS waiting
+      FROM session WHERE first_gseq <= ?`,
+  );
+  const numberAt = database.prepare("SELECT gseq FROM tick WHERE at <= ? ORDER BY at DESC, gseq DESC LIMIT 1");
+  const timeAt = database.prepare("SELECT at FROM tick WHERE gseq >= ? ORDER BY gseq LIMIT 1");
+  return {
+    findWords: (query, { before, limit }) =>
+      (words.all(query, before, limit) as { gseq: number }[]).map(({ gseq }) => gseq),
+    uses({ decision = null, adapter = null, permission = null }: UseFilter, { before, limit }) {
+      const rows = uses.all(before, decision, decision, adapter, adapter, permission, permission, limit);
+      return (rows as (Omit<PermissionUse, "event"> & { event: string })[]).map((row) => ({
+        ...row,
+        event: JSON.parse(row.event) as CapabilityEvent,
+      }));
+    },
+    spend: (since) => spend.all(since) as SpendRow[],
+    sessionsAt: (gseq, limit) => then.all(gseq, gseq, gseq, gseq, limit) as SessionThen[],
+    countsAt(gseq) {
+      const row = counts.get(gseq, gseq, gseq, gseq) as { begun: number; ended: number | null; waiting: number };
+      return { running: row.begun - (row.ended ?? 0), ended: row.ended ?? 0, waiting: row.waiting };
+    },
+    numberAt: (time) => (numberAt.get(time) as { gseq: number } | undefined)?.gseq ?? null,
+    timeAt: (gseq) => (timeAt.get(gseq) as { at: string } | undefined)?.at ?? null,
+  };
+}
+
+interface UseFilter {
+  decision?: CapabilityEvent["decision"] | null;
+  adapter?: string | null;
+  permission?: string | null;
+}

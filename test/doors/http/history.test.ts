@@ -1,0 +1,133 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { HistoryIndex } from "../../../core/records/history/history-index.ts";
+import { openJournalReader } from "../../../core/records/journal/journal-reader.ts";
+import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { afterEveryTest } from "../../clean-up.ts";
+import { EnvelopeSource } from "../../records/journal/journal-fixture.ts";
+import { openDoor } from "./door-fixture.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEveryTest(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+/** A door over a journal that holds these events of one session, which the door's own token sees. */
+async function openWithHistory(...events: object[]) {
+  const folder = await mkdtemp(join(tmpdir(), "bulkhead-history-"));
+  closing.push(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, "journal.db");
+  const journal = await openJournal(file);
+  closing.push(() => journal.close());
+  const index = new HistoryIndex({
+    file: join(folder, "history.db"),
+    openJournal: () => openJournalReader(file),
+    newest: () => journal.lastGseq,
+  });
+  closing.push(() => index.close());
+  const door = await openDoor();
+  door.facts.history = index;
+  const token = await door.token("admin");
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const start = await fetch(`${door.url}/v1/sessions`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ workdir: "/", prompt: "go" }),
+  });
+  const { session_id } = await start.json() as { session_id: string };
+  const source = new EnvelopeSource();
+  const envelopes = events.map((event) => ({ ...source.next(session_id), event } as Envelope));
+  await journal.append({ session_id, envelopes });
+  const ask = async (path: string, body?: unknown) => {
+    const sent = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const response = await fetch(`${door.url}${path}`, { ...sent, headers });
+    return await response.json() as Record<string, never>;
+  };
+  return { door, session_id, ask };
+}
+
+const output = (data: string) => ({ type: "output", stream: "stdout", data });
+const use = (decision: "allowed" | "denied", target: string, more: object = {}) => ({
+  type: "capability",
+  permission: "net",
+  target,
+  decision,
+  ...more,
+});
+
+test("a search shows where its words stand, and hides sessions of other tokens", async () => {
+  const { door, session_id, ask } = await openWithHistory(output("I moved the pars"), output("er to its own file."));
+  const answer = await ask("/v1/search?q=parser%20own");
+  expect(answer).toMatchObject({
+    hits: [{
+      session_id,
+      seq: 1,
+      type: "output",
+      text: "I moved the parser to its own file.",
+      marks: [[12, 6], [26, 3]],
+    }],
+    next: null,
+    indexed_to: 2,
+    last: 2,
+  });
+  const stranger = await door.token("run");
+  const hidden = await fetch(`${door.url}/v1/search?q=parser`, { headers: { authorization: `Bearer ${stranger}` } });
+  expect(await hidden.json()).toMatchObject({ hits: [] });
+});
+
+test("denials say what would change them", async () => {
+  const { ask, session_id } = await openWithHistory(
+    use("denied", "a.b:443", { grant_command: "bulkhead plugin grant echo net:a.b:443" }),
+    use("denied", "c.d:443", {
+      grantable: false,
+      grant_command: "x",
+      manifest_entry: "permissions: { net: [c.d:443] }",
+    }),
+    use("allowed", "e.f:443"),
+  );
+  expect(await ask("/v1/denials")).toMatchObject({
+    denials: [
+      { target: "c.d:443", grantable: false, reason: expect.stringContaining("plugin.yaml does not ask for it") },
+      { session_id, seq: 1, target: "a.b:443", grantable: true, reason: "It is not granted." },
+    ],
+    next: null,
+  });
+});
+
+test("a preview tells what a grant would have changed, before it is given", async () => {
+  const { ask, door } = await openWithHistory();
+  door.facts.history = {
+    ask: (question) =>
+      Promise.resolve(question({
+        uses: () =>
+          [use("denied", "api.a.b:443"), use("allowed", "www.a.b:443"), use("denied", "c.d:443")].map((event, seq) => ({
+            gseq: seq,
+            seq,
+            session_id: "s",
+            at: "",
+            adapter_id: "memory",
+            event,
+          })),
+      } as never, null as never)).then((answer) => ({ ...answer, indexed_to: 3, last: 3 })),
+  };
+  expect(await ask("/v1/plugins/memory/grants/preview", { permission: "net", target: "*.a.b:443" })).toMatchObject({
+    allowed: 2,
+    refused: 1,
+    newly_allowed: 1,
+    searched: 3,
+    examples: [
+      { target: "api.a.b:443", was: "denied", decision: "allowed" },
+      { target: "c.d:443", decision: "refused" },
+      { target: "www.a.b:443", was: "allowed", decision: "allowed" },
+    ],
+  });
+});
+
+test("a moment that is none is refused", async () => {
+  const { ask } = await openWithHistory(output("x"));
+  expect(await ask("/v1/moment?at=yesterday")).toMatchObject({ code: "invalid_request" });
+  expect(await ask("/v1/moment?at=1")).toMatchObject({ counts: { running: 1, ended: 0, waiting: 0 } });
+});
