@@ -4,7 +4,7 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { grantable, type NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
 import { grantCovers } from "../../../packages/registry/grant-covers.ts";
-import { type HistoryQueries, type PermissionUse } from "../../../records/history/history-queries.ts";
+import type { HistoryQueries, PermissionUse } from "../../../records/history/history-queries.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 import { count, maybe, named, oneOf, text } from "../schemas/named.ts";
