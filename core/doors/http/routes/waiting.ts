@@ -59,7 +59,7 @@ const searched = 2000;
 /** Sessions that wait for an answer, of which each is searched. */
 const mostSessions = 100;
 
-/** What waits for a person: requests of agents, plugins without a grant, plugins in quarantine. */
+/** Routes for everything that waits for a person: requests of agents, missing grants, plugins in quarantine. */
 export const waitingRoutes: readonly ApiRoute[] = [
   route({
     id: "listWaiting",
