@@ -29,8 +29,9 @@ export interface IndexProgress {
   last: number;
 }
 
-/** Events read in one turn: their work takes a few milliseconds. */
-const inOneTurn = 128;
+/** Events of one turn: so many that their work takes about this long. Milliseconds. */
+const turnMs = 5;
+const mostInOneTurn = 512;
 /** How long a question waits for the index to be complete. Milliseconds. */
 const patienceMs = 1500;
 /** Time between two looks for sessions that were deleted. Milliseconds. */
@@ -103,15 +104,18 @@ export class HistoryIndex {
       const { database, journal, writes } = await this.#open();
       await this.#purge(journal, writes);
       const joined = new JoinedOutputs();
+      let limit = 32;
       for (let after = writes.indexedTo(); !this.#closed;) {
         const started = performance.now();
-        const envelopes = await journal.read({ after, limit: inOneTurn, skipDamaged: true });
+        const envelopes = await journal.read({ after, limit, skipDamaged: true });
         writes.inTransaction(() => write(envelopes, { writes, joined }));
         const last = envelopes.at(-1);
         if (last === undefined) return;
         after = last.gseq;
         if (usedBytes(database) > this.#options.mostBytes) writes.inTransaction(() => writes.dropOldest());
-        await sleep(performance.now() - started);
+        const ms = performance.now() - started;
+        limit = Math.max(1, Math.min(mostInOneTurn, Math.round(limit * Math.min(2, turnMs / ms))));
+        await sleep(ms);
       }
     } finally {
       this.#running = null;

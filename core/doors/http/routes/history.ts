@@ -190,8 +190,10 @@ export const historyRoutes: readonly ApiRoute[] = [
         }),
       },
     },
-    handle: async ({ query: { at }, sessions }, { facts }) =>
-      json(await facts.history.ask((queries) => moment(at, { queries, sessions }))),
+    async handle({ query: { at }, sessions }, { facts }) {
+      const then = await facts.history.ask((queries) => moment(at, { queries, sessions }));
+      return json(at === undefined ? { ...then, gseq: then.last } : then);
+    },
   }),
 ];
 
@@ -259,7 +261,7 @@ async function moment(
     }),
   );
   const time = at === undefined ? new Date().toISOString() : queries.timeAt(gseq);
-  return { gseq: at === undefined ? 0 : gseq, at: time, sessions: then.flat(), counts: queries.countsAt(gseq) };
+  return { gseq, at: time, sessions: then.flat(), counts: queries.countsAt(gseq) };
 }
 
 /** @throws {BulkheadError} `invalid_request` */
