@@ -4,6 +4,7 @@ import { mkdir, readFile, realpath, stat } from "../../ground/runtime/files.ts";
 import { withLockFile } from "../../ground/runtime/lock-file.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { replaceFile } from "../../ground/runtime/replace-file.ts";
+import { recordEdit } from "../registry/manifest-edits.ts";
 
 /** The host manifest's text and its lock, while no other process changes them. */
 export interface ManifestState {
@@ -36,13 +37,17 @@ export async function changeManifest<T>(
   const turn = { what: "what is installed", waitMs: longestWaitMs };
   return await withLockFile(join(installed, "lock"), turn, async () => {
     const { mode } = await stat(file);
+    const replace = async (path: string, after: string, bits: number): Promise<void> => {
+      await recordEdit(installed, { before: await readFile(path, "utf8").catch(() => null), after });
+      await replaceFile(path, after, bits);
+    };
     return await change({
       file,
       installed,
       text: await readFile(file, "utf8"),
       lock: await readLock(file),
-      writeText: (text) => replaceFile(file, text, mode & 0o777),
-      writeLock: (lock) => replaceFile(lockFileOf(file), lockText(lock), 0o644),
+      writeText: (text) => replace(file, text, mode & 0o777),
+      writeLock: (lock) => replace(lockFileOf(file), lockText(lock), 0o644),
     });
   });
 }

@@ -6,6 +6,7 @@ import { type AgentNetworks, localPorts } from "../../walls/broker/agent-network
 import { createSessionBroker } from "../../walls/broker/broker.ts";
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import { containsPrograms, programNet } from "../../packages/registry/contained-programs.ts";
+import { watchManifest } from "../../packages/registry/manifest-edits.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import { createRedactor } from "../../ground/log/redact.ts";
 import { type ContextFile, enhancePrompt } from "../../ground/prompt/enhance-prompt.ts";
@@ -176,6 +177,7 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     redactor: commonRedactor(candidates),
     secretPaths: settings.secretPaths,
     artifacts: session.artifacts,
+    watchOwnFiles: () => watchManifest(settings.manifest?.file, place.workdir),
     loopSignal: isEnhanced(request, settings.prompt) ? settings.prompt.signal : null,
     answerTimeoutMs: Math.min(request.answer_timeout_ms ?? Infinity, limits.answer_timeout_ms),
     scratchDir: join(claim.folder, "scratch"),

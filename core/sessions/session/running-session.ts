@@ -57,6 +57,7 @@ export class RunningSession {
   readonly #substitutions: Substitution[] = [];
   #attempt: Attempt | null = null;
   #snapshot: Snapshot | null = null;
+  #withoutOwn: Awaited<ReturnType<SessionSetup["watchOwnFiles"]>> | null = null;
   #stopped: { reason: StopReason; error: ErrorData } | null = null;
   /** True once the last attempt has ended: later events no longer change how the session ended. */
   #isDecided = false;
@@ -297,7 +298,7 @@ export class RunningSession {
   }
 
   async #changedPaths(): Promise<string[]> {
-    const { artifacts } = this.#snapshot === null ? { artifacts: null } : await listArtifacts(this.#snapshot);
+    const { artifacts } = this.#snapshot === null ? { artifacts: null } : await this.#list(this.#snapshot);
     return artifacts === null ? this.#rules.claimedPaths : artifacts.map(({ path }) => path);
   }
 
@@ -307,6 +308,7 @@ export class RunningSession {
     const { scratch: scratchDir, signal } = this.#deps;
     this.#usesScratch = true;
     await mkdir(scratchDir, { recursive: true });
+    this.#withoutOwn = await this.#setup.watchOwnFiles();
     this.#snapshot = await takeSnapshot(workdir, { scratchDir, exclude: [stateDir, ...secretPaths], signal });
   }
 
@@ -364,9 +366,16 @@ export class RunningSession {
       const reason = this.#setup.artifacts === "none" ? "not_asked" : "not_started";
       return { artifacts: null, reason, head: null };
     }
-    const changed = await listArtifacts(snapshot);
+    const changed = await this.#list(snapshot);
     await releaseSnapshot(snapshot);
     return changed;
+  }
+
+  /** Lists what changed since the snapshot, but for what the host itself wrote, such as a grant. */
+  async #list(snapshot: Snapshot): Promise<ArtifactList> {
+    const changed = await listArtifacts(snapshot);
+    if (changed.artifacts === null || this.#withoutOwn === null) return changed;
+    return { ...changed, artifacts: await this.#withoutOwn(changed.artifacts) };
   }
 }
 

@@ -94,6 +94,7 @@ export class ScriptedSession {
       workspaceDir: null,
       resetWorkdir: null,
       sharedWith: () => Promise.resolve([]),
+      watchOwnFiles: () => Promise.resolve((artifacts) => Promise.resolve([...artifacts])),
       redactor: null,
       secretPaths: [],
       artifacts: "none",
