@@ -17,6 +17,7 @@ export class ToolOutput {
     return this.#running.size > 0;
   }
 
+  /** Takes an event of the agent's; pass all of them, in order. */
   take(event: AdapterEvent): void {
     if (event.type === "tool_call") this.#running.add(event.call_id);
     if (event.type !== "tool_result") return;

@@ -72,6 +72,7 @@ export type {
   TempFiles,
 } from "./context.ts";
 export { envReferences, expandEnv } from "./env-template.ts";
+export { ToolOutput } from "./error-output.ts";
 export {
   type ArtifactsEvent,
   type AttemptFailedEvent,

@@ -12,6 +12,7 @@ import {
   type RateLimitEvent,
   type SessionRequest,
   textOf,
+  ToolOutput,
 } from "bulkhead/plugin-sdk";
 import { AllowedTools } from "./allowed-tools.ts";
 import { BatchQueue } from "./batch-queue.ts";
@@ -67,6 +68,7 @@ export class Conversation {
   #greeted = false;
   /** A limit that is not told yet. */
   #limit: RateLimitEvent | null = null;
+  readonly #tools = new ToolOutput();
   #lastWord: AdapterEvent | null = null;
   #turn: Promise<void> = Promise.resolve();
 
@@ -102,6 +104,7 @@ export class Conversation {
     for await (const events of this.#queue.batches()) {
       yield events;
       for (const event of events) {
+        this.#tools.take(event);
         allowed.check(event);
         if (event.type === "permission_request") this.#answers.ask(event.request_id);
       }
@@ -126,6 +129,11 @@ export class Conversation {
     this.#answers.close();
     if (this.#session !== null) await this.#agent.notify("session/cancel", { sessionId: this.#session });
     await this.#turn;
+  }
+
+  /** Whether a line of the agent's error output may be what one of its tools printed, which says nothing of the agent. */
+  isToolOutput(line: string): boolean {
+    return this.#reader.toolsRun || this.#tools.hasPrinted(line);
   }
 
   /**
@@ -180,7 +188,8 @@ export class Conversation {
   #heldLimit(): RateLimitEvent[] {
     const limit = this.#limit;
     this.#limit = null;
-    return limit ? [limit] : [];
+    // Nothing orders the two streams: the line may have come before the tool's result that holds it.
+    return limit && !this.#tools.hasPrinted(limit.message) ? [limit] : [];
   }
 
   async #takeTurn(request: SessionRequest): Promise<AdapterEvent[]> {

@@ -9,14 +9,19 @@ import {
 /** Colours and other commands to a terminal, which begin with the character "escape". */
 const commands = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[ -/]*[@-~]`, "g");
 
-/**
- * Reads what an agent prints on its error output, line by line.
- * @param limited takes the first sign of a rate limit, and returns the events that tell of it now
- */
+/** What becomes of a line of the error output. */
+export interface ErrorOutputDeps {
+  detector: RateLimitDetector;
+  /** Whether a line may be a tool's: some agents copy what their tools print. */
+  isToolOutput(line: string): boolean;
+  /** Takes the first sign of a rate limit, and returns the events that tell of it now. */
+  limited(limit: RateLimitEvent): AdapterEvent[];
+}
+
+/** Reads what an agent prints on its error output, line by line. */
 export async function* errorOutput(
   child: RunningProcess,
-  detector: RateLimitDetector,
-  limited: (limit: RateLimitEvent) => AdapterEvent[],
+  { detector, isToolOutput, limited }: ErrorOutputDeps,
 ): AsyncGenerator<AdapterEvent[], void, void> {
   let seen = false;
   for await (const lines of splitLines(child.stderr)) {
@@ -24,7 +29,7 @@ export async function* errorOutput(
       const output: AdapterEvent = { type: "output", stream: "stderr", data: `${line}\n` };
       const plain = line.replace(commands, "").trim();
       // Agents print the whole of an error, and a limit stands in many of its lines.
-      if (seen || !detector.detect(plain)) return [output];
+      if (seen || !detector.detect(plain) || isToolOutput(plain)) return [output];
       seen = true;
       return [output, ...limited(limitEvent(plain, detector))];
     });

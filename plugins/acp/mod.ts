@@ -103,7 +103,11 @@ export default class AcpAgent extends CliAdapter {
     const request = this.#request!;
     const options = this.#options(request.params);
     const conversation = this.#conversation = new Conversation(processTransport(child), { ctx, options });
-    const errors = errorOutput(child, this.getRateLimitDetector(), (limit) => conversation.limited(limit));
+    const errors = errorOutput(child, {
+      detector: this.getRateLimitDetector(),
+      isToolOutput: (line) => conversation.isToolOutput(line),
+      limited: (limit) => conversation.limited(limit),
+    });
     yield* mergeStreams(conversation.run(request), errors);
   }
 

@@ -89,6 +89,11 @@ export class ToolCalls {
     return [...this.#calls.keys()].flatMap((id) => this.open(id));
   }
 
+  /** Whether a call has begun and not ended: a tool may run. */
+  get areRunning(): boolean {
+    return [...this.#calls.values()].some(({ state }) => state === "waiting" || state === "open");
+  }
+
   /** Calls that have begun to run since the last time, with an input that is not known. */
   waiting(): string[] {
     return this.#waiting.splice(0);

@@ -75,6 +75,11 @@ export class UpdateReader {
     return this.#calls.waiting();
   }
 
+  /** Whether a tool may run now, which may print to the agent's own error output. */
+  get toolsRun(): boolean {
+    return this.#calls.areRunning;
+  }
+
   /** The call that was waiting for its input, if it still is. */
   open(callId: string): AdapterEvent[] {
     return this.#calls.open(callId);

@@ -265,6 +265,13 @@ describe("what goes wrong", () => {
     expect(said.join("")).toContain("429 Too Many Requests\n  status: 429,\n");
   });
 
+  test("a limit that stands in what a tool prints is none of the agent's, while the tool runs and after it", async () => {
+    const agent = await openScriptedAgent();
+    const { events, result } = await agent.run({ prompt: "[[scn:copied]]" });
+    expect(result).toMatchObject({ outcome: "completed" });
+    expect(events.filter(({ type }) => type === "rate_limit")).toEqual([]);
+  });
+
   test("a limit with which the agent also answers is told once, in the answer's words", async () => {
     const agent = await openScriptedAgent();
     const { events, result } = await agent.run({ prompt: "[[scn:limit]]" });
