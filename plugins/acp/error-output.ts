@@ -9,7 +9,7 @@ import {
 /** Colours and other commands to a terminal, which begin with the character "escape". */
 const commands = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[ -/]*[@-~]`, "g");
 
-/** What becomes of a line of the error output. */
+/** Collaborators of {@link errorOutput}. */
 export interface ErrorOutputDeps {
   detector: RateLimitDetector;
   /** Whether a line may be a tool's: some agents copy what their tools print. */

@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
+import { ambiguousId } from "./render/short-id.ts";
 
 /** Sessions of one page, and pages to search for the beginning of an id. */
 const pageSize = 500;
@@ -20,12 +21,7 @@ export async function findSession(sessions: SessionHost, typed: string): Promise
   const found = typed === "" ? [] : await beginningWith(sessions, typed);
   const [only] = found;
   if (only !== undefined && found.length === 1) return only;
-  if (found.length > 1) {
-    throw new BulkheadError("invalid_request", `"${typed}" begins the ids of ${found.length} sessions.`, {
-      hint: "Type more of it.",
-      details: { session_ids: found.map(({ session_id }) => session_id) },
-    });
-  }
+  if (found.length > 1) throw ambiguousId(typed, found.map(({ session_id }) => session_id));
   throw new BulkheadError("not_found", `There is no session "${typed}".`, {
     hint: '"bulkhead session list" shows those there are.',
   });

@@ -1,6 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { Workspace } from "../../../plugin-sdk/workspace.ts";
+import { ambiguousId } from "./render/short-id.ts";
 
 /**
  * Returns the workspace that a person names: by its session's id, or by enough of its first characters to be unique.
@@ -13,12 +14,7 @@ export async function findWorkspace(workspaces: Pick<HostWorkspaces, "list">, ty
   const found = typed === "" ? [] : all.filter(({ session_id }) => session_id.startsWith(typed));
   const [only] = found;
   if (only !== undefined && found.length === 1) return only;
-  if (found.length > 1) {
-    throw new BulkheadError("invalid_request", `"${typed}" begins the ids of ${found.length} sessions.`, {
-      hint: "Type more of it.",
-      details: { session_ids: found.map(({ session_id }) => session_id) },
-    });
-  }
+  if (found.length > 1) throw ambiguousId(typed, found.map(({ session_id }) => session_id));
   throw new BulkheadError("not_found", `No session "${typed}" has a workspace.`, {
     hint: '"bulkhead session list --worktrees" shows those that have.',
   });

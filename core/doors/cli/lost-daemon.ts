@@ -1,5 +1,6 @@
 import { type DaemonView, inspectDaemon } from "../daemon/inspect-daemon.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
+import { asTyped } from "./render/as-typed.ts";
 
 /** How long a daemon may leave its clients without an answer before that is told. Milliseconds. */
 const quietMs = 1000;
@@ -17,7 +18,7 @@ export function tellOfLoss(stateDir: string, { stderr }: Pick<Terminal, "stderr"
     const isGone = state !== "running" && state !== "starting";
     if (!isGone && lostMs < quietMs) return;
     isTold = true;
-    await stderr.write(`\n${sentences[state](pid)}\nWaiting for it. Press Ctrl-C to leave.\n`);
+    await stderr.write(`\n${asTyped(sentences[state](pid))}\nWaiting for it. Press Ctrl-C to leave.\n`);
   };
 }
 

@@ -14,6 +14,7 @@ import { daemonPlace } from "./daemon-place.ts";
 import { isFirstNotice, otherProject } from "./project-daemon.ts";
 import { tellOfLoss } from "./lost-daemon.ts";
 import { openHost, type OpenHostOptions } from "./open-host.ts";
+import { asTyped } from "./render/as-typed.ts";
 
 /** Fields of a listed plugin that commands use. */
 export type ListedPlugin = Pick<Plugin, "id" | "enabled" | "blocked">;
@@ -100,7 +101,7 @@ export async function daemonFor(
   if (quiet || !(await isFirstNotice(notices, configFile))) return null;
   const whose = otherProject(record, place) === null ? "uses no bulkhead.yaml" : "serves another project";
   await call.terminal.stderr.write(
-    `The running daemon ${whose}, so commands here run on their own (more: bulkhead help daemon).\n`,
+    asTyped(`The running daemon ${whose}, so commands here run on their own (more: bulkhead help daemon).\n`),
   );
   return null;
 }

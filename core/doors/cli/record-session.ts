@@ -6,6 +6,7 @@ import { resolve, shownPath } from "../../ground/runtime/paths.ts";
 import type { Invocation } from "./command.ts";
 import { safeLine } from "./render/agent-text.ts";
 import { formatBytes, plural } from "./render/quantities.ts";
+import { asTyped } from "./render/as-typed.ts";
 
 /** Target of a recording. */
 export interface RecordingTarget {
@@ -36,7 +37,7 @@ export async function record(
   const lines = [
     `Recorded: ${safeLine(file)} (${plural(events, "event")}, ${plural(files, "file")}, ${formatBytes(bytes)}).`,
     ...left_out.map(({ path, reason }) => `  not in it: ${safeLine(path)}, ${reason}`),
-    `Play it: bulkhead run replay "again" --param recording=${quoteWord(shownPath(call.terminal.cwd, file))}`,
+    asTyped('Play it: bulkhead run replay "again" --param recording=') + quoteWord(shownPath(call.terminal.cwd, file)),
   ];
   // Standard output holds events or the agent's text, and nothing else.
   await call.terminal.stderr.write(`${lines.join("\n")}\n`);

@@ -9,6 +9,7 @@ import { formatCost, formatCount, formatDuration, plural } from "./render/quanti
 import { type Cell, tableLines } from "./render/table.ts";
 import type { SessionCommand } from "./session-command.ts";
 import { drawingColumns, tableColumns } from "./show-session.ts";
+import { asTyped } from "./render/as-typed.ts";
 
 /**
  * Runs a request on several adapters at once and shows their events as one stream, then a comparison. Asks the person
@@ -66,7 +67,7 @@ export function comparisonText(
     ...(shared.length === 0 ? [] : ["", paint("bold", " changed by more than one"), ...shared]),
     ...passed_over.map(({ adapter_id, reason }) => paint("dim", ` not ${safeLine(`${adapter_id}: ${reason}`)}`)),
     "",
-    paint("cyan", " bulkhead session diff|apply|discard <session>"),
+    paint("cyan", asTyped(" bulkhead session diff|apply|discard <session>")),
   ];
   return `\n${lines.join("\n")}\n`;
 }

@@ -1,4 +1,5 @@
-import { relative } from "node:path";
+import { existsSync } from "node:fs";
+import { delimiter, join, relative } from "node:path";
 import process from "node:process";
 import { execPath, runtimeName } from "./platform.ts";
 
@@ -24,11 +25,21 @@ export function ownCommand(): string[] {
 }
 
 /** The command as a person would type it to run this program again from a working directory. */
-export function typedCommand(cwd: string): string {
+export function typedCommand(cwd: string = process.cwd()): string {
+  const named = process.env["BULKHEAD_COMMAND"];
+  if (named !== undefined && named !== "") return named;
   const script = process.argv[1] ?? "";
-  if (runtimeName === "deno") return `deno run -A ${relative(cwd, script)}`;
   // Scripts of npm run with packages' programs that a shell does not find.
-  return process.env["npm_lifecycle_event"] === undefined ? "bulkhead" : "npx bulkhead";
+  if (runtimeName === "node") return process.env["npm_lifecycle_event"] === undefined ? "bulkhead" : "npx bulkhead";
+  return isOnPath("bulkhead") ? "bulkhead" : `deno run -A ${relative(cwd, script)}`;
+}
+
+function isOnPath(name: string): boolean {
+  try {
+    return (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, name)));
+  } catch {
+    return false;
+  }
 }
 
 /** Whether this process may open unix sockets: Deno allows them only with the whole network. */

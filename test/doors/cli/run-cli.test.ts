@@ -257,7 +257,7 @@ test("bulkhead agents lists each agent with its state, reason and next step, and
   const { code, out, err } = await cli(["agents"], { host: { agents } });
   expect({ code, err }).toEqual({ code: 0, err: "" });
   expect(out).not.toContain("\u001b");
-  expect(out).toMatch(/alpha +✘ unauthenticated +9\.9 +It is not.* logged in\. Log in\./);
+  expect(out).toMatch(/alpha +✘ unauthenticated +9\.9 +It is not.* logged in\.\n +→ Log in\.\n/);
   expect(out).toMatch(/beta \* +✔ available +9\.9 +It is here\./);
   expect(out).toContain("* takes a session that names no adapter");
   const able = await cli(["agents", "--require", "code_review", "--json"], { host: { agents } });

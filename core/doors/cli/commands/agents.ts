@@ -12,6 +12,7 @@ import { tableLines } from "../render/table.ts";
 import { readRequired, requireFlag } from "../required-capabilities.ts";
 import { tableColumns } from "../show-session.ts";
 import { whileWaiting } from "../while-waiting.ts";
+import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead agents`. */
 export const defineAgents: DefineCommand = (command, bind) => {
@@ -51,7 +52,7 @@ function table(reports: readonly AgentReport[], { terminal, options }: Invocatio
   if (reports.length === 0) return "No agent was found that can do this.\n";
   const enabled = reports.filter(({ availability }) => availability !== "disabled");
   const shown = options["all"] === true ? reports : enabled;
-  if (shown.length === 0) return `No agent is enabled. ${enableOne}\n`;
+  if (shown.length === 0) return asTyped(`No agent is enabled. ${enableOne}\n`);
   const paint = createPaint(terminal.colours.stdout);
   const lines = tableLines(shown.map(agentRow), {
     paint,
@@ -63,7 +64,7 @@ function table(reports: readonly AgentReport[], { terminal, options }: Invocatio
   const hidden = reports.length - shown.length;
   if (hidden > 0) {
     lines.push(
-      `\n ${paint("dim", `${hidden} more ${hidden === 1 ? "is" : "are"} not enabled: bulkhead agents --all`)}`,
+      `\n ${paint("dim", asTyped(`${hidden} more ${hidden === 1 ? "is" : "are"} not enabled: bulkhead agents --all`))}`,
     );
   }
   const star = reports.some(({ primary }) => primary)

@@ -10,9 +10,9 @@ import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
 import { findAgents } from "../setup/find-agents.ts";
 import { agentRow } from "../render/agent-rows.ts";
-import { safeLine } from "../render/agent-text.ts";
+import { asTyped } from "../render/as-typed.ts";
 import { createPaint, type Paint, type Tone } from "../render/paint.ts";
-import { type Cell, tableLines } from "../render/table.ts";
+import { type Cell, type Row, tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
 import { hostVersion } from "../../../ground/config/version.ts";
 
@@ -133,13 +133,12 @@ async function gitVersion(cwd: string): Promise<string | null> {
 
 /** The report for people. */
 export function reportLines(report: DoctorReport, { paint, columns }: { paint: Paint; columns: number }): string[] {
-  const table = (rows: Cell[][]): string[] => tableLines(rows, { paint, columns, indent: 2, wraps: true });
+  const table = (rows: readonly Row[]): string[] => tableLines(rows, { paint, columns, indent: 2, wraps: true });
   const git: Cell = report.git === null
     ? { text: "not found: sessions run, but what they changed is not known", tone: "yellow" }
     : report.git;
-  const agents = report.agents.length === 0
-    ? [[{ text: "none is enabled; run: bulkhead setup", tone: "dim" } as const]]
-    : report.agents.map(agentRow);
+  const none: Row = { cells: [{ text: "none is enabled", tone: "dim" }], remedy: "bulkhead setup" };
+  const agents = report.agents.length === 0 ? [none] : report.agents.map(agentRow);
   return [
     paint("bold", "Here"),
     ...table([
@@ -154,26 +153,31 @@ export function reportLines(report: DoctorReport, { paint, columns }: { paint: P
     "",
     paint("bold", "Agents"),
     ...table(agents),
-    ...report.not_enabled.map(({ id, program, key }) =>
-      `  ${
-        paint(
-          "dim",
-          safeLine(`${id}: found (${program ?? `$${key}`}), not enabled; run: bulkhead setup --agents ${id}`),
-        )
-      }`
-    ),
+    ...table(report.not_enabled.map(notEnabledRow)),
     ...(report.warnings.length === 0 ? [] : ["", paint("bold", "Warnings")]),
-    ...report.warnings.map((warning) => `  ${paint("yellow", `! ${safeLine(warning)}`)}`),
+    ...table(report.warnings.map((warning) => marked("!", warning, "yellow"))),
     ...(report.problems.length === 0 ? [] : ["", paint("bold", "Problems")]),
-    ...report.problems.map((problem) => `  ${paint("red", `✘ ${safeLine(problem)}`)}`),
+    ...table(report.problems.map((problem) => marked("✘", problem, "red"))),
   ];
 }
 
-function wallRow({ name, state, detail }: WallReport): Cell[] {
+function marked(mark: string, text: string, tone: Tone): Cell[] {
+  return [{ text: mark, tone }, { text: asTyped(text), tone }];
+}
+
+function notEnabledRow({ id, program, key }: DoctorReport["not_enabled"][number]): Row {
+  const found = `found: ${program ?? `$${key}`}`;
+  return {
+    cells: [id, { text: "not enabled", tone: "dim" }, { text: found, tone: "dim" }],
+    remedy: `bulkhead setup --agents ${id}`,
+  };
+}
+
+function wallRow({ name, state, detail, remedy }: WallReport): Row {
   const looks: { readonly [S in WallReport["state"]]: [string, Tone] } = {
     active: ["✔ active", "green"],
     missing: ["- missing", "dim"],
   };
   const [text, tone] = looks[state];
-  return [name, { text, tone }, { text: detail, tone: "dim" }];
+  return { cells: [name, { text, tone }, { text: detail, tone: "dim" }], remedy };
 }

@@ -4,6 +4,7 @@ import { starterHostManifest } from "../../../packages/registry/edit-host-manife
 import { writeFile } from "../../../ground/runtime/files.ts";
 import { dirname, join, resolve } from "../../../ground/runtime/paths.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead init`. */
 export const defineInit: DefineCommand = (command, bind) => {
@@ -19,13 +20,16 @@ export const defineInit: DefineCommand = (command, bind) => {
     .action(bind(init));
 };
 
+const next =
+  'Next: "bulkhead setup" finds the agents of this machine, "bulkhead plugin list" shows all that can be enabled.';
+
 async function init({ terminal, configFile, options, json }: Invocation): Promise<number> {
   const file = configFile === undefined ? join(terminal.cwd, "bulkhead.yaml") : resolve(terminal.cwd, configFile);
   const schema = await writeStarter(file, { force: options["force"] === true });
   await terminal.stdout.write(
     json
       ? `${JSON.stringify({ file, schema })}\n`
-      : `Wrote ${file}, and beside it its schema for editors.\nNext: "bulkhead setup" finds the agents of this machine, "bulkhead plugin list" shows all that can be enabled.\n`,
+      : `Wrote ${file}, and beside it its schema for editors.\n${asTyped(next)}\n`,
   );
   return 0;
 }

@@ -18,6 +18,7 @@ import { createPaint } from "../render/paint.ts";
 import { plural } from "../render/quantities.ts";
 import { writeStarter } from "./init.ts";
 import { drawingColumns } from "../show-session.ts";
+import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead plugin add [package]`. */
 export async function pluginAdd(call: Invocation): Promise<number> {
@@ -60,7 +61,7 @@ function installedText(
   { grants, file }: { grants: number; file: string },
 ): string {
   const granted = grants === 0 ? "" : `, with ${plural(grants, "new grant")}`;
-  const first = current === null ? `To run it: bulkhead run ${id} "Say hello."\n` : "";
+  const first = current === null ? asTyped(`To run it: bulkhead run ${id} "Say hello."\n`) : "";
   return `Installed: ${id} ${next.version}${granted} (${file}).\n${first}`;
 }
 

@@ -18,6 +18,7 @@ import { manifestToChange } from "../installing.ts";
 import { openHost } from "../open-host.ts";
 import { typedParams } from "../session-request.ts";
 import { pluginOf } from "./plugin-explain.ts";
+import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead plugin enable <id>`, and with `--as` an instance of it. */
 export async function pluginEnable(call: Invocation): Promise<number> {
@@ -109,7 +110,7 @@ function asksText(asks: SetupSheet, { terminal }: Invocation): string {
   if (count === 0) return "";
   // A plugin for many programs: granting all of it is seldom what the operator wants.
   if (count > shownGrants) {
-    return `It asks for ${count} things that it may not yet: bulkhead plugin explain ${asks.id}\n`;
+    return asTyped(`It asks for ${count} things that it may not yet: bulkhead plugin explain ${asks.id}\n`);
   }
   const paint = createPaint(terminal.colours.stdout);
   const columns = drawingColumns(terminal);

@@ -5,6 +5,7 @@ import { dirname, resolve } from "../../../ground/runtime/paths.ts";
 import type { Invocation } from "../command.ts";
 import { loadManifest } from "../open-host.ts";
 import { safeLine } from "../render/agent-text.ts";
+import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead plugin import <file>`. */
 export async function pluginImport(call: Invocation): Promise<number> {
@@ -41,11 +42,11 @@ function lines(report: ImportReport): string {
   const wrote = written.flatMap(({ id, folder, notes: own }) => [
     `Wrote the plugin ${id} to ${folder}`,
     ...own.map((note) => `  ${safeLine(note)}`),
-    ...(many ? [] : [`  Next: "bulkhead plugin check ${folder}"`]),
+    ...(many ? [] : [asTyped(`  Next: "bulkhead plugin check ${folder}"`)]),
   ]);
   const left = refused.flatMap(({ id, error }) => [
     `Left out ${safeLine(id)}: ${safeLine(error.message)}`,
-    ...(error.hint === undefined ? [] : [`  ${safeLine(error.hint)}`]),
+    ...(error.hint === undefined ? [] : [`  ${safeLine(asTyped(error.hint))}`]),
   ]);
   return [...wrote, ...left, ...notes.map(safeLine), ...(many ? [summary(report)] : [])].map((one) => `${one}\n`).join(
     "",
@@ -55,5 +56,5 @@ function lines(report: ImportReport): string {
 function summary({ written, refused }: ImportReport): string {
   const all = written.length + refused.length;
   const others = refused.length === 0 ? "" : " To import one that was left out: --only <id>.";
-  return `Imported ${written.length} of ${all}.${others} Next: "bulkhead plugin check <folder>"`;
+  return asTyped(`Imported ${written.length} of ${all}.${others} Next: "bulkhead plugin check <folder>"`);
 }

@@ -5,6 +5,7 @@ import { type TemplateName, templateNames, templateUses } from "../../../kit/aut
 import { join, resolve } from "../../../ground/runtime/paths.ts";
 import type { Invocation } from "../command.ts";
 import { Questions } from "../questions.ts";
+import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead plugin new <name>`. Asks for missing flags where the terminal can ask. */
 export async function pluginNew(call: Invocation): Promise<number> {
@@ -18,12 +19,13 @@ export async function pluginNew(call: Invocation): Promise<number> {
   const given = options["folder"];
   const folder = typeof given === "string" ? resolve(terminal.cwd, given) : join(terminal.cwd, id);
   const written = await newPlugin({ folder, template, name, command });
+  const named = quoteWord(String(given ?? id));
   const lines = [
     `Wrote the plugin ${written.id} to ${written.folder}`,
     ...written.files.map((file) => `  ${file}`),
     "Next:",
-    `  bulkhead plugin test ${quoteWord(String(given ?? id))}                # every rule of the contract, offline`,
-    `  bulkhead plugin dev ${quoteWord(String(given ?? id))} "Say hello."    # a session, and again after each change`,
+    asTyped(`  bulkhead plugin test ${named}                # every rule of the contract, offline`),
+    asTyped(`  bulkhead plugin dev ${named} "Say hello."    # a session, and again after each change`),
     ...needs[template],
   ];
   await terminal.stdout.write(json ? `${JSON.stringify({ template, ...written })}\n` : `${lines.join("\n")}\n`);

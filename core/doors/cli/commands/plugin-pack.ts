@@ -5,6 +5,7 @@ import { dirname, join, resolve, shownPath } from "../../../ground/runtime/paths
 import type { Invocation } from "../command.ts";
 import { driftError } from "../drift-error.ts";
 import { formatBytes } from "../render/quantities.ts";
+import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead plugin pack [folder]`. */
 export async function pluginPack(call: Invocation): Promise<number> {
@@ -41,7 +42,7 @@ export async function pluginPack(call: Invocation): Promise<number> {
     ...rows.map(({ path, bytes }) => `  ${path.padEnd(24)} ${formatBytes(bytes)}`),
     ...leftOut.map((path) => `  left out: ${path}, which holds secrets`),
     `  sha256 ${sha256}`,
-    `Next: "npm publish ${quoteWord(shown)}", or "bulkhead plugin add ${quoteWord(shown)}".`,
+    asTyped(`Next: "npm publish ${quoteWord(shown)}", or "bulkhead plugin add ${quoteWord(shown)}".`),
   ];
   await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : `${lines.join("\n")}\n`);
   return 0;

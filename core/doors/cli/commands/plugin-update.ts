@@ -18,6 +18,7 @@ import { reportError } from "../report-error.ts";
 import { installLines } from "../render/install-lines.ts";
 import { createPaint } from "../render/paint.ts";
 import { drawingColumns } from "../show-session.ts";
+import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead plugin update [id]`: updates each from its own source. One that asks for more waits; the others go on. */
 export async function pluginUpdate(call: Invocation): Promise<number> {
@@ -45,7 +46,7 @@ export async function pluginUpdate(call: Invocation): Promise<number> {
 function upToDate(id: string, { version, source }: LockedPlugin): string {
   if (source.type !== "tarball") return `Up to date: ${id} ${version}.\n`;
   return `Up to date: ${id} ${version} is what ${source.path} holds. To take another file: ` +
-    "bulkhead plugin add <file>\n";
+    asTyped("bulkhead plugin add <file>\n");
 }
 
 interface Update {

@@ -9,6 +9,7 @@ import { createPaint } from "../render/paint.ts";
 import { tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
 import { storeOf } from "../secret-arguments.ts";
+import { asTyped } from "../render/as-typed.ts";
 
 /** A secret without its value. */
 interface ListedSecret {
@@ -30,7 +31,7 @@ export async function secretList(call: Invocation): Promise<number> {
     return 0;
   }
   if (secrets.length === 0) {
-    await terminal.stdout.write('There is no secret. To keep one: "bulkhead secret set API_KEY".\n');
+    await terminal.stdout.write(asTyped('There is no secret. To keep one: "bulkhead secret set API_KEY".\n'));
     return 0;
   }
   const lines = tableLines(

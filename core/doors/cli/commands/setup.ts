@@ -17,6 +17,7 @@ import { uncontainedPrograms } from "../uncontained.ts";
 import { whileWaiting } from "../while-waiting.ts";
 import { writeStarter } from "./init.ts";
 import { start } from "./start.ts";
+import { asTyped } from "../render/as-typed.ts";
 
 /** The result of a setup, for programs. */
 interface SetupReport {
@@ -62,7 +63,7 @@ async function setup(call: Invocation): Promise<number> {
     hello: null,
     warnings: [],
   };
-  if (agents.length === 0) return await conclude(call, report, nothingFound);
+  if (agents.length === 0) return await conclude(call, report, nothingFound());
   const yes = options["yes"] === true;
   const wanted = options["agents"] as string[] | undefined;
   const chosen = await chooseAgents(agents, { terminal, wanted, yes });
@@ -168,16 +169,18 @@ function foundRow({ plugin, program, report }: AskedAgent): SetupReport["found"]
 
 function nextSteps({ enabled, file }: SetupReport): string {
   const folder = safeLine(file ?? "");
-  return `
+  const next = `
 Next:
   bulkhead run ${enabled[0]} "Explain this project"
   bulkhead start                              the daemon: sessions outlive the terminal
-  source <(bulkhead completion bash)          or zsh, fish
+  source <(bulkhead completion bash)          or zsh, fish`;
+  return `${asTyped(next)}
 For editors and other MCP clients:
   { "mcpServers": { "bulkhead": { "command": "bulkhead", "args": ["mcp", "--config", ${JSON.stringify(folder)}] } } }
 `;
 }
 
-const nothingFound = `No agent was found: no program of a bundled plugin is on the PATH, and no key in the environment.
+const nothingFound = () =>
+  asTyped(`No agent was found: no program of a bundled plugin is on the PATH, and no key in the environment.
 "bulkhead plugin list" shows what Bulkhead can drive, "bulkhead demo" what it does without any agent.
-`;
+`);

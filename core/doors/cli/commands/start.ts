@@ -13,6 +13,7 @@ import { demandOwnProject } from "../project-daemon.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { whileWaiting } from "../while-waiting.ts";
 import { daemonText, readPort } from "./up.ts";
+import { asTyped } from "../render/as-typed.ts";
 
 /** Time until a daemon must take requests, long enough to migrate a long journal. Milliseconds. */
 const startMs = 120_000;
@@ -47,7 +48,8 @@ export async function start(call: Invocation): Promise<number> {
     }
     await tell(call, { record: view.record, already: true });
     if (view.record.config_file === null && place.configFile !== undefined) {
-      await terminal.stderr.write(`It does not use ${safeLine(place.configFile)} yet. To do so: bulkhead restart\n`);
+      const file = safeLine(place.configFile);
+      await terminal.stderr.write(asTyped(`It does not use ${file} yet. To do so: bulkhead restart\n`));
     }
     return 0;
   }

@@ -5,6 +5,7 @@ import { createPaint } from "../render/paint.ts";
 import { type Cell, tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
 import { tokensOf } from "../token-arguments.ts";
+import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead token list`. */
 export async function tokenList(call: Invocation): Promise<number> {
@@ -15,7 +16,7 @@ export async function tokenList(call: Invocation): Promise<number> {
     return 0;
   }
   if (records.length === 0) {
-    await terminal.stdout.write('There is no token. To make one: "bulkhead token create ci --scope run".\n');
+    await terminal.stdout.write(asTyped('There is no token. To make one: "bulkhead token create ci --scope run".\n'));
     return 0;
   }
   const now = Date.now();

@@ -13,6 +13,7 @@ import { safeLine } from "../render/agent-text.ts";
 import { logText } from "../render/log-text.ts";
 import { createPaint } from "../render/paint.ts";
 import { untilToldToEnd } from "../until-told-to-end.ts";
+import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead up`. */
 export const defineUp: DefineCommand = (command, bind) => {
@@ -112,7 +113,7 @@ export function daemonText(record: DaemonRecord, { terminal }: Pick<Invocation, 
     ["socket", record.socket ?? "none"],
     ["token", record.token_file],
     ["log", record.log_file],
-    ["manifest", record.config_file ?? 'none; write one with "bulkhead init"'],
+    ["manifest", record.config_file ?? asTyped('none; write one with "bulkhead init"')],
   ] as const;
   return [
     ` ${paint("bold", "Bulkhead")} ${paint("dim", hostVersion)} is up at ${paint("bold", record.address)} ${

@@ -2,7 +2,7 @@ import type { AgentReport } from "../../../../plugin-sdk/agent-report.ts";
 import type { Availability } from "../../../../plugin-sdk/availability.ts";
 import { safeLine } from "./agent-text.ts";
 import type { Tone } from "./paint.ts";
-import type { Cell } from "./table.ts";
+import type { Row } from "./table.ts";
 
 const tones: { readonly [A in Availability]: Tone } = {
   available: "green",
@@ -16,13 +16,13 @@ const tones: { readonly [A in Availability]: Tone } = {
 };
 
 /** Titles of {@link agentRow}'s columns. */
-export const agentHead: readonly string[] = ["agent", "state", "version", "access", "why, and what to do"];
+export const agentHead: readonly string[] = ["agent", "state", "version", "access", "why"];
 
 /** Formats one agent as a row of a table; the primary has a star. */
 export function agentRow(
   { id, primary, availability, agent_version, access_mode, reason, next_step }: AgentReport,
-): Cell[] {
-  return [
+): Row {
+  const cells = [
     { text: primary ? `${id} *` : id, tone: primary ? "bold" : "plain" },
     {
       text: `${availability === "available" ? "✔" : "✘"} ${availability.replaceAll("_", " ")}`,
@@ -30,6 +30,7 @@ export function agentRow(
     },
     safeLine(agent_version ?? ""),
     access_mode?.type ?? "",
-    { text: safeLine(next_step === undefined ? reason : `${reason} ${next_step}`), tone: "dim" },
-  ];
+    { text: safeLine(reason), tone: "dim" },
+  ] as const;
+  return { cells, remedy: next_step };
 }

@@ -3,6 +3,7 @@ import { pageOfError } from "../help-pages.ts";
 import { safeText } from "./agent-text.ts";
 import { messageLines } from "./message-lines.ts";
 import { createPaint } from "./paint.ts";
+import { asTyped } from "./as-typed.ts";
 
 /** Formats an error as lines for people. */
 export function errorText(error: ErrorData, colours: boolean): string {
@@ -10,6 +11,8 @@ export function errorText(error: ErrorData, colours: boolean): string {
   // The command's own help explains its wrong usage.
   const page = error.details?.["usage"] === undefined ? pageOfError[error.code] : undefined;
   const below = [error.hint, page === undefined ? undefined : `More: bulkhead help ${page}`];
-  const lines = below.flatMap((line) => line === undefined ? [] : [`${paint("dim", `  ${safeText(line)}`)}\n`]);
+  const lines = below.flatMap((line) =>
+    line === undefined ? [] : [`${paint("dim", `  ${safeText(asTyped(line))}`)}\n`]
+  );
   return `${paint("red", "error:")} ${messageLines(error, paint).join("\n")}\n${lines.join("")}`;
 }

@@ -6,6 +6,7 @@ import { shortId } from "./short-id.ts";
 import { type Cell, tableLines } from "./table.ts";
 import { fitLine, wrapText } from "./text-width.ts";
 import { stackLines } from "./stack-lines.ts";
+import { asTyped } from "./as-typed.ts";
 
 /** Options of {@link resultLines}. */
 export interface ResultLineOptions {
@@ -63,7 +64,7 @@ function errorLines(result: SessionResult, { paint, columns, verbose = false }: 
       `  ${paint("dim", fitLine(line, columns - 6))}`
     ),
     // A hint may be a command to copy, so never shorten it.
-    ...(hint === undefined ? [] : [`  ${paint("dim", safeLine(hint))}`]),
+    ...(hint === undefined ? [] : [`  ${paint("dim", safeLine(asTyped(hint)))}`]),
   ];
 }
 
@@ -154,7 +155,9 @@ function reasonWords(reason = "git cannot tell"): string {
 function workspaceLine({ effective, artifacts, session_id }: SessionResult, { paint }: ResultLineOptions): string[] {
   if (effective.workspace !== "worktree" || artifacts?.length === 0) return [];
   return [
-    `  ${paint("cyan", `in a worktree of its own: bulkhead session diff|apply|discard ${safeLine(session_id)}`)}`,
+    `  ${
+      paint("cyan", asTyped(`in a worktree of its own: bulkhead session diff|apply|discard ${shortId(session_id)}`))
+    }`,
   ];
 }
 

@@ -1,9 +1,13 @@
 import { safeLine } from "./agent-text.ts";
+import { asTyped } from "./as-typed.ts";
 import type { Paint, Tone } from "./paint.ts";
 import { fitLine, padEnd, textWidth, wrapText } from "./text-width.ts";
 
 /** One cell; a plain string has the plain tone. */
 export type Cell = string | { text: string; tone: Tone };
+
+/** One row; a remedy, such as a command to run, has a line of its own below it and is never cut or broken. */
+export type Row = readonly Cell[] | { cells: readonly Cell[]; remedy: string | undefined };
 
 /** Options of {@link tableLines}. */
 export interface TableOptions {
@@ -17,34 +21,47 @@ export interface TableOptions {
   head?: readonly string[];
 }
 
-/** Formats a table: columns as wide as their widest cell, two blanks apart, no blanks after the last one. */
-export function tableLines(rows: readonly (readonly Cell[])[], options: TableOptions): string[] {
-  const { paint, columns, indent = 0, head, wraps } = options;
-  const all: (readonly Cell[])[] = head === undefined
-    ? [...rows]
-    : [head.map((text): Cell => ({ text, tone: "dim" })), ...rows];
+/**
+ * Formats a table: columns as wide as their widest cell, two blanks apart, no blanks after the last one. A column without
+ * a text in any row is left out.
+ */
+export function tableLines(rows: readonly Row[], options: TableOptions): string[] {
+  const { paint, indent = 0, head = [] } = options;
+  const given = rows.map((row) => "cells" in row ? row : { cells: row, remedy: undefined });
+  const isUsed = (_: unknown, index: number) => given.some(({ cells }) => textOf(cells[index] ?? "") !== "");
+  const used = given.map(({ cells, remedy }) => ({ cells: cells.filter(isUsed), remedy }));
+  const titles = head.filter(isUsed).map((text): Cell => ({ text, tone: "dim" }));
   const widths: number[] = [];
-  for (const row of all) {
-    row.forEach((cell, index) => widths[index] = Math.max(widths[index] ?? 0, textWidth(textOf(cell))));
+  for (const cells of [titles, ...used.map(({ cells }) => cells)]) {
+    cells.forEach((cell, index) => widths[index] = Math.max(widths[index] ?? 0, textWidth(textOf(cell))));
   }
-  return all.flatMap((row) => {
-    const last = row.at(-1);
-    const left = indent + widths.slice(0, row.length - 1).reduce((sum, width) => sum + width + 2, 0);
-    const before = row.slice(0, -1).map((cell, index) =>
-      painted(cell, padEnd(textOf(cell), widths[index] ?? 0), paint)
-    );
-    const room = columns - left;
-    const text = last === undefined ? "" : textOf(last);
-    const lines = wraps === true ? wrapText(text, room, maxLines) : [fitLine(text, Math.max(8, room))];
-    const tail = lines.map((line) => last === undefined ? line : painted(last, line, paint));
-    const begin = (cells: readonly string[]) => (" ".repeat(indent) + cells.join("  ")).trimEnd();
-    if (wraps !== true || lines.length < 2 || room >= leastRoom) {
-      return [begin([...before, ...tail.slice(0, 1)]), ...tail.slice(1).map((line) => " ".repeat(left) + line)];
-    }
-    // Too little room beside the other columns: the text gets lines of its own.
-    const below = wrapText(text, columns - indent - 4, maxLines);
-    return [begin(before), ...below.map((line) => " ".repeat(indent + 4) + painted(last!, line, paint))];
-  });
+  return [
+    ...(titles.length === 0 ? [] : rowLines(titles, widths, options)),
+    ...used.flatMap(({ cells, remedy }) => [
+      ...rowLines(cells, widths, options),
+      ...(remedy === undefined || remedy === ""
+        ? []
+        : [`${" ".repeat(indent + 2)}${paint("cyan", `→ ${safeLine(asTyped(remedy))}`)}`]),
+    ]),
+  ];
+}
+
+function rowLines(row: readonly Cell[], widths: readonly number[], options: TableOptions): string[] {
+  const { paint, columns, indent = 0, wraps } = options;
+  const last = row.at(-1);
+  const left = indent + widths.slice(0, row.length - 1).reduce((sum, width) => sum + width + 2, 0);
+  const before = row.slice(0, -1).map((cell, index) => painted(cell, padEnd(textOf(cell), widths[index] ?? 0), paint));
+  const room = columns - left;
+  const text = last === undefined ? "" : textOf(last);
+  const lines = wraps === true ? wrapText(text, room, maxLines) : [fitLine(text, Math.max(8, room))];
+  const tail = lines.map((line) => last === undefined ? line : painted(last, line, paint));
+  const begin = (cells: readonly string[]) => (" ".repeat(indent) + cells.join("  ")).trimEnd();
+  if (wraps !== true || lines.length < 2 || room >= leastRoom) {
+    return [begin([...before, ...tail.slice(0, 1)]), ...tail.slice(1).map((line) => " ".repeat(left) + line)];
+  }
+  // Too little room beside the other columns: the text gets lines of its own.
+  const below = wrapText(text, columns - indent - 4, maxLines);
+  return [begin(before), ...below.map((line) => " ".repeat(indent + 4) + painted(last!, line, paint))];
 }
 
 /** Fewest columns in which a text is wrapped beside others. */

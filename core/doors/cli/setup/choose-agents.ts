@@ -3,7 +3,7 @@ import type { Terminal } from "../../../ground/runtime/terminal.ts";
 import { Questions } from "../questions.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
-import { type Cell, tableLines } from "../render/table.ts";
+import { type Row, tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
 import type { AskedAgent } from "./ask-agents.ts";
 
@@ -36,17 +36,17 @@ export async function chooseAgents(
 
 /** The agents as a numbered table; those that could run now are ticked. */
 function agentLines(agents: readonly AskedAgent[], paint: Paint, columns: number): string[] {
-  const rows = agents.map((agent, index): Cell[] => [
-    `${isReady(agent) ? "[x]" : "[ ]"} ${index + 1}`,
-    { text: agent.plugin.id, tone: "bold" },
-    safeLine(agent.report.agent_version ?? ""),
-    { text: safeLine(agent.report.availability.replaceAll("_", " ")), tone: isReady(agent) ? "green" : "yellow" },
-    { text: safeLine(whereText(agent)), tone: "dim" },
-  ]);
-  const steps = agents.flatMap(({ plugin, report }) =>
-    report.next_step === undefined ? [] : [paint("dim", `      ${plugin.id}: ${safeLine(report.next_step)}`)]
-  );
-  return [...tableLines(rows, { paint, columns, indent: 2 }), ...steps];
+  const rows = agents.map((agent, index): Row => ({
+    cells: [
+      `${isReady(agent) ? "[x]" : "[ ]"} ${index + 1}`,
+      { text: agent.plugin.id, tone: "bold" },
+      safeLine(agent.report.agent_version ?? ""),
+      { text: safeLine(agent.report.availability.replaceAll("_", " ")), tone: isReady(agent) ? "green" : "yellow" },
+      { text: safeLine(whereText(agent)), tone: "dim" },
+    ],
+    remedy: agent.report.next_step,
+  }));
+  return tableLines(rows, { paint, columns, indent: 2, wraps: true });
 }
 
 /** Whether an agent could take a session now. */

@@ -42,7 +42,14 @@ export const wallRoutes: readonly ApiRoute[] = [
     },
     async handle({ sessions }) {
       const [walls, programs] = await Promise.all([probeWalls(), runningPrograms(sessions)]);
-      return json({ walls: walls.map(({ name, state, detail }) => ({ name, state, text: detail })), programs });
+      return json({
+        walls: walls.map(({ name, state, detail, remedy }) => ({
+          name,
+          state,
+          text: remedy === undefined ? detail : `${detail} ${remedy}`,
+        })),
+        programs,
+      });
     },
   }),
   route({

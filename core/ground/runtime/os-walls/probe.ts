@@ -9,8 +9,10 @@ import { prlimit } from "./prlimit.ts";
 export interface WallReport {
   name: string;
   state: "active" | "missing";
-  /** One sentence: its effect, or why it is missing and how to fix that. */
+  /** Its effect, or why it is missing and what that costs. */
   detail: string;
+  /** How to get one that is missing. */
+  remedy?: string;
 }
 
 const osWalls: readonly OsWall[] = [cgroup, priority, prlimit, bubblewrap];
@@ -37,7 +39,7 @@ export async function probeWalls(): Promise<WallReport[]> {
     ...[...osWalls].reverse().map(({ name, does, lacks }): WallReport => {
       const wall = found.get(name);
       if (wall === undefined || wall.active) return { name, state: "active", detail: does };
-      return { name, state: "missing", detail: `${wall.reason} ${lacks} ${wall.remedy}` };
+      return { name, state: "missing", detail: `${wall.reason} ${lacks}`, remedy: wall.remedy };
     }),
   ];
 }

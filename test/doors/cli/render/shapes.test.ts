@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { createPaint } from "../../../../core/doors/cli/render/paint.ts";
 import {
   formatBytes,
@@ -9,6 +9,8 @@ import {
   plural,
 } from "../../../../core/doors/cli/render/quantities.ts";
 import { shortInput } from "../../../../core/doors/cli/render/short-json.ts";
+import { asTyped } from "../../../../core/doors/cli/render/as-typed.ts";
+import { ambiguousId } from "../../../../core/doors/cli/render/short-id.ts";
 import { tableLines } from "../../../../core/doors/cli/render/table.ts";
 import { fitLine, padEnd, textWidth, wrapText } from "../../../../core/doors/cli/render/text-width.ts";
 
@@ -51,6 +53,37 @@ test("tableLines lines columns up and shortens the last one", () => {
     " a    long cell  the last col…",
     " bcd  x          y",
   ]);
+});
+
+test("tableLines never cuts or breaks a remedy, and leaves out a column without texts", () => {
+  const remedy = "bulkhead plugin grant a run:a-program-with-a-long-name";
+  const table = tableLines([{ cells: ["a", "", "why"], remedy }, { cells: ["b", "", "y"], remedy: undefined }], {
+    paint: createPaint(false),
+    columns: 20,
+    indent: 1,
+    head: ["k", "empty", "w"],
+  });
+  expect(table).toEqual([" k  w", " a  why", `   → ${remedy}`, " b  y"]);
+});
+
+test("asTyped writes commands as the person called the program, and nothing else", () => {
+  vi.stubEnv("BULKHEAD_COMMAND", "npx bulkhead");
+  try {
+    expect(asTyped('Try "bulkhead plugin list", or: bulkhead start')).toBe(
+      'Try "npx bulkhead plugin list", or: npx bulkhead start',
+    );
+    const others = "Edit bulkhead.yaml, ./bulkhead run, or https://x/bulkhead run; Bulkhead runs.";
+    expect(asTyped(others)).toBe(others);
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
+
+test("ambiguousId names ids far enough to tell them apart", () => {
+  const error = ambiguousId("aa", ["aa110000000f0001", "aa110000000f0002", "aa22000000000000"]);
+  expect(error.message).toBe('"aa" begins the ids of 3 sessions.');
+  expect(error.hint).toBe("Type more of it: aa110000000f0001, aa110000000f0002, aa22000000000000.");
+  expect(ambiguousId("aa", ["aa11000000", "aa22000000"]).hint).toBe("Type more of it: aa110000, aa220000.");
 });
 
 test("createPaint wraps text in codes that end it, or leaves it", () => {

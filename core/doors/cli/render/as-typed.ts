@@ -1,0 +1,11 @@
+import { typedCommand } from "../../../ground/runtime/own-command.ts";
+
+/**
+ * Writes the commands of a sentence of ours so that the person can type them: with the words by which this program was
+ * called, such as `npx bulkhead`, where a shell would not find `bulkhead`. Do not pass text of others.
+ */
+export function asTyped(sentence: string): string {
+  return sentence.replace(commands, () => `${typedCommand()} `);
+}
+
+const commands = /(?<![\w./@:-])bulkhead (?=[a-z])/g;
