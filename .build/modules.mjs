@@ -5,7 +5,7 @@ import { build } from "esbuild";
 import { listFiles, root, writeFolder } from "./outputs.mjs";
 
 for (const name of ["core", "plugin-sdk"]) {
-  const files = (await listFiles(join(root, name))).filter((path) => path.endsWith(".ts"));
+  const files = (await listFiles(join(root, name))).filter((path) => path.endsWith(".ts") && !inPage(path));
   const { outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: files.map((path) => relative(root, path)),
@@ -21,6 +21,11 @@ for (const name of ["core", "plugin-sdk"]) {
     write: false,
   });
   await writeFolder(join(root, "dist", name), outputFiles, /\.js(\.map)?$/);
+}
+
+/** The console's page runs in a browser, and is a build of its own. */
+function inPage(path) {
+  return relative(root, path).replaceAll("\\", "/").startsWith("core/doors/console/page/");
 }
 
 function keepImports({ onResolve }) {

@@ -156,7 +156,7 @@ const cases: Record<string, Case> = {
   },
   "an import with its extension, and of a package": {
     path: "plugins/demo/extension.ts",
-    code: 'import "./enum.ts";\nimport "zod";\n',
+    code: 'import "./enum.ts";\nimport "./part.tsx";\nimport "zod";\n',
     breaks: [],
   },
 };

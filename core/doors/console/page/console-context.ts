@@ -1,0 +1,85 @@
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import { type Signal, signal } from "@preact/signals";
+import type { UsageReport } from "../../../../plugin-sdk/result.ts";
+import { type HostApi, RefusedCall } from "./api.ts";
+import { LiveEvents } from "./live.ts";
+import { SessionList } from "./session-list.ts";
+import type { PagePlace } from "./route.ts";
+import { WaitingList } from "./waiting-list.ts";
+
+/** Parts that every screen works with. */
+export interface Console {
+  api: HostApi;
+  live: LiveEvents;
+  sessions: SessionList;
+  waiting: WaitingList;
+  route: Signal<PagePlace>;
+  /** The last sentence for the person at the page. */
+  notice: Signal<Notice | null>;
+  /** Whether the desktop is told of what waits. */
+  notifies: Signal<boolean>;
+  /** Usage of sessions that have ended, as far as it was read. */
+  usages: Map<string, UsageReport>;
+  /** An address that someone clicked, to show before it is opened. */
+  address: Signal<string | null>;
+}
+
+/** One sentence about what was done or refused. */
+export interface Notice {
+  text: string;
+  hint?: string | undefined;
+  isFailure: boolean;
+}
+
+const Context = createContext<Console | null>(null);
+
+/** Gives its children the console. */
+export const ConsoleProvider = Context.Provider;
+
+/** The console of the page. */
+export function useConsole(): Console {
+  const found = useContext(Context);
+  if (found === null) throw new Error("There is no console around this part.");
+  return found;
+}
+
+/** Joins the parts of a console. */
+export function createConsole(api: HostApi, route: Signal<PagePlace>): Console {
+  const live = new LiveEvents(api);
+  const sessions = new SessionList(api, live);
+  const waiting = new WaitingList(api, live);
+  return {
+    api,
+    live,
+    sessions,
+    waiting,
+    route,
+    notice: signal(null),
+    notifies: signal(false),
+    usages: new Map(),
+    address: signal(null),
+  };
+}
+
+/** Does something for a person, and says how it went; false when the host refused. */
+export async function attempt(
+  { notice }: Pick<Console, "notice">,
+  done: string | null,
+  act: () => Promise<unknown>,
+): Promise<boolean> {
+  try {
+    await act();
+    if (done !== null) notice.value = { text: done, isFailure: false };
+    return true;
+  } catch (error) {
+    notice.value = noticeOf(error);
+    return false;
+  }
+}
+
+/** The sentence of a refusal. */
+export function noticeOf(error: unknown): Notice {
+  if (error instanceof RefusedCall) return { text: error.message, hint: error.hint, isFailure: true };
+  return { text: error instanceof Error ? error.message : String(error), isFailure: true };
+}

@@ -1,0 +1,338 @@
+import type { ComponentChildren } from "preact";
+import type { Row } from "./fold.ts";
+import { HostEventText } from "./host-event.tsx";
+import { countText, durationText } from "./parts.tsx";
+import { DiffText } from "./diff-text.tsx";
+import { addressOf } from "./route.ts";
+import { useConsole } from "./console-context.ts";
+import { plainText } from "./shown-text.ts";
+import type { ShownEvent } from "./shown-event.ts";
+import { JsonText, LongText, Text } from "./text.tsx";
+
+/** One row of a timeline. */
+export function EventRow({ row, target, onRaw }: { row: Row; target: number | null; onRaw: (seq: number) => void }) {
+  const to = row.kind === "text" || row.kind === "used" ? row.to : row.seq;
+  const isTarget = target !== null && row.seq <= target && target <= to;
+  return (
+    <div
+      class={`row row-${row.kind}${isTarget ? " target" : ""}`}
+      data-target={isTarget ? "" : undefined}
+      data-seq={row.seq}
+    >
+      <Gutter seq={row.seq} onRaw={onRaw} />
+      <div class="row-body">
+        <RowBody row={row} onRaw={onRaw} />
+      </div>
+    </div>
+  );
+}
+
+function Gutter({ seq, onRaw }: { seq: number; onRaw: (seq: number) => void }) {
+  const { route } = useConsole();
+  const id = route.value.words[0] ?? "";
+  const open = (click: MouseEvent) => {
+    if (click.ctrlKey || click.metaKey || click.shiftKey) return;
+    click.preventDefault();
+    history.replaceState(null, "", addressOf("sessions", id, seq));
+    onRaw(seq);
+  };
+  return (
+    <a class="seq" href={addressOf("sessions", id, seq)} title={`Event ${seq}: show its envelope`} onClick={open}>
+      {seq}
+    </a>
+  );
+}
+
+function RowBody({ row, onRaw }: { row: Row; onRaw: (seq: number) => void }) {
+  switch (row.kind) {
+    case "text":
+      return row.voice === "thinking" ? <Thinking text={row.text} /> : (
+        <>
+          <LongText of={row.text} class={row.voice} />
+          {row.cut && <CutMark seq={row.to} onRaw={onRaw} />}
+        </>
+      );
+    case "tool":
+      return <ToolRow row={row} onRaw={onRaw} />;
+    case "used":
+      return <UsedRow row={row} />;
+    case "process":
+      return <ProcessRow row={row} />;
+    case "event":
+      return (
+        <>
+          <EventText event={row.event} />
+          {row.cut && <CutMark seq={row.seq} onRaw={onRaw} />}
+        </>
+      );
+  }
+}
+
+function CutMark({ seq, onRaw }: { seq: number; onRaw: (seq: number) => void }) {
+  return <button type="button" class="more" onClick={() => onRaw(seq)}>Cut here. Show all of event {seq}</button>;
+}
+
+function Thinking({ text }: { text: string }) {
+  return (
+    <details class="thinking">
+      <summary>
+        <span class="tag">Thinking</span> <span class="one-line">{plainText(text, 160)}</span>
+      </summary>
+      <LongText of={text} />
+    </details>
+  );
+}
+
+function ToolRow(
+  { row: { call, result, parts, seq }, onRaw }: { row: Extract<Row, { kind: "tool" }>; onRaw: (seq: number) => void },
+) {
+  const name = call?.tool ?? result?.tool ?? "";
+  const state = result === null ? "open" : result.success ? "ok" : "bad";
+  return (
+    <details class={`tool tool-${state}`}>
+      <summary>
+        <span class="tool-mark" aria-hidden="true">{result === null ? "○" : result.success ? "✓" : "✕"}</span>
+        <span class="tool-name">
+          <Text of={plainText(name, 60)} />
+        </span>
+        <span class="one-line">{call === null ? "its answer" : inputText(call.input)}</span>
+        <span class="tool-end">
+          {result === null ? "no answer here yet" : result.success ? "" : "failed "}
+          {result !== null && result.duration_ms !== null ? durationText(result.duration_ms) : ""}
+        </span>
+      </summary>
+      {call !== null && (
+        <Part title={`Input · ${call.kind}`}>
+          <Input of={call.input} />
+        </Part>
+      )}
+      {parts.map((part) => <EventText key={part.seq} event={part.event} />)}
+      {result !== null && (
+        <Part title={result.success ? "Output" : "Failure"}>
+          <JsonText of={result.output} />
+        </Part>
+      )}
+      <button type="button" class="more" onClick={() => onRaw(seq)}>Envelope</button>
+    </details>
+  );
+}
+
+/** Input of a tool: a command and the two sides of an edit are shown as such, anything else as JSON. */
+export function Input({ of: input }: { of: unknown }) {
+  if (typeof input !== "object" || input === null) return <JsonText of={input} />;
+  const { command, old_string: before, new_string: after, diff, patch } = input as Record<string, unknown>;
+  if (typeof command === "string") return <LongText of={command} class="command-text" />;
+  const change = typeof diff === "string" ? diff : typeof patch === "string" ? patch : null;
+  if (change !== null) return <DiffText of={change} />;
+  if (typeof before === "string" && typeof after === "string") return <DiffText of={sides(before, after)} />;
+  return <JsonText of={input} />;
+}
+
+function sides(before: string, after: string): string {
+  const lines = (text: string, sign: string) => text.split("\n").map((line) => sign + line).join("\n");
+  return `${lines(before, "-")}\n${lines(after, "+")}`;
+}
+
+/** The one part of a tool's input that a reader looks for. */
+export function inputText(input: unknown): string {
+  if (typeof input === "string") return plainText(input, 160);
+  if (typeof input !== "object" || input === null) return "";
+  const fields = input as Record<string, unknown>;
+  for (const name of ["command", "file_path", "path", "pattern", "query", "url", "prompt", "description"]) {
+    const value = fields[name];
+    if (typeof value === "string") return plainText(value, 160);
+    if (Array.isArray(value)) return plainText(value.join(" "), 160);
+  }
+  return plainText(JSON.stringify(input), 160);
+}
+
+function Part({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <div class="part">
+      <h4>{title}</h4>
+      {children}
+    </div>
+  );
+}
+
+function UsedRow({ row: { used } }: { row: Extract<Row, { kind: "used" }> }) {
+  const counts = new Map<string, number>();
+  for (const { permission } of used) counts.set(permission, (counts.get(permission) ?? 0) + 1);
+  return (
+    <details class="quiet">
+      <summary>
+        Allowed: {[...counts].map(([name, count]) => count === 1 ? name : `${name} × ${count}`).join(", ")}
+      </summary>
+      <ul class="plain-list">
+        {used.map(({ permission, target }) => (
+          <li>
+            <b>{permission}</b>{" "}
+            <code>
+              <Text of={plainText(target, 400)} />
+            </code>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function ProcessRow({ row: { spawned, exited } }: { row: Extract<Row, { kind: "process" }> }) {
+  const end = exited === null
+    ? ""
+    : exited.signal !== null
+    ? `ended by ${exited.signal}`
+    : `exit ${exited.exit_code} · ${durationText(exited.duration_ms)}`;
+  return (
+    <details class="quiet">
+      <summary>
+        Program <code class="one-line">{plainText(spawned.argv.join(" "), 160)}</code> {end}
+      </summary>
+      <LongText of={spawned.argv.join("\n")} />
+      <p>Process {spawned.pid}</p>
+    </details>
+  );
+}
+
+/** Any event that folds with no other. */
+export function EventText({ event }: { event: ShownEvent["event"] }) {
+  switch (event.type) {
+    case "plan":
+      return <PlanText event={event} />;
+    case "progress":
+      return (
+        <p class="progress">
+          {event.percentage !== undefined && <b>{Math.round(event.percentage)} %</b>} <Text of={event.message} links />
+        </p>
+      );
+    case "file_change":
+      return (
+        <details class="quiet" open={false}>
+          <summary>
+            <span class={`change change-${event.action}`}>{event.action}</span>{" "}
+            <code>
+              <Text of={event.path} />
+            </code>
+            {event.from !== undefined && (
+              <>
+                from{" "}
+                <code>
+                  <Text of={event.from} />
+                </code>
+              </>
+            )}
+          </summary>
+          {event.diff !== undefined && <DiffText of={event.diff} />}
+        </details>
+      );
+    case "usage":
+      return (
+        <p class="quiet-line">
+          Usage ({event.scope}): {tokensText(event.tokens_in, event.tokens_out)}
+          {event.cost !== null && ` · ${event.cost} ${event.currency ?? ""}`}
+          {event.model !== undefined && (
+            <>
+              · <Text of={event.model} />
+            </>
+          )}
+        </p>
+      );
+    case "permission_request":
+      return (
+        <div class="asked">
+          <p>
+            <span class="tag tag-waiting">Asks</span> <Text of={event.title} links />
+          </p>
+          {event.input !== undefined && <Input of={event.input} />}
+        </div>
+      );
+    case "question":
+      return (
+        <p class="asked">
+          <span class="tag tag-waiting">Asks</span> <Text of={event.question} links />
+        </p>
+      );
+    case "rate_limit":
+      return (
+        <p class="warned">
+          <span class="tag">Limited</span> <Text of={event.message} links />
+          {event.wait_ms !== null && ` Waits ${durationText(event.wait_ms)}.`}
+        </p>
+      );
+    case "agent_info":
+      return (
+        <p class="quiet-line">
+          Agent{event.agent_version !== undefined && (
+            <>
+              <Text of={event.agent_version} />
+            </>
+          )}
+          {event.model !== undefined && (
+            <>
+              · <Text of={event.model} />
+            </>
+          )}
+          {event.tools !== undefined && ` · ${event.tools.length} tools`}
+        </p>
+      );
+    case "unparsed":
+      return (
+        <details class="quiet">
+          <summary>
+            Not understood by the adapter:{" "}
+            <span class="one-line">{plainText(JSON.stringify(event.data) ?? "", 120)}</span>
+          </summary>
+          <JsonText of={event.data} />
+        </details>
+      );
+    case "completed":
+      return (
+        <div class={event.success ? "finished" : "failed-text"}>
+          <p>
+            <span class={`tag ${event.success ? "tag-done" : "tag-failed"}`}>
+              {event.success ? "Agent is done" : "Agent gave up"}
+            </span>
+            {event.confidence !== undefined && ` Confidence ${Math.round(event.confidence * 100)} %.`}
+          </p>
+          {event.output !== undefined && event.output !== "" && <LongText of={event.output} class="prose" />}
+        </div>
+      );
+    case "error":
+      return (
+        <p class="failed-text">
+          <span class="tag tag-failed">{plainText(event.code, 40)}</span> <Text of={event.message} links />
+        </p>
+      );
+    default:
+      return <HostEventText event={event} />;
+  }
+}
+
+/** A plan's steps. */
+export function PlanText({ event: { entries } }: { event: Extract<ShownEvent["event"], { type: "plan" }> }) {
+  const done = entries.filter(({ status }) => status === "completed").length;
+  return (
+    <div class="plan">
+      <p class="plan-head">
+        <span class="tag">Plan</span> {done} of {entries.length} done
+      </p>
+      <ol>
+        {entries.map(({ content, status }) => (
+          <li class={`step-${status}`}>
+            <span aria-hidden="true">{status === "completed" ? "✓" : status === "in_progress" ? "▸" : "·"}</span>
+            <span>
+              <Text of={content} />
+              <span class="hidden">({status.replace("_", " ")})</span>
+            </span>
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
+
+/** Tokens in and out, as far as they are known. */
+export function tokensText(tokensIn: number | null, tokensOut: number | null): string {
+  if (tokensIn === null && tokensOut === null) return "tokens unknown";
+  return `${tokensIn === null ? "?" : countText(tokensIn)} in, ${tokensOut === null ? "?" : countText(tokensOut)} out`;
+}

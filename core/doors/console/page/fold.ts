@@ -1,0 +1,105 @@
+import type { ShownEvent } from "./shown-event.ts";
+
+type EventOf<T extends ShownEvent["event"]["type"]> = Extract<ShownEvent["event"], { type: T }>;
+
+/** One row of a timeline. */
+export type Row =
+  | { kind: "text"; seq: number; to: number; voice: "stdout" | "stderr" | "thinking"; text: string; cut: boolean }
+  | {
+    kind: "tool";
+    seq: number;
+    call: EventOf<"tool_call"> | null;
+    result: EventOf<"tool_result"> | null;
+    parts: ShownEvent[];
+  }
+  | { kind: "used"; seq: number; to: number; used: EventOf<"capability">[] }
+  | { kind: "process"; seq: number; spawned: EventOf<"process_spawned">; exited: EventOf<"process_exited"> | null }
+  | { kind: "event"; seq: number; at: string; event: ShownEvent["event"]; cut: boolean };
+
+/** Folds a block of events into rows: a tool's call with its answer, text with the text that it continues. */
+export function foldRows(events: readonly ShownEvent[]): Row[] {
+  const folding = new Folding();
+  for (const envelope of events) folding.take(envelope);
+  return folding.rows;
+}
+
+class Folding {
+  readonly rows: Row[] = [];
+  #calls = new Map<string, Extract<Row, { kind: "tool" }>>();
+  #requests = new Map<string, Extract<Row, { kind: "tool" }>>();
+  #processes = new Map<number, Extract<Row, { kind: "process" }>>();
+
+  take(envelope: ShownEvent): void {
+    const { event, seq } = envelope;
+    switch (event.type) {
+      case "output":
+        return this.#text(envelope, event.stream, event.data);
+      case "thinking":
+        return this.#text(envelope, "thinking", event.content);
+      case "tool_call":
+        return this.#tool({ kind: "tool", seq, call: event, result: null, parts: [] }, event.call_id);
+      case "tool_result": {
+        const row = this.#calls.get(event.call_id);
+        if (row === undefined) return void this.rows.push({ kind: "tool", seq, call: null, result: event, parts: [] });
+        row.result = event;
+        return;
+      }
+      case "permission_request": {
+        const row = event.call_id === undefined ? undefined : this.#calls.get(event.call_id);
+        if (row === undefined) return this.#plain(envelope);
+        row.parts.push(envelope);
+        this.#requests.set(event.request_id, row);
+        return;
+      }
+      case "permission_resolved": {
+        const row = this.#requests.get(event.request_id);
+        if (row === undefined) return this.#plain(envelope);
+        row.parts.push(envelope);
+        return;
+      }
+      case "capability":
+        return event.decision === "denied" ? this.#plain(envelope) : this.#used(seq, event);
+      case "process_spawned": {
+        const row = { kind: "process" as const, seq, spawned: event, exited: null };
+        this.#processes.set(event.process_id, row);
+        this.rows.push(row);
+        return;
+      }
+      case "process_exited": {
+        const row = this.#processes.get(event.process_id);
+        if (row === undefined) return this.#plain(envelope);
+        row.exited = event;
+        return;
+      }
+      default:
+        return this.#plain(envelope);
+    }
+  }
+
+  #plain({ event, seq, ts, cut_from }: ShownEvent): void {
+    this.rows.push({ kind: "event", seq, at: ts, event, cut: cut_from !== undefined });
+  }
+
+  #tool(row: Extract<Row, { kind: "tool" }>, callId: string): void {
+    this.#calls.set(callId, row);
+    this.rows.push(row);
+  }
+
+  #text({ seq, cut_from }: ShownEvent, voice: "stdout" | "stderr" | "thinking", text: string): void {
+    const last = this.rows.at(-1);
+    const cut = cut_from !== undefined;
+    if (last?.kind === "text" && last.voice === voice && !last.cut && last.text.length < 4096) {
+      last.text += text;
+      last.to = seq;
+      last.cut = cut;
+    } else this.rows.push({ kind: "text", seq, to: seq, voice, text, cut });
+  }
+
+  #used(seq: number, event: EventOf<"capability">): void {
+    const last = this.rows.at(-1);
+    if (last?.kind === "used") {
+      last.used.push(event);
+      last.to = seq;
+    } else this.rows.push({ kind: "used", seq, to: seq, used: [event] });
+  }
+}

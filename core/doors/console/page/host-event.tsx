@@ -1,0 +1,196 @@
+import type { AdapterEvent } from "../../../../plugin-sdk/events.ts";
+import type { HostEvent } from "../../../../plugin-sdk/envelope.ts";
+import { Command, durationText } from "./parts.tsx";
+import { plainText } from "./shown-text.ts";
+import { JsonText, LongText, Text } from "./text.tsx";
+
+/** Event types that rows of their own show. */
+type Other = HostEvent | Extract<AdapterEvent, { type: "output" | "thinking" | "tool_call" | "tool_result" }>;
+
+/** An event of the host in a session. */
+export function HostEventText({ event }: { event: Other }) {
+  switch (event.type) {
+    case "session_started":
+      return (
+        <div class="prompt">
+          <p class="quiet-line">Prompt</p>
+          <LongText of={event.requested.prompt} class="prose" />
+          {event.passed_over.map(({ adapter_id, reason }) => (
+            <p class="quiet-line">
+              {adapter_id} was passed over: <Text of={reason} />
+            </p>
+          ))}
+        </div>
+      );
+    case "queued":
+      return (
+        <p class="warned">
+          <span class="tag">Waits</span>{" "}
+          {event.reason === undefined ? `for a slot, number ${event.position} in line.` : <Text of={event.reason} />}
+          {event.retry_in_ms !== undefined && ` Tries again in ${durationText(event.retry_in_ms)}.`}
+        </p>
+      );
+    case "attempt_started":
+      return (
+        <p class="divider">
+          <span>
+            Attempt {event.attempt} · {event.adapter_id}
+            {event.access_mode !== undefined && ` · ${event.access_mode}`}
+          </span>
+        </p>
+      );
+    case "attempt_failed":
+      return (
+        <p class="failed-text">
+          <span class="tag tag-failed">Attempt {event.attempt} failed</span> <Text of={event.error.message} links />
+          {event.error.hint !== undefined && (
+            <>
+              <Text of={event.error.hint} links />
+            </>
+          )}
+          {event.retry_in_ms !== null && ` Tries again in ${durationText(event.retry_in_ms)}.`}
+        </p>
+      );
+    case "fallback":
+      return (
+        <p class="warned">
+          <span class="tag">Fallback</span> from {event.from} to {event.to}: <Text of={event.reason} />
+        </p>
+      );
+    case "permission_resolved":
+      return (
+        <p class="quiet-line">
+          Answered <b>{event.choice === null ? "with nothing" : plainText(event.choice, 80)}</b> by {byText[event.by]}.
+        </p>
+      );
+    case "capability":
+      return <DeniedText event={event} />;
+    case "worker":
+      return (
+        <p class="failed-text">
+          <span class="tag tag-failed">Worker {event.state.replaceAll("_", " ")}</span> <Text of={event.message} />
+        </p>
+      );
+    case "artifacts":
+      return <Artifacts of={event.artifacts} reason={event.reason} />;
+    case "gap":
+      return (
+        <p class="divider">
+          <span>Events {event.from_seq} to {event.to_seq} are no longer stored</span>
+        </p>
+      );
+    case "session_ended":
+      return <Ended event={event} />;
+    case "process_spawned":
+      return (
+        <p class="quiet-line">
+          Program <code>{plainText(event.argv.join(" "), 200)}</code>
+        </p>
+      );
+    case "process_exited":
+      return (
+        <p class="quiet-line">
+          Process {event.pid} ended after {durationText(event.duration_ms)} {event.signal ?? `with ${event.exit_code}`}
+        </p>
+      );
+    default:
+      return <JsonText of={event} />;
+  }
+}
+
+const byText = {
+  client: "a person",
+  policy: "the policy",
+  deadline: "the deadline",
+  session_end: "the end of the session",
+};
+
+/** A denial with what would change it. */
+export function DeniedText({ event }: { event: Extract<HostEvent, { type: "capability" }> }) {
+  return (
+    <div class="denied">
+      <p>
+        <span class="tag tag-failed">Denied</span> <b>{event.permission}</b>{" "}
+        <code>
+          <Text of={plainText(event.target, 400)} />
+        </code>
+      </p>
+      {event.grant_command !== undefined && (
+        <p class="quiet-line">
+          {event.grantable === false ? "A grant alone is not enough:" : "This would allow it:"}{" "}
+          <Command text={plainText(event.grant_command, 500)} />
+        </p>
+      )}
+      {event.manifest_entry !== undefined && (
+        <p class="quiet-line">
+          The plugin does not ask for it in its manifest: <code>{plainText(event.manifest_entry, 300)}</code>
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Files that git shows as changed. */
+export function Artifacts(
+  { of: artifacts, reason }: {
+    of: Extract<HostEvent, { type: "artifacts" }>["artifacts"];
+    reason?: string | undefined;
+  },
+) {
+  if (artifacts === null) {
+    return (
+      <p class="quiet-line">
+        Changes are unknown{reason === undefined ? "." : (
+          <>
+            : <Text of={reason} />
+          </>
+        )}
+      </p>
+    );
+  }
+  if (artifacts.length === 0) return <p class="quiet-line">No file was changed.</p>;
+  return (
+    <ul class="plain-list files">
+      {artifacts.slice(0, 200).map(({ path, change, from }) => (
+        <li>
+          <span class={`change change-${change}`}>{change}</span>{" "}
+          <code>
+            <Text of={path} />
+          </code>
+          {from !== undefined && (
+            <>
+              from{" "}
+              <code>
+                <Text of={from} />
+              </code>
+            </>
+          )}
+        </li>
+      ))}
+      {artifacts.length > 200 && <li>and {artifacts.length - 200} more</li>}
+    </ul>
+  );
+}
+
+function Ended({ event: { result } }: { event: Extract<HostEvent, { type: "session_ended" }> }) {
+  const isGood = result.outcome === "completed";
+  return (
+    <div class="ended">
+      <p>
+        <span class={`tag ${isGood ? "tag-done" : "tag-failed"}`}>{result.outcome}</span>{" "}
+        {result.stop_reason.replaceAll("_", " ")} after {durationText(result.usage.duration_ms)}
+      </p>
+      {result.error !== undefined && (
+        <p class="failed-text">
+          <Text of={result.error.message} links />
+          {result.error.hint !== undefined && (
+            <>
+              <Text of={result.error.hint} links />
+            </>
+          )}
+        </p>
+      )}
+      {result.output !== "" && <LongText of={result.output} class="prose" />}
+    </div>
+  );
+}

@@ -1,0 +1,103 @@
+import { type Signal, signal } from "@preact/signals";
+import { readEvent, type ShownEvent } from "./shown-event.ts";
+import { type HostApi, lineGroups, RefusedCall } from "./api.ts";
+
+/** Whether the host's events arrive; `lost` says since when they do not. */
+export type Line = { state: "opening" } | { state: "open" } | { state: "lost"; since: Date; why: string } | {
+  state: "refused";
+  why: string;
+};
+
+/** Takes the new events, in their order. */
+export type EventTaker = (envelopes: readonly ShownEvent[]) => void;
+
+/** Milliseconds of reading before the page gets its next frame. */
+const longestTurn = 5;
+/** A host sends a sign of life more often than this. */
+const silenceMs = 45_000;
+const retryMs = 500;
+
+/** The one stream of the host's events that feeds every screen. Resumes after the last event that was read. */
+export class LiveEvents {
+  readonly line: Signal<Line> = signal<Line>({ state: "opening" });
+  /** Rises each time the stream opens: lists read themselves again, since the stream tells only what is new. */
+  readonly opened: Signal<number> = signal(0);
+  #api: HostApi;
+  #takers = new Set<EventTaker>();
+  #last: number | undefined;
+
+  constructor(api: HostApi) {
+    this.#api = api;
+  }
+
+  /** Hands new events to a taker until the returned function is called. */
+  subscribe(taker: EventTaker): () => void {
+    this.#takers.add(taker);
+    return () => this.#takers.delete(taker);
+  }
+
+  /** Reads until the signal aborts, through every restart of the host. */
+  async follow(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.#readOnce(signal);
+        this.#lose("The host closed the stream.");
+      } catch (error) {
+        if (error instanceof RefusedCall && (error.status === 401 || error.status === 403)) {
+          this.line.value = { state: "refused", why: error.message };
+          return;
+        }
+        this.#lose(error instanceof RefusedCall ? error.message : "The connection broke.");
+      }
+      await new Promise((done) => setTimeout(done, retryMs));
+    }
+  }
+
+  async #readOnce(signal: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const end = () => over.abort();
+    signal.addEventListener("abort", end, { once: true });
+    let silent = setTimeout(end, silenceMs);
+    try {
+      const response = await this.#api.open("/v1/events", { after: this.#last }, over.signal);
+      this.line.value = { state: "open" };
+      this.opened.value += 1;
+      for await (const lines of lineGroups(response)) {
+        clearTimeout(silent);
+        silent = setTimeout(end, silenceMs);
+        await this.#take(lines);
+      }
+    } finally {
+      clearTimeout(silent);
+      signal.removeEventListener("abort", end);
+      over.abort();
+    }
+  }
+
+  async #take(lines: readonly string[]): Promise<void> {
+    let began = performance.now();
+    let batch: ShownEvent[] = [];
+    for (const line of lines) {
+      const envelope = readEvent(line);
+      if (this.#last !== undefined && envelope.gseq <= this.#last) continue;
+      this.#last = envelope.gseq;
+      batch.push(envelope);
+      if (performance.now() - began < longestTurn) continue;
+      this.#hand(batch);
+      batch = [];
+      await new Promise((done) => setTimeout(done));
+      began = performance.now();
+    }
+    this.#hand(batch);
+  }
+
+  #hand(batch: readonly ShownEvent[]): void {
+    if (batch.length === 0) return;
+    for (const taker of this.#takers) taker(batch);
+  }
+
+  #lose(why: string): void {
+    if (this.line.value.state === "lost") return;
+    this.line.value = { state: "lost", since: new Date(), why };
+  }
+}

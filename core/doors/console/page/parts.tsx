@@ -1,0 +1,161 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { type Standing, standings } from "./session-list.ts";
+
+/** Rises every second, for ages and deadlines. */
+const now = signal(Date.now());
+setInterval(() => document.hidden || (now.value = Date.now()), 1000);
+
+/** A screen with its heading, and what can be done there. */
+export function Screen(
+  { title, lead, actions, children }: {
+    title: ComponentChildren;
+    lead?: ComponentChildren;
+    actions?: ComponentChildren;
+    children: ComponentChildren;
+  },
+) {
+  return (
+    <section class="screen">
+      <header class="screen-head">
+        <div class="screen-title">
+          <h1>{title}</h1>
+          {lead !== undefined && <div class="lead">{lead}</div>}
+        </div>
+        {actions !== undefined && <div class="actions">{actions}</div>}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+/** A screen without content: it says what to do. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <p class="empty-title">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+/** A command that a person may type. */
+export function Command({ text }: { text: string }) {
+  return <code class="command">{text}</code>;
+}
+
+/** A failure in the host's words. */
+export function Failure({ text, hint }: { text: string; hint?: string | undefined }) {
+  return (
+    <div class="failure" role="alert">
+      <strong>{text}</strong>
+      {hint !== undefined && <span>{hint}</span>}
+    </div>
+  );
+}
+
+/** How a session stands: a shape and a word, so that no colour is needed to tell. */
+export function StandingMark({ of: standing, short = false }: { of: Standing; short?: boolean }) {
+  return (
+    <span class={`standing standing-${standing}`} title={standings[standing]}>
+      <svg class="shape" viewBox="0 0 12 12" aria-hidden="true">{shapes[standing]}</svg>
+      <span class={short ? "hidden" : undefined}>{standings[standing]}</span>
+    </span>
+  );
+}
+
+const shapes: Readonly<Record<Standing, ComponentChildren>> = {
+  waiting: <path d="M6 1 11 10.5H1Z" />,
+  running: <circle cx="6" cy="6" r="4.5" />,
+  queued: <circle cx="6" cy="6" r="4" class="open" />,
+  done: <path d="M1.5 6.5 4.5 9.5 10.5 2.5" class="open" />,
+  blocked: <path d="M2 4.5h8v3H2Z" />,
+  failed: <path d="M2 2 10 10M10 2 2 10" class="open" />,
+  stopped: <path d="M2.5 2.5h7v7h-7Z" />,
+};
+
+/** How long ago something was, or how long it is until then. */
+export function Ago({ at, until = false }: { at: string; until?: boolean }) {
+  const ms = until ? Date.parse(at) - now.value : now.value - Date.parse(at);
+  const text = until ? (ms <= 0 ? "now" : durationText(ms)) : `${durationText(Math.max(0, ms))} ago`;
+  return <time dateTime={at} title={new Date(at).toLocaleString()}>{text}</time>;
+}
+
+/** Time that passes since a moment. */
+export function Since({ at }: { at: string }) {
+  return <>{durationText(Math.max(0, now.value - Date.parse(at)))}</>;
+}
+
+/** A duration in its two largest units. */
+export function durationText(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor(seconds / 60) % 60} min`;
+  return `${Math.floor(seconds / 86_400)} d ${Math.floor(seconds / 3600) % 24} h`;
+}
+
+/** A count in a short form. */
+export function countText(count: number): string {
+  if (count < 10_000) return count.toLocaleString("en");
+  return count < 1_000_000 ? `${(count / 1000).toFixed(1)} k` : `${(count / 1_000_000).toFixed(2)} M`;
+}
+
+/** An amount of money; small ones with the places that they need. */
+export function costText(cost: number, currency: string | null): string {
+  const digits = cost !== 0 && Math.abs(cost) < 0.1 ? 4 : 2;
+  return `${cost.toFixed(digits)} ${currency ?? ""}`.trim();
+}
+
+/** A modal question or form; Escape closes it. */
+export function Dialog(
+  { title, close, children }: { title: string; close: () => void; children: ComponentChildren },
+) {
+  const element = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    element.current?.showModal();
+  }, []);
+  return (
+    <dialog ref={element} aria-labelledby={id} onClose={close} onCancel={close}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+/** A button that asks once more before it acts. */
+export function Sure({ label, question, act }: { label: string; question: string; act: () => unknown }) {
+  const [asks, setAsks] = useState(false);
+  if (!asks) return <button type="button" onClick={() => setAsks(true)}>{label}</button>;
+  return (
+    <span class="sure" role="group" aria-label={question}>
+      <span>{question}</span>
+      <button type="button" class="danger" onClick={() => (setAsks(false), act())}>{label}</button>
+      <button type="button" onClick={() => setAsks(false)}>Keep</button>
+    </span>
+  );
+}
+
+/** Something read from the host: `undefined` while it is read. */
+export type Loaded<T> = { value: T } | { failed: unknown } | undefined;
+
+/** Reads something when the keys change; `again` reads it once more. */
+export function useLoaded<T>(
+  read: (signal: AbortSignal) => Promise<T>,
+  keys: readonly unknown[],
+): [Loaded<T>, () => void] {
+  const [loaded, setLoaded] = useState<Loaded<T>>();
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    const over = new AbortController();
+    read(over.signal).then(
+      (value) => over.signal.aborted || setLoaded({ value }),
+      (failed: unknown) => over.signal.aborted || setLoaded({ failed }),
+    );
+    return () => over.abort();
+  }, [...keys, round]);
+  return [loaded, () => setRound((count) => count + 1)];
+}

@@ -1,0 +1,205 @@
+import { useState } from "preact/hooks";
+import type { Comparison } from "../../../../sessions/host/compare-results.ts";
+import { attempt, noticeOf, useConsole } from "../console-context.ts";
+import { DiffText } from "../diff-text.tsx";
+import { Ago, costText, countText, durationText, Empty, Failure, Screen, StandingMark, useLoaded } from "../parts.tsx";
+import { addressOf, goTo } from "../route.ts";
+import { standingOf } from "../session-list.ts";
+import { plainText } from "../shown-text.ts";
+import { Text } from "../text.tsx";
+
+/** One comparison in the list. */
+interface ComparisonRow {
+  id: string;
+  title: string;
+  started_at: string;
+  session_ids: string[];
+}
+
+/** A comparison as `GET /v1/comparisons/{id}` shows it. */
+type WholeComparison = Omit<ComparisonRow, "session_ids"> & Comparison & {
+  running: { session_id: string; adapter_id: string | null }[];
+};
+
+/** Prompts that ran on several agents. */
+export function CompareList() {
+  const { api, sessions } = useConsole();
+  const [loaded] = useLoaded((signal) => api.get<{ comparisons: ComparisonRow[] }>("/v1/comparisons", {}, signal), [
+    sessions.all.value.length,
+  ]);
+  if (loaded !== undefined && "failed" in loaded) {
+    return (
+      <Screen title="Compare">
+        <Failure {...noticeOf(loaded.failed)} />
+      </Screen>
+    );
+  }
+  const rows = loaded?.value.comparisons ?? [];
+  return (
+    <Screen
+      title="Compare"
+      lead="The same prompt on several agents, side by side"
+      actions={<a class="button primary" href={addressOf("start")}>Compare agents</a>}
+    >
+      {loaded !== undefined && rows.length === 0 && (
+        <Empty title="Nothing to compare yet">
+          <p>
+            Start a session and choose several agents. Each works in a worktree of its own; adopt the one you like best.
+          </p>
+          <p>
+            From a terminal: <code class="command">bulkhead run --all "Your prompt"</code>
+          </p>
+        </Empty>
+      )}
+      <ul class="session-list">
+        {rows.map(({ id, title, started_at, session_ids }) => (
+          <li class="session-row">
+            <span class="standing">{session_ids.length} agents</span>
+            <div class="session-main">
+              <a class="session-title" href={addressOf("compare", id)}>{plainText(title, 160)}</a>
+              <span class="session-facts">
+                {session_ids.map((one) => sessions.find(one)?.adapter_id).filter((one) => one != null).join(", ")}
+              </span>
+            </div>
+            <span class="session-usage" />
+            <span class="session-time">
+              <Ago at={started_at} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Screen>
+  );
+}
+
+/** The agents of one prompt, side by side. */
+export function Compare({ id }: { id: string }) {
+  const { api, sessions } = useConsole();
+  const ended = sessions.all.value.filter(({ state }) => state === "ended").length;
+  const [loaded, again] = useLoaded(
+    (signal) => api.get<WholeComparison>(`/v1/comparisons/${encodeURIComponent(id)}`, {}, signal),
+    [id, ended],
+  );
+  if (loaded === undefined) {
+    return (
+      <Screen title="Compare">
+        <p class="quiet-line">Reading …</p>
+      </Screen>
+    );
+  }
+  if ("failed" in loaded) {
+    return (
+      <Screen title="Compare">
+        <Failure {...noticeOf(loaded.failed)} />
+      </Screen>
+    );
+  }
+  const { title, sessions: rows, running, overlapping_files } = loaded.value;
+  return (
+    <Screen title="Compare" lead={plainText(title, 200)}>
+      <div class="columns">
+        {rows.map((row) => <Column key={row.session_id} row={row} changed={again} />)}
+        {running.map(({ session_id, adapter_id }) => {
+          const session = sessions.find(session_id);
+          return (
+            <section class="column" key={session_id}>
+              <h2>{adapter_id ?? "no agent yet"}</h2>
+              {session !== undefined && <StandingMark of={standingOf(session)} />}
+              <p>
+                <a href={addressOf("sessions", session_id)}>Watch it</a>
+              </p>
+            </section>
+          );
+        })}
+      </div>
+      {overlapping_files.length > 0 && (
+        <section class="panel">
+          <h2>Files that several changed</h2>
+          <ul class="plain-list">
+            {overlapping_files.map(({ path, session_ids, same }) => (
+              <li>
+                <span class={`tag ${same ? "tag-done" : "tag-waiting"}`}>{same ? "same" : "different"}</span>{" "}
+                <code>
+                  <Text of={path} />
+                </code>{" "}
+                <span class="quiet-line">
+                  by{" "}
+                  {session_ids.map((one) =>
+                    rows.find(({ session_id }) => session_id === one)?.adapter_id ?? one.slice(0, 8)
+                  ).join(", ")}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </Screen>
+  );
+}
+
+function Column({ row, changed }: { row: Comparison["sessions"][number]; changed: () => void }) {
+  const found = useConsole();
+  const [shows, setShows] = useState(false);
+  const path = `/v1/sessions/${encodeURIComponent(row.session_id)}`;
+  const adopt = async () => {
+    if (
+      !await attempt(
+        found,
+        `The changes of ${row.adapter_id} are in the repository, not staged.`,
+        () => found.api.send("POST", `${path}/apply`),
+      )
+    ) {
+      return goTo("review", row.session_id);
+    }
+    changed();
+  };
+  return (
+    <section class="column">
+      <h2>{row.adapter_id}</h2>
+      <p>
+        <span class={`tag ${row.outcome === "completed" ? "tag-done" : "tag-failed"}`}>{row.outcome}</span>{" "}
+        {row.stop_reason.replaceAll("_", " ")}
+      </p>
+      <dl class="facts">
+        <dt>Time</dt>
+        <dd>{durationText(row.duration_ms)}</dd>
+        <dt>Cost</dt>
+        <dd>{row.cost === null ? "unknown" : costText(row.cost, row.currency)}</dd>
+        <dt>Tokens</dt>
+        <dd>{row.tokens === null ? "unknown" : countText(row.tokens)}</dd>
+        <dt>Files</dt>
+        <dd>{row.files_changed ?? "unknown"}</dd>
+        <dt>Lines</dt>
+        <dd>
+          <span class="plus">+{row.lines_added ?? "?"}</span> <span class="minus">−{row.lines_removed ?? "?"}</span>
+        </dd>
+        {row.confidence !== null && (
+          <>
+            <dt>Confidence</dt>
+            <dd>{Math.round(row.confidence * 100)} %</dd>
+          </>
+        )}
+      </dl>
+      <div class="answers">
+        <button type="button" class="primary" onClick={() => void adopt()}>Adopt</button>
+        <button type="button" aria-expanded={shows} onClick={() => setShows(!shows)}>
+          {shows ? "Hide the diff" : "Show the diff"}
+        </button>
+        <a href={addressOf("sessions", row.session_id)}>Session</a>
+      </div>
+      {shows && <ColumnDiff id={row.session_id} />}
+    </section>
+  );
+}
+
+function ColumnDiff({ id }: { id: string }) {
+  const { api } = useConsole();
+  const [loaded] = useLoaded(
+    (signal) => api.get<{ patch?: string }>(`/v1/sessions/${encodeURIComponent(id)}/diff`, {}, signal),
+    [id],
+  );
+  if (loaded === undefined) return <p class="quiet-line">Reading …</p>;
+  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
+  const { patch = "" } = loaded.value;
+  return patch === "" ? <p class="quiet-line">No text was changed.</p> : <DiffText of={patch} />;
+}

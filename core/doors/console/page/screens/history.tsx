@@ -1,0 +1,235 @@
+import { useEffect, useState } from "preact/hooks";
+import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
+import { lineGroups } from "../api.ts";
+import { attempt, noticeOf, useConsole } from "../console-context.ts";
+import { Ago, Empty, Failure, Screen, StandingMark, useLoaded } from "../parts.tsx";
+import { addressOf } from "../route.ts";
+import { standingOf } from "../session-list.ts";
+import { plainText } from "../shown-text.ts";
+import { Text } from "../text.tsx";
+
+/** One event that a search found, as `GET /v1/search` lists it. */
+interface Hit {
+  session_id: string;
+  seq: number;
+  at: string;
+  adapter: string;
+  type: string;
+  text: string;
+  /** Places of the words in the text: pairs of start and length. */
+  marks: [number, number][];
+}
+
+interface Found {
+  hits: Hit[];
+  next: string | number | null;
+  indexed_to: number;
+  last: number;
+}
+
+/** The host at one event, as `GET /v1/moment` shows it. */
+interface Moment {
+  gseq: number;
+  at: string | null;
+  sessions: (SessionSummary & { open_requests?: number })[];
+  counts: Record<string, number>;
+}
+
+/** Search over all sessions, the host as it was at any event, and the chain's proof. */
+export function History() {
+  const [text, setText] = useState("");
+  const [query, setQuery] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setQuery(text.trim()), 250);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <Screen title="History" lead="Search every transcript, and see the host as it was" actions={<Verify />}>
+      <input
+        type="search"
+        class="wide"
+        autofocus
+        placeholder="Search all sessions"
+        aria-label="Search all sessions"
+        value={text}
+        onInput={({ currentTarget }) => setText(currentTarget.value)}
+      />
+      {query === "" ? <TimeSlider /> : <Results key={query} query={query} />}
+    </Screen>
+  );
+}
+
+function Results({ query }: { query: string }) {
+  const { api } = useConsole();
+  const [more, setMore] = useState<Found[]>([]);
+  const [loaded] = useLoaded((signal) => api.get<Found>("/v1/search", { q: query, limit: 50 }, signal), [query]);
+  if (loaded === undefined) return <p class="quiet-line">Searching …</p>;
+  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
+  const pages = [loaded.value, ...more];
+  const { next, indexed_to, last } = pages.at(-1) ?? loaded.value;
+  const hits = pages.flatMap((page) => page.hits);
+  const readMore = async () =>
+    setMore([...more, await api.get<Found>("/v1/search", { q: query, limit: 50, before: next ?? undefined })]);
+  return (
+    <>
+      {indexed_to < last && (
+        <p class="quiet-line">
+          The index is at event {indexed_to.toLocaleString("en")} of{" "}
+          {last.toLocaleString("en")}; newer ones follow soon.
+        </p>
+      )}
+      {hits.length === 0 && (
+        <Empty title="No event has these words">
+          <p>Try fewer words, or the beginning of one.</p>
+        </Empty>
+      )}
+      <ol class="hits">
+        {hits.map((hit) => (
+          <li key={`${hit.session_id}${hit.seq}`}>
+            <a href={addressOf("sessions", hit.session_id, hit.seq)}>
+              <span class="tag">{hit.type.replaceAll("_", " ")}</span> <b>{hit.adapter}</b> <Ago at={hit.at} />
+            </a>
+            <p class="hit-text">
+              <Marked hit={hit} />
+            </p>
+          </li>
+        ))}
+      </ol>
+      {next !== null && <button type="button" class="more" onClick={() => void readMore()}>Show older ones</button>}
+    </>
+  );
+}
+
+function Marked({ hit: { text, marks } }: { hit: Hit }) {
+  const parts = [];
+  let at = 0;
+  for (const [start, length] of marks) {
+    if (start < at) continue;
+    parts.push(
+      <Text of={text.slice(at, start)} />,
+      <mark>
+        <Text of={text.slice(start, start + length)} />
+      </mark>,
+    );
+    at = start + length;
+  }
+  return (
+    <>
+      {parts}
+      <Text of={text.slice(at)} />
+    </>
+  );
+}
+
+function TimeSlider() {
+  const { api } = useConsole();
+  const [newest] = useLoaded((signal) => api.get<Moment>("/v1/moment", {}, signal), []);
+  const [at, setAt] = useState<number | null>(null);
+  const [asked, setAsked] = useState<number | null>(null);
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(at), 120);
+    return () => clearTimeout(timer);
+  }, [at]);
+  const [loaded] = useLoaded((signal) => api.get<Moment>("/v1/moment", { at: asked ?? undefined }, signal), [asked]);
+  const [kept, setKept] = useState<Moment | null>(null);
+  useEffect(() => {
+    if (loaded !== undefined && "value" in loaded) setKept(loaded.value);
+  }, [loaded]);
+  if (newest !== undefined && "failed" in newest) return <Failure {...noticeOf(newest.failed)} />;
+  if (newest === undefined || kept === null) return <p class="quiet-line">Reading …</p>;
+  const last = newest.value.gseq;
+  if (last === 0) {
+    return (
+      <Empty title="Nothing has happened yet">
+        <p>Every event of every session will be found here.</p>
+      </Empty>
+    );
+  }
+  return (
+    <section class="panel">
+      <h2>
+        The host at event {(at ?? last).toLocaleString("en")}{" "}
+        {kept.at !== null && <span class="quiet-line">{new Date(kept.at).toLocaleString()}</span>}
+      </h2>
+      <input
+        type="range"
+        class="wide"
+        min={1}
+        max={last}
+        value={at ?? last}
+        aria-label="Event"
+        onInput={({ currentTarget }) => setAt(Number(currentTarget.value))}
+      />
+      <p class="counts">
+        {Object.entries(kept.counts).map(([name, count]) => (
+          <span>
+            <b>{count.toLocaleString("en")}</b> {name.replaceAll("_", " ")}
+          </span>
+        ))}
+      </p>
+      <ul class="session-list">
+        {kept.sessions.slice(0, 100).map((session) => (
+          <li class="session-row">
+            <StandingMark of={standingOf(session)} />
+            <div class="session-main">
+              <a class="session-title" href={addressOf("sessions", session.session_id, Math.max(1, session.last_seq))}>
+                {plainText(session.title, 160)}
+              </a>
+              <span class="session-facts">
+                <b>{session.adapter_id}</b>
+              </span>
+            </div>
+            <span class="session-usage">
+              <Export id={session.session_id} />
+            </span>
+            <span class="session-time">
+              <Ago at={session.started_at} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Verify() {
+  const found = useConsole();
+  const [said, setSaid] = useState<string | null>(null);
+  const verify = async () => {
+    setSaid("Verifying …");
+    const isDone = await attempt(found, null, async () => {
+      const { ok, events, message } = await found.api.get<{ ok: boolean; events: number; message?: string }>(
+        "/v1/verify",
+      );
+      setSaid(
+        ok
+          ? `All ${events.toLocaleString("en")} events are as they were written.`
+          : message ?? "The journal was changed.",
+      );
+    });
+    if (!isDone) setSaid(null);
+  };
+  return (
+    <>
+      {said !== null && <span role="status">{said}</span>}
+      <button type="button" onClick={() => void verify()}>Verify the journal</button>
+    </>
+  );
+}
+
+/** Saves a session's export as a file. */
+export function Export({ id }: { id: string }) {
+  const found = useConsole();
+  const save = () =>
+    attempt(found, null, async () => {
+      const response = await found.api.open(`/v1/sessions/${encodeURIComponent(id)}/export`);
+      const lines: string[] = [];
+      for await (const group of lineGroups(response)) lines.push(...group);
+      const url = URL.createObjectURL(new Blob([lines.join("\n"), "\n"], { type: "application/x-ndjson" }));
+      const link = document.createElement("a");
+      [link.href, link.download] = [url, `session-${id.slice(0, 8)}.jsonl`];
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    });
+  return <button type="button" class="plain" onClick={() => void save()}>Export</button>;
+}

@@ -1,0 +1,278 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { attempt, type Console, useConsole } from "../console-context.ts";
+import { DiffText } from "../diff-text.tsx";
+import { Input } from "../event-row.tsx";
+import { useKeys } from "../keys.ts";
+import { Notifications } from "../notifications.tsx";
+import { Ago, Command, Empty, Failure, Screen } from "../parts.tsx";
+import { addressOf } from "../route.ts";
+import { plainText } from "../shown-text.ts";
+import { LongText, Text } from "../text.tsx";
+import type { WaitingItem } from "../waiting-list.ts";
+
+/** The inbox: everything that waits for a person, answered in place. */
+export function NeedsYou() {
+  const found = useConsole();
+  const { waiting } = found;
+  const items = waiting.items.value;
+  const [at, setAt] = useState<string | null>(null);
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const current = items.find(({ id }) => id === at) ?? items[0];
+  const picked = items.filter(({ id }) => chosen.has(id));
+  const move = (by: number) => {
+    const index = current === undefined ? 0 : items.indexOf(current) + by;
+    const next = items[Math.max(0, Math.min(index, items.length - 1))];
+    if (next !== undefined) setAt(next.id);
+  };
+  const toggle = (id: string) => setChosen(toggled(chosen, id));
+  const answerAll = async (index: number) => {
+    const those = picked.length > 0 ? picked : current === undefined ? [] : [current];
+    await answer(found, those, index);
+    setChosen(new Set());
+  };
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    ArrowDown: () => move(1),
+    ArrowUp: () => move(-1),
+    x: () => current !== undefined && toggle(current.id),
+    a: () => setChosen(new Set(items.filter(({ choices }) => choices.length > 0).map(({ id }) => id))),
+    o: () => current?.session_id && (location.hash = addressOf("sessions", current.session_id)),
+    ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((key) => [String(key), () => void answerAll(key - 1)])),
+  });
+  const state = waiting.state.value;
+  return (
+    <Screen
+      title="Needs you"
+      lead={items.length === 0 ? "Nothing waits" : (
+        <span>
+          <b>{items.length}</b> {items.length === 1 ? "thing waits" : "things wait"}, the oldest first
+        </span>
+      )}
+      actions={<Notifications />}
+    >
+      {typeof state === "object" && <Failure text={state.failed} />}
+      {items.length === 0 && state === "ready" && (
+        <Empty title="Nothing waits for you">
+          <p>
+            Requests of agents, missing grants, plugins that were put away and conflicts appear here the moment they
+            come up.
+          </p>
+          <p>
+            <a class="button" href={addressOf("start")}>Start a session</a>{" "}
+            <a class="button plain" href={addressOf("sessions")}>See all sessions</a>
+          </p>
+        </Empty>
+      )}
+      {items.length > 0 && (
+        <p class="keys-line">
+          <kbd>j</kbd> <kbd>k</kbd> move · <kbd>1</kbd>–<kbd>9</kbd> answer · <kbd>x</kbd> select · <kbd>a</kbd>{" "}
+          select all · <kbd>o</kbd> open the session
+        </p>
+      )}
+      {picked.length > 1 && <Together picked={picked} answerAll={answerAll} clear={() => setChosen(new Set())} />}
+      <ol class="inbox">
+        {items.map((item) => (
+          <Item
+            key={item.id}
+            item={item}
+            isCurrent={item === current}
+            isPicked={chosen.has(item.id)}
+            focus={() => setAt(item.id)}
+            toggle={() => toggle(item.id)}
+          />
+        ))}
+      </ol>
+    </Screen>
+  );
+}
+
+function Together(
+  { picked, answerAll, clear }: {
+    picked: readonly WaitingItem[];
+    answerAll: (index: number) => void;
+    clear: () => void;
+  },
+) {
+  const labels = picked[0]?.choices.map(({ label }) => label) ?? [];
+  const same = picked.every(({ choices }) => choices.map(({ label }) => label).join("\n") === labels.join("\n"));
+  return (
+    <div class="together" role="group" aria-label="Answer the selected ones together">
+      <b>{picked.length} selected</b>
+      {same
+        ? labels.map((label, index) => (
+          <button type="button" onClick={() => answerAll(index)}>{plainText(label, 60)}</button>
+        ))
+        : <span>Their choices differ: answer each, or press a number to take that choice of each.</span>}
+      <button type="button" class="plain" onClick={clear}>Clear</button>
+    </div>
+  );
+}
+
+function Item(
+  { item, isCurrent, isPicked, focus, toggle }: {
+    item: WaitingItem;
+    isCurrent: boolean;
+    isPicked: boolean;
+    focus: () => void;
+    toggle: () => void;
+  },
+) {
+  const element = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (isCurrent) element.current?.scrollIntoView({ block: "nearest" });
+  }, [isCurrent]);
+  const who = item.adapter_id ?? item.plugin_id;
+  return (
+    <li
+      ref={element}
+      class={`item item-${item.kind}${isCurrent ? " current" : ""}`}
+      onClick={focus}
+      aria-current={isCurrent ? "true" : undefined}
+    >
+      <header>
+        {item.choices.length > 0 && (
+          <input
+            type="checkbox"
+            checked={isPicked}
+            aria-label={`Select: ${plainText(item.title, 80)}`}
+            onChange={toggle}
+          />
+        )}
+        <span class={`tag tag-${item.kind}`}>{kinds[item.kind]}</span>
+        <strong class="item-title">
+          <Text of={plainText(item.title, 300)} />
+        </strong>
+        <span class="item-times">
+          {item.at !== null && <Ago at={item.at} />}
+          {item.deadline !== null && (
+            <span class="deadline">
+              until <Ago at={item.deadline} until />
+            </span>
+          )}
+        </span>
+      </header>
+      <p class="item-who">
+        {who !== null && (
+          <b>
+            <Text of={who} />
+          </b>
+        )}
+        {item.session_id !== null && (
+          <a href={addressOf("sessions", item.session_id)}>session {item.session_id.slice(0, 8)}</a>
+        )}
+      </p>
+      <About item={item} />
+      <Answer item={item} isCurrent={isCurrent} />
+    </li>
+  );
+}
+
+const kinds: Readonly<Record<WaitingItem["kind"], string>> = {
+  permission: "Permission",
+  question: "Question",
+  grant: "Missing grant",
+  quarantine: "Put away",
+  conflict: "Conflict",
+};
+
+/** Subject of a request: the command, the change, or the input. */
+export function About({ item }: { item: Pick<WaitingItem, "title" | "text" | "command" | "diff" | "input" | "kind"> }) {
+  return (
+    <>
+      {item.text !== "" && item.text !== item.title && <LongText of={item.text} class="prose" />}
+      {item.command !== null && (item.kind === "permission"
+        ? <LongText of={item.command} class="command-text" />
+        : <Command text={item.command} />)}
+      {item.diff !== null && <DiffText of={item.diff} />}
+      {item.command === null && item.diff === null && item.input !== null && item.input !== undefined && (
+        <Input of={item.input} />
+      )}
+    </>
+  );
+}
+
+/** The ways to answer one item. */
+export function Answer({ item, isCurrent = false }: { item: WaitingItem; isCurrent?: boolean }) {
+  const found = useConsole();
+  const [text, setText] = useState("");
+  if (item.request_id !== null) {
+    const free = item.kind === "question" && item.choices.length === 0;
+    return (
+      <div class="answers" role="group" aria-label="Answer">
+        {item.choices.map(({ id, label, kind }, index) => (
+          <button
+            type="button"
+            class={kind.startsWith("allow") ? "primary" : kind.startsWith("reject") ? "danger" : ""}
+            onClick={() => void answer(found, [item], index)}
+          >
+            {isCurrent && index < 9 && <kbd>{index + 1}</kbd>} <Text of={plainText(label || id, 80)} />
+          </button>
+        ))}
+        {free && (
+          <form class="free-answer" onSubmit={(event) => (event.preventDefault(), void answerText(found, item, text))}>
+            <input
+              type="text"
+              aria-label="Your answer"
+              value={text}
+              onInput={({ currentTarget }) =>
+                setText(currentTarget.value)}
+            />
+            <button type="submit" class="primary">Answer</button>
+          </form>
+        )}
+      </div>
+    );
+  }
+  return (
+    <div class="answers">
+      {item.kind === "grant" && item.plugin_id !== null && (
+        <a class="button primary" href={addressOf("walls", item.plugin_id)}>Look at its permissions</a>
+      )}
+      {item.kind === "quarantine" && item.plugin_id !== null && (
+        <button
+          type="button"
+          class="primary"
+          onClick={() => void release(found, item)}
+        >
+          Let it run again
+        </button>
+      )}
+      {item.kind === "conflict" && item.session_id !== null && (
+        <a class="button primary" href={addressOf("review", item.session_id)}>Review the changes</a>
+      )}
+      {item.hint !== null && (
+        <span class="quiet-line">
+          <Text of={item.hint} />
+        </span>
+      )}
+    </div>
+  );
+}
+
+async function release(found: Console, { plugin_id }: WaitingItem): Promise<void> {
+  const path = `/v1/plugins/${encodeURIComponent(plugin_id ?? "")}/release`;
+  await attempt(found, `${plugin_id} may run again.`, () => found.api.send("POST", path));
+  found.waiting.touch();
+}
+
+/** Answers requests with their choice of this number. */
+async function answer(found: Console, items: readonly WaitingItem[], index: number): Promise<void> {
+  const those = items.filter(({ choices, request_id }) => request_id !== null && choices[index] !== undefined);
+  for (const item of those) await answerText(found, item, item.choices[index]?.id ?? "");
+}
+
+async function answerText(found: Console, item: WaitingItem, choice: string): Promise<void> {
+  const path = `/v1/sessions/${encodeURIComponent(item.session_id ?? "")}/answers`;
+  const body = { request_id: item.request_id, choice };
+  const label = item.choices.find(({ id }) => id === choice)?.label ?? choice;
+  const done = await attempt(found, `Answered: ${plainText(label, 80)}`, () => found.api.send("POST", path, body));
+  if (done) found.waiting.items.value = found.waiting.items.value.filter(({ id }) => id !== item.id);
+  found.waiting.touch();
+}
+
+function toggled(set: ReadonlySet<string>, id: string): Set<string> {
+  const next = new Set(set);
+  if (!next.delete(id)) next.add(id);
+  return next;
+}

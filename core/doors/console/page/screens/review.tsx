@@ -1,0 +1,284 @@
+import { useState } from "preact/hooks";
+import type { Artifact } from "../../../../../plugin-sdk/result.ts";
+import type { Workspace } from "../../../../../plugin-sdk/workspace.ts";
+import { RefusedCall } from "../api.ts";
+import { attempt, noticeOf, useConsole } from "../console-context.ts";
+import { DiffFile, type DiffMarks, filesOf, pathOf } from "../diff-text.tsx";
+import { Artifacts } from "../host-event.tsx";
+import { Ago, Command, Empty, Failure, Screen, Sure, useLoaded } from "../parts.tsx";
+import { addressOf, goTo } from "../route.ts";
+import { plainText } from "../shown-text.ts";
+import { LongText, Text } from "../text.tsx";
+import { shortPath } from "./sessions.tsx";
+
+/** Changes of a session, as `GET /v1/sessions/{id}/diff` shows it. */
+interface SessionDiff {
+  artifacts: Artifact[];
+  links_out: { path: string; target: string }[];
+  patch?: string;
+  patch_base64?: string;
+}
+
+/** Lines on which a person wants to say something. */
+interface Comment {
+  file: string;
+  side: "old" | "new";
+  from: number;
+  to: number;
+  text: string;
+}
+
+/** Worktrees that wait for a decision. */
+export function ReviewList() {
+  const { api, sessions } = useConsole();
+  const [loaded] = useLoaded((signal) => api.get<{ workspaces: Workspace[] }>("/v1/workspaces", {}, signal), [
+    sessions.all.value.length,
+  ]);
+  if (loaded !== undefined && "failed" in loaded) {
+    return (
+      <Screen title="Review">
+        <Failure {...noticeOf(loaded.failed)} />
+      </Screen>
+    );
+  }
+  const open = loaded?.value.workspaces.filter(({ state }) => state === "open" || state === "applying").reverse() ?? [];
+  return (
+    <Screen
+      title="Review"
+      lead={loaded === undefined
+        ? "Reading …"
+        : `${open.length} ${open.length === 1 ? "worktree waits" : "worktrees wait"} for a decision`}
+    >
+      {loaded !== undefined && open.length === 0 && (
+        <Empty title="No worktree waits">
+          <p>A session that runs in a worktree leaves its changes here, to apply or discard.</p>
+          <p>
+            <a class="button primary" href={addressOf("start")}>Start one</a>
+          </p>
+        </Empty>
+      )}
+      <ul class="session-list">
+        {open.map(({ session_id, repository, created_at, running }) => (
+          <li class="session-row">
+            <span class="standing">{running ? "Runs" : "Open"}</span>
+            <div class="session-main">
+              <a class="session-title" href={addressOf("review", session_id)}>
+                {plainText(sessions.find(session_id)?.title ?? session_id, 160)}
+              </a>
+              <span class="session-facts">
+                <b>{sessions.find(session_id)?.adapter_id ?? ""}</b>
+                <code>
+                  <Text of={shortPath(repository)} />
+                </code>
+              </span>
+            </div>
+            <span class="session-usage" />
+            <span class="session-time">
+              <Ago at={created_at} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Screen>
+  );
+}
+
+/** One worktree's changes, to comment on, apply or discard. */
+export function Review({ id }: { id: string }) {
+  const found = useConsole();
+  const { api, sessions } = found;
+  const path = `/v1/sessions/${encodeURIComponent(id)}`;
+  const [loaded] = useLoaded((signal) => api.get<SessionDiff>(`${path}/diff`, {}, signal), [id]);
+  const [comments, setComments] = useState<Comment[]>([]);
+  const [conflict, setConflict] = useState<RefusedCall | null>(null);
+  const title = plainText(sessions.find(id)?.title ?? id, 120);
+  if (loaded !== undefined && "failed" in loaded) {
+    return (
+      <Screen title="Review" lead={title}>
+        <Failure {...noticeOf(loaded.failed)} />
+        <p>
+          <a href={addressOf("review")}>All worktrees</a>
+        </p>
+      </Screen>
+    );
+  }
+  const apply = async (query: string) => {
+    setConflict(null);
+    try {
+      await api.send("POST", `${path}/apply${query}`);
+      found.notice.value = { text: "The changes are in the repository, not staged.", isFailure: false };
+      goTo("review");
+    } catch (error) {
+      if (error instanceof RefusedCall && error.status !== 0) setConflict(error);
+      else found.notice.value = noticeOf(error);
+    }
+  };
+  const discard = async () => {
+    if (await attempt(found, "The worktree is gone.", () => api.send("POST", `${path}/discard`))) goTo("review");
+  };
+  const send = async () => {
+    await attempt(found, null, async () => {
+      const { session_id } = await api.send<{ session_id: string }>("POST", `${path}/continue`, {
+        prompt: promptOf(comments),
+      });
+      goTo("sessions", session_id);
+    });
+  };
+  return (
+    <Screen
+      title="Review"
+      lead={<a href={addressOf("sessions", id)}>{title}</a>}
+      actions={loaded !== undefined && (
+        <>
+          {comments.length > 0 && (
+            <button type="button" class="primary" onClick={() => void send()}>
+              Send {comments.length} {comments.length === 1 ? "comment" : "comments"} to the agent
+            </button>
+          )}
+          <button type="button" class={comments.length > 0 ? "" : "primary"} onClick={() => void apply("")}>
+            Apply
+          </button>
+          <Sure label="Discard" question="Remove the worktree and all its changes?" act={() => void discard()} />
+        </>
+      )}
+    >
+      {conflict !== null && <Conflict of={conflict} applyLinks={() => void apply("?allow_links=true")} />}
+      {loaded === undefined
+        ? <p class="quiet-line">Reading the changes …</p>
+        : <Changes diff={loaded.value} comments={comments} setComments={setComments} />}
+    </Screen>
+  );
+}
+
+function Conflict({ of: refusal, applyLinks }: { of: RefusedCall; applyLinks: () => void }) {
+  const { details } = refusal;
+  return (
+    <div class="failure" role="alert">
+      <strong>
+        <Text of={refusal.message} />
+      </strong>
+      {refusal.hint !== undefined && (
+        <span>
+          <Text of={refusal.hint} />
+        </span>
+      )}
+      {Object.keys(details).length > 0 && <LongText of={JSON.stringify(details, null, 2)} class="json" />}
+      {"links_out" in details && <button type="button" onClick={applyLinks}>Apply them with these links</button>}
+    </div>
+  );
+}
+
+function Changes(
+  { diff, comments, setComments }: {
+    diff: SessionDiff;
+    comments: readonly Comment[];
+    setComments: (comments: Comment[]) => void;
+  },
+) {
+  const [draft, setDraft] = useState<Comment | null>(null);
+  const files = diff.patch === undefined ? null : filesOf(diff.patch);
+  if (diff.artifacts.length === 0) {
+    return (
+      <Empty title="This session changed nothing">
+        <p>Discard its worktree to tidy up.</p>
+      </Empty>
+    );
+  }
+  const marksOf = (file: string): DiffMarks => ({
+    onLine: ({ side, line, isRange }) =>
+      setDraft(
+        isRange && draft?.file === file && draft.side === side
+          ? { ...draft, from: Math.min(draft.from, line), to: Math.max(draft.to, line) }
+          : { file, side, from: line, to: line, text: "" },
+      ),
+    isMarked: ({ side, line }) =>
+      [...comments, ...(draft === null ? [] : [draft])].some((one) =>
+        one.file === file && one.side === side && one.from <= line && line <= one.to
+      ),
+    after: ({ side, line }) => {
+      const own = comments.filter((one) => one.file === file && one.side === side && one.to === line);
+      const isDraft = draft?.file === file && draft.side === side && draft.to === line;
+      if (own.length === 0 && !isDraft) return null;
+      return (
+        <>
+          {own.map((one) => (
+            <div class="comment">
+              <span class="quiet-line">{rangeText(one)}</span> <Text of={one.text} />{" "}
+              <button
+                type="button"
+                class="plain"
+                onClick={() => setComments(comments.filter((other) => other !== one))}
+              >
+                Remove
+              </button>
+            </div>
+          ))}
+          {isDraft && draft !== null && (
+            <DraftComment
+              draft={draft}
+              keep={(text) => (setComments([...comments, { ...draft, text }]), setDraft(null))}
+              drop={() => setDraft(null)}
+            />
+          )}
+        </>
+      );
+    },
+  });
+  return (
+    <div class="review">
+      <nav class="file-list" aria-label="Changed files">
+        <Artifacts of={diff.artifacts} />
+      </nav>
+      <div class="diff">
+        {diff.links_out.length > 0 && (
+          <Failure
+            text="Links lead out of the repository"
+            hint={diff.links_out.map(({ path, target }) => `${path} → ${target}`).join(", ")}
+          />
+        )}
+        <p class="keys-line">
+          Click a line's number to comment on it; with Shift, on the lines up to it. Comments become the next prompt.
+        </p>
+        {files === null
+          ? (
+            <p>
+              The changes are not all text. See them in a terminal: <Command text="bulkhead session diff" />
+            </p>
+          )
+          : files.map((file) => <DiffFile key={pathOf(file)} file={file} marks={marksOf(pathOf(file))} />)}
+      </div>
+    </div>
+  );
+}
+
+function DraftComment({ draft, keep, drop }: { draft: Comment; keep: (text: string) => void; drop: () => void }) {
+  const [text, setText] = useState("");
+  return (
+    <form class="comment draft" onSubmit={(event) => (event.preventDefault(), keep(text))}>
+      <label>
+        {rangeText(draft)}
+        <textarea
+          rows={2}
+          required
+          autofocus
+          value={text}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+      </label>
+      <div class="dialog-actions">
+        <button type="button" onClick={drop}>Cancel</button>
+        <button type="submit" class="primary">Add comment</button>
+      </div>
+    </form>
+  );
+}
+
+function rangeText({ from, to, side }: Comment): string {
+  const lines = from === to ? `Line ${from}` : `Lines ${from} to ${to}`;
+  return side === "old" ? `${lines} of the old file` : lines;
+}
+
+function promptOf(comments: readonly Comment[]): string {
+  const each = comments.map((one) => `- ${one.file}, ${rangeText(one).toLowerCase()}: ${one.text}`);
+  return ["Please change your work as these review comments ask:", "", ...each].join("\n");
+}

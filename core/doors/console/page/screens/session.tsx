@@ -1,0 +1,172 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { SessionHistory } from "../../../../../plugin-sdk/session-history.ts";
+import type { SessionResult } from "../../../../../plugin-sdk/result.ts";
+import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
+import { attempt, noticeOf, useConsole } from "../console-context.ts";
+import { useKeys } from "../keys.ts";
+import { Ago, Dialog, durationText, Failure, Screen, Since, StandingMark, useLoaded } from "../parts.tsx";
+import { RawEvent } from "../raw-event.tsx";
+import { addressOf, goTo } from "../route.ts";
+import { SessionEvents } from "../session-events.ts";
+import { standingOf } from "../session-list.ts";
+import { SessionSide } from "../session-side.tsx";
+import { plainText } from "../shown-text.ts";
+import { Text } from "../text.tsx";
+import { Timeline } from "../timeline.tsx";
+import { shortPath } from "./sessions.tsx";
+
+/** A session as `GET /v1/sessions/{id}` shows it. */
+export type WholeSession = SessionSummary & SessionHistory & { result: SessionResult | null };
+
+/** One session: its timeline, what it came to, and what a person can do with it. */
+export function Session({ id, seq }: { id: string; seq: number | null }) {
+  const { api, sessions, live } = useConsole();
+  const listed = sessions.find(id);
+  const [whole, again] = useLoaded(
+    (signal) => api.get<WholeSession>(`/v1/sessions/${encodeURIComponent(id)}`, {}, signal),
+    [
+      id,
+      listed?.state,
+      listed?.adapter_id,
+      live.opened.value,
+    ],
+  );
+  const [kept, setKept] = useState<WholeSession | null>(null);
+  useEffect(() => {
+    if (whole !== undefined && "value" in whole) setKept(whole.value);
+  }, [whole]);
+  if (whole !== undefined && "failed" in whole && kept === null) {
+    const { text, hint } = noticeOf(whole.failed);
+    return (
+      <Screen title="Session">
+        <Failure text={text} hint={hint} />
+        <p>
+          <a href={addressOf("sessions")}>All sessions</a>
+        </p>
+      </Screen>
+    );
+  }
+  if (kept === null || kept.session_id !== id) {
+    return (
+      <Screen title="Session">
+        <p class="quiet-line">Reading the session …</p>
+      </Screen>
+    );
+  }
+  const session = listed === undefined ? kept : { ...kept, ...listed };
+  return <OpenSession key={id} session={session} seq={seq} again={again} />;
+}
+
+function OpenSession({ session, seq, again }: { session: WholeSession; seq: number | null; again: () => void }) {
+  const found = useConsole();
+  const { session_id: id } = session;
+  const [raw, setRaw] = useState<number | null>(seq);
+  const events = useMemo(() => new SessionEvents(found, { id, last: session.last_seq }), [id]);
+  useEffect(() => () => events.close(), [events]);
+  useEffect(() => events.extend(session.last_seq), [session.last_seq]);
+  useEffect(() => setRaw(seq), [seq]);
+  useKeys({ Escape: () => raw === null ? goTo("sessions") : setRaw(null) });
+  const standing = standingOf(session, found.sessions.queued.value);
+  const end = session.ended_at;
+  return (
+    <Screen
+      title={<span class="session-heading">{plainText(session.title, 120) || "(no prompt)"}</span>}
+      lead={
+        <span class="session-facts">
+          <StandingMark of={standing} />
+          <b>{session.adapter_id ?? "no agent yet"}</b>
+          <code title={plainText(session.workdir, 4096)}>
+            <Text of={shortPath(session.workdir)} />
+          </code>
+          <Ago at={session.started_at} />
+          <span>
+            {end === null
+              ? (
+                <>
+                  for <Since at={session.started_at} />
+                </>
+              )
+              : `took ${durationText(Date.parse(end) - Date.parse(session.started_at))}`}
+          </span>
+          <span>{events.last.value.toLocaleString("en")} events</span>
+        </span>
+      }
+      actions={<Actions session={session} again={again} />}
+    >
+      {events.failure.value !== null && <Failure text={events.failure.value} />}
+      <div class="session-layout">
+        <Timeline events={events} target={seq} isRunning={session.state === "running"} onRaw={setRaw} />
+        {raw === null ? <SessionSide session={session} /> : <RawEvent id={id} seq={raw} close={() => setRaw(null)} />}
+      </div>
+    </Screen>
+  );
+}
+
+function Actions({ session, again }: { session: WholeSession; again: () => void }) {
+  const found = useConsole();
+  const [asks, setAsks] = useState<"continue" | "rerun" | null>(null);
+  const path = `/v1/sessions/${encodeURIComponent(session.session_id)}`;
+  const inWorktree = session.result?.effective.workspace === "worktree";
+  const interrupt = async () => {
+    await attempt(found, "It is being stopped.", () => found.api.send("POST", `${path}/interrupt`));
+    again();
+  };
+  if (session.state === "running") {
+    return <button type="button" class="danger" onClick={() => void interrupt()}>Interrupt</button>;
+  }
+  return (
+    <>
+      {inWorktree && <a class="button primary" href={addressOf("review", session.session_id)}>Review changes</a>}
+      <button type="button" onClick={() => setAsks("continue")}>Continue</button>
+      <button type="button" onClick={() => setAsks("rerun")}>Run again</button>
+      {asks !== null && <Follow session={session} what={asks} close={() => setAsks(null)} />}
+    </>
+  );
+}
+
+function Follow({ session, what, close }: { session: WholeSession; what: "continue" | "rerun"; close: () => void }) {
+  const found = useConsole();
+  const [text, setText] = useState("");
+  const path = `/v1/sessions/${encodeURIComponent(session.session_id)}/${what}`;
+  const send = async () => {
+    const body = what === "continue" ? { prompt: text } : text === "" ? {} : { adapter: text };
+    await attempt(found, null, async () => {
+      const { session_id } = await found.api.send<{ session_id: string }>("POST", path, body);
+      found.sessions.touch(session_id);
+      goTo("sessions", session_id);
+      close();
+    });
+  };
+  return (
+    <Dialog title={what === "continue" ? "Continue this session" : "Run it again"} close={close}>
+      <form class="form" onSubmit={(event) => (event.preventDefault(), void send())}>
+        {what === "continue"
+          ? (
+            <label>
+              What should the agent do next?<textarea
+                rows={5}
+                required
+                value={text}
+                onInput={({ currentTarget }) => setText(currentTarget.value)}
+              />
+            </label>
+          )
+          : (
+            <label>
+              Agent<input
+                type="text"
+                placeholder={session.adapter_id ?? "the same"}
+                value={text}
+                onInput={({ currentTarget }) => setText(currentTarget.value)}
+              />
+              <small>Empty: the same agent, with the same request.</small>
+            </label>
+          )}
+        <div class="dialog-actions">
+          <button type="button" onClick={close}>Cancel</button>
+          <button type="submit" class="primary">{what === "continue" ? "Continue" : "Run again"}</button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

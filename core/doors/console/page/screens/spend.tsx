@@ -1,0 +1,167 @@
+import { useState } from "preact/hooks";
+import { noticeOf, useConsole } from "../console-context.ts";
+import { costText, countText, Empty, Failure, Screen, useLoaded } from "../parts.tsx";
+import { plainText } from "../shown-text.ts";
+
+type Basis = "reported" | "estimated" | "unknown";
+
+/** Spend of one day, agent, model and basis, as `GET /v1/spend` lists it. */
+interface SpendRow {
+  day: string;
+  adapter_id: string;
+  model: string | null;
+  basis: Basis;
+  cost: number | null;
+  currency: string | null;
+  tokens_in: number | null;
+  tokens_out: number | null;
+  sessions: number;
+}
+
+const bases: readonly Basis[] = ["reported", "estimated", "unknown"];
+
+/** Spend per day, agent and model. What is reported, estimated and unknown is never added up. */
+export function Spend() {
+  const { api } = useConsole();
+  const [days, setDays] = useState(30);
+  const [loaded] = useLoaded((signal) => api.get<{ rows: SpendRow[] }>("/v1/spend", { days }, signal), [days]);
+  return (
+    <Screen
+      title="Spend"
+      lead="Reported by agents, estimated by the host, or unknown: never added up"
+      actions={
+        <div class="chips" role="group" aria-label="Days">
+          {[7, 30, 90].map((count) => (
+            <button
+              type="button"
+              class="chip"
+              aria-pressed={days === count}
+              onClick={() => setDays(count)}
+            >
+              {count} days
+            </button>
+          ))}
+        </div>
+      }
+    >
+      {loaded === undefined && <p class="quiet-line">Adding up …</p>}
+      {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
+      {loaded !== undefined && "value" in loaded && <Figures rows={loaded.value.rows} days={days} />}
+    </Screen>
+  );
+}
+
+function Figures({ rows, days }: { rows: readonly SpendRow[]; days: number }) {
+  if (rows.length === 0) {
+    return (
+      <Empty title="No session has ended in these days">
+        <p>Each session that ends adds its cost and tokens here.</p>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <div class="tiles">
+        {bases.map((basis) => <Tile basis={basis} rows={rows.filter((row) => row.basis === basis)} />)}
+      </div>
+      <Bars rows={rows} days={days} />
+      <div class="table-scroll" tabIndex={0} role="region" aria-label="Spend per day, agent and model">
+        <table class="figures">
+          <thead>
+            <tr>
+              <th scope="col">Day</th>
+              <th scope="col">Agent</th>
+              <th scope="col">Model</th>
+              <th scope="col">Basis</th>
+              <th scope="col" class="number">Cost</th>
+              <th scope="col" class="number">Tokens in</th>
+              <th scope="col" class="number">Tokens out</th>
+              <th scope="col" class="number">Sessions</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr>
+                <td>{row.day}</td>
+                <td>{plainText(row.adapter_id, 60)}</td>
+                <td>{row.model === null ? "—" : plainText(row.model, 60)}</td>
+                <td>
+                  <span class={`tag basis-${row.basis}`}>{row.basis}</span>
+                </td>
+                <td class="number">{row.cost === null ? "—" : costText(row.cost, row.currency)}</td>
+                <td class="number">{row.tokens_in === null ? "—" : countText(row.tokens_in)}</td>
+                <td class="number">{row.tokens_out === null ? "—" : countText(row.tokens_out)}</td>
+                <td class="number">{row.sessions}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+function Tile({ basis, rows }: { basis: Basis; rows: readonly SpendRow[] }) {
+  const sums = new Map<string, number>();
+  for (const { cost, currency } of rows) {
+    if (cost !== null) sums.set(currency ?? "", (sums.get(currency ?? "") ?? 0) + cost);
+  }
+  const sessions = rows.reduce((sum, row) => sum + row.sessions, 0);
+  return (
+    <div class={`tile basis-${basis}`}>
+      <h2>{basis}</h2>
+      <p class="tile-figure">
+        {sums.size === 0 ? "—" : [...sums].map(([currency, cost]) => costText(cost, currency)).join(" + ")}
+      </p>
+      <p class="quiet-line">{sessions} {sessions === 1 ? "session" : "sessions"}</p>
+    </div>
+  );
+}
+
+/** Costs per day, one bar a basis, side by side: they have nothing to do with one another. */
+function Bars({ rows, days }: { rows: readonly SpendRow[]; days: number }) {
+  const currency = rows.find(({ cost, currency }) => cost !== null && currency !== null)?.currency ?? null;
+  const known = rows.filter((row) => row.cost !== null && row.currency === currency);
+  if (known.length === 0) return null;
+  const today = Date.now();
+  const names = Array.from(
+    { length: days },
+    (_, index) => new Date(today - (days - 1 - index) * 86_400_000).toISOString().slice(0, 10),
+  );
+  const sum = (day: string, basis: Basis) =>
+    known.filter((row) => row.day === day && row.basis === basis).reduce((all, row) => all + (row.cost ?? 0), 0);
+  const most = Math.max(...names.flatMap((day) => bases.map((basis) => sum(day, basis))), 1e-9);
+  const width = 720 / days;
+  return (
+    <figure class="bars">
+      <figcaption>Cost per day{currency !== null && ` in ${currency}`}, at most {costText(most, currency)}</figcaption>
+      <svg
+        viewBox="0 0 720 120"
+        role="img"
+        aria-label={`Cost per day, at most ${costText(most, currency)}`}
+        preserveAspectRatio="none"
+      >
+        {names.map((day, index) =>
+          bases.slice(0, 2).map((basis, place) => {
+            const height = sum(day, basis) / most * 116;
+            return (
+              <rect
+                class={`bar-${basis}`}
+                x={index * width + place * width * 0.42 + width * 0.08}
+                y={120 - height}
+                width={width * 0.4}
+                height={height}
+              >
+                <title>{`${day}: ${costText(sum(day, basis), currency)} ${basis}`}</title>
+              </rect>
+            );
+          })
+        )}
+      </svg>
+      <p class="quiet-line bars-days">
+        <span>{names[0]}</span>
+        <span>{names.at(-1)}</span>
+      </p>
+    </figure>
+  );
+}

@@ -1,0 +1,149 @@
+import { useState } from "preact/hooks";
+import type { AgentReport } from "../../../../../plugin-sdk/agent-report.ts";
+import { attempt, noticeOf, useConsole } from "../console-context.ts";
+import { Failure, Screen, useLoaded } from "../parts.tsx";
+import { goTo } from "../route.ts";
+import { Text } from "../text.tsx";
+
+/** The form that starts a session, or the same prompt on several agents. */
+export function Start() {
+  const found = useConsole();
+  const { api, sessions } = found;
+  const [agents] = useLoaded((signal) => api.get<{ agents: AgentReport[] }>("/v1/agents", {}, signal), []);
+  const [several, setSeveral] = useState<ReadonlySet<string>>(new Set());
+  const [isBusy, setIsBusy] = useState(false);
+  const folders = [...new Set(sessions.all.value.map(({ workdir }) => workdir))].slice(0, 20);
+  const send = async (form: HTMLFormElement) => {
+    setIsBusy(true);
+    const data = new FormData(form);
+    await attempt(found, null, async () => {
+      const request = requestOf(data);
+      if (several.size > 1) {
+        const { id } = await api.send<{ id: string }>("POST", "/v1/comparisons", {
+          ...request,
+          adapters: [...several],
+        });
+        return goTo("compare", id);
+      }
+      const adapter = [...several][0] ?? "auto";
+      const { session_id } = await api.send<{ session_id: string }>("POST", "/v1/sessions", { ...request, adapter });
+      sessions.touch(session_id);
+      goTo("sessions", session_id);
+    });
+    setIsBusy(false);
+  };
+  return (
+    <Screen title="Start a session" lead="An agent, a folder and a prompt. Choose several agents to compare them.">
+      <form class="form start-form" onSubmit={(event) => (event.preventDefault(), void send(event.currentTarget))}>
+        <label>
+          Prompt<textarea name="prompt" rows={6} required placeholder="What should be done?" />
+        </label>
+        <label>
+          Folder<input
+            type="text"
+            name="workdir"
+            required
+            list="folders"
+            defaultValue={folders[0] ?? ""}
+            placeholder="/absolute/path"
+          />
+          <datalist id="folders">{folders.map((folder) => <option value={folder} />)}</datalist>
+        </label>
+        <fieldset class="agents">
+          <legend>
+            Agents <small>None: the host chooses. Several: side by side, each in a worktree of its own.</small>
+          </legend>
+          {agents === undefined && <p class="quiet-line">Asking the agents …</p>}
+          {agents !== undefined && "failed" in agents && <Failure {...noticeOf(agents.failed)} />}
+          {agents !== undefined && "value" in agents &&
+            agents.value.agents.map(({ id, name, availability, reason }) => (
+              <label class="choice">
+                <input type="checkbox" checked={several.has(id)} onChange={() => setSeveral(toggled(several, id))} />
+                <span>
+                  <b>
+                    <Text of={name} />
+                  </b>{" "}
+                  <code>
+                    <Text of={id} />
+                  </code>{" "}
+                  <span class={`tag agent-${availability}`}>{availability.replaceAll("_", " ")}</span>
+                  {availability !== "available" && (
+                    <small>
+                      <Text of={reason} />
+                    </small>
+                  )}
+                </span>
+              </label>
+            ))}
+        </fieldset>
+        <div class="form-row">
+          <label>
+            Approvals
+            <select name="approval" defaultValue="ask">
+              <option value="ask">Ask me</option>
+              <option value="reads">Allow reading</option>
+              <option value="edits">Allow reading and edits</option>
+              <option value="all">Allow all that the walls allow</option>
+              <option value="deny">Deny all</option>
+            </select>
+          </label>
+          <label>
+            Where
+            <select name="workspace" defaultValue="worktree">
+              <option value="worktree">In a worktree, to review</option>
+              <option value="inplace">In the folder itself</option>
+            </select>
+          </label>
+        </div>
+        <div class="form-row">
+          <label>
+            Minutes at most<input type="number" name="minutes" min="1" placeholder="no limit" />
+          </label>
+          <label>
+            Cost at most<input type="number" name="cost" min="0" step="0.01" placeholder="no limit" />
+          </label>
+          <label>
+            Turns at most<input type="number" name="turns" min="1" placeholder="no limit" />
+          </label>
+        </div>
+        <label>
+          Labels<input type="text" name="labels" placeholder="ticket=123 team=web" />
+        </label>
+        <div class="dialog-actions">
+          <button type="submit" class="primary" disabled={isBusy}>
+            {several.size > 1 ? `Start ${several.size} sessions` : "Start"}
+          </button>
+        </div>
+      </form>
+    </Screen>
+  );
+}
+
+/** A request of the form's fields; empty ones are left out. */
+function requestOf(data: FormData): Record<string, unknown> {
+  const text = (name: string): string => String(data.get(name) ?? "").trim();
+  const number = (name: string): number | undefined => text(name) === "" ? undefined : Number(text(name));
+  const [minutes, cost, turns] = [number("minutes"), number("cost"), number("turns")];
+  const budget = { ...(cost === undefined ? {} : { cost }), ...(turns === undefined ? {} : { turns }) };
+  const labels = Object.fromEntries(
+    text("labels").split(/\s+/).filter((label) => label.includes("=")).map((label) => {
+      const at = label.indexOf("=");
+      return [label.slice(0, at), label.slice(at + 1)];
+    }),
+  );
+  return {
+    prompt: text("prompt"),
+    workdir: text("workdir"),
+    approval: text("approval"),
+    workspace: text("workspace"),
+    ...(minutes === undefined ? {} : { timeout_ms: minutes * 60_000 }),
+    ...(Object.keys(budget).length === 0 ? {} : { budget, best_effort: true }),
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
+  };
+}
+
+function toggled(set: ReadonlySet<string>, id: string): Set<string> {
+  const next = new Set(set);
+  if (!next.delete(id)) next.add(id);
+  return next;
+}

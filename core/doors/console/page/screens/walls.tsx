@@ -1,0 +1,234 @@
+import { useEffect, useState } from "preact/hooks";
+import { noticeOf, useConsole } from "../console-context.ts";
+import { Ago, Command, Empty, Failure, Screen, useLoaded } from "../parts.tsx";
+import { addressOf } from "../route.ts";
+import { plainText } from "../shown-text.ts";
+import { Text } from "../text.tsx";
+import { PluginPermissions } from "../plugin-permissions.tsx";
+import { type ActiveWalls, type Denial, permissionNames, type PluginRow } from "../wall-facts.ts";
+
+/** Plugins against permissions, what is refused, and the walls of this machine. */
+export function Walls({ plugin }: { plugin: string | null }) {
+  const { api } = useConsole();
+  const [plugins, again] = useLoaded(async (signal) => {
+    const { plugins, problems } = await api.get<
+      { plugins: PluginRow[]; problems: { id: string; error: { message: string } }[] }
+    >("/v1/plugins", {}, signal);
+    const explained = await Promise.all(
+      plugins.map(({ id }) => api.get<PluginRow>(`/v1/plugins/${encodeURIComponent(id)}`, {}, signal)),
+    );
+    return { plugins: explained, problems };
+  }, []);
+  if (plugins === undefined) {
+    return (
+      <Screen title="Walls">
+        <p class="quiet-line">Reading the plugins …</p>
+      </Screen>
+    );
+  }
+  if ("failed" in plugins) {
+    return (
+      <Screen title="Walls">
+        <Failure {...noticeOf(plugins.failed)} />
+      </Screen>
+    );
+  }
+  const open = plugins.value.plugins.find(({ id }) => id === plugin);
+  return (
+    <Screen title="Walls" lead="What each plugin may do, what it was refused, and what holds it">
+      {plugins.value.plugins.length === 0 && (
+        <Empty title="No plugin">
+          <p>
+            Install one: <Command text="bulkhead plugin install <package>" />
+          </p>
+        </Empty>
+      )}
+      {plugins.value.problems.map(({ id, error }) => (
+        <Failure text={`${plainText(id, 80)} cannot be used: ${plainText(error.message, 300)}`} />
+      ))}
+      <Matrix plugins={plugins.value.plugins} open={plugin} />
+      {open !== undefined && <PluginPermissions key={open.id} plugin={open} changed={again} />}
+      <Denials />
+      <Machine />
+    </Screen>
+  );
+}
+
+function Matrix({ plugins, open }: { plugins: readonly PluginRow[]; open: string | null }) {
+  return (
+    <div class="table-scroll" tabIndex={0} role="region" aria-label="Plugins and permissions">
+      <table class="matrix">
+        <thead>
+          <tr>
+            <th scope="col">Plugin</th>
+            {permissionNames.map((name) => <th scope="col">{name}</th>)}
+          </tr>
+        </thead>
+        <tbody>
+          {plugins.map((plugin) => (
+            <tr class={plugin.id === open ? "current" : ""}>
+              <th scope="row">
+                <a href={addressOf("walls", plugin.id)}>{plainText(plugin.name, 60)}</a>
+                {plugin.quarantine?.quarantined_at != null && <span class="tag tag-failed">put away</span>}
+                {plugin.blocked !== null && <span class="tag tag-failed">blocked</span>}
+                {!plugin.enabled && <span class="tag">off</span>}
+              </th>
+              {permissionNames.map((name) => <Cell plugin={plugin} name={name} />)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Cell({ plugin, name }: { plugin: PluginRow; name: string }) {
+  const rows = plugin.permissions.filter(({ permission }) => permission === name);
+  const given = rows.filter(({ effective }) => effective.length > 0);
+  const missing = rows.filter(({ requested, granted, denied }) => requested && !granted && !denied);
+  const denied = rows.filter((row) => row.denied);
+  const title = rows.map(({ target, effective, why }) =>
+    `${effective.length > 0 ? "allowed" : "not allowed"}: ${target}. ${why}`
+  ).join("\n");
+  if (rows.length === 0) {
+    return (
+      <td class="cell-none">
+        <span class="hidden">not asked for</span>
+      </td>
+    );
+  }
+  return (
+    <td title={plainText(title, 600)}>
+      {given.length > 0 && (
+        <span class="cell cell-given">
+          {given.length}
+          <span class="hidden">allowed</span>
+        </span>
+      )}
+      {missing.length > 0 && (
+        <span class="cell cell-missing">
+          {missing.length}
+          <span class="hidden">not granted</span>
+        </span>
+      )}
+      {denied.length > 0 && (
+        <span class="cell cell-denied">
+          {denied.length}
+          <span class="hidden">denied</span>
+        </span>
+      )}
+    </td>
+  );
+}
+
+function Denials() {
+  const { api, live } = useConsole();
+  const [loaded, again] = useLoaded(
+    (signal) => api.get<{ denials: Denial[]; next: number | string | null }>("/v1/denials", { limit: 100 }, signal),
+    [],
+  );
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const leave = live.subscribe((envelopes) => {
+      if (envelopes.some(({ event }) => event.type === "capability" && event.decision === "denied")) {
+        timer ??= setTimeout(() => (timer = undefined, again()), 500);
+      }
+    });
+    return () => (clearTimeout(timer), leave());
+  }, []);
+  return (
+    <section class="panel">
+      <h2>Denials</h2>
+      {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
+      {loaded !== undefined && "value" in loaded && (loaded.value.denials.length === 0
+        ? <p class="quiet-line">Nothing was denied.</p>
+        : (
+          <ul class="plain-list denials">
+            {loaded.value.denials.map((denial) => (
+              <li>
+                <p>
+                  <b>
+                    <Text of={denial.adapter_id} />
+                  </b>{" "}
+                  <span class="tag tag-failed">{denial.permission}</span>{" "}
+                  <code>
+                    <Text of={plainText(denial.target, 300)} />
+                  </code>{" "}
+                  <a href={addressOf("sessions", denial.session_id, denial.seq)}>
+                    <Ago at={denial.at} />
+                  </a>
+                </p>
+                {denial.reason != null && (
+                  <p class="quiet-line">
+                    <Text of={denial.reason} />
+                  </p>
+                )}
+                {denial.grant_command != null && (
+                  <p class="quiet-line">
+                    {denial.grantable === false ? "A grant alone is not enough:" : "This would allow it:"}{" "}
+                    <Command text={plainText(denial.grant_command, 400)} />
+                  </p>
+                )}
+              </li>
+            ))}
+          </ul>
+        ))}
+    </section>
+  );
+}
+
+function Machine() {
+  const { api } = useConsole();
+  const [round, setRound] = useState(0);
+  const [loaded] = useLoaded((signal) => api.get<ActiveWalls>("/v1/walls", {}, signal), [round]);
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || setRound((count) => count + 1), 3000);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <section class="panel">
+      <h2>This machine</h2>
+      {loaded !== undefined && "failed" in loaded && <Failure {...noticeOf(loaded.failed)} />}
+      {loaded !== undefined && "value" in loaded && <MachineFacts of={loaded.value} />}
+    </section>
+  );
+}
+
+function MachineFacts({ of: { walls, calls = [], wardens = [] } }: { of: ActiveWalls }) {
+  return (
+    <>
+      <ul class="plain-list wall-list">
+        {walls.map(({ name, state, text }) => (
+          <li>
+            <span class={`tag ${state === "active" ? "tag-done" : "tag-failed"}`}>{state}</span> <b>{name}</b>{" "}
+            <span class="quiet-line">{text}</span>
+          </li>
+        ))}
+      </ul>
+      <h3>Live broker calls</h3>
+      {calls.length === 0 ? <p class="quiet-line">None at this moment.</p> : (
+        <ul class="plain-list">
+          {calls.map(({ plugin_id, kind, target, at }) => (
+            <li>
+              <b>{plugin_id}</b> {kind}{" "}
+              <code>
+                <Text of={plainText(target ?? "", 200)} />
+              </code>{" "}
+              <Ago at={at} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <h3>Wardens</h3>
+      {wardens.length === 0 ? <p class="quiet-line">None runs.</p> : (
+        <ul class="plain-list">
+          {wardens.map(({ plugin_id, pid, sessions }) => (
+            <li>
+              <b>{plugin_id}</b> process {pid}, {sessions} {sessions === 1 ? "session" : "sessions"}
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,162 @@
+import { type Signal, signal } from "@preact/signals";
+import { type HostApi, lineGroups } from "./api.ts";
+import type { LiveEvents } from "./live.ts";
+import { readEvent, type ShownEvent } from "./shown-event.ts";
+
+/** Events that are drawn, measured and folded together. */
+export const blockSize = 50;
+/** Events of one request. */
+const pageSize = 200;
+const blocksOfPage = pageSize / blockSize;
+/** Pages in memory: what is far from the reader is dropped and asked for again. */
+const mostPages = 24;
+
+/** Events of one page that are here, from its first on. */
+interface Page {
+  events: ShownEvent[];
+  /** `seq` up to which it is known. */
+  filledTo: number;
+  loading: boolean;
+  usedAt: number;
+}
+
+/** A block to draw: its events, and a number that changes with them. */
+export interface EventBlock {
+  events: readonly ShownEvent[];
+  version: number;
+}
+
+const unknown: EventBlock = { events: [], version: -1 };
+
+/** A session's events by number: any part of them on demand, the new ones as they come, and never all of them. */
+export class SessionEvents {
+  /** `seq` of the newest event. */
+  readonly last: Signal<number>;
+  /** Rises when a block changed, once a frame at most. */
+  readonly version: Signal<number> = signal(0);
+  readonly failure: Signal<string | null> = signal(null);
+  #api: HostApi;
+  #path: string;
+  #pages = new Map<number, Page>();
+  #newest: number;
+  #clock = 0;
+  #isDrawing = false;
+  #leave: () => void;
+  #over = new AbortController();
+
+  constructor(deps: { api: HostApi; live: LiveEvents }, { id, last }: { id: string; last: number }) {
+    this.#api = deps.api;
+    this.#path = `/v1/sessions/${encodeURIComponent(id)}/events`;
+    this.last = signal(last);
+    this.#newest = last;
+    this.#leave = deps.live.subscribe((envelopes) => {
+      for (const envelope of envelopes) {
+        if (envelope.session_id === id) this.#append(envelope);
+      }
+    });
+  }
+
+  get blockCount(): number {
+    return Math.ceil(this.last.value / blockSize);
+  }
+
+  /** One block's events; those that are not here yet are asked for. */
+  block(index: number): EventBlock {
+    const number = Math.floor(index / blocksOfPage);
+    const page = this.#page(number);
+    const wanted = Math.min(this.last.value, (index + 1) * blockSize);
+    if (page.filledTo < wanted) void this.#load(number);
+    const from = index * blockSize;
+    const events = page.events.filter(({ seq }) => seq > from && seq <= from + blockSize);
+    // Events are only added, so their number tells one state of a block from another.
+    return events.length === 0 && page.filledTo < wanted ? unknown : { events, version: events.length };
+  }
+
+  /** Tells of a newer end, as a list does after the connection was lost. */
+  extend(last: number): void {
+    if (last <= this.#newest) return;
+    this.#newest = last;
+    this.#draw();
+  }
+
+  close(): void {
+    this.#leave();
+    this.#over.abort();
+    this.#pages.clear();
+  }
+
+  #append(envelope: ShownEvent): void {
+    const { seq } = envelope;
+    if (seq > this.#newest) this.#newest = seq;
+    const number = Math.floor((seq - 1) / pageSize);
+    const known = this.#pages.get(number);
+    const first = number * pageSize + 1;
+    // Only what continues a page is kept; anything else is read when it comes into view.
+    if (known !== undefined ? known.filledTo === seq - 1 : seq === first && this.#isNear(number)) {
+      this.#fill(known ?? this.#page(number), [envelope]);
+    }
+    this.#draw();
+  }
+
+  /** Whether the reader is at the end: then the next page will be drawn at once. */
+  #isNear(number: number): boolean {
+    return this.#pages.has(number - 1);
+  }
+
+  #page(number: number): Page {
+    let page = this.#pages.get(number);
+    if (page === undefined) {
+      page = { events: [], filledTo: number * pageSize, loading: false, usedAt: 0 };
+      this.#pages.set(number, page);
+      this.#evict();
+    }
+    page.usedAt = ++this.#clock;
+    return page;
+  }
+
+  #evict(): void {
+    if (this.#pages.size <= mostPages) return;
+    const oldest = [...this.#pages].filter(([, { loading }]) => !loading).sort(([, a], [, b]) => a.usedAt - b.usedAt);
+    for (const [number] of oldest.slice(0, this.#pages.size - mostPages)) this.#pages.delete(number);
+  }
+
+  async #load(number: number): Promise<void> {
+    const page = this.#page(number);
+    if (page.loading) return;
+    page.loading = true;
+    try {
+      const limit = (number + 1) * pageSize - page.filledTo;
+      const query = { after: page.filledTo, limit, follow: false };
+      const response = await this.#api.open(this.#path, query, this.#over.signal);
+      const events: ShownEvent[] = [];
+      for await (const lines of lineGroups(response)) events.push(...lines.map(readEvent));
+      this.#fill(page, events);
+      this.failure.value = null;
+    } catch (error) {
+      if (!this.#over.signal.aborted) this.failure.value = error instanceof Error ? error.message : String(error);
+      await new Promise((done) => setTimeout(done, 500));
+    } finally {
+      page.loading = false;
+      this.#draw();
+    }
+  }
+
+  #fill(page: Page, events: readonly ShownEvent[]): void {
+    for (const event of events) {
+      const to = event.event.type === "gap" ? Math.max(event.seq, event.event.to_seq) : event.seq;
+      if (to <= page.filledTo) continue;
+      page.events.push(event);
+      page.filledTo = to;
+    }
+  }
+
+  #draw(): void {
+    if (this.#isDrawing) return;
+    this.#isDrawing = true;
+    requestAnimationFrame(() => {
+      this.#isDrawing = false;
+      this.last.value = this.#newest;
+      this.version.value += 1;
+    });
+  }
+}

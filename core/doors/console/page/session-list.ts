@@ -1,0 +1,136 @@
+import { type Signal, signal } from "@preact/signals";
+import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
+import { type HostApi, RefusedCall } from "./api.ts";
+import type { LiveEvents } from "./live.ts";
+import type { ShownEvent } from "./shown-event.ts";
+
+/** How a session stands, for the eye: what waits for you never looks as if it worked. */
+export type Standing = "waiting" | "running" | "queued" | "done" | "blocked" | "failed" | "stopped";
+
+/** Words of each standing. */
+export const standings: Readonly<Record<Standing, string>> = {
+  waiting: "Waits for you",
+  running: "Running",
+  queued: "Waits for a slot",
+  done: "Done",
+  blocked: "Blocked",
+  failed: "Failed",
+  stopped: "Interrupted",
+};
+
+/** Tells how a session stands. */
+export function standingOf(session: SessionSummary, queued: ReadonlySet<string> = new Set()): Standing {
+  if (session.state === "running") {
+    if (session.waiting.length > 0) return "waiting";
+    return queued.has(session.session_id) || session.adapter_id === null ? "queued" : "running";
+  }
+  if (session.outcome === "completed") return "done";
+  if (session.outcome === "blocked") return "blocked";
+  return session.stop_reason === "interrupted" ? "stopped" : "failed";
+}
+
+// Events after which a session's summary differs in what a list shows.
+const telling: ReadonlySet<string> = new Set([
+  "session_started",
+  "attempt_started",
+  "permission_request",
+  "question",
+  "permission_resolved",
+  "session_ended",
+]);
+const pageSize = 100;
+
+/** The sessions of the host, the newest first; a session keeps its place whatever happens to it. */
+export class SessionList {
+  readonly all: Signal<readonly SessionSummary[]> = signal([]);
+  /** Ids of sessions that wait for a slot. */
+  readonly queued: Signal<ReadonlySet<string>> = signal(new Set<string>());
+  readonly next: Signal<string | null> = signal(null);
+  readonly state: Signal<"loading" | "ready" | { failed: string }> = signal("loading");
+  #api: HostApi;
+  #dirty = new Set<string>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(api: HostApi, live: LiveEvents) {
+    this.#api = api;
+    live.subscribe((envelopes) => this.#take(envelopes));
+    live.opened.subscribe((count) => count > 0 && void this.read());
+  }
+
+  find(id: string): SessionSummary | undefined {
+    return this.all.value.find(({ session_id }) => session_id === id);
+  }
+
+  /** Reads the first page again; sessions of further pages stay as they were. */
+  async read(): Promise<void> {
+    await this.#reading(async () => {
+      const page = await this.#api.get<SessionPage>("/v1/sessions", { limit: pageSize });
+      if (this.all.value.length <= pageSize) this.next.value = page.next;
+      this.#merge(page.sessions);
+    });
+  }
+
+  async readMore(): Promise<void> {
+    const before = this.next.value;
+    if (before === null) return;
+    await this.#reading(async () => {
+      const page = await this.#api.get<SessionPage>("/v1/sessions", { limit: pageSize, before });
+      this.next.value = page.next;
+      this.#merge(page.sessions);
+    });
+  }
+
+  /** Reads one session's summary again soon. */
+  touch(id: string): void {
+    this.#dirty.add(id);
+    this.#timer ??= setTimeout(() => void this.#refresh(), 120);
+  }
+
+  async #reading(read: () => Promise<void>): Promise<void> {
+    try {
+      await read();
+      this.state.value = "ready";
+    } catch (error) {
+      this.state.value = { failed: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  #take(envelopes: readonly ShownEvent[]): void {
+    const queued = new Set(this.queued.value);
+    for (const { session_id, event } of envelopes) {
+      if (event.type === "queued") queued.add(session_id);
+      if (event.type === "attempt_started" || event.type === "session_ended") queued.delete(session_id);
+      if (telling.has(event.type)) this.touch(session_id);
+    }
+    if (queued.size !== this.queued.value.size) this.queued.value = queued;
+  }
+
+  async #refresh(): Promise<void> {
+    const ids = [...this.#dirty];
+    this.#dirty.clear();
+    this.#timer = undefined;
+    if (ids.length > 4) return await this.read();
+    const read = ids.map((id) =>
+      this.#api.get<SessionSummary>(`/v1/sessions/${encodeURIComponent(id)}`).catch(unlessGone)
+    );
+    this.#merge((await Promise.all(read)).filter((session) => session !== null));
+  }
+
+  #merge(found: readonly SessionSummary[]): void {
+    const byId = new Map(this.all.value.map((session) => [session.session_id, session]));
+    for (const session of found) byId.set(session.session_id, session);
+    this.all.value = [...byId.values()].sort((a, b) =>
+      a.started_at === b.started_at ? (a.session_id < b.session_id ? 1 : -1) : a.started_at < b.started_at ? 1 : -1
+    );
+  }
+}
+
+interface SessionPage {
+  sessions: SessionSummary[];
+  next: string | null;
+}
+
+function unlessGone(error: unknown): null {
+  if (error instanceof RefusedCall) return null;
+  throw error;
+}

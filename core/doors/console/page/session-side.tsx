@@ -1,0 +1,224 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
+import { useConsole } from "./console-context.ts";
+import { lineGroups } from "./api.ts";
+import { PlanText, tokensText } from "./event-row.tsx";
+import { Artifacts, DeniedText } from "./host-event.tsx";
+import { durationText } from "./parts.tsx";
+import { About, Answer } from "./screens/needs-you.tsx";
+import type { WholeSession } from "./screens/session.tsx";
+import { readEvent, type ShownEvent } from "./shown-event.ts";
+import { plainText } from "./shown-text.ts";
+import { Text } from "./text.tsx";
+import { UsageText } from "./usage-of.tsx";
+
+type EventOf<T extends ShownEvent["event"]["type"]> = Extract<ShownEvent["event"], { type: T }>;
+
+/** Latest facts of a session that its summary does not have. */
+interface Facts {
+  plan: EventOf<"plan"> | null;
+  usage: EventOf<"usage"> | null;
+  denied: EventOf<"capability">[];
+  allowed: number;
+}
+
+const none: Facts = { plan: null, usage: null, denied: [], allowed: 0 };
+/** How far back the facts of a long session are looked for. */
+const farBack = 5000;
+const mostDenied = 50;
+
+/** Facts beside a timeline: requests, plan, files, usage, attempts, permissions. */
+export function SessionSide({ session }: { session: WholeSession }) {
+  const { waiting } = useConsole();
+  const facts = useFacts(session.session_id, session.last_seq);
+  const { result } = session;
+  const open = waiting.items.value.filter(({ session_id, request_id }) =>
+    session_id === session.session_id && request_id !== null
+  );
+  const uses = result?.metadata.permissions;
+  return (
+    <aside class="side" aria-label="About this session">
+      {open.map((item) => (
+        <section key={item.id} class="side-part side-waiting">
+          <h2>Waits for you</h2>
+          <p>
+            <Text of={plainText(item.title, 400)} />
+          </p>
+          <About item={item} />
+          <Answer item={item} />
+        </section>
+      ))}
+      {facts.plan !== null && (
+        <section class="side-part">
+          <PlanText event={facts.plan} />
+        </section>
+      )}
+      <Part title="Usage">
+        {result !== null
+          ? <UsageText of={result.usage} />
+          : facts.usage === null
+          ? <p class="quiet-line">The agent has not said yet.</p>
+          : (
+            <p>
+              {tokensText(facts.usage.tokens_in, facts.usage.tokens_out)}
+              {facts.usage.cost !== null && ` · ${facts.usage.cost} ${facts.usage.currency ?? ""}`}{" "}
+              <span class="quiet-line">reported so far</span>
+            </p>
+          )}
+      </Part>
+      {result !== null && (
+        <Part title="Files">
+          <Artifacts of={result.artifacts} reason={result.artifacts_reason} />
+        </Part>
+      )}
+      <Part title="Attempts">
+        <Attempts of={session} />
+      </Part>
+      <Part title="Permissions">
+        <p>
+          {uses === undefined ? facts.allowed : uses.allowed} allowed,{" "}
+          <b class={facts.denied.length > 0 ? "failed-text" : ""}>
+            {uses === undefined ? facts.denied.length : uses.denied} denied
+          </b>
+        </p>
+        {facts.denied.map((event) => <DeniedText event={event} />)}
+        {session.grants.at(-1) !== undefined && (
+          <details class="quiet">
+            <summary>In force</summary>
+            <PermissionList of={session.grants.at(-1)!.permissions} />
+          </details>
+        )}
+      </Part>
+      <Part title="Session">
+        <dl class="facts">
+          <dt>Id</dt>
+          <dd>
+            <code>{session.session_id}</code>
+          </dd>
+          <dt>Folder</dt>
+          <dd>
+            <code>
+              <Text of={session.workdir} />
+            </code>
+          </dd>
+          {session.task_id !== null && (
+            <>
+              <dt>Task</dt>
+              <dd>
+                <Text of={session.task_id} />
+              </dd>
+            </>
+          )}
+          {Object.entries(session.labels).map(([name, value]) => (
+            <>
+              <dt>
+                <Text of={name} />
+              </dt>
+              <dd>
+                <Text of={value} />
+              </dd>
+            </>
+          ))}
+        </dl>
+      </Part>
+    </aside>
+  );
+}
+
+function Part({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class="side-part">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+function Attempts({ of: { attempts, result } }: { of: WholeSession }) {
+  if (attempts.length === 0) return <p class="quiet-line">None has begun.</p>;
+  return (
+    <ol class="plain-list">
+      {attempts.map(({ attempt, adapter_id, started_at, ended_at, error_code }) => {
+        const waited = result?.attempts.find((one) => one.attempt === attempt)?.waited_ms;
+        return (
+          <li>
+            {attempt}. <b>{adapter_id}</b>{" "}
+            {ended_at === null ? "" : durationText(Date.parse(ended_at) - Date.parse(started_at))}
+            {waited !== undefined && waited > 0 && `, waited ${durationText(waited)}`}
+            {error_code !== null && <span class="failed-text">{error_code}</span>}
+          </li>
+        );
+      })}
+      {result?.substitutions.map(({ from, to, reason }) => (
+        <li class="quiet-line">
+          {from} → {to}: <Text of={reason} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** Permissions by name, each with its targets. */
+export function PermissionList({ of: permissions }: { of: Permissions }) {
+  const entries = Object.entries(permissions).filter(([, value]) => value !== undefined);
+  if (entries.length === 0) return <p class="quiet-line">None.</p>;
+  return (
+    <dl class="facts">
+      {entries.map(([name, value]) => (
+        <>
+          <dt>{name}</dt>
+          <dd>
+            {(Array.isArray(value) ? value : [value]).map((one) => (
+              <code class="target">
+                <Text of={targetText(one)} />
+              </code>
+            ))}
+          </dd>
+        </>
+      ))}
+    </dl>
+  );
+}
+
+function targetText(value: unknown): string {
+  if (typeof value === "object" && value !== null) {
+    if ("binary" in value) return String(value.binary);
+    if ("name" in value) return String(value.name);
+  }
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function useFacts(id: string, last: number): Facts {
+  const { api, live } = useConsole();
+  const [facts, setFacts] = useState(none);
+  useEffect(() => {
+    const over = new AbortController();
+    setFacts(none);
+    const take = (envelopes: readonly ShownEvent[]) => {
+      const own = envelopes.filter(({ session_id, event }) => session_id === id && telling.has(event.type));
+      if (own.length > 0) setFacts((before) => own.reduce(withEvent, before));
+    };
+    const read = async () => {
+      const query = new URLSearchParams([...telling].map((type) => ["type", type]));
+      query.set("after", String(Math.max(0, last - farBack)));
+      query.set("follow", "false");
+      const response = await api.open(`/v1/sessions/${encodeURIComponent(id)}/events?${query}`, {}, over.signal);
+      for await (const lines of lineGroups(response)) take(lines.map(readEvent));
+    };
+    const leave = live.subscribe(take);
+    read().catch(() => {});
+    return () => (leave(), over.abort());
+  }, [id]);
+  return facts;
+}
+
+const telling: ReadonlySet<string> = new Set(["plan", "usage", "capability"]);
+
+function withEvent(facts: Facts, { event }: ShownEvent): Facts {
+  if (event.type === "plan") return { ...facts, plan: event };
+  if (event.type === "usage") return { ...facts, usage: event };
+  if (event.type !== "capability") return facts;
+  if (event.decision === "allowed") return { ...facts, allowed: facts.allowed + 1 };
+  return facts.denied.length >= mostDenied ? facts : { ...facts, denied: [...facts.denied, event] };
+}

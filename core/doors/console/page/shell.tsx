@@ -1,0 +1,212 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type Console, useConsole } from "./console-context.ts";
+import { useKeys } from "./keys.ts";
+import { useBadge } from "./notifications.tsx";
+import { Dialog, Since } from "./parts.tsx";
+import { addressOf, goTo, screens } from "./route.ts";
+import { Compare, CompareList } from "./screens/compare.tsx";
+import { History } from "./screens/history.tsx";
+import { NeedsYou } from "./screens/needs-you.tsx";
+import { Review, ReviewList } from "./screens/review.tsx";
+import { Session } from "./screens/session.tsx";
+import { Sessions } from "./screens/sessions.tsx";
+import { Spend } from "./screens/spend.tsx";
+import { Start } from "./screens/start.tsx";
+import { Walls } from "./screens/walls.tsx";
+import { SignedOut } from "./signed-out.tsx";
+import { Text } from "./text.tsx";
+
+/** The page around every screen: navigation, the state of the connection, notices. */
+export function Shell() {
+  const found = useConsole();
+  const { route, live, waiting } = found;
+  const [helps, setHelps] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  useBadge(found);
+  useGoKeys(() => setHelps(true));
+  const { screen, words } = route.value;
+  const place = `${screen}/${words[0] ?? ""}`;
+  useEffect(() => {
+    main.current?.scrollTo(0, 0);
+  }, [place]);
+  const line = live.line.value;
+  if (line.state === "refused") return <SignedOut why={line.why} />;
+  const count = waiting.items.value.length;
+  return (
+    <div class="shell">
+      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
+        Skip to the content
+      </a>
+      <nav class="nav" aria-label="Screens">
+        <a class="brand" href={addressOf("needs-you")}>
+          <img src="/console/icon.svg" alt="" width="22" height="22" />
+          <span>Bulkhead</span>
+        </a>
+        {screens.map(({ name, title }) => (
+          <a
+            class="nav-link"
+            href={addressOf(name)}
+            aria-current={screen === name || (name === "sessions" && screen === "start") ? "page" : undefined}
+          >
+            {title}
+            {name === "needs-you" && count > 0 && (
+              <span class="badge">
+                {count}
+                <span class="hidden">wait</span>
+              </span>
+            )}
+          </a>
+        ))}
+        <div class="nav-end">
+          <span class={`line line-${line.state}`} role="status">
+            {line.state === "open" ? "Live" : line.state === "opening" ? "Connecting" : "Offline"}
+          </span>
+          <button type="button" class="plain" onClick={() => setHelps(true)}>
+            Keys <kbd>?</kbd>
+          </button>
+        </div>
+      </nav>
+      <main id="main" ref={main} tabIndex={-1}>
+        {line.state === "lost" && (
+          <div class="offline" role="alert">
+            <b>The host is not reachable</b> for <Since at={line.since.toISOString()} />. {line.why}{" "}
+            What you see is as of then; the page goes on by itself, and nothing is lost.
+          </div>
+        )}
+        <CurrentScreen found={found} />
+      </main>
+      <NoticeBar />
+      <AddressDialog />
+      {helps && <Help close={() => setHelps(false)} />}
+    </div>
+  );
+}
+
+function CurrentScreen({ found: { route } }: { found: Console }) {
+  const { screen, words: [first, second] } = route.value;
+  switch (screen) {
+    case "needs-you":
+      return <NeedsYou />;
+    case "sessions":
+      return first === undefined ? <Sessions /> : <Session key={first} id={first} seq={numberOf(second)} />;
+    case "start":
+      return <Start />;
+    case "review":
+      return first === undefined ? <ReviewList /> : <Review key={first} id={first} />;
+    case "compare":
+      return first === undefined ? <CompareList /> : <Compare key={first} id={first} />;
+    case "walls":
+      return <Walls plugin={first ?? null} />;
+    case "history":
+      return <History />;
+    case "spend":
+      return <Spend />;
+    default:
+      return (
+        <p>
+          There is no such screen. <a href={addressOf("needs-you")}>Needs you</a>
+        </p>
+      );
+  }
+}
+
+function numberOf(word: string | undefined): number | null {
+  return word !== undefined && /^[1-9]\d{0,14}$/.test(word) ? Number(word) : null;
+}
+
+/** `g` and a letter go to a screen. */
+function useGoKeys(help: () => void): void {
+  const [isGoing, setIsGoing] = useState(false);
+  useEffect(() => {
+    if (!isGoing) return;
+    const timer = setTimeout(() => setIsGoing(false), 1500);
+    return () => clearTimeout(timer);
+  }, [isGoing]);
+  const go = Object.fromEntries(screens.map(({ name, key }) => [key, () => (setIsGoing(false), goTo(name))]));
+  useKeys({ "?": help, ...(isGoing ? go : { g: () => setIsGoing(true) }) });
+}
+
+function NoticeBar() {
+  const { notice } = useConsole();
+  const said = notice.value;
+  useEffect(() => {
+    if (said === null || said.isFailure) return;
+    const timer = setTimeout(() => notice.value === said && (notice.value = null), 5000);
+    return () => clearTimeout(timer);
+  }, [said]);
+  return (
+    <div class="notices" aria-live="polite">
+      {said !== null && (
+        <div class={`notice ${said.isFailure ? "notice-failure" : ""}`}>
+          <span>
+            <Text of={said.text} />
+            {said.hint !== undefined && (
+              <span class="quiet-line">
+                <Text of={said.hint} />
+              </span>
+            )}
+          </span>
+          <button type="button" class="plain" aria-label="Close" onClick={() => (notice.value = null)}>✕</button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Shows an address that was clicked, whole, before it is opened. */
+function AddressDialog() {
+  const { address } = useConsole();
+  const url = address.value;
+  if (url === null) return null;
+  const close = () => (address.value = null);
+  const open = () => (globalThis.open(url, "_blank", "noopener,noreferrer"), close());
+  const host = URL.canParse(url) ? new URL(url).host : null;
+  return (
+    <Dialog title="Open this address?" close={close}>
+      <p>
+        An agent wrote it. It leads to{" "}
+        <b>
+          <Text of={host ?? "an unknown host"} />
+        </b>:
+      </p>
+      <p class="whole-address">
+        <Text of={url} />
+      </p>
+      <div class="dialog-actions">
+        <button type="button" autofocus onClick={close}>Stay here</button>
+        {host !== null && <button type="button" onClick={open}>Open in a new tab</button>}
+      </div>
+    </Dialog>
+  );
+}
+
+function Help({ close }: { close: () => void }) {
+  const keys = [
+    ["g, then a letter", screens.map(({ title, key }) => `${key} ${title}`).join(", ")],
+    ["j, k", "next and previous in a list"],
+    ["Enter", "open what has the focus"],
+    ["1 to 9", "answer with this choice"],
+    ["x, a", "select one, select all"],
+    ["o", "open the session of a request"],
+    ["/", "search the sessions"],
+    ["+", "start a session"],
+    ["Escape", "back, or close"],
+  ] as const;
+  return (
+    <Dialog title="Keys" close={close}>
+      <dl class="facts keys">
+        {keys.map(([key, text]) => (
+          <>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{text}</dd>
+          </>
+        ))}
+      </dl>
+      <div class="dialog-actions">
+        <button type="button" onClick={close}>Close</button>
+      </div>
+    </Dialog>
+  );
+}

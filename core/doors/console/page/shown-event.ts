@@ -1,0 +1,33 @@
+import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
+import { mostShown } from "./shown-text.ts";
+
+/** An envelope as the page keeps it: long texts are cut, so that a session of any size fits into a tab. */
+export interface ShownEvent extends Envelope {
+  /** Characters of the whole envelope, if something of it is left out. */
+  cut_from?: number;
+}
+
+const mostEntries = 200;
+const mostDepth = 12;
+
+/** Parses one line of events, and cuts what is too long to keep. */
+export function readEvent(line: string): ShownEvent {
+  const envelope = JSON.parse(line) as Envelope;
+  if (line.length <= mostShown) return envelope;
+  const event = shorten(envelope.event, { left: 4 * mostShown }, 0) as Envelope["event"];
+  return { ...envelope, event, cut_from: line.length };
+}
+
+function shorten(value: unknown, room: { left: number }, depth: number): unknown {
+  if (typeof value === "string") {
+    const most = Math.max(0, Math.min(mostShown, room.left));
+    room.left -= Math.min(value.length, most);
+    // A copy: a slice would keep the whole text in memory.
+    return value.length <= most ? value : `${structuredClone(value.slice(0, most))}…`;
+  }
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > mostDepth || room.left <= 0) return Array.isArray(value) ? [] : {};
+  if (Array.isArray(value)) return value.slice(0, mostEntries).map((one) => shorten(one, room, depth + 1));
+  const fields = Object.entries(value).slice(0, mostEntries);
+  return Object.fromEntries(fields.map(([name, one]) => [name, shorten(one, room, depth + 1)]));
+}

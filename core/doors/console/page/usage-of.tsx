@@ -1,0 +1,41 @@
+import { useEffect, useState } from "preact/hooks";
+import type { SessionResult, UsageReport } from "../../../../plugin-sdk/result.ts";
+import { useConsole } from "./console-context.ts";
+import { costText, countText } from "./parts.tsx";
+
+/** Cost and tokens of a session, read when it comes into view; the basis is always said. */
+export function UsageOf({ id }: { id: string }) {
+  const { api, usages } = useConsole();
+  const [usage, setUsage] = useState(usages.get(id));
+  useEffect(() => {
+    if (usage !== undefined) return;
+    const over = new AbortController();
+    api.get<{ result: SessionResult | null }>(`/v1/sessions/${encodeURIComponent(id)}`, {}, over.signal).then(
+      ({ result }) => {
+        if (result === null) return;
+        usages.set(id, result.usage);
+        setUsage(result.usage);
+      },
+      () => {},
+    );
+    return () => over.abort();
+  }, [id]);
+  return usage === undefined ? null : <UsageText of={usage} />;
+}
+
+/** A cost with its basis. Reported, estimated and unknown look different. */
+export function UsageText({ of: usage }: { of: UsageReport }) {
+  const tokens = usage.tokens_in === null && usage.tokens_out === null
+    ? null
+    : (usage.tokens_in ?? 0) + (usage.tokens_out ?? 0);
+  return (
+    <span class={`usage usage-${usage.basis}`}>
+      <span>
+        {usage.cost === null
+          ? "no cost known"
+          : `${usage.basis === "estimated" ? "≈ " : ""}${costText(usage.cost, usage.currency)}`}
+      </span>
+      <span class="quiet-line">{tokens === null ? "" : `${countText(tokens)} tokens · `}{usage.basis}</span>
+    </span>
+  );
+}

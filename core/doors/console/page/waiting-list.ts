@@ -1,0 +1,73 @@
+import { type Signal, signal } from "@preact/signals";
+import { type HostApi, RefusedCall } from "./api.ts";
+import type { LiveEvents } from "./live.ts";
+
+/** One answer that a request offers. */
+export interface WaitingChoice {
+  id: string;
+  label: string;
+  kind: string;
+}
+
+/** One thing that waits for a person. */
+export interface WaitingItem {
+  kind: "permission" | "question" | "grant" | "quarantine" | "conflict";
+  id: string;
+  at: string | null;
+  deadline: string | null;
+  session_id: string | null;
+  adapter_id: string | null;
+  plugin_id: string | null;
+  title: string;
+  text: string;
+  command: string | null;
+  diff: string | null;
+  input: unknown;
+  request_id: string | null;
+  choices: WaitingChoice[];
+  hint: string | null;
+}
+
+// Events after which something else may wait.
+const telling: ReadonlySet<string> = new Set([
+  "permission_request",
+  "question",
+  "permission_resolved",
+  "session_ended",
+  "worker",
+]);
+/** Some of what waits is told by no event. */
+const pollMs = 10_000;
+
+/** Everything that waits for a person, the oldest first. */
+export class WaitingList {
+  readonly items: Signal<readonly WaitingItem[]> = signal([]);
+  readonly state: Signal<"loading" | "ready" | { failed: string }> = signal("loading");
+  #api: HostApi;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(api: HostApi, live: LiveEvents) {
+    this.#api = api;
+    live.subscribe((envelopes) => {
+      if (envelopes.some(({ event }) => telling.has(event.type))) this.touch();
+    });
+    live.opened.subscribe((count) => count > 0 && this.touch());
+    setInterval(() => document.hidden || live.line.value.state !== "open" || this.touch(), pollMs);
+  }
+
+  /** Reads it again soon. */
+  touch(): void {
+    this.#timer ??= setTimeout(() => void this.#read(), 100);
+  }
+
+  async #read(): Promise<void> {
+    this.#timer = undefined;
+    try {
+      const { items } = await this.#api.get<{ items: WaitingItem[] }>("/v1/waiting");
+      this.items.value = items;
+      this.state.value = "ready";
+    } catch (error) {
+      this.state.value = { failed: error instanceof RefusedCall ? error.message : String(error) };
+    }
+  }
+}
