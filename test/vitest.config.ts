@@ -31,7 +31,7 @@ export const hostileTests = [
 /** Tests of `npm run test:agents`: they run the agents' own programs. */
 export const agentTests = ["test/agents/proving-ground/*.test.ts"];
 
-const elsewhere = [...hostileTests, ...agentTests, "test/crash/**"];
+const elsewhere = [...hostileTests, ...agentTests, "test/crash/**", "test/console/**"];
 
 /** What all runs have in common. Four at once keep two cores busy: much of the time a test waits for a process. */
 export const common = {

@@ -1,0 +1,99 @@
+import { adapterCode } from "../sessions/host/test-host.ts";
+
+/** Texts that do harm where they are taken for markup, or change the order of what is read. */
+export const nasty: string = [
+  `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`,
+  `<a href="javascript:document.title='owned'">click</a>{{constructor.constructor('document.title=1')()}}`,
+  "safe\u202etxt.exe\u202c \u2066hidden\u2069 zero\u200bwidth bell\u0007 null\u0000 \u001b]0;owned\u0007\u001b[2Jclear",
+  "javascript:document.title='owned' https://xn--80ak6aa92e.com/%2e%2e/?q=<b>",
+].join("\n");
+
+/** Agents that the console's tests run, by the ids of their plugins. */
+export const agents: Readonly<Record<string, { code: string; manifest?: string }>> = {
+  works: {
+    manifest: "reports: [tokens, cost]\npermissions:\n  read: [workdir]\n  write: [workdir]\n  net: [api.example.com:443]",
+    code: adapterCode(`    yield { type: "agent_info", model: "tide-2", agent_version: "3.1.0" };
+    const plan = (...done) => ({ type: "plan", entries: ["Read the code", "Change tally", "Run the tests"].map((content, at) => ({ content, status: done[at] })) });
+    yield plan("in_progress", "pending", "pending");
+    yield { type: "thinking", content: "The tally counts words, but it should tell singular from plural. I look at src/tally.js first." };
+    yield { type: "output", stream: "stdout", data: "I read the code, then change \\u001b[1mtally\\u001b[0m. See https://example.com/docs/tally for the rules.\\n" };
+    yield { type: "tool_call", call_id: "t1", tool: "Read", kind: "read", input: { file_path: "src/tally.js" } };
+    yield { type: "tool_result", call_id: "t1", tool: "Read", output: "export function tally(words) {\\n  return words.length;\\n}\\n", success: true, duration_ms: 12 };
+    yield plan("completed", "in_progress", "pending");
+    yield { type: "tool_call", call_id: "t2", tool: "Edit", kind: "edit", input: { file_path: "src/tally.js", old_string: "return words.length;", new_string: "return String(words.length);" } };
+    try { await ctx.fs.writeText("src/tally.js", "export function tally(words) {\\n  // Words, as a text.\\n  return String(words.length);\\n}\\n"); } catch {}
+    try { await ctx.fs.writeText("src/" + request.prompt.length + ".js", "export const answer = 42;\\n"); } catch {}
+    yield { type: "tool_result", call_id: "t2", tool: "Edit", output: "done", success: true, duration_ms: 31 };
+    yield { type: "file_change", path: "src/tally.js", action: "modify", diff: "--- a/src/tally.js\\n+++ b/src/tally.js\\n@@ -1,3 +1,4 @@\\n export function tally(words) {\\n-  return words.length;\\n+  // Words, as a text.\\n+  return String(words.length);\\n }\\n" };
+    yield { type: "tool_call", call_id: "t3", tool: "Bash", kind: "execute", input: { command: "npm test -- --run tally" } };
+    yield { type: "output", stream: "stdout", data: "\\u001b[32m✓\\u001b[0m tally counts words \\u001b[2m(3 ms)\\u001b[0m\\n\\u001b[31m✗\\u001b[0m tally knows plurals\\n" };
+    yield { type: "tool_result", call_id: "t3", tool: "Bash", output: "1 test failed", success: false, duration_ms: 2380 };
+    try { await ctx.fetch("https://registry.example.org/"); } catch {}
+    yield plan("completed", "completed", "in_progress");
+    yield { type: "usage", scope: "session", tokens_in: 18230, tokens_out: 1904, tokens_cached: null, cost: 0.0831, currency: "USD", model: "tide-2" };
+    yield { type: "completed", success: true, output: "Tally returns a text now. One test about plurals still fails.", files_changed: ["src/tally.js"], tokens_used: 20134, cost: 0.0831, confidence: 0.8 };`),
+  },
+  asks: {
+    code: adapterCode(`    const options = [{ id: "yes", label: "Allow once", kind: "allow_once" }, { id: "always", label: "Always allow", kind: "allow_always" }, { id: "no", label: "Reject", kind: "reject_once" }];
+    yield { type: "permission_request", request_id: "p1", tool: "Bash", title: "Run a command that removes the build", kind: "execute", input: { command: "rm -rf dist && npm run build" }, options };
+    yield { type: "output", stream: "stdout", data: "answer one: " + await ctx.answer("p1") + "\\n" };
+    yield { type: "question", request_id: "q1", question: "Which database should the tests use?", options: ["SQLite", "Postgres"] };
+    yield { type: "output", stream: "stdout", data: "answer two: " + await ctx.answer("q1") + "\\n" };
+    yield { type: "question", request_id: "q2", question: "What should the branch be called?" };
+    yield { type: "output", stream: "stdout", data: "answer three: " + await ctx.answer("q2") + "\\n" };
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`),
+  },
+  edits: {
+    code: adapterCode(`    const options = [{ id: "yes", label: "Allow once", kind: "allow_once" }, { id: "always", label: "Always allow", kind: "allow_always" }, { id: "no", label: "Reject", kind: "reject_once" }];
+    yield { type: "permission_request", request_id: "e1", tool: "Edit", title: "Edit src/tally.js", kind: "edit", input: { file_path: "src/tally.js", old_string: "return words.length;", new_string: "return String(words.length);" }, options };
+    await ctx.answer("e1");
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`),
+  },
+  fails: {
+    code: adapterCode(`    yield { type: "output", stream: "stderr", data: "cannot reach the model\\n" };
+    yield { type: "error", code: "model_missing", message: "The model tide-9 does not exist.", recoverable: false };`),
+  },
+  waits: {
+    code: adapterCode(`    yield { type: "progress", message: "Watching the tests", percentage: 40 };
+    await ctx.sleep(600_000);`),
+  },
+  many: {
+    code: adapterCode(`    const [count, pauseMs = 0, group = 50] = request.prompt.split(" ").map(Number);
+    for (let at = 1; at <= count; at++) {
+      yield at % 10 === 0
+        ? { type: "tool_call", call_id: "c" + at, tool: "Read", kind: "read", input: { file_path: "src/file-" + at + ".ts" } }
+        : at % 10 === 1 && at > 1
+        ? { type: "tool_result", call_id: "c" + (at - 1), tool: "Read", output: "line of a file ".repeat(6), success: true, duration_ms: 4 }
+        : { type: "output", stream: "stdout", data: "line " + at + " of what the agent says\\n" };
+      if (pauseMs > 0 && at % group === 0) await ctx.sleep(pauseMs);
+    }
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`),
+  },
+  hostile: { code: hostile() },
+};
+
+/** Yields every event with such a text in every field that takes one, and a line of ten megabytes. */
+function hostile(): string {
+  const text = JSON.stringify(nasty);
+  const line = JSON.stringify(nasty.replace(/\p{Cc}/gu, "").slice(0, 250));
+  return adapterCode(`    const text = ${text};
+    const id = ${line};
+    yield { type: "agent_info", model: id, agent_version: id, agent_session_id: id, tools: [text] };
+    yield { type: "output", stream: "stdout", data: text };
+    yield { type: "output", stream: "stderr", data: text };
+    yield { type: "thinking", content: text };
+    yield { type: "plan", entries: [{ content: text, status: "in_progress" }] };
+    yield { type: "progress", message: text, percentage: 50 };
+    yield { type: "tool_call", call_id: id, tool: id, kind: "execute", input: { command: text, [text]: text } };
+    yield { type: "tool_result", call_id: id, tool: id, output: { [text]: [text] }, success: false, duration_ms: 1 };
+    yield { type: "file_change", path: text, action: "rename", from: text, diff: "--- a/" + id + "\\n+++ b/" + id + "\\n@@ -1 +1 @@\\n-" + id + "\\n+" + id + "\\n" };
+    yield { type: "usage", scope: "session", tokens_in: 1, tokens_out: 1, tokens_cached: null, cost: 1, currency: "USD", model: id };
+    yield { type: "rate_limit", message: text, wait_ms: 5 };
+    yield { type: "unparsed", data: { [text]: text } };
+    yield { type: "output", stream: "stdout", data: "<b>x".repeat(2_600_000) };
+    yield { type: "permission_request", request_id: "h1", tool: id, title: text.slice(0, 900), kind: "execute", input: { command: text }, options: [{ id: "a", label: text.slice(0, 900), kind: "allow_once" }, { id: "b", label: "Reject", kind: "reject_once" }] };
+    await ctx.answer("h1");
+    yield { type: "question", request_id: "h2", question: text, options: [text, "plain"] };
+    await ctx.answer("h2");
+    yield { type: "completed", success: true, output: text, files_changed: [text], tokens_used: null, cost: null };`);
+}
