@@ -17,14 +17,23 @@ export async function graveFindings(page: Page): Promise<string[]> {
   const { frameTree } = await session.send("Page.getFrameTree");
   const { executionContextId } = await session.send("Page.createIsolatedWorld", { frameId: frameTree.frame.id });
   const inWorld = async (expression: string): Promise<unknown> => {
-    const answer = await session.send("Runtime.evaluate", { expression, contextId: executionContextId, awaitPromise: true, returnByValue: true });
-    if (answer.exceptionDetails !== undefined) throw new Error(answer.exceptionDetails.exception?.description ?? "axe failed");
+    const answer = await session.send("Runtime.evaluate", {
+      expression,
+      contextId: executionContextId,
+      awaitPromise: true,
+      returnByValue: true,
+    });
+    if (answer.exceptionDetails !== undefined) {
+      throw new Error(answer.exceptionDetails.exception?.description ?? "axe failed");
+    }
     return answer.result.value;
   };
   await inWorld(`${await axe};0`);
   const run = await inWorld(`axe.run(document, { resultTypes: ["violations"] })`) as AxeRun;
   await session.detach();
   return run.violations.filter(({ impact }) => impact === "serious" || impact === "critical").flatMap(({ id, nodes }) =>
-    nodes.slice(0, 4).map(({ target, failureSummary }) => `${id} at ${String(target)}: ${failureSummary?.split("\n").slice(1).join(" ").trim() ?? ""}`)
+    nodes.slice(0, 4).map(({ target, failureSummary }) =>
+      `${id} at ${String(target)}: ${failureSummary?.split("\n").slice(1).join(" ").trim() ?? ""}`
+    )
   );
 }

@@ -11,7 +11,8 @@ export const nasty: string = [
 /** Agents that the console's tests run, by the ids of their plugins. */
 export const agents: Readonly<Record<string, { code: string; manifest?: string }>> = {
   works: {
-    manifest: "reports: [tokens, cost]\npermissions:\n  read: [workdir]\n  write: [workdir]\n  net: [api.example.com:443]",
+    manifest:
+      "reports: [tokens, cost]\npermissions:\n  read: [workdir]\n  write: [workdir]\n  net: [api.example.com:443]",
     code: adapterCode(`    yield { type: "agent_info", model: "tide-2", agent_version: "3.1.0" };
     const plan = (...done) => ({ type: "plan", entries: ["Read the code", "Change tally", "Run the tests"].map((content, at) => ({ content, status: done[at] })) });
     yield plan("in_progress", "pending", "pending");
@@ -34,20 +35,24 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     yield { type: "completed", success: true, output: "Tally returns a text now. One test about plurals still fails.", files_changed: ["src/tally.js"], tokens_used: 20134, cost: 0.0831, confidence: 0.8 };`),
   },
   asks: {
-    code: adapterCode(`    const options = [{ id: "yes", label: "Allow once", kind: "allow_once" }, { id: "always", label: "Always allow", kind: "allow_always" }, { id: "no", label: "Reject", kind: "reject_once" }];
+    code: adapterCode(
+      `    const options = [{ id: "yes", label: "Allow once", kind: "allow_once" }, { id: "always", label: "Always allow", kind: "allow_always" }, { id: "no", label: "Reject", kind: "reject_once" }];
     yield { type: "permission_request", request_id: "p1", tool: "Bash", title: "Run a command that removes the build", kind: "execute", input: { command: "rm -rf dist && npm run build" }, options };
     yield { type: "output", stream: "stdout", data: "answer one: " + await ctx.answer("p1") + "\\n" };
     yield { type: "question", request_id: "q1", question: "Which database should the tests use?", options: ["SQLite", "Postgres"] };
     yield { type: "output", stream: "stdout", data: "answer two: " + await ctx.answer("q1") + "\\n" };
     yield { type: "question", request_id: "q2", question: "What should the branch be called?" };
     yield { type: "output", stream: "stdout", data: "answer three: " + await ctx.answer("q2") + "\\n" };
-    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`),
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`,
+    ),
   },
   edits: {
-    code: adapterCode(`    const options = [{ id: "yes", label: "Allow once", kind: "allow_once" }, { id: "always", label: "Always allow", kind: "allow_always" }, { id: "no", label: "Reject", kind: "reject_once" }];
+    code: adapterCode(
+      `    const options = [{ id: "yes", label: "Allow once", kind: "allow_once" }, { id: "always", label: "Always allow", kind: "allow_always" }, { id: "no", label: "Reject", kind: "reject_once" }];
     yield { type: "permission_request", request_id: "e1", tool: "Edit", title: "Edit src/tally.js", kind: "edit", input: { file_path: "src/tally.js", old_string: "return words.length;", new_string: "return String(words.length);" }, options };
     await ctx.answer("e1");
-    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`),
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`,
+    ),
   },
   fails: {
     code: adapterCode(`    yield { type: "output", stream: "stderr", data: "cannot reach the model\\n" };

@@ -74,7 +74,10 @@ export async function openConsoleHost(): Promise<ConsoleHost & AsyncDisposable> 
   const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const response = await fetch(`${address}${path}`, {
       method,
-      headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
@@ -89,7 +92,7 @@ export async function openConsoleHost(): Promise<ConsoleHost & AsyncDisposable> 
     start,
     kill,
     call,
-    code: async () => (await call<{ code: string }>("POST", "/v1/console/codes")).code,
+    code: async () => (await call<{ code: string }>("POST", "/v1/console/codes", {})).code,
     async [Symbol.asyncDispose]() {
       await kill();
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });
@@ -155,17 +158,15 @@ export async function openConsole(
   const page = await context.newPage();
   const breaches: string[] = [];
   await page.exposeFunction("reportBreach", (text: string) => void breaches.push(text));
-  await page.addInitScript(() => {
-    addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI, sample }) => {
-      const report: unknown = Reflect.get(globalThis, "reportBreach");
-      if (typeof report === "function") report(`${violatedDirective} ${blockedURI} ${sample}`);
-    });
+  await page.addInitScript({
+    content: `addEventListener("securitypolicyviolation", (report) =>
+      reportBreach([report.violatedDirective, report.blockedURI, report.sample].join(" ")));`,
   });
   page.on("pageerror", (error) => breaches.push(String(error)));
   await page.goto(`${host.address}/console#code=${await host.code()}`);
   await page.getByText("Live", { exact: true }).waitFor();
   const go = async (to: string) => {
-    await page.evaluate((address) => void (location.hash = address), to);
+    await page.evaluate(`location.hash = ${JSON.stringify(to)}`);
   };
   if (hash !== "") await go(hash);
   return { page, breaches, go };

@@ -3,7 +3,14 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { graveFindings } from "./accessibility.ts";
-import { closeConsole, type ConsoleHost, openBrowser, openConsole, openConsoleHost, pictures } from "./console-fixture.ts";
+import {
+  closeConsole,
+  type ConsoleHost,
+  openBrowser,
+  openConsole,
+  openConsoleHost,
+  pictures,
+} from "./console-fixture.ts";
 
 let host: ConsoleHost & AsyncDisposable;
 let browser: Browser;
@@ -14,12 +21,19 @@ let comparison = "";
 beforeAll(async () => {
   [host, browser] = await Promise.all([openConsoleHost(), openBrowser(), mkdir(pictures, { recursive: true })]);
   const { client, workdir } = host;
-  const request = { workdir, prompt: "Make tally return a text", workspace: "worktree" as const, labels: { ticket: "42", team: "shore" } };
+  const request = {
+    workdir,
+    prompt: "Make tally return a text",
+    workspace: "worktree" as const,
+    labels: { ticket: "42", team: "shore" },
+  };
   const session = await client.start(request, { adapter: "works" });
   done = session.id;
   await session.result();
-  await (await client.start({ workdir, prompt: "Use the missing model", retry: "never" }, { adapter: "fails" })).result();
-  waiting = (await client.start({ workdir, prompt: "Rebuild everything", answer_timeout_ms: 600_000 }, { adapter: "asks" })).id;
+  await (await client.start({ workdir, prompt: "Use the missing model", retry: "never" }, { adapter: "fails" }))
+    .result();
+  waiting =
+    (await client.start({ workdir, prompt: "Rebuild everything", answer_timeout_ms: 600_000 }, { adapter: "asks" })).id;
   await client.start({ workdir, prompt: "Tidy up the tally", answer_timeout_ms: 900_000 }, { adapter: "edits" });
   await client.start({ workdir, prompt: "Watch the tests for an hour" }, { adapter: "waits" });
   const compared = await host.call<{ id: string }>("POST", "/v1/comparisons", {
@@ -53,21 +67,27 @@ const screens = {
   "spend": { hash: () => "#/spend", sign: "Cost per day" },
 };
 
-describe.each([
-  { look: "light", colorScheme: "light", viewport: { width: 1280, height: 860 } },
-  { look: "dark", colorScheme: "dark", viewport: { width: 1280, height: 860 } },
-  { look: "narrow", colorScheme: "light", viewport: { width: 390, height: 844 } },
-] as const)("in a $look window", ({ look, ...options }) => {
+describe.each(
+  [
+    { look: "light", colorScheme: "light", viewport: { width: 1280, height: 860 } },
+    { look: "dark", colorScheme: "dark", viewport: { width: 1280, height: 860 } },
+    { look: "narrow", colorScheme: "light", viewport: { width: 390, height: 844 } },
+  ] as const,
+)("in a $look window", ({ look, ...options }) => {
   test("every screen shows itself, fits, and has no grave finding of axe", async () => {
     const opened = await openConsole(browser, host, options);
     const { page, go } = opened;
     const findings: string[] = [];
     for (const [name, { hash, sign }] of Object.entries(screens)) {
       await go(hash());
-      await page.getByText(sign).first().waitFor({ state: "attached", timeout: 10_000 }).catch(() => findings.push(`${name}: no "${sign}"`));
+      await page.getByText(sign).first().waitFor({ state: "attached", timeout: 3000 }).catch(() =>
+        findings.push(`${name}: no "${sign}"`)
+      );
       await page.waitForTimeout(250);
       await page.screenshot({ path: join(pictures, `${name}-${look}.png`) });
-      const wide = await page.evaluate(() => document.querySelector("main")!.scrollWidth - document.querySelector("main")!.clientWidth);
+      const wide = await page.evaluate<number>(
+        `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector("main"))`,
+      );
       if (wide > 1) findings.push(`${name}: ${wide} pixels too wide`);
       findings.push(...(await graveFindings(page)).map((finding) => `${name}: ${finding}`));
     }

@@ -38,7 +38,7 @@ export function Shell() {
         Skip to the content
       </a>
       <nav class="nav" aria-label="Screens">
-        <a class="brand" href={addressOf("needs-you")}>
+        <a class="brand" aria-label="Bulkhead" href={addressOf("needs-you")}>
           <img src="/console/icon.svg" alt="" width="22" height="22" />
           <span>Bulkhead</span>
         </a>

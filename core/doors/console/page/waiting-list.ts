@@ -21,7 +21,6 @@ export interface WaitingItem {
   title: string;
   text: string;
   command: string | null;
-  diff: string | null;
   input: unknown;
   request_id: string | null;
   choices: WaitingChoice[];

@@ -64,8 +64,8 @@ export interface Denial {
 /** Walls of this machine, as `GET /v1/walls` shows them. */
 export interface ActiveWalls {
   walls: { name: string; state: string; text: string }[];
-  calls?: { plugin_id: string; kind: string; target: string | null; at: string }[];
-  wardens?: { plugin_id: string; pid: number; sessions: number }[];
+  /** Programs that the broker started and that still run. */
+  programs: { session_id: string; plugin_id: string; program: string; pid: number; started_at: string }[];
 }
 
 /** Calls that a grant would have changed, as `POST /v1/plugins/{id}/grants/preview` shows it. */

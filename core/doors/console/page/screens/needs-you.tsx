@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { attempt, type Console, useConsole } from "../console-context.ts";
-import { DiffText } from "../diff-text.tsx";
 import { Input } from "../event-row.tsx";
 import { useKeys } from "../keys.ts";
 import { Notifications } from "../notifications.tsx";
@@ -177,17 +176,14 @@ const kinds: Readonly<Record<WaitingItem["kind"], string>> = {
 };
 
 /** Subject of a request: the command, the change, or the input. */
-export function About({ item }: { item: Pick<WaitingItem, "title" | "text" | "command" | "diff" | "input" | "kind"> }) {
+export function About({ item }: { item: Pick<WaitingItem, "title" | "text" | "command" | "input" | "kind"> }) {
   return (
     <>
       {item.text !== "" && item.text !== item.title && <LongText of={item.text} class="prose" />}
       {item.command !== null && (item.kind === "permission"
         ? <LongText of={item.command} class="command-text" />
         : <Command text={item.command} />)}
-      {item.diff !== null && <DiffText of={item.diff} />}
-      {item.command === null && item.diff === null && item.input !== null && item.input !== undefined && (
-        <Input of={item.input} />
-      )}
+      {item.command === null && item.input !== null && item.input !== undefined && <Input of={item.input} />}
     </>
   );
 }

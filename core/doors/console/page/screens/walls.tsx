@@ -194,7 +194,7 @@ function Machine() {
   );
 }
 
-function MachineFacts({ of: { walls, calls = [], wardens = [] } }: { of: ActiveWalls }) {
+function MachineFacts({ of: { walls, programs } }: { of: ActiveWalls }) {
   return (
     <>
       <ul class="plain-list wall-list">
@@ -205,26 +205,17 @@ function MachineFacts({ of: { walls, calls = [], wardens = [] } }: { of: ActiveW
           </li>
         ))}
       </ul>
-      <h3>Live broker calls</h3>
-      {calls.length === 0 ? <p class="quiet-line">None at this moment.</p> : (
+      <h3>Programs behind them now</h3>
+      {programs.length === 0 ? <p class="quiet-line">None runs.</p> : (
         <ul class="plain-list">
-          {calls.map(({ plugin_id, kind, target, at }) => (
+          {programs.map(({ session_id, plugin_id, program, pid, started_at }) => (
             <li>
-              <b>{plugin_id}</b> {kind}{" "}
+              <b>{plugin_id}</b>{" "}
               <code>
-                <Text of={plainText(target ?? "", 200)} />
+                <Text of={plainText(program, 200)} />
               </code>{" "}
-              <Ago at={at} />
-            </li>
-          ))}
-        </ul>
-      )}
-      <h3>Wardens</h3>
-      {wardens.length === 0 ? <p class="quiet-line">None runs.</p> : (
-        <ul class="plain-list">
-          {wardens.map(({ plugin_id, pid, sessions }) => (
-            <li>
-              <b>{plugin_id}</b> process {pid}, {sessions} {sessions === 1 ? "session" : "sessions"}
+              process {pid}, <a href={addressOf("sessions", session_id)}>session {session_id.slice(0, 8)}</a>,{" "}
+              <Ago at={started_at} />
             </li>
           ))}
         </ul>
