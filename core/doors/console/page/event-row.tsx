@@ -232,7 +232,8 @@ export function EventText({ event }: { event: ShownEvent["event"] }) {
           {event.cost !== null && ` · ${event.cost} ${event.currency ?? ""}`}
           {event.model !== undefined && (
             <>
-              · <Text of={event.model} />
+              {" · "}
+              <Text of={event.model} />
             </>
           )}
         </p>
@@ -269,7 +270,8 @@ export function EventText({ event }: { event: ShownEvent["event"] }) {
           )}
           {event.model !== undefined && (
             <>
-              · <Text of={event.model} />
+              {" · "}
+              <Text of={event.model} />
             </>
           )}
           {event.tools !== undefined && ` · ${event.tools.length} tools`}

@@ -63,7 +63,7 @@ export class WaitingList {
     this.#timer = undefined;
     try {
       const { items } = await this.#api.get<{ items: WaitingItem[] }>("/v1/waiting");
-      this.items.value = items;
+      this.items.value = items.toSorted((a, b) => (a.at ?? "z").localeCompare(b.at ?? "z"));
       this.state.value = "ready";
     } catch (error) {
       this.state.value = { failed: error instanceof RefusedCall ? error.message : String(error) };

@@ -181,7 +181,9 @@ function Column({ row, changed }: { row: Comparison["sessions"][number]; changed
         )}
       </dl>
       <div class="answers">
-        <button type="button" class="primary" onClick={() => void adopt()}>Adopt</button>
+        <button type="button" class="primary" disabled={row.files_changed === 0} onClick={() => void adopt()}>
+          Adopt
+        </button>
         <button type="button" aria-expanded={shows} onClick={() => setShows(!shows)}>
           {shows ? "Hide the diff" : "Show the diff"}
         </button>

@@ -199,7 +199,7 @@ export function Answer({ item, isCurrent = false }: { item: WaitingItem; isCurre
         {item.choices.map(({ id, label, kind }, index) => (
           <button
             type="button"
-            class={kind.startsWith("allow") ? "primary" : kind.startsWith("reject") ? "danger" : ""}
+            class={kind === "allow_once" ? "primary" : kind.startsWith("reject") ? "danger" : ""}
             onClick={() => void answer(found, [item], index)}
           >
             {isCurrent && index < 9 && <kbd>{index + 1}</kbd>} <Text of={plainText(label || id, 80)} />

@@ -12,7 +12,9 @@ export function Start() {
   const [agents] = useLoaded((signal) => api.get<{ agents: AgentReport[] }>("/v1/agents", {}, signal), []);
   const [several, setSeveral] = useState<ReadonlySet<string>>(new Set());
   const [isBusy, setIsBusy] = useState(false);
-  const folders = [...new Set(sessions.all.value.map(({ workdir }) => workdir))].slice(0, 20);
+  // A worktree is not a folder to start in: it goes with its session.
+  const own = sessions.all.value.filter(({ workdir, session_id }) => !workdir.includes(session_id));
+  const folders = [...new Set(own.map(({ workdir }) => workdir))].slice(0, 20);
   const send = async (form: HTMLFormElement) => {
     setIsBusy(true);
     const data = new FormData(form);
@@ -79,7 +81,7 @@ export function Start() {
         <div class="form-row">
           <label>
             Approvals
-            <select name="approval" defaultValue="ask">
+            <select name="approval">
               <option value="ask">Ask me</option>
               <option value="reads">Allow reading</option>
               <option value="edits">Allow reading and edits</option>
@@ -89,7 +91,7 @@ export function Start() {
           </label>
           <label>
             Where
-            <select name="workspace" defaultValue="worktree">
+            <select name="workspace">
               <option value="worktree">In a worktree, to review</option>
               <option value="inplace">In the folder itself</option>
             </select>

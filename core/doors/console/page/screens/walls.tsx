@@ -46,8 +46,8 @@ export function Walls({ plugin }: { plugin: string | null }) {
       {plugins.value.problems.map(({ id, error }) => (
         <Failure text={`${plainText(id, 80)} cannot be used: ${plainText(error.message, 300)}`} />
       ))}
-      <Matrix plugins={plugins.value.plugins} open={plugin} />
       {open !== undefined && <PluginPermissions key={open.id} plugin={open} changed={again} />}
+      <Matrix plugins={plugins.value.plugins.toSorted(enabledFirst)} open={plugin} />
       <Denials />
       <Machine />
     </Screen>
@@ -80,6 +80,11 @@ function Matrix({ plugins, open }: { plugins: readonly PluginRow[]; open: string
       </table>
     </div>
   );
+}
+
+/** Plugins that can run stand above those that are off. */
+function enabledFirst(a: PluginRow, b: PluginRow): number {
+  return Number(b.enabled) - Number(a.enabled);
 }
 
 function Cell({ plugin, name }: { plugin: PluginRow; name: string }) {

@@ -1,0 +1,241 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  closeConsole,
+  type ConsoleHost,
+  type ConsolePage,
+  openBrowser,
+  openConsole,
+  openConsoleHost,
+} from "./console-fixture.ts";
+import { git } from "./git.ts";
+
+let host: ConsoleHost & AsyncDisposable;
+let browser: Browser;
+let opened: ConsolePage;
+let page: Page;
+
+beforeAll(async () => {
+  [host, browser] = await Promise.all([openConsoleHost(), openBrowser()]);
+  opened = await openConsole(browser, host);
+  page = opened.page;
+});
+
+afterAll(async () => {
+  if (opened !== undefined) await closeConsole(opened);
+  await browser?.close();
+  await host?.[Symbol.asyncDispose]();
+});
+
+/** Runs the agent that changes files, in a worktree, to its end. */
+async function work(prompt: string): Promise<string> {
+  const session = await host.client.start({ workdir: host.workdir, prompt, workspace: "worktree" }, {
+    adapter: "works",
+  });
+  await session.result();
+  return session.id;
+}
+
+describe("needs you", () => {
+  test("requests are answered in place, with the mouse, a text and keys alone, and leave the inbox", async () => {
+    const session = await host.client.start(
+      { workdir: host.workdir, prompt: "Answer me", answer_timeout_ms: 600_000 },
+      { adapter: "asks" },
+    );
+    await opened.go("#/needs-you");
+    const item = page.locator(".item", { hasText: "rm -rf dist" });
+    await item.getByText("until").waitFor();
+    expect(await page.title()).toMatch(/^\(\d+\) Bulkhead$/);
+    await item.getByRole("button", { name: "Allow once" }).click();
+    await page.locator(".item", { hasText: "Which database" }).waitFor();
+    // By keys: go down until the question is the current one, then take its second choice.
+    for (
+      let steps = 0;
+      steps < 10 && await page.locator(".item.current", { hasText: "Which database" }).count() === 0;
+      steps++
+    ) {
+      await page.keyboard.press("j");
+    }
+    await page.keyboard.press("2");
+    const free = page.locator(".item", { hasText: "What should the branch" });
+    await free.getByLabel("Your answer").fill("tally-text");
+    await free.getByLabel("Your answer").press("Enter");
+    await session.result();
+    const said: string[] = [];
+    for await (const { event } of session.events()) if (event.type === "output") said.push(event.data.trim());
+    expect(said).toEqual(["answer one: yes", "answer two: Postgres", "answer three: tally-text"]);
+    await free.waitFor({ state: "detached" });
+  });
+
+  test("several requests with the same choices are answered together", async () => {
+    const sessions = await Promise.all(
+      [1, 2, 3].map((at) =>
+        host.client.start({ workdir: host.workdir, prompt: `Edit ${at}`, answer_timeout_ms: 600_000 }, {
+          adapter: "edits",
+        })
+      ),
+    );
+    await opened.go("#/needs-you");
+    await expect.poll(() => page.locator(".item-permission").count(), { timeout: 10_000 }).toBe(3);
+    await page.keyboard.press("a");
+    await page.getByText("3 selected").waitFor();
+    await page.getByRole("group", { name: "Answer the selected ones together" }).getByRole("button", { name: "Reject" })
+      .click();
+    for (const session of sessions) expect(await session.result()).toMatchObject({ outcome: "completed" });
+    await expect.poll(() => page.locator(".item-permission").count(), { timeout: 10_000 }).toBe(0);
+  });
+});
+
+describe("sessions", () => {
+  test("the form starts a session, whose page is live, interrupts it and runs it again", async () => {
+    await opened.go("#/start");
+    await page.getByLabel("Prompt").fill("Watch it");
+    await page.getByRole("combobox", { name: "Folder" }).fill(host.workdir);
+    await page.getByRole("checkbox", { name: /waits/ }).check();
+    await page.getByLabel("Where").selectOption("inplace");
+    await page.getByLabel("Labels").fill("ticket=7");
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.getByText("Watching the tests").waitFor();
+    await page.getByRole("button", { name: "Interrupt" }).click();
+    await page.getByText("Interrupted").first().waitFor();
+    await page.getByRole("button", { name: "Run again" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Run again" }).click();
+    await page.getByRole("button", { name: "Interrupt" }).click();
+    await page.getByText("Interrupted").first().waitFor();
+    const [latest] = await host.client.list({ limit: 1 });
+    expect(latest).toMatchObject({ adapter_id: "waits", labels: { ticket: "7" }, state: "ended" });
+  });
+
+  test("the list is searched, filtered and opened with keys alone", async () => {
+    await work("Find me by this word: anemone");
+    await opened.go("#/sessions");
+    await page.getByRole("link", { name: /anemone/ }).waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("anemone works");
+    await expect.poll(() => page.locator(".session-row").count()).toBe(1);
+    await page.keyboard.press("Tab");
+    await page.locator("a.session-title").focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("One test about plurals still fails.").first().waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: /Failed|Interrupted|Done/ }).first().waitFor();
+  });
+
+  test("a link to an event shows it with its envelope", async () => {
+    const id = await work("Link to me");
+    await opened.go(`#/sessions/${id}/5`);
+    await page.getByRole("heading", { name: "Event 5" }).waitFor();
+    await page.locator("[data-target]").waitFor();
+    expect(await page.locator(".raw pre").textContent()).toContain('"seq": 5');
+  });
+
+  test("an address in an agent's text opens only after it was shown whole", async () => {
+    const id = await work("Show a link");
+    await opened.go(`#/sessions/${id}`);
+    await page.locator("button.address").first().click();
+    const dialog = page.getByRole("dialog");
+    expect(await dialog.textContent()).toContain("https://example.com/docs/tally");
+    await dialog.getByRole("button", { name: "Stay here" }).click();
+    await dialog.waitFor({ state: "detached" });
+  });
+});
+
+describe("review", () => {
+  test("comments on lines become the next prompt, and applying changes the repository", async () => {
+    const id = await work("Review me");
+    await opened.go(`#/review/${id}`);
+    await page.getByRole("button", { name: "Comment on line 2" }).last().click();
+    await page.getByRole("button", { name: "Comment on line 3" }).last().click({ modifiers: ["Shift"] });
+    await page.locator(".draft textarea").fill("Say why");
+    await page.getByRole("button", { name: "Add comment" }).click();
+    await page.getByText("Say why").waitFor();
+    await page.getByRole("button", { name: "Send 1 comment to the agent" }).click();
+    // This agent cannot go on with a session of its own: the host's refusal is shown, and the comment stays.
+    await page.getByText(/Say why|cannot|does not/i).first().waitFor();
+    await opened.go(`#/review`);
+    await opened.go(`#/review/${id}`);
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText("not staged").waitFor();
+    expect(await readFile(join(host.workdir, "src/tally.js"), "utf8")).toContain("// Words, as a text.");
+    await git(host.workdir, "checkout", "-q", "--", ".");
+  });
+
+  test("a conflict is shown, and discarding asks once more", async () => {
+    const id = await work("Conflict with me");
+    await git(host.workdir, "rm", "-q", "src/tally.js");
+    await git(host.workdir, "commit", "-q", "-m", "remove");
+    await opened.go(`#/review/${id}`);
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByRole("alert").getByText(/tally|conflict|apply/i).first().waitFor();
+    await page.getByRole("button", { name: "Discard" }).click();
+    await page.getByRole("group", { name: /Remove the worktree/ }).getByRole("button", { name: "Discard" }).click();
+    await page.getByText("The worktree is gone.").waitFor();
+    await git(host.workdir, "revert", "--no-edit", "HEAD");
+  });
+
+  test("agents are compared side by side, and one is adopted", async () => {
+    await opened.go("#/start");
+    await page.getByLabel("Prompt").fill("Compare us");
+    await page.getByRole("combobox", { name: "Folder" }).fill(host.workdir);
+    await page.getByRole("checkbox", { name: /works/ }).check();
+    await page.getByRole("checkbox", { name: /fails/ }).check();
+    await page.getByRole("button", { name: "Start 2 sessions" }).click();
+    const column = page.locator(".column", { has: page.getByRole("heading", { name: "works" }) });
+    await column.getByRole("button", { name: "Show the diff" }).click();
+    await column.getByText("// Words, as a text.").waitFor();
+    await column.getByRole("button", { name: "Adopt" }).click();
+    await page.getByText("not staged").waitFor();
+    await git(host.workdir, "checkout", "-q", "--", ".");
+  });
+});
+
+describe("walls", () => {
+  test("a grant is tried on the history, given, and revoked", async () => {
+    await work("Be denied");
+    await opened.go("#/walls/works");
+    const row = page.locator(".permissions li", { hasText: "api.example.com:443" });
+    await row.getByRole("button", { name: "Grant …" }).click();
+    await row.getByRole("button", { name: "Try it on the history" }).click();
+    await row.getByText("calls in the history").waitFor();
+    await row.getByRole("button", { name: "Grant", exact: true }).click();
+    await row.getByText("allowed", { exact: true }).waitFor();
+    await row.getByRole("button", { name: "Revoke" }).click();
+    await row.getByText("not granted", { exact: true }).waitFor();
+    await page.locator(".denials", { hasText: "registry.example.org" }).waitFor();
+  });
+});
+
+describe("history", () => {
+  test("every session's text is found, and the host is seen as it was", async () => {
+    await work("Search for the word barnacle");
+    await opened.go("#/history");
+    await page.getByLabel("Event", { exact: true }).fill("3");
+    await page.getByText("The host at event 3").waitFor();
+    await page.getByRole("button", { name: "Verify the journal" }).click();
+    await page.getByText("are as they were written").waitFor();
+    await page.getByLabel("Search all sessions").fill("plurals");
+    await page.locator(".hits mark", { hasText: /plurals/i }).first().waitFor();
+  });
+});
+
+describe("keys", () => {
+  test("g and a letter reach every screen, and ? tells of it", async () => {
+    for (
+      const [key, title] of [["s", "Sessions"], ["r", "Review"], ["c", "Compare"], ["w", "Walls"], ["h", "History"], [
+        "n",
+        "Needs you",
+      ], ["p", "Spend"]] as const
+    ) {
+      await page.locator("main").focus();
+      await page.keyboard.press("g");
+      await page.keyboard.press(key);
+      await page.getByRole("heading", { level: 1, name: title }).waitFor();
+    }
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  });
+});

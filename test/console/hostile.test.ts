@@ -1,0 +1,97 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { closeConsole, type ConsoleHost, openBrowser, openConsole, openConsoleHost } from "./console-fixture.ts";
+import { nasty } from "./agents.ts";
+
+let host: ConsoleHost & AsyncDisposable;
+let browser: Browser;
+
+beforeAll(async () => {
+  [host, browser] = await Promise.all([openConsoleHost(), openBrowser()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await host?.[Symbol.asyncDispose]();
+});
+
+/** What must never come of a text: elements that nobody drew, and characters that act. */
+const harm = `(() => {
+  const drawn = document.querySelectorAll("main script, main iframe, main img, main b > script, [onerror], [onclick], a[href^=javascript], [style*=url]");
+  const text = document.body.innerText;
+  return { title: document.title, drawn: drawn.length, acting: (text.match(/[\\u202a-\\u202e\\u2066-\\u2069\\u200b\\u0000-\\u0008\\u001b]/g) ?? []).length };
+})()`;
+const harmless = { drawn: 0, acting: 0, title: expect.not.stringContaining("owned") as string };
+
+test("an agent's texts with markup, scripts, controls and ten megabytes are inert in every field", async () => {
+  const opened = await openConsole(browser, host);
+  const { page, go } = opened;
+  const request = {
+    workdir: host.workdir,
+    prompt: nasty,
+    labels: { "<b>label": nasty.slice(0, 200) },
+    task_id: nasty.slice(0, 200),
+    answer_timeout_ms: 600_000,
+  };
+  const { id } = await host.client.start(request, { adapter: "hostile" });
+  await go(`#/sessions/${id}`);
+  await page.getByText("Waits for you").first().waitFor();
+  // Up to the beginning, with every fold opened on the way.
+  await page.locator(".timeline").evaluate((list: { scrollTop: number }) => void (list.scrollTop = 0));
+  await page.locator(".prompt").first().waitFor();
+  await page.evaluate(`document.querySelectorAll("details").forEach((one) => (one.open = true))`);
+  await page.waitForTimeout(400);
+  expect(await page.evaluate(harm)).toMatchObject(harmless);
+  expect(await page.locator(".acting").count()).toBeGreaterThan(10);
+  for (
+    const screen of ["#/needs-you", "#/sessions", "#/review", "#/compare", "#/walls", "#/history", "#/spend", "#/start"]
+  ) {
+    await go(screen);
+    await page.waitForTimeout(400);
+    expect(await page.evaluate(harm), screen).toMatchObject(harmless);
+  }
+  for (const choice of [1, 2]) {
+    await go("#/needs-you");
+    await page.locator(".item").nth(0).getByRole("button").first().waitFor();
+    await page.keyboard.press(String(choice));
+    await page.waitForTimeout(300);
+  }
+  await closeConsole(opened);
+});
+
+test("a long line is cut, and all of it can be seen", async () => {
+  const opened = await openConsole(browser, host);
+  const [session] = await host.client.list({ limit: 1 });
+  const id = session!.session_id;
+  let seq = 0;
+  for await (const { event, seq: at } of (await host.client.open(id)).events()) {
+    if (event.type === "output" && event.data.length > 1_000_000) {
+      seq = at;
+      break;
+    }
+  }
+  await opened.go(`#/sessions/${id}/${seq}`);
+  const { page } = opened;
+  await page.getByText(`Cut here. Show all of event ${seq}`).waitFor();
+  await page.locator(".raw .more").click();
+  expect((await page.locator(".raw pre").textContent())!.length).toBeGreaterThan(60_000);
+  await closeConsole(opened);
+});
+
+test("the code leaves the address at once, works once, and a page without one says how to get one", async () => {
+  const opened = await openConsole(browser, host);
+  const { page } = opened;
+  expect(page.url()).not.toContain("code");
+  expect(await page.evaluate("history.length + Object.keys(localStorage).length + Object.keys(sessionStorage).length"))
+    .toBeLessThan(4);
+  await page.reload();
+  await page.getByText("bulkhead console").waitFor();
+  const code = await host.code();
+  const first = await openConsole(browser, { ...host, code: () => Promise.resolve(code) });
+  const second = await browser.newPage();
+  await second.goto(`${host.address}/console#code=${code}`);
+  await second.getByRole("alert").waitFor();
+  await second.close();
+  await closeConsole(first);
+  await closeConsole(opened);
+});
