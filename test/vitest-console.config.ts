@@ -7,7 +7,6 @@ export default defineConfig({
   test: {
     ...common.test,
     include: ["test/console/**/*.test.ts"],
-    exclude: ["test/console/scale.test.ts"],
     maxWorkers: 1,
     isolate: false,
     testTimeout: 60_000,

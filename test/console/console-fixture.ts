@@ -126,7 +126,7 @@ async function writeFolders({ folder, workdir }: { folder: string; workdir: stri
   for (const [id, plugin] of Object.entries(agents)) await writePlugin(join(folder, "plugins", id), id, plugin);
   const works = "{ grant: { read: [workdir], write: [workdir] } }";
   const plugins = Object.keys(agents).map((id) => `  ${id}: ${id === "works" ? works : "{}"}`).join("\n");
-  const limits = "{ teardown_timeout_ms: 200, warden_grace_ms: 200 }";
+  const limits = "{ teardown_timeout_ms: 200, warden_grace_ms: 200, event_bytes: 15000000 }";
   await writeFile(join(folder, "bulkhead.yaml"), `bulkhead: 1\nplugins:\n${plugins}\nlimits: ${limits}\n`);
   await writeFile(join(workdir, "README.md"), "# Tidepool\n");
   await writeFile(join(workdir, "src/tally.js"), "export function tally(words) {\n  return words.length;\n}\n");
