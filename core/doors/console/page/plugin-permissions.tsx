@@ -153,12 +153,14 @@ function GrantForm(
   );
 }
 
-function Preview({ of: { allowed, refused, searched, examples } }: { of: GrantPreview }) {
+function Preview({ of: { allowed, refused, newly_allowed, searched, examples } }: { of: GrantPreview }) {
   return (
     <div class="preview" role="status">
       <p>
         <b>Of {searched.toLocaleString("en")} calls in the history</b> it would have allowed{" "}
-        <b>{allowed.toLocaleString("en")}</b>; <b>{refused.toLocaleString("en")}</b> would still be refused.
+        <b>{allowed.toLocaleString("en")}</b>, of which <b>{newly_allowed.toLocaleString("en")}</b> were denied then;
+        {" "}
+        <b>{refused.toLocaleString("en")}</b> would still be refused.
       </p>
       <ul class="plain-list">
         {examples.slice(0, 12).map(({ session_id, seq, at, permission, target, decision }) => (

@@ -72,6 +72,8 @@ export interface ActiveWalls {
 export interface GrantPreview {
   allowed: number;
   refused: number;
+  /** Calls of those allowed that were denied when they were made. */
+  newly_allowed: number;
   searched: number;
   examples: {
     session_id: string;

@@ -13,7 +13,7 @@ interface Hit {
   session_id: string;
   seq: number;
   at: string;
-  adapter: string;
+  adapter_id: string;
   type: string;
   text: string;
   /** Places of the words in the text: pairs of start and length. */
@@ -87,7 +87,7 @@ function Results({ query }: { query: string }) {
         {hits.map((hit) => (
           <li key={`${hit.session_id}${hit.seq}`}>
             <a href={addressOf("sessions", hit.session_id, hit.seq)}>
-              <span class="tag">{hit.type.replaceAll("_", " ")}</span> <b>{hit.adapter}</b> <Ago at={hit.at} />
+              <span class="tag">{hit.type.replaceAll("_", " ")}</span> <b>{hit.adapter_id}</b> <Ago at={hit.at} />
             </a>
             <p class="hit-text">
               <Marked hit={hit} />
@@ -198,13 +198,13 @@ function Verify() {
   const verify = async () => {
     setSaid("Verifying …");
     const isDone = await attempt(found, null, async () => {
-      const { ok, events, message } = await found.api.get<{ ok: boolean; events: number; message?: string }>(
+      const { ok, events, problems } = await found.api.get<{ ok: boolean; events: number; problems: unknown[] }>(
         "/v1/verify",
       );
       setSaid(
         ok
           ? `All ${events.toLocaleString("en")} events are as they were written.`
-          : message ?? "The journal was changed.",
+          : `The journal was changed: ${problems.length} problems. Run "bulkhead journal verify" to see them.`,
       );
     });
     if (!isDone) setSaid(null);
@@ -222,7 +222,7 @@ export function Export({ id }: { id: string }) {
   const found = useConsole();
   const save = () =>
     attempt(found, null, async () => {
-      const response = await found.api.open(`/v1/sessions/${encodeURIComponent(id)}/export`);
+      const response = await found.api.open(`/v1/sessions/${encodeURIComponent(id)}/events`, { follow: false });
       const lines: string[] = [];
       for await (const group of lineGroups(response)) lines.push(...group);
       const url = URL.createObjectURL(new Blob([lines.join("\n"), "\n"], { type: "application/x-ndjson" }));
