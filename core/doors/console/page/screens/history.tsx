@@ -33,6 +33,9 @@ interface Moment {
   at: string | null;
   sessions: (SessionSummary & { open_requests?: number })[];
   counts: Record<string, number>;
+  /** The newest event of the host. */
+  last: number;
+  indexed_to: number;
 }
 
 /** Search over all sessions, the host as it was at any event, and the chain's proof. */
@@ -130,14 +133,21 @@ function TimeSlider() {
     const timer = setTimeout(() => setAsked(at), 120);
     return () => clearTimeout(timer);
   }, [at]);
-  const [loaded] = useLoaded((signal) => api.get<Moment>("/v1/moment", { at: asked ?? undefined }, signal), [asked]);
+  const [loaded, again] = useLoaded((signal) => api.get<Moment>("/v1/moment", { at: asked ?? undefined }, signal), [
+    asked,
+  ]);
   const [kept, setKept] = useState<Moment | null>(null);
   useEffect(() => {
-    if (loaded !== undefined && "value" in loaded) setKept(loaded.value);
+    if (loaded === undefined || !("value" in loaded)) return;
+    setKept(loaded.value);
+    // The index follows the events a moment later.
+    if (loaded.value.indexed_to >= (asked ?? loaded.value.last)) return;
+    const timer = setTimeout(again, 1000);
+    return () => clearTimeout(timer);
   }, [loaded]);
   if (newest !== undefined && "failed" in newest) return <Failure {...noticeOf(newest.failed)} />;
   if (newest === undefined || kept === null) return <p class="quiet-line">Reading …</p>;
-  const last = newest.value.gseq;
+  const { last } = newest.value;
   if (last === 0) {
     return (
       <Empty title="Nothing has happened yet">

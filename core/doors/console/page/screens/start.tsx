@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { AgentReport } from "../../../../../plugin-sdk/agent-report.ts";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
-import { Failure, Screen, useLoaded } from "../parts.tsx";
+import { Command, Failure, Screen, useLoaded } from "../parts.tsx";
 import { goTo } from "../route.ts";
 import { Text } from "../text.tsx";
 
@@ -58,8 +58,8 @@ export function Start() {
           {agents === undefined && <p class="quiet-line">Asking the agents …</p>}
           {agents !== undefined && "failed" in agents && <Failure {...noticeOf(agents.failed)} />}
           {agents !== undefined && "value" in agents &&
-            agents.value.agents.map(({ id, name, availability, reason }) => (
-              <label class="choice">
+            agents.value.agents.filter(isOn).map(({ id, name, availability, reason }) => (
+              <label class="choice" key={id}>
                 <input type="checkbox" checked={several.has(id)} onChange={() => setSeveral(toggled(several, id))} />
                 <span>
                   <b>
@@ -77,11 +77,18 @@ export function Start() {
                 </span>
               </label>
             ))}
+          {agents !== undefined && "value" in agents && (
+            <p class="quiet-line">
+              {agents.value.agents.filter((agent) => !isOn(agent)).length} more are off. See what they need:{" "}
+              <Command text="bulkhead agents" />
+            </p>
+          )}
         </fieldset>
         <div class="form-row">
           <label>
             Approvals
             <select name="approval">
+              <option value="">As the agent is set up</option>
               <option value="ask">Ask me</option>
               <option value="reads">Allow reading</option>
               <option value="edits">Allow reading and edits</option>
@@ -121,6 +128,10 @@ export function Start() {
   );
 }
 
+function isOn({ availability }: AgentReport): boolean {
+  return availability !== "disabled";
+}
+
 /** A request of the form's fields; empty ones are left out. */
 function requestOf(data: FormData): Record<string, unknown> {
   const text = (name: string): string => String(data.get(name) ?? "").trim();
@@ -136,7 +147,7 @@ function requestOf(data: FormData): Record<string, unknown> {
   return {
     prompt: text("prompt"),
     workdir: text("workdir"),
-    approval: text("approval"),
+    ...(text("approval") === "" ? {} : { approval: text("approval") }),
     workspace: text("workspace"),
     ...(minutes === undefined ? {} : { timeout_ms: minutes * 60_000 }),
     ...(Object.keys(budget).length === 0 ? {} : { budget, best_effort: true }),

@@ -129,9 +129,16 @@ function Cell({ plugin, name }: { plugin: PluginRow; name: string }) {
 function Denials() {
   const { api, live } = useConsole();
   const [loaded, again] = useLoaded(
-    (signal) => api.get<{ denials: Denial[]; next: number | string | null }>("/v1/denials", { limit: 100 }, signal),
+    (signal) => api.get<{ denials: Denial[]; indexed_to: number; last: number }>("/v1/denials", { limit: 100 }, signal),
     [],
   );
+  // The index follows the events a moment later.
+  const isBehind = loaded !== undefined && "value" in loaded && loaded.value.indexed_to < loaded.value.last;
+  useEffect(() => {
+    if (!isBehind) return;
+    const timer = setTimeout(again, 1000);
+    return () => clearTimeout(timer);
+  }, [loaded]);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const leave = live.subscribe((envelopes) => {
