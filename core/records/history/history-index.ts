@@ -1,4 +1,5 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { stat } from "../../ground/runtime/files.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { sleep } from "../../ground/runtime/wait.ts";
@@ -51,6 +52,7 @@ export class HistoryIndex {
     | null = null;
   #running: Promise<void> | null = null;
   #purgedAt = -Infinity;
+  #purging: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(options: HistoryIndexOptions) {
@@ -72,10 +74,23 @@ export class HistoryIndex {
     return { ...answer, indexed_to: writes.indexedTo(), last: this.#options.newest() };
   }
 
+  /** Removes what the index holds of deleted sessions, where there is an index. Never throws. */
+  forgetDeleted(): void {
+    if (this.#closed) return;
+    this.#purgedAt = -Infinity;
+    this.#purging = this.#purging.then(async () => {
+      if (this.#closed || this.#opening === null && !(await isThere(this.#options.file))) return;
+      await this.#running?.catch(() => {});
+      const { journal, writes } = await this.#open();
+      await this.#purge(journal, writes);
+    }).catch(() => {});
+  }
+
   /** Stops, and closes the files. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#running;
+    await this.#running?.catch(() => {});
+    await this.#purging;
     const opened = await this.#opening?.catch(() => null);
     opened?.journal.close();
     opened?.database.close();
@@ -138,6 +153,10 @@ export class HistoryIndex {
       await new Promise<void>(onNextTurn);
     }
   }
+}
+
+function isThere(file: string): Promise<boolean> {
+  return stat(file).then(() => true, () => false);
 }
 
 /** Writes events in order; without any, what is still incomplete. */

@@ -71,7 +71,7 @@ export function prepareQueries(database: SqliteFile): HistoryQueries {
   const spend = database.prepare(
     `SELECT day, adapter_id, model, basis, currency, sum(cost) AS cost, sum(tokens_in) AS tokens_in,
       sum(tokens_out) AS tokens_out, count(*) AS sessions FROM spend WHERE day >= ?
-      GROUP BY day, adapter_id, model, basis, currency ORDER BY day DESC, adapter_id, model, basis`,
+      GROUP BY day, adapter_id, model, basis, currency, cost IS NULL, tokens_in IS NULL, tokens_out IS NULL ORDER BY day DESC, adapter_id, model, basis`,
   );
   const then = database.prepare(
     `SELECT session_id, CASE WHEN end_gseq IS NOT NULL AND end_gseq <= ? THEN 'ended' ELSE 'running' END AS state,

@@ -12,6 +12,7 @@ const tables = `
   CREATE TABLE progress (id INTEGER PRIMARY KEY CHECK (id = 1), gseq INTEGER NOT NULL) STRICT;
   INSERT INTO progress VALUES (1, 0);
   CREATE VIRTUAL TABLE words USING fts5(body, content='', contentless_delete=1, tokenize='unicode61');
+  INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
   CREATE TABLE session (
     number INTEGER PRIMARY KEY,
     session_id TEXT NOT NULL UNIQUE,
@@ -73,6 +74,8 @@ async function prepared(file: string): Promise<SqliteFile> {
     database.prepare("PRAGMA journal_mode = WAL").get();
     // What a power loss takes is read from the journal again.
     database.exec("PRAGMA synchronous = OFF");
+    // Nothing of a deleted session stays in a free page.
+    database.prepare("PRAGMA secure_delete = ON").get();
     const found = readNumber(database, "PRAGMA user_version", "user_version");
     if (found === 0) database.exec(`BEGIN; ${tables} PRAGMA user_version = ${version}; COMMIT`);
     else if (found !== version) throw new Error("the index has another version");

@@ -1,4 +1,4 @@
-import { verifyJournal } from "../../records/journal/verify-journal.ts";
+import { type ChainReport, verifyJournal } from "../../records/journal/verify-journal.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import type { RegistryChanges } from "../../packages/registry/registry.ts";
@@ -53,6 +53,7 @@ function hostOf(parts: HostParts, options: HostOptions): Host {
       return sessionHandle(handles, live.id, live);
     });
   let closing: Promise<void> | null = null;
+  let verifying: Promise<ChainReport> | null = null;
   let reloading: Promise<unknown> = Promise.resolve();
   const host: Host = {
     registry: {
@@ -83,10 +84,7 @@ function hostOf(parts: HostParts, options: HostOptions): Host {
       return recordSession(deps, { sessionId, file: resolve(root, file), options: wanted });
     },
     history: parts.history,
-    verify: async () => {
-      await log.settled();
-      return await verifyJournal(journalFile(claim.folder), {});
-    },
+    verify: () => verifying ??= verify(parts).finally(() => verifying = null),
     workspaces: hostWorkspaces(parts.workspaces, {
       manifest: () => settings.manifest,
       left: (id) => sessions.left(id),
@@ -95,6 +93,7 @@ function hostOf(parts: HostParts, options: HostOptions): Host {
       ...handles,
       others: new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }),
       start: runSession,
+      onDeleted: () => parts.history.forgetDeleted(),
       agents: (wanted) => routes.agents(wanted),
     }),
     probe: async (adapter) => await routes.probe(services.of(adapter).plugin.id),
@@ -127,6 +126,11 @@ async function reload(parts: HostParts, next: HostManifest): Promise<RegistryCha
   const edited = await services.outdated();
   edited.forEach(retire);
   return { ...changes, changed: [...changes.changed, ...edited].sort() };
+}
+
+async function verify({ log, claim }: HostParts): Promise<ChainReport> {
+  await log.settled();
+  return await verifyJournal(journalFile(claim.folder), {});
 }
 
 async function release({ crashes, routes, services }: HostParts, id: string): Promise<boolean> {

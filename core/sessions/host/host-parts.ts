@@ -116,7 +116,11 @@ export async function openParts(options: HostOptions): Promise<HostParts> {
   });
   const workspaces = openWorkspaces(join(claim.root, "workspaces"));
   const sessions = new LiveSessions({ deps, routes, workspaces, serviceOf: (adapter) => services.of(adapter) });
-  const stopKeeping = keepJournal(journal, { limits: () => settings.retention, writeLog });
+  const stopKeeping = keepJournal(journal, {
+    limits: () => settings.retention,
+    writeLog,
+    onRemoved: () => history.forgetDeleted(),
+  });
   return {
     ...deps,
     root,

@@ -12,6 +12,8 @@ export interface KeepJournalOptions {
   /** Returns the current limits: a reload changes them. */
   limits(): RetentionLimits;
   writeLog(record: LogRecord): void;
+  /** Called after sessions were removed. */
+  onRemoved(): void;
   /** Delay of the first check after the start, and interval of the later ones. Milliseconds. */
   firstMs?: number;
   everyMs?: number;
@@ -44,6 +46,7 @@ export function keepJournal(journal: Journal, options: KeepJournalOptions): () =
     try {
       const removed = await applyRetention(journal, { limits: options.limits(), signal: stopping.signal });
       if (removed > 0) {
+        options.onRemoved();
         writeLog({
           level: "info",
           message: `Removed ${removed} session${removed === 1 ? "" : "s"} past their age or size.`,

@@ -13,6 +13,8 @@ export interface SessionHostDeps extends SessionHandleDeps {
   /** Sessions of other hosts of the same state folder. */
   others: OtherJournals;
   start: SessionHost["start"];
+  /** Called after a session was deleted. */
+  onDeleted(): void;
   agents(options?: AgentsOptions): ReturnType<Routes["agents"]>;
 }
 
@@ -58,6 +60,7 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
       if (record.state === "running" && !leftOpen) throw busyError(sessionId);
       if (found.journal !== null) await others.delete(found);
       else if (!(await journal.delete(sessionId, "client", { leftOpen }))) throw busyError(sessionId);
+      deps.onDeleted();
     },
     agents: (options) => deps.agents(options),
     events(query = {}) {

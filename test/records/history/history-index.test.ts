@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -90,15 +90,26 @@ test("an index that cannot be read is made again", async () => {
 });
 
 test("a session whose events were deleted is not found any more", async () => {
-  const { journal, add, open } = await openHistory();
+  const { folder, journal, add, open } = await openHistory();
   await add("a", started, out("secret plan"), endedAt(spent));
   await add("b", out("open plan"));
   const index = open();
   expect(await find(index, "plan")).toHaveLength(2);
   await journal.delete("a", "client");
+  // Nobody asks anything after the deletion.
+  index.forgetDeleted();
   await index.close();
-  // It looks for deleted sessions when it begins, and then once a minute.
+  const bytes = await readFile(join(folder, "history.db"));
+  expect(bytes.includes("secret")).toBe(false);
   expect(await find(open(), "plan")).toHaveLength(1);
+});
+
+test("an index is not made to forget something", async () => {
+  const { folder, open } = await openHistory();
+  const index = open();
+  index.forgetDeleted();
+  await index.close();
+  expect(await readdir(folder)).not.toContain("history.db");
 });
 
 test("it drops its oldest tenth rather than grow beyond its size", async () => {
@@ -124,6 +135,7 @@ test("uses of permissions, spending and moments", async () => {
   const usage = spent;
   await add("b", started, endedAt(usage));
   await add("c", started, endedAt({ ...usage, basis: "unknown", cost: null, currency: null }));
+  await add("d", started, endedAt({ ...usage, cost: null }));
   const [end] = await add("a", endedAt(usage));
   const answer = await open().ask((queries) => ({
     uses: queries.uses({ decision: "denied" }, { before: Number.MAX_SAFE_INTEGER, limit: 10 }),
@@ -139,11 +151,12 @@ test("uses of permissions, spending and moments", async () => {
   expect(answer.none).toEqual([]);
   expect(answer.spend).toMatchObject([
     { day: "2025-01-01", adapter_id: "echo", model: "m", basis: "reported", cost: 1, tokens_in: 20, sessions: 2 },
+    { basis: "reported", cost: null, sessions: 1 },
     { basis: "unknown", cost: null, sessions: 1 },
   ]);
   expect([answer.then, answer.now]).toEqual([
     { running: 1, ended: 0, waiting: 1 },
-    { running: 0, ended: 3, waiting: 0 },
+    { running: 0, ended: 4, waiting: 0 },
   ]);
   expect(answer.sessions).toEqual([{ session_id: "a", state: "running", waiting: 1 }]);
   expect(answer.number).toBe(end!.gseq);

@@ -40,7 +40,13 @@ describe("keepJournal", () => {
     await journal.append({ session_id: "a", envelopes: [source.next("a"), { ...source.next("a"), event: ended }] });
     const isGone = async () => (await journal.session("a"))?.deleted !== null;
     let limits = { ...defaultRetention, keep_ms: 1e15 };
-    const stop = keepJournal(journal, { limits: () => limits, writeLog: () => {}, firstMs: 1, everyMs: 1 });
+    const stop = keepJournal(journal, {
+      onRemoved: () => {},
+      limits: () => limits,
+      writeLog: () => {},
+      firstMs: 1,
+      everyMs: 1,
+    });
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(await isGone()).toBe(false);
     limits = { ...defaultRetention, keep_ms: 1 };

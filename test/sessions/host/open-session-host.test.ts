@@ -134,7 +134,7 @@ describe("openSessionHost", () => {
     await add("asks", { code: asks });
     const { id } = await host.sessions.start({ workdir, prompt: "go" }, { adapter: "asks", artifacts: "none" });
     await until(async () => (await host.sessions.get(id)).waiting.length > 0);
-    expect((await host.sessions.list())[0]?.waiting).toEqual([
+    expect((await host.sessions.list())[0]?.waiting).toMatchObject([
       { request_id: "q", type: "question", text: "Which colour?", choices: ["red", "blue"] },
     ]);
     const handle = await host.sessions.open(id);
@@ -179,7 +179,15 @@ test("a session whose end could not be written keeps nobody waiting for it", asy
   const log = new MergedLog(journal);
   const nobody = () => Promise.reject(new Error("Nobody asks."));
   const others = { find: () => Promise.resolve(null), list: () => Promise.resolve([]) } as unknown as OtherJournals;
-  const sessions = openSessionHost({ journal, log, others, find: () => undefined, start: nobody, agents: nobody });
+  const sessions = openSessionHost({
+    journal,
+    log,
+    others,
+    find: () => undefined,
+    start: nobody,
+    onDeleted: () => {},
+    agents: nobody,
+  });
   const handle = await sessions.open("s");
   expect(await errorOf(handle.result())).toMatchObject({ code: "journal_error" });
   expect(await errorOf(handle.interrupt())).toMatchObject({ code: "journal_error" });

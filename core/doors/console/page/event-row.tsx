@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { Row } from "./fold.ts";
+import type { TimelineRow } from "./fold.ts";
 import { HostEventText } from "./host-event.tsx";
 import { countText, durationText } from "./parts.tsx";
 import { DiffText } from "./diff-text.tsx";
@@ -10,7 +10,9 @@ import type { ShownEvent } from "./shown-event.ts";
 import { JsonText, LongText, Text } from "./text.tsx";
 
 /** One row of a timeline. */
-export function EventRow({ row, target, onRaw }: { row: Row; target: number | null; onRaw: (seq: number) => void }) {
+export function EventRow(
+  { row, target, onRaw }: { row: TimelineRow; target: number | null; onRaw: (seq: number) => void },
+) {
   const to = row.kind === "text" || row.kind === "used" ? row.to : row.seq;
   const isTarget = target !== null && row.seq <= target && target <= to;
   return (
@@ -43,7 +45,7 @@ function Gutter({ seq, onRaw }: { seq: number; onRaw: (seq: number) => void }) {
   );
 }
 
-function RowBody({ row, onRaw }: { row: Row; onRaw: (seq: number) => void }) {
+function RowBody({ row, onRaw }: { row: TimelineRow; onRaw: (seq: number) => void }) {
   switch (row.kind) {
     case "text":
       return row.voice === "thinking" ? <Thinking text={row.text} /> : (
@@ -84,7 +86,10 @@ function Thinking({ text }: { text: string }) {
 }
 
 function ToolRow(
-  { row: { call, result, parts, seq }, onRaw }: { row: Extract<Row, { kind: "tool" }>; onRaw: (seq: number) => void },
+  { row: { call, result, parts, seq }, onRaw }: {
+    row: Extract<TimelineRow, { kind: "tool" }>;
+    onRaw: (seq: number) => void;
+  },
 ) {
   const name = call?.tool ?? result?.tool ?? "";
   const state = result === null ? "open" : result.success ? "ok" : "bad";
@@ -155,7 +160,7 @@ function Part({ title, children }: { title: string; children: ComponentChildren 
   );
 }
 
-function UsedRow({ row: { used } }: { row: Extract<Row, { kind: "used" }> }) {
+function UsedRow({ row: { used } }: { row: Extract<TimelineRow, { kind: "used" }> }) {
   const counts = new Map<string, number>();
   for (const { permission } of used) counts.set(permission, (counts.get(permission) ?? 0) + 1);
   return (
@@ -177,7 +182,7 @@ function UsedRow({ row: { used } }: { row: Extract<Row, { kind: "used" }> }) {
   );
 }
 
-function ProcessRow({ row: { spawned, exited } }: { row: Extract<Row, { kind: "process" }> }) {
+function ProcessRow({ row: { spawned, exited } }: { row: Extract<TimelineRow, { kind: "process" }> }) {
   const end = exited === null
     ? ""
     : exited.signal !== null

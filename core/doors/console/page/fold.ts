@@ -3,7 +3,7 @@ import type { ShownEvent } from "./shown-event.ts";
 type EventOf<T extends ShownEvent["event"]["type"]> = Extract<ShownEvent["event"], { type: T }>;
 
 /** One row of a timeline. */
-export type Row =
+export type TimelineRow =
   | { kind: "text"; seq: number; to: number; voice: "stdout" | "stderr" | "thinking"; text: string; cut: boolean }
   | {
     kind: "tool";
@@ -17,17 +17,17 @@ export type Row =
   | { kind: "event"; seq: number; at: string; event: ShownEvent["event"]; cut: boolean };
 
 /** Folds a block of events into rows: a tool's call with its answer, text with the text that it continues. */
-export function foldRows(events: readonly ShownEvent[]): Row[] {
+export function foldRows(events: readonly ShownEvent[]): TimelineRow[] {
   const folding = new Folding();
   for (const envelope of events) folding.take(envelope);
   return folding.rows;
 }
 
 class Folding {
-  readonly rows: Row[] = [];
-  #calls = new Map<string, Extract<Row, { kind: "tool" }>>();
-  #requests = new Map<string, Extract<Row, { kind: "tool" }>>();
-  #processes = new Map<number, Extract<Row, { kind: "process" }>>();
+  readonly rows: TimelineRow[] = [];
+  #calls = new Map<string, Extract<TimelineRow, { kind: "tool" }>>();
+  #requests = new Map<string, Extract<TimelineRow, { kind: "tool" }>>();
+  #processes = new Map<number, Extract<TimelineRow, { kind: "process" }>>();
 
   take(envelope: ShownEvent): void {
     const { event, seq } = envelope;
@@ -80,7 +80,7 @@ class Folding {
     this.rows.push({ kind: "event", seq, at: ts, event, cut: cut_from !== undefined });
   }
 
-  #tool(row: Extract<Row, { kind: "tool" }>, callId: string): void {
+  #tool(row: Extract<TimelineRow, { kind: "tool" }>, callId: string): void {
     this.#calls.set(callId, row);
     this.rows.push(row);
   }

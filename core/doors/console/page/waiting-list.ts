@@ -10,7 +10,7 @@ export interface WaitingChoice {
 }
 
 /** One thing that waits for a person. */
-export interface WaitingItem {
+export interface WaitingThing {
   kind: "permission" | "question" | "grant" | "quarantine" | "conflict";
   id: string;
   at: string | null;
@@ -40,7 +40,7 @@ const pollMs = 10_000;
 
 /** Everything that waits for a person, the oldest first. */
 export class WaitingList {
-  readonly items: Signal<readonly WaitingItem[]> = signal([]);
+  readonly items: Signal<readonly WaitingThing[]> = signal([]);
   readonly state: Signal<"loading" | "ready" | { failed: string }> = signal("loading");
   #api: HostApi;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -62,7 +62,7 @@ export class WaitingList {
   async #read(): Promise<void> {
     this.#timer = undefined;
     try {
-      const { items } = await this.#api.get<{ items: WaitingItem[] }>("/v1/waiting");
+      const { items } = await this.#api.get<{ items: WaitingThing[] }>("/v1/waiting");
       this.items.value = items.toSorted((a, b) => (a.at ?? "z").localeCompare(b.at ?? "z"));
       this.state.value = "ready";
     } catch (error) {

@@ -184,7 +184,12 @@ export const historyRoutes: readonly ApiRoute[] = [
         schema: Type.Object({
           gseq: count,
           at: maybe(text),
-          sessions: Type.Array(sessionSummarySchema),
+          sessions: Type.Array(
+            Type.Intersect([
+              sessionSummarySchema,
+              Type.Object({ requests: Type.Integer({ description: "that waited for an answer then" }) }),
+            ]),
+          ),
           counts: Type.Object({ running: count, ended: count, waiting: count }),
           ...progress,
         }),
@@ -257,7 +262,8 @@ async function moment(
       const summary = await sessions.get(session_id).catch(() => null);
       if (summary === null) return [];
       const ending = state === "ended" ? {} : { ended_at: null, outcome: null, stop_reason: null };
-      return [{ ...summary, ...ending, state, waiting: waiting === 0 ? [] : summary.waiting }];
+      // Of a request that was answered since, only its number is known.
+      return [{ ...summary, ...ending, state, waiting: at === undefined ? summary.waiting : [], requests: waiting }];
     }),
   );
   const time = at === undefined ? new Date().toISOString() : queries.timeAt(gseq);

@@ -7,7 +7,7 @@ import { Ago, Command, Empty, Failure, Screen } from "../parts.tsx";
 import { addressOf } from "../route.ts";
 import { plainText } from "../shown-text.ts";
 import { LongText, Text } from "../text.tsx";
-import type { WaitingItem } from "../waiting-list.ts";
+import type { WaitingThing } from "../waiting-list.ts";
 
 /** The inbox: everything that waits for a person, answered in place. */
 export function NeedsYou() {
@@ -88,7 +88,7 @@ export function NeedsYou() {
 
 function Together(
   { picked, answerAll, clear }: {
-    picked: readonly WaitingItem[];
+    picked: readonly WaitingThing[];
     answerAll: (index: number) => void;
     clear: () => void;
   },
@@ -110,7 +110,7 @@ function Together(
 
 function Item(
   { item, isCurrent, isPicked, focus, toggle }: {
-    item: WaitingItem;
+    item: WaitingThing;
     isCurrent: boolean;
     isPicked: boolean;
     focus: () => void;
@@ -167,7 +167,7 @@ function Item(
   );
 }
 
-const kinds: Readonly<Record<WaitingItem["kind"], string>> = {
+const kinds: Readonly<Record<WaitingThing["kind"], string>> = {
   permission: "Permission",
   question: "Question",
   grant: "Missing grant",
@@ -176,7 +176,7 @@ const kinds: Readonly<Record<WaitingItem["kind"], string>> = {
 };
 
 /** Subject of a request: the command, the change, or the input. */
-export function About({ item }: { item: Pick<WaitingItem, "title" | "text" | "command" | "input" | "kind"> }) {
+export function About({ item }: { item: Pick<WaitingThing, "title" | "text" | "command" | "input" | "kind"> }) {
   return (
     <>
       {item.text !== "" && item.text !== item.title && <LongText of={item.text} class="prose" />}
@@ -189,7 +189,7 @@ export function About({ item }: { item: Pick<WaitingItem, "title" | "text" | "co
 }
 
 /** The ways to answer one item. */
-export function Answer({ item, isCurrent = false }: { item: WaitingItem; isCurrent?: boolean }) {
+export function Answer({ item, isCurrent = false }: { item: WaitingThing; isCurrent?: boolean }) {
   const found = useConsole();
   const [text, setText] = useState("");
   if (item.request_id !== null) {
@@ -246,19 +246,19 @@ export function Answer({ item, isCurrent = false }: { item: WaitingItem; isCurre
   );
 }
 
-async function release(found: Console, { plugin_id }: WaitingItem): Promise<void> {
+async function release(found: Console, { plugin_id }: WaitingThing): Promise<void> {
   const path = `/v1/plugins/${encodeURIComponent(plugin_id ?? "")}/release`;
   await attempt(found, `${plugin_id} may run again.`, () => found.api.send("POST", path));
   found.waiting.touch();
 }
 
 /** Answers requests with their choice of this number. */
-async function answer(found: Console, items: readonly WaitingItem[], index: number): Promise<void> {
+async function answer(found: Console, items: readonly WaitingThing[], index: number): Promise<void> {
   const those = items.filter(({ choices, request_id }) => request_id !== null && choices[index] !== undefined);
   for (const item of those) await answerText(found, item, item.choices[index]?.id ?? "");
 }
 
-async function answerText(found: Console, item: WaitingItem, choice: string): Promise<void> {
+async function answerText(found: Console, item: WaitingThing, choice: string): Promise<void> {
   const path = `/v1/sessions/${encodeURIComponent(item.session_id ?? "")}/answers`;
   const body = { request_id: item.request_id, choice };
   const label = item.choices.find(({ id }) => id === choice)?.label ?? choice;
