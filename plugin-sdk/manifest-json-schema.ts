@@ -20,6 +20,7 @@ const descriptions: Readonly<Record<string, string>> = {
   models: "Models a session may name.",
   permissions: "What the adapter may do, once the operator grants it. Absent means nothing.",
   permissions_for: "Permissions that only one value of an option needs, by option and value.",
+  install: "How to install the programs that it runs, by program: a command, or where to read about it.",
   endpoints: "Programs that send their requests where a variable says: the host adds the key, and they never hold it.",
   defaults: "Values for sessions that do not say otherwise.",
   config: "The plugin's own options.",

@@ -99,6 +99,7 @@ async function ask(
     ownPids: plugin.os_walls.bubblewrap !== "off",
     containPrograms: containsPrograms(plugin),
     pins: deps.pins.of(plugin.id),
+    install: plugin.manifest.install,
     children: deps.children,
     emit: () => {},
     writeLog: (record) => writeLog({ ...record, plugin_id: plugin.id }),

@@ -243,6 +243,7 @@ export class Attempt {
       containPrograms: containsPrograms(candidate.plugin),
       programNet: programNet(candidate.plugin),
       endpoints: candidate.plugin.manifest.endpoints ?? [],
+      install: candidate.plugin.manifest.install,
       lastProcessId: processes.lastId,
       emit: (event) => {
         if (event.type === "process_spawned") processes.lastId = Math.max(processes.lastId, event.process_id);

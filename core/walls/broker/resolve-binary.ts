@@ -25,6 +25,8 @@ export interface ResolveBinaryOptions {
   writable: readonly string[];
   /** Pins of programs; absent: each one is searched every time. */
   pins?: BinaryPins | undefined;
+  /** How to install programs, by name, as the plugin's manifest has it. */
+  install?: Readonly<Record<string, string>> | undefined;
   /** Makes the error for a denied program. */
   refuse(refusal: BinaryRefusal): Error;
   /** Called when a newer version of a pinned program takes its place. */
@@ -75,16 +77,17 @@ export function isPinned(binary: string): boolean {
   return binary !== "@runtime" && !binary.startsWith("./");
 }
 
-type SearchOptions = Pick<ResolveBinaryOptions, "workdir" | "writable" | "refuse">;
+type SearchOptions = Pick<ResolveBinaryOptions, "workdir" | "writable" | "refuse" | "install">;
 
 interface Found {
   file: string;
   real: string;
 }
 
-async function findOwn(binary: string, { pluginDir, refuse }: ResolveBinaryOptions): Promise<Found> {
+async function findOwn(binary: string, options: ResolveBinaryOptions): Promise<Found> {
+  const { pluginDir, refuse } = options;
   const found = await executable(resolve(pluginDir, binary));
-  if (found === null) throw missing(binary);
+  if (found === null) throw missing(binary, options);
   if (!isInside(pluginDir, found.real)) {
     throw refuse({ binary, because: "it leads out of the plugin's folder", change: null });
   }
@@ -113,21 +116,22 @@ async function findPinned(binary: string, options: ResolveBinaryOptions): Promis
   return found;
 }
 
-async function search(binary: string, { workdir, writable, refuse }: SearchOptions): Promise<Found> {
+async function search(binary: string, options: SearchOptions): Promise<Found> {
+  const { workdir, writable, refuse } = options;
   if (isAbsolute(binary)) {
     const found = await executable(binary);
-    if (found === null) throw missing(binary);
+    if (found === null) throw missing(binary, options);
     if (isWritable(found, writable)) throw refuse(selfMade(binary));
     return found;
   }
-  if (!/^[A-Za-z0-9_][\w.+-]*$/.test(binary)) throw missing(binary);
+  if (!/^[A-Za-z0-9_][\w.+-]*$/.test(binary)) throw missing(binary, options);
   for (const folder of searchPath(workdir)) {
     const found = await executable(join(folder, binary));
     if (found === null || isInside(workdir, found.real)) continue;
     // Skipped, as if it were missing: the next match may be the intended one.
     if (!isWritable(found, writable)) return found;
   }
-  throw missing(binary);
+  throw missing(binary, options);
 }
 
 async function executable(file: string): Promise<Found | null> {
@@ -161,8 +165,10 @@ function selfMade(binary: string): BinaryRefusal {
   return { binary, because, change: null };
 }
 
-function missing(binary: string): BulkheadError {
+function missing(binary: string, { install = {} }: Pick<ResolveBinaryOptions, "install">): BulkheadError {
+  const how = Object.hasOwn(install, binary) ? install[binary] : undefined;
   return new BulkheadError("binary_missing", `Cannot run "${binary}": no such program was found on this machine.`, {
+    ...(how === undefined ? {} : { hint: `Install it, as its plugin says: ${how}` }),
     details: { binary },
   });
 }

@@ -112,13 +112,14 @@ async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Prom
 
 /** The program, as it is pinned; nothing that the session could have put there itself. */
 async function findProgram({ options, authority }: BrokerScope, binary: string): Promise<ResolvedBinary> {
-  const { workdir, pluginDir, dataDir, tempDir, pins, writeLog } = options;
+  const { workdir, pluginDir, dataDir, tempDir, pins, install, writeLog } = options;
   const roots = await grantedRoots(options.permissions.write, options);
   return await resolveBinary(binary, {
     workdir,
     pluginDir,
     writable: [workdir, dataDir, tempDir, ...roots.map(({ path }) => path)],
     pins,
+    install,
     refuse({ because, change }) {
       if (change === null) return authority.forbid("run", binary, { because });
       const details = { pinned: change.pin.real, found: change.now.real };

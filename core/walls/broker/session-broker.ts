@@ -51,6 +51,8 @@ export interface SessionBrokerOptions {
   grantPlace?(permission: MissingGrant["permission"]): GrantPlace | null;
   /** Pins of the plugin's programs; absent: each one is searched at every start. */
   pins?: BinaryPins | undefined;
+  /** How to install programs, by name, as the plugin's manifest has it. */
+  install?: Readonly<Record<string, string>> | undefined;
   limits: Limits;
   /** Gives programs their own PID namespace where the machine supports it; default: no. */
   ownPids?: boolean;

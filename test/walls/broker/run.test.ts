@@ -97,6 +97,17 @@ describe("run", () => {
     expect(await codeOf(run(broker, "no-such-program-here", []))).toBe("binary_missing");
   });
 
+  test("says with binary_missing how to install the program, where the plugin knows", async () => {
+    const { broker } = await makeBroker({
+      permissions: { run: [{ binary: "no-such-program-here" }, { binary: "toString" }] },
+      install: { "no-such-program-here": "npm install -g it" },
+    });
+    expect(await errorOf(run(broker, "no-such-program-here", []))).toMatchObject({
+      hint: "Install it, as its plugin says: npm install -g it",
+    });
+    expect(await errorOf(run(broker, "toString", []))).not.toHaveProperty("hint");
+  });
+
   test("redacts granted values in the recorded arguments and shortens long ones", async () => {
     const { broker, events } = await makeShell(["API_KEY"], { requestEnv: { API_KEY: "very-secret-value" } });
     await runShell(broker, `: very-secret-value ${"x".repeat(9000)}`);

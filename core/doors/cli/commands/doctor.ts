@@ -8,7 +8,7 @@ import { uncontainedPrograms } from "../uncontained.ts";
 import { probeOsWalls, probeWalls, type WallReport } from "../../../ground/runtime/os-walls/probe.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
-import { findAgents } from "../setup/find-agents.ts";
+import { findAgents, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
 import { agentRow } from "../render/agent-rows.ts";
 import { asTyped } from "../render/as-typed.ts";
 import { createPaint, type Paint, type Tone } from "../render/paint.ts";
@@ -29,6 +29,8 @@ export interface DoctorReport {
   agents: AgentReport[];
   /** Agents that are on this machine and not enabled. */
   not_enabled: { id: string; program: string | null; key: string | null }[];
+  /** Agents that are not on this machine, and how to install them. */
+  not_installed: MissingAgent[];
   /** Reasons why sessions cannot run here. */
   problems: string[];
   /** Reasons why this host is weaker than it could be. */
@@ -73,6 +75,7 @@ async function examine(call: Invocation): Promise<DoctorReport> {
     walls,
     agents: hosted.agents,
     not_enabled: hosted.not_enabled,
+    not_installed: hosted.not_installed,
     problems: hosted.problems,
     warnings: isRoot() ? [rootWarning] : [],
   };
@@ -81,7 +84,7 @@ async function examine(call: Invocation): Promise<DoctorReport> {
 /** Making a host reads the manifest and opens the journal, so a state folder that cannot be written shows here. */
 async function examineHost(
   call: Invocation,
-): Promise<Pick<DoctorReport, "host_manifest" | "agents" | "not_enabled" | "problems">> {
+): Promise<Pick<DoctorReport, "host_manifest" | "agents" | "not_enabled" | "not_installed" | "problems">> {
   try {
     await using opened = await openHost(call);
     const { host, manifest } = opened;
@@ -90,16 +93,19 @@ async function examineHost(
     const agents = reports.filter(({ id }) => plugins.some((plugin) => plugin.id === id));
     const shadowed = host.registry.problems().filter(({ error }) => error.code === "duplicate_plugin");
     const problems = [...await missingWalls(plugins), ...shadowed.map(({ error }) => error.message)];
-    const found = await findAgents(host.registry.list(), { cwd: call.terminal.cwd });
+    const { cwd } = call.terminal;
+    const found = await findAgents(host.registry.list(), { cwd });
+    const not_installed = await missingAgents(host.registry.list(), { cwd });
     const not_enabled = found.filter(({ plugin }) => !plugin.enabled)
       .map(({ plugin: { id }, program, key }) => ({ id, program, key }));
-    return { host_manifest: manifest?.file ?? null, agents, not_enabled, problems };
+    return { host_manifest: manifest?.file ?? null, agents, not_enabled, not_installed, problems };
   } catch (error) {
     const { message, hint } = toErrorData(error);
     return {
       host_manifest: null,
       agents: [],
       not_enabled: [],
+      not_installed: [],
       problems: [hint === undefined ? message : `${message} ${hint}`],
     };
   }
@@ -154,6 +160,11 @@ export function reportLines(report: DoctorReport, { paint, columns }: { paint: P
     paint("bold", "Agents"),
     ...table(agents),
     ...table(report.not_enabled.map(notEnabledRow)),
+    ...table(report.not_installed.map(({ id, install }) => [
+      { text: id, tone: "dim" },
+      { text: "not installed", tone: "dim" },
+      { text: install, tone: "dim" },
+    ])),
     ...(report.warnings.length === 0 ? [] : ["", paint("bold", "Warnings")]),
     ...table(report.warnings.map((warning) => marked("!", warning, "yellow"))),
     ...(report.problems.length === 0 ? [] : ["", paint("bold", "Problems")]),

@@ -1,4 +1,5 @@
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
+import type { Terminal } from "../../../ground/runtime/terminal.ts";
 import { join, resolve } from "../../../ground/runtime/paths.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { exitCodeOf } from "../exit-code.ts";
@@ -6,24 +7,27 @@ import { manifestFile, openHost } from "../open-host.ts";
 import { Questions } from "../questions.ts";
 import { reloading, reloadNote } from "../reloading.ts";
 import { safeLine } from "../render/agent-text.ts";
+import { asTyped } from "../render/as-typed.ts";
 import { createPaint } from "../render/paint.ts";
+import { tableLines } from "../render/table.ts";
 import { askAgents, type AskedAgent } from "../setup/ask-agents.ts";
 import { chooseAgents, isReady } from "../setup/choose-agents.ts";
 import { enableAgents, type PinnedProgram } from "../setup/enable-agents.ts";
-import { findAgents, type FoundAgent } from "../setup/find-agents.ts";
+import { findAgents, type FoundAgent, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
 import { type SetupSheet, setupSheet, sheetLines } from "../setup/setup-sheet.ts";
 import { drawingColumns, showSession } from "../show-session.ts";
 import { uncontainedPrograms } from "../uncontained.ts";
 import { whileWaiting } from "../while-waiting.ts";
 import { writeStarter } from "./init.ts";
 import { start } from "./start.ts";
-import { asTyped } from "../render/as-typed.ts";
 
 /** The result of a setup, for programs. */
 interface SetupReport {
   /** The host manifest; null when nothing was written. */
   file: string | null;
   found: { id: string; availability: string; agent_version: string | null; program: string | null }[];
+  /** Agents whose program is not on this machine. */
+  missing: MissingAgent[];
   enabled: string[];
   pinned: PinnedProgram[];
   /** The first session; null when there was none. */
@@ -54,19 +58,21 @@ export const defineSetup: DefineCommand = (command, bind) => {
 
 async function setup(call: Invocation): Promise<number> {
   const { terminal, options, json } = call;
-  const agents = await look(call);
+  const { agents, missing } = await look(call);
   const report: SetupReport = {
     file: null,
     found: agents.map(foundRow),
+    missing,
     enabled: [],
     pinned: [],
     hello: null,
     warnings: [],
   };
-  if (agents.length === 0) return await conclude(call, report, nothingFound());
+  if (agents.length === 0) return await conclude(call, report, nothingFound(missing, terminal));
   const yes = options["yes"] === true;
   const wanted = options["agents"] as string[] | undefined;
-  const chosen = await chooseAgents(agents, { terminal, wanted, yes });
+  if (!json && !yes && wanted === undefined) await terminal.stdout.write(missingText(missing, terminal));
+  const chosen = await chooseAgents(agents, { terminal, wanted, yes, missing });
   if (chosen.length === 0) return await conclude(call, report, "Nothing was chosen, and nothing was written.\n");
   const known = await manifestFile(call);
   const sheets = chosen.map((agent) => setupSheet(agent, known));
@@ -96,17 +102,30 @@ async function setup(call: Invocation): Promise<number> {
   return code;
 }
 
-async function look(call: Invocation): Promise<AskedAgent[]> {
+async function look(call: Invocation): Promise<{ agents: AskedAgent[]; missing: MissingAgent[] }> {
   const { terminal } = call;
-  const found = await installedAgents(call);
-  if (found.length === 0) return [];
+  const { found, missing } = await installedAgents(call);
+  if (found.length === 0) return { agents: [], missing };
   const names = found.map(({ plugin }) => plugin.id).join(", ");
-  return await whileWaiting(`Asking ${names} …`, { terminal, work: askAgents(call, found) });
+  const agents = await whileWaiting(`Asking ${names} …`, { terminal, work: askAgents(call, found) });
+  return { agents, missing };
 }
 
-async function installedAgents(call: Invocation): Promise<FoundAgent[]> {
+async function installedAgents(call: Invocation): Promise<{ found: FoundAgent[]; missing: MissingAgent[] }> {
   await using opened = await openHost(call);
-  return await findAgents(opened.host.registry.list(), { cwd: call.terminal.cwd });
+  const plugins = opened.host.registry.list();
+  const { cwd } = call.terminal;
+  const [found, missing] = await Promise.all([findAgents(plugins, { cwd }), missingAgents(plugins, { cwd })]);
+  return { found, missing };
+}
+
+/** Says how to get the agents that are not on this machine. */
+function missingText(missing: readonly MissingAgent[], terminal: Terminal): string {
+  if (missing.length === 0) return "";
+  const paint = createPaint(terminal.colours.stdout);
+  const rows = missing.map(({ id, install }) => [id, { text: install, tone: "dim" } as const]);
+  const lines = tableLines(rows, { paint, columns: Infinity, indent: 2 });
+  return `${paint("dim", "Not on this machine:")}\n${lines.join("\n")}\n\n`;
 }
 
 async function showSheets(
@@ -180,7 +199,8 @@ For editors and other MCP clients:
 `;
 }
 
-const nothingFound = () =>
-  asTyped(`No agent was found: no program of a bundled plugin is on the PATH, and no key in the environment.
-"bulkhead plugin list" shows what Bulkhead can drive, "bulkhead demo" what it does without any agent.
-`);
+function nothingFound(missing: readonly MissingAgent[], terminal: Terminal): string {
+  const found = "No agent was found: no program of a bundled plugin is on the PATH, and no key in the environment.";
+  const next = '"bulkhead plugin list" shows what Bulkhead can drive, "bulkhead demo" what it does without any agent.';
+  return `${found}\n${asTyped(next)}\n${missing.length === 0 ? "" : `\n${missingText(missing, terminal).trimEnd()}\n`}`;
+}

@@ -6,6 +6,7 @@ import { createPaint, type Paint } from "../render/paint.ts";
 import { type Row, tableLines } from "../render/table.ts";
 import { tableColumns } from "../show-session.ts";
 import type { AskedAgent } from "./ask-agents.ts";
+import type { MissingAgent } from "./find-agents.ts";
 
 /** Options of {@link chooseAgents}. */
 export interface ChooseAgentsOptions {
@@ -13,6 +14,8 @@ export interface ChooseAgentsOptions {
   /** Ids from the command line; undefined to ask, or with `yes` to take those that could run now. */
   wanted: readonly string[] | undefined;
   yes: boolean;
+  /** Agents that are not on this machine, and how to get them. */
+  missing: readonly MissingAgent[];
 }
 
 /**
@@ -21,9 +24,9 @@ export interface ChooseAgentsOptions {
  */
 export async function chooseAgents(
   agents: readonly AskedAgent[],
-  { terminal, wanted, yes }: ChooseAgentsOptions,
+  { terminal, wanted, yes, missing }: ChooseAgentsOptions,
 ): Promise<AskedAgent[]> {
-  if (wanted !== undefined) return wanted.map((id) => agentOf(agents, id));
+  if (wanted !== undefined) return wanted.map((id) => agentOf(agents, id, missing));
   const ready = agents.filter(isReady);
   if (yes) return ready;
   if (!Questions.possible(terminal)) {
@@ -31,7 +34,7 @@ export async function chooseAgents(
       hint: `Name them: bulkhead setup --yes --agents ${agents.map(({ plugin }) => plugin.id).join(",")}`,
     });
   }
-  return await ask(agents, terminal);
+  return await ask(agents, terminal, missing);
 }
 
 /** The agents as a numbered table; those that could run now are ticked. */
@@ -59,7 +62,11 @@ function whereText({ program, key, plugin }: AskedAgent): string {
   return parts.filter((part) => part !== null).join(" · ");
 }
 
-async function ask(agents: readonly AskedAgent[], terminal: Terminal): Promise<AskedAgent[]> {
+async function ask(
+  agents: readonly AskedAgent[],
+  terminal: Terminal,
+  missing: readonly MissingAgent[],
+): Promise<AskedAgent[]> {
   const questions = new Questions(terminal);
   const paint = createPaint(terminal.colours.stdout);
   await terminal.stdout.write(`${agentLines(agents, paint, tableColumns(terminal)).join("\n")}\n`);
@@ -71,7 +78,7 @@ async function ask(agents: readonly AskedAgent[], terminal: Terminal): Promise<A
     if (line === null || line.trim() === "none") return [];
     if (line.trim() === "") return agents.filter(isReady);
     try {
-      return [...new Set(line.split(/[\s,]+/).filter(Boolean).map((word) => agentOf(agents, word)))];
+      return [...new Set(line.split(/[\s,]+/).filter(Boolean).map((word) => agentOf(agents, word, missing)))];
     } catch (error) {
       if (!(error instanceof BulkheadError)) throw error;
       await terminal.stderr.write(`${error.message}\n`);
@@ -79,16 +86,18 @@ async function ask(agents: readonly AskedAgent[], terminal: Terminal): Promise<A
   }
 }
 
-function agentOf(agents: readonly AskedAgent[], word: string): AskedAgent {
+function agentOf(agents: readonly AskedAgent[], word: string, missing: readonly MissingAgent[]): AskedAgent {
   const found = agents.find(({ plugin }) => plugin.id === word) ?? agents[/^\d+$/.test(word) ? Number(word) - 1 : -1];
   if (found !== undefined) return found;
+  const install = missing.find(({ id }) => id === word)?.install;
+  const names = agents.map(({ plugin }) => plugin.id).join(", ") || "no agent";
   throw new BulkheadError(
     "unknown_adapter",
     `Cannot set up ${JSON.stringify(safeLine(word))}: it was not found here.`,
     {
-      hint: `Found: ${
-        agents.map(({ plugin }) => plugin.id).join(", ") || "no agent"
-      }. "bulkhead plugin list" shows all.`,
+      hint: `${
+        install === undefined ? "" : `Install it: ${install}. `
+      }Found: ${names}. "bulkhead plugin list" shows all.`,
     },
   );
 }

@@ -24,15 +24,40 @@ export interface FoundAgent {
  * option chooses the program is offered as an instance for each program that no other plugin starts. Starts nothing.
  */
 export async function findAgents(plugins: readonly Plugin[], { cwd }: { cwd: string }): Promise<FoundAgent[]> {
-  const known = plugins.map(withItsNeeds);
-  const started = known.flatMap((plugin) => programOf(plugin) ?? []);
-  const instances = plugins.flatMap((plugin) => possibleInstances(plugin, plugins)).map(withItsNeeds)
-    .filter((instance) => !started.includes(programOf(instance) ?? ""));
+  const { known, instances } = drivable(plugins);
   const found = await Promise.all([
     ...known.map((plugin) => findAgent(plugin, { cwd, isNew: false })),
     ...instances.map((plugin) => findAgent(plugin, { cwd, isNew: true })),
   ]);
   return found.flatMap((agent) => agent ?? []);
+}
+
+/** An agent that a bundled plugin could drive, and how to install it. */
+export interface MissingAgent {
+  id: string;
+  /** A command, or where to read about it. */
+  install: string;
+}
+
+/** Lists the agents of bundled plugins whose program is not on this machine, where their manifest says how to get it. */
+export async function missingAgents(plugins: readonly Plugin[], { cwd }: { cwd: string }): Promise<MissingAgent[]> {
+  const { known, instances } = drivable(plugins);
+  const missing = [...known, ...instances].map(async (plugin): Promise<MissingAgent[]> => {
+    const program = programOf(plugin);
+    const install = program === null ? undefined : plugin.manifest.install?.[program];
+    if (plugin.origin !== "bundled" || program === null || install === undefined) return [];
+    return await pathOf(program, cwd) === null ? [{ id: plugin.id, install }] : [];
+  });
+  return (await Promise.all(missing)).flat();
+}
+
+/** The plugins, and an instance for each program that an option chooses and no plugin starts. */
+function drivable(plugins: readonly Plugin[]): { known: Plugin[]; instances: Plugin[] } {
+  const known = plugins.map(withItsNeeds);
+  const started = known.flatMap((plugin) => programOf(plugin) ?? []);
+  const instances = plugins.flatMap((plugin) => possibleInstances(plugin, plugins)).map(withItsNeeds)
+    .filter((instance) => !started.includes(programOf(instance) ?? ""));
+  return { known, instances };
 }
 
 /** Reduces a manifest whose option chose the program to what that needs: the rest is for options that are off. */
