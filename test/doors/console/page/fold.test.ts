@@ -1,0 +1,107 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { foldRows } from "../../../../core/doors/console/page/fold.ts";
+import type { ShownEvent } from "../../../../core/doors/console/page/shown-event.ts";
+import { envelopesOf } from "../../cli/fake-host.ts";
+
+type Event = ShownEvent["event"];
+type Rows = ReturnType<typeof foldRows>;
+
+const output = (data: string, stream: "stdout" | "stderr" = "stdout"): Event => ({ type: "output", stream, data });
+const call = (call_id: string): Event => ({ type: "tool_call", call_id, tool: "Edit", kind: "edit", input: {} });
+const result = (call_id: string): Event => ({
+  type: "tool_result",
+  call_id,
+  tool: "Edit",
+  output: "done",
+  success: true,
+  duration_ms: 1,
+});
+const used = (decision: "allowed" | "denied"): Event => ({
+  type: "capability",
+  permission: "net",
+  target: "example.com:443",
+  decision,
+});
+
+const fold = (...events: Event[]): Rows => foldRows(envelopesOf(events));
+const kinds = (...events: Event[]): string[] => fold(...events).map(({ kind }) => kind);
+
+describe("foldRows", () => {
+  test("puts a tool's answer, and what was asked about it, into the row of its call", () => {
+    const asked: Event = {
+      type: "permission_request",
+      request_id: "p",
+      call_id: "a",
+      tool: "Edit",
+      title: "",
+      options: [],
+    };
+    const answered: Event = { type: "permission_resolved", request_id: "p", choice: "yes", by: "client" };
+    const rows = fold(call("a"), call("b"), asked, answered, result("b"), result("a"));
+    expect(rows).toMatchObject([
+      { kind: "tool", seq: 1, result: { call_id: "a" }, parts: [{ seq: 3 }, { seq: 4 }] },
+      { kind: "tool", seq: 2, result: { call_id: "b" }, parts: [] },
+    ]);
+  });
+
+  test("shows an answer whose call is in another block, and a request about no call", () => {
+    expect(fold(result("far"))).toMatchObject([{ kind: "tool", call: null, result: { call_id: "far" } }]);
+    const asked: Event = { type: "permission_request", request_id: "p", tool: "Edit", title: "", options: [] };
+    expect(kinds(asked, { type: "permission_resolved", request_id: "p", choice: null, by: "deadline" })).toEqual(
+      ["event", "event"],
+    );
+  });
+
+  test("joins text with the text that it continues, and keeps voices apart", () => {
+    const thought: Event = { type: "thinking", content: "Hm." };
+    expect(fold(output("a"), output("b"), output("c", "stderr"), thought, output("d"))).toMatchObject([
+      { voice: "stdout", text: "ab", seq: 1, to: 2 },
+      { voice: "stderr", text: "c" },
+      { voice: "thinking", text: "Hm." },
+      { voice: "stdout", text: "d" },
+    ]);
+  });
+
+  test("begins a row after a text that was cut, and after a long one", () => {
+    const [first, second] = envelopesOf([output("cut…"), output("next")]);
+    expect(foldRows([{ ...first!, cut_from: 9_000_000 }, second!])).toMatchObject([{ cut: true }, { text: "next" }]);
+    expect(fold(output("x".repeat(4096)), output("y"))).toHaveLength(2);
+  });
+
+  test("groups permissions that were used, and shows each denial by itself", () => {
+    expect(kinds(used("allowed"), used("allowed"), used("denied"), used("allowed"))).toEqual(["used", "event", "used"]);
+  });
+
+  test("joins a process with its exit", () => {
+    const spawned: Event = { type: "process_spawned", process_id: 1, pid: 7, argv: ["/bin/true"] };
+    const exited: Event = {
+      type: "process_exited",
+      process_id: 1,
+      pid: 7,
+      exit_code: 0,
+      signal: null,
+      duration_ms: 5,
+    };
+    expect(fold(spawned, exited, { ...exited, process_id: 2 })).toMatchObject([
+      { kind: "process", seq: 1, exited: { exit_code: 0 } },
+      { kind: "event", seq: 3 },
+    ]);
+  });
+
+  test("keeps every character of every voice in its order", () => {
+    const text = fc.tuple(fc.string(), fc.constantFrom("stdout" as const, "stderr" as const)).map((one) =>
+      output(...one)
+    );
+    const other = fc.constantFrom(call("a"), result("a"), used("allowed"), used("denied"));
+    fc.assert(fc.property(fc.array(fc.oneof(text, other)), (events) => {
+      for (const voice of ["stdout", "stderr"] as const) {
+        const said = events.flatMap((event) => event.type === "output" && event.stream === voice ? [event.data] : []);
+        const shown = foldRows(envelopesOf(events)).flatMap((row) =>
+          row.kind === "text" && row.voice === voice ? [row.text] : []
+        );
+        expect(shown.join("")).toBe(said.join(""));
+      }
+    }));
+  });
+});
