@@ -8,7 +8,7 @@ export interface StyledRun {
 // Colours and weights are shown; any other sequence would move a cursor or set a title, and is left out.
 const sequence =
   // deno-lint-ignore no-control-regex
-  /\u001b(?:\[([0-9;:]*)m|\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]{0,4096}(?:\u0007|\u001b\\)?|[()#][0-9A-Za-z]|[=>78DEHMNOZc])/g;
+  /\u001b(?:\[([0-9;:]*)m|\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b\n]{0,4096}(?:\u0007|\u001b\\)|[()#][0-9A-Za-z]|[=>78DEHMNOZc])/g;
 
 /** Splits a terminal's text by its colours. */
 export function ansiRuns(text: string): StyledRun[] {
@@ -34,7 +34,8 @@ class Look {
   #inverse = false;
 
   take(parameters: string): void {
-    const numbers = parameters.split(/[;:]/).map(Number);
+    // A number with its own parts, as in 4:3 or 38:2::255:0:0, is one style: only the number itself is taken.
+    const numbers = parameters.split(";").map((one) => one.includes(":") ? ofParts(one) : [Number(one)]).flat();
     for (let index = 0; index < numbers.length; index++) {
       const number = numbers[index] ?? 0;
       if (number === 38 || number === 48) {
@@ -64,6 +65,13 @@ class Look {
     else if (weights.has(number)) this.#set.add(weights.get(number) ?? "");
     else for (const name of ends.get(number) ?? []) this.#set.delete(name);
   }
+}
+
+/** The codes of a style whose parts are divided by colons; a colour space that is named is left out. */
+function ofParts(style: string): number[] {
+  const [code = 0, kind, ...parts] = style.split(":").map(Number);
+  if (code !== 38 && code !== 48) return [code];
+  return kind === 2 ? [code, 2, ...parts.slice(-3)] : [code, 5, parts[0] ?? 7];
 }
 
 /** One of the sixteen colours that a style sheet can give enough contrast on light and dark. */

@@ -9,6 +9,10 @@ export interface ShownEvent extends Envelope {
 
 const mostEntries = 200;
 const mostDepth = 12;
+/** Names, ids and kinds: what the page tells events apart by is never cut away. */
+const shortText = 256;
+/** What a value costs, however short: many small ones fill a tab as well. */
+const cost = 8;
 
 /** Parses one line of events, and cuts what is too long to keep. */
 export function readEvent(line: string): ShownEvent {
@@ -19,14 +23,17 @@ export function readEvent(line: string): ShownEvent {
 }
 
 function shorten(value: unknown, room: { left: number }, depth: number): unknown {
+  const isField = depth === 1;
+  room.left -= cost;
   if (typeof value === "string") {
+    if (isField && value.length <= shortText) return value;
     const most = Math.max(0, Math.min(mostShown, room.left));
     room.left -= Math.min(value.length, most);
     // A copy: a slice would keep the whole text in memory.
     return value.length <= most ? value : `${structuredClone(value.slice(0, most))}…`;
   }
   if (typeof value !== "object" || value === null) return value;
-  if (depth > mostDepth || room.left <= 0) return Array.isArray(value) ? [] : {};
+  if (depth > mostDepth || depth > 0 && room.left <= 0) return Array.isArray(value) ? [] : {};
   if (Array.isArray(value)) return value.slice(0, mostEntries).map((one) => shorten(one, room, depth + 1));
   const fields = Object.entries(value).slice(0, mostEntries);
   return Object.fromEntries(fields.map(([name, one]) => [name, shorten(one, room, depth + 1)]));

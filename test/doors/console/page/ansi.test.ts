@@ -44,6 +44,17 @@ describe("ansiRuns", () => {
     }
   });
 
+  test("hides nothing behind a title that has no end", () => {
+    const text = `before${escape}]hidden\nnext line`;
+    expect(ansiRuns(text).map((run) => run.text).join("")).toBe(text);
+  });
+
+  test("reads a style with parts as one", () => {
+    expect(looks(`${escape}[38:2::255:0:0mred`)).toEqual({ red: "ansi-9" });
+    expect(looks(`${escape}[38:5:3;1myellow`)).toEqual({ yellow: "bold ansi-3" });
+    expect(looks(`${escape}[4:3mcurly`)).toEqual({ curly: "underline" });
+  });
+
   test("gives every text classes of the style sheet alone, and no empty run", () => {
     const parameters = fc.array(fc.integer({ min: 0, max: 300 }), { maxLength: 8 });
     const piece = fc.oneof(fc.string(), parameters.map((list) => `${escape}[${list.join(";")}m`));

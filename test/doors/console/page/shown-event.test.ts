@@ -33,4 +33,17 @@ describe("readEvent", () => {
       expect(JSON.stringify(read).length).toBeLessThan(8 * mostShown);
     }
   });
+
+  test("keeps what an event is told apart by, wherever it stands", () => {
+    const long = "x".repeat(9000);
+    const event = { input: { a: long, b: long, c: long, d: long, e: long }, type: "tool_call", call_id: "c" };
+    expect(readEvent(line(event)).event).toMatchObject({ type: "tool_call", call_id: "c" });
+  });
+
+  test("keeps little of an event with many numbers", () => {
+    const row = Array.from({ length: 200 }, () => Array.from({ length: 20 }, () => 1));
+    const input = Array.from({ length: 200 }, () => row);
+    const event = { type: "tool_call", call_id: "c", tool: "Edit", kind: "edit", input };
+    expect(JSON.stringify(readEvent(line(event))).length).toBeLessThan(8 * mostShown);
+  });
 });
