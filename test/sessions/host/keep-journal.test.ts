@@ -10,7 +10,9 @@ describe("keepJournal", () => {
   test("removes what is past its age again and again until it is stopped, and says how many", async () => {
     const journal = createMemoryJournal();
     const logs: string[] = [];
+    let removals = 0;
     const stop = keepJournal(journal, {
+      onRemoved: () => removals++,
       limits: () => ({ ...defaultRetention, keep_ms: 1000 }),
       writeLog: ({ message }) => logs.push(message),
       firstMs: 1,
@@ -26,6 +28,7 @@ describe("keepJournal", () => {
       await until(() => isGone(id));
     }
     await until(() => logs.length === 2);
+    expect(removals).toBe(2);
     expect(logs).toEqual(Array(2).fill("Removed 1 session past their age or size."));
     await stop();
     await add("c");
