@@ -18,6 +18,8 @@ import { shortPath } from "./sessions.tsx";
 /** A session as `GET /v1/sessions/{id}` shows it. */
 export type WholeSession = SessionSummary & SessionHistory & { result: SessionResult | null };
 
+const unread = { grants: [], attempts: [], children: [], result: null };
+
 /** One session: its timeline, what it came to, and what a person can do with it. */
 export function Session({ id, seq }: { id: string; seq: number | null }) {
   const { api, sessions, live } = useConsole();
@@ -46,14 +48,18 @@ export function Session({ id, seq }: { id: string; seq: number | null }) {
       </Screen>
     );
   }
-  if (kept === null || kept.session_id !== id) {
+  // The list's facts are enough to begin with: the timeline need not wait for the rest.
+  const known = kept?.session_id === id ? kept : listed === undefined ? null : { ...listed, ...unread };
+  if (known === null) {
     return (
       <Screen title="Session">
         <p class="quiet-line">Reading the session …</p>
       </Screen>
     );
   }
-  const session = listed === undefined ? kept : { ...kept, ...listed };
+  // The list learns of a new end only with the events that change what it shows.
+  const last_seq = Math.max(known.last_seq, listed?.last_seq ?? 0);
+  const session = { ...known, ...listed, last_seq };
   return <OpenSession key={id} session={session} seq={seq} again={again} />;
 }
 
