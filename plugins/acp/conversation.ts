@@ -68,6 +68,7 @@ export class Conversation {
   #greeted = false;
   /** A limit that is not told yet. */
   #limit: RateLimitEvent | null = null;
+  #toldLimit = false;
   readonly #tools = new ToolOutput();
   #lastWord: AdapterEvent | null = null;
   #turn: Promise<void> = Promise.resolve();
@@ -141,7 +142,12 @@ export class Conversation {
    * with which it answers as well, before or after: then the answer alone is told.
    */
   limited(limit: RateLimitEvent): AdapterEvent[] {
-    if (this.#lastWord) return isLimit(this.#lastWord) ? [] : [limit];
+    // Agents print the whole of an error, and a limit stands in many of its lines.
+    if (this.#toldLimit || this.#limit !== null) return [];
+    if (this.#lastWord) {
+      this.#toldLimit = true;
+      return isLimit(this.#lastWord) ? [] : [limit];
+    }
     this.#limit = limit;
     this.#ctx.sleep(limitMs).then(() => this.#queue.push(this.#heldLimit()), () => {});
     return [];
@@ -189,7 +195,9 @@ export class Conversation {
     const limit = this.#limit;
     this.#limit = null;
     // Nothing orders the two streams: the line may have come before the tool's result that holds it.
-    return limit && !this.#tools.hasPrinted(limit.message) ? [limit] : [];
+    if (limit === null || this.#tools.hasPrinted(limit.message)) return [];
+    this.#toldLimit = true;
+    return [limit];
   }
 
   async #takeTurn(request: SessionRequest): Promise<AdapterEvent[]> {

@@ -14,7 +14,7 @@ export interface ErrorOutputDeps {
   detector: RateLimitDetector;
   /** Whether a line may be a tool's: some agents copy what their tools print. */
   isToolOutput(line: string): boolean;
-  /** Takes the first sign of a rate limit, and returns the events that tell of it now. */
+  /** Takes a sign of a rate limit, and returns the events that tell of it now. */
   limited(limit: RateLimitEvent): AdapterEvent[];
 }
 
@@ -23,14 +23,11 @@ export async function* errorOutput(
   child: RunningProcess,
   { detector, isToolOutput, limited }: ErrorOutputDeps,
 ): AsyncGenerator<AdapterEvent[], void, void> {
-  let seen = false;
   for await (const lines of splitLines(child.stderr)) {
     yield lines.flatMap((line): AdapterEvent[] => {
       const output: AdapterEvent = { type: "output", stream: "stderr", data: `${line}\n` };
       const plain = line.replace(commands, "").trim();
-      // Agents print the whole of an error, and a limit stands in many of its lines.
-      if (seen || !detector.detect(plain) || isToolOutput(plain)) return [output];
-      seen = true;
+      if (!detector.detect(plain) || isToolOutput(plain)) return [output];
       return [output, ...limited(limitEvent(plain, detector))];
     });
   }

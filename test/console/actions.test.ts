@@ -46,7 +46,7 @@ describe("needs you", () => {
     );
     await opened.go("#/needs-you");
     const item = page.locator(".item", { hasText: "rm -rf dist" });
-    await item.getByText("until").waitFor();
+    await item.getByText("left").waitFor();
     expect(await page.title()).toMatch(/^\(\d+\) Bulkhead$/);
     await item.getByRole("button", { name: "Allow once" }).click();
     await page.locator(".item", { hasText: "Which database" }).waitFor();

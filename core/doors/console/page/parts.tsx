@@ -78,7 +78,7 @@ const shapes: Readonly<Record<Standing, ComponentChildren>> = {
 /** How long ago something was, or how long it is until then. */
 export function Ago({ at, until = false }: { at: string; until?: boolean }) {
   const ms = until ? Date.parse(at) - now.value : now.value - Date.parse(at);
-  const text = until ? (ms <= 0 ? "now" : durationText(ms)) : `${durationText(Math.max(0, ms))} ago`;
+  const text = until ? (ms <= 0 ? "no time" : durationText(ms)) : `${durationText(Math.max(0, ms))} ago`;
   return <time dateTime={at} title={new Date(at).toLocaleString()}>{text}</time>;
 }
 

@@ -146,7 +146,7 @@ function Item(
           {item.at !== null && <Ago at={item.at} />}
           {item.deadline !== null && (
             <span class="deadline">
-              until <Ago at={item.deadline} until />
+              <Ago at={item.deadline} until /> left
             </span>
           )}
         </span>
