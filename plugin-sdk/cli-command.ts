@@ -9,6 +9,8 @@ export interface CliCommand {
   env?: Record<string, string>;
   /** Folder inside the working directory; default: the working directory. */
   cwd?: string;
+  /** As of `ctx.run`. */
+  streams?: "pipes" | "sockets";
   /** Text for standard input, which is then closed. Absent: standard input is closed from the start. */
   stdin?: string;
   /**
@@ -35,6 +37,7 @@ export function startCommand(command: CliCommand, ctx: AdapterContext): Promise<
   return ctx.run(command.binary, command.args, {
     ...(command.env === undefined ? {} : { env: command.env }),
     ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
+    ...(command.streams === undefined ? {} : { streams: command.streams }),
     stdin: command.stdin === undefined ? "closed" : "open",
   });
 }

@@ -163,7 +163,13 @@ class ToolAdapter extends CliAdapter {
       ...(uses("prompt_file") ? { prompt_file: await ctx.temp.write(promptFile, request.prompt) } : {}),
       ...(uses("output_file") ? { output_file: await ctx.temp.write(outputFile, "") } : {}),
     });
-    return { ...command, env, ...(stdin_file === undefined ? {} : { stdin: request.prompt }) };
+    return {
+      ...command,
+      env,
+      // A program that prints JSON prints its longest line last, and may exit while nobody has read it.
+      ...(tool.output?.format === "jsonl" ? { streams: "sockets" as const } : {}),
+      ...(stdin_file === undefined ? {} : { stdin: request.prompt }),
+    };
   }
 
   parseOutput(line: string): ParsedLine {

@@ -26,6 +26,11 @@ export interface RunOptions {
   cwd?: string;
   /** `open` lets the adapter write to standard input; default `closed`. */
   stdin?: "open" | "closed";
+  /**
+   * `sockets`: for a program that prints much at once and exits before it was read. A socket holds about 200 KB for it, a
+   * pipe 64 KB. But a program cannot open `/dev/stdout` as a socket. Default `pipes`; with Deno always so.
+   */
+  streams?: "pipes" | "sockets";
 }
 
 /** A child process as adapter code sees it. Its whole tree is killed when the session ends. */

@@ -38,6 +38,8 @@ export interface SpawnChildOptions {
   env: Record<string, string>;
   /** `closed` is an empty input, not a terminal. */
   stdin: "open" | "closed";
+  /** Kind of its standard streams, where the runtime has both; default: `pipes`. */
+  streams?: "pipes" | "sockets";
   /** Random text in the environment of the whole tree, by which `killTree` finds it. */
   mark: string;
 }
@@ -58,7 +60,7 @@ export async function spawnChild(
 ): Promise<ChildProcess> {
   // A missing folder and a missing program fail with the same ENOENT.
   await checkFolder(options.cwd);
-  const pipes = await openProgramPipes(options);
+  const pipes = options.streams === "sockets" ? null : await openProgramPipes(options);
   const { child, stdin, ...outputs } = start(file, args, { ...options, pipes });
   const failed = new Promise<unknown>((resolve) => child.on("error", resolve));
   stdin?.on("error", () => {});

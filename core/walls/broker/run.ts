@@ -43,6 +43,7 @@ export const runOperations: readonly Operation[] = [
           env: Type.Optional(Type.Record(Type.String({ maxLength: 256 }), Type.String())),
           cwd: Type.Optional(Type.String({ minLength: 1, maxLength: 4096 })),
           stdin: Type.Optional(Type.Union([Type.Literal("open"), Type.Literal("closed")])),
+          streams: Type.Optional(Type.Union([Type.Literal("pipes"), Type.Literal("sockets")])),
         }, closed),
       }, closed),
     ),
@@ -107,6 +108,7 @@ async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Prom
     binary,
     argv: [real, ...allArgs.map((text) => shownArgument(text, granted))],
     stdin: options.stdin ?? "closed",
+    streams: options.streams ?? "pipes",
   });
 }
 

@@ -21,6 +21,7 @@ export interface StartProcessOptions {
   cwd: string;
   env: Record<string, string>;
   stdin: "open" | "closed";
+  streams: "pipes" | "sockets";
   /** True when `file` is a program that contains the real one. */
   contained: boolean;
 }

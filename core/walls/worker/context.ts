@@ -103,6 +103,7 @@ function plainRunOptions(options: RunOptions): RunOptions {
     ...(options.env === undefined ? {} : { env: textRecord(options.env) }),
     ...(options.cwd === undefined ? {} : { cwd: String(options.cwd) }),
     stdin: options.stdin === "open" ? "open" : "closed",
+    streams: options.streams === "sockets" ? "sockets" : "pipes",
   };
 }
 

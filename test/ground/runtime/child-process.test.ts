@@ -1,6 +1,7 @@
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { afterEach, describe, expect, test } from "vitest";
 import { type ChildProcess, spawnChild, type SpawnChildOptions } from "../../../core/ground/runtime/child-process.ts";
 import { killTree } from "../../../core/ground/runtime/process-tree.ts";
@@ -35,6 +36,16 @@ describe("spawnChild", () => {
     expect(await Promise.all([text(child.stdout), text(child.stderr)])).toEqual(["out\n", "err\n"]);
     expect(await child.exited).toEqual({ exit_code: 7, signal: null });
   });
+
+  test.runIf(process.platform === "linux" && !("Deno" in globalThis))(
+    "sockets keep what a program prints before it exits at once",
+    async () => {
+      const script = `exec "${process.execPath}" -e 'process.stdout.write("x".repeat(150_000)); process.exit()'`;
+      const child = await shell(script, { streams: "sockets" });
+      await child.exited;
+      expect((await text(child.stdout)).length).toBe(150_000);
+    },
+  );
 
   test("tells the signal that ended the program", async () => {
     const child = await shell("kill -9 $$");
