@@ -10,7 +10,8 @@ import type { CaseName } from "./cases.ts";
 import { type Place, writeInto } from "./place.ts";
 
 const plugins: string = fileURLToPath(new URL("../../../plugins/", import.meta.url));
-const key = "sk-test-0123456789abcdefghij";
+/** The key of every agent but that of a plan. */
+export const key = "sk-test-0123456789abcdefghij";
 
 /** An agent of the proving ground: a plugin, and how its program is pointed at the mock model. */
 export interface Agent {

@@ -60,6 +60,7 @@ describe.each(agents)("$id", (agent) => {
     expect.soft(events.filter(({ type }) => type === "unparsed")).toEqual(
       unparsedOf(agent, name) ? [expect.anything()] : [],
     );
+    checkKey({ ...ran, tools: agent.tools }, expect);
     checkFiles(name, ran, expect);
     await checkText(agent, name, ran, expect);
     if (name === "resume") expect.soft(ran.requests.at(-1)).toContain(firstPrompt);
@@ -118,6 +119,13 @@ function summary({ result, story, events }: Ran): CaseRun {
     cost: usage.cost === null ? null : usage.basis === "reported" ? "reported" : "estimated",
     wait: events.some((event) => event.type === "rate_limit" && event.wait_ms !== null),
   };
+}
+
+/** A key for which the host has an endpoint is in no process of the session; any other one is, which proves the look. */
+function checkKey({ keyHolders, keyStaysOutside, tools }: Ran & { tools: boolean }, { soft }: typeof expect): void {
+  if (keyHolders === null || !tools) return;
+  if (keyStaysOutside) soft(keyHolders, "processes that hold the key").toEqual([]);
+  else soft(keyHolders.length, "processes that hold the key").toBeGreaterThan(0);
 }
 
 function checkFiles(name: CaseName, { result, file }: Ran, { soft }: typeof expect): void {

@@ -13,8 +13,9 @@ import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { checkSession } from "../../sessions/session/session-rules.ts";
 import type { MockModel, ModelRun } from "../mock-model/mock-model.ts";
 import { sleeper, written } from "../mock-model/scenarios.ts";
-import { type Agent, bundledFor, type Prepared } from "./agents.ts";
+import { type Agent, bundledFor, key, type Prepared } from "./agents.ts";
 import { type Case, type CaseName, cases, type Story } from "./cases.ts";
+import { keyHolders } from "./key-holders.ts";
 import { kindsOf } from "./story.ts";
 import { leftBehind, openPlace, type Place, processesOf } from "./place.ts";
 
@@ -33,6 +34,10 @@ export interface Ran {
   strange: string[];
   /** Content of the file that the scenario has written; null when it is not there. */
   file: string | null;
+  /** Processes that held the key while the agent spoke; null for a case that is not interrupted then. */
+  keyHolders: string[] | null;
+  /** Whether the host has an endpoint for the agent's key, which then stays with it. */
+  keyStaysOutside: boolean;
   /** Processes that outlived their session. */
   left: string[];
   /** Milliseconds of the session. */
@@ -78,7 +83,7 @@ async function runIn(
       });
     const more = name === "resume" ? await firstOf(run) : {};
     const started = performance.now();
-    const { envelopes, seen, result } = await run({ prompt: "Do what the test says.", ...more });
+    const { envelopes, seen, result, keyHolders } = await run({ prompt: "Do what the test says.", ...more });
     const took = performance.now() - started;
     const events = agentEvents(envelopes);
     const story = { stop_reason: result.stop_reason, kinds: kindsOf(agentEvents(envelopes.slice(0, seen))) };
@@ -91,6 +96,8 @@ async function runIn(
       faults: checkSession(envelopes),
       ...asked(model),
       file,
+      keyHolders,
+      keyStaysOutside: (plugin.manifest.endpoints ?? []).some((endpoint) => endpoint.key in (request.env ?? {})),
       left: await leftBehind(place),
       took,
     };
@@ -154,6 +161,7 @@ interface Whole {
   /** How many of them had come when the session was interrupted, or all. */
   seen: number;
   result: SessionResult;
+  keyHolders: string[] | null;
 }
 
 interface Run {
@@ -171,15 +179,17 @@ async function runSession({ host, adapter, place, model, interrupt, request }: R
   const ended = new AbortController();
   const envelopes: Envelope[] = [];
   let seen = Infinity;
+  let holders: string[] | null = null;
   const waiting = { place, model, envelopes, signal: ended.signal };
-  const interrupted = interrupt && moments[interrupt](waiting).then(() => {
+  const interrupted = interrupt && moments[interrupt](waiting).then(async () => {
+    if (interrupt === "while_speaking" && !ended.signal.aborted) holders = await keyHolders(place, key);
     seen = interrupt === "while_running" ? afterLastCall(envelopes) : envelopes.length;
     return session.interrupt();
   });
   for await (const envelope of session.events()) envelopes.push(envelope);
   ended.abort();
   await interrupted;
-  return { envelopes, seen: Math.min(seen, envelopes.length), result: await session.result() };
+  return { envelopes, seen: Math.min(seen, envelopes.length), result: await session.result(), keyHolders: holders };
 }
 
 /** Where the call of the tool ends; what the program prints while the tool runs comes or not. */
