@@ -51,6 +51,9 @@ export const slowTests: readonly string[] = [
   "test/hostile/starvation.test.ts",
   "test/hostile/text.test.ts",
   "test/ground/runtime/os-walls/prlimit.test.ts",
+  // Worktrees of real repositories: hundreds of runs of git.
+  "test/records/workspace/workspaces.test.ts",
+  "test/sessions/host/worktree-sessions.test.ts",
   "test/packages/registry/bundlers.test.ts",
   "test/sessions/host/interrupt.test.ts",
   "test/supervision/host-killed.test.ts",
