@@ -1,6 +1,6 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -23,6 +23,20 @@ require("node:http").get(process.argv[2], (answer) => {
 });
 `;
 
+/** Serves so many megabytes to each client, and prints its port. */
+const serve = `
+const server = require("node:http").createServer((_, response) => {
+  const piece = Buffer.alloc(1024 * 1024);
+  let left = Number(process.argv[1]);
+  const write = () => {
+    while (left-- > 0) if (!response.write(piece)) return void response.once("drain", write);
+    response.end();
+  };
+  write();
+});
+server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+`;
+
 /**
  * An agent's program inside its walls beside the same program without: the time to its first output, and what it reads
  * from a server of this machine, where the walls put relay and proxy in between.
@@ -32,17 +46,10 @@ export async function agentWalls({ quick }: { quick: boolean }): Promise<Figure[
   const workdir = join(folder, "work");
   await mkdir(workdir);
   await writeFile(join(workdir, "download.cjs"), download);
-  const server = createServer((_, response) => {
-    const piece = Buffer.alloc(1024 * 1024);
-    let left = megabytes;
-    const write = () => {
-      while (left-- > 0) if (!response.write(piece)) return void response.once("drain", write);
-      response.end();
-    };
-    write();
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  // In a process of its own, as every place that an agent calls: the host's process has the proxy's work alone.
+  const server = spawn(process.execPath, ["-e", serve, String(megabytes)], { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = await once(server.stdout, "data") as [Uint8Array];
+  const port = Number(String(line));
   const hosts = {
     free: await hostOf(folder, { name: "free", port }),
     held: await hostOf(folder, { name: "held", port }),
@@ -86,8 +93,7 @@ export async function agentWalls({ quick }: { quick: boolean }): Promise<Figure[
     ];
   } finally {
     for (const host of Object.values(hosts)) await host.close();
-    server.closeAllConnections();
-    server.close();
+    server.kill();
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 }
