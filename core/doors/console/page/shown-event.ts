@@ -11,7 +11,7 @@ const mostEntries = 200;
 const mostDepth = 12;
 /** Names, ids and kinds: what the page tells events apart by is never cut away. */
 const shortText = 256;
-/** What a value costs, however short: many small ones fill a tab as well. */
+/** Cost of a value, however short it is: many small ones fill a tab as well. */
 const cost = 8;
 
 /** Parses one line of events, and cuts what is too long to keep. */
