@@ -51,7 +51,15 @@ function start(args: readonly string[], { stateDir = join(home, "state"), cwd: f
   const { PATH = "", HOME = "", DENO_DIR } = process.env;
   const child = spawn(process.execPath, [...program, ...withState(args, stateDir)], {
     cwd: folder,
-    env: { PATH, HOME, XDG_CONFIG_HOME: home, XDG_DATA_HOME: home, ...(DENO_DIR === undefined ? {} : { DENO_DIR }) },
+    env: {
+      PATH,
+      HOME,
+      XDG_CONFIG_HOME: home,
+      XDG_DATA_HOME: home,
+      // Hints name the program as an installed one, on Deno too.
+      BULKHEAD_COMMAND: "bulkhead",
+      ...(DENO_DIR === undefined ? {} : { DENO_DIR }),
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   children.push(child);

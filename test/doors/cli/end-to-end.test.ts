@@ -46,7 +46,15 @@ function start(...args: string[]): ChildProcess {
   return spawn(process.execPath, [...program, ...args, "--state-dir", join(home, "state")], {
     cwd,
     // The runtime's own cache stays where it is; everything of ours goes to the test's folder.
-    env: { PATH, HOME, XDG_CONFIG_HOME: home, XDG_DATA_HOME: home, ...(DENO_DIR === undefined ? {} : { DENO_DIR }) },
+    env: {
+      PATH,
+      HOME,
+      XDG_CONFIG_HOME: home,
+      XDG_DATA_HOME: home,
+      // Hints name the program as an installed one, on Deno too.
+      BULKHEAD_COMMAND: "bulkhead",
+      ...(DENO_DIR === undefined ? {} : { DENO_DIR }),
+    },
     stdio: ["pipe", "pipe", "pipe"],
   });
 }

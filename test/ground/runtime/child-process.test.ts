@@ -37,15 +37,15 @@ describe("spawnChild", () => {
     expect(await child.exited).toEqual({ exit_code: 7, signal: null });
   });
 
-  test.runIf(process.platform === "linux" && !("Deno" in globalThis))(
-    "sockets keep what a program prints before it exits at once",
-    async () => {
+  // The program is Node itself, which writes to a pipe without waiting and to a socket at once.
+  if (process.platform === "linux" && !("Deno" in globalThis)) {
+    test("sockets keep what a program prints before it exits at once", async () => {
       const script = `exec "${process.execPath}" -e 'process.stdout.write("x".repeat(150_000)); process.exit()'`;
       const child = await shell(script, { streams: "sockets" });
       await child.exited;
       expect((await text(child.stdout)).length).toBe(150_000);
-    },
-  );
+    });
+  }
 
   test("tells the signal that ended the program", async () => {
     const child = await shell("kill -9 $$");
