@@ -4,5 +4,5 @@ import { agentTests, common } from "./vitest.config.ts";
 // Real programs are heavy: a few cases at once, all in one file.
 export default defineConfig({
   ...common,
-  test: { ...common.test, include: agentTests, maxConcurrency: 3, reporters: ["default"] },
+  test: { ...common.test, include: agentTests, maxConcurrency: 5, reporters: ["default"] },
 });
