@@ -14,18 +14,25 @@ export interface HeartbeatOptions {
   onSilence(): void;
 }
 
-/** Pings a worker and notices when it no longer answers. */
+/**
+ * Pings a worker and notices when it no longer answers. Time in which the host's own loop stood still does not count:
+ * pings and answers were not sent or read in it.
+ */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #pings = 0;
   #unanswered: { n: number; deadline: ReturnType<typeof setTimeout> } | null = null;
   #interval: ReturnType<typeof setInterval> | undefined;
+  #lastBeat = 0;
+  /** Milliseconds by which beats came late, all together. */
+  #lateMs = 0;
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
   }
 
   start(): void {
+    this.#lastBeat = performance.now();
     this.#interval = setInterval(() => this.#beat(), this.#options.intervalMs);
     this.#interval.unref?.();
   }
@@ -44,6 +51,8 @@ export class Heartbeat {
   }
 
   #beat(): void {
+    this.#lateMs = this.#late();
+    this.#lastBeat = performance.now();
     this.#options.onBeat();
     if (this.#unanswered) return;
     const n = ++this.#pings;
@@ -52,21 +61,28 @@ export class Heartbeat {
   }
 
   #awaitAnswer(n: number, ms: number): void {
-    const heldMs = this.#options.heldMs();
-    const deadline = setTimeout(() => this.#overdue(n, heldMs), ms);
+    const lostMs = this.#lostMs();
+    const deadline = setTimeout(() => this.#overdue(n, lostMs), ms);
     deadline.unref?.();
     this.#unanswered = { n, deadline };
   }
 
-  /**
-   * The host itself may be late, with the answer still unread: wait one turn, and as long as messages were held back.
-   */
-  #overdue(n: number, heldBefore: number): void {
+  /** Gives back the time that was lost since, and a turn in which an answer that has come is read. */
+  #overdue(n: number, lostBefore: number): void {
+    const lostMs = this.#lostMs() - lostBefore;
     onNextTurn(() => {
       if (this.#unanswered?.n !== n) return;
-      const heldMs = this.#options.heldMs() - heldBefore;
-      if (heldMs > 0) return this.#awaitAnswer(n, heldMs);
+      if (lostMs > 0) return this.#awaitAnswer(n, lostMs);
       this.#options.onSilence();
     });
+  }
+
+  /** Milliseconds in which the worker could not be heard. */
+  #lostMs(): number {
+    return this.#options.heldMs() + this.#late();
+  }
+
+  #late(): number {
+    return this.#lateMs + Math.max(0, performance.now() - this.#lastBeat - this.#options.intervalMs);
   }
 }
