@@ -25,79 +25,97 @@ const inOneTurn = 256;
  * slow client makes it wait.
  */
 export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Array> {
-  const { events, frame, idle, mayGoOn, heartbeatMs, done } = options;
-  const iterator = events[Symbol.asyncIterator]();
-  const encoder = new TextEncoder();
-  let held = "";
-  let over = false;
-  let askedAt = performance.now();
-  let failure: unknown = null;
-  let wakeReader: (() => void) | null = null;
-  let wakeWriter: (() => void) | null = null;
+  return new ReadableStream<Uint8Array>(new FramedEvents(options), { highWaterMark: 0 });
+}
 
-  const end = () => {
-    if (over) return;
-    over = true;
-    wakeReader?.();
-    wakeWriter?.();
-    done();
-    void Promise.resolve(iterator.return?.()).catch(() => {});
-  };
+class FramedEvents {
+  readonly #options: EventStreamOptions;
+  readonly #events: AsyncIterator<Envelope>;
+  readonly #encoder = new TextEncoder();
+  #held = "";
+  #over = false;
+  #askedAt = performance.now();
+  #failure: unknown = null;
+  #wakeReader: (() => void) | null = null;
+  #wakeWriter: (() => void) | null = null;
 
-  async function readAhead(): Promise<void> {
-    try {
-      for (let count = 1; !over; count++) {
-        const next = await iterator.next();
-        if (next.done || over) break;
-        const text = frame(next.value);
-        if (text !== null) {
-          held += text;
-          wakeReader?.();
-        }
-        if (held.length > mostHeld) await new Promise<void>((resolve) => (wakeWriter = resolve));
-        else if (count % inOneTurn === 0) await new Promise<void>(onNextTurn);
-      }
-    } catch (error) {
-      failure = error;
-    } finally {
-      end();
+  constructor(options: EventStreamOptions) {
+    this.#options = options;
+    this.#events = options.events[Symbol.asyncIterator]();
+  }
+
+  start(): void {
+    void this.#readAhead();
+  }
+
+  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    if (this.#held === "" && !this.#over) await this.#somethingOr(this.#options.heartbeatMs);
+    // Wait for the other events of this turn: they go out in the same piece.
+    if (this.#held !== "" && !this.#over) await new Promise<void>(onNextTurn);
+    await this.#askOnceIn(this.#options.heartbeatMs);
+    if (this.#held !== "") {
+      controller.enqueue(this.#encoder.encode(this.#held));
+      this.#held = "";
+      this.#wakeWriter?.();
+    } else if (!this.#over) {
+      controller.enqueue(this.#encoder.encode(this.#options.idle()));
+    } else if (this.#failure === null) {
+      controller.close();
+    } else {
+      controller.error(this.#failure);
     }
   }
 
-  return new ReadableStream<Uint8Array>({
-    start: () => void readAhead(),
-    async pull(controller) {
-      if (held === "" && !over) await somethingOr(heartbeatMs);
-      // Wait for the other events of this turn: they go out in the same piece.
-      if (held !== "" && !over) await new Promise<void>(onNextTurn);
-      if (!over && performance.now() - askedAt >= heartbeatMs) {
-        askedAt = performance.now();
-        if (!(await mayGoOn())) {
-          held = "";
-          end();
-        }
-      }
-      if (held !== "") {
-        controller.enqueue(encoder.encode(held));
-        held = "";
-        wakeWriter?.();
-      } else if (over) {
-        if (failure === null) controller.close();
-        else controller.error(failure);
-      } else controller.enqueue(encoder.encode(idle()));
-    },
-    cancel: end,
-  }, { highWaterMark: 0 });
+  cancel(): void {
+    this.#end();
+  }
 
-  function somethingOr(ms: number): Promise<void> {
+  async #readAhead(): Promise<void> {
+    try {
+      for (let count = 1; !this.#over; count++) {
+        const next = await this.#events.next();
+        if (next.done || this.#over) break;
+        const text = this.#options.frame(next.value);
+        if (text !== null) {
+          this.#held += text;
+          this.#wakeReader?.();
+        }
+        if (this.#held.length > mostHeld) await new Promise<void>((resolve) => (this.#wakeWriter = resolve));
+        else if (count % inOneTurn === 0) await new Promise<void>(onNextTurn);
+      }
+    } catch (error) {
+      this.#failure = error;
+    } finally {
+      this.#end();
+    }
+  }
+
+  async #askOnceIn(ms: number): Promise<void> {
+    if (this.#over || performance.now() - this.#askedAt < ms) return;
+    this.#askedAt = performance.now();
+    if (await this.#options.mayGoOn()) return;
+    this.#held = "";
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#wakeReader?.();
+    this.#wakeWriter?.();
+    this.#options.done();
+    void Promise.resolve(this.#events.return?.()).catch(() => {});
+  }
+
+  #somethingOr(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
         clearTimeout(timer);
-        wakeReader = null;
+        this.#wakeReader = null;
         resolve();
       };
       const timer = setTimeout(wake, ms);
-      wakeReader = wake;
+      this.#wakeReader = wake;
     });
   }
 }

@@ -77,29 +77,44 @@ const consolePrefix = "console-";
 
 /** Opens the store of a state folder; reads and creates nothing before it is needed. */
 export function openTokens(stateDir: string): TokenStore {
-  const folder = join(stateDir, "http");
-  const file = join(folder, "tokens.json");
-  const firstFile = join(folder, "token");
-  let known: { version: string; records: ReadonlyMap<string, TokenRecord> } = { version: "", records: new Map() };
+  return new TokenFiles(join(stateDir, "http"));
+}
 
-  const current = async (): Promise<ReadonlyMap<string, TokenRecord>> => {
-    const version = await versionOf(file);
-    if (version !== known.version) known = { version, records: byId(await readRecords(file)) };
-    return known.records;
-  };
+class TokenFiles implements TokenStore {
+  readonly #folder: string;
+  readonly #file: string;
+  readonly #firstFile: string;
+  #known: { version: string; records: ReadonlyMap<string, TokenRecord> } = { version: "", records: new Map() };
 
-  const change = async <T>(act: (records: TokenRecord[]) => T): Promise<T> => {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await chmod(folder, 0o700);
-    return await withLockFile(`${file}.lock`, { what: "the list of tokens", waitMs: 2000 }, async () => {
-      const records = await readRecords(file);
-      const given = act(records);
-      await replaceFile(file, `${JSON.stringify({ tokens: 1, entries: records })}\n`);
-      return given;
-    });
-  };
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.#file = join(folder, "tokens.json");
+    this.#firstFile = join(folder, "token");
+  }
 
-  const create = async ({ name, scopes: wanted, workdirs, expires_at = null }: NewToken) => {
+  async check(token: string): Promise<Caller | null> {
+    const id = /^bh_([0-9a-f]{32})_/.exec(token)?.[1] ?? "";
+    const found = (await this.#current()).get(id);
+    const same = isSameText(sha256Hex(token), found?.sha256 ?? "");
+    return found !== undefined && same && isCurrent(found) ? callerOf(found) : null;
+  }
+
+  async holds({ id }: Caller): Promise<boolean> {
+    const records = await this.#current();
+    const found = id === owner.id ? [...records.values()].find(isFirst) : records.get(id);
+    return found !== undefined && isCurrent(found);
+  }
+
+  async keyOf(id: string): Promise<string | null> {
+    const found = (await this.#current()).get(id);
+    return found !== undefined && isCurrent(found) ? found.sha256 : null;
+  }
+
+  async list(): Promise<TokenRecord[]> {
+    return [...(await this.#current()).values()];
+  }
+
+  async create({ name, scopes: wanted, workdirs, expires_at = null }: NewToken): ReturnType<TokenStore["create"]> {
     const id = randomId();
     const token = `bh_${id}_${randomSecret()}`;
     const made: TokenRecord = {
@@ -111,7 +126,7 @@ export function openTokens(stateDir: string): TokenStore {
       expires_at,
       sha256: sha256Hex(token),
     };
-    await change((records) => {
+    await this.#change((records) => {
       const old = records.filter((one) => one.name.startsWith(consolePrefix) && !isCurrent(one));
       for (const one of old) records.splice(records.indexOf(one), 1);
       if (records.some((other) => other.name === name && isCurrent(other))) throw taken(name);
@@ -119,45 +134,49 @@ export function openTokens(stateDir: string): TokenStore {
       records.push(made);
     });
     return { token, record: made };
-  };
+  }
 
-  return {
-    async check(token) {
-      const id = /^bh_([0-9a-f]{32})_/.exec(token)?.[1] ?? "";
-      const found = (await current()).get(id);
-      const same = isSameText(sha256Hex(token), found?.sha256 ?? "");
-      return found !== undefined && same && isCurrent(found) ? callerOf(found) : null;
-    },
-    async holds({ id }) {
-      const records = await current();
-      const found = id === owner.id ? [...records.values()].find(isFirst) : records.get(id);
-      return found !== undefined && isCurrent(found);
-    },
-    async keyOf(id) {
-      const found = (await current()).get(id);
-      return found !== undefined && isCurrent(found) ? found.sha256 : null;
-    },
-    createForConsole: (wanted) => create({ ...wanted, name: `${consolePrefix}${randomId().slice(0, 8)}` }),
-    list: async () => [...(await current()).values()],
-    create,
-    revoke: (idOrName) =>
-      change((records) => {
-        const found = records.filter(({ id, name }) => id === idOrName || name === idOrName);
-        for (const one of found) records.splice(records.indexOf(one), 1);
-        return found.at(-1) ?? null;
-      }),
-    async first() {
-      const kept = await readFile(firstFile, "utf8").then((text) => text.trim(), () => null);
-      if (kept !== null && (await this.check(kept)) !== null) return { file: firstFile, token: kept };
-      await change((records) => {
-        const at = records.findIndex(({ name }) => name === firstName);
-        if (at !== -1) records.splice(at, 1);
-      });
-      const { token } = await create({ name: firstName, scopes });
-      await replaceFile(firstFile, `${token}\n`);
-      return { file: firstFile, token };
-    },
-  };
+  createForConsole(wanted: Pick<NewToken, "scopes" | "expires_at">): ReturnType<TokenStore["create"]> {
+    return this.create({ ...wanted, name: `${consolePrefix}${randomId().slice(0, 8)}` });
+  }
+
+  revoke(idOrName: string): Promise<TokenRecord | null> {
+    return this.#change((records) => {
+      const found = records.filter(({ id, name }) => id === idOrName || name === idOrName);
+      for (const one of found) records.splice(records.indexOf(one), 1);
+      return found.at(-1) ?? null;
+    });
+  }
+
+  async first(): Promise<{ file: string; token: string }> {
+    const file = this.#firstFile;
+    const kept = await readFile(file, "utf8").then((text) => text.trim(), () => null);
+    if (kept !== null && (await this.check(kept)) !== null) return { file, token: kept };
+    await this.#change((records) => {
+      const at = records.findIndex(({ name }) => name === firstName);
+      if (at !== -1) records.splice(at, 1);
+    });
+    const { token } = await this.create({ name: firstName, scopes });
+    await replaceFile(file, `${token}\n`);
+    return { file, token };
+  }
+
+  async #current(): Promise<ReadonlyMap<string, TokenRecord>> {
+    const version = await versionOf(this.#file);
+    if (version !== this.#known.version) this.#known = { version, records: byId(await readRecords(this.#file)) };
+    return this.#known.records;
+  }
+
+  async #change<T>(act: (records: TokenRecord[]) => T): Promise<T> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await chmod(this.#folder, 0o700);
+    return await withLockFile(`${this.#file}.lock`, { what: "the list of tokens", waitMs: 2000 }, async () => {
+      const records = await readRecords(this.#file);
+      const given = act(records);
+      await replaceFile(this.#file, `${JSON.stringify({ tokens: 1, entries: records })}\n`);
+      return given;
+    });
+  }
 }
 
 function callerOf(record: TokenRecord): Caller {

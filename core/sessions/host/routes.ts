@@ -89,74 +89,106 @@ const patienceMs = 60_000;
 
 /** Makes a host's routes; asks and reads nothing before it is needed. */
 export function openRoutes(deps: RouteDeps): Routes {
-  const routingNow = (): HostManifest["routing"] => deps.settings.manifest?.routing ?? { agent: "auto" };
-  const counters = new AccessModeCounters({ store: openUseFiles(deps.claim) });
-  const board = new AvailabilityBoard({ probe: deps.probe, ttlMs: () => routingNow().availability_ttl_ms ?? ttlMs });
+  return new HostRoutes(deps);
+}
 
-  return {
-    agents,
-    route,
-    chain: ({ adapter = routingNow().agent }) => typeof adapter === "string" ? [] : [...new Set(adapter)],
-    started: ({ adapter_id, access_mode }) => {
-      // Without modes there are no ceilings to count for.
-      if (access_mode !== null) counters.requested({ adapterId: adapter_id, mode: access_mode });
-    },
-    ended,
-    gauges,
-    probe: async (adapterId) => (await board.ask(adapterId, { refresh: true })).report,
-    forget: (adapterId) => board.forget(adapterId),
-    close: () => counters.settled(),
-  };
+class HostRoutes implements Routes {
+  readonly #deps: RouteDeps;
+  readonly #counters: AccessModeCounters;
+  readonly #board: AvailabilityBoard;
 
-  async function agents({ refresh = false, require = {} }: AgentsOptions = {}): Promise<AgentReport[]> {
-    const all = await describe(listed(deps), { refresh });
-    const enabled = all.filter(({ report }) => deps.plugin(report.id)?.enabled);
-    const [primary] = chooseRoute(wishOf({ require }), enabled).candidates;
+  constructor(deps: RouteDeps) {
+    this.#deps = deps;
+    this.#counters = new AccessModeCounters({ store: openUseFiles(deps.claim) });
+    this.#board = new AvailabilityBoard({
+      probe: deps.probe,
+      ttlMs: () => this.#routing.availability_ttl_ms ?? ttlMs,
+    });
+  }
+
+  async agents({ refresh = false, require = {} }: AgentsOptions = {}): Promise<AgentReport[]> {
+    const all = await this.#describe(listed(this.#deps), { refresh });
+    const enabled = all.filter(({ report }) => this.#deps.plugin(report.id)?.enabled);
+    const [primary] = chooseRoute(this.#wishOf({ require }), enabled).candidates;
     return all.map(({ report }) => ({ ...report, primary: report.id === primary?.adapter_id }));
   }
 
-  function gauges(): AgentGauges {
-    const known = listed(deps).filter(({ enabled }) => enabled).flatMap((plugin) => {
-      const found = board.known(plugin.id);
-      return found ? [agentOf(plugin, found)] : [];
+  async probe(adapterId: string): Promise<AvailabilityReport> {
+    return (await this.#board.ask(adapterId, { refresh: true })).report;
+  }
+
+  async route(options: RouteOptions = {}): Promise<Route> {
+    const only = this.#onlyOne(options);
+    if (only) return { candidates: [only], passed_over: [] };
+    const wish = this.#wishOf(options);
+    const { wanted } = wish;
+    const isWanted = ({ id, enabled }: Plugin) => wanted === "auto" ? enabled : wanted.includes(id);
+    const considered = typeof wanted === "string" && wanted !== "auto"
+      ? [await this.#named(wanted)]
+      : await this.#describe(listed(this.#deps).filter(isWanted));
+    return demandCandidate(chooseRoute(wish, considered), wish);
+  }
+
+  chain({ adapter = this.#routing.agent }: Pick<RouteOptions, "adapter">): readonly string[] {
+    return typeof adapter === "string" ? [] : [...new Set(adapter)];
+  }
+
+  started({ adapter_id, access_mode }: RoutedWay): void {
+    // Without modes there are no ceilings to count for.
+    if (access_mode !== null) this.#counters.requested({ adapterId: adapter_id, mode: access_mode });
+  }
+
+  ended({ adapter_id, access_mode }: RoutedWay, { tokens, error, wait_ms }: AttemptEnd): void {
+    const used = { adapterId: adapter_id, mode: access_mode };
+    if (access_mode !== null) this.#counters.used(used, tokens);
+    if (error === undefined) return;
+    if (error.code === "rate_limit") this.#counters.limited(used, wait_ms ?? unknownWaitMs);
+    if (!ownDoing.has(error.code)) this.#board.doubt(adapter_id);
+  }
+
+  gauges(): AgentGauges {
+    const known = listed(this.#deps).filter(({ enabled }) => enabled).flatMap((plugin) => {
+      const found = this.#board.known(plugin.id);
+      return found ? [this.#agentOf(plugin, found)] : [];
     });
     const available = known.filter(({ report }) => report.availability === "available").length;
-    const [primary] = chooseRoute(wishOf({}), known).candidates;
+    const [primary] = chooseRoute(this.#wishOf({}), known).candidates;
     return { available: known.length === 0 ? null : available, primary: primary?.adapter_id ?? null };
   }
 
-  async function route(options: RouteOptions = {}): Promise<Route> {
-    const only = onlyOne(options);
-    if (only) return { candidates: [only], passed_over: [] };
-    const wish = wishOf(options);
-    const { wanted } = wish;
-    const considered = typeof wanted === "string" && wanted !== "auto"
-      ? [await named(wanted)]
-      : await describe(listed(deps).filter(({ id, enabled }) => wanted === "auto" ? enabled : wanted.includes(id)));
-    return demandCandidate(chooseRoute(wish, considered), wish);
+  forget(adapterId: string): void {
+    this.#board.forget(adapterId);
+  }
+
+  close(): Promise<void> {
+    return this.#counters.settled();
+  }
+
+  get #routing(): HostManifest["routing"] {
+    return this.#deps.settings.manifest?.routing ?? { agent: "auto" };
   }
 
   /**
    * Returns the route of most sessions, which name one adapter without modes: there is nothing to choose or look up.
    */
-  function onlyOne({ adapter = routingNow().agent, require }: RouteOptions): RouteCandidate | null {
+  #onlyOne({ adapter = this.#routing.agent, require }: RouteOptions): RouteCandidate | null {
     if (typeof adapter !== "string" || require !== undefined) return null;
-    const plugin = deps.plugin(adapter);
+    const plugin = this.#deps.plugin(adapter);
     return plugin?.enabled && !plugin.manifest.access_modes
       ? { adapter_id: adapter, access_mode: null, further_modes: [] }
       : null;
   }
 
   /** Does not ask the agent of an adapter that is named alone first: its session says whether it can run. */
-  async function named(id: string): Promise<RoutableAgent> {
-    const plugin = deps.plugin(id);
-    if (!plugin?.enabled) throw unknownAdapter(id, deps.plugins());
-    if (plugin.manifest.access_modes) await counters.refresh();
-    return agentOf(plugin, board.known(id) ?? unasked);
+  async #named(id: string): Promise<RoutableAgent> {
+    const plugin = this.#deps.plugin(id);
+    if (!plugin?.enabled) throw unknownAdapter(id, this.#deps.plugins());
+    if (plugin.manifest.access_modes) await this.#counters.refresh();
+    return this.#agentOf(plugin, this.#board.known(id) ?? unasked);
   }
 
-  function wishOf({ adapter = routingNow().agent, require = {}, request = {} }: RouteOptions): RouteWish {
-    const routing = routingNow();
+  #wishOf({ adapter = this.#routing.agent, require = {}, request = {} }: RouteOptions): RouteWish {
+    const routing = this.#routing;
     const { model, prompt, system_prompt, timeout_ms = patienceMs, retry } = request;
     const [first, ...others] = typeof adapter === "string" ? [adapter] : adapter;
     const alone = first !== undefined && others.length === 0 ? first : null;
@@ -171,36 +203,28 @@ export function openRoutes(deps: RouteDeps): Routes {
     };
   }
 
-  async function describe(
+  async #describe(
     plugins: readonly Plugin[],
     { refresh = false }: { refresh?: boolean } = {},
   ): Promise<RoutableAgent[]> {
-    const [stopped] = await Promise.all([stoppedPlugins(), counters.refresh()]);
+    const [stopped] = await Promise.all([this.#stoppedPlugins(), this.#counters.refresh()]);
     return await Promise.all(plugins.map(async (plugin) => {
       const why = plugin.enabled ? stopped.get(plugin.id) : notEnabled(plugin);
-      return agentOf(plugin, why ? { stopped: why } : await board.ask(plugin.id, { refresh }));
+      return this.#agentOf(plugin, why ? { stopped: why } : await this.#board.ask(plugin.id, { refresh }));
     }));
   }
 
-  function agentOf(plugin: Plugin, found: AgentFacts["found"]): RoutableAgent {
-    const useOf: AgentFacts["useOf"] = (mode) => counters.useOf({ adapterId: plugin.id, mode });
+  #agentOf(plugin: Plugin, found: AgentFacts["found"]): RoutableAgent {
+    const useOf: AgentFacts["useOf"] = (mode) => this.#counters.useOf({ adapterId: plugin.id, mode });
     return describeAgent({ plugin, found, useOf, now: Date.now() });
   }
 
-  async function stoppedPlugins(): Promise<Map<string, AvailabilityReport>> {
-    const records = await deps.quarantined().catch(() => []);
+  async #stoppedPlugins(): Promise<Map<string, AvailabilityReport>> {
+    const records = await this.#deps.quarantined().catch(() => []);
     return new Map(records.map((record) => {
       const { message, hint } = quarantineError(record);
       return [record.plugin_id, { availability: "disabled", reason: message, ...(hint ? { next_step: hint } : {}) }];
     }));
-  }
-
-  function ended({ adapter_id, access_mode }: RoutedWay, { tokens, error, wait_ms }: AttemptEnd): void {
-    const used = { adapterId: adapter_id, mode: access_mode };
-    if (access_mode !== null) counters.used(used, tokens);
-    if (error === undefined) return;
-    if (error.code === "rate_limit") counters.limited(used, wait_ms ?? unknownWaitMs);
-    if (!ownDoing.has(error.code)) board.doubt(adapter_id);
   }
 }
 

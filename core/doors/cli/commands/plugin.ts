@@ -1,17 +1,11 @@
-import { Option } from "commander";
-import { templateNames } from "../../../kit/author/templates.ts";
-import { type DefineCommand, examples } from "../command.ts";
-import { pluginCheck } from "./plugin-check.ts";
-import { pluginDev } from "./plugin-dev.ts";
+import type { Command } from "commander";
+import { type Bind, type DefineCommand, examples } from "../command.ts";
+import { defineWriting } from "./plugin-author.ts";
 import { pluginExplain } from "./plugin-explain.ts";
 import { pluginDeny, pluginGrant } from "./plugin-grant.ts";
-import { pluginImport } from "./plugin-import.ts";
 import { defineInstalling } from "./plugin-install.ts";
 import { pluginList } from "./plugin-list.ts";
-import { pluginNew } from "./plugin-new.ts";
-import { pluginPack } from "./plugin-pack.ts";
 import { pluginRelease } from "./plugin-release.ts";
-import { pluginTest } from "./plugin-test.ts";
 import { reloading, reloadNote } from "../reloading.ts";
 
 /** `bulkhead plugin …`: commands for operators and authors of plugins. */
@@ -27,70 +21,28 @@ export const definePlugin: DefineCommand = (command, bind) => {
     ),
   );
   defineInstalling(command, bind);
+  defineWriting(command, bind);
+  definePermissions(command, bind);
   command.command("list")
     .description("list every plugin that was found")
     .addHelpText("after", examples(["bulkhead plugin list --json", "one plugin a line"]))
     .action(bind(pluginList));
-  command.command("check")
-    .description("check a plugin: manifest, bundle, and loading it behind the walls")
-    .argument("[plugin]", "folder of a package, or id; default: every enabled plugin")
-    .addHelpText("after", examples(["bulkhead plugin check ./my-plugin", "while you write it"]))
-    .action(bind(pluginCheck));
-  command.command("new")
-    .description("create a working plugin to start from")
-    .argument("<name>", "the name people read; its id is made from it")
-    .addOption(new Option("--template <kind>", "what it will drive; default: code").choices([...templateNames]))
-    .option("--command <line>", "for cli and acp: the program with its arguments; default: the id")
-    .option("--folder <folder>", "where it is written; default: its id, here")
-    .option("-y, --yes", "ask nothing")
+  command.command("release")
+    .description("lift a plugin's quarantine and forget its crashes")
+    .argument("<id>", "id of a plugin")
     .addHelpText(
       "after",
-      examples(
-        ["bulkhead plugin new my-agent", "asks what it will drive"],
-        ['bulkhead plugin new my-tool --template cli --command "my-tool --quiet"', "a program, without code"],
-      ),
+      examples(["bulkhead plugin release my-agent", "lets it run again after it crashed too often"]),
     )
-    .action(bind(pluginNew));
-  command.command("dev")
-    .description("run a session of a plugin, live, and again after each change of its folder")
-    .argument("[folder]", "folder of the plugin; default: this one")
-    .argument("[prompt]", "the prompt; default: Say hello.")
-    .option("--once", "run one session and end with its exit code")
-    .addHelpText("after", examples(['bulkhead plugin dev ./my-plugin "Say hello"', "while you write it"]))
-    .action(bind(pluginDev));
-  command.command("test")
-    .description("try a plugin against every rule of the contract, with scripted tools and without a network")
-    .argument("[folder]", "folder of the plugin; default: this one")
-    .option("--all", "show also the rules that it keeps and those that do not concern it")
-    .addHelpText(
-      "after",
-      examples(["bulkhead plugin test ./my-plugin", "what conformance.yaml scripts, and how it did"]),
-    )
-    .action(bind(pluginTest));
-  command.command("pack")
-    .description("make the package of a plugin: a tarball that npm publishes and any host takes")
-    .argument("[folder]", "folder of the plugin; default: this one")
-    .option("--out <folder>", "where the tarball is written; default: this folder")
-    .option("--unpacked <folder>", "also lay the package out here, as JSR publishes it")
-    .addHelpText("after", examples(["bulkhead plugin pack ./my-plugin", "the same folder gives the same bytes"]))
-    .action(bind(pluginPack));
-  command.command("import")
-    .description("make plugins of entries of the Agent Client Protocol's registry, or of a map of tools")
-    .argument("<file>", "agent.json, registry.json, or YAML with tools: <name>: {binary, command_template, ...}")
-    .option("--into <folder>", "where each becomes a folder; default: here")
-    .option("--only <id>", "the one entry that is wanted of several")
-    .option("--id <id>", "the plugin's id, where that of the entry is taken")
-    .option("--command <program>", "the agent's program, where it is another one")
-    .option("--offline", "ask no registry which program an npm package installs")
-    .addHelpText(
-      "after",
-      examples(
-        ["bulkhead plugin import tools.yaml --into plugins", "a plugin for each tool"],
-        ["bulkhead plugin import registry.json --only kimi --into plugins", "one agent of the registry"],
-        ["bulkhead plugin import agent.json --id my-agent --command agent", "under an id and a program of your own"],
-      ),
-    )
-    .action(bind(pluginImport));
+    .action(bind(pluginRelease));
+  for (const one of command.commands) {
+    one.helpGroup(authors.has(one.name()) ? "Write plugins:" : "Use plugins:");
+    if (changing.has(one.name())) one.addHelpText("after", reloadNote);
+  }
+};
+
+/** Defines the sub-commands that show and change what a plugin may do. */
+function definePermissions(command: Command, bind: Bind): void {
   command.command("explain")
     .description("show what a plugin asks for, what is granted, and what is in force")
     .argument("<id>", "id of a plugin")
@@ -114,19 +66,7 @@ export const definePlugin: DefineCommand = (command, bind) => {
     .argument("<permission:target...>", "as for grant")
     .addHelpText("after", examples(["bulkhead plugin deny my-agent net:example.com:443", "never this host"]))
     .action(bind(reloading(pluginDeny)));
-  command.command("release")
-    .description("lift a plugin's quarantine and forget its crashes")
-    .argument("<id>", "id of a plugin")
-    .addHelpText(
-      "after",
-      examples(["bulkhead plugin release my-agent", "lets it run again after it crashed too often"]),
-    )
-    .action(bind(pluginRelease));
-  for (const one of command.commands) {
-    one.helpGroup(authors.has(one.name()) ? "Write plugins:" : "Use plugins:");
-    if (changing.has(one.name())) one.addHelpText("after", reloadNote);
-  }
-};
+}
 
 /** Commands for authors. */
 const authors: ReadonlySet<string> = new Set(["new", "dev", "check", "test", "pack", "import"]);
