@@ -1,6 +1,6 @@
 /**
  * Proofs that cost much and seldom fail while something else is worked on. `npm run test:slow` runs them, and `.ci/run`
- * does so on both runtimes.
+ * does so, with a part of them on Deno.
  */
 export const slowTests: readonly string[] = [
   // Whole programs: the command line, the daemon, the package as it is installed.
@@ -82,4 +82,19 @@ export const slowOnNodeAlone: readonly string[] = [
   "test/sessions/session/properties.test.ts",
   "test/structure/build.test.ts",
   "test/structure/snippets.test.ts",
+];
+
+/**
+ * Those that `.ci/run` leaves to Node: what each plugin makes of its agent's words is the same on both runtimes, and the
+ * kit, `claude-code` and `acp` show on Deno that plugins run there. `npm run test:slow:deno` runs them too.
+ */
+export const slowOnNodeInShort: readonly string[] = [
+  "test/doors/http/scanner.test.ts",
+  "test/plugins/acp-remote.test.ts",
+  "test/plugins/codex-sessions.test.ts",
+  "test/plugins/gemini-cli-sessions.test.ts",
+  "test/plugins/openai-compatible.test.ts",
+  "test/plugins/opencode-sessions.test.ts",
+  "test/plugins/packages.test.ts",
+  "test/plugins/text-agents.test.ts",
 ];

@@ -2,7 +2,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { aloneTests } from "./alone-tests.ts";
-import { slowOnNodeAlone, slowTests } from "./slow-tests.ts";
+import { slowOnNodeAlone, slowOnNodeInShort, slowTests } from "./slow-tests.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const onDeno = "Deno" in globalThis;
@@ -31,6 +31,8 @@ export const hostileTests = [
 /** Tests of `npm run test:agents`: they run the agents' own programs. */
 export const agentTests = ["test/agents/proving-ground/*.test.ts"];
 
+const notOnDeno = [...slowOnNodeAlone, ...(process.env["BULKHEAD_SLOW"] === "short" ? slowOnNodeInShort : [])];
+
 const elsewhere = [...hostileTests, ...agentTests, "test/crash/**", "test/console/**"];
 
 /** What all runs have in common. Four at once keep two cores busy: much of the time a test waits for a process. */
@@ -58,7 +60,7 @@ export default defineConfig({
         isolate: false,
       }),
       project("alone", { include: [...aloneTests], exclude: [...slowTests] }),
-      project("slow", { include: [...slowTests], exclude: onDeno ? [...slowOnNodeAlone] : [] }),
+      project("slow", { include: [...slowTests], exclude: onDeno ? notOnDeno : [] }),
     ],
   },
 });
