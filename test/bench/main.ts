@@ -10,12 +10,13 @@ import { installing } from "./installing.ts";
 import { journal } from "./journal.ts";
 import { manySessions } from "./many-sessions.ts";
 import type { Figure } from "./measure.ts";
+import { peers } from "./peers.ts";
 import { roundTrip } from "./round-trip.ts";
 import { spinning } from "./spinning.ts";
 import { startUp } from "./start-up.ts";
 
 /** Every benchmark, by the word that chooses it on the command line. To add one: a file and a line here. */
-const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>> = {
+const benches: Record<string, (options: { quick: boolean; long: boolean }) => Promise<Figure[]>> = {
   round_trip: roundTrip,
   events,
   many_sessions: manySessions,
@@ -29,16 +30,18 @@ const benches: Record<string, (options: { quick: boolean }) => Promise<Figure[]>
   http,
   doors,
   install: installing,
+  peers,
 };
 
 const words = process.argv.slice(2);
 const quick = words.includes("--quick");
+const long = words.includes("--long");
 const json = words.includes("--json");
 const chosen = words.filter((word) => !word.startsWith("--"));
 const figures: Figure[] = [];
 for (const [name, bench] of Object.entries(benches)) {
   if (chosen.length > 0 && !chosen.includes(name)) continue;
-  const own = await bench({ quick });
+  const own = await bench({ quick, long });
   figures.push(...own);
   if (!json) { for (const figure of own) process.stdout.write(`${line(figure)}\n`); }
 }

@@ -5,6 +5,9 @@ export interface Figure {
   name: string;
   value: number;
   unit: "ratio" | "ms" | "per_second" | "mb" | "count";
+  /** The smallest and the largest of the repetitions whose median the value is. */
+  least?: number;
+  most?: number;
   /** What is aimed at, such as `<= 2`. */
   aim?: string;
   met?: boolean;
