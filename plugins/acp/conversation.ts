@@ -1,4 +1,3 @@
-import { client, type ClientConnection, type ClientContext, RequestError } from "@agentclientprotocol/sdk";
 import {
   type AdapterContext,
   type AdapterEvent,
@@ -14,11 +13,11 @@ import {
   textOf,
   ToolOutput,
 } from "bulkhead/plugin-sdk";
+import { AgentConnection, RequestError } from "./agent-connection.ts";
 import { AllowedTools } from "./allowed-tools.ts";
 import { BatchQueue } from "./batch-queue.ts";
 import { offerFiles } from "./client-files.ts";
 import { habitsOf } from "./habits.ts";
-import { MessagePipe } from "./message-pipe.ts";
 import type { AgentOptions } from "./options.ts";
 import { PermissionAnswers } from "./permission-answers.ts";
 import { chooseMode, chooseModel, modelOf } from "./session-choices.ts";
@@ -61,8 +60,7 @@ export class Conversation {
   readonly #queue = new BatchQueue<AdapterEvent>();
   readonly #reader = new UpdateReader((terminalId) => this.#findOutcome(terminalId));
   readonly #answers: PermissionAnswers;
-  readonly #pipe: MessagePipe;
-  readonly #connection: ClientConnection;
+  readonly #agent: AgentConnection;
   #findOutcome: FindOutcome = () => undefined;
   #session: string | null = null;
   #greeted = false;
@@ -78,14 +76,7 @@ export class Conversation {
     this.#options = options;
     this.#transport = transport;
     this.#answers = new PermissionAnswers(ctx);
-    this.#pipe = new MessagePipe((message) =>
-      transport.send(JSON.stringify(message)).catch((thrown) => {
-        // The library would wait for an answer to what was never sent.
-        this.#queue.end({ thrown });
-        throw thrown;
-      })
-    );
-    this.#connection = this.#client();
+    this.#agent = this.#connect();
   }
 
   /** Whether the agent has answered its greeting: then it does speak the protocol. */
@@ -153,22 +144,24 @@ export class Conversation {
     return [];
   }
 
-  get #agent(): ClientContext {
-    return this.#connection.agent;
-  }
-
-  #client(): ClientConnection {
-    const app = client({ name: "bulkhead" });
-    app.onRequest("session/request_permission", async ({ requestId }) => {
-      const choice = await this.#answers.wait(permissionId(JSON.stringify(requestId)));
+  #connect(): AgentConnection {
+    const agent = new AgentConnection((message) =>
+      this.#transport.send(JSON.stringify(message)).catch((thrown) => {
+        // What was never sent is never answered.
+        this.#queue.end({ thrown });
+        throw thrown;
+      })
+    );
+    agent.onRequest("session/request_permission", async ({ id }) => {
+      const choice = await this.#answers.wait(permissionId(JSON.stringify(id)));
       // A request without an answer is denied; the protocol has this answer only for a cancelled turn.
       return { outcome: choice ? { outcome: "selected", optionId: choice.id } : { outcome: "cancelled" } };
     });
     if (this.#options.files) {
-      offerFiles(app, { fs: this.#ctx.fs, missingFileIsEmpty: this.#options.missingFileIsEmpty });
+      offerFiles(agent, { fs: this.#ctx.fs, missingFileIsEmpty: this.#options.missingFileIsEmpty });
     }
-    if (this.#options.terminals) this.#findOutcome = offerTerminals(app, this.#ctx);
-    return app.connect(this.#pipe.stream);
+    if (this.#options.terminals) this.#findOutcome = offerTerminals(agent, this.#ctx);
+    return agent;
   }
 
   async #converse(request: SessionRequest): Promise<void> {
@@ -214,11 +207,8 @@ export class Conversation {
     }]);
     this.#queue.push(this.#reader.begin(sessionId, habitsOf(greeting.name)));
     const { prompt } = request;
-    const answer = await this.#agent.request<JsonFields>("session/prompt", {
-      sessionId,
-      prompt: [{ type: "text", text: prompt }],
-    });
-    return turnEnd(answer, this.#reader.end(), { prompt, rejected: this.#answers.rejected });
+    const answer = await this.#agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: prompt }] });
+    return turnEnd(fieldsOrNone(answer), this.#reader.end(), { prompt, rejected: this.#answers.rejected });
   }
 
   #openLater(callId: string): void {
@@ -227,11 +217,13 @@ export class Conversation {
 
   async #greet(): Promise<Greeting> {
     const { files, terminals, authMethod } = this.#options;
-    const answer = await this.#agent.request<JsonFields>("initialize", {
-      protocolVersion,
-      clientInfo: { name: "bulkhead", version: "1.0.0" },
-      clientCapabilities: { fs: { readTextFile: files, writeTextFile: files }, terminal: terminals },
-    });
+    const answer = fieldsOrNone(
+      await this.#agent.request("initialize", {
+        protocolVersion,
+        clientInfo: { name: "bulkhead", version: "1.0.0" },
+        clientCapabilities: { fs: { readTextFile: files, writeTextFile: files }, terminal: terminals },
+      }),
+    );
     this.#greeted = true;
     if (answer["protocolVersion"] !== protocolVersion) {
       const theirs = String(answer["protocolVersion"]).slice(0, 20);
@@ -260,11 +252,11 @@ export class Conversation {
       throw new BulkheadError("unsupported", "Cannot continue the session: the agent does not keep its sessions.");
     }
     const where = { sessionId: continue_from, cwd: this.#ctx.workdir, mcpServers };
-    return fieldsOrNone(await this.#agent.request<unknown>(`session/${way}`, where));
+    return fieldsOrNone(await this.#agent.request(`session/${way}`, where));
   }
 
   async #newSession(mcpServers: string[] = []): Promise<JsonFields> {
-    const session = await this.#agent.request<unknown>("session/new", { cwd: this.#ctx.workdir, mcpServers });
+    const session = await this.#agent.request("session/new", { cwd: this.#ctx.workdir, mcpServers });
     return fieldsOrNone(session);
   }
 
@@ -275,11 +267,11 @@ export class Conversation {
         for (const text of texts) this.#take(text);
         await this.#queue.drained();
       }
-      this.#pipe.end();
+      this.#agent.end();
       await this.#turn;
       this.#queue.end();
     } catch (thrown) {
-      this.#pipe.end();
+      this.#agent.end();
       this.#queue.end({ thrown });
     }
   }
@@ -302,8 +294,8 @@ export class Conversation {
     this.#queue.push(events ?? [{ type: "unparsed", data }]);
     for (const id of this.#reader.waiting()) this.#openLater(id);
     if (!events && "id" in message) this.#answers.refuse(permissionId(JSON.stringify(message["id"])));
-    // Notifications are all read here; the library would only complain about those that it does not know.
-    if ("id" in message || message["method"] === "$/cancel_request") this.#pipe.receive(message as never);
+    // Notifications are all read here.
+    if ("id" in message) this.#agent.receive(message);
   }
 }
 

@@ -1,4 +1,3 @@
-import { RequestError } from "@agentclientprotocol/sdk";
 import {
   type AccessMode,
   type AdapterContext,
@@ -18,6 +17,7 @@ import {
   type SessionRequest,
   startCommand,
 } from "bulkhead/plugin-sdk";
+import { RequestError } from "./agent-connection.ts";
 import { Conversation, type Transport } from "./conversation.ts";
 import { errorOutput } from "./error-output.ts";
 import { failureOf } from "./failures.ts";

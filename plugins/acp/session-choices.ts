@@ -1,5 +1,5 @@
-import type { ClientContext } from "@agentclientprotocol/sdk";
 import { BulkheadError, fieldsOf, fieldsOrNone, type JsonFields, objectsOf, textOf } from "bulkhead/plugin-sdk";
+import type { AgentConnection } from "./agent-connection.ts";
 
 /** A session as the agent opened it. */
 interface Opened {
@@ -19,7 +19,7 @@ export function modelOf(session: JsonFields): string | undefined {
  * @throws {BulkheadError} `invalid_model` for one that it does not offer
  */
 export async function chooseModel(
-  agent: ClientContext,
+  agent: AgentConnection,
   { sessionId, session, model }: Opened & { model: string | undefined },
 ): Promise<string | undefined> {
   if (model === undefined) return undefined;
@@ -31,7 +31,7 @@ export async function chooseModel(
   }
   const listed = objectsOf(fieldsOrNone(session["models"])["availableModels"]);
   checkOffered(model, { offered: listed.flatMap(({ modelId }) => textOf(modelId) ?? []), what: "model" });
-  await agent.request<unknown>("session/set_model", { sessionId, modelId: model });
+  await agent.request("session/set_model", { sessionId, modelId: model });
   return model;
 }
 
@@ -40,7 +40,7 @@ export async function chooseModel(
  * @throws {BulkheadError} `invalid_request` for one that the agent does not offer
  */
 export async function chooseMode(
-  agent: ClientContext,
+  agent: AgentConnection,
   { sessionId, session, mode }: Opened & { mode: string | undefined },
 ): Promise<void> {
   if (mode === undefined) return;

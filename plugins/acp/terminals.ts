@@ -1,5 +1,13 @@
-import { type ClientApp, RequestError } from "@agentclientprotocol/sdk";
-import { type AdapterContext, errorDataOf, type ProcessExit, type RunningProcess } from "bulkhead/plugin-sdk";
+import {
+  type AdapterContext,
+  errorDataOf,
+  type JsonFields,
+  listOf,
+  objectsOf,
+  type ProcessExit,
+  type RunningProcess,
+} from "bulkhead/plugin-sdk";
+import { type AgentConnection, countParam, RequestError, rpcCodes, textParam } from "./agent-connection.ts";
 import { outcomeOf } from "./command-output.ts";
 import type { FindOutcome } from "./tool-calls.ts";
 
@@ -29,36 +37,43 @@ interface Order {
  * Runs commands for the agent, each as `sh -c`: what an agent calls a command is often a line for a shell. It needs the
  * grant of `sh`, which is one of everything. A released terminal can still be found: its tool's result names it.
  */
-export function offerTerminals(app: ClientApp, ctx: AdapterContext): FindOutcome {
+export function offerTerminals(agent: AgentConnection, ctx: AdapterContext): FindOutcome {
   const terminals = new Map<string, Terminal>();
   const released = new Map<string, Terminal>();
   let last = 0;
   const find = (id: string): Terminal => {
     const terminal = terminals.get(id);
     if (terminal) return terminal;
-    throw new RequestError(-32002, `There is no terminal "${id}".`);
+    throw new RequestError(rpcCodes.notFound, `There is no terminal "${id}".`);
   };
-  app.onRequest("terminal/create", async ({ params }) => {
-    if (terminals.size >= maxTerminals) throw new RequestError(-32603, `${maxTerminals} terminals are open.`);
-    const limit = Math.min(params.outputByteLimit ?? defaultLimit, maxLimit);
-    const child = await start(params, params.cwd ?? undefined, ctx);
+  agent.onRequest("terminal/create", async ({ params }) => {
+    if (terminals.size >= maxTerminals) {
+      throw new RequestError(rpcCodes.internal, `${maxTerminals} terminals are open.`);
+    }
+    const limit = Math.min(countParam(params, "outputByteLimit") ?? defaultLimit, maxLimit);
+    const cwd = typeof params["cwd"] === "string" ? params["cwd"] : undefined;
+    const child = await start(orderOf(params), cwd, ctx);
     const terminalId = `terminal-${++last}`;
     terminals.set(terminalId, collect(child, limit));
     return { terminalId };
   });
-  app.onRequest("terminal/output", ({ params }) => {
-    const { output, truncated, exit } = find(params.terminalId);
+  agent.onRequest("terminal/output", ({ params }) => {
+    const { output, truncated, exit } = find(textParam(params, "terminalId"));
     return { output, truncated, ...(exit ? { exitStatus: statusOf(exit) } : {}) };
   });
-  app.onRequest("terminal/wait_for_exit", async ({ params }) => statusOf(await find(params.terminalId).over));
-  app.onRequest("terminal/kill", async ({ params }) => {
-    await find(params.terminalId).child.kill();
+  agent.onRequest(
+    "terminal/wait_for_exit",
+    async ({ params }) => statusOf(await find(textParam(params, "terminalId")).over),
+  );
+  agent.onRequest("terminal/kill", async ({ params }) => {
+    await find(textParam(params, "terminalId")).child.kill();
     return {};
   });
-  app.onRequest("terminal/release", async ({ params }) => {
-    const terminal = find(params.terminalId);
-    terminals.delete(params.terminalId);
-    released.set(params.terminalId, terminal);
+  agent.onRequest("terminal/release", async ({ params }) => {
+    const terminalId = textParam(params, "terminalId");
+    const terminal = find(terminalId);
+    terminals.delete(terminalId);
+    released.set(terminalId, terminal);
     if (released.size > maxTerminals) released.delete(released.keys().next().value ?? "");
     if (!terminal.exit) await terminal.child.kill();
     return {};
@@ -69,11 +84,19 @@ export function offerTerminals(app: ClientApp, ctx: AdapterContext): FindOutcome
   };
 }
 
+function orderOf(params: JsonFields): Order {
+  return {
+    command: textParam(params, "command"),
+    args: listOf(params["args"]).map((argument) => textParam({ argument }, "argument")),
+    env: objectsOf(params["env"]).map((one) => ({ name: textParam(one, "name"), value: textParam(one, "value") })),
+  };
+}
+
 async function start(order: Order, cwd: string | undefined, ctx: AdapterContext): Promise<RunningProcess> {
   try {
     return await ctx.run("sh", ["-c", commandLine(order)], cwd === undefined ? {} : { cwd });
   } catch (thrown) {
-    throw new RequestError(-32603, errorDataOf(thrown)?.message ?? "The command could not be started.");
+    throw new RequestError(rpcCodes.internal, errorDataOf(thrown)?.message ?? "The command could not be started.");
   }
 }
 
@@ -81,7 +104,7 @@ async function start(order: Order, cwd: string | undefined, ctx: AdapterContext)
 export function commandLine({ command, args = [], env = [] }: Order): string {
   const set = env.map(({ name, value }) => {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-      throw new RequestError(-32602, `"${name}" is not the name of an environment variable.`);
+      throw new RequestError(rpcCodes.invalidParams, `"${name}" is not the name of an environment variable.`);
     }
     return `export ${name}=${quoted(value)}; `;
   });

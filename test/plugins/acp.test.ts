@@ -1,9 +1,8 @@
-import type { AnyMessage } from "@agentclientprotocol/sdk";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { AgentConnection, textParam } from "../../plugins/acp/agent-connection.ts";
 import { AllowedTools } from "../../plugins/acp/allowed-tools.ts";
 import { BatchQueue } from "../../plugins/acp/batch-queue.ts";
 import { failureOf, failureOfStop } from "../../plugins/acp/failures.ts";
-import { MessagePipe } from "../../plugins/acp/message-pipe.ts";
 import { agentOptions } from "../../plugins/acp/options.ts";
 import { PermissionAnswers } from "../../plugins/acp/permission-answers.ts";
 import { commandLine } from "../../plugins/acp/terminals.ts";
@@ -196,23 +195,67 @@ test("a queue that ends with a failure gives what came before it", async () => {
   await expect(batches.next()).rejects.toThrow("over");
 });
 
-test("a pipe gives the library what came, in order, and then its end", async () => {
-  const message = (method: string): AnyMessage => ({ jsonrpc: "2.0", method });
-  const sent: AnyMessage[] = [];
-  const pipe = new MessagePipe((one) => Promise.resolve(void sent.push(one)));
-  const reading = pipe.stream.readable.getReader();
-  const first = reading.read();
-  pipe.receive(message("a"));
-  pipe.receive(message("b"));
-  expect(await first).toEqual({ value: message("a"), done: false });
-  expect(await reading.read()).toEqual({ value: message("b"), done: false });
-  const last = reading.read();
-  pipe.end();
-  expect(await last).toEqual({ value: undefined, done: true });
-  pipe.receive(message("c"));
-  expect(await reading.read()).toEqual({ value: undefined, done: true });
-  const writer = pipe.stream.writable.getWriter();
-  await writer.write(message("d"));
-  writer.releaseLock();
-  expect(sent).toEqual([message("d")]);
+describe("a connection with an agent", () => {
+  const open = () => {
+    const sent: Record<string, unknown>[] = [];
+    const connection = new AgentConnection((message) => Promise.resolve(void sent.push({ ...message })));
+    return { sent, connection, flushed: () => new Promise((resolve) => setTimeout(resolve)) };
+  };
+
+  test("brings each answer to its request, an error as what it says", async () => {
+    const { sent, connection, flushed } = open();
+    const asked = [connection.request("a", {}), connection.request("b", { x: 1 })];
+    await flushed();
+    expect(sent).toEqual([
+      { jsonrpc: "2.0", id: 0, method: "a", params: {} },
+      { jsonrpc: "2.0", id: 1, method: "b", params: { x: 1 } },
+    ]);
+    connection.receive({ jsonrpc: "2.0", id: 1, error: { code: 429, message: "Slow down", data: { of: 1 } } });
+    connection.receive({ jsonrpc: "2.0", id: 7, result: "of nothing that was asked" });
+    connection.receive({ jsonrpc: "2.0", id: 0, result: { y: 2 } });
+    expect(await asked[0]).toEqual({ y: 2 });
+    await expect(asked[1]).rejects.toMatchObject({ code: 429, message: "Slow down", data: { of: 1 } });
+  });
+
+  test("fails what waits when the agent is gone, and what comes later", async () => {
+    const { sent, connection, flushed } = open();
+    const asked = connection.request("a", {});
+    connection.end();
+    await expect(asked).rejects.toThrow("closed");
+    await expect(connection.request("b", {})).rejects.toThrow("closed");
+    await expect(connection.notify("c", {})).rejects.toThrow("closed");
+    connection.receive({ jsonrpc: "2.0", id: 5, method: "d" });
+    await flushed();
+    expect(sent.map(({ method }) => method)).toEqual(["a"]);
+  });
+
+  test("answers what the agent asks, in the protocol's codes", async () => {
+    const { sent, connection, flushed } = open();
+    connection.onRequest("known", ({ id, params }) => ({ id, at: textParam(params, "path") }));
+    connection.onRequest("broken", () => Promise.reject(new Error("of ours, with a path of this machine")));
+    connection.receive({ jsonrpc: "2.0", id: "x", method: "known", params: { path: "/a" } });
+    connection.receive({ jsonrpc: "2.0", id: 2, method: "known", params: [] });
+    connection.receive({ jsonrpc: "2.0", id: 3, method: "other" });
+    connection.receive({ jsonrpc: "2.0", id: 4, method: "broken" });
+    connection.receive({ jsonrpc: "2.0", id: {}, method: "known" });
+    await flushed();
+    expect(sent.sort((a, b) => String(a["id"]) < String(b["id"]) ? -1 : 1)).toMatchObject([
+      { id: 2, error: { code: -32602 } },
+      { id: 3, error: { code: -32601 } },
+      { id: 4, error: { code: -32603, message: "Internal error" } },
+      { id: "x", result: { id: "x", at: "/a" } },
+    ]);
+  });
+
+  test("sends one message after the other", async () => {
+    const order: string[] = [];
+    const connection = new AgentConnection(async (message) => {
+      const { method } = message as { method: string };
+      order.push(`${method} begins`);
+      if (method === "slow") await new Promise((resolve) => setTimeout(resolve, 5));
+      order.push(`${method} ends`);
+    });
+    await Promise.all([connection.notify("slow", {}), connection.notify("quick", {})]);
+    expect(order).toEqual(["slow begins", "slow ends", "quick begins", "quick ends"]);
+  });
 });
