@@ -4,6 +4,7 @@ import { type FileHandle, mkdir, open, readlink, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import process from "node:process";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { lightOpener } from "./light-opener.ts";
 import { socketsInside } from "./network-side.ts";
 import { findBubblewrap } from "./os-walls/bubblewrap.ts";
 import type { Command } from "./os-walls/os-wall.ts";
@@ -30,6 +31,8 @@ export interface OwnNetworkOptions {
   ports: readonly number[];
   /** Folder for sockets, made where the runtime needs them. */
   folder: string;
+  /** Whether a program that starts faster than the runtime may open it; default: yes. */
+  light?: boolean;
 }
 
 /** Time to open a network on a machine under load. Milliseconds. */
@@ -43,15 +46,40 @@ export async function openOwnNetwork(options: OwnNetworkOptions): Promise<OwnNet
   const [bubblewrap, nsenter] = await Promise.all([findBubblewrap(), findProgram("nsenter")]);
   if ("reason" in bubblewrap) throw unavailable(bubblewrap.reason, bubblewrap.remedy);
   if (nsenter === null) throw unavailable("nsenter was not found.", "Install util-linux.");
-  const network = new LinuxNetwork(nsenter);
+  const ways = { bubblewrap: bubblewrap.file, nsenter };
+  const light = lightFails || options.light === false ? null : await lightOpener();
+  const opened = light === null ? null : await openBy(light, ways, options).catch(() => null);
+  if (opened !== null) return opened;
   try {
-    await network.open(bubblewrap.file, options);
+    const network = await openBy([execPathForOthers, ...networkArguments, options.script], ways, options);
+    lightFails ||= options.light !== false;
     return network;
   } catch (error) {
-    await network.close();
     if (error instanceof BulkheadError) throw error;
     const why = error instanceof Error ? error.message : String(error);
     throw unavailable(`The system did not open it: ${why}.`, "Allow the host to make user namespaces.");
+  }
+}
+
+/** Set once a program was started in a network: the others are made in the same way. */
+let canEnter = false;
+
+/** Set once the light opener is missing or failed: the runtime itself opens every network from then on. */
+let lightFails = false;
+
+/** Opens a network with the ports that a program opens in it. */
+async function openBy(
+  command: readonly string[],
+  { bubblewrap, nsenter }: { bubblewrap: string; nsenter: string },
+  options: OwnNetworkOptions,
+): Promise<OwnNetwork> {
+  const network = new LinuxNetwork(nsenter);
+  try {
+    await network.open([bubblewrap, ...holding], command, options);
+    return network;
+  } catch (error) {
+    await network.close();
+    throw error;
   }
 }
 
@@ -74,17 +102,16 @@ class LinuxNetwork implements OwnNetwork {
     this.#nsenter = nsenter;
   }
 
-  async open(bubblewrap: string, { script, ports, folder }: OwnNetworkOptions): Promise<void> {
+  async open(
+    [bubblewrap = "", ...flags]: readonly string[],
+    command: readonly string[],
+    { ports, folder }: OwnNetworkOptions,
+  ): Promise<void> {
     const handsOver = runtimeName === "node";
     if (!handsOver) await this.#listen(ports, folder);
     const opener = this.#opener = spawn(
       bubblewrap,
-      [
-        ...holding,
-        ...(handsOver ? [] : ["--bind", folder, socketsInside]),
-        "--",
-        ...[execPathForOthers, ...networkArguments, script, ...ports.map(String)],
-      ],
+      [...flags, ...(handsOver ? [] : ["--bind", folder, socketsInside]), "--", ...command, ...ports.map(String)],
       { stdio: ["pipe", "pipe", "pipe", ...(handsOver ? ["ipc" as const] : [])], env: { DENO_NO_UPDATE_CHECK: "1" } },
     );
     const pid = await opened(opener, (port, server) => {
@@ -143,15 +170,11 @@ class LinuxNetwork implements OwnNetwork {
       this.#spaces.push(space);
       this.#entry.push(`--${kind}=/proc/${process.pid}/fd/${space.fd}`);
     }
-    const trial = await tryProgram(this.#nsenter, [
-      ...this.#entry,
-      "--preserve-credentials",
-      "--",
-      "/bin/sh",
-      "-c",
-      ":",
-    ]);
+    if (canEnter) return;
+    const entry = [...this.#entry, "--preserve-credentials", "--", "/bin/sh", "-c", ":"];
+    const trial = await tryProgram(this.#nsenter, entry);
     if (!trial.works) throw new Error(trial.why);
+    canEnter = true;
   }
 }
 

@@ -20,10 +20,10 @@ afterEveryTest(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
 });
 
-async function openNetwork(ports: readonly number[]) {
+async function openNetwork(ports: readonly number[], { light = true } = {}) {
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-network-"));
   folders.push(folder);
-  const network = await openOwnNetwork({ script: networkFile, ports, folder: join(folder, "sockets") });
+  const network = await openOwnNetwork({ script: networkFile, ports, folder: join(folder, "sockets"), light });
   networks.push(network);
   return { network, folder };
 }
@@ -63,6 +63,14 @@ test("a closed network leaves no process, socket or open file", async (context) 
 
 test("an opener that fails says why", async (context) => {
   await needsWall(context, "bubblewrap");
-  await expect(openOwnNetwork({ script: "/nowhere/network.js", ports: [3128], folder: "/nowhere" })).rejects
+  // No opener can open this port, so the runtime's is tried last and says why.
+  await expect(openOwnNetwork({ script: "/nowhere/network.js", ports: [99_999], folder: "/nowhere" })).rejects
     .toMatchObject({ code: "unavailable", message: expect.stringContaining("/nowhere") });
+});
+
+test("the runtime opens a network where nothing lighter can", async (context) => {
+  await needsWall(context, "bubblewrap");
+  const { network } = await openNetwork([3128], { light: false });
+  network.onClient((client: Socket) => client.end("the host\n"));
+  expect(await said(network, read(3128))).toBe("the host\n");
 });
