@@ -1,6 +1,7 @@
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import type { Journal } from "../../records/journal/journal.ts";
+import { SharedLooks } from "../../records/git/shared-looks.ts";
 import { HistoryIndex } from "../../records/history/history-index.ts";
 import { openJournalReader } from "../../records/journal/journal-reader.ts";
 import { openJournal } from "../../records/journal/sqlite-journal.ts";
@@ -91,6 +92,7 @@ export async function openParts(options: HostOptions): Promise<HostParts> {
       signals.see(stream, event);
       logSession(stream, event, writeLog);
     }),
+    looks: new SharedLooks(join(claim.folder, "scratch", "looks")),
     settings,
     guarded: () => {
       const { secretPaths } = settings;

@@ -2,6 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SharedLooks } from "../../records/git/shared-looks.ts";
 import { type AgentNetworks, localPorts } from "../../walls/broker/agent-networks.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
@@ -41,6 +42,8 @@ export interface SessionDeps {
   /** Records the pins of programs. */
   pins: PinStore;
   log: MergedLog;
+  /** Looks at working directories. */
+  looks: SharedLooks;
   settings: OperatorSettings;
   /** Returns the places that currently no grant opens. */
   guarded(): GuardedPlaces;
@@ -177,6 +180,7 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     redactor: commonRedactor(candidates),
     secretPaths: settings.secretPaths,
     artifacts: session.artifacts,
+    looks: deps.looks,
     watchOwnFiles: () => watchManifest(settings.manifest?.file, place.workdir),
     loopSignal: isEnhanced(request, settings.prompt) ? settings.prompt.signal : null,
     answerTimeoutMs: Math.min(request.answer_timeout_ms ?? Infinity, limits.answer_timeout_ms),

@@ -9,10 +9,9 @@ import type {
   Substitution,
 } from "../../../plugin-sdk/result.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
-import { type ArtifactList, listArtifacts } from "../../records/git/artifacts.ts";
-import { releaseSnapshot, type Snapshot, takeSnapshot } from "../../records/git/snapshot.ts";
+import type { ArtifactList } from "../../records/git/artifacts.ts";
+import type { Snapshot } from "../../records/git/snapshot.ts";
 import { saysComplete } from "../../ground/prompt/loop-signal.ts";
-import { mkdir } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import { wait } from "../../ground/runtime/wait.ts";
@@ -303,13 +302,11 @@ export class RunningSession {
   }
 
   async #takeSnapshot(): Promise<void> {
-    const { workdir, artifacts, stateDir, secretPaths } = this.#setup;
+    const { workdir, artifacts, stateDir, secretPaths, looks } = this.#setup;
     if (artifacts === "none") return;
-    const { scratch: scratchDir, signal } = this.#deps;
-    this.#usesScratch = true;
-    await mkdir(scratchDir, { recursive: true });
+    const { signal } = this.#deps;
     this.#withoutOwn = await this.#setup.watchOwnFiles();
-    this.#snapshot = await takeSnapshot(workdir, { scratchDir, exclude: [stateDir, ...secretPaths], signal });
+    this.#snapshot = await looks.take(workdir, { exclude: [stateDir, ...secretPaths], signal });
   }
 
   #holdBudget(): void {
@@ -367,13 +364,13 @@ export class RunningSession {
       return { artifacts: null, reason, head: null };
     }
     const changed = await this.#list(snapshot);
-    await releaseSnapshot(snapshot);
+    await this.#setup.looks.release(snapshot);
     return changed;
   }
 
   /** Lists what changed since the snapshot, but for what the host itself wrote, such as a grant. */
   async #list(snapshot: Snapshot): Promise<ArtifactList> {
-    const changed = await listArtifacts(snapshot);
+    const changed = await this.#setup.looks.list(snapshot);
     if (changed.artifacts === null || this.#withoutOwn === null) return changed;
     return { ...changed, artifacts: await this.#withoutOwn(changed.artifacts) };
   }

@@ -3,6 +3,7 @@ import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { Artifact } from "../../../plugin-sdk/result.ts";
+import type { SharedLooks } from "../../records/git/shared-looks.ts";
 import type { MissingGrant, SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 import type { Redactor } from "../../ground/log/redact.ts";
 import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
@@ -75,6 +76,8 @@ export interface SessionSetup {
   /** Real absolute paths that no snapshot copies. */
   secretPaths: readonly string[];
   artifacts: "git" | "none";
+  /** Looks at working directories for all sessions of the host. */
+  looks: SharedLooks;
   /** Begins to watch the host's own files; the function it gives takes the host's own edits out of artifacts. */
   watchOwnFiles(): Promise<(artifacts: readonly Artifact[]) => Promise<Artifact[]>>;
   /** Returns the ids of the sessions that worked in the same folder meanwhile. */

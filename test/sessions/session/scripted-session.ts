@@ -2,6 +2,7 @@ import type { WorkerPlace } from "../../../core/walls/pool/plugin-pool.ts";
 import type { EntryEnd, EntryOptions } from "../../../core/walls/pool/lane-entry.ts";
 import { defaultLimits, type Limits } from "../../../core/ground/config/limits.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
+import { SharedLooks } from "../../../core/records/git/shared-looks.ts";
 import type { Plugin } from "../../../core/packages/registry/plugin.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import { RunningSession } from "../../../core/sessions/session/running-session.ts";
@@ -98,6 +99,7 @@ export class ScriptedSession {
       redactor: null,
       secretPaths: [],
       artifacts: "none",
+      looks: new SharedLooks("/nowhere"),
       loopSignal: null,
       answerTimeoutMs: asked.answer_timeout_ms ?? 300_000,
       scratchDir: "/nowhere",
