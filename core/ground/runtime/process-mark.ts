@@ -37,3 +37,20 @@ export function markOf(pid: number): string | null {
     return null;
   }
 }
+
+/** All marks in the environment that a process was started with: it may have been given a second one. */
+export function marksOf(pid: number): string[] {
+  try {
+    const environ = readFileSync(`/proc/${pid}/environ`, "latin1");
+    if (!environ.includes(`${markName}=`)) return [];
+    const entries = environ.split("\0").filter((entry) => entry.startsWith(`${markName}=`));
+    return entries.map((entry) => entry.slice(markName.length + 1));
+  } catch {
+    return [];
+  }
+}
+
+/** Whether a mark is another one, or begins with it and a point. */
+export function isCovered(mark: string, by: string): boolean {
+  return mark === by || mark.startsWith(`${by}.`);
+}

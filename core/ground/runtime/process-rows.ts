@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import process from "node:process";
 import { isInside } from "./paths.ts";
-import { hasMark, holdsMark, markOf } from "./process-mark.ts";
+import { holdsMark, isCovered, markOf, marksOf } from "./process-mark.ts";
 
 /** One process of the system. */
 export interface ProcessRow {
@@ -24,15 +24,57 @@ export interface MarkedRow extends ProcessRow {
 
 /**
  * All visible processes; null when neither `/proc` may be read (Deno wants all permissions for it) nor `ps` can be run.
- * Reads in slices, so that a long list does not hold up the event loop.
+ * Everybody who asks before a look begins gets the same one: a hundred sessions that end together need two or three.
+ * @param since start of the oldest process whose mark matters, as in {@link ProcessRow}
  */
-export async function listProcesses(mark: string): Promise<MarkedRow[] | null> {
+export async function listProcesses(mark: string, { since = 0 }: { since?: number } = {}): Promise<MarkedRow[] | null> {
+  const rows = await lookTogether(since);
+  if (rows === null) return parsePs(await runPs(), mark);
+  return rows.map(({ marks, ...row }) => ({ ...row, marked: marks.some((one) => isCovered(one, mark)) }));
+}
+
+interface MarksRow extends ProcessRow {
+  marks: readonly string[];
+}
+
+interface Look {
+  since: number;
+  rows: Promise<MarksRow[] | null>;
+}
+
+let looking: Promise<unknown> | null = null;
+let nextLook: Look | null = null;
+
+/** Joins the look that begins next: one that is under way may have passed a process that was started since. */
+function lookTogether(since: number): Promise<MarksRow[] | null> {
+  if (nextLook !== null) {
+    nextLook.since = Math.min(nextLook.since, since);
+    return nextLook.rows;
+  }
+  const look: Look = { since, rows: Promise.resolve(null) };
+  const begin = (): Promise<MarksRow[] | null> => {
+    if (nextLook === look) nextLook = null;
+    const rows = readAll(look.since);
+    looking = rows;
+    void rows.catch(() => {}).then(() => {
+      if (looking === rows) looking = null;
+    });
+    return rows;
+  };
+  if (looking === null) return begin();
+  nextLook = look;
+  look.rows = looking.then(begin, begin);
+  return look.rows;
+}
+
+/** Reads in slices, so that a long list does not hold up the event loop. */
+async function readAll(since: number): Promise<MarksRow[] | null> {
   const pids = listProc();
-  if (pids === null) return parsePs(await runPs(), mark);
-  const rows: MarkedRow[] = [];
+  if (pids === null) return null;
+  const rows: MarksRow[] = [];
   for (const [index, pid] of pids.entries()) {
     const row = readRow(pid);
-    if (row !== null) rows.push({ ...row, marked: hasMark(pid, mark) });
+    if (row !== null) rows.push({ ...row, marks: Number(row.start) >= since ? marksOf(pid) : [] });
     if (index % 64 === 63) await new Promise((resolve) => setImmediate(resolve));
   }
   return rows;

@@ -23,6 +23,8 @@ export interface KillTreesOptions {
   roots: readonly TreeRoot[];
   mark: string;
   graceMs: number;
+  /** True where the roots are all that were ever started with the mark: then nothing older than them is looked into. */
+  allRoots?: boolean;
 }
 
 const procIsReadable = readRow(process.pid) !== null;
@@ -73,16 +75,20 @@ export async function killTrees(options: KillTreesOptions): Promise<void> {
 class Tree {
   #roots: readonly TreeRoot[];
   #mark: string;
+  /** Start of the oldest process whose mark matters: no descendant is older than its root. */
+  #since: number;
   #known = new Map<number, string>();
 
-  constructor({ roots, mark }: KillTreesOptions) {
+  constructor({ roots, mark, allRoots = false }: KillTreesOptions) {
     this.#roots = roots;
     this.#mark = mark;
+    const starts = roots.map(({ startTime }) => Number(startTime ?? 0));
+    this.#since = !allRoots || starts.length === 0 || starts.some(Number.isNaN) ? 0 : Math.min(...starts);
   }
 
   /** All living processes of the tree. */
   async scan(): Promise<ProcessRow[]> {
-    const all = await listProcesses(this.#mark);
+    const all = await listProcesses(this.#mark, { since: this.#since });
     if (all === null) return this.#roots.flatMap(wholeGroup);
     const rows = all.filter((row) => !row.zombie);
     const spared = ownLine(rows);

@@ -124,7 +124,7 @@ export class SessionProcesses {
   kill(processId: number): Promise<void> {
     const entry = this.#entry(processId);
     const { mark } = entry;
-    return killTrees({ roots: rootOf(entry), mark, graceMs: this.#options.limits.agent_grace_ms });
+    return killTrees({ roots: rootOf(entry), mark, graceMs: this.#options.limits.agent_grace_ms, allRoots: true });
   }
 
   /** Ends everything that the session ever started, also the remains of its programs. Starts nothing more. */
@@ -135,7 +135,8 @@ export class SessionProcesses {
     if (this.#lastId === (this.#options.lastProcessId ?? 0)) return;
     const entries = [...this.#entries];
     const roots = entries.flatMap(([, entry]) => rootOf(entry));
-    await killTrees({ roots, mark: this.#mark, graceMs: this.#options.limits.agent_grace_ms });
+    const allRoots = roots.length === entries.length;
+    await killTrees({ roots, mark: this.#mark, graceMs: this.#options.limits.agent_grace_ms, allRoots });
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, exitWaitMs)));
     await Promise.race([Promise.all(entries.map(([, { exit }]) => exit)), late]);
@@ -165,7 +166,7 @@ export class SessionProcesses {
       this.#overrun = new BulkheadError("limit_exceeded", message, { details: { processes: most } });
     }
     const roots = [...this.#entries.values()].flatMap(rootOf);
-    await killTrees({ roots, mark: this.#mark, graceMs: 0 });
+    await killTrees({ roots, mark: this.#mark, graceMs: 0, allRoots: roots.length === this.#entries.size });
   }
 
   /** Programs that end at once never pile up, and still wear the machine down. */
