@@ -1,3 +1,4 @@
+import type { JournalSync } from "./journal-sync.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
 import type { CliTool } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
@@ -89,8 +90,8 @@ export interface HostManifest {
   /** Mechanisms of the operating system for every plugin. */
   os_walls?: Partial<OsWallUses>;
   state_dir?: string;
-  /** Retention of ended sessions in the journal. */
-  journal?: { keep_ms?: number; max_bytes?: number };
+  /** Retention of ended sessions in the journal, and what an event survives that a client was shown. */
+  journal?: { keep_ms?: number; max_bytes?: number; sync?: JournalSync };
   /** Retention of sessions' worktrees. */
   workspaces?: { keep_ms: number };
   /** How the daemon is run. */

@@ -5,7 +5,7 @@ import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { sleep } from "../../ground/runtime/wait.ts";
 import { within } from "../../ground/runtime/within.ts";
 import type { JournalReader } from "../journal/journal-reader.ts";
-import { usedBytes } from "../journal/sqlite-journal.ts";
+import { usedBytes } from "../journal/journal-database.ts";
 import { openIndex } from "./index-schema.ts";
 import { JoinedOutputs } from "./joined-outputs.ts";
 import { type IndexWrites, prepareWrites } from "./index-writes.ts";

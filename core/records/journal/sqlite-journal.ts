@@ -1,12 +1,14 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
-import { openSqlite, type SqliteFile } from "../../ground/runtime/sqlite.ts";
+import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { Checkpointer } from "./checkpointer.ts";
-import { checkStructure, damageIn, newestProblem, wasKilled } from "./check-journal.ts";
+import { damageIn, newestProblem } from "./check-journal.ts";
+import { defaultJournalSync, type JournalSync } from "../../ground/config/journal-sync.ts";
+import { readNumber } from "./journal-schema.ts";
+import { type JournalOpening, openJournalDatabase, usedBytes } from "./journal-database.ts";
 import { closedError, journalError } from "./journal-error.ts";
 import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
 import { type JournalRow, rowOf } from "./journal-row.ts";
-import { migrate, readNumber } from "./journal-schema.ts";
 import type { ChainPlace } from "./chain.ts";
 import { chainKeyFile, openChainKey } from "./chain-key.ts";
 import { burySession, eraseBatches, foldChain } from "./erase-session.ts";
@@ -21,6 +23,8 @@ import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.t
 
 /** Options of {@link openJournal}. */
 export interface JournalOptions {
+  /** What an acknowledged append survives; default: {@link defaultJournalSync}. */
+  sync?: JournalSync | undefined;
   /** Limits that differ from `defaultJournalLimits`. */
   limits?: Partial<JournalLimits>;
   /**
@@ -33,8 +37,8 @@ export interface JournalOptions {
 /**
  * Opens the journal in a SQLite file, which is made when there is none; its folder must exist.
  *
- * An acknowledged append survives any end of this process, also SIGKILL. A power loss or a crash of the system can lose
- * the appends acknowledged in about the last `checkpoint_interval_ms`; the rest stays whole. One process writes at a
+ * An acknowledged append survives any end of this process, also SIGKILL. With `sync: normal` a power loss or a crash of
+ * the system can lose the appends acknowledged in about the last `checkpoint_interval_ms`; the rest stays whole. One process writes at a
  * time: an append of a second one that does not continue the file's numbers is refused.
  * @throws {BulkheadError} `journal_error` for a file that is damaged, of another program, or cannot be written
  */
@@ -47,13 +51,13 @@ export async function openJournal(file: string, options: JournalOptions = {}): P
     if (aside !== null) {
       onProblem?.(`The journal "${file}" was damaged, and its repair is finished now. It was set aside as "${aside}".`);
     }
-    const opening = { file, limits, key };
-    const database = await openDatabase(opening).catch(async (error: unknown) => {
+    const opening: JournalOpening = { file, limits, key, sync: options.sync ?? defaultJournalSync };
+    const database = await openJournalDatabase(opening).catch(async (error: unknown) => {
       const problem = damageIn(error);
       if (problem === null || onProblem === undefined) throw error;
       const report = await repairJournal(file, { key, problem, busyTimeoutMs: limits.busy_timeout_ms });
       onProblem(sentenceOf(report, file));
-      return await openDatabase(opening);
+      return await openJournalDatabase(opening);
     });
     const problem = newestProblem(database, key);
     if (problem !== null) {
@@ -63,36 +67,6 @@ export async function openJournal(file: string, options: JournalOptions = {}): P
   } catch (error) {
     throw journalError(`Cannot open the journal "${file}"`, error);
   }
-}
-
-interface Opening {
-  file: string;
-  limits: JournalLimits;
-  key: Uint8Array;
-}
-
-async function openDatabase({ file, limits, key }: Opening): Promise<SqliteFile> {
-  const isLeft = await wasKilled(file);
-  const database = await openSqlite(file, { busyTimeoutMs: limits.busy_timeout_ms });
-  try {
-    database.prepare("PRAGMA journal_mode = WAL").get();
-    // NORMAL leaves the wait for the disk to checkpoints, and they run on another thread.
-    database.exec("PRAGMA synchronous = NORMAL");
-    database.prepare("PRAGMA wal_autocheckpoint = 0").get();
-    migrate(database, { file, key });
-    if (isLeft && usedBytes(database) <= limits.check_bytes) checkStructure(database);
-    return database;
-  } catch (error) {
-    database.close();
-    throw error;
-  }
-}
-
-/** Bytes of a database's pages, without free pages. */
-export function usedBytes(database: SqliteFile): number {
-  const pages = readNumber(database, "PRAGMA page_count", "page_count");
-  const free = readNumber(database, "PRAGMA freelist_count", "freelist_count");
-  return (pages - free) * readNumber(database, "PRAGMA page_size", "page_size");
 }
 
 /** Rows erased in one transaction. */
@@ -121,7 +95,7 @@ class SqliteJournal implements Journal {
   /** Like `#lastGseq`, including rows that wait to be written. */
   #lastAccepted: number;
 
-  constructor(database: SqliteFile, options: Opening) {
+  constructor(database: SqliteFile, options: JournalOpening) {
     this.#database = database;
     this.#file = options.file;
     this.#limits = options.limits;

@@ -54,7 +54,16 @@ function manifestFiles(manifestFile: string | null): string[] {
   return manifestFile === null ? [] : [manifestFile, lockFileOf(manifestFile)];
 }
 
+/** By manifest, which never changes: every session asks for them. */
+const knownTools = new WeakMap<Plugin["manifest"], string[]>();
+
 function toolsOf({ manifest }: Plugin): string[] {
+  const known = knownTools.get(manifest) ?? findTools(manifest);
+  knownTools.set(manifest, known);
+  return known;
+}
+
+function findTools(manifest: Plugin["manifest"]): string[] {
   const { run = [], read = [], write = [] } = everRequested(manifest);
   const programs = run.map(({ binary }) => basename(binary).replace(/\.\w+$/, ""));
   const settings = [...read, ...write].filter((root) => root.startsWith("config:")).map((root) => root.slice(7));

@@ -156,7 +156,7 @@ async function openStores(
 ): Promise<{ registry: Registry; journal: Journal }> {
   const { manifest, bundledDir } = options;
   const onProblem = (message: string) => writeLog({ level: "error", message });
-  const opening = openJournal(journalFile(claim.folder), { onProblem });
+  const opening = openJournal(journalFile(claim.folder), { onProblem, sync: manifest?.journal?.sync });
   opening.catch(() => {});
   try {
     return { registry: await createRegistry({ manifest, root, bundledDir, known }), journal: await opening };

@@ -11,15 +11,27 @@ export type Trial = { works: true; stdout: string } | { works: false; why: strin
 const tryTimeoutMs = 5000;
 const systemFolders = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 
+/** Where programs were found last, by PATH and name: every contained program needs two of them. */
+const lastFound = new Map<string, string>();
+
 /** Absolute path of a program of the system, by the host's PATH and then the usual folders; null when there is none. */
 export async function findProgram(name: string): Promise<string | null> {
-  const folders = (hostEnv("PATH") ?? "").split(delimiter).filter(isAbsolute);
-  for (const folder of [...folders, ...systemFolders]) {
+  const path = hostEnv("PATH") ?? "";
+  const key = `${name}${delimiter}${path}`;
+  const last = lastFound.get(key);
+  if (last !== undefined && await isProgram(last)) return last;
+  lastFound.delete(key);
+  for (const folder of [...path.split(delimiter).filter(isAbsolute), ...systemFolders]) {
     const file = join(folder, name);
-    const found = await access(file, constants.X_OK).then(() => true, () => false);
-    if (found) return file;
+    if (!await isProgram(file)) continue;
+    lastFound.set(key, file);
+    return file;
   }
   return null;
+}
+
+function isProgram(file: string): Promise<boolean> {
+  return access(file, constants.X_OK).then(() => true, () => false);
 }
 
 /** Runs a program to its end, only to see whether it works. Never throws. */

@@ -1,0 +1,42 @@
+import type { JournalSync } from "../../ground/config/journal-sync.ts";
+import { syncFolder } from "../../ground/runtime/sync-folder.ts";
+import { dirname } from "../../ground/runtime/paths.ts";
+import { openSqlite, type SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { checkStructure, wasKilled } from "./check-journal.ts";
+import type { JournalLimits } from "./journal-limits.ts";
+import { migrate, readNumber } from "./journal-schema.ts";
+
+/** What a journal's file is opened with. */
+export interface JournalOpening {
+  file: string;
+  limits: JournalLimits;
+  key: Uint8Array;
+  sync: JournalSync;
+}
+
+/** Opens the SQLite file of a journal, and brings it to the current schema. */
+export async function openJournalDatabase({ file, limits, key, sync }: JournalOpening): Promise<SqliteFile> {
+  const isLeft = await wasKilled(file);
+  const database = await openSqlite(file, { busyTimeoutMs: limits.busy_timeout_ms });
+  try {
+    database.prepare("PRAGMA journal_mode = WAL").get();
+    // NORMAL leaves the wait for the disk to checkpoints, and they run on another thread.
+    database.exec(`PRAGMA synchronous = ${sync === "full" ? "FULL" : "NORMAL"}`);
+    database.prepare("PRAGMA wal_autocheckpoint = 0").get();
+    migrate(database, { file, key });
+    if (isLeft && usedBytes(database) <= limits.check_bytes) checkStructure(database);
+    // The names of a new state folder, and of the files in it, are as lasting as what stands in them.
+    if (sync === "full") for (const folder of [dirname(file), dirname(dirname(file))]) await syncFolder(folder);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Bytes of a database's pages, without free pages. */
+export function usedBytes(database: SqliteFile): number {
+  const pages = readNumber(database, "PRAGMA page_count", "page_count");
+  const free = readNumber(database, "PRAGMA freelist_count", "freelist_count");
+  return (pages - free) * readNumber(database, "PRAGMA page_size", "page_size");
+}
