@@ -10,6 +10,7 @@ import { errorCodes } from "../../plugin-sdk/errors.ts";
 import { adapterEventTypes } from "../../plugin-sdk/events.ts";
 import { neutralKinds } from "../../plugin-sdk/normalise.ts";
 import { stopReasons } from "../../plugin-sdk/result.ts";
+import { keptReport, peersTables } from "../bench/peers/peers-table.ts";
 import { type Interface, interfacesOf, type Member } from "./members.ts";
 
 /** The parts of the documents that are made from the code, by the name in their marker. */
@@ -26,6 +27,7 @@ export const generated: { readonly [name: string]: () => string } = {
   "host-events": () => eventSections("plugin-sdk/envelope.ts", hostEventTypes),
   context: contextSections,
   request: () => fieldList(interfaceOf("plugin-sdk/request.ts", "SessionRequest")),
+  peers: () => peersTables(keptReport()),
   result: () => fieldList(interfaceOf("plugin-sdk/result.ts", "SessionResult")),
 };
 

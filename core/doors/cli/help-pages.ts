@@ -17,6 +17,7 @@ export const helpPages = {
   manifest: "every key of plugin.yaml and bulkhead.yaml",
   limits: "every limit with its default",
   daemon: "run Bulkhead as a service",
+  performance: "what a session costs, beside other ways to an agent",
   journal: "retention, verification and export of the log",
   "http-api": "routes, tokens, streams and the client",
   "mcp-acp": "MCP clients, editors, and MCP servers for agents",

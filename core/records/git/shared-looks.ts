@@ -4,7 +4,7 @@ import { releaseSnapshot, type Snapshot, takeSnapshot } from "./snapshot.ts";
 
 /** Options of {@link SharedLooks.take}. */
 export interface SharedLookOptions {
-  /** Ends this caller's wait at once, and the look when nobody waits for it any more. */
+  /** Ends this caller's wait at once, and the look when the last caller has left. */
   signal: AbortSignal;
   /** Real absolute paths to leave out. */
   exclude: readonly string[];
@@ -108,7 +108,7 @@ class Turns<T> {
         turn.callers -= 1;
         reject(signal?.reason);
         if (turn.callers > 0) return;
-        // One that has not begun never will: whoever comes now begins another.
+        // One that has not begun never will: a later caller begins another.
         if (line.next === turn) line.next = null;
         turn.everyone.abort(signal?.reason);
       };

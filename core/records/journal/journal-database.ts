@@ -6,7 +6,7 @@ import { checkStructure, wasKilled } from "./check-journal.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 import { migrate, readNumber } from "./journal-schema.ts";
 
-/** What a journal's file is opened with. */
+/** Terms on which a journal's file is opened. */
 export interface JournalOpening {
   file: string;
   limits: JournalLimits;
@@ -26,7 +26,7 @@ export async function openJournalDatabase({ file, limits, key, sync }: JournalOp
     migrate(database, { file, key });
     if (isLeft && usedBytes(database) <= limits.check_bytes) checkStructure(database);
     // The names of a new state folder, and of the files in it, are as lasting as what stands in them.
-    if (sync === "full") for (const folder of [dirname(file), dirname(dirname(file))]) await syncFolder(folder);
+    if (sync === "full") { for (const folder of [dirname(file), dirname(dirname(file))]) await syncFolder(folder); }
     return database;
   } catch (error) {
     database.close();

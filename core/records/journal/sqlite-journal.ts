@@ -23,7 +23,7 @@ import type { DeletedBy, SessionFilter, SessionRecord } from "./session-record.t
 
 /** Options of {@link openJournal}. */
 export interface JournalOptions {
-  /** What an acknowledged append survives; default: {@link defaultJournalSync}. */
+  /** Events that an acknowledged append protects, and from what; default: {@link defaultJournalSync}. */
   sync?: JournalSync | undefined;
   /** Limits that differ from `defaultJournalLimits`. */
   limits?: Partial<JournalLimits>;

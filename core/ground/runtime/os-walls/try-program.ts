@@ -11,7 +11,7 @@ export type Trial = { works: true; stdout: string } | { works: false; why: strin
 const tryTimeoutMs = 5000;
 const systemFolders = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 
-/** Where programs were found last, by PATH and name: every contained program needs two of them. */
+/** Paths of programs found last, by PATH and name: every contained program needs two of them. */
 const lastFound = new Map<string, string>();
 
 /** Absolute path of a program of the system, by the host's PATH and then the usual folders; null when there is none. */
