@@ -21,31 +21,35 @@ const noteSchema: SchemaOf<Note> = exactly<Note>()(
 const mostIds = 100;
 
 /**
- * Tracks the sessions of all hosts of one state folder that work in overlapping folders; each is a file while it runs.
+ * Tells a host's sessions of those of the other hosts of its state folder that work in overlapping folders; each is a
+ * file while it runs. Sessions of one host learn of each other in its memory: a hundred would read a hundred files each.
  * git tells what changed in a folder but not who changed it. A file that cannot be written or read is ignored: no
  * session fails for it.
  */
 export class Neighbours {
   readonly #folder: string;
+  /** Ids of this host's sessions. */
+  readonly #own = new Set<string>();
 
   /** @param folder created on first use */
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Records that a session works below a real absolute path from now on, and exchanges ids with the others there. */
+  /** Records that a session works below a real absolute path from now on, and exchanges ids with other hosts' there. */
   async enter(sessionId: string, workdir: string): Promise<void> {
     const note: Note = { workdir, holder: thisProcess() };
+    this.#own.add(sessionId);
     await quietly(async () => {
       await mkdir(this.#folder, { recursive: true, mode: 0o700 });
       await writeFile(this.#file(sessionId, "json"), JSON.stringify(note), { mode: 0o600 });
-      for (const other of await this.#others(sessionId, workdir)) {
+      for (const other of await this.#others(workdir)) {
         await Promise.all([this.#meet(sessionId, other), this.#meet(other, sessionId)]);
       }
     });
   }
 
-  /** Returns the ids of the sessions it has met until now, sorted. */
+  /** Returns the ids of other hosts' sessions that it has met until now, sorted. */
   async metBy(sessionId: string): Promise<string[]> {
     const text = await readFile(this.#file(sessionId, "met"), "utf8").catch(() => "");
     return [...new Set(text.split("\n").filter((id) => id !== ""))].slice(0, mostIds).sort();
@@ -53,14 +57,15 @@ export class Neighbours {
 
   /** Records that the session no longer works there. */
   async leave(sessionId: string): Promise<void> {
+    this.#own.delete(sessionId);
     await quietly(async () => {
       for (const kind of ["json", "met"] as const) await rm(this.#file(sessionId, kind), { force: true });
     });
   }
 
-  async #others(sessionId: string, workdir: string): Promise<string[]> {
+  async #others(workdir: string): Promise<string[]> {
     const names = (await readdir(this.#folder)).filter((name) => name.endsWith(".json"));
-    const ids = names.map((name) => name.slice(0, -".json".length)).filter((id) => id !== sessionId);
+    const ids = names.map((name) => name.slice(0, -".json".length)).filter((id) => !this.#own.has(id));
     const found: string[] = [];
     for (const id of ids) {
       const note = await this.#read(id);
