@@ -43,6 +43,7 @@ export const errorCodes = {
   unenforceable: "The adapter cannot enforce a limit that the request sets.",
   host_closed: "The host is shutting down.",
   host_restarted: "The host stopped while the session ran.",
+  machine_lost: "The machine that ran the session was lost.",
   journal_error: "The journal could not be written or read.",
   git_missing: "git was not found, so artifacts cannot be derived.",
   unsupported: "This runtime or system cannot do what was asked.",

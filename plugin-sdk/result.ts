@@ -23,6 +23,7 @@ export const stopReasons = {
     "unavailable",
     "crash",
     "host_restarted",
+    "machine_lost",
     "fatal",
   ],
 } as const;

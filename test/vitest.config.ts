@@ -33,7 +33,7 @@ export const agentTests = ["test/agents/proving-ground/*.test.ts"];
 
 const notOnDeno = [...slowOnNodeAlone, ...(process.env["BULKHEAD_SLOW"] === "short" ? slowOnNodeInShort : [])];
 
-const elsewhere = [...hostileTests, ...agentTests, "test/crash/**", "test/console/**"];
+const elsewhere = [...hostileTests, ...agentTests, "test/crash/**", "test/console/**", "test/cluster/**"];
 
 /** What all runs have in common. Four at once keep two cores busy: much of the time a test waits for a process. */
 export const common = {

@@ -16,6 +16,9 @@ export const floors: readonly (readonly Wing[])[] = [
     { name: "doors", rows: [["cli"], ["daemon"], ["http", "mcp", "acp", "client", "console"]] },
   ],
   [
+    { name: "cluster", rows: [["machines"], ["log"], ["engine"]] },
+  ],
+  [
     { name: "kit", rows: [["attack", "conformance", "author"]] },
   ],
   [

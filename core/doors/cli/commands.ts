@@ -113,6 +113,16 @@ export const commandGroups: readonly { heading: string; commands: readonly Comma
     ],
   },
   {
+    heading: "Several machines",
+    commands: [
+      {
+        name: "cluster",
+        summary: "show the machines that work together",
+        load: async () => (await import("./commands/cluster.ts")).defineCluster,
+      },
+    ],
+  },
+  {
     heading: "Other ways in",
     commands: [
       {

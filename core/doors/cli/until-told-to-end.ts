@@ -11,7 +11,12 @@ import type { Invocation } from "./command.ts";
 export async function untilToldToEnd(
   daemon: Daemon,
   { terminal }: Pick<Invocation, "terminal">,
-  { signal, interrupts }: { signal?: AbortSignal; interrupts?: AbortController } = {},
+  { signal, interrupts, drainMs = () => undefined }: {
+    signal?: AbortSignal;
+    interrupts?: AbortController;
+    /** Returns how long running sessions may still take, where that is not what the daemon's settings say. */
+    drainMs?: () => number | undefined;
+  } = {},
 ): Promise<void> {
   let stopSignals = (): void => {};
   const { closed } = terminal.stdout;
@@ -35,7 +40,8 @@ export async function untilToldToEnd(
     }
   });
   try {
-    await daemon.stop();
+    const ms = drainMs();
+    await daemon.stop(ms === undefined ? {} : { drainMs: ms });
   } finally {
     stopSignals();
   }

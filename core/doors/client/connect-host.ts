@@ -1,5 +1,6 @@
 import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { AgentCapabilities } from "../../../plugin-sdk/capabilities.ts";
+import type { ClusterStatus } from "../../../plugin-sdk/cluster-status.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
@@ -110,6 +111,8 @@ export interface RemoteHost {
   addGrant(pluginId: string, grant: { permission: string; target: string }): Promise<void>;
   /** Reloads the host manifest, for future sessions. */
   reload(): Promise<RemoteReload>;
+  /** Returns the machines of the cluster and their logs, as this host sees them. */
+  cluster(): Promise<ClusterStatus>;
   /** Makes a code that opens the console's page once: `<address>/console#code=<code>`. */
   consoleCode(scope?: "read" | "run" | "admin"): Promise<{ code: string; expires_at: string }>;
   /** Whether the host takes sessions. */
@@ -191,6 +194,7 @@ export function connectHost(options: ConnectHostOptions = {}): RemoteHost {
     addGrant: async (pluginId, grant) =>
       void await call(api, `${pluginPath(pluginId)}/grants`, { method: "POST", body: grant }),
     reload: () => callJson(api, "/v1/reload", { method: "POST" }),
+    cluster: () => callJson(api, "/v1/cluster"),
     consoleCode: (scope) =>
       callJson(api, "/v1/console/codes", { method: "POST", body: scope === undefined ? {} : { scope } }),
     ready: () => call(api, "/ready").then(() => true, () => false),

@@ -3,13 +3,18 @@ import { type DaemonSettings, defaultDaemonSettings } from "../../ground/config/
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
 import { hostVersion } from "../../ground/config/version.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { McpHttp } from "../mcp/http.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import type { Cluster } from "../../cluster/machines/cluster.ts";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
+import type { HostSeams } from "../../sessions/host/host-seams.ts";
+import { secretPlaces } from "../../sessions/host/session-secrets.ts";
+import { resolveSecrets } from "../../walls/secrets/resolve-secrets.ts";
 import { demandOwnState, stateFolderOf } from "../../sessions/host/state-folder.ts";
 import { consolePage } from "../console/page-files.ts";
 import { createHttpDoor, type HttpDoor } from "../http/door.ts";
-import type { Mount, ReloadChanges } from "../http/door-options.ts";
+import type { Mount, Readiness, ReloadChanges } from "../http/door-options.ts";
 import { pluginFacts } from "../http/plugin-facts.ts";
 import { problem } from "../http/problem.ts";
 import { openSessionOwners } from "../http/session-owners.ts";
@@ -29,7 +34,7 @@ import { writeGrant, writeGrants } from "./write-grants.ts";
 
 /** Options of {@link startDaemon}. */
 export interface DaemonOptions extends Pick<HostOptions, "stateDir" | "bundledDir"> {
-  createHost(options: HostOptions): Promise<Host>;
+  createHost(options: HostOptions, seams?: HostSeams): Promise<Host>;
   /** Reads the host manifest, at the start and at each reload; undefined where there is none. */
   readManifest(): Promise<HostManifest | undefined>;
   /** Folder of `plugins/` and of relative paths. */
@@ -54,6 +59,8 @@ export interface Daemon {
    * @param drainMs default: `daemon.drain_ms`
    */
   stop(options?: { drainMs?: number }): Promise<void>;
+  /** Aborts when another machine of the cluster has taken over: stop this daemon without a drain, and start another. */
+  lost: AbortSignal;
 }
 
 /** How long answers in progress may take at the end. Milliseconds. */
@@ -89,14 +96,17 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       answer: async (request, from) => await door?.fetch(request, from) ?? notYet(request),
     });
     undo.push(() => listening.close({ graceMs: lastAnswersMs }));
+    const cluster = await joinCluster(manifest, { stateDir, log });
+    undo.push(() => cluster?.close());
     const host = await options.createHost({
       ...hostOptions(options, manifest),
       stateDir,
       onlyFirst: true,
       writeLog: (record) => log.write(record),
-    });
+    }, cluster?.seams);
     undo.push(() => host.close());
-    const made = await openDaemon({ options, manifest, settings, host, listening, log, stateDir });
+    await cluster?.serve(host);
+    const made = await openDaemon({ options, manifest, settings, host, listening, log, stateDir, cluster });
     door = made.door;
     const record = recordOf(listening, {
       token_file: made.tokenFile,
@@ -107,7 +117,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     undo.push(() => removeDaemonRecord(files.record));
     log.write({ level: "info", message: `The daemon takes requests at ${record.address}.`, fields: { pid } });
     const ending = endingOf({ made, log, undo, drainMs: settings.drain_ms });
-    return { record, host, reload: made.reload, stop: ending };
+    return { record, host, reload: made.reload, stop: ending, lost: cluster?.lost ?? new AbortController().signal };
   } catch (error) {
     for (const step of undo.reverse()) await step();
     throw error;
@@ -122,6 +132,8 @@ interface OpenDaemonOptions {
   listening: Listening;
   log: DaemonLog;
   stateDir: string;
+  /** This machine's part in a cluster; null for a daemon that is alone. */
+  cluster: Cluster | null;
 }
 
 interface OpenedDaemon {
@@ -134,7 +146,7 @@ interface OpenedDaemon {
 
 /** Opens the host's HTTP door, with its access to the daemon. */
 async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
-  const { options, host, listening, log, stateDir } = opened;
+  const { options, host, listening, log, stateDir, cluster } = opened;
   const started = opened.manifest;
   let manifest = started;
   const gate = gateSessions(host.sessions);
@@ -172,7 +184,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
     pages: consolePage,
     facts: {
       plugins: pluginFacts(host, manifest?.file),
-      workspaces: host.workspaces,
+      workspaces: cluster?.workspaces(host.workspaces) ?? host.workspaces,
       history: host.history,
       verify: () => host.verify(),
       setGrants: (pluginId, grant) =>
@@ -186,8 +198,9 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
           await reloadNow();
         }),
       reload,
-      signals: () => host.signals(),
-      readiness: () => isShut ? { ready: false, reason: "The daemon is shutting down." } : { ready: true },
+      signals: () => [...host.signals(), ...cluster?.signals() ?? []],
+      cluster: () => cluster === null ? Promise.resolve(null) : cluster.status(),
+      readiness: () => readinessOf({ isShut, cluster }),
     },
     tokens,
     owners: await openSessionOwners(stateDir, { onProblem: (message) => log.write({ level: "error", message }) }),
@@ -198,8 +211,34 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
   const shut = () => {
     isShut = true;
     gate.shut();
+    cluster?.leave();
   };
   return { door: { ...door, close: () => (door.close(), mcp.close()) }, host, tokenFile, reload, shut };
+}
+
+function readinessOf({ isShut, cluster }: { isShut: boolean; cluster: Cluster | null }): Readiness {
+  const reason = isShut ? "The daemon is shutting down." : cluster?.problem ?? null;
+  return reason === null ? { ready: true } : { ready: false, reason };
+}
+
+/** Joins the cluster that the host manifest names; a daemon that is alone loads nothing of it. */
+async function joinCluster(
+  manifest: HostManifest | undefined,
+  { stateDir, log }: { stateDir: string; log: DaemonLog },
+): Promise<Cluster | null> {
+  const settings = manifest?.cluster;
+  if (settings === undefined) return null;
+  const { Cluster } = await import("../../cluster/machines/cluster.ts");
+  const writeLog = (record: LogRecord) => log.write(record);
+  return await Cluster.join({ settings, stateDir, writeLog, secretOf: (name) => secretOf(manifest, name) });
+}
+
+async function secretOf(manifest: HostManifest | undefined, name: string): Promise<string> {
+  const value = (await resolveSecrets([name], secretPlaces(manifest, undefined))).get(name);
+  if (value !== undefined) return value;
+  throw new BulkheadError("invalid_config", `Cannot join the cluster: there is no secret "${name}".`, {
+    hint: `Store it with: bulkhead secret set ${name}.`,
+  });
 }
 
 /** Mounts the endpoint of the Model Context Protocol. The first request loads its library. */

@@ -23,11 +23,12 @@ export async function reloadManifest(
 
 /** Returns the settings that only a start reads, by their path, where a manifest has them. */
 function readAtStart(
-  { state_dir, daemon, limits = {}, journal = {} }: Partial<HostManifest> = {},
+  { state_dir, daemon, cluster, limits = {}, journal = {} }: Partial<HostManifest> = {},
 ): Map<string, unknown> {
   const doors = Object.entries(limits).filter(([name]) => name.startsWith("http_"));
   return new Map<string, unknown>([
     ["state_dir", state_dir],
+    ["cluster", JSON.stringify(cluster)],
     ...atStart.map((name): [string, unknown] => [`daemon.${name}`, daemon?.[name]]),
     ...doors.map(([name, value]): [string, unknown] => [`limits.${name}`, value]),
     ...Object.entries(journal).map(([name, value]): [string, unknown] => [`journal.${name}`, value]),

@@ -1,3 +1,4 @@
+import type { ClusterStatus } from "../../../plugin-sdk/cluster-status.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { HistoryIndex } from "../../records/history/history-index.ts";
@@ -51,6 +52,8 @@ export interface HostFacts {
    */
   reload(): Promise<ReloadChanges>;
   signals(): Signal[];
+  /** Returns the cluster as this machine sees it; null for a host that is alone. */
+  cluster(): Promise<ClusterStatus | null>;
   readiness(): Readiness;
 }
 

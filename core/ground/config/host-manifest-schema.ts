@@ -3,6 +3,7 @@ import * as z from "zod";
 import { cliToolSchema } from "../../../plugin-sdk/manifest.ts";
 import { defaultKeepMs, type HostManifest } from "./host-manifest.ts";
 import { blockedSection } from "./sections/blocked.ts";
+import { clusterSection } from "./sections/cluster.ts";
 import { daemonSection } from "./sections/daemon.ts";
 import { journalSection } from "./sections/journal.ts";
 import { limitsSection, osWallsSection } from "./sections/limits.ts";
@@ -67,6 +68,7 @@ function build(): Schemas {
       journal: journalSection().exactOptional(),
       workspaces: z.strictObject({ keep_ms: time().default(defaultKeepMs) }).exactOptional(),
       daemon: daemonSection().exactOptional(),
+      cluster: clusterSection().exactOptional(),
     });
   return { schema, tool };
 }

@@ -5,6 +5,7 @@ import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { Approval } from "../../../plugin-sdk/request.ts";
 import type { PromptSettings } from "../prompt/prompt-settings.ts";
 import type { OsWallUses } from "../runtime/os-walls/os-wall.ts";
+import type { ClusterSettings } from "./cluster-settings.ts";
 import type { DaemonSettings } from "./daemon-settings.ts";
 import type { Limits } from "./limits.ts";
 import type { McpServer } from "./mcp-server.ts";
@@ -96,6 +97,8 @@ export interface HostManifest {
   workspaces?: { keep_ms: number };
   /** How the daemon is run. */
   daemon?: Partial<DaemonSettings>;
+  /** How the daemon works with those of other machines; absent: it is alone. */
+  cluster?: ClusterSettings;
   /** Absolute path of the file this came from; absent when made by a program. */
   file?: string;
 }

@@ -18,5 +18,6 @@ export const stopReasonExitCodes: { readonly [R in StopReason]: number } = {
   unavailable: 6,
   crash: 8,
   host_restarted: 8,
+  machine_lost: 8,
   fatal: 1,
 };

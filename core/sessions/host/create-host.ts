@@ -6,6 +6,7 @@ import { everRequested } from "../../packages/registry/requested-permissions.ts"
 import { resolve } from "../../ground/runtime/paths.ts";
 import { closeHost } from "./close-host.ts";
 import type { Host, HostOptions } from "./host.ts";
+import type { HostSeams } from "./host-seams.ts";
 import { KeyedSessions } from "./idempotency.ts";
 import { openSessionHost } from "./open-session-host.ts";
 import { OtherJournals } from "./other-journals.ts";
@@ -23,10 +24,11 @@ import { tellShadowed } from "./shadowed-plugins.ts";
 
 /**
  * Makes a host: finds and checks the plugins and opens the journal. It starts nothing else until a session needs it.
+ * @param seams for what stands above a host, as a cluster of several does
  * @throws {BulkheadError} `invalid_config`, `invalid_manifest`, `duplicate_plugin`, `journal_error`, `io_error`, `busy`
  */
-export async function createHost(options: HostOptions = {}): Promise<Host> {
-  const parts = await openParts(options);
+export async function createHost(options: HostOptions = {}, seams: HostSeams = {}): Promise<Host> {
+  const parts = await openParts(options, seams);
   const { claim, journal, log, registry, sessions, state, writeLog } = parts;
   const resume = options.resume === true ? resumer({ journal, registry, sessions, writeLog }) : undefined;
   try {
@@ -36,10 +38,10 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
     await closeHost(parts, options.closeDeadlines);
     throw error;
   }
-  return hostOf(parts, options);
+  return hostOf(parts, options, seams);
 }
 
-function hostOf(parts: HostParts, options: HostOptions): Host {
+function hostOf(parts: HostParts, options: HostOptions, seams: HostSeams): Host {
   const { claim, crashes, journal, log, pins, registry, root, routes, services, sessions, settings } = parts;
   const handles = { journal, log, find: (id: string) => sessions.find(id) };
   const keyed = new KeyedSessions({
@@ -91,7 +93,7 @@ function hostOf(parts: HostParts, options: HostOptions): Host {
     }),
     sessions: openSessionHost({
       ...handles,
-      others: new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }),
+      others: [new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }), ...seams.others ?? []],
       start: runSession,
       onDeleted: () => parts.history.forgetDeleted(),
       agents: (wanted) => routes.agents(wanted),
@@ -106,6 +108,7 @@ function hostOf(parts: HostParts, options: HostOptions): Host {
       return turn;
     },
     signals: () => parts.signals.snapshot(routes.gauges()),
+    capacity: () => ({ sessions: sessions.size, host_sessions: settings.limits.host_sessions }),
     idle: () => sessions.ended(),
     close: () => closing ??= closeHost(parts, options.closeDeadlines),
   };

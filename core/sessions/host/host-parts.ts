@@ -22,6 +22,7 @@ import { type CrashFiles, openCrashFiles } from "./crash-store.ts";
 import { guardedPlaces } from "./guarded-places.ts";
 import { tellShadowed } from "./shadowed-plugins.ts";
 import type { HostOptions } from "./host.ts";
+import type { HostSeams } from "./host-seams.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { keepJournal } from "./keep-journal.ts";
 import { LiveSessions } from "./live-sessions.ts";
@@ -60,7 +61,7 @@ export interface HostParts extends SessionDeps {
  * Opens everything a host needs and takes its part of the state folder; when it throws, nothing stays open.
  * @throws {BulkheadError} as `createHost`
  */
-export async function openParts(options: HostOptions): Promise<HostParts> {
+export async function openParts(options: HostOptions, seams: HostSeams): Promise<HostParts> {
   keepInspectorShut();
   const { manifest, askGrant, onlyFirst = false, warm = false, writeLog = () => {} } = options;
   const root = resolve(options.root ?? (manifest?.file ? dirname(manifest.file) : workingDirectory()));
@@ -70,11 +71,13 @@ export async function openParts(options: HostOptions): Promise<HostParts> {
   const state = await takeState(stateDir, { spare: warm ? spareTerms(manifest) : null, onlyFirst, writeLog });
   const { claim, children, spare } = state;
   const known = await openKnownManifests(join(claim.root, "manifests.json"));
-  const { registry, journal } = await openStores({ claim, known, root, options, writeLog }).catch(async (error) => {
-    await giveBackState(state);
-    if (temporary !== null) await rm(temporary, { recursive: true, force: true });
-    throw error;
-  });
+  const { registry, journal } = await openStores({ claim, known, root, options, seams, writeLog }).catch(
+    async (error) => {
+      await giveBackState(state);
+      if (temporary !== null) await rm(temporary, { recursive: true, force: true });
+      throw error;
+    },
+  );
   await known.keep();
   tellShadowed(registry, writeLog);
   const settings = await OperatorSettings.open({ manifest, secretsFile: options.secretsFile });
@@ -147,16 +150,19 @@ interface StoresOptions {
   known: KnownManifests;
   root: string;
   options: HostOptions;
+  seams: HostSeams;
   writeLog(record: LogRecord): void;
 }
 
 /** Opens the registry and the journal: both, or neither. */
 async function openStores(
-  { claim, known, root, options, writeLog }: StoresOptions,
+  { claim, known, root, options, seams, writeLog }: StoresOptions,
 ): Promise<{ registry: Registry; journal: Journal }> {
   const { manifest, bundledDir } = options;
   const onProblem = (message: string) => writeLog({ level: "error", message });
-  const opening = openJournal(journalFile(claim.folder), { onProblem, sync: manifest?.journal?.sync });
+  const file = journalFile(claim.folder);
+  const open = () => openJournal(file, { onProblem, sync: manifest?.journal?.sync });
+  const opening = seams.openJournal === undefined ? open() : seams.openJournal(file, open);
   opening.catch(() => {});
   try {
     return { registry: await createRegistry({ manifest, root, bundledDir, known }), journal: await opening };

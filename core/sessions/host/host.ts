@@ -145,6 +145,8 @@ export interface Host {
    * agent: it reports the availability found last.
    */
   signals(): Signal[];
+  /** Returns the number of sessions that run or wait, and the most that this host takes. */
+  capacity(): { sessions: number; host_sessions: number };
   /** Resolves when every session started until now has ended. */
   idle(): Promise<void>;
   /** All sessions, running and ended: the part of a host that doors use. */

@@ -1,17 +1,16 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
-import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
+import type { SessionSummary, WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import { compareByAge, type SessionRecord } from "../../records/journal/session-record.ts";
-import type { LiveSession } from "./live-sessions.ts";
-import type { ElsewhereSession, OtherJournals } from "./other-journals.ts";
+import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./elsewhere-sessions.ts";
 import type { AgentsOptions, Routes } from "./routes.ts";
 import { deletedError, sessionHandle, type SessionHandleDeps, unknownSession } from "./session-handle.ts";
 import type { SessionHandle, SessionHost } from "./session-host.ts";
 
 /** Collaborators of {@link openSessionHost}. */
 export interface SessionHostDeps extends SessionHandleDeps {
-  /** Sessions of other hosts of the same state folder. */
-  others: OtherJournals;
+  /** Sessions of other hosts: of the same state folder, and of other machines. */
+  others: readonly ElsewhereSessions[];
   start: SessionHost["start"];
   /** Called after a session was deleted. */
   onDeleted(): void;
@@ -30,35 +29,37 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
       await log.written();
       const first = before === undefined ? null : await findSession(deps, before);
       const wanted = { ...filter, ...(first === null ? {} : { before: first.record }), limit: checkLimit(limit) };
-      const records = [...await journal.sessions(wanted), ...await others.list(wanted)].sort(compareByAge);
-      return records.slice(0, limit).map((record) => summaryOf(record, find(record.session_id)));
+      const own = (await journal.sessions(wanted)).map((record) => ({ record, waiting: waitingOf(deps, record) }));
+      const elsewhere = await Promise.all(others.map((other) => other.list(wanted)));
+      const all = [...own, ...elsewhere.flat()].sort((one, other) => compareByAge(one.record, other.record));
+      return all.slice(0, limit).map(summaryOf);
     },
     async get(sessionId) {
       await log.written();
-      const { record } = await findSession(deps, sessionId);
-      if (record.deleted !== null) throw deletedError(record);
-      return summaryOf(record, find(sessionId));
+      const found = await findSession(deps, sessionId);
+      if (found.record.deleted !== null) throw deletedError(found.record);
+      return summaryOf(found);
     },
     async history(sessionId) {
       await log.written();
       const found = await findSession(deps, sessionId);
       if (found.record.deleted !== null) throw deletedError(found.record);
-      return found.journal === null ? await journal.history(sessionId) : await others.history(found);
+      return found.elsewhere === null ? await journal.history(sessionId) : await found.elsewhere.history();
     },
     async open(sessionId) {
       await log.written();
       const found = await findSession(deps, sessionId);
-      return found.journal === null ? sessionHandle(deps, sessionId) : elsewhereHandle(deps, found);
+      return found.elsewhere === null ? sessionHandle(deps, sessionId) : elsewhereHandle(deps, found.elsewhere);
     },
     async delete(sessionId) {
       await log.written();
       const found = await findSession(deps, sessionId);
-      const { record } = found;
+      const { record, elsewhere } = found;
       if (record.deleted !== null) throw deletedError(record);
       // An earlier host's session that could not be ended has no host that runs it.
-      const leftOpen = found.journal === null && find(sessionId) === undefined;
+      const leftOpen = elsewhere === null && find(sessionId) === undefined;
       if (record.state === "running" && !leftOpen) throw busyError(sessionId);
-      if (found.journal !== null) await others.delete(found);
+      if (elsewhere !== null) await elsewhere.delete();
       else if (!(await journal.delete(sessionId, "client", { leftOpen }))) throw busyError(sessionId);
       deps.onDeleted();
     },
@@ -71,42 +72,53 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
   };
 }
 
-type OwnSession = { record: SessionRecord; journal: null };
+/** A session's record and requests; `elsewhere` is null for a session of this host's journal. */
+type FoundSession = ElsewhereSummary & { elsewhere: ElsewhereSession | null };
 
-/** Finds a session's record: first in this host's journal, then in others. */
-async function findSession(
-  { journal, others }: Pick<SessionHostDeps, "journal" | "others">,
-  sessionId: string,
-): Promise<OwnSession | ElsewhereSession> {
-  const record = await journal.session(sessionId);
-  return record !== null ? { record, journal: null } : await others.find(sessionId) ?? unknownSession(sessionId);
+/** Finds a session: first in this host's journal, then in others. */
+async function findSession(deps: SessionHostDeps, sessionId: string): Promise<FoundSession> {
+  const record = await deps.journal.session(sessionId);
+  if (record !== null) return { record, waiting: waitingOf(deps, record), elsewhere: null };
+  const elsewhere = await findElsewhere(deps, sessionId);
+  return elsewhere === null ? unknownSession(sessionId) : { ...elsewhere, elsewhere };
 }
 
-/** A session of another host: it can be read, and its own host alone can stop or answer it. */
-function elsewhereHandle({ others }: Pick<SessionHostDeps, "others">, found: ElsewhereSession): SessionHandle {
+async function findElsewhere(
+  { others }: Pick<SessionHostDeps, "others">,
+  sessionId: string,
+): Promise<ElsewhereSession | null> {
+  for (const other of others) {
+    const found = await other.find(sessionId);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function elsewhereHandle(deps: Pick<SessionHostDeps, "others">, found: ElsewhereSession): SessionHandle {
   const { session_id: id, state } = found.record;
   const result = async (): Promise<SessionResult> => {
-    for await (const { event } of others.events(found, {})) if (event.type === "session_ended") return event.result;
-    throw deletedError((await others.find(id))?.record ?? found.record);
+    for await (const { event } of found.events({})) if (event.type === "session_ended") return event.result;
+    throw deletedError((await findElsewhere(deps, id))?.record ?? found.record);
   };
   return {
     id,
-    events: (query = {}) => others.events(found, query),
+    events: (query = {}) => found.events(query),
     result,
     async interrupt() {
-      if (state === "ended") return await result();
-      throw new BulkheadError("busy", `Cannot interrupt session "${id}": another host runs it.`, {
-        hint: "Interrupt it where it was started.",
-        details: { session_id: id },
-      });
+      if (state === "running") await found.interrupt();
+      return await result();
     },
-    answer: () => Promise.resolve(false),
+    answer: (requestId, choice) => found.answer(requestId, choice),
   };
 }
 
-function summaryOf(record: SessionRecord, live: LiveSession | undefined): SessionSummary {
+function waitingOf({ find }: Pick<SessionHostDeps, "find">, { state, session_id }: SessionRecord): WaitingRequest[] {
+  return state === "running" ? find(session_id)?.session.waiting ?? [] : [];
+}
+
+function summaryOf({ record, waiting }: ElsewhereSummary): SessionSummary {
   const { first_gseq: _first, last_gseq: _last, deleted: _deleted, ...known } = record;
-  return { ...known, waiting: known.state === "running" ? live?.session.waiting ?? [] : [] };
+  return { ...known, waiting };
 }
 
 function checkLimit(limit: number): number {

@@ -1,10 +1,10 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { SessionHistory } from "../../../plugin-sdk/session-history.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { type JournalReader, openJournalReader } from "../../records/journal/journal-reader.ts";
 import type { SessionFilter, SessionRecord } from "../../records/journal/session-record.ts";
 import { openJournal } from "../../records/journal/sqlite-journal.ts";
 import { wait } from "../../ground/runtime/wait.ts";
+import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./elsewhere-sessions.ts";
 import type { EventQuery } from "./session-host.ts";
 import { claimPartOf } from "./state-claim.ts";
 import { type StateJournal, stateJournals } from "./state-journals.ts";
@@ -12,14 +12,8 @@ import { type StateJournal, stateJournals } from "./state-journals.ts";
 /** Interval at which a session that runs in another host is checked for new events. Milliseconds. */
 const lookEveryMs = 250;
 
-/** A session that another host of the same state folder runs or ran. */
-export interface ElsewhereSession {
-  record: SessionRecord;
-  journal: StateJournal;
-}
-
 /** The journals of the other hosts of a state folder, running and gone. */
-export class OtherJournals {
+export class OtherJournals implements ElsewhereSessions {
   readonly #stateDir: string;
   readonly #ownFile: string;
 
@@ -28,58 +22,46 @@ export class OtherJournals {
     this.#ownFile = ownFile;
   }
 
-  /**
-   * Returns the matching sessions, the newest of each journal. Skips unreadable journals: their own host reports them.
-   */
-  async list(filter: SessionFilter): Promise<SessionRecord[]> {
+  /** Skips unreadable journals: their own host reports them. */
+  async list(filter: SessionFilter): Promise<ElsewhereSummary[]> {
     const found = await this.#each((reader) => reader.sessions(filter));
-    return found.flatMap(({ value }) => value);
+    return found.flatMap(({ value }) => value.map((record) => ({ record, waiting: [] })));
   }
 
-  /** Returns one session, or its tombstone; null when no other host has it. */
   async find(sessionId: string): Promise<ElsewhereSession | null> {
     const found = await this.#each((reader) => reader.session(sessionId));
-    for (const { value: record, journal } of found) if (record !== null) return { record, journal };
+    for (const { value: record, journal } of found) if (record !== null) return this.#session(record, journal);
     return null;
   }
 
-  /** Returns the session's grants, attempts and programs. */
-  async history({ record: { session_id }, journal: { file } }: ElsewhereSession): Promise<SessionHistory> {
-    const reader = await openJournalReader(file);
-    try {
-      return await reader.history(session_id);
-    } finally {
-      reader.close();
-    }
-  }
-
-  /** Streams its events after a `seq` as they are written; ends as a session's events do. */
-  async *events(
-    { record: { session_id: sessionId }, journal }: ElsewhereSession,
-    { after = 0, signal = new AbortController().signal }: EventQuery,
-  ): AsyncGenerator<Envelope, void, void> {
-    const reader = await openJournalReader(journal.file);
-    try {
-      let cursor = await reader.cursorOf(sessionId, after) ?? 0;
-      while (!signal.aborted) {
-        const page = await reader.read({ after: cursor, sessionId });
-        for (const envelope of page) {
-          if (envelope.seq > after) yield envelope;
-          if (envelope.event.type === "session_ended" || envelope.event.type === "gap") return;
+  #session(record: SessionRecord, journal: StateJournal): ElsewhereSession {
+    const { session_id } = record;
+    return {
+      record,
+      waiting: [],
+      history: async () => {
+        const reader = await openJournalReader(journal.file);
+        try {
+          return await reader.history(session_id);
+        } finally {
+          reader.close();
         }
-        cursor = page.at(-1)?.gseq ?? cursor;
-        if (page.length === 0) await wait(lookEveryMs, signal);
-      }
-    } finally {
-      reader.close();
-    }
+      },
+      events: (query) => follow(session_id, { journal, query }),
+      delete: () => this.#delete(session_id, journal),
+      interrupt: () =>
+        Promise.reject(
+          new BulkheadError("busy", `Cannot interrupt session "${session_id}": another host runs it.`, {
+            hint: "Interrupt it where it was started.",
+            details: { session_id },
+          }),
+        ),
+      answer: () => Promise.resolve(false),
+    };
   }
 
-  /**
-   * Deletes a session that has ended.
-   * @throws {BulkheadError} `busy` while its host runs
-   */
-  async delete({ record: { session_id }, journal: { part, file } }: ElsewhereSession): Promise<void> {
+  /** @throws {BulkheadError} `busy` while its host runs */
+  async #delete(session_id: string, { part, file }: StateJournal): Promise<void> {
     const claim = await claimPartOf(this.#stateDir, part);
     if (claim === null) {
       throw new BulkheadError("busy", `Cannot delete session "${session_id}": the host that has it is still running.`, {
@@ -115,5 +97,27 @@ export class OtherJournals {
       }
     }));
     return answers.flat();
+  }
+}
+
+async function* follow(
+  sessionId: string,
+  { journal, query }: { journal: StateJournal; query: EventQuery },
+): AsyncGenerator<Envelope, void, void> {
+  const { after = 0, signal = new AbortController().signal } = query;
+  const reader = await openJournalReader(journal.file);
+  try {
+    let cursor = await reader.cursorOf(sessionId, after) ?? 0;
+    while (!signal.aborted) {
+      const page = await reader.read({ after: cursor, sessionId });
+      for (const envelope of page) {
+        if (envelope.seq > after) yield envelope;
+        if (envelope.event.type === "session_ended" || envelope.event.type === "gap") return;
+      }
+      cursor = page.at(-1)?.gseq ?? cursor;
+      if (page.length === 0) await wait(lookEveryMs, signal);
+    }
+  } finally {
+    reader.close();
   }
 }

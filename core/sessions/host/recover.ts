@@ -11,7 +11,13 @@ import { removeTree } from "../../ground/runtime/remove-tree.ts";
 import { startOfIdentity } from "../../ground/runtime/process-identity.ts";
 import { killTrees } from "../../ground/runtime/process-tree.ts";
 import { clearKept } from "../../walls/broker/session-walls.ts";
-import { type AfterRestart, endInterrupted, readInterrupted, type Resumable } from "../session/interrupted-session.ts";
+import {
+  type AfterRestart,
+  endInterrupted,
+  type FormerHost,
+  readInterrupted,
+  type Resumable,
+} from "../session/interrupted-session.ts";
 import { MergedLog } from "../session/merged-log.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { leftOpenError } from "./session-handle.ts";
@@ -58,12 +64,23 @@ export async function reapFormer(folder: string, writeLog: RecoverOptions["write
 }
 
 /**
- * Ends the sessions that the previous host left open in the journal. Failures are logged: they must not keep the next
- * host from starting.
+ * Ends the programs and the sessions that the previous host left. Failures are logged: they must not keep the next host
+ * from starting.
  */
 export async function recover({ reaped, journal, log, resume, writeLog }: RecoverOptions): Promise<void> {
   await reapRecorded(journal, { mark: reaped?.head.mark ?? randomId(), writeLog });
-  const former = { runtime: reaped?.head.runtime ?? null, hostVersion: reaped?.head.host_version ?? hostVersion };
+  const runtime = reaped?.head.runtime ?? null;
+  const former: FormerHost = { runtime, hostVersion: reaped?.head.host_version ?? hostVersion, end: "host_restarted" };
+  await endOpenSessions({ journal, log, former, resume, writeLog });
+}
+
+/** Options of {@link endOpenSessions}. */
+export interface EndOpenOptions extends Pick<RecoverOptions, "journal" | "log" | "resume" | "writeLog"> {
+  former: FormerHost;
+}
+
+/** Ends the sessions that are open in a journal, and starts those again that ask for it. */
+export async function endOpenSessions({ journal, log, former, resume, writeLog }: EndOpenOptions): Promise<void> {
   for (const sessionId of await journal.openSessions()) {
     try {
       const record = await journal.session(sessionId);

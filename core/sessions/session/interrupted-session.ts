@@ -20,6 +20,8 @@ export interface FormerHost {
   /** The runtime it ran on; null when unknown. */
   runtime: string | null;
   hostVersion: string;
+  /** How its sessions end: its process was started again, or its machine was lost. */
+  end: "host_restarted" | "machine_lost";
 }
 
 /**
@@ -38,7 +40,7 @@ export async function readInterrupted(
 
 /**
  * Ends it so that its stream keeps every rule: each program exits, each tool call has a result, each request is
- * resolved, and `session_ended` says `host_restarted`. Unknown values are null. Its processes must be gone already.
+ * resolved, and `session_ended` says `host_restarted` or `machine_lost`. Unknown values are null. Its processes must be gone already.
  */
 export async function endInterrupted(
   known: InterruptedSession,
@@ -63,17 +65,23 @@ export interface Resumable {
   times: number;
 }
 
-function restarted(next: AfterRestart | null, unread: number): ErrorData {
+const sentences = {
+  host_restarted: "The host stopped while the session ran",
+  machine_lost: "The machine that ran the session was lost",
+} as const;
+
+function errorOf(code: FormerHost["end"], { next, unread }: { next: AfterRestart | null; unread: number }): ErrorData {
+  const sentence = sentences[code];
   if (unread > 0) {
-    const message = `The host stopped while the session ran, and ${unread} of its events cannot be read any more.`;
-    return { code: "host_restarted", message, hint: "Look with: bulkhead journal verify." };
+    const message = `${sentence}, and ${unread} of its events cannot be read any more.`;
+    return { code, message, hint: "Look with: bulkhead journal verify." };
   }
   const hint = next === null
     ? "Look at what the session had done, and run it again."
     : "reason" in next
     ? `It was not resumed: ${next.reason}. Look at what the session had done, and run it again.`
     : `Session "${next.resumed_as}" goes on with it.`;
-  return { code: "host_restarted", message: "The host stopped while the session ran.", hint };
+  return { code, message: `${sentence}.`, hint };
 }
 
 interface FirstEvent {
@@ -212,7 +220,7 @@ class InterruptedSession {
     { envelope, event }: FirstEvent,
     { former, next }: { former: FormerHost; next: AfterRestart | null },
   ): LogEntry {
-    const error = restarted(next, this.unread);
+    const error = errorOf(former.end, { next, unread: this.unread });
     const { requested, workdir } = event;
     const effective: EffectiveSettings = { ...event.effective, ...this.#changed };
     const { adapter, ts } = this.#last!;
@@ -230,10 +238,10 @@ class InterruptedSession {
       sentPrompt: null,
       hostVersion: former.hostVersion,
     }, {
-      verdict: { stop_reason: "host_restarted", error },
+      verdict: { stop_reason: former.end, error },
       rules: this.#rules,
       usage: this.#usage.report(since(envelope.ts, ts)),
-      changed: { artifacts: null, reason: "host_restarted", head: null },
+      changed: { artifacts: null, reason: former.end, head: null },
       claimedOnly: [],
       gitBase: null,
       packageSha256: null,

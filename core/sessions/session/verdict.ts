@@ -73,6 +73,7 @@ const reasons: { readonly [C in ErrorCode]?: StopReason } = {
   binary_missing: "unavailable",
   host_closed: "interrupted",
   host_restarted: "host_restarted",
+  machine_lost: "machine_lost",
   crash: "crash",
   out_of_memory: "crash",
   unresponsive: "crash",

@@ -47,6 +47,7 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
   clearGrants: { answers: rows("204 403 403 403 403 403") },
   reload: { answers: rows("200 403 403 403 403 403") },
   metrics: { answers: rows("200 200 403 403 200 403") },
+  showCluster: { answers: rows("404 404 403 403 404 403") },
   introduce: { answers: rows("200 200 200 200 200 200") },
   health: { answers: rows("200 200 200 200 200 200") },
   ready: { answers: rows("200 200 200 200 200 200") },

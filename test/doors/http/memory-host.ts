@@ -220,6 +220,7 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
       ask: async (question) => ({ ...await question(noHistory, null as never), indexed_to: 0, last: 0 }),
     },
     verify: () => Promise.resolve({ ok: true, events: 0, batches: 0, problems: [] } as never),
+    cluster: async () => null,
     reload: async () => ({ added: [], removed: [], changed: [], restart_needed: [] }),
     plugins: {
       list: async () => [report],

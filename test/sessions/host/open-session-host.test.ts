@@ -182,7 +182,7 @@ test("a session whose end could not be written keeps nobody waiting for it", asy
   const sessions = openSessionHost({
     journal,
     log,
-    others,
+    others: [others],
     find: () => undefined,
     start: nobody,
     onDeleted: () => {},

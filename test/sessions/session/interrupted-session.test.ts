@@ -18,7 +18,7 @@ async function endOf(events: readonly Envelope[]) {
   const log = new MergedLog(journal);
   await endInterrupted(await readInterrupted(pages(), events.length), {
     log,
-    former: { runtime: "node 20", hostVersion: "0.0.0" },
+    former: { runtime: "node 20", hostVersion: "0.0.0", end: "host_restarted" },
   });
   const last = (await journal.read({ after: 0, limit: 1000 })).at(-1)!.event;
   if (last.type !== "session_ended") throw new Error("It has no end.");

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from "commander";
+import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { DaemonRecord } from "../../daemon/daemon-record.ts";
 import { hostVersion } from "../../../ground/config/version.ts";
 import type { Daemon } from "../../daemon/daemon.ts";
@@ -49,10 +50,25 @@ async function up(call: Invocation): Promise<number> {
     // `serveDemo` and `untilToldToEnd` watch the signals from this turn on.
     early.stop();
     if (demo !== null && !early.signal.aborted) return await demo.serveDemo(daemon, call, screen);
-    await untilToldToEnd(daemon, call, { signal: early.signal });
+    await keepUp(daemon, call, { signal: early.signal, again: () => openDaemon(call, screen) });
     return 0;
   } finally {
     early.stop();
+  }
+}
+
+/** Keeps a daemon up; where its cluster has given its sessions away, another one takes its place and joins again. */
+async function keepUp(
+  first: Daemon,
+  call: Invocation,
+  { signal, again }: { signal: AbortSignal; again(): Promise<Daemon> },
+): Promise<void> {
+  for (let daemon = first;;) {
+    const { lost } = daemon;
+    await untilToldToEnd(daemon, call, { signal: AbortSignal.any([signal, lost]), drainMs: () => lost.aborted ? 0 : undefined });
+    if (!lost.aborted || signal.aborted) return;
+    if (!(lost.reason instanceof BulkheadError) || lost.reason.code !== "machine_lost") throw lost.reason;
+    daemon = await again();
   }
 }
 

@@ -143,6 +143,7 @@ function artifactLines(result: SessionResult, { paint, columns }: ResultLineOpti
 function reasonWords(reason = "git cannot tell"): string {
   const words: Readonly<Record<string, string>> = {
     host_restarted: "the host was restarted",
+    machine_lost: "the machine that ran it was lost",
     git_missing: "there is no git",
     workdir_missing: "the folder is gone",
     not_asked: "nobody asked for them",

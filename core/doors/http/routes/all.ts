@@ -2,6 +2,7 @@ import { openApiRoute } from "../openapi.ts";
 import type { ApiRoute } from "../route.ts";
 import { againRoutes } from "./again.ts";
 import { agentRoutes } from "./agents.ts";
+import { clusterRoute } from "./cluster.ts";
 import { comparisonRoutes } from "./comparisons.ts";
 import { consoleRoutes } from "./console.ts";
 import { eventRoutes } from "./events.ts";
@@ -29,6 +30,7 @@ const served = [
   ...wallRoutes,
   ...hostRoutes,
   ...consoleRoutes,
+  clusterRoute,
   reloadRoute,
 ];
 

@@ -1,0 +1,383 @@
+import {
+  DeliverPolicy,
+  jetstream,
+  JetStreamApiError,
+  type JetStreamClient,
+  type JetStreamManager,
+  jetstreamManager,
+  type JsMsg,
+  RetentionPolicy,
+  StorageType,
+  type StreamInfo,
+} from "@nats-io/jetstream";
+import { headers as makeHeaders, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
+import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
+import { connectServers, type SecretOf } from "./connect.ts";
+import { type Names, namesWith } from "./names.ts";
+
+/** A message of a stream. */
+export interface StreamMessage {
+  /** Its number in the stream. */
+  seq: number;
+  subject: string;
+  headers: Readonly<Record<string, string>>;
+  data: Uint8Array;
+  /** When the servers took it. Milliseconds since 1970. */
+  atMs: number;
+}
+
+/** A message for a stream. */
+export interface NewMessage {
+  subject: string;
+  headers: Readonly<Record<string, string>>;
+  data: Uint8Array | string;
+}
+
+/** A message that only one machine gets, and again if it is not done with it. */
+export interface Job {
+  subject: string;
+  data: Uint8Array;
+  /** Times that it was given out. */
+  times: number;
+  done(): void;
+  /** Gives it to the next one, after a time. Milliseconds. */
+  giveBack(delayMs: number): void;
+  /** Keeps it for longer. */
+  keep(): void;
+}
+
+/** What a stream is made with. */
+export interface StreamTerms {
+  name: string;
+  subjects: string;
+  /** Whether a message goes when one has done it. */
+  once?: boolean;
+  /** Age at which messages go. Milliseconds; absent: never. */
+  maxAgeMs?: number;
+  /** Messages kept of one subject; absent: all. */
+  perSubject?: number;
+}
+
+/** What a stream says of itself. */
+export interface StreamState {
+  name: string;
+  firstSeq: number;
+  lastSeq: number;
+  messages: number;
+  bytes: number;
+  /** Name of the server that leads it; null where there is none, as on a single server. */
+  leader: string | null;
+  replicas: number;
+}
+
+/** The expected last number of the stream was not its last. */
+export class StaleError extends Error {
+  constructor() {
+    super("the stream has gone on");
+    this.name = "StaleError";
+  }
+}
+
+const answerMs = 5000;
+/** Error code of a stream whose last number is another one. */
+const wrongLastSequence = 10071;
+const streamNotFound = 10059;
+const messageNotFound = 10037;
+
+/** The servers of a cluster: the only file, with `connect.ts`, that knows their client. */
+export class Engine {
+  readonly names: Names;
+  readonly #connection: NatsConnection;
+  readonly #client: JetStreamClient;
+  readonly #manager: JetStreamManager;
+  readonly #replicas: number;
+  readonly #watchers = new Set<(connected: boolean) => void>();
+  #connected = true;
+
+  /** @throws {BulkheadError} as `connectServers` */
+  static async open(settings: ClusterSettings, secretOf: SecretOf): Promise<Engine> {
+    const connection = await connectServers(settings, secretOf);
+    try {
+      const manager = await jetstreamManager(connection, { timeout: answerMs, checkAPI: true });
+      return new Engine({ connection, manager, settings });
+    } catch (error) {
+      await connection.close();
+      throw error;
+    }
+  }
+
+  private constructor(
+    { connection, manager, settings }: {
+      connection: NatsConnection;
+      manager: JetStreamManager;
+      settings: ClusterSettings;
+    },
+  ) {
+    this.names = namesWith(settings.prefix);
+    this.#connection = connection;
+    this.#manager = manager;
+    this.#client = jetstream(connection, { timeout: answerMs });
+    this.#replicas = settings.replicas;
+    void this.#watch();
+  }
+
+  /** Whether a server is connected now. */
+  get isConnected(): boolean {
+    return this.#connected;
+  }
+
+  /** Address and version of the server that this machine uses. */
+  get server(): { address: string; version: string } {
+    return { address: this.#connection.getServer(), version: this.#connection.info?.version ?? "" };
+  }
+
+  /** Bytes that fit into one message beside its headers. */
+  get messageBytes(): number {
+    return (this.#connection.info?.max_payload ?? 65_536) - 4096;
+  }
+
+  /** Calls back when the connection is lost or there again. */
+  onConnection(callback: (connected: boolean) => void): () => void {
+    this.#watchers.add(callback);
+    return () => this.#watchers.delete(callback);
+  }
+
+  /** Makes a stream, unless it is there. */
+  async makeStream({ name, subjects, once = false, maxAgeMs, perSubject }: StreamTerms): Promise<StreamState> {
+    const info = await this.#manager.streams.info(name).catch((error: unknown) => {
+      if (codeOf(error) !== streamNotFound) throw error;
+      return this.#manager.streams.add({
+        name,
+        subjects: [subjects],
+        storage: StorageType.File,
+        num_replicas: this.#replicas,
+        retention: once ? RetentionPolicy.Workqueue : RetentionPolicy.Limits,
+        allow_direct: false,
+        ...(maxAgeMs === undefined ? {} : { max_age: maxAgeMs * 1e6 }),
+        ...(perSubject === undefined ? {} : { max_msgs_per_subject: perSubject }),
+      });
+    });
+    return stateOf(info);
+  }
+
+  /** Returns the state of a stream; null when it is not there. */
+  async stream(name: string): Promise<StreamState | null> {
+    try {
+      return stateOf(await this.#manager.streams.info(name));
+    } catch (error) {
+      if (codeOf(error) === streamNotFound) return null;
+      throw error;
+    }
+  }
+
+  /** Returns the states of all streams that the machines have. */
+  async logs(): Promise<StreamState[]> {
+    const found: StreamState[] = [];
+    for await (const info of this.#manager.streams.list()) {
+      if (this.names.machineOf(info.config.name) !== null) found.push(stateOf(info));
+    }
+    return found;
+  }
+
+  /**
+   * Adds a message to its stream, and resolves with its number once the servers have it.
+   * @param lastSeq the message is only taken if this is the stream's last number
+   * @throws {StaleError} when it is another one; any other error leaves open whether the message was taken
+   */
+  async append({ subject, headers, data }: NewMessage, lastSeq?: number): Promise<number> {
+    const expect = lastSeq === undefined ? {} : { expect: { lastSequence: lastSeq } };
+    try {
+      const ack = await this.#client.publish(subject, data, {
+        headers: headersOf(headers),
+        timeout: answerMs,
+        ...expect,
+      });
+      return ack.seq;
+    } catch (error) {
+      throw codeOf(error) === wrongLastSequence ? new StaleError() : error;
+    }
+  }
+
+  /** Returns one message of a stream; null when it is not there. */
+  async message(stream: string, seq: number): Promise<StreamMessage | null> {
+    try {
+      const found = await this.#manager.streams.getMessage(stream, { seq });
+      if (found === null) return null;
+      const { subject, header, data, time } = found;
+      return { seq: found.seq, subject, headers: textsOf(header), data, atMs: time.getTime() };
+    } catch (error) {
+      if (codeOf(error) === messageNotFound) return null;
+      throw error;
+    }
+  }
+
+  /** Returns the last message with a subject; null when there is none. */
+  async lastOf(stream: string, subject: string): Promise<StreamMessage | null> {
+    try {
+      const found = await this.#manager.streams.getMessage(stream, { last_by_subj: subject });
+      if (found === null) return null;
+      return { seq: found.seq, subject, headers: textsOf(found.header), data: found.data, atMs: found.time.getTime() };
+    } catch (error) {
+      if (codeOf(error) === messageNotFound) return null;
+      throw error;
+    }
+  }
+
+  /** Streams the messages from a number on, and then those that come, until the signal aborts. */
+  async *read(stream: string, fromSeq: number, signal: AbortSignal): AsyncGenerator<StreamMessage, void, void> {
+    const consumer = await this.#client.consumers.get(stream, {
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: fromSeq,
+    });
+    if (signal.aborted) return;
+    const messages = await consumer.consume({ max_messages: 512, idle_heartbeat: 2000, expires: 10_000 });
+    const stop = () => messages.stop();
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      for await (const message of messages) {
+        if (signal.aborted) return;
+        yield messageOf(message);
+      }
+    } finally {
+      signal.removeEventListener("abort", stop);
+      messages.stop();
+    }
+  }
+
+  /** Takes messages of a stream whose messages go once they are done; `take` is asked one after the other. */
+  async work(
+    { stream, name, subject, ackWaitMs }: { stream: string; name: string; subject: string; ackWaitMs: number },
+    { take, signal }: { take(job: Job): Promise<void>; signal: AbortSignal },
+  ): Promise<void> {
+    await this.#manager.consumers.add(stream, {
+      durable_name: name,
+      filter_subject: subject,
+      ack_policy: "explicit",
+      ack_wait: ackWaitMs * 1e6,
+      max_ack_pending: 4096,
+    });
+    const consumer = await this.#client.consumers.get(stream, name);
+    if (signal.aborted) return;
+    const messages = await consumer.consume({ max_messages: 1, idle_heartbeat: 2000, expires: 10_000 });
+    const stop = () => messages.stop();
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      for await (const message of messages) {
+        if (signal.aborted) return;
+        await take(jobOf(message));
+      }
+    } finally {
+      signal.removeEventListener("abort", stop);
+      messages.stop();
+    }
+  }
+
+  /** Removes a session's messages from its machine's stream. */
+  async purge(stream: string, subject: string): Promise<void> {
+    await this.#manager.streams.purge(stream, { filter: subject });
+  }
+
+  /** Says something to everyone who listens now. */
+  say(subject: string, text: string): void {
+    if (!this.#connection.isClosed()) this.#connection.publish(subject, text);
+  }
+
+  /** Listens, until the returned function is called. */
+  listen(subject: string, heard: (message: { subject: string; text: string }) => void): () => void {
+    const subscription = this.#connection.subscribe(subject, {
+      callback: (error, message) => {
+        if (error === null) heard({ subject: message.subject, text: message.string() });
+      },
+    });
+    return () => subscription.unsubscribe();
+  }
+
+  /** Answers questions with a text. */
+  answer(subject: string, reply: (text: string) => Promise<string>): () => void {
+    const respond = (message: Msg) => void reply(message.string()).then((text) => message.respond(text));
+    const subscription = this.#connection.subscribe(subject, {
+      callback: (error, message) => error === null ? respond(message) : undefined,
+    });
+    return () => subscription.unsubscribe();
+  }
+
+  /** Asks a question. Rejects when no one listens, or not in time. */
+  async ask(subject: string, text: string, timeoutMs: number): Promise<string> {
+    return (await this.#connection.request(subject, text, { timeout: timeoutMs })).string();
+  }
+
+  /** The connection, for the library's own store of objects. */
+  get client(): JetStreamClient {
+    return this.#client;
+  }
+
+  get replicas(): number {
+    return this.#replicas;
+  }
+
+  /** Milliseconds of one round trip to the server. */
+  async roundTripMs(): Promise<number> {
+    return await this.#connection.rtt();
+  }
+
+  async close(): Promise<void> {
+    this.#watchers.clear();
+    await this.#connection.close();
+  }
+
+  async #watch(): Promise<void> {
+    for await (const { type } of this.#connection.status()) {
+      if (type === "disconnect" || type === "staleConnection") this.#tell(false);
+      if (type === "reconnect") this.#tell(true);
+    }
+  }
+
+  #tell(connected: boolean): void {
+    if (this.#connected === connected) return;
+    this.#connected = connected;
+    for (const watcher of this.#watchers) watcher(connected);
+  }
+}
+
+function stateOf({ config, state, cluster }: StreamInfo): StreamState {
+  const { first_seq: firstSeq, last_seq: lastSeq, messages, bytes } = state;
+  return {
+    name: config.name,
+    firstSeq,
+    lastSeq,
+    messages,
+    bytes,
+    leader: cluster?.leader ?? null,
+    replicas: config.num_replicas,
+  };
+}
+
+function codeOf(error: unknown): number | null {
+  return error instanceof JetStreamApiError ? error.code : null;
+}
+
+function headersOf(texts: Readonly<Record<string, string>>): MsgHdrs {
+  const made = makeHeaders();
+  for (const [name, text] of Object.entries(texts)) made.set(name, text);
+  return made;
+}
+
+function textsOf(headers: MsgHdrs | undefined): Record<string, string> {
+  if (headers === undefined) return {};
+  return Object.fromEntries(headers.keys().map((name) => [name, headers.get(name)]));
+}
+
+function messageOf({ seq, subject, headers, data, time }: JsMsg): StreamMessage {
+  return { seq, subject, headers: textsOf(headers), data, atMs: time.getTime() };
+}
+
+function jobOf(message: JsMsg): Job {
+  return {
+    subject: message.subject,
+    data: message.data,
+    times: message.info.deliveryCount,
+    done: () => message.ack(),
+    giveBack: (delayMs) => message.nak(delayMs),
+    keep: () => message.working(),
+  };
+}

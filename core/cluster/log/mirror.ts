@@ -1,0 +1,234 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import { rm } from "../../ground/runtime/files.ts";
+import { wait } from "../../ground/runtime/wait.ts";
+import type { Journal } from "../../records/journal/journal.ts";
+import { openJournal } from "../../records/journal/sqlite-journal.ts";
+import { Subscription, type SubscriptionOptions } from "../../sessions/session/subscription.ts";
+import type { Engine, StreamMessage } from "../engine/engine.ts";
+import { heldRuns } from "./held-entries.ts";
+import { type Applied, DivergedError, LogCopy } from "./log-copy.ts";
+import { type LogPosition, logStart } from "./log-entry.ts";
+import { PositionFile } from "./position-file.ts";
+
+/** Options of {@link Mirror.open}. */
+export interface MirrorOptions {
+  engine: Engine;
+  machine: string;
+  /** File of the copy. */
+  file: string;
+  /** Called after each mark, and when a session was deleted. */
+  onChange?(applied: Applied): void;
+  writeLog(record: LogRecord): void;
+}
+
+/** Messages that are on their way into the journal. */
+const mostUnderWay = 256;
+/** Size of an event that was not measured. */
+const supposedBytes = 1024;
+/** How often a mirror looks whether the log is still the one it follows. Milliseconds. */
+const lookEveryMs = 2000;
+
+/** A copy of another machine's log on this one, kept up to date. */
+export class Mirror {
+  readonly #options: MirrorOptions;
+  readonly #position: PositionFile;
+  readonly #subscriptions = new Set<Subscription>();
+  readonly #closing = new AbortController();
+  #journal: Journal;
+  #copy: LogCopy;
+  #following: Promise<void> = Promise.resolve();
+  /** Set while another part of this machine writes the log, and so the copy. */
+  #paused: AbortController | null = null;
+
+  static async open(options: MirrorOptions): Promise<Mirror> {
+    const position = new PositionFile(`${options.file}.position`);
+    const journal = await openCopy(options);
+    const copy = new LogCopy(journal, { machine: options.machine, position: await position.read() });
+    const mirror = new Mirror(options, { position, journal, copy });
+    mirror.#following = mirror.#follow();
+    return mirror;
+  }
+
+  private constructor(
+    options: MirrorOptions,
+    { position, journal, copy }: { position: PositionFile; journal: Journal; copy: LogCopy },
+  ) {
+    this.#options = options;
+    this.#position = position;
+    this.#journal = journal;
+    this.#copy = copy;
+  }
+
+  /** The copy; do not write to it. */
+  get journal(): Journal {
+    return this.#journal;
+  }
+
+  get machine(): string {
+    return this.#options.machine;
+  }
+
+  get position(): LogPosition {
+    return this.#copy.position;
+  }
+
+  /** Path of the file in which the position is noted. */
+  get positionPath(): string {
+    return `${this.#options.file}.position`;
+  }
+
+  /** Messages of refused writers that the log holds. */
+  get dropped(): number {
+    return this.#copy.dropped;
+  }
+
+  /** Streams events as `MergedLog.subscribe`. */
+  subscribe(options: SubscriptionOptions & { after: number }): Subscription {
+    const isLive = options.after >= this.#journal.lastGseq;
+    const subscription = new Subscription({ ...options, isLive }, {
+      read: (page) => this.#journal.read(page),
+      closed: () => this.#subscriptions.delete(subscription),
+    });
+    this.#subscriptions.add(subscription);
+    return subscription;
+  }
+
+  /**
+   * Stops following, for the one that writes the log now; `resume` goes on after what was written.
+   * @returns the copy to write to, its position, and how to hand it back
+   */
+  async pause(): Promise<{ journal: Journal; position: LogPosition; resume(): Promise<void> }> {
+    if (this.#paused !== null) {
+      throw new BulkheadError("busy", `The log of "${this.machine}" is being written already.`);
+    }
+    const paused = this.#paused = new AbortController();
+    await this.#following;
+    return {
+      journal: this.#journal,
+      position: this.#copy.position,
+      resume: async () => {
+        await this.#showAfter(this.#copy.position.gseq);
+        this.#paused = null;
+        paused.abort();
+        // What was written meanwhile is read again, and found to be there.
+        const { machine } = this.#options;
+        this.#copy = new LogCopy(this.#journal, { machine, position: this.#copy.position });
+        if (!this.#closing.signal.aborted) this.#following = this.#follow();
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#following;
+    for (const subscription of this.#subscriptions) subscription.finish();
+    await this.#journal.close();
+    await this.#position.close();
+  }
+
+  get #isFollowing(): boolean {
+    return !this.#closing.signal.aborted && this.#paused === null;
+  }
+
+  async #follow(): Promise<void> {
+    while (this.#isFollowing) {
+      try {
+        await this.#followOnce();
+      } catch (error) {
+        if (error instanceof DivergedError) await this.#startOver(error);
+        else await wait(500, this.#closing.signal);
+      }
+    }
+  }
+
+  /** Follows the log until the connection, the log itself or this mirror ends. */
+  async #followOnce(): Promise<void> {
+    const { engine, machine } = this.#options;
+    const stream = engine.names.log(machine);
+    const { lastSeq } = await engine.stream(stream) ?? { lastSeq: 0 };
+    if (lastSeq < this.#copy.position.seq) {
+      this.#copy = new LogCopy(this.#journal, { machine, position: logStart });
+    }
+    const reading = new AbortController();
+    const watching = this.#watch(reading);
+    const underWay = new Set<Promise<void>>();
+    let failure: unknown = null;
+    try {
+      for await (const message of engine.read(stream, this.#copy.position.seq + 1, reading.signal)) {
+        if (!this.#isFollowing || failure !== null) break;
+        const taking = this.#take(message).catch((error: unknown) => {
+          failure ??= error;
+        }).finally(() => underWay.delete(taking));
+        underWay.add(taking);
+        if (underWay.size >= mostUnderWay) await Promise.all(underWay);
+      }
+    } finally {
+      reading.abort();
+      await Promise.all([watching, ...underWay]);
+    }
+    if (failure !== null) throw failure;
+  }
+
+  async #take(message: StreamMessage): Promise<void> {
+    const taking = this.#copy.take(message);
+    const { position } = this.#copy;
+    const applied = await taking.catch((error: unknown) => {
+      if (error instanceof DivergedError) throw error;
+      this.#skip(error);
+      return null;
+    });
+    if (applied?.kind !== "events") return applied === null ? undefined : this.#options.onChange?.(applied);
+    // Everything before it is in the journal as well; after a mark or a part of a batch that is not sure.
+    this.#position.note(position);
+    this.#show(applied);
+  }
+
+  /** Ends the reading when the mirror is told to stop, or the servers have lost what was read. */
+  async #watch(reading: AbortController): Promise<void> {
+    const { engine, machine } = this.#options;
+    const { signal } = this.#closing;
+    for (let waited = 0; !reading.signal.aborted; waited += 50) {
+      if (!this.#isFollowing) return reading.abort();
+      await wait(50, AbortSignal.any([signal, reading.signal]));
+      if (waited % lookEveryMs !== 0) continue;
+      const state = await engine.stream(engine.names.log(machine)).catch(() => undefined);
+      if (state !== undefined && (state?.lastSeq ?? 0) < this.#copy.position.seq) reading.abort();
+    }
+  }
+
+  #show({ envelopes, bytes }: { envelopes: readonly Envelope[]; bytes: number }): void {
+    for (const subscription of this.#subscriptions) subscription.offer(envelopes, bytes);
+  }
+
+  /** Shows events that were written here while it was paused. */
+  async #showAfter(gseq: number): Promise<void> {
+    if (this.#subscriptions.size === 0) return;
+    for await (const envelopes of heldRuns(this.#journal, gseq)) {
+      this.#show({ envelopes, bytes: envelopes.length * supposedBytes });
+    }
+  }
+
+  #skip(error: unknown): void {
+    const { machine, writeLog } = this.#options;
+    writeLog({ level: "error", message: `Skipped an entry of "${machine}": ${toErrorData(error).message}` });
+  }
+
+  /** Makes the copy again from the log's first message. */
+  async #startOver(error: DivergedError): Promise<void> {
+    const { machine, file, writeLog } = this.#options;
+    writeLog({ level: "warn", message: `Reading the log of "${machine}" again: ${error.message}.` });
+    await this.#journal.close();
+    for (const name of [file, `${file}-wal`, `${file}-shm`]) await rm(name, { force: true });
+    this.#journal = await openCopy(this.#options);
+    this.#copy = new LogCopy(this.#journal, { machine, position: logStart });
+  }
+}
+
+function openCopy({ file, machine, writeLog }: MirrorOptions): Promise<Journal> {
+  return openJournal(file, {
+    onProblem: (message) => writeLog({ level: "warn", message: `Copy of "${machine}": ${message}` }),
+  });
+}

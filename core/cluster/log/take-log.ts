@@ -1,0 +1,116 @@
+import { rename } from "../../ground/runtime/files.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
+import type { Journal } from "../../records/journal/journal.ts";
+import { type Engine, StaleError } from "../engine/engine.ts";
+import { heldEntries } from "./held-entries.ts";
+import { DivergedError, LogCopy } from "./log-copy.ts";
+import { type LogPosition, logStart } from "./log-entry.ts";
+import { MachineLog, makeLog } from "./machine-log.ts";
+import { PositionFile } from "./position-file.ts";
+import { SharedJournal } from "./shared-journal.ts";
+
+/** Options of {@link takeOwnLog}. */
+export interface TakeOwnLogOptions {
+  engine: Engine;
+  /** This machine. */
+  machine: string;
+  /** File of the local copy. */
+  file: string;
+  /** Opens the local copy; called again after a copy was set aside. */
+  open(): Promise<Journal>;
+  writeLog(record: LogRecord): void;
+}
+
+/** A journal whose events go to the cluster. */
+export interface TakenLog {
+  journal: SharedJournal;
+  log: MachineLog;
+}
+
+/**
+ * Makes this machine the writer of its own log: reads what the log has and the local copy lacks, as after another
+ * machine ended this one's sessions, begins a term, and offers the servers what they lack.
+ */
+export async function takeOwnLog(options: TakeOwnLogOptions): Promise<TakenLog> {
+  const { engine, machine, file, writeLog } = options;
+  const position = new PositionFile(`${file}.position`);
+  await makeLog(engine, machine);
+  let own = await options.open();
+  const catchUp = async (): Promise<LogPosition> => {
+    try {
+      return await readLog(engine, { machine, journal: own, from: await position.read() });
+    } catch (error) {
+      if (!(error instanceof DivergedError)) throw error;
+      await own.close();
+      const aside = `${file}.${new Date().toISOString().replace(/[:.]/g, "-")}`;
+      await rename(file, aside);
+      writeLog({
+        level: "error",
+        message: `Read the journal again from the cluster: ${error.message}. See "${aside}".`,
+      });
+      own = await options.open();
+      return await readLog(engine, { machine, journal: own, from: logStart });
+    }
+  };
+  try {
+    const terms = { engine, machine, by: machine, journal: () => own, writeLog };
+    const log = await beginTerm(terms, catchUp);
+    position.note(log.position);
+    return { journal: new SharedJournal({ engine, machine, own, log, position }), log };
+  } catch (error) {
+    await own.close();
+    throw error;
+  }
+}
+
+/** Options of {@link beginTerm}. */
+export interface BeginTermOptions {
+  engine: Engine;
+  /** The machine whose log it is. */
+  machine: string;
+  /** The machine that will write it. */
+  by: string;
+  /** The local copy. */
+  journal(): Journal;
+  writeLog(record: LogRecord): void;
+}
+
+/** Most attempts to begin a term, against others that begin one too. */
+const mostTries = 20;
+
+/**
+ * Begins a term of a machine's log after its last message.
+ * @param catchUp brings the local copy up to the log's end, and returns that position
+ */
+export async function beginTerm(
+  { engine, machine, by, journal, writeLog }: BeginTermOptions,
+  catchUp: () => Promise<LogPosition>,
+): Promise<MachineLog> {
+  const held = (after: number) => heldEntries(journal(), after);
+  for (let tries = 1;; tries++) {
+    const position = await catchUp();
+    try {
+      return await MachineLog.begin({ engine, machine, by, held, writeLog }, position);
+    } catch (error) {
+      if (!(error instanceof StaleError) || tries === mostTries) throw error;
+    }
+  }
+}
+
+/** Brings a journal up to the end of a machine's log. */
+async function readLog(
+  engine: Engine,
+  { machine, journal, from }: { machine: string; journal: Journal; from: LogPosition },
+): Promise<LogPosition> {
+  const stream = engine.names.log(machine);
+  const { lastSeq = 0 } = await engine.stream(stream) ?? {};
+  // A position beyond the end is of a log that the servers have lost.
+  const copy = new LogCopy(journal, { machine, position: from.seq > lastSeq ? logStart : from });
+  if (copy.position.seq >= lastSeq) return copy.position;
+  const reading = new AbortController();
+  for await (const message of engine.read(stream, copy.position.seq + 1, reading.signal)) {
+    await copy.take(message);
+    if (message.seq >= lastSeq) break;
+  }
+  return { ...copy.position, seq: lastSeq };
+}

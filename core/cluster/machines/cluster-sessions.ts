@@ -1,0 +1,117 @@
+import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import type { SessionFilter, SessionRecord } from "../../records/journal/session-record.ts";
+import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "../../sessions/host/elsewhere-sessions.ts";
+import type { EventQuery } from "../../sessions/host/session-host.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Mirror } from "../log/mirror.ts";
+import { callMachine } from "./calls.ts";
+import type { KeptAnswers } from "./kept-answers.ts";
+import type { LostMachines } from "./lost-machines.ts";
+import type { Presence } from "./presence.ts";
+
+/** Collaborators of {@link ClusterSessions}. */
+export interface ClusterSessionsDeps {
+  engine: Engine;
+  presence: Pick<Presence, "present">;
+  mirrors(): readonly Mirror[];
+  lost: Pick<LostMachines, "write">;
+  answers: Pick<KeptAnswers, "keep">;
+}
+
+/** Longest wait for what the sessions of another machine wait for. Milliseconds. */
+const waitingMs = 1000;
+
+/** The sessions of all other machines: read from the copies here, controlled where they run. */
+export class ClusterSessions implements ElsewhereSessions {
+  readonly #deps: ClusterSessionsDeps;
+
+  constructor(deps: ClusterSessionsDeps) {
+    this.#deps = deps;
+  }
+
+  async list(filter: SessionFilter): Promise<ElsewhereSummary[]> {
+    const lists = await Promise.all(
+      this.#deps.mirrors().map(async (mirror) => {
+        const records = await mirror.journal.sessions(filter);
+        const runs = records.some(({ state }) => state === "running");
+        const waiting = runs ? await this.#waitingOf(mirror.machine) : {};
+        return records.map((record) => ({ record, waiting: waiting[record.session_id] ?? [] }));
+      }),
+    );
+    return lists.flat();
+  }
+
+  async find(sessionId: string): Promise<ElsewhereSession | null> {
+    for (const mirror of this.#deps.mirrors()) {
+      const record = await mirror.journal.session(sessionId);
+      if (record !== null) return await this.#session(record, mirror);
+    }
+    return null;
+  }
+
+  async #session(record: SessionRecord, mirror: Mirror): Promise<ElsewhereSession> {
+    const { session_id, state } = record;
+    const { machine } = mirror;
+    const waiting = state === "running" ? (await this.#waitingOf(machine))[session_id] ?? [] : [];
+    return {
+      record,
+      waiting,
+      history: () => mirror.journal.history(session_id),
+      events: (query) => eventsOf(mirror, session_id, query),
+      delete: () => this.#delete(session_id, machine),
+      interrupt: async () => {
+        await callMachine(this.#deps.engine, { machine, name: "interrupt", ask: { session_id } });
+      },
+      answer: (request_id, choice) => this.#answer({ session_id, request_id, choice }, mirror),
+    };
+  }
+
+  async #delete(session_id: string, machine: string): Promise<void> {
+    const { engine, presence, lost } = this.#deps;
+    if (presence.present(machine) !== null) {
+      await callMachine(engine, { machine, name: "delete", ask: { session_id } });
+      return;
+    }
+    const isDeleted = await lost.write(machine, (journal) => journal.delete(session_id, "client"));
+    if (isDeleted) return;
+    throw new BulkheadError("busy", `Cannot delete session "${session_id}": it is still running.`, {
+      details: { session_id, machine },
+    });
+  }
+
+  async #answer(ask: { session_id: string; request_id: string; choice: string }, mirror: Mirror): Promise<boolean> {
+    const { engine, presence, answers } = this.#deps;
+    const { machine } = mirror;
+    if (presence.present(machine) === null) return await answers.keep(ask, mirror);
+    return await callMachine(engine, { machine, name: "answer", ask }).catch(async (error: unknown) => {
+      if (error instanceof BulkheadError && error.code === "unavailable") return await answers.keep(ask, mirror);
+      throw error;
+    });
+  }
+
+  /** Returns what a machine's sessions wait for; nothing for one that does not answer. */
+  async #waitingOf(machine: string): Promise<Record<string, WaitingRequest[]>> {
+    const { engine, presence } = this.#deps;
+    if (presence.present(machine) === null) return {};
+    return await callMachine(engine, { machine, name: "waiting", ask: {}, timeoutMs: waitingMs }).catch(() => ({}));
+  }
+}
+
+async function* eventsOf(
+  mirror: Mirror,
+  sessionId: string,
+  { after = 0, signal }: EventQuery,
+): AsyncGenerator<Envelope, void, void> {
+  // Read before the record is: what comes between them is then read as well.
+  const now = mirror.journal.lastGseq;
+  const record = await mirror.journal.session(sessionId);
+  if (record === null) return;
+  const cursor = await mirror.journal.cursorOf(sessionId, after) ??
+    (record.state === "running" ? now : record.last_gseq - 1);
+  const where = { sessionId, after: cursor, afterSeq: after };
+  const subscription = mirror.subscribe(signal === undefined ? where : { ...where, signal });
+  if (record.state !== "running") subscription.finish();
+  yield* subscription;
+}

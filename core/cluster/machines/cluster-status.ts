@@ -1,0 +1,163 @@
+import type { ClusterLog, ClusterMachine, ClusterStatus } from "../../../plugin-sdk/cluster-status.ts";
+import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
+import type { Signal } from "../../ground/log/prometheus-text.ts";
+import type { Engine, StreamState } from "../engine/engine.ts";
+import type { MachineLog } from "../log/machine-log.ts";
+import type { Mirror } from "../log/mirror.ts";
+import { isSameAgent, type MachineFacts } from "./machine-facts.ts";
+import type { Heard } from "./presence.ts";
+
+/** What a status is made from. */
+export interface ClusterView {
+  settings: ClusterSettings;
+  engine: Engine;
+  /** This machine's own log; null before it is taken. */
+  log: MachineLog | null;
+  facts: MachineFacts;
+  heard: readonly Heard[];
+  mirrors: readonly Mirror[];
+}
+
+/** Describes a cluster as one machine sees it. */
+export async function clusterStatus(view: ClusterView): Promise<ClusterStatus> {
+  const { settings, engine, log, facts } = view;
+  const [roundTripMs, logs, work] = await Promise.all([
+    engine.isConnected ? engine.roundTripMs().catch(() => null) : null,
+    engine.logs().catch(() => []),
+    engine.stream(engine.names.work).catch(() => null),
+  ]);
+  const { address, version } = engine.server;
+  return {
+    machine: settings.name,
+    prefix: settings.prefix,
+    connected: engine.isConnected,
+    server: address,
+    server_version: version,
+    round_trip_ms: roundTripMs,
+    waiting_entries: log?.waiting ?? 0,
+    waiting_sessions: work?.messages ?? null,
+    machines: [ofSelf(facts), ...machinesOf(view)].sort((one, other) => one.name < other.name ? -1 : 1),
+    logs: logs.map((state) => logOf(state, view)).sort((one, other) => one.machine < other.machine ? -1 : 1),
+  };
+}
+
+function ofSelf(
+  { name, version, runtime, labels, agents, sessions, host_sessions, started_at }: MachineFacts,
+): ClusterMachine {
+  return {
+    name,
+    state: "present",
+    self: true,
+    version,
+    runtime,
+    labels,
+    agents: agents.map(({ id }) => id),
+    other_agents: [],
+    sessions,
+    host_sessions,
+    started_at,
+    silent_ms: 0,
+    skew_ms: 0,
+  };
+}
+
+function machinesOf({ settings, facts: own, heard, mirrors }: ClusterView): ClusterMachine[] {
+  const known = heard.map(({ facts, silentMs, skewMs }): ClusterMachine => ({
+    ...ofSelf(facts),
+    self: false,
+    state: stateOf({ facts, silentMs }, settings),
+    other_agents: facts.agents.filter((agent) =>
+      own.agents.some((mine) => mine.id === agent.id && !isSameAgent(mine, agent))
+    )
+      .map(({ id }) => id),
+    silent_ms: Math.round(silentMs),
+    skew_ms: Math.round(skewMs),
+  }));
+  const unheard = mirrors.filter(({ machine }) => !heard.some(({ facts }) => facts.name === machine));
+  return [...known, ...unheard.map(({ machine }) => neverHeard(machine))];
+}
+
+function stateOf(
+  { facts: { leaving }, silentMs }: Pick<Heard, "facts" | "silentMs">,
+  { heartbeat_ms, silent_ms }: ClusterSettings,
+): ClusterMachine["state"] {
+  if (leaving) return "left";
+  if (silentMs >= silent_ms) return "lost";
+  return silentMs > 2.5 * heartbeat_ms ? "silent" : "present";
+}
+
+function neverHeard(name: string): ClusterMachine {
+  return {
+    name,
+    state: "lost",
+    self: false,
+    version: null,
+    runtime: null,
+    labels: {},
+    agents: [],
+    other_agents: [],
+    sessions: null,
+    host_sessions: null,
+    started_at: null,
+    silent_ms: null,
+    skew_ms: null,
+  };
+}
+
+function logOf(
+  { name, lastSeq, bytes, replicas, leader }: StreamState,
+  { engine, log, facts, heard, mirrors, settings }: ClusterView,
+): ClusterLog {
+  const machine = engine.names.machineOf(name) ?? name;
+  const isOwn = machine === settings.name;
+  const mirror = mirrors.find((one) => one.machine === machine);
+  const position = isOwn ? log?.position : mirror?.position;
+  const newest = isOwn ? facts.gseq : heard.find((one) => one.facts.name === machine)?.facts.gseq;
+  const gseq = position?.gseq ?? 0;
+  return {
+    machine,
+    writer: position === undefined || position.machine === "" ? null : position.machine,
+    messages: lastSeq,
+    bytes,
+    replicas,
+    leader,
+    gseq,
+    behind: Math.max(0, (newest ?? gseq) - gseq),
+    refused: mirror?.dropped ?? 0,
+  };
+}
+
+/** Returns the counters and gauges of one machine's part in a cluster. */
+export function clusterSignals(
+  { engine, log, heard, mirrors, silentMs }: Pick<ClusterView, "engine" | "log" | "heard" | "mirrors"> & {
+    silentMs: number;
+  },
+): Signal[] {
+  const gauge = (name: string, help: string, samples: Signal["samples"]): Signal => {
+    return { name: `bulkhead_cluster_${name}`, help, type: "gauge", samples };
+  };
+  const present = heard.filter((one) => !one.facts.leaving && one.silentMs < silentMs).length;
+  return [
+    gauge("connected", "1 while a server of the cluster is connected.", [{
+      labels: {},
+      value: engine.isConnected ? 1 : 0,
+    }]),
+    gauge("machines", "Other machines of the cluster that are there.", [{ labels: {}, value: present }]),
+    gauge("waiting_entries", "Entries of the machine's log that wait for the servers.", [
+      { labels: {}, value: log?.waiting ?? 0 },
+    ]),
+    gauge(
+      "copy_behind",
+      "Events that the copy of a machine's log here lacks.",
+      heard.map(({ facts: { name: machine, gseq } }) => ({
+        labels: { machine },
+        value: Math.max(0, gseq - (mirrors.find((one) => one.machine === machine)?.position.gseq ?? 0)),
+      })),
+    ),
+    gauge(
+      "clock_skew_seconds",
+      "A machine's clock less this one's.",
+      heard.map(({ facts: { name: machine }, skewMs }) => ({ labels: { machine }, value: skewMs / 1000 })),
+    ),
+  ];
+}

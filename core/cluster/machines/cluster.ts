@@ -1,0 +1,279 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { ClusterStatus } from "../../../plugin-sdk/cluster-status.ts";
+import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
+import type { Signal } from "../../ground/log/prometheus-text.ts";
+import { hostVersion } from "../../ground/config/version.ts";
+import { mkdir } from "../../ground/runtime/files.ts";
+import { randomId } from "../../ground/runtime/hash.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { wait } from "../../ground/runtime/wait.ts";
+import { runtimeVersion } from "../../ground/runtime/platform.ts";
+import type { Host } from "../../sessions/host/host.ts";
+import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
+import type { HostSeams } from "../../sessions/host/host-seams.ts";
+import type { SecretOf } from "../engine/connect.ts";
+import { Engine } from "../engine/engine.ts";
+import type { MachineLog } from "../log/machine-log.ts";
+import { Mirror } from "../log/mirror.ts";
+import { takeOwnLog } from "../log/take-log.ts";
+import { answerCalls } from "./calls.ts";
+import { machineAnswers } from "./machine-answers.ts";
+import { clusterWorkspaces } from "./cluster-workspaces.ts";
+import { clusterSignals, clusterStatus } from "./cluster-status.ts";
+import { ClusterSessions } from "./cluster-sessions.ts";
+import { KeptAnswers } from "./kept-answers.ts";
+import { LostMachines } from "./lost-machines.ts";
+import { type MachineFacts, offered } from "./machine-facts.ts";
+import { Presence } from "./presence.ts";
+import { SharedDiffs } from "./shared-diffs.ts";
+
+/** Options of {@link Cluster.join}. */
+export interface JoinOptions {
+  settings: ClusterSettings;
+  /** Folder of the daemon's state. */
+  stateDir: string;
+  secretOf: SecretOf;
+  writeLog(record: LogRecord): void;
+}
+
+/** How often a machine looks for logs of others that it has not heard. Milliseconds. */
+const lookMs = 5000;
+
+/** This machine's part in a cluster: from before its host is made until after it is closed. */
+export class Cluster {
+  readonly #options: JoinOptions;
+  readonly #engine: Engine;
+  readonly #presence: Presence;
+  readonly #mirrors = new Map<string, Promise<Mirror>>();
+  readonly #open = new Map<string, Mirror>();
+  readonly #lost: LostMachines;
+  readonly #answers: KeptAnswers;
+  readonly #diffs: SharedDiffs;
+  readonly #over = new AbortController();
+  readonly #run = randomId();
+  readonly #startedAt = new Date().toISOString();
+  readonly #closing = new AbortController();
+  readonly #undo: (() => unknown)[] = [];
+  #log: MachineLog | null = null;
+  #host: Host | null = null;
+  #serving: Promise<unknown> = Promise.resolve();
+
+  /** @throws {BulkheadError} `unavailable`, `unauthorized`, `invalid_config` */
+  static async join(options: JoinOptions): Promise<Cluster> {
+    const engine = await Engine.open(options.settings, options.secretOf);
+    const cluster = new Cluster(options, engine);
+    try {
+      await mkdir(join(options.stateDir, "cluster"), { recursive: true, mode: 0o700 });
+      await cluster.#answers.open();
+      return cluster;
+    } catch (error) {
+      await engine.close();
+      throw error;
+    }
+  }
+
+  private constructor(options: JoinOptions, engine: Engine) {
+    const { settings, writeLog } = options;
+    const { name, heartbeat_ms: heartbeatMs, silent_ms: silentMs } = settings;
+    this.#options = options;
+    this.#engine = engine;
+    this.#answers = new KeptAnswers(engine);
+    this.#diffs = new SharedDiffs(engine, () => this.#host?.workspaces ?? null);
+    this.#presence = new Presence({
+      engine,
+      name,
+      heartbeatMs,
+      silentMs,
+      facts: () => this.#facts(),
+      onHeard: (machine) => void this.#mirror(machine),
+      onSilent: (machine) => void this.#lost.end(machine),
+      onDouble: ({ started_at }) => this.#refuseDouble(started_at),
+    });
+    this.#lost = new LostMachines({
+      engine,
+      name,
+      silentMs,
+      presence: this.#presence,
+      mirror: (machine) => this.#open.get(machine),
+      resume: () => undefined,
+      writeLog,
+    });
+    this.#undo.push(engine.onConnection((connected) =>
+      writeLog(
+        connected
+          ? { level: "info", message: `The cluster's servers are back, at ${engine.server.address}.` }
+          : { level: "warn", message: "The cluster's servers cannot be reached: sessions wait until they are back." },
+      )
+    ));
+  }
+
+  /** Where the host takes part in the cluster. */
+  get seams(): HostSeams {
+    const { settings: { name: machine }, writeLog } = this.#options;
+    return {
+      openJournal: async (file, open) => {
+        const { journal, log } = await takeOwnLog({ engine: this.#engine, machine, file, open, writeLog });
+        this.#log = log;
+        const lose = () => this.#over.abort(log.lost.reason);
+        if (log.lost.aborted) lose();
+        else log.lost.addEventListener("abort", lose, { once: true });
+        return journal;
+      },
+      others: [
+        new ClusterSessions({
+          engine: this.#engine,
+          presence: this.#presence,
+          mirrors: () => [...this.#open.values()],
+          lost: this.#lost,
+          answers: this.#answers,
+        }),
+      ],
+    };
+  }
+
+  /** Aborts when this machine may not write any more: the daemon must end its sessions and start again. */
+  get lost(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** Why the host takes no sessions now; null when it does. */
+  get problem(): string | null {
+    return this.#engine.isConnected ? null : "The cluster's servers cannot be reached.";
+  }
+
+  /** Takes part from now on, with a host that was made with {@link Cluster.seams}. */
+  async serve(host: Host): Promise<void> {
+    const { settings: { name: machine }, writeLog } = this.#options;
+    this.#host = host;
+    this.#undo.push(answerCalls(this.#engine, { machine, answers: machineAnswers(host, this.#diffs) }));
+    await this.#lookForLogs();
+    this.#presence.start();
+    this.#serving = Promise.all([
+      this.#answers.deliver({ machine, sessions: host.sessions, writeLog, signal: this.#closing.signal }),
+      this.#keepLooking(),
+      this.#keepDiffs(host),
+    ]);
+  }
+
+  /** Returns the worktrees of all machines. */
+  workspaces(own: HostWorkspaces): HostWorkspaces {
+    const mirrors = () => [...this.#open.values()];
+    return clusterWorkspaces(own, { engine: this.#engine, presence: this.#presence, mirrors, diffs: this.#diffs });
+  }
+
+  /** Describes the cluster as this machine sees it. */
+  status(): Promise<ClusterStatus> {
+    const { settings } = this.#options;
+    return clusterStatus({
+      settings,
+      engine: this.#engine,
+      log: this.#log,
+      facts: this.#facts(),
+      heard: this.#presence.heard(),
+      mirrors: [...this.#open.values()],
+    });
+  }
+
+  /** Returns the counters and gauges of this machine's part. */
+  signals(): Signal[] {
+    return clusterSignals({
+      engine: this.#engine,
+      log: this.#log,
+      heard: this.#presence.heard(),
+      mirrors: [...this.#open.values()],
+      silentMs: this.#options.settings.silent_ms,
+    });
+  }
+
+  /** Says goodbye: the host takes no more sessions, and those that run go on. */
+  leave(): void {
+    this.#presence.stop();
+  }
+
+  /** Ends this machine's part; after its host is closed. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#presence.stop();
+    for (const undo of this.#undo.splice(0).reverse()) undo();
+    await this.#engine.close();
+    await this.#serving.catch(() => undefined);
+    const mirrors = await Promise.allSettled(this.#mirrors.values());
+    await Promise.all(mirrors.map((opened) => opened.status === "fulfilled" ? opened.value.close() : undefined));
+  }
+
+  #facts(): MachineFacts {
+    const { settings: { name, labels } } = this.#options;
+    const host = this.#host;
+    const { seq, gseq } = this.#log?.position ?? { seq: 0, gseq: 0 };
+    return {
+      name,
+      run: this.#run,
+      version: hostVersion,
+      runtime: runtimeVersion,
+      started_at: this.#startedAt,
+      said_at: new Date().toISOString(),
+      labels,
+      agents: host?.registry.list().filter(({ enabled }) => enabled).map(offered) ?? [],
+      ...host?.capacity() ?? { sessions: 0, host_sessions: 0 },
+      seq,
+      gseq,
+      copies: Object.fromEntries([...this.#open].map(([machine, { journal }]) => [machine, journal.lastGseq])),
+      leaving: false,
+    };
+  }
+
+  async #mirror(machine: string): Promise<void> {
+    const { settings, stateDir, writeLog } = this.#options;
+    if (machine === settings.name || this.#mirrors.has(machine) || this.#closing.signal.aborted) return;
+    const folder = join(stateDir, "cluster", machine);
+    const opening = mkdir(folder, { recursive: true, mode: 0o700 }).then(() =>
+      Mirror.open({ engine: this.#engine, machine, file: join(folder, "journal.db"), writeLog })
+    );
+    this.#mirrors.set(machine, opening);
+    try {
+      this.#open.set(machine, await opening);
+    } catch (error) {
+      this.#mirrors.delete(machine);
+      writeLog({ level: "error", message: `Cannot keep a copy of the log of "${machine}": ${String(error)}` });
+    }
+  }
+
+  async #lookForLogs(): Promise<void> {
+    const { names } = this.#engine;
+    for (const { name } of await this.#engine.logs()) {
+      const machine = names.machineOf(name);
+      if (machine === null || machine === this.#options.settings.name) continue;
+      this.#presence.expect(machine);
+      await this.#mirror(machine);
+    }
+  }
+
+  async #keepLooking(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      await wait(lookMs, signal);
+      if (!signal.aborted) await this.#lookForLogs().catch(() => undefined);
+    }
+  }
+
+  /** Keeps the diffs of worktrees whose sessions end, for when this machine is gone. */
+  async #keepDiffs(host: Host): Promise<void> {
+    for await (const { session_id, event } of host.events({ signal: this.#closing.signal })) {
+      if (event.type !== "session_ended" || event.result.artifacts?.length === 0) continue;
+      // A session that worked in place has none.
+      await this.#diffs.keep(session_id).catch(() => undefined);
+    }
+  }
+
+  #refuseDouble(startedAt: string): void {
+    const { name } = this.#options.settings;
+    // The younger one goes.
+    if (this.#startedAt < startedAt) return;
+    this.#over.abort(
+      new BulkheadError("busy", `Another machine of the cluster has the name "${name}".`, {
+        hint: "Give each machine its own cluster.name in bulkhead.yaml.",
+      }),
+    );
+  }
+}

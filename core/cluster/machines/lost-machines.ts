@@ -1,0 +1,107 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { hostVersion } from "../../ground/config/version.ts";
+import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
+import type { Journal } from "../../records/journal/journal.ts";
+import { endOpenSessions } from "../../sessions/host/recover.ts";
+import { type AfterRestart, type Resumable } from "../../sessions/session/interrupted-session.ts";
+import { MergedLog } from "../../sessions/session/merged-log.ts";
+import { type Engine, StaleError } from "../engine/engine.ts";
+import { MachineLog } from "../log/machine-log.ts";
+import type { Mirror } from "../log/mirror.ts";
+import { heldEntries } from "../log/held-entries.ts";
+import { PositionFile } from "../log/position-file.ts";
+import { SharedJournal } from "../log/shared-journal.ts";
+import type { Presence } from "./presence.ts";
+
+/** Collaborators of {@link LostMachines}. */
+export interface LostMachinesDeps {
+  engine: Engine;
+  /** This machine. */
+  name: string;
+  presence: Pick<Presence, "silentMs" | "heard" | "present">;
+  silentMs: number;
+  mirror(machine: string): Mirror | undefined;
+  /** Starts a session that continues one of a lost machine, where that can be done here. */
+  resume(): ((resumable: Resumable) => Promise<AfterRestart>) | undefined;
+  writeLog(record: LogRecord): void;
+}
+
+/** Ends the sessions of machines that are gone. */
+export class LostMachines {
+  readonly #deps: LostMachinesDeps;
+  /** Machines whose log this one is writing. */
+  readonly #writing = new Map<string, Promise<unknown>>();
+
+  constructor(deps: LostMachinesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Ends the open sessions of a machine that has been silent for too long. Never rejects. */
+  async end(machine: string): Promise<void> {
+    const { mirror, writeLog, resume } = this.#deps;
+    const copy = mirror(machine);
+    if (copy === undefined || this.#writing.has(machine)) return;
+    try {
+      if ((await copy.journal.openSessions()).length === 0 || !this.#isNearest(machine, copy)) return;
+      const count = await this.write(machine, async (journal) => {
+        const open = (await journal.openSessions()).length;
+        const log = new MergedLog(journal);
+        const former = { runtime: null, hostVersion, end: "machine_lost" as const };
+        await endOpenSessions({ journal, log, former, resume: resume(), writeLog });
+        log.close();
+        return open;
+      });
+      if (count === 0) return;
+      const message = `Machine "${machine}" was lost: ended ${count} of its sessions.`;
+      writeLog({ level: "warn", message, fields: { machine, sessions: count } });
+    } catch (error) {
+      // Another machine was faster, or the lost one is back: its log has gone on.
+      if (error instanceof StaleError) return;
+      writeLog({ level: "warn", message: `Cannot take over machine "${machine}": ${toErrorData(error).message}` });
+    }
+  }
+
+  /**
+   * Writes the log of a machine that is away: it begins a term there, so that the machine itself, if it is only slow,
+   * is refused from then on.
+   * @throws {StaleError} when the log has gone on
+   * @throws {BulkheadError} `busy`
+   */
+  async write<T>(machine: string, act: (journal: Journal) => Promise<T>): Promise<T> {
+    const before = this.#writing.get(machine);
+    if (before !== undefined) await before.catch(() => undefined);
+    const writing = this.#write(machine, act).finally(() => this.#writing.delete(machine));
+    this.#writing.set(machine, writing);
+    return await writing;
+  }
+
+  async #write<T>(machine: string, act: (journal: Journal) => Promise<T>): Promise<T> {
+    const { engine, name, mirror, writeLog } = this.#deps;
+    const copy = mirror(machine);
+    if (copy === undefined) throw new BulkheadError("not_found", `There is no machine "${machine}".`);
+    const { journal, position, resume } = await copy.pause();
+    try {
+      const { lastSeq = 0 } = await engine.stream(engine.names.log(machine)) ?? {};
+      if (lastSeq !== position.seq) throw new StaleError();
+      const held = (after: number) => heldEntries(journal, after);
+      const log = await MachineLog.begin({ engine, machine, by: name, held, writeLog }, position);
+      try {
+        const noted = new PositionFile(copy.positionPath);
+        return await act(new SharedJournal({ engine, machine, own: journal, log, position: noted }));
+      } finally {
+        log.close();
+      }
+    } finally {
+      await resume();
+    }
+  }
+
+  /** Whether no other machine that is there has more of the lost one's log. */
+  #isNearest(machine: string, { journal }: Mirror): boolean {
+    const { presence, silentMs } = this.#deps;
+    return presence.heard().every(({ facts, silentMs: since }) =>
+      facts.leaving || since >= silentMs || (facts.copies[machine] ?? 0) <= journal.lastGseq
+    );
+  }
+}

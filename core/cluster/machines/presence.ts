@@ -1,0 +1,139 @@
+import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import type { Engine } from "../engine/engine.ts";
+import { type MachineFacts, parseFacts } from "./machine-facts.ts";
+
+/** Collaborators of {@link Presence}. */
+export interface PresenceDeps {
+  engine: Engine;
+  name: string;
+  heartbeatMs: number;
+  silentMs: number;
+  facts(): MachineFacts;
+  /** Called when a machine is heard for the first time. */
+  onHeard(name: string): void;
+  /** Called, again and again, for a machine that has been silent for too long. */
+  onSilent(name: string): void;
+  /** Called when another process uses this machine's name. */
+  onDouble(other: MachineFacts): void;
+  now?(): number;
+}
+
+/** A machine that was heard. */
+export interface Heard {
+  facts: MachineFacts;
+  /** Milliseconds since it was heard last. */
+  silentMs: number;
+  /** Its clock less this one's, without the time on the way. Milliseconds. */
+  skewMs: number;
+}
+
+interface Known {
+  facts: MachineFacts;
+  at: number;
+  skewMs: number;
+}
+
+/**
+ * Who is there. Each machine says so at intervals; one that has been silent for too long is reported, which decides
+ * nothing: its log decides whether it may still write.
+ */
+export class Presence {
+  readonly #deps: PresenceDeps;
+  readonly #known = new Map<string, Known>();
+  readonly #now: () => number;
+  readonly #stops: (() => void)[] = [];
+  /** When this machine could last hear the others: during an outage nobody is silent. */
+  #hearingSince: number;
+  #cancel: (() => void) | null = null;
+
+  constructor(deps: PresenceDeps) {
+    this.#deps = deps;
+    this.#now = deps.now ?? (() => performance.now());
+    this.#hearingSince = this.#now();
+  }
+
+  /** Begins to speak and to listen. */
+  start(): void {
+    const { engine } = this.#deps;
+    this.#stops.push(
+      engine.listen(engine.names.allPresence, ({ text }) => this.#hear(text)),
+      engine.listen(engine.names.hello, () => this.speak()),
+      engine.onConnection((connected) => {
+        this.#hearingSince = this.#now();
+        if (connected) this.speak();
+      }),
+    );
+    engine.say(engine.names.hello, "");
+    this.#beat();
+  }
+
+  /** Returns the machines that were heard and have not left, this one left out. */
+  heard(): Heard[] {
+    const now = this.#now();
+    return [...this.#known.values()].map(({ facts, at, skewMs }) => ({ facts, silentMs: now - at, skewMs }));
+  }
+
+  /** Returns what a machine said last, if it is still there. */
+  present(name: string): MachineFacts | null {
+    const known = this.#known.get(name);
+    return known === undefined || known.facts.leaving || this.silentMs(name) >= this.#deps.silentMs
+      ? null
+      : known.facts;
+  }
+
+  /** How long a machine has not been heard, while this one could hear. Milliseconds. */
+  silentMs(name: string): number {
+    return this.#now() - Math.max(this.#known.get(name)?.at ?? 0, this.#hearingSince);
+  }
+
+  /** Watches for a machine that was there before this one came. */
+  expect(name: string): void {
+    if (!this.#expected.has(name)) this.#expected.add(name);
+  }
+
+  readonly #expected = new Set<string>();
+
+  /** Says the facts now. */
+  speak(terms: { leaving?: boolean } = {}): void {
+    const { engine, name, facts } = this.#deps;
+    engine.say(engine.names.presence(name), JSON.stringify({ ...facts(), leaving: terms.leaving ?? false }));
+  }
+
+  /** Says goodbye, and is quiet from then on. */
+  stop(): void {
+    if (this.#cancel === null) return;
+    this.#cancel();
+    this.#cancel = null;
+    this.speak({ leaving: true });
+    for (const stop of this.#stops.splice(0)) stop();
+  }
+
+  #beat(): void {
+    const { heartbeatMs, silentMs, engine, onSilent } = this.#deps;
+    const begun = this.#now();
+    this.#cancel = startBackgroundTimer(() => {
+      // A loop that stood still has heard nobody, although they may have spoken.
+      if (this.#now() - begun > 2 * heartbeatMs) this.#hearingSince = this.#now();
+      this.#beat();
+      if (!engine.isConnected) return;
+      this.speak();
+      for (const name of new Set([...this.#known.keys(), ...this.#expected])) {
+        if (this.silentMs(name) >= silentMs) onSilent(name);
+      }
+    }, heartbeatMs);
+  }
+
+  #hear(text: string): void {
+    const facts = parseFacts(text);
+    if (facts === null) return;
+    const { name, onHeard, onDouble } = this.#deps;
+    if (facts.name === name) {
+      if (facts.run !== this.#deps.facts().run && !facts.leaving) onDouble(facts);
+      return;
+    }
+    const isNew = !this.#known.has(facts.name);
+    this.#known.set(facts.name, { facts, at: this.#now(), skewMs: Date.parse(facts.said_at) - Date.now() });
+    this.#expected.delete(facts.name);
+    if (isNew) onHeard(facts.name);
+  }
+}

@@ -1,0 +1,79 @@
+import { type ObjectStore, Objm } from "@nats-io/obj";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { fieldsOrNone, listOf } from "../../../plugin-sdk/json-fields.ts";
+import type { WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
+import { joinBytes } from "../../ground/runtime/join-bytes.ts";
+import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
+import type { Engine } from "../engine/engine.ts";
+
+/** Bytes of the largest patch that is kept. */
+const mostBytes = 64 * 1024 * 1024;
+
+/**
+ * Diffs of sessions' worktrees in the servers' object store: every machine can show them, also when the machine that
+ * has the worktree is gone.
+ */
+export class SharedDiffs {
+  readonly #engine: Engine;
+  readonly #workspaces: () => Pick<HostWorkspaces, "diff"> | null;
+  #store: Promise<ObjectStore> | null = null;
+
+  constructor(engine: Engine, workspaces: () => Pick<HostWorkspaces, "diff"> | null) {
+    this.#engine = engine;
+    this.#workspaces = workspaces;
+  }
+
+  /**
+   * Keeps the present diff of a session of this machine.
+   * @throws {BulkheadError} as `Workspaces.diff`
+   */
+  async keep(sessionId: string): Promise<void> {
+    const workspaces = this.#workspaces();
+    if (workspaces === null) throw missing(sessionId);
+    const { patch, artifacts, links_out } = await workspaces.diff(sessionId);
+    if (patch.byteLength > mostBytes) {
+      throw new BulkheadError(
+        "too_large",
+        `Cannot share the diff of session "${sessionId}": it has ${patch.byteLength} bytes.`,
+      );
+    }
+    const head = new TextEncoder().encode(`${JSON.stringify({ artifacts, links_out })}\n`);
+    await (await this.#opened()).putBlob({ name: sessionId }, joinBytes([head, patch]));
+  }
+
+  /**
+   * Returns the diff that was kept last.
+   * @throws {BulkheadError} `not_found`
+   */
+  async read(sessionId: string): Promise<WorktreeDiff> {
+    const blob = await (await this.#opened()).getBlob(sessionId);
+    const end = blob?.indexOf(10) ?? -1;
+    if (blob === null || end === -1) throw missing(sessionId);
+    const { artifacts, links_out } = fieldsOrNone(JSON.parse(new TextDecoder().decode(blob.subarray(0, end))));
+    return {
+      patch: blob.subarray(end + 1),
+      artifacts: listOf(artifacts) as WorktreeDiff["artifacts"],
+      links_out: listOf(links_out) as WorktreeDiff["links_out"],
+    };
+  }
+
+  /** Removes the diff of a deleted session. */
+  async forget(sessionId: string): Promise<void> {
+    await (await this.#opened()).delete(sessionId);
+  }
+
+  #opened(): Promise<ObjectStore> {
+    const { client, names, replicas } = this.#engine;
+    return this.#store ??= new Objm(client).create(names.patches, { replicas }).catch((error: unknown) => {
+      this.#store = null;
+      throw error;
+    });
+  }
+}
+
+function missing(sessionId: string): BulkheadError {
+  return new BulkheadError("not_found", `There is no diff of session "${sessionId}" in the cluster.`, {
+    hint: "Only sessions with workspace: worktree have one.",
+    details: { session_id: sessionId },
+  });
+}

@@ -1,0 +1,169 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { connectHost, type RemoteHost } from "../../core/doors/client/mod.ts";
+import { readDaemonRecord } from "../../core/doors/daemon/daemon-record.ts";
+import { unixFetch } from "../../core/ground/runtime/unix-fetch.ts";
+import { adapterCode, writePlugin } from "../sessions/host/test-host.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const program = "Deno" in globalThis
+  ? ["run", "-A", join(root, "core/doors/cli/main.ts")]
+  : [join(root, "dist/bundle/cli.js")];
+
+/** A daemon that works with others; its folder stands for a machine. */
+export interface Machine {
+  name: string;
+  folder: string;
+  workdir: string;
+  child: ChildProcess | undefined;
+  /** The daemon as a client sees it. */
+  host: RemoteHost;
+  start(): Promise<void>;
+  /** Sends the process a signal, and waits for its end where that ends it. */
+  signal(signal: NodeJS.Signals): Promise<void>;
+  /** Waits until it takes requests again. */
+  ready(): Promise<void>;
+  log(): Promise<string>;
+  remove(): Promise<void>;
+}
+
+/** Options of {@link startMachine}. */
+export interface MachineOptions {
+  name: string;
+  servers: readonly string[];
+  labels?: Record<string, string>;
+  replicas?: number;
+  /** Further lines of bulkhead.yaml. */
+  lines?: readonly string[];
+  /** Further lines under `cluster:`. */
+  cluster?: readonly string[];
+}
+
+/** Writes a line at a time until it is stopped. */
+const ticker = adapterCode(`    for (let at = 1;; at++) {
+      yield { type: "output", stream: "stdout", data: "tick " + at + "\\n" };
+      await ctx.sleep(20);
+    }`);
+
+/** Writes a few lines and is done. */
+const brief = adapterCode(
+  `    for (let at = 1; at <= 20; at++) yield { type: "output", stream: "stdout", data: "line " + at + "\\n" };
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`,
+);
+
+/** Asks one question and tells the answer. */
+const asker = adapterCode(
+  `    yield { type: "question", request_id: "r1", question: "May I?", options: ["yes", "no"] };
+    const choice = await ctx.answer("r1");
+    yield { type: "output", stream: "stdout", data: "told " + choice + "\\n" };
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`,
+);
+
+/** Changes a file of its working directory. */
+const writer = adapterCode(
+  `    await ctx.fs.writeTextFile("made.txt", "made\\n");
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`,
+);
+
+/** Starts a daemon of a cluster. */
+export async function startMachine(options: MachineOptions): Promise<Machine> {
+  const { name } = options;
+  const folder = await realpath(await mkdtemp(join(tmpdir(), `bh-${name}-`)));
+  const workdir = join(folder, "work");
+  await mkdir(workdir);
+  for (const [id, code] of Object.entries({ ticker, brief, asker, writer })) {
+    const manifest = id === "writer" ? 'permissions: { fs_write: ["**"] }' : "";
+    await writePlugin(join(folder, "plugins", id), id, { code, manifest });
+  }
+  await writeFile(join(folder, "bulkhead.yaml"), manifestText(options));
+  const machine = machineOf({ name, folder, workdir });
+  await machine.start();
+  return machine;
+}
+
+function manifestText({ name, servers, labels = {}, replicas = 1, lines = [], cluster = [] }: MachineOptions): string {
+  return [
+    "bulkhead: 1",
+    'plugins: { ticker: {}, brief: {}, asker: {}, writer: { grant: { fs_write: ["**"] } } }',
+    "daemon: { port: 0, drain_ms: 200 }",
+    "limits: { agent_grace_ms: 300, warden_grace_ms: 200, teardown_timeout_ms: 200 }",
+    "cluster:",
+    `  servers: [${servers.map((server) => `"${server}"`).join(", ")}]`,
+    `  name: ${name}`,
+    `  labels: ${JSON.stringify(labels)}`,
+    `  replicas: ${replicas}`,
+    "  heartbeat_ms: 200",
+    "  silent_ms: 1500",
+    ...cluster.map((line) => `  ${line}`),
+    ...lines,
+    "",
+  ].join("\n");
+}
+
+function machineOf({ name, folder, workdir }: { name: string; folder: string; workdir: string }): Machine {
+  const stateDir = join(folder, "state");
+  const machine: Machine = {
+    name,
+    folder,
+    workdir,
+    child: undefined,
+    host: connectHost({ url: "http://127.0.0.1:9" }),
+    start: async () => {
+      const { PATH = "", HOME = "", DENO_DIR } = process.env;
+      const child = spawn(process.execPath, [...program, "up", "--json", "--state-dir", stateDir], {
+        cwd: folder,
+        env: { PATH, HOME, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder, ...(DENO_DIR ? { DENO_DIR } : {}) },
+        stdio: ["ignore", "ignore", "pipe"],
+      });
+      machine.child = child;
+      let said = "";
+      child.stderr.setEncoding("utf8").on("data", (text: string) => said = `${said}${text}`.slice(-4000));
+      child.once("exit", (code) => {
+        if (code !== 0 && code !== null) said = `${said}\nIt ended with ${code}.`;
+      });
+      await machine.ready().catch((error: unknown) => {
+        throw new Error(`Machine ${name}: ${String(error)}\n${said}`);
+      });
+    },
+    ready: async () => {
+      for (let tries = 0; tries < 1200; tries++) {
+        if (machine.child?.exitCode !== null) throw new Error("its daemon has ended");
+        const record = await readDaemonRecord(join(stateDir, "daemon.json")).catch(() => null);
+        if (record !== null && record !== "broken" && record.pid === machine.child.pid && record.socket !== null) {
+          const token = (await readFile(record.token_file, "utf8")).trim();
+          machine.host = connectHost({ fetch: unixFetch(record.socket), token });
+          if (await machine.host.ready()) return;
+        }
+        await sleep(25);
+      }
+      throw new Error("it is not ready");
+    },
+    signal: async (signal) => {
+      const { child } = machine;
+      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+      const gone = new Promise((resolve) => child.once("exit", resolve));
+      child.kill(signal);
+      if (signal === "SIGKILL" || signal === "SIGTERM") await gone;
+    },
+    log: async () => await readFile(join(stateDir, "daemon.log"), "utf8").catch(() => ""),
+    remove: async () => {
+      await machine.signal("SIGKILL");
+      await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    },
+  };
+  return machine;
+}
+
+/** Waits until something is so. */
+export async function until(what: string, isSo: () => Promise<boolean> | boolean, timeoutMs = 20_000): Promise<void> {
+  const end = performance.now() + timeoutMs;
+  while (!(await isSo())) {
+    if (performance.now() > end) throw new Error(`Not within ${timeoutMs} ms: ${what}.`);
+    await sleep(30);
+  }
+}
