@@ -66,7 +66,7 @@ const asker = adapterCode(
 
 /** Changes a file of its working directory. */
 const writer = adapterCode(
-  `    await ctx.fs.writeTextFile("made.txt", "made\\n");
+  `    await ctx.fs.writeText("made.txt", "made\\n");
     yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`,
 );
 
@@ -77,7 +77,7 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
   const workdir = join(folder, "work");
   await mkdir(workdir);
   for (const [id, code] of Object.entries({ ticker, brief, asker, writer })) {
-    const manifest = id === "writer" ? 'permissions: { fs_write: ["**"] }' : "";
+    const manifest = id === "writer" ? "permissions: { write: [workdir] }" : "";
     await writePlugin(join(folder, "plugins", id), id, { code, manifest });
   }
   await writeFile(join(folder, "bulkhead.yaml"), manifestText(options));
@@ -89,7 +89,7 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
 function manifestText({ name, servers, labels = {}, replicas = 1, lines = [], cluster = [] }: MachineOptions): string {
   return [
     "bulkhead: 1",
-    'plugins: { ticker: {}, brief: {}, asker: {}, writer: { grant: { fs_write: ["**"] } } }',
+    "plugins: { ticker: {}, brief: {}, asker: {}, writer: { grant: { write: [workdir] } } }",
     "daemon: { port: 0, drain_ms: 200 }",
     "limits: { agent_grace_ms: 300, warden_grace_ms: 200, teardown_timeout_ms: 200 }",
     "cluster:",
@@ -98,7 +98,7 @@ function manifestText({ name, servers, labels = {}, replicas = 1, lines = [], cl
     `  labels: ${JSON.stringify(labels)}`,
     `  replicas: ${replicas}`,
     "  heartbeat_ms: 200",
-    "  silent_ms: 1500",
+    "  silent_ms: 2000",
     ...cluster.map((line) => `  ${line}`),
     ...lines,
     "",

@@ -142,6 +142,20 @@ export class Engine {
     return () => this.#watchers.delete(callback);
   }
 
+  /** Resolves once a server is connected, or the signal aborts. */
+  whenConnected(signal: AbortSignal): Promise<void> {
+    if (this.#connected || signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = () => {
+        stop();
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      const stop = this.onConnection((connected) => connected ? done() : undefined);
+      signal.addEventListener("abort", done, { once: true });
+    });
+  }
+
   /** Makes a stream, unless it is there. */
   async makeStream({ name, subjects, once = false, maxAgeMs, perSubject }: StreamTerms): Promise<StreamState> {
     const info = await this.#manager.streams.info(name).catch((error: unknown) => {

@@ -53,6 +53,7 @@ export class MachineLog {
   readonly #writer = randomId();
   readonly #lost = new AbortController();
   readonly #closing = new AbortController();
+  readonly #unwatch: () => void;
   #reader = new LogReader();
   /** Messages that are not settled, in order. */
   #sending: Sending[] = [];
@@ -80,6 +81,8 @@ export class MachineLog {
   private constructor(deps: MachineLogDeps) {
     this.#deps = deps;
     this.#stream = deps.engine.names.log(deps.machine);
+    // What was on its way when the connection broke gets no answer.
+    this.#unwatch = deps.engine.onConnection((connected) => connected ? void this.#mend() : undefined);
   }
 
   /** Aborts when another machine has taken the log over; the reason is a `machine_lost` error. */
@@ -120,6 +123,7 @@ export class MachineLog {
 
   /** Ends it here: what waits is refused. The term stands until another writer begins one. */
   close(): void {
+    this.#unwatch();
     this.#closing.abort();
     this.#rejectAll(this.#ended());
   }
@@ -176,7 +180,9 @@ export class MachineLog {
   async #mend(): Promise<void> {
     if (this.#isMending || this.#ended() !== null) return;
     this.#isMending = true;
+    const over = AbortSignal.any([this.#closing.signal, this.#lost.signal]);
     for (let delayMs = 50; this.#ended() === null; delayMs = Math.min(2 * delayMs, longestWaitMs)) {
+      await this.#deps.engine.whenConnected(over);
       try {
         await this.#readTail();
         break;
@@ -185,7 +191,7 @@ export class MachineLog {
         if (delayMs === 400) {
           this.#deps.writeLog({ level: "warn", message: `Events wait for the cluster's servers: ${message}` });
         }
-        await wait(delayMs, AbortSignal.any([this.#closing.signal, this.#lost.signal]));
+        await wait(delayMs, over);
       }
     }
     this.#isMending = false;

@@ -40,8 +40,9 @@ export class Mirror {
   #journal: Journal;
   #copy: LogCopy;
   #following: Promise<void> = Promise.resolve();
-  /** Set while another part of this machine writes the log, and so the copy. */
-  #paused: AbortController | null = null;
+  /** Aborts where the following ends: for good, or while another part of this machine writes the log. */
+  #pausing = new AbortController();
+  #isPaused = false;
 
   static async open(options: MirrorOptions): Promise<Mirror> {
     const position = new PositionFile(`${options.file}.position`);
@@ -101,18 +102,17 @@ export class Mirror {
    * @returns the copy to write to, its position, and how to hand it back
    */
   async pause(): Promise<{ journal: Journal; position: LogPosition; resume(): Promise<void> }> {
-    if (this.#paused !== null) {
-      throw new BulkheadError("busy", `The log of "${this.machine}" is being written already.`);
-    }
-    const paused = this.#paused = new AbortController();
+    if (this.#isPaused) throw new BulkheadError("busy", `The log of "${this.machine}" is being written already.`);
+    this.#isPaused = true;
+    this.#pausing.abort();
     await this.#following;
     return {
       journal: this.#journal,
       position: this.#copy.position,
       resume: async () => {
         await this.#showAfter(this.#copy.position.gseq);
-        this.#paused = null;
-        paused.abort();
+        this.#isPaused = false;
+        this.#pausing = new AbortController();
         // What was written meanwhile is read again, and found to be there.
         const { machine } = this.#options;
         this.#copy = new LogCopy(this.#journal, { machine, position: this.#copy.position });
@@ -130,16 +130,21 @@ export class Mirror {
   }
 
   get #isFollowing(): boolean {
-    return !this.#closing.signal.aborted && this.#paused === null;
+    return !this.#stopping.aborted;
+  }
+
+  get #stopping(): AbortSignal {
+    return AbortSignal.any([this.#closing.signal, this.#pausing.signal]);
   }
 
   async #follow(): Promise<void> {
     while (this.#isFollowing) {
+      await this.#options.engine.whenConnected(this.#stopping);
       try {
         await this.#followOnce();
       } catch (error) {
         if (error instanceof DivergedError) await this.#startOver(error);
-        else await wait(500, this.#closing.signal);
+        else await wait(200, this.#stopping);
       }
     }
   }
@@ -153,6 +158,8 @@ export class Mirror {
       this.#copy = new LogCopy(this.#journal, { machine, position: logStart });
     }
     const reading = new AbortController();
+    // The servers may have forgotten where it reads.
+    const unwatch = engine.onConnection(() => reading.abort());
     const watching = this.#watch(reading);
     const underWay = new Set<Promise<void>>();
     let failure: unknown = null;
@@ -166,6 +173,7 @@ export class Mirror {
         if (underWay.size >= mostUnderWay) await Promise.all(underWay);
       }
     } finally {
+      unwatch();
       reading.abort();
       await Promise.all([watching, ...underWay]);
     }
@@ -189,14 +197,14 @@ export class Mirror {
   /** Ends the reading when the mirror is told to stop, or the servers have lost what was read. */
   async #watch(reading: AbortController): Promise<void> {
     const { engine, machine } = this.#options;
-    const { signal } = this.#closing;
-    for (let waited = 0; !reading.signal.aborted; waited += 50) {
-      if (!this.#isFollowing) return reading.abort();
-      await wait(50, AbortSignal.any([signal, reading.signal]));
-      if (waited % lookEveryMs !== 0) continue;
+    const over = AbortSignal.any([this.#stopping, reading.signal]);
+    while (!over.aborted) {
+      await wait(lookEveryMs, over);
+      if (over.aborted) break;
       const state = await engine.stream(engine.names.log(machine)).catch(() => undefined);
-      if (state !== undefined && (state?.lastSeq ?? 0) < this.#copy.position.seq) reading.abort();
+      if (state !== undefined && (state?.lastSeq ?? 0) < this.#copy.position.seq) break;
     }
+    reading.abort();
   }
 
   #show({ envelopes, bytes }: { envelopes: readonly Envelope[]; bytes: number }): void {

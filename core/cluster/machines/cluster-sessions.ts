@@ -14,7 +14,7 @@ import type { Presence } from "./presence.ts";
 /** Collaborators of {@link ClusterSessions}. */
 export interface ClusterSessionsDeps {
   engine: Engine;
-  presence: Pick<Presence, "present">;
+  presence: Pick<Presence, "present" | "isLively">;
   mirrors(): readonly Mirror[];
   lost: Pick<LostMachines, "write">;
   answers: Pick<KeptAnswers, "keep">;
@@ -46,18 +46,17 @@ export class ClusterSessions implements ElsewhereSessions {
   async find(sessionId: string): Promise<ElsewhereSession | null> {
     for (const mirror of this.#deps.mirrors()) {
       const record = await mirror.journal.session(sessionId);
-      if (record !== null) return await this.#session(record, mirror);
+      if (record !== null) return this.#session(record, mirror);
     }
     return null;
   }
 
-  async #session(record: SessionRecord, mirror: Mirror): Promise<ElsewhereSession> {
+  #session(record: SessionRecord, mirror: Mirror): ElsewhereSession {
     const { session_id, state } = record;
     const { machine } = mirror;
-    const waiting = state === "running" ? (await this.#waitingOf(machine))[session_id] ?? [] : [];
     return {
       record,
-      waiting,
+      waiting: async () => state === "running" ? (await this.#waitingOf(machine))[session_id] ?? [] : [],
       history: () => mirror.journal.history(session_id),
       events: (query) => eventsOf(mirror, session_id, query),
       delete: () => this.#delete(session_id, machine),
@@ -84,7 +83,7 @@ export class ClusterSessions implements ElsewhereSessions {
   async #answer(ask: { session_id: string; request_id: string; choice: string }, mirror: Mirror): Promise<boolean> {
     const { engine, presence, answers } = this.#deps;
     const { machine } = mirror;
-    if (presence.present(machine) === null) return await answers.keep(ask, mirror);
+    if (!presence.isLively(machine)) return await answers.keep(ask, mirror);
     return await callMachine(engine, { machine, name: "answer", ask }).catch(async (error: unknown) => {
       if (error instanceof BulkheadError && error.code === "unavailable") return await answers.keep(ask, mirror);
       throw error;
@@ -94,7 +93,7 @@ export class ClusterSessions implements ElsewhereSessions {
   /** Returns what a machine's sessions wait for; nothing for one that does not answer. */
   async #waitingOf(machine: string): Promise<Record<string, WaitingRequest[]>> {
     const { engine, presence } = this.#deps;
-    if (presence.present(machine) === null) return {};
+    if (!presence.isLively(machine)) return {};
     return await callMachine(engine, { machine, name: "waiting", ask: {}, timeoutMs: waitingMs }).catch(() => ({}));
   }
 }

@@ -5,7 +5,7 @@ import type { Engine, StreamState } from "../engine/engine.ts";
 import type { MachineLog } from "../log/machine-log.ts";
 import type { Mirror } from "../log/mirror.ts";
 import { isSameAgent, type MachineFacts } from "./machine-facts.ts";
-import type { Heard } from "./presence.ts";
+import { type Heard, missedBeats } from "./presence.ts";
 
 /** What a status is made from. */
 export interface ClusterView {
@@ -83,7 +83,7 @@ function stateOf(
 ): ClusterMachine["state"] {
   if (leaving) return "left";
   if (silentMs >= silent_ms) return "lost";
-  return silentMs > 2.5 * heartbeat_ms ? "silent" : "present";
+  return silentMs > missedBeats * heartbeat_ms ? "silent" : "present";
 }
 
 function neverHeard(name: string): ClusterMachine {

@@ -27,6 +27,9 @@ export interface Heard {
   skewMs: number;
 }
 
+/** Heartbeats after which a machine that was not heard counts as silent. */
+export const missedBeats = 2.5;
+
 interface Known {
   facts: MachineFacts;
   at: number;
@@ -40,6 +43,7 @@ interface Known {
 export class Presence {
   readonly #deps: PresenceDeps;
   readonly #known = new Map<string, Known>();
+  readonly #expected = new Set<string>();
   readonly #now: () => number;
   readonly #stops: (() => void)[] = [];
   /** When this machine could last hear the others: during an outage nobody is silent. */
@@ -81,6 +85,11 @@ export class Presence {
       : known.facts;
   }
 
+  /** Whether a machine was heard a moment ago, so that it will answer at once. */
+  isLively(name: string): boolean {
+    return this.present(name) !== null && this.silentMs(name) <= missedBeats * this.#deps.heartbeatMs;
+  }
+
   /** How long a machine has not been heard, while this one could hear. Milliseconds. */
   silentMs(name: string): number {
     return this.#now() - Math.max(this.#known.get(name)?.at ?? 0, this.#hearingSince);
@@ -88,10 +97,8 @@ export class Presence {
 
   /** Watches for a machine that was there before this one came. */
   expect(name: string): void {
-    if (!this.#expected.has(name)) this.#expected.add(name);
+    if (!this.#known.has(name)) this.#expected.add(name);
   }
-
-  readonly #expected = new Set<string>();
 
   /** Says the facts now. */
   speak(terms: { leaving?: boolean } = {}): void {

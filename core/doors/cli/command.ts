@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
+import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 
 /** Input of a command: its arguments, its flags and the terminal. */
@@ -15,7 +16,7 @@ export interface Invocation {
   stateDir: string | undefined;
   /** Run in this process, even where a daemon runs. */
   embedded: boolean;
-  createHost(options: HostOptions): Promise<Host>;
+  createHost(options: HostOptions, seams?: HostSeams): Promise<Host>;
   /** The whole program, with every command loaded: for completion. */
   wholeProgram(): Promise<Command>;
 }

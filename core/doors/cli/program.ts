@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
+import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 import { type Bind, type CommandEntry, examples } from "./command.ts";
@@ -9,7 +10,7 @@ import { jsonTerminal } from "./json-terminal.ts";
 /** Options of {@link createProgram}. */
 export interface ProgramOptions {
   terminal: Terminal;
-  createHost(options: HostOptions): Promise<Host>;
+  createHost(options: HostOptions, seams?: HostSeams): Promise<Host>;
   /** Receives the exit code of the command that ran. */
   exit: { code: number };
   /** Load every command, even those that are not called: for completion. */

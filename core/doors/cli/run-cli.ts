@@ -1,5 +1,6 @@
 import { CommanderError } from "commander";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
+import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 import { spelledOut } from "./aliases.ts";
 import { createProgram } from "./program.ts";
@@ -8,7 +9,7 @@ import { usageError } from "./usage-error.ts";
 
 /** Replacements for the collaborators of {@link runCli}. */
 export interface CliOptions {
-  createHost?: (options: HostOptions) => Promise<Host>;
+  createHost?: (options: HostOptions, seams?: HostSeams) => Promise<Host>;
 }
 
 /** Exit code when the reader of the output goes away, as a shell reports SIGPIPE. */
@@ -36,7 +37,7 @@ async function run(terminal: Terminal, createHost: NonNullable<CliOptions["creat
   }
 }
 
-async function loadHost(options: HostOptions): Promise<Host> {
+async function loadHost(options: HostOptions, seams?: HostSeams): Promise<Host> {
   const { createHost } = await import("../../sessions/host/create-host.ts");
-  return await createHost(options);
+  return await createHost(options, seams);
 }

@@ -37,8 +37,9 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
     async get(sessionId) {
       await log.written();
       const found = await findSession(deps, sessionId);
-      if (found.record.deleted !== null) throw deletedError(found.record);
-      return summaryOf(found);
+      const { record, elsewhere } = found;
+      if (record.deleted !== null) throw deletedError(record);
+      return summaryOf({ record, waiting: elsewhere === null ? waitingOf(deps, record) : await elsewhere.waiting() });
     },
     async history(sessionId) {
       await log.written();
@@ -72,15 +73,18 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
   };
 }
 
-/** A session's record and requests; `elsewhere` is null for a session of this host's journal. */
-type FoundSession = ElsewhereSummary & { elsewhere: ElsewhereSession | null };
+/** A session's record; `elsewhere` is null for a session of this host's journal. */
+interface FoundSession {
+  record: SessionRecord;
+  elsewhere: ElsewhereSession | null;
+}
 
 /** Finds a session: first in this host's journal, then in others. */
 async function findSession(deps: SessionHostDeps, sessionId: string): Promise<FoundSession> {
   const record = await deps.journal.session(sessionId);
-  if (record !== null) return { record, waiting: waitingOf(deps, record), elsewhere: null };
+  if (record !== null) return { record, elsewhere: null };
   const elsewhere = await findElsewhere(deps, sessionId);
-  return elsewhere === null ? unknownSession(sessionId) : { ...elsewhere, elsewhere };
+  return elsewhere === null ? unknownSession(sessionId) : { record: elsewhere.record, elsewhere };
 }
 
 async function findElsewhere(

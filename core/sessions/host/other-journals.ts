@@ -38,7 +38,7 @@ export class OtherJournals implements ElsewhereSessions {
     const { session_id } = record;
     return {
       record,
-      waiting: [],
+      waiting: () => Promise.resolve([]),
       history: async () => {
         const reader = await openJournalReader(journal.file);
         try {
