@@ -179,5 +179,9 @@ export interface Envelope {
   source: "agent" | "host";
   /** True for an event that the host made in the adapter's place, so that the stream keeps its rules. */
   synthetic?: true;
+  /** The machine that it comes from; only in the merged events of a cluster. */
+  machine?: string;
+  /** Where a reader of a cluster's merged events goes on after this one, on any machine; one opaque token. */
+  cursor?: string;
   event: AdapterEvent | HostEvent;
 }

@@ -81,6 +81,39 @@ describe("three machines on one server", () => {
     expect(result).toMatchObject({ outcome: "error", stop_reason: "interrupted" });
   });
 
+  test("merge their events, and a cursor of one goes on exactly on another", async () => {
+    const cursors: string[] = [];
+    const told: string[] = [];
+    const watching = new AbortController();
+    const first = (async () => {
+      for await (const { cursor, session_id, seq } of one.host.events({ after: 0, signal: watching.signal })) {
+        cursors.push(cursor!);
+        told.push(`${session_id} ${seq}`);
+      }
+    })();
+    const started = await Promise.all(
+      [one, two, three].map(({ host, workdir }) => host.start({ workdir, prompt: "go" }, { adapter: "brief" })),
+    );
+    await Promise.all(started.map((session) => session.result()));
+    const ends = await Promise.all(started.map(async ({ id }) => `${id} ${(await one.host.get(id)).last_seq}`));
+    await until("all ends are told", () => ends.every((end) => told.includes(end)));
+    watching.abort();
+    await first;
+    expect(new Set(told).size).toBe(told.length);
+    for (const at of [0, Math.floor(told.length / 2), told.length - 3]) {
+      const rest: string[] = [];
+      const reading = new AbortController();
+      for await (const { session_id, seq } of three.host.events({ cursor: cursors[at]!, signal: reading.signal })) {
+        rest.push(`${session_id} ${seq}`);
+        if (rest.length === told.length - at - 1) reading.abort();
+      }
+      expect(rest.sort()).toEqual(told.slice(at + 1).sort());
+    }
+    await expect((async () => {
+      for await (const _ of one.host.events({ cursor: "c1.bm8" })) break;
+    })()).rejects.toMatchObject({ code: "invalid_request" });
+  });
+
   test("take over a machine that was killed: its sessions end once, and nothing of them is lost", async () => {
     const session = await two.host.start({ workdir: two.workdir, prompt: "go" }, { adapter: "ticker" });
     const seen: Envelope[] = [];

@@ -10,6 +10,8 @@ import { join } from "../../ground/runtime/paths.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import { runtimeVersion } from "../../ground/runtime/platform.ts";
 import type { Host } from "../../sessions/host/host.ts";
+import type { Journal } from "../../records/journal/journal.ts";
+import type { SessionHost } from "../../sessions/host/session-host.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import type { SecretOf } from "../engine/connect.ts";
@@ -19,12 +21,14 @@ import { Mirror } from "../log/mirror.ts";
 import { takeOwnLog } from "../log/take-log.ts";
 import { answerCalls } from "./calls.ts";
 import { machineAnswers } from "./machine-answers.ts";
+import { clusterSessionHost } from "./cluster-session-host.ts";
 import { clusterWorkspaces } from "./cluster-workspaces.ts";
 import { clusterSignals, clusterStatus } from "./cluster-status.ts";
 import { ClusterSessions } from "./cluster-sessions.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import { LostMachines } from "./lost-machines.ts";
 import { type MachineFacts, offered } from "./machine-facts.ts";
+import { mergedEvents } from "./merged-events.ts";
 import { Presence } from "./presence.ts";
 import { SharedDiffs } from "./shared-diffs.ts";
 
@@ -47,6 +51,7 @@ export class Cluster {
   readonly #presence: Presence;
   readonly #mirrors = new Map<string, Promise<Mirror>>();
   readonly #open = new Map<string, Mirror>();
+  readonly #mirrorWatchers = new Set<() => void>();
   readonly #lost: LostMachines;
   readonly #answers: KeptAnswers;
   readonly #diffs: SharedDiffs;
@@ -56,6 +61,7 @@ export class Cluster {
   readonly #closing = new AbortController();
   readonly #undo: (() => unknown)[] = [];
   #log: MachineLog | null = null;
+  #own: Pick<Journal, "lastGseq"> | null = null;
   #host: Host | null = null;
   #serving: Promise<unknown> = Promise.resolve();
 
@@ -115,6 +121,7 @@ export class Cluster {
       openJournal: async (file, open) => {
         const { journal, log } = await takeOwnLog({ engine: this.#engine, machine, file, open, writeLog });
         this.#log = log;
+        this.#own = journal;
         const lose = () => this.#over.abort(log.lost.reason);
         if (log.lost.aborted) lose();
         else log.lost.addEventListener("abort", lose, { once: true });
@@ -154,6 +161,18 @@ export class Cluster {
       this.#keepLooking(),
       this.#keepDiffs(host),
     ]);
+  }
+
+  /** Returns the sessions of all machines. */
+  sessions(own: SessionHost): SessionHost {
+    const { name: machine } = this.#options.settings;
+    const onMirror = (callback: () => void) => {
+      this.#mirrorWatchers.add(callback);
+      return () => this.#mirrorWatchers.delete(callback);
+    };
+    const newest = () => this.#own?.lastGseq ?? 0;
+    const deps = { machine, own, newest, mirrors: () => [...this.#open.values()], onMirror };
+    return clusterSessionHost(own, { events: (query = {}) => mergedEvents(deps, query) });
   }
 
   /** Returns the worktrees of all machines. */
@@ -233,6 +252,7 @@ export class Cluster {
     this.#mirrors.set(machine, opening);
     try {
       this.#open.set(machine, await opening);
+      for (const watcher of this.#mirrorWatchers) watcher();
     } catch (error) {
       this.#mirrors.delete(machine);
       writeLog({ level: "error", message: `Cannot keep a copy of the log of "${machine}": ${String(error)}` });

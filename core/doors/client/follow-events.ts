@@ -33,18 +33,19 @@ const longestPauseMs = 5000;
 export async function* followEvents(options: FollowOptions): AsyncGenerator<Envelope, void, void> {
   const { api, numberOf, isLast, patience, leave } = options;
   const { signal } = options.query;
-  let { after } = options.query;
+  let { after, cursor } = options.query;
   let failures = 0;
   let lostAt: number | null = null;
   while (!signal?.aborted) {
     try {
-      for await (const envelope of oneStream(options, after)) {
+      for await (const envelope of oneStream(options, { after, cursor })) {
         failures = 0;
         lostAt = null;
         const number = numberOf(envelope);
         // A host never resends events; a proxy in between might.
-        if (after !== undefined && number <= after) continue;
-        after = number;
+        if (envelope.cursor === undefined && after !== undefined && number <= after) continue;
+        if (envelope.cursor === undefined) after = number;
+        else ({ cursor } = envelope);
         const last = isLast(envelope);
         yield envelope;
         if (last) return;
@@ -71,14 +72,14 @@ class Ended extends Error {}
 
 async function* oneStream(
   { api, path, query }: FollowOptions,
-  after: number | undefined,
+  { after, cursor }: { after: number | undefined; cursor: string | undefined },
 ): AsyncGenerator<Envelope, void, void> {
   const { signal, ...filter } = query;
   const over = new AbortController();
   const end = () => over.abort(signal?.reason);
   signal?.addEventListener("abort", end, { once: true });
   try {
-    const response = await call(api, `${path}${queryText({ ...filter, after })}`, {
+    const response = await call(api, `${path}${queryText({ ...filter, ...(cursor === undefined ? { after } : { after: undefined, cursor }) })}`, {
       headers: { accept: "application/x-ndjson" },
       signal: over.signal,
     });

@@ -42,6 +42,8 @@ export interface EventFilter {
 export interface RemoteEventQuery extends EventFilter {
   /** For one session: a `seq`; for all sessions: a `gseq`. Default: 0 for a session, the newest for all. */
   after?: number;
+  /** For all sessions of a cluster: the `cursor` of the last event that is known, in place of `after`. */
+  cursor?: string;
   signal?: AbortSignal;
 }
 

@@ -149,7 +149,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
   const { options, host, listening, log, stateDir, cluster } = opened;
   const started = opened.manifest;
   let manifest = started;
-  const gate = gateSessions(host.sessions);
+  const gate = gateSessions(cluster?.sessions(host.sessions) ?? host.sessions);
   let isShut = false;
   let turn: Promise<unknown> = Promise.resolve();
   /** Runs reloads and grants one after the other: each reads the file when its turn comes. */

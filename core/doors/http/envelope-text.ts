@@ -13,11 +13,13 @@ export function envelopeText(envelope: Envelope): string {
   return text;
 }
 
-function write({ v, seq, gseq, ts, session_id, attempt, adapter, source, synthetic, event }: Envelope): string {
+function write(envelope: Envelope): string {
+  const { v, seq, gseq, ts, session_id, attempt, adapter, source, synthetic, machine, cursor, event } = envelope;
   let adapterText = adapters.get(adapter);
   if (adapterText === undefined) adapters.set(adapter, adapterText = JSON.stringify(adapter));
   const head = `{"v":${v},"seq":${seq},"gseq":${gseq},"ts":${JSON.stringify(ts)}`;
   const whose = `"session_id":${JSON.stringify(session_id)},"attempt":${attempt},"adapter":${adapterText}`;
   const made = synthetic ? ',"synthetic":true' : "";
-  return `${head},${whose},"source":"${source}"${made},"event":${JSON.stringify(event)}}`;
+  const where = cursor === undefined ? "" : `,"machine":${JSON.stringify(machine)},"cursor":${JSON.stringify(cursor)}`;
+  return `${head},${whose},"source":"${source}"${made}${where},"event":${JSON.stringify(event)}}`;
 }

@@ -31,6 +31,8 @@ export interface SessionQuery {
 export interface EventQuery {
   /** For one session its `seq`; for all sessions `gseq`. Default: 0 for a session, the newest for all. */
   after?: number;
+  /** For all sessions of a cluster: the `cursor` of the last event that is known, in place of `after`. */
+  cursor?: string;
   signal?: AbortSignal;
 }
 

@@ -25,6 +25,7 @@ export class LiveEvents {
   #api: HostApi;
   #takers = new Set<EventTaker>();
   #last: number | undefined;
+  #cursor: string | undefined;
 
   constructor(api: HostApi) {
     this.#api = api;
@@ -59,7 +60,8 @@ export class LiveEvents {
     signal.addEventListener("abort", end, { once: true });
     let silent = setTimeout(end, silenceMs);
     try {
-      const response = await this.#api.open("/v1/events", { after: this.#last }, over.signal);
+      const where = this.#cursor === undefined ? { after: this.#last } : { cursor: this.#cursor };
+      const response = await this.#api.open("/v1/events", where, over.signal);
       this.line.value = { state: "open" };
       this.opened.value += 1;
       for await (const lines of lineGroups(response)) {
@@ -79,8 +81,9 @@ export class LiveEvents {
     let batch: ShownEvent[] = [];
     for (const line of lines) {
       const envelope = readEvent(line);
-      if (this.#last !== undefined && envelope.gseq <= this.#last) continue;
-      this.#last = envelope.gseq;
+      if (envelope.cursor !== undefined) this.#cursor = envelope.cursor;
+      else if (this.#last !== undefined && envelope.gseq <= this.#last) continue;
+      else this.#last = envelope.gseq;
       batch.push(envelope);
       if (performance.now() - began < longestTurn) continue;
       this.#hand(batch);

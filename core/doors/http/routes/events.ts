@@ -25,8 +25,13 @@ interface EventsQuery {
 }
 
 interface MergedQuery extends EventsQuery {
+  cursor?: string;
   label?: string[];
 }
+
+/** A cursor of a cluster, as it stands in events. */
+const clusterCursor = /^c1\.[A-Za-z0-9_-]+$/;
+const longestCursor = 65_536;
 
 const fields = {
   after: Type.Optional(Type.Integer({ minimum: 0, description: "the number of the last event that is known" })),
@@ -41,6 +46,11 @@ const fields = {
 const eventsQuery = exactly<EventsQuery>()(Type.Object(fields, closed));
 const mergedQuery = exactly<MergedQuery>()(Type.Object({
   ...fields,
+  cursor: Type.Optional(Type.String({
+    pattern: clusterCursor.source,
+    maxLength: longestCursor,
+    description: "in a cluster, the cursor of the last event that is known; counts before after",
+  })),
   label: Type.Optional(
     Type.Array(Type.String({ pattern: "^[^=]{1,64}=", maxLength: 321 }), { maxItems: 16, description: "name=value" }),
   ),
@@ -87,13 +97,13 @@ export const eventRoutes: readonly ApiRoute[] = [
     id: "allEvents",
     method: "GET",
     path: "/v1/events",
-    summary: "follow the events of all sessions, from now on; ids are their gseq",
+    summary: "follow the events of all sessions, from now on; ids are their gseq, in a cluster their cursor",
     scope: "own",
     query: mergedQuery,
     heads,
     answers: { 200: streamed },
     handle(call, deps) {
-      const after = cursorOf(call);
+      const where = mergedStart(call);
       const { label, follow } = call.query;
       if (follow === "false") {
         throw new BulkheadError("invalid_request", "Cannot end the stream of all sessions at their newest event.", {
@@ -101,10 +111,10 @@ export const eventRoutes: readonly ApiRoute[] = [
         });
       }
       const { sessions } = call;
-      const open = (signal: AbortSignal) => sessions.events({ ...(after === null ? {} : { after }), signal });
+      const open = (signal: AbortSignal) => sessions.events({ ...where, signal });
       return stream(call, deps, {
         open: label === undefined ? open : (signal) => labelled(open(signal), { wanted: label, sessions }),
-        idOf: ({ gseq }) => gseq,
+        idOf: ({ gseq, cursor }) => cursor ?? gseq,
       });
     },
   }),
@@ -131,7 +141,7 @@ async function isOver(id: string, after: number, sessions: SessionHost): Promise
 
 interface Source {
   open(signal: AbortSignal): AsyncIterable<Envelope>;
-  idOf(envelope: Envelope): number;
+  idOf(envelope: Envelope): number | string;
   /** Number of the event with which it ends; absent: it goes on. */
   last?: number;
 }
@@ -143,12 +153,12 @@ function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, idOf, last 
   const over = new AbortController();
   const end = () => over.abort();
   const opened = open(over.signal);
-  const isLast = (envelope: Envelope) => left <= 0 || idOf(envelope) >= last;
+  const isLast = (envelope: Envelope) => left <= 0 || envelope.seq >= last;
   const events = query.limit === undefined && last === Infinity ? opened : ending(opened, isLast);
   const closeStream = countStream(meters, caller, end);
   signal.addEventListener("abort", end, { once: true });
-  let passed = 0;
-  let told = 0;
+  let passed: number | string = 0;
+  let told: number | string = 0;
   let left = query.limit ?? Infinity;
   const frame = (envelope: Envelope): string | null => {
     if (over.signal.aborted) return null;
@@ -167,7 +177,7 @@ function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, idOf, last 
     idle() {
       if (lines) return "\n";
       // Send only the id, so that a client that resumes does not search the filtered events again.
-      return passed > told ? `id: ${told = passed}\n\n` : ": still here\n\n";
+      return passed !== told ? `id: ${told = passed}\n\n` : ": still here\n\n";
     },
     done() {
       signal.removeEventListener("abort", end);
@@ -196,6 +206,15 @@ function countStream(meters: Meters, caller: Caller, end: () => void): () => voi
     end();
     throw error;
   }
+}
+
+/** Where a stream of all sessions begins. */
+function mergedStart(call: Call<MergedQuery>): { after?: number; cursor?: string } {
+  const id = call.headers.get("last-event-id");
+  const cursor = id !== null && id.length <= longestCursor && clusterCursor.test(id) ? id : call.query.cursor;
+  if (cursor !== undefined) return { cursor };
+  const after = cursorOf(call);
+  return after === null ? {} : { after };
 }
 
 /** @throws {BulkheadError} `invalid_request` */

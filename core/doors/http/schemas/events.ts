@@ -132,6 +132,8 @@ export const envelopeSchema: SchemaOf<Envelope> = named(
     adapter: Type.Object({ id: text, version: text }),
     source: oneOf(["agent", "host"] as const),
     synthetic: Type.Optional(Type.Literal(true)),
+    machine: Type.Optional(text),
+    cursor: Type.Optional(text),
     event: eventSchema,
   })),
 );

@@ -1,0 +1,15 @@
+import type { SessionHost } from "../../sessions/host/session-host.ts";
+
+/** Makes the sessions of a cluster from those of this machine's host, which knows the other machines' already. */
+export function clusterSessionHost(own: SessionHost, { events }: Pick<SessionHost, "events">): SessionHost {
+  return {
+    start: (request, options) => own.start(request, options),
+    list: (query) => own.list(query),
+    get: (id) => own.get(id),
+    history: (id) => own.history(id),
+    open: (id) => own.open(id),
+    delete: (id) => own.delete(id),
+    agents: (options) => own.agents(options),
+    events,
+  };
+}
