@@ -16,6 +16,21 @@ export interface Budget {
   tool_calls?: number;
 }
 
+/** Where a session of a cluster runs. */
+export interface SessionPlacement {
+  /** Name of the machine. */
+  machine?: string;
+  /** Labels that the machine must have. */
+  labels?: Record<string, string>;
+  /**
+   * Clones a repository where the session runs and gives it a worktree of its own; `workdir` is then a folder of the
+   * repository, `.` for its top. The ref is a branch, tag or commit; default: the repository's own branch.
+   */
+  repository?: { url: string; ref?: string };
+  /** How long the session waits for a machine that fits. Milliseconds; default: 10 minutes. */
+  wait_ms?: number;
+}
+
 /**
  * A call of `run_session`: a fresh, stateless session. It knows nothing of earlier ones, unless `continue_from` names
  * the agent's own session.
@@ -67,6 +82,8 @@ export interface SessionRequest {
    */
   resume?: "never" | "after_restart";
   labels?: Record<string, string>;
+  /** Where it runs, in a cluster. Absent: on the machine that takes the request. */
+  place?: SessionPlacement;
   /** Echoed in the result. */
   task_id?: string;
   idempotency_key?: string;
@@ -124,6 +141,15 @@ export const sessionRequestSchema: SchemaOf<SessionRequest> = exactly<SessionReq
     retry: Type.Optional(Type.Union([Type.Literal("never"), Type.Literal("safe"), Type.Literal("always")])),
     resume: Type.Optional(Type.Union([Type.Literal("never"), Type.Literal("after_restart")])),
     labels: Type.Optional(Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.String({ maxLength: 256 }))),
+    place: Type.Optional(Type.Object({
+      machine: Type.Optional(Type.String({ pattern: "^[a-z0-9][a-z0-9-]{0,31}$" })),
+      labels: Type.Optional(Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.String({ maxLength: 256 }))),
+      repository: Type.Optional(Type.Object({
+        url: Type.String({ minLength: 1, maxLength: 4096, pattern: "^(?:https|ssh|git|file)://|^[\\w.-]+@[\\w.-]+:" }),
+        ref: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+      }, closed)),
+      wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 7 * 24 * 3_600_000 })),
+    }, closed)),
     task_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
     params: Type.Optional(Type.Record(Type.String({ minLength: 1, maxLength: 64 }), Type.Unknown())),

@@ -117,7 +117,14 @@ function machineOf({ name, folder, workdir }: { name: string; folder: string; wo
       const { PATH = "", HOME = "", DENO_DIR } = process.env;
       const child = spawn(process.execPath, [...program, "up", "--json", "--state-dir", stateDir], {
         cwd: folder,
-        env: { PATH, HOME, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder, ...(DENO_DIR ? { DENO_DIR } : {}) },
+        env: {
+          PATH,
+          HOME,
+          XDG_CONFIG_HOME: folder,
+          XDG_DATA_HOME: folder,
+          XDG_CACHE_HOME: folder,
+          ...(DENO_DIR ? { DENO_DIR } : {}),
+        },
         stdio: ["ignore", "ignore", "pipe"],
       });
       machine.child = child;

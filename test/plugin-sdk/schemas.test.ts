@@ -35,6 +35,12 @@ const request: Required<SessionRequest> = {
   workspace: "worktree",
   retry: "safe",
   resume: "after_restart",
+  place: {
+    machine: "one",
+    labels: { a: "b" },
+    repository: { url: "https://example.com/r.git", ref: "main" },
+    wait_ms: 1,
+  },
   labels: { a: "b" },
   task_id: "t",
   idempotency_key: "i",

@@ -26,10 +26,12 @@ export interface Names {
   workSubjects: string;
   /** Subject of the sessions that one machine alone may take, or any one. */
   workFor(machine: string | null): string;
-  /** Stream of what must be said once only. */
-  claims: string;
-  claim(name: string): string;
-  claimSubjects: string;
+  /** Stream of short facts that all machines have, and the subject of one of a kind. */
+  notes: string;
+  noteSubjects: string;
+  note(kind: string, name: string): string;
+  /** Kind and name of a fact. */
+  noteOf(subject: string): [kind: string, name: string];
   /** Bucket of the sessions' patches. */
   patches: string;
 }
@@ -53,9 +55,13 @@ export function namesWith(prefix: string): Names {
     work: `${prefix}_work`,
     workSubjects: `${prefix}.work.*`,
     workFor: (machine) => `${prefix}.work.${machine ?? "_"}`,
-    claims: `${prefix}_claims`,
-    claim: (name) => `${prefix}.claim.${name}`,
-    claimSubjects: `${prefix}.claim.*`,
+    notes: `${prefix}_notes`,
+    noteSubjects: `${prefix}.note.*.*`,
+    note: (kind, name) => `${prefix}.note.${kind}.${name}`,
+    noteOf: (subject) => {
+      const [kind = "", name = ""] = subject.slice(`${prefix}.note.`.length).split(".", 2);
+      return [kind, name];
+    },
     patches: `${prefix}_patches`,
   };
 }

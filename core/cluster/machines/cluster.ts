@@ -21,6 +21,7 @@ import { Mirror } from "../log/mirror.ts";
 import { takeOwnLog } from "../log/take-log.ts";
 import { answerCalls } from "./calls.ts";
 import { machineAnswers } from "./machine-answers.ts";
+import { ClusterStarts } from "./cluster-starts.ts";
 import { clusterSessionHost } from "./cluster-session-host.ts";
 import { clusterWorkspaces } from "./cluster-workspaces.ts";
 import { clusterSignals, clusterStatus } from "./cluster-status.ts";
@@ -30,13 +31,18 @@ import { LostMachines } from "./lost-machines.ts";
 import { type MachineFacts, offered } from "./machine-facts.ts";
 import { mergedEvents } from "./merged-events.ts";
 import { Presence } from "./presence.ts";
+import { Repositories } from "./repositories.ts";
 import { SharedDiffs } from "./shared-diffs.ts";
+import { SharedNotes } from "./shared-notes.ts";
+import { WorkQueue } from "./work-queue.ts";
 
 /** Options of {@link Cluster.join}. */
 export interface JoinOptions {
   settings: ClusterSettings;
   /** Folder of the daemon's state. */
   stateDir: string;
+  /** Folder of the clones of repositories. */
+  repositoriesDir: string;
   secretOf: SecretOf;
   writeLog(record: LogRecord): void;
 }
@@ -55,13 +61,17 @@ export class Cluster {
   readonly #lost: LostMachines;
   readonly #answers: KeptAnswers;
   readonly #diffs: SharedDiffs;
+  readonly #notes: SharedNotes;
+  readonly #queue: WorkQueue;
   readonly #over = new AbortController();
   readonly #run = randomId();
   readonly #startedAt = new Date().toISOString();
+  /** Aborts when this machine takes no more sessions. */
+  readonly #pausing = new AbortController();
   readonly #closing = new AbortController();
   readonly #undo: (() => unknown)[] = [];
   #log: MachineLog | null = null;
-  #own: Pick<Journal, "lastGseq"> | null = null;
+  #own: Pick<Journal, "lastGseq" | "session"> | null = null;
   #host: Host | null = null;
   #serving: Promise<unknown> = Promise.resolve();
 
@@ -71,7 +81,7 @@ export class Cluster {
     const cluster = new Cluster(options, engine);
     try {
       await mkdir(join(options.stateDir, "cluster"), { recursive: true, mode: 0o700 });
-      await cluster.#answers.open();
+      await Promise.all([cluster.#answers.open(), cluster.#notes.open(), cluster.#queue.open()]);
       return cluster;
     } catch (error) {
       await engine.close();
@@ -85,6 +95,16 @@ export class Cluster {
     this.#options = options;
     this.#engine = engine;
     this.#answers = new KeptAnswers(engine);
+    this.#notes = new SharedNotes(engine);
+    this.#queue = new WorkQueue({
+      engine,
+      notes: this.#notes,
+      repositories: new Repositories(options.repositoriesDir),
+      facts: () => this.#facts(),
+      isKnown: (id) => this.#isKnown(id),
+      isPresent: (machine) => machine === name || this.#presence.present(machine) !== null,
+      writeLog,
+    });
     this.#diffs = new SharedDiffs(engine, () => this.#host?.workspaces ?? null);
     this.#presence = new Presence({
       engine,
@@ -160,6 +180,8 @@ export class Cluster {
       this.#answers.deliver({ machine, sessions: host.sessions, writeLog, signal: this.#closing.signal }),
       this.#keepLooking(),
       this.#keepDiffs(host),
+      this.#notes.follow(this.#closing.signal),
+      this.#queue.serve(host, this.#pausing.signal),
     ]);
   }
 
@@ -172,7 +194,19 @@ export class Cluster {
     };
     const newest = () => this.#own?.lastGseq ?? 0;
     const deps = { machine, own, newest, mirrors: () => [...this.#open.values()], onMirror };
-    return clusterSessionHost(own, { events: (query = {}) => mergedEvents(deps, query) });
+    const starts = new ClusterStarts({
+      own,
+      notes: this.#notes,
+      queue: this.#queue,
+      facts: () => this.#facts(),
+      isKnown: (id) => this.#isKnown(id),
+      signal: this.#closing.signal,
+    });
+    this.#notes.watch((note) => starts.hear(note));
+    return clusterSessionHost(own, {
+      start: (request, options) => starts.start(request, options),
+      events: (query = {}) => mergedEvents(deps, query),
+    });
   }
 
   /** Returns the worktrees of all machines. */
@@ -207,11 +241,13 @@ export class Cluster {
 
   /** Says goodbye: the host takes no more sessions, and those that run go on. */
   leave(): void {
+    this.#pausing.abort();
     this.#presence.stop();
   }
 
   /** Ends this machine's part; after its host is closed. */
   async close(): Promise<void> {
+    this.#pausing.abort();
     this.#closing.abort();
     this.#presence.stop();
     for (const undo of this.#undo.splice(0).reverse()) undo();
@@ -240,6 +276,12 @@ export class Cluster {
       copies: Object.fromEntries([...this.#open].map(([machine, { journal }]) => [machine, journal.lastGseq])),
       leaving: false,
     };
+  }
+
+  async #isKnown(sessionId: string): Promise<boolean> {
+    const journals = [this.#own, ...[...this.#open.values()].map(({ journal }) => journal)];
+    for (const journal of journals) if (journal !== null && await journal.session(sessionId) !== null) return true;
+    return false;
   }
 
   async #mirror(machine: string): Promise<void> {

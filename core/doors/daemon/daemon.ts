@@ -20,6 +20,9 @@ import { problem } from "../http/problem.ts";
 import { openSessionOwners } from "../http/session-owners.ts";
 import { openTokens } from "../http/tokens.ts";
 import { mkdir, realpath, rm } from "../../ground/runtime/files.ts";
+import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { join } from "../../ground/runtime/paths.ts";
+import { stateFolders } from "../../ground/runtime/state-folders.ts";
 import { pid, runtimeVersion } from "../../ground/runtime/platform.ts";
 import { processStart } from "../../ground/runtime/process-rows.ts";
 import { within } from "../../ground/runtime/within.ts";
@@ -230,7 +233,14 @@ async function joinCluster(
   if (settings === undefined) return null;
   const { Cluster } = await import("../../cluster/machines/cluster.ts");
   const writeLog = (record: LogRecord) => log.write(record);
-  return await Cluster.join({ settings, stateDir, writeLog, secretOf: (name) => secretOf(manifest, name) });
+  const repositoriesDir = join(stateFolders().cache, "repositories", sha256Hex(stateDir).slice(0, 16));
+  return await Cluster.join({
+    settings,
+    stateDir,
+    repositoriesDir,
+    writeLog,
+    secretOf: (name) => secretOf(manifest, name),
+  });
 }
 
 async function secretOf(manifest: HostManifest | undefined, name: string): Promise<string> {

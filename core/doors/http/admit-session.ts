@@ -14,6 +14,12 @@ export async function admitSession(caller: Caller, request: SessionRequest): Pro
   demandLabels(caller, request.labels);
   const { workdirs } = caller;
   if (workdirs === undefined) return request;
+  if (request.place !== undefined) {
+    throw new BulkheadError("forbidden", "The token does not allow it: choose where a session runs.", {
+      hint: "It is for some folders of this machine. Use a token without folders, or leave place out.",
+      details: { path: "place" },
+    });
+  }
   const workdir = await realFolder(request.workdir);
   if (workdir === null || !workdirs.some((folder) => isInside(folder, workdir))) {
     throw new BulkheadError("forbidden", `The token does not allow it: start a session in "${request.workdir}".`, {

@@ -70,7 +70,7 @@ export class KeyedSessions {
     const name = JSON.stringify([options.client ?? "", key]);
     const known = this.#known.get(name);
     if (known === undefined) return await this.#start(name, { key, digest, start });
-    if (known.digest !== digest) throw taken(key);
+    if (known.digest !== digest) throw keyTakenError(key);
     return await known.session;
   }
 
@@ -98,7 +98,7 @@ export class KeyedSessions {
     const record = found === null ? null : await journal.session(found.session_id);
     // A key that was written down and whose session never began stands for nothing.
     if (found !== null && record !== null && record.deleted === null && !this.#isPast(record)) {
-      if (found.digest !== digest) throw taken(key);
+      if (found.digest !== digest) throw keyTakenError(key);
       return this.#deps.handleOf(record.session_id);
     }
     return await start((session_id) =>
@@ -121,8 +121,8 @@ export class KeyedSessions {
   }
 }
 
-/** Null for what is no request at all; it is refused when it is checked. */
-function digestOf(request: SessionRequest, options: RunSessionOptions): string | null {
+/** Digest of what is asked for; null for what is no request at all, which is refused when it is checked. */
+export function digestOf(request: SessionRequest, options: RunSessionOptions): string | null {
   const { adapter, artifacts = "git", require } = options;
   try {
     return sha256Hex(JSON.stringify([adapter, artifacts, request, ...(require ? [require] : [])], sortKeys));
@@ -137,7 +137,8 @@ function sortKeys(_key: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function taken(key: string): BulkheadError {
+/** The error for a key that stands for another request. */
+export function keyTakenError(key: string): BulkheadError {
   return new BulkheadError("idempotency_conflict", `The idempotency key "${key}" was used for another request.`, {
     hint: "Send the very same request again, or choose a new key.",
     details: { idempotency_key: key },

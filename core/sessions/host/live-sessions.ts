@@ -103,10 +103,11 @@ export class LiveSessions {
     options: RunSessionOptions,
     { begins, resumed = null }: StartTerms,
   ): Promise<LiveSession> {
-    const { signal, artifacts = "git", client, ...wanted } = options;
+    const { signal, artifacts = "git", client, sessionId = randomId(), ...wanted } = options;
     const { deps, routes } = this.#options;
     this.#refuseIfClosed();
     const checked = checkRequest(request);
+    if (checked.place !== undefined) throw aloneError();
     const route = await routes.route({ request: checked, ...wanted });
     const ways = waysOf(route).map((way): Way => ({
       service: this.#options.serviceOf(way.adapter_id),
@@ -122,7 +123,6 @@ export class LiveSessions {
       protectedPaths,
       limits: ways[0]!.service.plugin.limits,
     });
-    const sessionId = randomId();
     const place = await this.#place(sessionId, { request: checked, workdir, signal });
     const common = { sessionId, client, request: checked, place, contextFiles, artifacts, resumed };
     const events = deps.log.subscribe({ sessionId });
@@ -253,6 +253,13 @@ export class LiveSessions {
       hint: "Try again later, or raise the limit host_sessions.",
     });
   }
+}
+
+function aloneError(): BulkheadError {
+  return new BulkheadError("unsupported", 'Cannot choose a place for the session: this host is alone.', {
+    hint: 'Leave "place" out, or name the servers under "cluster" in bulkhead.yaml and start the daemon.',
+    details: { path: "place" },
+  });
 }
 
 function refuseIfAborted(signal: AbortSignal | undefined): void {

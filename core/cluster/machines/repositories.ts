@@ -1,0 +1,100 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { mkdir, realpath, rm, stat } from "../../ground/runtime/files.ts";
+import { runGit } from "../../ground/runtime/git-program.ts";
+import { sha256Hex } from "../../ground/runtime/hash.ts";
+import { isInside, join, resolve } from "../../ground/runtime/paths.ts";
+import { hostEnvironment } from "../../ground/runtime/platform.ts";
+
+/** A repository that a session works in, wherever it runs. */
+export interface Repository {
+  url: string;
+  /** A branch, tag or commit; default: the repository's own branch. */
+  ref?: string;
+}
+
+/** Nothing that a repository could have git run, and no way to fetch but these. */
+const careful = ["core.hooksPath=/dev/null", "core.fsmonitor=false", "submodule.recurse=false"]
+  .flatMap((setting) => ["-c", setting]);
+const protocols = "https:ssh:git:file";
+const longestMs = 10 * 60_000;
+
+/** Clones of the repositories that sessions were asked to work in. One use of a clone at a time. */
+export class Repositories {
+  readonly #folder: string;
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /**
+   * Brings a repository here and calls back with the path of a folder in it; until that resolves, nothing else changes
+   * the clone.
+   * @param workdir a folder of the repository; `.` is its top
+   * @throws {BulkheadError} `invalid_request`, `network_error`, `not_found`, `git_missing`
+   */
+  use<T>({ url, ref }: Repository, workdir: string, act: (workdir: string) => Promise<T>): Promise<T> {
+    const folder = join(this.#folder, sha256Hex(url).slice(0, 32));
+    const before = this.#turns.get(url) ?? Promise.resolve();
+    const turn = before.catch(() => undefined).then(async () => {
+      await fetchInto(folder, { url, ref: ref ?? "HEAD" });
+      return await act(await folderIn(folder, workdir));
+    });
+    this.#turns.set(url, turn);
+    turn.catch(() => undefined).finally(() => {
+      if (this.#turns.get(url) === turn) this.#turns.delete(url);
+    });
+    return turn;
+  }
+}
+
+async function fetchInto(folder: string, { url, ref }: { url: string; ref: string }): Promise<void> {
+  if (url.startsWith("-") || ref.startsWith("-")) throw notThere({ url, ref }, "it begins with a hyphen");
+  const isNew = await stat(join(folder, ".git")).then(() => false, () => true);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const signal = AbortSignal.timeout(longestMs);
+  try {
+    if (isNew) await git(["init", "--quiet"], { folder, signal, url, ref });
+    await git(["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", url, ref], { folder, signal, url, ref });
+    await git(["checkout", "--quiet", "--force", "--detach", "FETCH_HEAD"], { folder, signal, url, ref });
+    await git(["clean", "--quiet", "-ffdx"], { folder, signal, url, ref });
+  } catch (error) {
+    if (isNew) await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function git(
+  args: readonly string[],
+  { folder, signal, url, ref }: { folder: string; signal: AbortSignal; url: string; ref: string },
+): Promise<void> {
+  const { exit_code, stderr } = await runGit([...careful, ...args], { cwd: folder, env: environment(), signal });
+  if (exit_code === 0) return;
+  throw notThere({ url, ref }, stderr.trim().split("\n").at(-1) ?? "git failed");
+}
+
+/** The user's own, for log-ins; git's own variables could point it elsewhere. */
+function environment(): Record<string, string> {
+  const own = Object.entries(hostEnvironment()).filter(([name, value]) => value !== undefined && !name.startsWith("GIT_"));
+  const set = { GIT_TERMINAL_PROMPT: "0", GIT_ALLOW_PROTOCOL: protocols };
+  return { ...Object.fromEntries(own) as Record<string, string>, ...set };
+}
+
+/** @throws {BulkheadError} `invalid_request`, `workdir_missing` */
+async function folderIn(clone: string, workdir: string): Promise<string> {
+  const folder = await realpath(resolve(clone, workdir)).catch(() => null);
+  if (folder !== null && !isInside(await realpath(clone), folder)) {
+    throw new BulkheadError("invalid_request", `Cannot work in "${workdir}": it is outside of the repository.`, {
+      hint: 'Name a folder of the repository; "." is its top.',
+    });
+  }
+  if (folder !== null && await stat(folder).then((found) => found.isDirectory(), () => false)) return folder;
+  throw new BulkheadError("workdir_missing", `The repository has no folder "${workdir}".`);
+}
+
+function notThere({ url, ref }: { url: string; ref: string }, why: string): BulkheadError {
+  return new BulkheadError("not_found", `Cannot fetch "${ref}" of "${url}": ${why}.`, {
+    hint: "Check the address, the ref, and that git on that machine may read it.",
+    details: { url, ref },
+  });
+}

@@ -1,0 +1,112 @@
+import { execFileSync } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Machine, startMachine, until } from "./machine.ts";
+import { type NatsServers, startServers } from "./nats-servers.ts";
+
+describe("a session that names its place", () => {
+  let on: NatsServers;
+  let one: Machine;
+  let two: Machine;
+
+  beforeAll(async () => {
+    on = await startServers();
+    const made = await Promise.all([
+      startMachine({ name: "one", servers: on.urls, labels: { disk: "slow" } }),
+      startMachine({ name: "two", servers: on.urls, labels: { disk: "fast", gpu: "yes" } }),
+    ]);
+    [one, two] = made;
+    await until("both see each other", async () => {
+      const seen = await Promise.all(made.map(({ host }) => host.cluster()));
+      return seen.every(({ machines }) => machines.filter(({ state }) => state === "present").length === 2);
+    });
+  }, 60_000);
+
+  afterAll(async () => {
+    for (const machine of [one, two]) await machine?.remove();
+    await on?.stop();
+  });
+
+  /** The machine whose log has the session. */
+  async function machineOf(sessionId: string): Promise<string | undefined> {
+    for await (const { session_id, machine } of one.host.events({ after: 0 })) {
+      if (session_id === sessionId) return machine;
+    }
+    return undefined;
+  }
+
+  test("runs on the machine, or on one with the labels", async () => {
+    for (const place of [{ machine: "two" }, { labels: { gpu: "yes", disk: "fast" } }]) {
+      const session = await one.host.start({ workdir: two.workdir, prompt: "go", place }, { adapter: "brief" });
+      expect(await session.result()).toMatchObject({ outcome: "completed" });
+      expect(await machineOf(session.id)).toBe("two");
+    }
+    const here = await one.host.start({ workdir: one.workdir, prompt: "go", place: { machine: "one" } }, {
+      adapter: "brief",
+    });
+    expect(await machineOf(here.id)).toBe("one");
+  });
+
+  test("waits for a machine that fits, and is told when none has come", async () => {
+    const late = one.host.start(
+      { workdir: one.workdir, prompt: "go", place: { labels: { gpu: "three" }, wait_ms: 800 } },
+      { adapter: "brief" },
+    );
+    await until("it waits", async () => (await one.host.cluster()).waiting_sessions === 1);
+    await expect(late).rejects.toMatchObject({ code: "unavailable" });
+    const soon = one.host.start({ workdir: one.workdir, prompt: "go", place: { machine: "three" } }, {
+      adapter: "brief",
+    });
+    const three = await startMachine({ name: "three", servers: on.urls, labels: { gpu: "three" } });
+    try {
+      const session = await soon;
+      expect(await session.result()).toMatchObject({ outcome: "completed" });
+      expect(await machineOf(session.id)).toBe("three");
+    } finally {
+      await three.remove();
+    }
+  });
+
+  test("says why the machine could not start it", async () => {
+    const start = one.host.start({ workdir: "/nowhere/at/all", prompt: "go", place: { machine: "two" } }, {
+      adapter: "brief",
+    });
+    await expect(start).rejects.toMatchObject({ code: "workdir_missing" });
+  });
+
+  test("works in a clone of a repository, whose changes every machine can read", async () => {
+    const source = join(one.folder, "source");
+    await mkdir(join(source, "part"), { recursive: true });
+    await writeFile(join(source, "part", "here.txt"), "here\n");
+    const git = (...args: string[]) => execFileSync("git", args, { cwd: source, stdio: "pipe" });
+    git("init", "-q", "-b", "main");
+    git("add", ".");
+    git("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "first");
+    const repository = { url: `file://${source}`, ref: "main" };
+    const request = { workdir: "part", prompt: "go", place: { machine: "two", repository } };
+    const [first, second] = await Promise.all([1, 2].map(() => one.host.start(request, { adapter: "writer" })));
+    for (const session of [first!, second!]) {
+      expect(await session.result()).toMatchObject({ outcome: "completed", artifacts: [{ path: "made.txt" }] });
+      expect(await one.host.workspaces.diff(session.id)).toMatchObject({ artifacts: [{ path: "part/made.txt" }] });
+    }
+    expect(git("status", "--porcelain").toString()).toBe("");
+    const outside = one.host.start({ ...request, workdir: "../.." }, { adapter: "writer" });
+    await expect(outside).rejects.toMatchObject({ code: "invalid_request" });
+    const none = one.host.start({ ...request, place: { machine: "two", repository: { ...repository, ref: "none" } } }, {
+      adapter: "writer",
+    });
+    await expect(none).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("is one session for a key, whichever machine is asked", async () => {
+    const request = { workdir: one.workdir, prompt: "go", idempotency_key: "k1" };
+    const started = await Promise.all(
+      [one, two, one, two].map(({ host }) => host.start(request, { adapter: "brief" })),
+    );
+    expect(new Set(started.map(({ id }) => id)).size).toBe(1);
+    await Promise.all(started.map((session) => session.result()));
+    const other = two.host.start({ ...request, prompt: "another" }, { adapter: "brief" });
+    await expect(other).rejects.toMatchObject({ code: "idempotency_conflict" });
+  });
+});
