@@ -19,10 +19,13 @@ const program = "Deno" in globalThis
 export interface Machine {
   name: string;
   folder: string;
+  stateDir: string;
   workdir: string;
   child: ChildProcess | undefined;
-  /** The daemon as a client sees it. */
+  /** The daemon as its owner sees it. */
   host: RemoteHost;
+  /** The daemon as another token's holder sees it. */
+  as(token: string): RemoteHost;
   start(): Promise<void>;
   /** Sends the process a signal, and waits for its end where that ends it. */
   signal(signal: NodeJS.Signals): Promise<void>;
@@ -110,9 +113,11 @@ function machineOf({ name, folder, workdir }: { name: string; folder: string; wo
   const machine: Machine = {
     name,
     folder,
+    stateDir,
     workdir,
     child: undefined,
     host: connectHost({ url: "http://127.0.0.1:9" }),
+    as: (token) => connectHost({ fetch: unixFetch(join(stateDir, "daemon.sock")), token, patienceMs: 0 }),
     start: async () => {
       const { PATH = "", HOME = "", DENO_DIR } = process.env;
       const child = spawn(process.execPath, [...program, "up", "--json", "--state-dir", stateDir], {

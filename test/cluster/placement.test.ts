@@ -3,9 +3,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Machine, startMachine, until } from "./machine.ts";
+import { openTokens } from "../../core/doors/http/tokens.ts";
 import { type NatsServers, startServers } from "./nats-servers.ts";
 
-describe("a session that names its place", () => {
+describe("two machines", () => {
   let on: NatsServers;
   let one: Machine;
   let two: Machine;
@@ -36,7 +37,23 @@ describe("a session that names its place", () => {
     return undefined;
   }
 
-  test("runs on the machine, or on one with the labels", async () => {
+  test("know one another's tokens and owners, until one is revoked on any of them", async () => {
+    const made = await createToken(one, "ci");
+    const ci = { one: one.as(made.token), two: two.as(made.token) };
+    await until("the other machine knows it", async () => await ci.two.list().then(() => true, () => false));
+    const session = await ci.one.start({ workdir: one.workdir, prompt: "go" }, { adapter: "brief" });
+    const other = await one.host.start({ workdir: one.workdir, prompt: "go" }, { adapter: "brief" });
+    await until("it is seen", async () => (await ci.two.list()).length === 1);
+    expect((await ci.two.list()).map(({ session_id }) => session_id)).toEqual([session.id]);
+    await expect(ci.two.get(other.id)).rejects.toMatchObject({ code: "not_found" });
+    await openTokens(two.stateDir).revoke("ci");
+    await until(
+      "it holds nowhere",
+      async () => await ci.one.list().then(() => false, ({ code }) => code === "unauthorized"),
+    );
+  });
+
+  test("run a session on the machine, or on one with the labels", async () => {
     for (const place of [{ machine: "two" }, { labels: { gpu: "yes", disk: "fast" } }]) {
       const session = await one.host.start({ workdir: two.workdir, prompt: "go", place }, { adapter: "brief" });
       expect(await session.result()).toMatchObject({ outcome: "completed" });
@@ -48,7 +65,7 @@ describe("a session that names its place", () => {
     expect(await machineOf(here.id)).toBe("one");
   });
 
-  test("waits for a machine that fits, and is told when none has come", async () => {
+  test("let a session wait for a machine that fits, and is told when none has come", async () => {
     const late = one.host.start(
       { workdir: one.workdir, prompt: "go", place: { labels: { gpu: "three" }, wait_ms: 800 } },
       { adapter: "brief" },
@@ -68,14 +85,14 @@ describe("a session that names its place", () => {
     }
   });
 
-  test("says why the machine could not start it", async () => {
+  test("say why a machine could not start a session", async () => {
     const start = one.host.start({ workdir: "/nowhere/at/all", prompt: "go", place: { machine: "two" } }, {
       adapter: "brief",
     });
     await expect(start).rejects.toMatchObject({ code: "workdir_missing" });
   });
 
-  test("works in a clone of a repository, whose changes every machine can read", async () => {
+  test("run a session in a clone of a repository, whose changes every machine can read", async () => {
     const source = join(one.folder, "source");
     await mkdir(join(source, "part"), { recursive: true });
     await writeFile(join(source, "part", "here.txt"), "here\n");
@@ -99,7 +116,7 @@ describe("a session that names its place", () => {
     await expect(none).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("is one session for a key, whichever machine is asked", async () => {
+  test("start one session for a key, whichever machine is asked", async () => {
     const request = { workdir: one.workdir, prompt: "go", idempotency_key: "k1" };
     const started = await Promise.all(
       [one, two, one, two].map(({ host }) => host.start(request, { adapter: "brief" })),
@@ -110,3 +127,7 @@ describe("a session that names its place", () => {
     await expect(other).rejects.toMatchObject({ code: "idempotency_conflict" });
   });
 });
+
+function createToken({ stateDir }: Machine, name: string): Promise<{ token: string }> {
+  return openTokens(stateDir).create({ name, scopes: ["run"] });
+}

@@ -185,6 +185,11 @@ export class Cluster {
     ]);
   }
 
+  /** Short facts that all machines have. */
+  get notes(): SharedNotes {
+    return this.#notes;
+  }
+
   /** Returns the sessions of all machines. */
   sessions(own: SessionHost): SessionHost {
     const { name: machine } = this.#options.settings;

@@ -12,7 +12,7 @@ export interface Note {
 export type NoteKind = "owner" | "token" | "claim" | "failed";
 
 /** How long a note is kept. Milliseconds. */
-const keptMs = 90 * 24 * 3_600_000;
+const keptMs = 400 * 24 * 3_600_000;
 /** Most attempts to be the one that sets a note, against others that set one. */
 const mostTries = 50;
 
@@ -20,7 +20,12 @@ const mostTries = 50;
 export class SharedNotes {
   readonly #engine: Engine;
   readonly #watchers = new Set<(note: Note) => void>();
+  /** Number of the last note when this machine came. */
+  #newest = 0;
   #seq = 0;
+  #caughtUp: () => void = () => {};
+  /** Resolves once the notes that were there when this machine came were read. */
+  readonly caughtUp: Promise<void> = new Promise((resolve) => (this.#caughtUp = resolve));
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -29,7 +34,9 @@ export class SharedNotes {
   /** Makes the stream of the notes. */
   async open(): Promise<void> {
     const { notes: name, noteSubjects: subjects } = this.#engine.names;
-    await this.#engine.makeStream({ name, subjects, maxAgeMs: keptMs, perSubject: 1 });
+    const { lastSeq } = await this.#engine.makeStream({ name, subjects, maxAgeMs: keptMs, perSubject: 1 });
+    this.#newest = lastSeq;
+    if (lastSeq === 0) this.#caughtUp();
   }
 
   /** Calls back for each note, those that are there first. */
@@ -52,6 +59,7 @@ export class SharedNotes {
           const [kind, name] = names.noteOf(message.subject);
           const note = { kind: kind as NoteKind, name, text: new TextDecoder().decode(message.data) };
           for (const watcher of this.#watchers) watcher(note);
+          if (message.seq >= this.#newest) this.#caughtUp();
         }
       } catch {
         await wait(500, signal);

@@ -33,6 +33,7 @@ import { type DaemonRecord, removeDaemonRecord, writeDaemonRecord } from "./daem
 import { gateSessions } from "./gated-sessions.ts";
 import { listen, type Listening } from "./listen.ts";
 import { reloadManifest } from "./reload.ts";
+import { shareOwners, shareTokens } from "./shared-access.ts";
 import { writeGrant, writeGrants } from "./write-grants.ts";
 
 /** Options of {@link startDaemon}. */
@@ -108,8 +109,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       writeLog: (record) => log.write(record),
     }, cluster?.seams);
     undo.push(() => host.close());
-    await cluster?.serve(host);
     const made = await openDaemon({ options, manifest, settings, host, listening, log, stateDir, cluster });
+    await cluster?.serve(host);
     door = made.door;
     const record = recordOf(listening, {
       token_file: made.tokenFile,
@@ -181,6 +182,8 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
   const { file: tokenFile } = await tokens.first();
   const limits = { ...defaultLimits, ...manifest?.limits };
   const mcp = mountMcp(limits);
+  const owners = await openSessionOwners(stateDir, { onProblem: (message) => log.write({ level: "error", message }) });
+  const stopSharing = cluster === null ? () => {} : shareTokens(tokens, cluster.notes);
   const door = createHttpDoor({
     sessions: gate.sessions,
     mounts: [mcp],
@@ -206,7 +209,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
       readiness: () => readinessOf({ isShut, cluster }),
     },
     tokens,
-    owners: await openSessionOwners(stateDir, { onProblem: (message) => log.write({ level: "error", message }) }),
+    owners: cluster === null ? owners : shareOwners(owners, cluster.notes),
     hosts: () => listening.hosts,
     limits,
     writeLog: (record) => log.write(record),
@@ -214,6 +217,7 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
   const shut = () => {
     isShut = true;
     gate.shut();
+    stopSharing();
     cluster?.leave();
   };
   return { door: { ...door, close: () => (door.close(), mcp.close()) }, host, tokenFile, reload, shut };

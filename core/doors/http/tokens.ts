@@ -53,6 +53,8 @@ export interface TokenStore {
   createForConsole(wanted: Pick<NewToken, "scopes" | "expires_at">): Promise<{ token: string; record: TokenRecord }>;
   /** Revokes the token of this id or name, and expired ones of that name; null when there is none. */
   revoke(idOrName: string): Promise<TokenRecord | null>;
+  /** Keeps a token that another machine of the cluster has; an expired or known one is left as it is. */
+  keep(record: TokenRecord): Promise<void>;
   /** Returns the file of the first token, which has all scopes; creates both where they are missing. */
   first(): Promise<{ file: string; token: string }>;
 }
@@ -148,6 +150,13 @@ class TokenFiles implements TokenStore {
     });
   }
 
+  async keep(kept: TokenRecord): Promise<void> {
+    await this.#change((records) => {
+      const isThere = records.some(({ id }) => id === kept.id);
+      if (!isThere && isCurrent(kept) && records.length < mostTokens) records.push(kept);
+    });
+  }
+
   async first(): Promise<{ file: string; token: string }> {
     const file = this.#firstFile;
     const kept = await readFile(file, "utf8").then((text) => text.trim(), () => null);
@@ -182,6 +191,17 @@ class TokenFiles implements TokenStore {
 function callerOf(record: TokenRecord): Caller {
   const { id, scopes: given, workdirs } = record;
   return isFirst(record) ? owner : { id, scopes: given, ...(workdirs === undefined ? {} : { workdirs }) };
+}
+
+/** Whether a token is for this machine alone: the one of its owner, and those of the console's pages. */
+export function isOfOneMachine({ name }: TokenRecord): boolean {
+  return name === firstName || name.startsWith(consolePrefix);
+}
+
+/** Parses a token's record; null for anything else. */
+export function parseToken(text: string): TokenRecord | null {
+  const value = parse(text);
+  return Check(record, value) ? value : null;
 }
 
 /** Any token may take the name, so the other fields must match, too. */

@@ -1,0 +1,80 @@
+import type { SharedNotes } from "../../cluster/machines/shared-notes.ts";
+import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import type { SessionOwners } from "../http/session-owners.ts";
+import { isOfOneMachine, parseToken, type TokenStore } from "../http/tokens.ts";
+
+/** How often this machine's tokens are compared with those that the others know. Milliseconds. */
+const everyMs = 1000;
+/** Text in place of a token that was revoked. */
+const revoked = "revoked";
+/** Sessions of other machines whose owners are remembered, the newest. */
+const mostNoted = 50_000;
+
+/** Adds the owners of the other machines' sessions, and tells the others who started one here. */
+export function shareOwners(own: SessionOwners, notes: Pick<SharedNotes, "watch" | "set">): SessionOwners {
+  const elsewhere = new Map<string, string>();
+  notes.watch(({ kind, name, text }) => {
+    if (kind !== "owner" || own.ownerOf(name) !== undefined) return;
+    elsewhere.set(name, text);
+    const oldest = elsewhere.size > mostNoted ? elsewhere.keys().next().value : undefined;
+    if (oldest !== undefined) elsewhere.delete(oldest);
+  });
+  return {
+    ownerOf: (sessionId) => own.ownerOf(sessionId) ?? elsewhere.get(sessionId),
+    ownedBy: (caller) => {
+      const others = [...elsewhere].filter(([id, owner]) => owner === caller.id && own.ownerOf(id) === undefined);
+      return [...own.ownedBy(caller), ...others.map(([id]) => id).reverse()];
+    },
+    note: async (sessionId, caller) => {
+      if ((own.ownerOf(sessionId) ?? elsewhere.get(sessionId)) === caller.id) return;
+      await own.note(sessionId, caller);
+      // The session has begun: its own machine knows its owner in any case.
+      await notes.set({ kind: "owner", name: sessionId, text: caller.id }).catch(() => undefined);
+    },
+  };
+}
+
+/**
+ * Makes the tokens of all machines the same: one that is made or revoked on any of them is so on all. Those of a
+ * machine's owner and of its console's pages stay its own.
+ * @returns stops it
+ */
+export function shareTokens(
+  tokens: Pick<TokenStore, "list" | "keep" | "revoke">,
+  notes: Pick<SharedNotes, "watch" | "set" | "caughtUp">,
+): () => void {
+  /** Tokens that the others know, by id; false for a revoked one. */
+  const known = new Map<string, boolean>();
+  let turn: Promise<unknown> = Promise.resolve();
+  let cancel = (): void => {};
+  let isStopped = false;
+  const inTurn = (act: () => Promise<unknown>) => turn = turn.then(act).catch(() => undefined);
+  notes.watch(({ kind, name, text }) => {
+    if (kind !== "token") return;
+    const record = text === revoked ? null : parseToken(text);
+    if (record !== null && (record.id !== name || isOfOneMachine(record))) return;
+    known.set(name, record !== null);
+    inTurn(() => record === null ? tokens.revoke(name) : tokens.keep(record));
+  });
+  const compare = async (): Promise<void> => {
+    const here = new Map((await tokens.list()).filter((record) => !isOfOneMachine(record)).map((one) => [one.id, one]));
+    for (const [name, record] of here) {
+      if (known.has(name)) continue;
+      await notes.set({ kind: "token", name, text: JSON.stringify(record) });
+      known.set(name, true);
+    }
+    for (const [name, holds] of known) {
+      if (!holds || here.has(name)) continue;
+      await notes.set({ kind: "token", name, text: revoked });
+      known.set(name, false);
+    }
+  };
+  const plan = (): void => {
+    if (!isStopped) cancel = startBackgroundTimer(() => void inTurn(compare).then(plan), everyMs);
+  };
+  void notes.caughtUp.then(plan);
+  return () => {
+    isStopped = true;
+    cancel();
+  };
+}
