@@ -10,6 +10,8 @@ import { readDaemonRecord } from "../../core/doors/daemon/daemon-record.ts";
 import { unixFetch } from "../../core/ground/runtime/unix-fetch.ts";
 import { adapterCode, writePlugin } from "../sessions/host/test-host.ts";
 
+/** A folder that all machines have, for sessions that go on elsewhere. */
+export const shared: string = tmpdir();
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const program = "Deno" in globalThis
   ? ["run", "-A", join(root, "core/doors/cli/main.ts")]
@@ -100,6 +102,7 @@ function manifestText({ name, servers, labels = {}, replicas = 1, lines = [], cl
     `  name: ${name}`,
     `  labels: ${JSON.stringify(labels)}`,
     `  replicas: ${replicas}`,
+    `  shared_folders: ["${shared}"]`,
     "  heartbeat_ms: 200",
     "  silent_ms: 2000",
     ...cluster.map((line) => `  ${line}`),

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RemoteSession } from "../../core/doors/client/mod.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
+import type { SessionResult } from "../../plugin-sdk/result.ts";
 import { type Machine, startMachine, until } from "./machine.ts";
 import { type NatsServers, startServers } from "./nats-servers.ts";
 
@@ -115,7 +116,8 @@ describe("three machines on one server", () => {
   });
 
   test("take over a machine that was killed: its sessions end once, and nothing of them is lost", async () => {
-    const session = await two.host.start({ workdir: two.workdir, prompt: "go" }, { adapter: "ticker" });
+    const request = { workdir: two.workdir, prompt: "go", resume: "after_restart" as const };
+    const session = await two.host.start(request, { adapter: "ticker" });
     const seen: Envelope[] = [];
     await until("it ticks", async () => {
       for await (const envelope of session.events({ after: seen.at(-1)?.seq ?? 0 })) {
@@ -136,9 +138,15 @@ describe("three machines on one server", () => {
       expect(events.slice(0, seen.length)).toEqual(seen);
       expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1));
       expect(events.filter(({ event }) => event.type === "session_ended")).toHaveLength(1);
-      expect(events.at(-1)?.event).toMatchObject({ result: { stop_reason: "machine_lost" } });
+      expect(events.at(-1)?.event).toMatchObject({
+        result: { stop_reason: "machine_lost", resumed_as: expect.any(String) },
+      });
     }
     expect(told[0]).toEqual(told[1]);
+    const next = resultOf(told[0]!).resumed_as!;
+    await until("it goes on", async () => (await one.host.get(next).catch(() => null)) !== null);
+    expect((await one.host.list({ state: "running" })).map(({ session_id }) => session_id)).toEqual([next]);
+    expect(await (await one.host.open(next)).interrupt()).toMatchObject({ stop_reason: "interrupted" });
     await two.start();
     expect(await eventsOf(await two.host.open(session.id))).toEqual(told[0]);
     expect((await two.host.list({ state: "running" })).map(({ session_id }) => session_id)).not.toContain(session.id);
@@ -223,6 +231,12 @@ describe("three machines on one server", () => {
     expect(here!.map(({ seq }) => seq)).toEqual(here!.map((_, at) => at + 1));
   });
 });
+
+function resultOf(events: readonly Envelope[]): SessionResult {
+  const last = events.at(-1)?.event;
+  if (last?.type !== "session_ended") throw new Error("It has no end.");
+  return last.result;
+}
 
 async function eventsOf(session: RemoteSession): Promise<Envelope[]> {
   const events: Envelope[] = [];

@@ -6,11 +6,12 @@ import type { Signal } from "../../ground/log/prometheus-text.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import { mkdir } from "../../ground/runtime/files.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { isInside, join } from "../../ground/runtime/paths.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import { runtimeVersion } from "../../ground/runtime/platform.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { Journal } from "../../records/journal/journal.ts";
+import type { AfterRestart, Resumable } from "../../sessions/session/interrupted-session.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
@@ -122,7 +123,7 @@ export class Cluster {
       silentMs,
       presence: this.#presence,
       mirror: (machine) => this.#open.get(machine),
-      resume: () => undefined,
+      resume: () => this.#resume,
       writeLog,
     });
     this.#undo.push(engine.onConnection((connected) =>
@@ -282,6 +283,19 @@ export class Cluster {
       leaving: false,
     };
   }
+
+  /** Goes on with a session of a lost machine, if its work can be reached here: once only, on one machine. */
+  readonly #resume = async (resumable: Resumable): Promise<AfterRestart> => {
+    const { session_id, request: { workdir } } = resumable;
+    const { shared_folders } = this.#options.settings;
+    if (this.#host === null || !shared_folders.some((folder) => isInside(folder, workdir))) {
+      return { reason: "its folder is not one that the machines share" };
+    }
+    const sessionId = randomId();
+    const claimed = await this.#notes.claim({ name: `resume-${session_id}`, text: sessionId }, null);
+    if (claimed !== sessionId && await this.#isKnown(claimed)) return { resumed_as: claimed };
+    return await this.#host.resumeLost(resumable, { sessionId: claimed });
+  };
 
   async #isKnown(sessionId: string): Promise<boolean> {
     const journals = [this.#own, ...[...this.#open.values()].map(({ journal }) => journal)];

@@ -26,6 +26,8 @@ export interface ClusterSettings {
   prefix: string;
   /** Facts about this machine by which requests choose one. */
   labels: Record<string, string>;
+  /** Folders that are the same on all machines that name them: sessions of a lost machine can go on in them. */
+  shared_folders: string[];
   credentials?: ClusterCredentials;
   tls?: ClusterTls;
   /** Servers that keep each machine's events: 1, 3 or 5. */
@@ -39,5 +41,5 @@ export interface ClusterSettings {
 /** Defaults for settings that the host manifest omits. */
 export const defaultClusterSettings: Pick<
   ClusterSettings,
-  "prefix" | "labels" | "replicas" | "heartbeat_ms" | "silent_ms"
-> = { prefix: "bulkhead", labels: {}, replicas: 1, heartbeat_ms: 1000, silent_ms: 10_000 };
+  "prefix" | "labels" | "shared_folders" | "replicas" | "heartbeat_ms" | "silent_ms"
+> = { prefix: "bulkhead", labels: {}, shared_folders: [], replicas: 1, heartbeat_ms: 1000, silent_ms: 10_000 };

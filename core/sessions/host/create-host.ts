@@ -12,7 +12,7 @@ import { openSessionHost } from "./open-session-host.ts";
 import { OtherJournals } from "./other-journals.ts";
 import { recordSession } from "./record.ts";
 import { recover, recoverOthers } from "./recover.ts";
-import { resumer } from "./resume.ts";
+import { lostResumer, resumer } from "./resume.ts";
 import { runAll } from "./run-all.ts";
 import { runLoop } from "./run-loop.ts";
 import { load } from "./served-plugin.ts";
@@ -108,6 +108,7 @@ function hostOf(parts: HostParts, options: HostOptions, seams: HostSeams): Host 
       return turn;
     },
     signals: () => parts.signals.snapshot(routes.gauges()),
+    resumeLost: lostResumer({ registry, sessions, writeLog: parts.writeLog }),
     capacity: () => ({ sessions: sessions.size, host_sessions: settings.limits.host_sessions }),
     idle: () => sessions.ended(),
     close: () => closing ??= closeHost(parts, options.closeDeadlines),

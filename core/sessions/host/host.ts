@@ -23,6 +23,7 @@ import type { RecordOptions, RecordReport } from "./record.ts";
 import type { SessionHost } from "./session-host.ts";
 import type { HostWorkspaces } from "./workspaces.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
+import type { ResumeLost } from "./resume.ts";
 import type { RunSessionOptions } from "./run-session.ts";
 import type { SessionHandle } from "./session-host.ts";
 
@@ -145,6 +146,8 @@ export interface Host {
    * agent: it reports the availability found last.
    */
   signals(): Signal[];
+  /** Goes on, here, with a session of a machine of the cluster that was lost. Never rejects. */
+  resumeLost: ResumeLost;
   /** Returns the number of sessions that run or wait, and the most that this host takes. */
   capacity(): { sessions: number; host_sessions: number };
   /** Resolves when every session started until now has ended. */

@@ -56,18 +56,57 @@ export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<Aft
   };
 }
 
+/** Prompt of the session that goes on for one of a lost machine, before the task itself. */
+const goOnElsewhere = "Another agent worked on this task until its machine was lost, so its last step may be unfinished. " +
+  "Look at what is done, and go on. The task:\n\n";
+
+/** Goes on with a session of a machine that was lost. */
+export type ResumeLost = (resumable: Resumable, terms: { sessionId: string }) => Promise<AfterRestart>;
+
+/**
+ * Makes the function that goes on, here, with sessions of a machine that was lost. The agent's own session was there,
+ * so a new agent gets the task and looks at what is done.
+ */
+export function lostResumer(
+  { registry, sessions, writeLog }: Pick<ResumeDeps, "registry" | "sessions" | "writeLog">,
+): ResumeLost {
+  return async (resumable, { sessionId }) => {
+    const { session_id, request, adapter_id, times } = resumable;
+    const reason = whyNeither(resumable, registry.get(adapter_id));
+    if (reason !== null) return { reason };
+    const { idempotency_key: _used, continue_from: _there, ...kept } = request;
+    try {
+      const session = await sessions.start(
+        { ...kept, prompt: goOnElsewhere + request.prompt },
+        { adapter: adapter_id, sessionId },
+        { resumed: { from: session_id, times: times + 1 } },
+      );
+      writeLog({ level: "info", message: `Session ${session.id} goes on with one of a lost machine.`, session_id });
+      return { resumed_as: session.id };
+    } catch (error) {
+      return { reason: toErrorData(error).message.replace(/\.$/, "") };
+    }
+  };
+}
+
 /** Returns why a session cannot be resumed; null when it can. */
-function whyNot(
-  { request, adapter_id, agent_session_id, times }: Resumable,
-  plugin: Plugin | undefined,
-): string | null {
+function whyNot(resumable: Resumable, plugin: Plugin | undefined): string | null {
+  const { adapter_id, agent_session_id } = resumable;
   if (agent_session_id === null) return "its agent had not said the id of its own session";
+  const neither = whyNeither(resumable, plugin);
+  if (neither !== null) return neither;
+  if (plugin !== undefined && !accepts(plugin.manifest, "continue_from")) {
+    return `plugin "${adapter_id}" does not take continue_from`;
+  }
+  return agent_session_id.length > 256 ? "the id of its agent's session is too long" : null;
+}
+
+/** Returns why a session can go on neither on its own machine nor on another one. */
+function whyNeither({ request, adapter_id, times }: Resumable, plugin: Plugin | undefined): string | null {
   if (plugin?.enabled !== true) return `plugin "${adapter_id}" is not enabled any more`;
-  if (!accepts(plugin.manifest, "continue_from")) return `plugin "${adapter_id}" does not take continue_from`;
   if (Object.keys(request.env ?? {}).length > 0) return "the values of its env were not kept";
   if (request.workspace === "worktree") return "it worked in a worktree, which waits for a decision";
-  if (times >= maxTimes) return `it was resumed ${times} times already`;
-  return agent_session_id.length > 256 ? "the id of its agent's session is too long" : null;
+  return times >= maxTimes ? `it was resumed ${times} times already` : null;
 }
 
 function requestOf({ request, agent_session_id }: Resumable): SessionRequest {

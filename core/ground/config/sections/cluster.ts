@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { type ClusterCredentials, type ClusterSettings, defaultClusterSettings } from "../cluster-settings.ts";
+import { isAbsolute } from "../../runtime/paths.ts";
 import { line, time } from "./texts.ts";
 
 /** `cluster`. */
@@ -11,12 +12,14 @@ export function clusterSection(): z.ZodType<ClusterSettings> {
     params: { expected: "1 to 32 of the characters a-z, 0-9 and -" },
   });
   const label = z.string().min(1).max(64);
-  const { prefix, labels, replicas, heartbeat_ms, silent_ms } = defaultClusterSettings;
+  const folder = line().refine(isAbsolute, { params: { expected: "an absolute path" } });
+  const { prefix, labels, shared_folders, replicas, heartbeat_ms, silent_ms } = defaultClusterSettings;
   return z.strictObject({
     servers: z.array(server).min(1).max(16),
     name,
     prefix: name.default(prefix),
     labels: z.record(label, z.string().max(256)).default(labels),
+    shared_folders: z.array(folder).max(64).default(shared_folders),
     credentials: credentials().exactOptional(),
     tls: z.strictObject({
       ca_file: line().exactOptional(),
