@@ -14,6 +14,7 @@ import { headers as makeHeaders, type Msg, type MsgHdrs, type NatsConnection } f
 import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
 import { connectServers, type SecretOf } from "./connect.ts";
 import { type Names, namesWith } from "./names.ts";
+import { patiently } from "./patiently.ts";
 
 /** A message of a stream. */
 export interface StreamMessage {
@@ -98,7 +99,10 @@ export class Engine {
   static async open(settings: ClusterSettings, secretOf: SecretOf): Promise<Engine> {
     const connection = await connectServers(settings, secretOf);
     try {
-      const manager = await jetstreamManager(connection, { timeout: answerMs, checkAPI: true });
+      const manager = await patiently(
+        "join the cluster",
+        () => jetstreamManager(connection, { timeout: answerMs, checkAPI: true }),
+      );
       return new Engine({ connection, manager, settings });
     } catch (error) {
       await connection.close();
@@ -156,11 +160,20 @@ export class Engine {
     });
   }
 
-  /** Makes a stream, unless it is there. */
-  async makeStream({ name, subjects, once = false, maxAgeMs, perSubject }: StreamTerms): Promise<StreamState> {
-    const info = await this.#manager.streams.info(name).catch((error: unknown) => {
-      if (codeOf(error) !== streamNotFound) throw error;
-      return this.#manager.streams.add({
+  /**
+   * Makes a stream, unless it is there.
+   * @throws {BulkheadError} `unavailable`
+   */
+  makeStream(terms: StreamTerms): Promise<StreamState> {
+    return patiently(
+      `make the stream ${terms.name}`,
+      async () => await this.stream(terms.name) ?? await this.#add(terms),
+    );
+  }
+
+  async #add({ name, subjects, once = false, maxAgeMs, perSubject }: StreamTerms): Promise<StreamState> {
+    return stateOf(
+      await this.#manager.streams.add({
         name,
         subjects: [subjects],
         storage: StorageType.File,
@@ -169,9 +182,8 @@ export class Engine {
         allow_direct: false,
         ...(maxAgeMs === undefined ? {} : { max_age: maxAgeMs * 1e6 }),
         ...(perSubject === undefined ? {} : { max_msgs_per_subject: perSubject }),
-      });
-    });
-    return stateOf(info);
+      }),
+    );
   }
 
   /** Returns the state of a stream; null when it is not there. */

@@ -1,7 +1,9 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { rename } from "../../ground/runtime/files.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import { type Engine, StaleError } from "../engine/engine.ts";
+import { patiently } from "../engine/patiently.ts";
 import { heldEntries } from "./held-entries.ts";
 import { DivergedError, LogCopy } from "./log-copy.ts";
 import { type LogPosition, logStart } from "./log-entry.ts";
@@ -38,15 +40,19 @@ export async function takeOwnLog(options: TakeOwnLogOptions): Promise<TakenLog> 
   let own = await options.open();
   const catchUp = async (): Promise<LogPosition> => {
     try {
-      return await readLog(engine, { machine, journal: own, from: await position.read() });
+      const from = await position.read();
+      return await patiently(`read the log of "${machine}"`, () => {
+        return readLog(engine, { machine, journal: own, from }).catch(passDiverged);
+      });
     } catch (error) {
-      if (!(error instanceof DivergedError)) throw error;
+      const diverged = error instanceof BulkheadError ? error.cause : error;
+      if (!(diverged instanceof DivergedError)) throw error;
       await own.close();
       const aside = `${file}.${new Date().toISOString().replace(/[:.]/g, "-")}`;
       await rename(file, aside);
       writeLog({
         level: "error",
-        message: `Read the journal again from the cluster: ${error.message}. See "${aside}".`,
+        message: `Read the journal again from the cluster: ${diverged.message}. See "${aside}".`,
       });
       own = await options.open();
       return await readLog(engine, { machine, journal: own, from: logStart });
@@ -90,11 +96,33 @@ export async function beginTerm(
   for (let tries = 1;; tries++) {
     const position = await catchUp();
     try {
-      return await MachineLog.begin({ engine, machine, by, held, writeLog }, position);
+      return await patiently(`write the log of "${machine}"`, async () => {
+        try {
+          return await MachineLog.begin({ engine, machine, by, held, writeLog }, position);
+        } catch (error) {
+          // The log has gone on, or its last entry is a mark of this very attempt: the position is read again.
+          if (error instanceof StaleError) throw staleError(machine, error);
+          throw error;
+        }
+      });
     } catch (error) {
-      if (!(error instanceof StaleError) || tries === mostTries) throw error;
+      const isStale = error instanceof BulkheadError && error.cause instanceof StaleError;
+      if (!isStale || tries === mostTries) throw error;
     }
   }
+}
+
+/** Retrying does not mend a copy that differs. */
+function passDiverged(error: unknown): never {
+  if (!(error instanceof DivergedError)) throw error;
+  throw new BulkheadError("journal_error", `Cannot use the local copy of the log: ${error.message}.`, { cause: error });
+}
+
+function staleError(machine: string, cause: StaleError): BulkheadError {
+  return new BulkheadError("busy", `Cannot write the log of "${machine}": another machine writes it.`, {
+    hint: "Give each machine its own cluster.name in bulkhead.yaml.",
+    cause,
+  });
 }
 
 /** Brings a journal up to the end of a machine's log. */

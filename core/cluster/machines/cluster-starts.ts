@@ -93,7 +93,8 @@ export class ClusterStarts {
     const { own, facts } = this.#deps;
     const { place, ...plain } = request;
     const { name, labels } = facts();
-    const isHere = place === undefined || (place.machine === name && place.repository === undefined && hasLabels(labels, place));
+    const isHere = place === undefined ||
+      (place.machine === name && place.repository === undefined && hasLabels(labels, place));
     if (isHere) return await own.start(plain, options);
     return await this.#wait(request, options);
   }
@@ -121,8 +122,12 @@ export class ClusterStarts {
         const failed = this.#failed.get(sessionId);
         if (failed !== undefined) throw errorOf(failed);
         const isLate = Date.now() >= until;
-        if ((isLate || signal?.aborted) && await queue.withdraw(sessionId)) throw isLate ? this.#lateError(request) : stoppedError();
-        if (closing.aborted) throw new BulkheadError("host_closed", "The host is shutting down; the session still waits.");
+        if ((isLate || signal?.aborted) && await queue.withdraw(sessionId)) {
+          throw isLate ? this.#lateError(request) : stoppedError();
+        }
+        if (closing.aborted) {
+          throw new BulkheadError("host_closed", "The host is shutting down; the session still waits.");
+        }
         await wait(lookEveryMs, closing);
       }
     } finally {

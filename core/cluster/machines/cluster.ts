@@ -17,6 +17,7 @@ import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import type { SecretOf } from "../engine/connect.ts";
 import { Engine } from "../engine/engine.ts";
+import { patiently } from "../engine/patiently.ts";
 import type { MachineLog } from "../log/machine-log.ts";
 import { Mirror } from "../log/mirror.ts";
 import { takeOwnLog } from "../log/take-log.ts";
@@ -175,7 +176,7 @@ export class Cluster {
     const { settings: { name: machine }, writeLog } = this.#options;
     this.#host = host;
     this.#undo.push(answerCalls(this.#engine, { machine, answers: machineAnswers(host, this.#diffs) }));
-    await this.#lookForLogs();
+    await patiently("join the cluster", () => this.#lookForLogs());
     this.#presence.start();
     this.#serving = Promise.all([
       this.#answers.deliver({ machine, sessions: host.sessions, writeLog, signal: this.#closing.signal }),

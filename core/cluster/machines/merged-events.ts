@@ -37,7 +37,9 @@ export function parseCursor(text: string): ClusterCursor {
     const fields = text.startsWith(prefix)
       ? fieldsOf(JSON.parse(atob(text.slice(prefix.length).replaceAll("-", "+").replaceAll("_", "/"))))
       : null;
-    if (fields !== null && Object.values(fields).every((value) => countOf(value) !== null)) return fields as ClusterCursor;
+    if (fields !== null && Object.values(fields).every((value) => countOf(value) !== null)) {
+      return fields as ClusterCursor;
+    }
   } catch {
     // Below.
   }
@@ -67,7 +69,10 @@ interface Reading {
   signal: AbortSignal | undefined;
 }
 
-async function* read(deps: MergedEventsDeps, { known, from, fromStart, signal }: Reading): AsyncGenerator<Envelope, void, void> {
+async function* read(
+  deps: MergedEventsDeps,
+  { known, from, fromStart, signal }: Reading,
+): AsyncGenerator<Envelope, void, void> {
   const over = new AbortController();
   const end = () => over.abort();
   signal?.addEventListener("abort", end, { once: true });

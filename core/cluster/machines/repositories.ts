@@ -75,7 +75,9 @@ async function git(
 
 /** The user's own, for log-ins; git's own variables could point it elsewhere. */
 function environment(): Record<string, string> {
-  const own = Object.entries(hostEnvironment()).filter(([name, value]) => value !== undefined && !name.startsWith("GIT_"));
+  const own = Object.entries(hostEnvironment()).filter(([name, value]) =>
+    value !== undefined && !name.startsWith("GIT_")
+  );
   const set = { GIT_TERMINAL_PROMPT: "0", GIT_ALLOW_PROTOCOL: protocols };
   return { ...Object.fromEntries(own) as Record<string, string>, ...set };
 }

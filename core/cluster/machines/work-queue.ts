@@ -91,7 +91,11 @@ export class WorkQueue {
     } catch (error) {
       const data = toErrorData(error);
       const { session_id } = session;
-      this.#deps.writeLog({ level: "warn", message: `Cannot start a session that waited: ${data.message}`, session_id });
+      this.#deps.writeLog({
+        level: "warn",
+        message: `Cannot start a session that waited: ${data.message}`,
+        session_id,
+      });
       await this.#deps.notes.set({ kind: "failed", name: session_id, text: JSON.stringify(data satisfies ErrorData) });
     } finally {
       clearInterval(keeping);
