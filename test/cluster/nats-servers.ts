@@ -29,8 +29,11 @@ export interface NatsServers {
   stop(): Promise<void>;
 }
 
-/** Starts one server, or several that elect a leader. */
-export async function startServers(count = 1): Promise<NatsServers> {
+/**
+ * Starts one server, or several that elect a leader.
+ * @param more further arguments for each
+ */
+export async function startServers(count = 1, more: readonly string[] = []): Promise<NatsServers> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "bh-nats-")));
   const ports = await freePorts(2 * count);
   const routes = ports.slice(count).map((port) => `nats://127.0.0.1:${port}`);

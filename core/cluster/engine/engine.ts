@@ -79,7 +79,7 @@ export class StaleError extends Error {
   }
 }
 
-const answerMs = 5000;
+const answerMs = 2500;
 /** Error code of a stream whose last number is another one. */
 const wrongLastSequence = 10071;
 const streamNotFound = 10059;

@@ -24,6 +24,8 @@ export interface MirrorOptions {
   writeLog(record: LogRecord): void;
 }
 
+/** Wait before a log is read on after the servers have let go of this machine. Milliseconds. */
+const pauseMs = 100;
 /** Messages that are on their way into the journal. */
 const mostUnderWay = 256;
 /** Size of an event that was not measured. */
@@ -142,9 +144,10 @@ export class Mirror {
       await this.#options.engine.whenConnected(this.#stopping);
       try {
         await this.#followOnce();
+        await wait(pauseMs, this.#stopping);
       } catch (error) {
         if (error instanceof DivergedError) await this.#startOver(error);
-        else await wait(200, this.#stopping);
+        else await wait(pauseMs, this.#stopping);
       }
     }
   }

@@ -14,6 +14,8 @@ export interface Answer {
   choice: string;
 }
 
+/** Wait before the servers are asked again after they have let go of this machine. Milliseconds. */
+const pauseMs = 500;
 /** How long an answer waits for its machine. Milliseconds. */
 const keptMs = 24 * 3_600_000;
 
@@ -70,7 +72,8 @@ export class KeptAnswers {
     };
     while (!signal.aborted) {
       const terms = { stream, name: `mail-${machine}`, subject: mailTo(machine), ackWaitMs: 30_000 };
-      await this.#engine.work(terms, { take, signal }).catch(() => wait(1000, signal));
+      await this.#engine.work(terms, { take, signal }).catch(() => undefined);
+      await wait(pauseMs, signal);
     }
   }
 }

@@ -13,6 +13,8 @@ export type NoteKind = "owner" | "token" | "claim" | "failed";
 
 /** How long a note is kept. Milliseconds. */
 const keptMs = 400 * 24 * 3_600_000;
+/** Wait before the notes are read on after the servers have let go of this machine. Milliseconds. */
+const pauseMs = 200;
 /** Most attempts to be the one that sets a note, against others that set one. */
 const mostTries = 50;
 
@@ -61,8 +63,9 @@ export class SharedNotes {
           for (const watcher of this.#watchers) watcher(note);
           if (message.seq >= this.#newest) this.#caughtUp();
         }
+        await wait(pauseMs, signal);
       } catch {
-        await wait(500, signal);
+        await wait(pauseMs, signal);
         // Servers that have lost the notes number them from 1 again.
         const state = await this.#engine.stream(names.notes).catch(() => undefined);
         if (state === null) await this.open().catch(() => undefined);

@@ -38,6 +38,8 @@ export interface WorkQueueDeps {
 const startMs = 30_000;
 /** Wait before a machine that does not fit is asked again. Milliseconds. */
 const againMs = 300;
+/** Wait before the queue is asked again after it has let go of this machine. Milliseconds. */
+const pauseMs = 500;
 /** How long a waiting session is kept at most. Milliseconds. */
 const keptMs = 7 * 24 * 3_600_000;
 
@@ -70,7 +72,8 @@ export class WorkQueue {
       while (!signal.aborted) {
         await engine.whenConnected(signal);
         const terms = { stream: engine.names.work, name: consumer, subject, ackWaitMs: startMs };
-        await engine.work(terms, { take: (job) => this.#take(job, host), signal }).catch(() => wait(1000, signal));
+        await engine.work(terms, { take: (job) => this.#take(job, host), signal }).catch(() => undefined);
+        await wait(pauseMs, signal);
       }
     };
     await Promise.all([

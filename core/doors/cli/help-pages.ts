@@ -18,6 +18,7 @@ export const helpPages = {
   limits: "every limit with its default",
   daemon: "run Bulkhead as a service",
   performance: "what a session costs, beside other ways to an agent",
+  cluster: "several machines as one",
   journal: "retention, verification and export of the log",
   "http-api": "routes, tokens, streams and the client",
   "mcp-acp": "MCP clients, editors, and MCP servers for agents",

@@ -1,9 +1,12 @@
-import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { SessionPlacement, SessionRequest } from "../../../plugin-sdk/request.ts";
 import { InvalidArgumentError } from "commander";
 import { readTimeWithUnit } from "../../ground/config/read-time.ts";
 
 /** The request field that a flag sets. */
-export type RequestField = keyof SessionRequest | `budget.${keyof NonNullable<SessionRequest["budget"]>}`;
+export type RequestField =
+  | keyof SessionRequest
+  | `budget.${keyof NonNullable<SessionRequest["budget"]>}`
+  | `place.${keyof SessionPlacement}`;
 
 /** A flag of `bulkhead run` that sets one field of the request. */
 export interface RequestFlag {
@@ -22,7 +25,7 @@ export interface RequestFlag {
 const flagGroups: Readonly<Record<string, readonly RequestField[]>> = {
   "Prompt": ["prompt", "role", "context_files", "system_prompt", "enhance", "continue_from", "params"],
   "Agent": ["model", "allowed_tools", "mcp_servers", "env"],
-  "Where": ["workdir", "workspace"],
+  "Where": ["workdir", "workspace", "place.machine", "place.labels", "place.repository", "place.wait_ms"],
   "Limits": [
     "timeout_ms",
     "idle_timeout_ms",
@@ -125,6 +128,25 @@ export const requestFlags: readonly RequestFlag[] = [
     description: "where changes are made",
     choices: ["inplace", "worktree"],
   },
+  { field: "place.machine", flags: "--machine <name>", description: "machine of the cluster that runs it" },
+  {
+    field: "place.labels",
+    flags: "--on <key=value>",
+    description: "label of the machine that runs it; repeat",
+    read: readPair,
+  },
+  {
+    field: "place.repository",
+    flags: "--repository <url#ref>",
+    description: "clone it where the session runs; --workdir is then a folder in it",
+    read: readRepository,
+  },
+  {
+    field: "place.wait_ms",
+    flags: "--wait <time>",
+    description: "how long it waits for a machine that fits; default: 10m",
+    read: readWait,
+  },
   {
     field: "retry",
     flags: "--retry <when>",
@@ -211,4 +233,10 @@ function readObject(typed: string): unknown {
     throw new InvalidArgumentError('Expected a JSON object such as {"net":[]}.');
   }
   return value;
+}
+
+/** Reads an address and, behind a `#`, a branch, tag or commit. */
+function readRepository(typed: string): { url: string; ref?: string } {
+  const [, url = typed, ref] = /^(.*)#([^#]+)$/.exec(typed) ?? [];
+  return ref === undefined ? { url } : { url, ref };
 }

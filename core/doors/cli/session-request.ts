@@ -1,6 +1,7 @@
 import { Check } from "@sinclair/typebox/value";
 import { Option } from "commander";
 import type { ConfigSchema, OptionSchema } from "../../../plugin-sdk/manifest.ts";
+import { fieldsOrNone } from "../../../plugin-sdk/json-fields.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../plugin-sdk/request.ts";
 import { inputError } from "../../ground/config/input-error.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
@@ -30,13 +31,13 @@ export function buildRequest({ prompt, ...flags }: RequestParts): SessionRequest
 }
 
 /**
- * Changes what the flags name in a request; labels, params and the parts of a budget one by one.
+ * Changes what the flags name in a request; labels, params and the parts of a budget and a place one by one.
  * @throws {BulkheadError} as {@link buildRequest}
  */
 export function changedRequest(request: SessionRequest, flags: RequestFlagValues): SessionRequest {
-  const { labels, params, budget, ...fields } = fieldsOf(flags);
-  const merged = Object.entries({ labels, params, budget }).flatMap(([name, value]) => {
-    const before = request[name as "labels" | "params" | "budget"];
+  const { labels, params, budget, place, ...fields } = fieldsOf(flags);
+  const merged = Object.entries({ labels, params, budget, place }).flatMap(([name, value]) => {
+    const before = request[name as "labels" | "params" | "budget" | "place"];
     return value === undefined ? [] : [[name, { ...before, ...value }] as const];
   });
   return checked({ ...request, ...fields, ...Object.fromEntries(merged) });
@@ -52,7 +53,9 @@ function fieldsOf({ options, cwd, config }: RequestFlagValues): Record<string, u
     if (inner === undefined) fields[field] = value;
     else fields[field] = { ...(fields[field] as Record<string, unknown> | undefined), [inner]: value };
   }
-  if (typeof fields["workdir"] === "string") fields["workdir"] = resolve(cwd, fields["workdir"]);
+  const isCloned = fieldsOrNone(fields["place"])["repository"] !== undefined;
+  if (isCloned) fields["workdir"] ??= ".";
+  else if (typeof fields["workdir"] === "string") fields["workdir"] = resolve(cwd, fields["workdir"]);
   if (fields["params"] !== undefined) fields["params"] = typedParams(fields["params"], config);
   return fields;
 }

@@ -3,14 +3,11 @@ import { type DaemonSettings, defaultDaemonSettings } from "../../ground/config/
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
 import { hostVersion } from "../../ground/config/version.ts";
-import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { McpHttp } from "../mcp/http.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Cluster } from "../../cluster/machines/cluster.ts";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
-import { secretPlaces } from "../../sessions/host/session-secrets.ts";
-import { resolveSecrets } from "../../walls/secrets/resolve-secrets.ts";
 import { demandOwnState, stateFolderOf } from "../../sessions/host/state-folder.ts";
 import { consolePage } from "../console/page-files.ts";
 import { createHttpDoor, type HttpDoor } from "../http/door.ts";
@@ -20,9 +17,6 @@ import { problem } from "../http/problem.ts";
 import { openSessionOwners } from "../http/session-owners.ts";
 import { openTokens } from "../http/tokens.ts";
 import { mkdir, realpath, rm } from "../../ground/runtime/files.ts";
-import { sha256Hex } from "../../ground/runtime/hash.ts";
-import { join } from "../../ground/runtime/paths.ts";
-import { stateFolders } from "../../ground/runtime/state-folders.ts";
 import { pid, runtimeVersion } from "../../ground/runtime/platform.ts";
 import { processStart } from "../../ground/runtime/process-rows.ts";
 import { within } from "../../ground/runtime/within.ts";
@@ -31,6 +25,7 @@ import { takeDaemonLock } from "./daemon-lock.ts";
 import { type DaemonLog, openDaemonLog } from "./daemon-log.ts";
 import { type DaemonRecord, removeDaemonRecord, writeDaemonRecord } from "./daemon-record.ts";
 import { gateSessions } from "./gated-sessions.ts";
+import { joinCluster } from "./join-cluster.ts";
 import { listen, type Listening } from "./listen.ts";
 import { reloadManifest } from "./reload.ts";
 import { shareOwners, shareTokens } from "./shared-access.ts";
@@ -100,7 +95,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       answer: async (request, from) => await door?.fetch(request, from) ?? notYet(request),
     });
     undo.push(() => listening.close({ graceMs: lastAnswersMs }));
-    const cluster = await joinCluster(manifest, { stateDir, log });
+    const cluster = await joinCluster(manifest, { stateDir, writeLog: (record) => log.write(record) });
     undo.push(() => cluster?.close());
     const host = await options.createHost({
       ...hostOptions(options, manifest),
@@ -226,33 +221,6 @@ async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
 function readinessOf({ isShut, cluster }: { isShut: boolean; cluster: Cluster | null }): Readiness {
   const reason = isShut ? "The daemon is shutting down." : cluster?.problem ?? null;
   return reason === null ? { ready: true } : { ready: false, reason };
-}
-
-/** Joins the cluster that the host manifest names; a daemon that is alone loads nothing of it. */
-async function joinCluster(
-  manifest: HostManifest | undefined,
-  { stateDir, log }: { stateDir: string; log: DaemonLog },
-): Promise<Cluster | null> {
-  const settings = manifest?.cluster;
-  if (settings === undefined) return null;
-  const { Cluster } = await import("../../cluster/machines/cluster.ts");
-  const writeLog = (record: LogRecord) => log.write(record);
-  const repositoriesDir = join(stateFolders().cache, "repositories", sha256Hex(stateDir).slice(0, 16));
-  return await Cluster.join({
-    settings,
-    stateDir,
-    repositoriesDir,
-    writeLog,
-    secretOf: (name) => secretOf(manifest, name),
-  });
-}
-
-async function secretOf(manifest: HostManifest | undefined, name: string): Promise<string> {
-  const value = (await resolveSecrets([name], secretPlaces(manifest, undefined))).get(name);
-  if (value !== undefined) return value;
-  throw new BulkheadError("invalid_config", `Cannot join the cluster: there is no secret "${name}".`, {
-    hint: `Store it with: bulkhead secret set ${name}.`,
-  });
 }
 
 /** Mounts the endpoint of the Model Context Protocol. The first request loads its library. */

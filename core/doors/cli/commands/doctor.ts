@@ -6,6 +6,7 @@ import { runGit } from "../../../ground/runtime/git-program.ts";
 import { demandRequired } from "../../../ground/runtime/os-walls/confine.ts";
 import { uncontainedPrograms } from "../uncontained.ts";
 import { probeOsWalls, probeWalls, type WallReport } from "../../../ground/runtime/os-walls/probe.ts";
+import { clusterProblem } from "../../daemon/join-cluster.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { openHost } from "../open-host.ts";
 import { findAgents, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
@@ -92,7 +93,12 @@ async function examineHost(
     const reports = await host.agents();
     const agents = reports.filter(({ id }) => plugins.some((plugin) => plugin.id === id));
     const shadowed = host.registry.problems().filter(({ error }) => error.code === "duplicate_plugin");
-    const problems = [...await missingWalls(plugins), ...shadowed.map(({ error }) => error.message)];
+    const cluster = await clusterProblem(manifest);
+    const problems = [
+      ...await missingWalls(plugins),
+      ...shadowed.map(({ error }) => error.message),
+      ...(cluster === null ? [] : [cluster]),
+    ];
     const { cwd } = call.terminal;
     const found = await findAgents(host.registry.list(), { cwd });
     const not_installed = await missingAgents(host.registry.list(), { cwd });
