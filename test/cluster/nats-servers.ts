@@ -53,6 +53,7 @@ export async function startServers(count = 1, more: readonly string[] = []): Pro
       "-sd",
       join(folder, `n${at}`),
       ...together,
+      ...more,
     ];
     return serverOf(`n${at}`, { args, port });
   });
