@@ -14,6 +14,14 @@ export function collectGarbage(): boolean {
   return true;
 }
 
+/**
+ * Collects garbage once, so that native code lets go of what the script no longer holds. Takes some 20 ms; does nothing
+ * where the engine cannot.
+ */
+export function collectGarbageOnce(): void {
+  findCollector()?.({ type: "major", execution: "sync" });
+}
+
 type Collector = (options?: object) => void;
 
 function findCollector(): Collector | null {

@@ -1,15 +1,14 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { stat } from "../../ground/runtime/files.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
-import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { sleep } from "../../ground/runtime/wait.ts";
 import { within } from "../../ground/runtime/within.ts";
 import type { JournalReader } from "../journal/journal-reader.ts";
 import { usedBytes } from "../journal/journal-database.ts";
-import { openIndex } from "./index-schema.ts";
+import type { HistoryQueries } from "./history-queries.ts";
+import { IndexFiles, type OpenIndex } from "./index-files.ts";
+import type { IndexWrites } from "./index-writes.ts";
 import { JoinedOutputs } from "./joined-outputs.ts";
-import { type IndexWrites, prepareWrites } from "./index-writes.ts";
-import { type HistoryQueries, prepareQueries } from "./history-queries.ts";
 
 /** Options of {@link HistoryIndex}. */
 export interface HistoryIndexOptions {
@@ -20,6 +19,8 @@ export interface HistoryIndexOptions {
   newest(): number;
   /** Bytes beyond which the oldest tenth is dropped; default 512 MiB. */
   mostBytes?: number;
+  /** Time without a question after which the files are closed; default one minute. */
+  idleMs?: number;
 }
 
 /** Progress of the index. */
@@ -47,16 +48,15 @@ const purgedInOneTurn = 200;
  */
 export class HistoryIndex {
   readonly #options: Required<HistoryIndexOptions>;
-  #opening:
-    | Promise<{ database: SqliteFile; journal: JournalReader; writes: IndexWrites; queries: HistoryQueries }>
-    | null = null;
+  readonly #files: IndexFiles;
   #running: Promise<void> | null = null;
   #purgedAt = -Infinity;
   #purging: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(options: HistoryIndexOptions) {
-    this.#options = { mostBytes: 512 * 1024 * 1024, ...options };
+    this.#options = { mostBytes: 512 * 1024 * 1024, idleMs: 60_000, ...options };
+    this.#files = new IndexFiles(this.#options);
   }
 
   /**
@@ -66,12 +66,13 @@ export class HistoryIndex {
   async ask<T>(
     question: (queries: HistoryQueries, journal: JournalReader) => T | Promise<T>,
   ): Promise<T & IndexProgress> {
-    const { queries, journal, writes } = await this.#open();
-    const running = this.#running ??= this.#catchUp();
-    running.catch(() => {});
-    await within(running, patienceMs);
-    const answer = await question(queries, journal);
-    return { ...answer, indexed_to: writes.indexedTo(), last: this.#options.newest() };
+    return await this.#files.use(async ({ queries, journal, writes }) => {
+      const running = this.#running ??= this.#catchUp();
+      running.catch(() => {});
+      await within(running, patienceMs);
+      const answer = await question(queries, journal);
+      return { ...answer, indexed_to: writes.indexedTo(), last: this.#options.newest() };
+    });
   }
 
   /** Removes what the index holds of deleted sessions, where there is an index. Never throws. */
@@ -79,10 +80,9 @@ export class HistoryIndex {
     if (this.#closed) return;
     this.#purgedAt = -Infinity;
     this.#purging = this.#purging.then(async () => {
-      if (this.#closed || this.#opening === null && !(await isThere(this.#options.file))) return;
+      if (this.#closed || !this.#files.isOpen && !(await isThere(this.#options.file))) return;
       await this.#running?.catch(() => {});
-      const { journal, writes } = await this.#open();
-      await this.#purge(journal, writes);
+      await this.#files.use(({ journal, writes }) => this.#purge(journal, writes));
     }).catch(() => {});
   }
 
@@ -91,49 +91,32 @@ export class HistoryIndex {
     this.#closed = true;
     await this.#running?.catch(() => {});
     await this.#purging;
-    const opened = await this.#opening?.catch(() => null);
-    opened?.journal.close();
-    opened?.database.close();
-  }
-
-  #open() {
-    return this.#opening ??= this.#openBoth().catch((error: unknown) => {
-      this.#opening = null;
-      throw error;
-    });
-  }
-
-  async #openBoth() {
-    const journal = await this.#options.openJournal();
-    try {
-      const database = await openIndex(this.#options.file);
-      return { database, journal, writes: prepareWrites(database), queries: prepareQueries(database) };
-    } catch (error) {
-      journal.close();
-      throw error;
-    }
+    await this.#files.close();
   }
 
   async #catchUp(): Promise<void> {
     try {
-      const { database, journal, writes } = await this.#open();
-      await this.#purge(journal, writes);
-      const joined = new JoinedOutputs();
-      let limit = 32;
-      for (let after = writes.indexedTo(); !this.#closed;) {
-        const started = performance.now();
-        const envelopes = await journal.read({ after, limit, skipDamaged: true });
-        writes.inTransaction(() => write(envelopes, { writes, joined }));
-        const last = envelopes.at(-1);
-        if (last === undefined) return;
-        after = last.gseq;
-        if (usedBytes(database) > this.#options.mostBytes) writes.inTransaction(() => writes.dropOldest());
-        const ms = performance.now() - started;
-        limit = Math.max(1, Math.min(mostInOneTurn, Math.round(limit * Math.min(2, turnMs / ms))));
-        await sleep(ms);
-      }
+      await this.#files.use((files) => this.#readOn(files));
     } finally {
       this.#running = null;
+    }
+  }
+
+  async #readOn({ database, journal, writes }: OpenIndex): Promise<void> {
+    await this.#purge(journal, writes);
+    const joined = new JoinedOutputs();
+    let limit = 32;
+    for (let after = writes.indexedTo(); !this.#closed;) {
+      const started = performance.now();
+      const envelopes = await journal.read({ after, limit, skipDamaged: true });
+      writes.inTransaction(() => write(envelopes, { writes, joined }));
+      const last = envelopes.at(-1);
+      if (last === undefined) return;
+      after = last.gseq;
+      if (usedBytes(database) > this.#options.mostBytes) writes.inTransaction(() => writes.dropOldest());
+      const ms = performance.now() - started;
+      limit = Math.max(1, Math.min(mostInOneTurn, Math.round(limit * Math.min(2, turnMs / ms))));
+      await sleep(ms);
     }
   }
 

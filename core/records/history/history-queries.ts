@@ -29,10 +29,29 @@ export interface SessionThen {
   waiting: number;
 }
 
+/** Events to find by their words, and the page of them. */
+export interface WordsWanted {
+  before: number;
+  limit: number;
+  /** The agent that said it. */
+  adapter?: string | undefined;
+  /** Labels that the session must have, all of them. */
+  labels?: Readonly<Record<string, string>>;
+}
+
+/** Events that were found, and where to go on; `next` is null when there are no more. */
+export interface WordsFound {
+  found: number[];
+  next: number | null;
+}
+
 /** Questions to an index. Numbers are `gseq`. */
 export interface HistoryQueries {
-  /** Numbers of events whose text has all these words, the newest first. */
-  findWords(words: string, options: { before: number; limit: number }): number[];
+  /**
+   * Numbers of events whose text has all these words, the newest first. Looks at a few thousand of them at most, so that
+   * no question takes long: `next` may come with fewer than were asked for.
+   */
+  findWords(words: string, wanted: WordsWanted): WordsFound;
   /** Uses of permissions, the newest first. */
   uses(filter: { decision?: CapabilityEvent["decision"]; adapter?: string; permission?: string }, page: {
     before: number;
@@ -61,7 +80,10 @@ export function wordQuery(typed: string): string | null {
 /** Prepares the questions to an index. */
 export function prepareQueries(database: SqliteFile): HistoryQueries {
   const words = database.prepare(
-    "SELECT rowid AS gseq FROM words WHERE words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
+    `SELECT match.gseq, (? IS NULL OR adapter_id = ?) AND ? = (SELECT count(*) FROM json_each(?) AS wanted
+        JOIN label ON label.session = document.session AND label.name = wanted.key AND label.value = wanted.value) AS fits
+      FROM (SELECT rowid AS gseq FROM words WHERE words MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?) AS match
+      LEFT JOIN document ON document.gseq = match.gseq ORDER BY match.gseq DESC`,
   );
   const uses = database.prepare(
     `SELECT use.gseq, session.session_id, seq, at, adapter_id, event FROM use JOIN session ON session.number = use.session
@@ -87,8 +109,14 @@ export function prepareQueries(database: SqliteFile): HistoryQueries {
   const numberAt = database.prepare("SELECT gseq FROM tick WHERE at <= ? ORDER BY at DESC, gseq DESC LIMIT 1");
   const timeAt = database.prepare("SELECT at FROM tick WHERE gseq >= ? ORDER BY gseq LIMIT 1");
   return {
-    findWords: (query, { before, limit }) =>
-      (words.all(query, before, limit) as { gseq: number }[]).map(({ gseq }) => gseq),
+    findWords(query, { before, limit, adapter = null, labels = {} }: WordsFilter) {
+      const count = Object.keys(labels).length;
+      const most = adapter === null && count === 0 ? limit : mostLooked;
+      const all = words.all(adapter, adapter, count, JSON.stringify(labels), query, before, most) as Match[];
+      const found = all.filter(({ fits }) => fits === 1).slice(0, limit).map(({ gseq }) => gseq);
+      if (found.length === limit) return { found, next: found.at(-1) ?? null };
+      return { found, next: all.length < most ? null : all.at(-1)?.gseq ?? null };
+    },
     uses({ decision = null, adapter = null, permission = null }: UseFilter, { before, limit }) {
       const rows = uses.all(before, decision, decision, adapter, adapter, permission, permission, limit);
       return (rows as (Omit<PermissionUse, "event"> & { event: string })[]).map((row) => ({
@@ -105,6 +133,18 @@ export function prepareQueries(database: SqliteFile): HistoryQueries {
     numberAt: (time) => (numberAt.get(time) as { gseq: number } | undefined)?.gseq ?? null,
     timeAt: (gseq) => (timeAt.get(gseq) as { at: string } | undefined)?.at ?? null,
   };
+}
+
+/** Matches that one question looks at when it is about an agent or labels. */
+const mostLooked = 2000;
+
+interface Match {
+  gseq: number;
+  fits: 0 | 1 | null;
+}
+
+interface WordsFilter extends Omit<WordsWanted, "adapter"> {
+  adapter?: string | null | undefined;
 }
 
 interface UseFilter {

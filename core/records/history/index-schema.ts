@@ -3,7 +3,7 @@ import { openSqlite, type SqliteFile } from "../../ground/runtime/sqlite.ts";
 import { readNumber } from "../journal/journal-schema.ts";
 
 /** Version of the tables. An index of another version is thrown away and made again: the journal has all of it. */
-const version = 1;
+const version = 2;
 
 /** How long a statement waits for another process. Milliseconds. */
 const busyTimeoutMs = 2000;
@@ -20,7 +20,17 @@ const tables = `
     end_gseq INTEGER
   ) STRICT;
   CREATE INDEX session_by_begin ON session (first_gseq);
-  CREATE TABLE document (gseq INTEGER PRIMARY KEY, session INTEGER NOT NULL) STRICT;
+  CREATE TABLE label (
+    session INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (session, name)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE document (
+    gseq INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL,
+    adapter_id TEXT NOT NULL
+  ) STRICT;
   CREATE INDEX document_by_session ON document (session);
   CREATE TABLE use (
     gseq INTEGER PRIMARY KEY,
@@ -63,9 +73,14 @@ export async function openIndex(file: string): Promise<SqliteFile> {
   try {
     return await prepared(file);
   } catch {
-    for (const ending of ["", "-wal", "-shm"]) await rm(`${file}${ending}`, { force: true });
+    await removeIndex(file);
     return await prepared(file);
   }
+}
+
+/** Removes a closed index. */
+export async function removeIndex(file: string): Promise<void> {
+  for (const ending of ["", "-wal", "-shm"]) await rm(`${file}${ending}`, { force: true });
 }
 
 async function prepared(file: string): Promise<SqliteFile> {

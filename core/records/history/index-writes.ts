@@ -48,18 +48,22 @@ export function prepareWrites(database: SqliteFile): IndexWrites {
         database.exec("COMMIT");
         return value;
       } catch (error) {
-        database.exec("ROLLBACK");
         numbers.clear();
+        try {
+          database.exec("ROLLBACK");
+        } catch {
+          // The failure itself has ended the transaction.
+        }
         throw error;
       }
     },
     indexedTo: () => (sql.progress.get() as { gseq: number }).gseq,
     note: (envelope) => noteFacts(envelope, { sql, number: numberOf(envelope) }),
-    addDocument({ gseq, session_id, text }) {
+    addDocument({ gseq, session_id, adapter_id, text }) {
       // After the end of a process some are read a second time.
       sql.dropWords.run(gseq);
       sql.addWords.run(gseq, text);
-      sql.addDocument.run(gseq, numberOf({ session_id, gseq }));
+      sql.addDocument.run(gseq, numberOf({ session_id, gseq }), adapter_id);
     },
     tick({ gseq, ts }, complete) {
       sql.tick.run(gseq, ts);
@@ -85,6 +89,10 @@ function noteFacts(
   { sql, number }: { sql: Prepared; number: number },
 ): void {
   switch (event.type) {
+    case "session_started": {
+      for (const [name, value] of Object.entries(event.labels)) sql.label.run(number, name, value);
+      return;
+    }
     case "capability": {
       const { permission, target, decision } = event;
       sql.use.run(gseq, number, seq, ts, adapter.id, permission, target, decision, JSON.stringify(event));
@@ -126,6 +134,7 @@ function prepared(database: SqliteFile) {
     begin: database.prepare("INSERT OR IGNORE INTO session (session_id, first_gseq) VALUES (?, ?)"),
     find: database.prepare("SELECT number FROM session WHERE session_id = ?"),
     end: database.prepare("UPDATE session SET end_gseq = ? WHERE number = ?"),
+    label: database.prepare("INSERT OR REPLACE INTO label VALUES (?, ?, ?)"),
     use: database.prepare("INSERT OR REPLACE INTO use VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
     request: database.prepare("INSERT OR IGNORE INTO request (session, request_id, gseq) VALUES (?, ?, ?)"),
     resolve: database.prepare("UPDATE request SET end_gseq = ? WHERE session = ? AND request_id = ?"),
@@ -134,7 +143,7 @@ function prepared(database: SqliteFile) {
     tick: database.prepare("INSERT OR REPLACE INTO tick VALUES (?, ?)"),
     dropWords: database.prepare("DELETE FROM words WHERE rowid = ?"),
     addWords: database.prepare("INSERT INTO words (rowid, body) VALUES (?, ?)"),
-    addDocument: database.prepare("INSERT OR REPLACE INTO document VALUES (?, ?)"),
+    addDocument: database.prepare("INSERT OR REPLACE INTO document VALUES (?, ?, ?)"),
     sessions: database.prepare("SELECT number, session_id FROM session WHERE number > ? ORDER BY number LIMIT ?"),
     oldestTenth: database.prepare(
       "SELECT coalesce(min(gseq) + (max(gseq) - min(gseq)) / 10, 0) AS gseq FROM document",
@@ -142,6 +151,7 @@ function prepared(database: SqliteFile) {
     dropSession: [
       "DELETE FROM words WHERE rowid IN (SELECT gseq FROM document WHERE session = ?)",
       "DELETE FROM document WHERE session = ?",
+      "DELETE FROM label WHERE session = ?",
       "DELETE FROM use WHERE session = ?",
       "DELETE FROM request WHERE session = ?",
       "DELETE FROM spend WHERE session = ?",

@@ -5,6 +5,8 @@ import { eventText } from "./event-text.ts";
 export interface Document {
   gseq: number;
   session_id: string;
+  /** The agent that said it. */
+  adapter_id: string;
   text: string;
 }
 
@@ -19,11 +21,12 @@ export class JoinedOutputs {
   readonly #open = new Map<string, Document & { kind: string }>();
 
   /** Returns the documents that this envelope completes. */
-  add({ gseq, session_id, event }: Envelope): Document[] {
+  add({ gseq, session_id, adapter, event }: Envelope): Document[] {
+    const whose = { gseq, session_id, adapter_id: adapter.id };
     const open = this.#open.get(session_id);
     if (event.type !== "output" && event.type !== "thinking") {
       const text = eventText(event);
-      const own = text === "" ? [] : [{ gseq, session_id, text }];
+      const own = text === "" ? [] : [{ ...whose, text }];
       this.#open.delete(session_id);
       return open === undefined ? own : [open, ...own];
     }
@@ -33,7 +36,7 @@ export class JoinedOutputs {
       open.text += text;
       return [];
     }
-    this.#open.set(session_id, { gseq, session_id, text, kind });
+    this.#open.set(session_id, { ...whose, text, kind });
     return open === undefined ? [] : [open];
   }
 

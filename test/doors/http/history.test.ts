@@ -78,6 +78,16 @@ test("a search shows where its words stand, and hides sessions of other tokens",
   expect(await hidden.json()).toMatchObject({ hits: [] });
 });
 
+test("a search is about one agent, or sessions with a label, on request", async () => {
+  const started = { type: "session_started", labels: { team: "shore" }, requested: {}, candidates: [] };
+  const { ask } = await openWithHistory(started, output("The pier stands"), { type: "progress", message: "on" });
+  const found = async (query: string) => (await ask(`/v1/search?q=pier${query}`))["hits"] as unknown[];
+  expect(await found("&label=team%3Dshore&adapter=echo")).toHaveLength(1);
+  expect(await found("&label=team%3Dreef")).toEqual([]);
+  expect(await found("&adapter=other")).toEqual([]);
+  expect(await ask("/v1/search?q=pier&label=team")).toMatchObject({ code: "invalid_request" });
+});
+
 test("denials say what would change them", async () => {
   const { ask, session_id } = await openWithHistory(
     use("denied", "a.b:443", { grant_command: "bulkhead plugin grant echo net:a.b:443" }),

@@ -182,7 +182,7 @@ export class MemoryHost implements SessionHost {
 }
 
 const noHistory: HistoryQueries = {
-  findWords: () => [],
+  findWords: () => ({ found: [], next: null }),
   uses: () => [],
   spend: () => [],
   sessionsAt: () => [],

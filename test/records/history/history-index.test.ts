@@ -1,9 +1,9 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { HistoryIndex } from "../../../core/records/history/history-index.ts";
-import { wordQuery } from "../../../core/records/history/history-queries.ts";
+import { wordQuery, type WordsWanted } from "../../../core/records/history/history-queries.ts";
 import { openJournalReader } from "../../../core/records/journal/journal-reader.ts";
 import { openJournal } from "../../../core/records/journal/sqlite-journal.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
@@ -28,7 +28,7 @@ async function openHistory() {
     await journal.append({ session_id: session, envelopes });
     return envelopes;
   };
-  const open = (options: { mostBytes?: number } = {}) => {
+  const openIndex = (options: { mostBytes?: number; idleMs?: number } = {}) => {
     const index = new HistoryIndex({
       file: join(folder, "history.db"),
       openJournal: () => openJournalReader(journalFile),
@@ -38,22 +38,34 @@ async function openHistory() {
     closing.push(() => index.close());
     return index;
   };
-  return { folder, journal, add, open };
+  return { folder, journal, add, open: openIndex };
 }
 
 const out = (data: string) => ({ type: "output", stream: "stdout", data });
-const started = { type: "session_started", requested: { prompt: "Fix the parser" }, candidates: ["echo"] };
+const started = {
+  type: "session_started",
+  labels: { team: "shore" },
+  requested: { prompt: "Fix the parser" },
+  candidates: ["echo"],
+};
 const spent = { model: "m", basis: "reported", cost: 0.5, currency: "USD", tokens_in: 10, tokens_out: 5 };
 const endedAt = (usage: object) => ({
   type: "session_ended",
   result: { outcome: "completed", stop_reason: "end_turn", usage, provenance: { adapter_id: "echo" } },
 });
 
-async function find(index: HistoryIndex, typed: string): Promise<number[]> {
-  const { found } = await index.ask((queries) => ({
-    found: queries.findWords(wordQuery(typed) ?? "", { before: Number.MAX_SAFE_INTEGER, limit: 10 }),
-  }));
-  return found;
+/** Overwrites all of a database but the page that says that it is one. */
+async function spoil(file: string): Promise<void> {
+  await rm(`${file}-wal`, { force: true });
+  const { size } = await stat(file);
+  const handle = await open(file, "r+");
+  await handle.write(new Uint8Array(size - 4096).fill(0x5a), 0, size - 4096, 4096);
+  await handle.close();
+}
+
+async function find(index: HistoryIndex, typed: string, more: Partial<WordsWanted> = {}): Promise<number[]> {
+  const wanted = { before: Number.MAX_SAFE_INTEGER, limit: 10, ...more };
+  return (await index.ask((queries) => queries.findWords(wordQuery(typed) ?? "", wanted))).found;
 }
 
 test("words are found across the pieces in which an agent printed them, the newest first", async () => {
@@ -87,6 +99,57 @@ test("an index that cannot be read is made again", async () => {
   await add("a", out("kept"));
   await writeFile(join(folder, "history.db"), "no database");
   expect(await find(open(), "kept")).toHaveLength(1);
+});
+
+test("an index that turns out damaged is thrown away and made again, while it is open and when it is opened", async () => {
+  const { folder, add, open } = await openHistory();
+  for (let n = 0; n < 50; n++) await add("a", out(`plank ${n} ${"of the deck ".repeat(200)}\n`), { type: "progress", message: "on" });
+  const index = open();
+  expect(await find(index, "plank 49")).toHaveLength(1);
+  await index.close();
+  await spoil(join(folder, "history.db"));
+  const again = open();
+  expect(await find(again, "plank 49")).toHaveLength(1);
+  expect((await again.ask((queries) => ({ then: queries.countsAt(1e9) }))).then.running).toBe(1);
+  let asked = 0;
+  const answer = await again.ask((queries) => {
+    if (asked++ === 0) throw Object.assign(new Error("database disk image is malformed"), { code: "SQLITE_CORRUPT" });
+    return { found: queries.findWords('"plank" "49"', { before: 1e9, limit: 1 }).found };
+  });
+  expect([answer.found.length, asked]).toEqual([1, 2]);
+});
+
+test("its files are closed some time after the last question, and opened by the next one", async () => {
+  const { folder, add, open } = await openHistory();
+  await add("a", out("ahoy"), { type: "progress", message: "on" });
+  const index = open({ idleMs: 50 });
+  expect(await find(index, "ahoy")).toHaveLength(1);
+  // SQLite removes its log with the last connection.
+  expect(await readdir(folder)).toContain("history.db-wal");
+  await expect.poll(() => readdir(folder)).not.toContain("history.db-wal");
+  expect(await find(index, "ahoy")).toHaveLength(1);
+});
+
+test("words are found of one agent, and in sessions with a label", async () => {
+  const { add, open } = await openHistory();
+  const labelled = (labels: object) => ({ ...started, labels });
+  await add("a", labelled({ team: "shore", ticket: "7" }), out("tide one"), { type: "progress", message: "on" });
+  await add("b", labelled({ team: "reef" }), out("tide two"), { type: "progress", message: "on" });
+  await add("c", labelled({}), ...Array.from({ length: 30 }, () => [out("tide"), { type: "progress", message: "on" }]).flat());
+  const index = open();
+  const all = { limit: 100 };
+  expect(await find(index, "tide", all)).toHaveLength(32);
+  expect(await find(index, "tide", { ...all, adapter: "echo" })).toHaveLength(32);
+  expect(await find(index, "tide", { ...all, adapter: "other" })).toEqual([]);
+  const [shore, reef] = await Promise.all(["shore", "reef"].map((team) => find(index, "tide", { labels: { team } })));
+  expect([shore, reef].map((found) => found?.length)).toEqual([1, 1]);
+  expect(shore).not.toEqual(reef);
+  expect(await find(index, "tide", { labels: { team: "shore", ticket: "7" } })).toEqual(shore);
+  expect(await find(index, "tide", { labels: { team: "shore", ticket: "8" } })).toEqual([]);
+  const page = await index.ask((queries) =>
+    queries.findWords('"tide"', { before: 1e9, limit: 20, labels: {}, adapter: "echo" })
+  );
+  expect([page.found.length, page.next]).toEqual([20, page.found.at(-1)]);
 });
 
 test("a session whose events were deleted is not found any more", async () => {

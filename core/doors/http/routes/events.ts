@@ -9,6 +9,7 @@ import { isWanted } from "../event-filter.ts";
 import { eventStream } from "../event-stream.ts";
 import type { Meters } from "../meters.ts";
 import type { Caller } from "../scopes.ts";
+import { labelQuery } from "../label-query.ts";
 import { labelled } from "../labelled-events.ts";
 import { type ApiRoute, type ApiRouteDeps, type Call, route, type RouteAnswer } from "../route.ts";
 import { envelopeSchema } from "../schemas/events.ts";
@@ -51,9 +52,7 @@ const mergedQuery = exactly<MergedQuery>()(Type.Object({
     maxLength: longestCursor,
     description: "in a cluster, the cursor of the last event that is known; counts before after",
   })),
-  label: Type.Optional(
-    Type.Array(Type.String({ pattern: "^[^=]{1,64}=", maxLength: 321 }), { maxItems: 16, description: "name=value" }),
-  ),
+  label: labelQuery,
 }, closed));
 
 const heads = [

@@ -1,10 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import type { Envelope } from "../../../../plugin-sdk/envelope.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
+import { onNextTurn } from "../../../ground/runtime/next-turn.ts";
 import { eventText } from "../../../records/history/event-text.ts";
 import { type HistoryQueries, wordQuery } from "../../../records/history/history-queries.ts";
 import type { JournalReader } from "../../../records/journal/journal-reader.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
+import { labelQuery, labelsOf } from "../label-query.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 import { count, maybe, named, text } from "../schemas/named.ts";
 
@@ -12,13 +14,15 @@ import { count, maybe, named, text } from "../schemas/named.ts";
 interface SearchQuery {
   q: string;
   adapter?: string;
+  label?: string[];
   before?: number;
   limit?: number;
 }
 
 const searchQuery = exactly<SearchQuery>()(Type.Object({
   q: Type.String({ minLength: 1, maxLength: 512, description: "words; the last may be the beginning of one" }),
-  adapter: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  adapter: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: "the agent that said it" })),
+  label: labelQuery,
   before: Type.Optional(Type.Integer({ minimum: 1, description: "next of the page before" })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: "default 30" })),
 }, closed));
@@ -63,29 +67,30 @@ interface Searching {
   sessions: SessionHost;
 }
 
+/** Looks at the index that one search takes: a page may be filtered to nothing, and a person waits. */
+const mostLooks = 10;
+
 async function search(
-  { q, adapter, before = Number.MAX_SAFE_INTEGER, limit = 30 }: SearchQuery,
+  { q, adapter, label = [], before = Number.MAX_SAFE_INTEGER, limit = 30 }: SearchQuery,
   { queries, journal, sessions }: Searching,
 ) {
   const query = wordQuery(q);
+  const labels = labelsOf(label);
   const hits = [];
-  let cursor = before;
-  // A page may be filtered to nothing, and a person waits: look at so many events at most.
-  for (let looked = 0; query !== null && looked < 10 * limit && hits.length < limit;) {
-    const found = queries.findWords(query, { before: cursor, limit });
-    for (const gseq of found) {
-      if (hits.length === limit) break;
-      looked++;
-      cursor = gseq;
+  let next = query === null ? null : before;
+  for (let looks = 0; query !== null && next !== null && looks < mostLooks && hits.length < limit; looks++) {
+    const page = queries.findWords(query, { before: next, limit: limit - hits.length, adapter, labels });
+    for (const gseq of page.found) {
       const one = await hitAt(gseq, { q, journal });
-      if (one === null || adapter !== undefined && one.adapter_id !== adapter) continue;
+      if (one === null) continue;
       // Another token's session is not there.
       const seen = await sessions.get(one.session_id).then(() => true, () => false);
       if (seen) hits.push(one);
     }
-    if (found.length < limit) return { hits, next: null };
+    next = page.next;
+    await new Promise<void>(onNextTurn);
   }
-  return { hits, next: query === null ? null : cursor };
+  return { hits, next };
 }
 
 /** Events that are read for the text of one hit: agents print their answers in pieces. */

@@ -5,6 +5,7 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
 import { closed, exactly, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
 import type { SessionQuery } from "../../../sessions/host/session-host.ts";
+import { labelQuery, labelsOf } from "../label-query.ts";
 import { type ApiRoute, json, route } from "../route.ts";
 import { named, oneOf } from "../schemas/named.ts";
 import { sessionSchema, sessionSummarySchema } from "../schemas/sessions.ts";
@@ -45,9 +46,7 @@ const listQuery = exactly<ListQuery>()(Type.Object({
   state: Type.Optional(oneOf(["running", "ended"] as const)),
   outcome: Type.Optional(oneOf(["completed", "blocked", "error"] as const)),
   adapter: Type.Optional(adapterId),
-  label: Type.Optional(
-    Type.Array(Type.String({ pattern: "^[^=]{1,64}=", maxLength: 321 }), { maxItems: 16, description: "name=value" }),
-  ),
+  label: labelQuery,
   task_id: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   before: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: "next of the page before" })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: "default 50" })),
@@ -186,11 +185,4 @@ function withKey(request: SessionRequest, header: string | null): SessionRequest
 
 function queryOf({ label = [], ...query }: ListQuery): SessionQuery {
   return { ...query, ...(label.length === 0 ? {} : { labels: labelsOf(label) }) };
-}
-
-function labelsOf(texts: readonly string[]): Record<string, string> {
-  return Object.fromEntries(texts.map((text) => {
-    const at = text.indexOf("=");
-    return [text.slice(0, at), text.slice(at + 1)];
-  }));
 }
