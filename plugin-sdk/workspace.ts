@@ -7,6 +7,18 @@ import type { Artifact } from "./result.ts";
  */
 export type WorkspaceState = "opening" | "open" | "applying" | "applied" | "discarded";
 
+/** Reason why a session's changes could not be applied when that was last tried. */
+export interface WorkspaceConflict {
+  /** Time of the try; RFC 3339, UTC. */
+  at: string;
+  message: string;
+  hint: string | null;
+  /** Paths that were changed in the source as well, relative to the top of the repository; at most 1000. */
+  paths: string[];
+  /** Links that lead out of the repository; at most 1000. */
+  links: { path: string; target: string }[];
+}
+
 /** A session's worktree, as clients see it. Paths are real and absolute. */
 export interface Workspace {
   session_id: string;
@@ -26,6 +38,8 @@ export interface Workspace {
   ended_at: string | null;
   /** Commit that the ref keeps; null when the session made none or nothing was applied. */
   kept_commit: string | null;
+  /** What stood in the way when its changes were last applied; null when nothing did. */
+  conflict: WorkspaceConflict | null;
   /** Its session still runs: nothing can be applied or discarded. */
   running: boolean;
 }

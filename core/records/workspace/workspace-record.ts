@@ -1,9 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
-import type { Workspace } from "../../../plugin-sdk/workspace.ts";
+import type { Workspace, WorkspaceConflict } from "../../../plugin-sdk/workspace.ts";
 
 /** Record of one session's worktree. */
-export interface WorkspaceRecord extends Omit<Workspace, "running"> {
+export interface WorkspaceRecord extends Omit<Workspace, "running" | "conflict"> {
+  /** Absent until an apply met a conflict. */
+  conflict?: WorkspaceConflict | null;
   /** Git folder with the source's uncommitted content; empty while it is being made. */
   store: string;
   /** Trees of the source before and after a write that was not finished. */
@@ -28,6 +30,17 @@ export const holderSchema: SchemaOf<Holder> = exactly<Holder>()(
   Type.Object({ pid: Type.Integer({ minimum: 1 }), start: Type.Union([Type.String(), Type.Null()]) }, closed),
 );
 
+/** Checks a {@link WorkspaceConflict}. */
+export const workspaceConflictSchema: SchemaOf<WorkspaceConflict> = exactly<WorkspaceConflict>()(
+  Type.Object({
+    at: time,
+    message: Type.String(),
+    hint: Type.Union([Type.String(), Type.Null()]),
+    paths: Type.Array(Type.String(), { maxItems: 1000 }),
+    links: Type.Array(Type.Object({ path: Type.String(), target: Type.String() }, closed), { maxItems: 1000 }),
+  }, closed),
+);
+
 /** Checks a {@link WorkspaceRecord} as it was written to its file. */
 export const workspaceRecordSchema: SchemaOf<WorkspaceRecord> = exactly<WorkspaceRecord>()(
   Type.Object({
@@ -48,6 +61,7 @@ export const workspaceRecordSchema: SchemaOf<WorkspaceRecord> = exactly<Workspac
     created_at: time,
     ended_at: Type.Union([time, Type.Null()]),
     kept_commit: Type.Union([objectId, Type.Null()]),
+    conflict: Type.Optional(Type.Union([workspaceConflictSchema, Type.Null()])),
     unfinished: Type.Union([Type.Object({ ours: objectId, merged: objectId }, closed), Type.Null()]),
     holder: Type.Union([holderSchema, Type.Null()]),
   }, closed),

@@ -21,6 +21,7 @@ import {
   removeFiles,
   workspaceTimeoutMs,
 } from "./open-workspace.ts";
+import { noteConflict } from "./note-conflict.ts";
 import { pruneWorkspaces } from "./prune-workspaces.ts";
 import { openWorkspaceFiles, type WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
@@ -61,7 +62,14 @@ export function openWorkspaces(folder: string): Workspaces {
     list: async () => (await files.list()).map(shown),
     diff: async (sessionId) => await diffOf(await files.read(sessionId)),
     apply: (sessionId, options = {}) =>
-      files.alone(sessionId, async () => await applyWorkspace(files, await settled(files, sessionId), options)),
+      files.alone(
+        sessionId,
+        () =>
+          noteConflict(
+            { files, sessionId },
+            async () => await applyWorkspace(files, await settled(files, sessionId), options),
+          ),
+      ),
     discard: (sessionId) =>
       files.alone(sessionId, async () => await discardWorkspace(files, await settled(files, sessionId))),
     prune: (options) => pruneWorkspaces(files, options),
@@ -116,7 +124,7 @@ async function applyWorkspace(
     throw error;
   });
   kept_commit = kept_commit === undefined ? await keep() : kept_commit;
-  const applied: WorkspaceRecord = { ...record, state: "applied", kept_commit };
+  const applied: WorkspaceRecord = { ...record, state: "applied", kept_commit, conflict: null };
   await files.write(applied);
   await removeFiles(files, applied);
   return { session_id, artifacts, kept_commit };
@@ -124,7 +132,7 @@ async function applyWorkspace(
 
 async function discardWorkspace(files: WorkspaceFiles, record: WorkspaceRecord): Promise<void> {
   refuseUnless(record, ["opening", "open", "discarded"]);
-  const discarded: WorkspaceRecord = { ...record, state: "discarded" };
+  const discarded: WorkspaceRecord = { ...record, state: "discarded", conflict: null };
   await files.write(discarded);
   await removeFiles(files, discarded);
 }
@@ -149,8 +157,8 @@ function baseOf({ store, base_commit, base_tree }: WorkspaceRecord): WorktreeBas
   return { store, commit: base_commit, tree: base_tree };
 }
 
-function shown({ store: _store, unfinished: _unfinished, holder, ...rest }: WorkspaceRecord): Workspace {
-  return { ...rest, running: isAlive(holder) };
+function shown({ store: _, unfinished: __, holder, conflict = null, ...rest }: WorkspaceRecord): Workspace {
+  return { ...rest, conflict, running: isAlive(holder) };
 }
 
 function isHalfWritten(error: unknown): boolean {

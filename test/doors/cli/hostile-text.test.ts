@@ -84,6 +84,7 @@ async function hostileHost(): Promise<Pick<Parameters<typeof runCli>[1] & object
     created_at: "2026-01-01T00:00:00.000Z",
     ended_at: null,
     kept_commit: null,
+    conflict: null,
     running: false,
   });
   const artifacts = result.artifacts!;

@@ -55,6 +55,37 @@ describe("worktrees over the API", () => {
     expect([...patch]).toContain(0xe9);
   });
 
+  test("what could not be applied waits for a person until it is applied or discarded", async () => {
+    const { repository, door, starter, changed } = await made();
+    const conflicts = async (scope: "admin" | "run") => {
+      const headers = { authorization: `Bearer ${await door.token(scope)}` };
+      const { items } = await (await fetch(`${door.url}/v1/waiting`, { headers })).json() as { items: { kind: string }[] };
+      return items.filter(({ kind }) => kind === "conflict");
+    };
+    const before = repository.read("dir/two.txt");
+    const id = await changed((at) => at.write("dir/two.txt", "two, by the agent\n"));
+    expect(await conflicts("admin")).toEqual([]);
+    repository.write("dir/two.txt", "two, by hand\n");
+    const { message } = await errorOf(starter.workspaces.apply(id));
+    expect(await conflicts("admin")).toMatchObject([{
+      id: `conflict ${id}`,
+      session_id: id,
+      text: message,
+      command: `bulkhead session apply ${id}`,
+      input: { paths: ["dir/two.txt"], links: [] },
+    }]);
+    expect(await conflicts("run")).toEqual([]);
+    repository.write("dir/two.txt", before);
+    await starter.workspaces.apply(id);
+    expect(await conflicts("admin")).toEqual([]);
+    const other = await changed((at) => at.write("dir/two.txt", "two, again by the agent\n"));
+    repository.write("dir/two.txt", "two, again by hand\n");
+    await errorOf(starter.workspaces.apply(other));
+    expect(await conflicts("admin")).toHaveLength(1);
+    await starter.workspaces.discard(other);
+    expect(await conflicts("admin")).toEqual([]);
+  });
+
   test("for others what is not theirs does not exist; who may read sees it, and admin handles all", async () => {
     const { door, changed } = await made();
     const id = await changed((at) => at.write("a.txt", "by the agent\n"));

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { PermissionOption, PermissionRequestEvent, QuestionEvent } from "../../../../plugin-sdk/events.ts";
 import { exactly } from "../../../../plugin-sdk/schema.ts";
 import type { SessionSummary, WaitingRequest } from "../../../../plugin-sdk/session-summary.ts";
+import type { HostWorkspaces } from "../../../sessions/host/workspaces.ts";
 import type { SessionHost } from "../../../sessions/host/session-host.ts";
 import { callerPlugins } from "../caller-plugins.ts";
 import type { PluginFacts } from "../plugin-facts.ts";
@@ -10,7 +11,7 @@ import { maybe, named, oneOf, text } from "../schemas/named.ts";
 
 /** One thing that waits for a person. */
 export interface WaitingItem {
-  kind: "permission" | "question" | "grant" | "quarantine";
+  kind: "permission" | "question" | "grant" | "quarantine" | "conflict";
   /** The same for the same thing, for as long as it waits. */
   id: string;
   /** RFC 3339, UTC; null where it is not known. */
@@ -23,7 +24,7 @@ export interface WaitingItem {
   text: string;
   /** A command line that settles it; null: it is answered through the API. */
   command: string | null;
-  /** Arguments of the tool that the request is about. */
+  /** Arguments of the tool that the request is about; the paths and links of a conflict. */
   input: unknown;
   request_id: string | null;
   choices: PermissionOption[];
@@ -33,7 +34,7 @@ export interface WaitingItem {
 const item = named(
   "WaitingItem",
   exactly<WaitingItem>()(Type.Object({
-    kind: oneOf(["permission", "question", "grant", "quarantine"] as const),
+    kind: oneOf(["permission", "question", "grant", "quarantine", "conflict"] as const),
     id: text,
     at: maybe(text),
     deadline: maybe(text),
@@ -59,7 +60,10 @@ const searched = 2000;
 /** Sessions that wait for an answer, of which each is searched. */
 const mostSessions = 100;
 
-/** Routes for everything that waits for a person: requests of agents, missing grants, plugins in quarantine. */
+/**
+ * Routes for everything that waits for a person: requests of agents, missing grants, plugins in quarantine, and changes
+ * that could not be applied.
+ */
 export const waitingRoutes: readonly ApiRoute[] = [
   route({
     id: "listWaiting",
@@ -68,12 +72,13 @@ export const waitingRoutes: readonly ApiRoute[] = [
     summary: "list everything that waits for a person, the oldest first",
     scope: "own",
     answers: { 200: { summary: "all of it", schema: Type.Object({ items: Type.Array(item) }) } },
-    async handle({ sessions, caller }, { facts }) {
+    async handle({ sessions, workspaces, caller }, { facts }) {
       const running = await sessions.list({ state: "running", limit: 500 });
       const asking = running.filter(({ waiting }) => waiting.length > 0).slice(0, mostSessions);
       const requests = (await Promise.all(asking.map((one) => requestItems(one, sessions)))).flat();
       const plugins = await pluginItems(callerPlugins(caller, facts.plugins));
-      return json({ items: [...requests, ...plugins].sort((a, b) => (a.at ?? "").localeCompare(b.at ?? "")) });
+      const conflicts = await conflictItems(workspaces, sessions);
+      return json({ items: [...requests, ...plugins, ...conflicts].sort((a, b) => (a.at ?? "").localeCompare(b.at ?? "")) });
     },
   }),
 ];
@@ -161,7 +166,36 @@ async function missingGrants(id: string, plugins: Pick<PluginFacts, "list" | "ex
   }));
 }
 
+/** Changes that were to be applied and could not be, until they are applied or discarded. */
+async function conflictItems(
+  workspaces: Pick<HostWorkspaces, "list">,
+  sessions: Pick<SessionHost, "get">,
+): Promise<WaitingItem[]> {
+  const all = await workspaces.list();
+  return await Promise.all(all.flatMap(({ session_id, running, conflict }) => {
+    if (running || conflict === null) return [];
+    const { at, message, hint, paths, links } = conflict;
+    // Retention may have taken the session's events.
+    const summary = sessions.get(session_id).catch(() => null);
+    return [summary.then((session): WaitingItem => ({
+      ...noRequest,
+      kind: "conflict",
+      id: `conflict ${session_id}`,
+      at,
+      session_id,
+      adapter_id: session?.adapter_id ?? null,
+      plugin_id: null,
+      title: session?.title ?? session_id,
+      text: message,
+      command: `bulkhead session apply ${session_id}`,
+      input: { paths, links },
+      hint,
+    }))];
+  }));
+}
+
+const noRequest = { deadline: null, request_id: null, choices: [] };
+
 function ofPlugin(id: string): Omit<WaitingItem, "kind" | "id" | "at" | "title" | "text" | "command"> {
-  const none = { deadline: null, session_id: null, adapter_id: null, input: null, request_id: null, hint: null };
-  return { ...none, plugin_id: id, choices: [] };
+  return { ...noRequest, session_id: null, adapter_id: null, input: null, hint: null, plugin_id: id };
 }

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import type { Workspace } from "../../../../plugin-sdk/workspace.ts";
+import type { Workspace, WorkspaceConflict } from "../../../../plugin-sdk/workspace.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
 import { textOrBase64 } from "../../../ground/runtime/text-or-base64.ts";
 import { type ApiRoute, json, route } from "../route.ts";
@@ -8,6 +8,19 @@ import { artifactSchema } from "../schemas/results.ts";
 
 const maybeText = maybe(text);
 const artifacts = Type.Array(artifactSchema);
+
+const links = Type.Array(Type.Object({ path: text, target: text }));
+
+const conflict = named(
+  "WorkspaceConflict",
+  exactly<WorkspaceConflict>()(Type.Object({
+    at: text,
+    message: text,
+    hint: maybeText,
+    paths: Type.Array(text),
+    links,
+  })),
+);
 
 const workspace = named(
   "Workspace",
@@ -22,11 +35,10 @@ const workspace = named(
     created_at: text,
     ended_at: maybeText,
     kept_commit: maybeText,
+    conflict: maybe(conflict),
     running: Type.Boolean(),
   })),
 );
-
-const linksOut = Type.Array(Type.Object({ path: text, target: text }));
 
 const applyQuery = exactly<{ allow_links?: "true" | "false" }>()(Type.Object({
   allow_links: Type.Optional(oneOf(["true", "false"] as const)),
@@ -63,7 +75,7 @@ export const workspaceRoutes: readonly ApiRoute[] = [
         schema: Type.Object({
           session_id: text,
           artifacts,
-          links_out: linksOut,
+          links_out: links,
           patch: Type.Optional(text),
           patch_base64: Type.Optional(text),
         }),

@@ -1,0 +1,27 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { WorkspaceConflict } from "../../../plugin-sdk/workspace.ts";
+import type { WorkspaceFiles } from "./workspace-files.ts";
+
+/**
+ * Applies a workspace, and notes in its record what stood in the way, so that a person who comes later sees it.
+ * @throws what `apply` throws
+ */
+export async function noteConflict<T>(
+  { files, sessionId }: { files: WorkspaceFiles; sessionId: string },
+  apply: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await apply();
+  } catch (error) {
+    if (error instanceof BulkheadError && error.code === "conflict") {
+      const conflict = conflictOf(error);
+      await files.read(sessionId).then((record) => files.write({ ...record, conflict })).catch(() => {});
+    }
+    throw error;
+  }
+}
+
+function conflictOf({ message, hint = null, details = {} }: BulkheadError): WorkspaceConflict {
+  const { paths, links } = details as Partial<Pick<WorkspaceConflict, "paths" | "links">>;
+  return { at: new Date().toISOString(), message, hint, paths: paths ?? [], links: links ?? [] };
+}
