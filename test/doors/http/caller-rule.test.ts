@@ -62,6 +62,7 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
   releasePlugin: { answers: rows("200 403 403 403 403 403") },
   search: { answers: rows("200 200 200 200 200 200"), query: "?q=word" },
   listDenials: { answers: rows("200 200 403 403 200 403") },
+  listCalls: { answers: rows("200 200 403 403 200 403") },
   previewGrant: { answers: rows("200 403 403 403 403 403"), body: { permission: "net", target: "a.b:1" } },
   spend: { answers: rows("200 200 403 403 200 403") },
   verify: { answers: rows("200 403 403 403 403 403") },

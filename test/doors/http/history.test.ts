@@ -105,6 +105,15 @@ test("denials say what would change them", async () => {
     ],
     next: null,
   });
+  // The same calls as the broker saw them, with those that it allowed.
+  const calls = await ask("/v1/calls?limit=2");
+  expect(calls).toMatchObject({
+    calls: [{ session_id, seq: 3, target: "e.f:443", decision: "allowed" }, { seq: 2, decision: "denied" }],
+  });
+  expect(await ask(`/v1/calls?decision=denied&before=${calls["next"]}`)).toMatchObject({
+    calls: [{ seq: 1, target: "a.b:443" }],
+    next: null,
+  });
 });
 
 test("a preview tells what a grant would have changed, before it is given", async () => {

@@ -14,6 +14,14 @@ const adapterId = Type.String({ minLength: 1, maxLength: 256 });
 const before = Type.Optional(Type.Integer({ minimum: 1, description: "next of the page before" }));
 const progress = { indexed_to: count, last: count };
 
+/** Query of the broker's calls. */
+interface CallsQuery {
+  adapter?: string;
+  decision?: CapabilityEvent["decision"];
+  before?: number;
+  limit?: number;
+}
+
 const denialsQuery = exactly<{ adapter?: string; before?: number; limit?: number }>()(Type.Object({
   adapter: Type.Optional(adapterId),
   before,
@@ -32,6 +40,27 @@ const denial = named(
     reason: text,
     grant_command: maybe(text),
     grantable: Type.Boolean({ description: "whether that command is enough" }),
+  }),
+);
+
+const callsQuery = exactly<CallsQuery>()(Type.Object({
+  adapter: Type.Optional(adapterId),
+  decision: Type.Optional(oneOf(["allowed", "denied"] as const)),
+  before,
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: "default 100" })),
+}, closed));
+
+const brokerCall = named(
+  "BrokerCall",
+  Type.Object({
+    session_id: text,
+    seq: count,
+    gseq: count,
+    at: text,
+    adapter_id: text,
+    permission: text,
+    target: text,
+    decision: oneOf(["allowed", "denied"] as const),
   }),
 );
 
@@ -107,6 +136,33 @@ export const historyRoutes: readonly ApiRoute[] = [
           const filter = { decision: "denied" as const, ...(adapter === undefined ? {} : { adapter }) };
           const uses = queries.uses(filter, { before, limit });
           return { denials: uses.map(denialOf), next: uses.length < limit ? null : uses.at(-1)?.gseq ?? null };
+        }),
+      ),
+  }),
+  route<CallsQuery>({
+    id: "listCalls",
+    method: "GET",
+    path: "/v1/calls",
+    summary: "list what plugins and agents asked of the broker and what it decided, the newest first",
+    scope: "read",
+    query: callsQuery,
+    answers: {
+      200: {
+        summary: "a page; next is null on the last",
+        schema: Type.Object({ calls: Type.Array(brokerCall), next: maybe(count), ...progress }),
+      },
+    },
+    handle: async ({ query: { before = Number.MAX_SAFE_INTEGER, limit = 100, ...filter } }, { facts }) =>
+      json(
+        await facts.history.ask((queries) => {
+          const uses = queries.uses(filter, { before, limit });
+          const calls = uses.map(({ event: { permission, target, decision }, ...where }) => ({
+            ...where,
+            permission,
+            target,
+            decision,
+          }));
+          return { calls, next: uses.length < limit ? null : uses.at(-1)?.gseq ?? null };
         }),
       ),
   }),
