@@ -123,12 +123,78 @@ describe("sessions", () => {
     await page.getByRole("button", { name: /Failed|Interrupted|Done/ }).first().waitFor();
   });
 
+  test("a session is continued, and what its agent refuses is said", async () => {
+    const session = await host.client.start({ workdir: host.workdir, prompt: "Remember me" }, { adapter: "remembers" });
+    await session.result();
+    await opened.go(`#/sessions/${session.id}`);
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByLabel("What should the agent do next?").fill("Say it again");
+    await page.getByRole("dialog").getByRole("button", { name: "Continue" }).click();
+    await page.getByText("own-1 heard: Say it again").first().waitFor();
+    const id = await work("Forget me");
+    await opened.go(`#/sessions/${id}`);
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByLabel("What should the agent do next?").fill("Go on");
+    await page.getByRole("dialog").getByRole("button", { name: "Continue" }).click();
+    await page.locator(".notice-failure", { hasText: "Cannot continue session" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  });
+
+  test("the list stays put, is filtered by state and label, and says what a session cost", async () => {
+    const waiting = await host.client.start({ workdir: host.workdir, prompt: "Stay put" }, { adapter: "waits" });
+    const request = { workdir: host.workdir, prompt: "Come after", labels: { place: "last" } };
+    await (await host.client.start(request, { adapter: "works" })).result();
+    await opened.go("#/sessions");
+    await page.getByRole("link", { name: "Come after" }).waitFor();
+    const titles = () => page.locator("a.session-title").allTextContents();
+    const before = await titles();
+    await waiting.interrupt();
+    await page.locator(".session-row", { hasText: "Stay put" }).getByText("Interrupted").waitFor();
+    expect(await titles()).toEqual(before);
+    await page.locator(".session-row", { hasText: "Come after" }).getByText("0.0831 USD").waitFor();
+    await page.locator(".session-row", { hasText: "Come after" }).getByText("reported").waitFor();
+    const chips = page.getByRole("group", { name: "Filter by state" });
+    await chips.getByRole("button", { name: /Interrupted/ }).click();
+    await expect.poll(async () => (await titles()).includes("Come after")).toBe(false);
+    await chips.getByRole("button", { name: "All" }).click();
+    await page.getByRole("button", { name: "place=last" }).click();
+    await expect.poll(titles).toEqual(["Come after"]);
+    await page.getByLabel("Search sessions").fill("");
+  });
+
+  test("a live timeline keeps its rows as they are, lets go of the end, and follows it again", async () => {
+    const session = await host.client.start({ workdir: host.workdir, prompt: "4000 25 20", retry: "never" }, {
+      adapter: "many",
+      artifacts: "none",
+    });
+    await opened.go(`#/sessions/${session.id}`);
+    await page.getByText("of what the agent says").first().waitFor();
+    const list = page.locator(".timeline");
+    await list.evaluate((one: { scrollTop: number }) => void (one.scrollTop = 0));
+    await page.getByRole("button", { name: /Follow the newest/ }).waitFor();
+    await page.locator('.row[data-seq="1"]').waitFor();
+    await page.evaluate(`document.querySelectorAll(".row").forEach((row) => (row.isOld = true))`);
+    const first = `document.querySelector('.row[data-seq="1"]')`;
+    const place = await page.evaluate(`${first}.getBoundingClientRect().top`);
+    await page.waitForTimeout(700);
+    expect(await page.evaluate(`[${first}.isOld, ${first}.getBoundingClientRect().top]`)).toEqual([true, place]);
+    await page.getByRole("button", { name: /Follow the newest/ }).click();
+    await expect.poll(() =>
+      page.evaluate(`((one) => one.scrollHeight - one.clientHeight - one.scrollTop < 80)(document.querySelector(".timeline"))`)
+    ).toBe(true);
+    await page.getByRole("button", { name: /Follow the newest/ }).waitFor({ state: "detached" });
+    await session.interrupt();
+  });
+
   test("a link to an event shows it with its envelope", async () => {
     const id = await work("Link to me");
     await opened.go(`#/sessions/${id}/5`);
     await page.getByRole("heading", { name: "Event 5" }).waitFor();
     await page.locator("[data-target]").waitFor();
     expect(await page.locator(".raw pre").textContent()).toContain('"seq": 5');
+    await page.getByRole("button", { name: "Close the envelope" }).click();
+    await page.getByRole("complementary", { name: "About this session" }).waitFor();
   });
 
   test("an address in an agent's text opens only after it was shown whole", async () => {
@@ -153,7 +219,14 @@ describe("review", () => {
     await page.getByText("Say why").waitFor();
     const sent = page.waitForRequest(/\/continue$/);
     await page.getByRole("button", { name: "Send 1 comment to the agent" }).click();
-    expect((await sent).postData()).toContain("src/tally.js, lines 2 to 3: Say why");
+    const { prompt } = (await sent).postDataJSON() as { prompt: string };
+    expect(prompt).toContain("src/tally.js, lines 2 to 3: Say why");
+    expect(prompt).toContain("+  // Words, as a text.");
+    // This agent cannot go on, so another session of it has the comments.
+    await page.locator(".session-heading", { hasText: "Review me" }).waitFor();
+    await expect.poll(async () => (await host.client.list({ limit: 1 }))[0]?.session_id).not.toBe(id);
+    await expect.poll(() => page.url()).not.toContain(`review/${id}`);
+    await page.locator(".prompt", { hasText: "lines 2 to 3: Say why" }).waitFor();
     await opened.go(`#/review`);
     await opened.go(`#/review/${id}`);
     await page.getByRole("button", { name: "Apply" }).click();
@@ -185,8 +258,12 @@ describe("review", () => {
     const column = page.locator(".column", { has: page.getByRole("heading", { name: "works" }) });
     await column.getByRole("button", { name: "Show the diff" }).click();
     await column.getByText("// Words, as a text.").waitFor();
+    expect(await column.textContent()).toMatch(/\+\d+ −\d+/);
     await column.getByRole("button", { name: "Adopt" }).click();
     await page.getByText("not staged").waitFor();
+    await column.getByText("adopted").waitFor();
+    const failed = page.locator(".column", { has: page.getByRole("heading", { name: "fails" }) });
+    for (const one of [column, failed]) expect(await one.textContent()).not.toMatch(/\?|Confidence0 %/);
     await git(host.workdir, "checkout", "-q", "--", ".");
   });
 });
@@ -204,6 +281,31 @@ describe("walls", () => {
     await row.getByRole("button", { name: "Revoke" }).click();
     await row.getByText("not granted", { exact: true }).waitFor();
     await page.locator(".denials", { hasText: "registry.example.org" }).waitFor();
+    const manifest = () => readFile(join(host.folder, "bulkhead.yaml"), "utf8");
+    // Narrower: a folder below the one that was granted.
+    const write = page.locator(".permissions li", { hasText: /write\s*workdir/ });
+    await write.getByRole("button", { name: "Narrow …" }).click();
+    await write.getByLabel("Allow no more of write than").fill("workdir/src");
+    await write.getByRole("button", { name: "Try it on the history" }).click();
+    await write.getByText("calls in the history").waitFor();
+    await write.getByRole("button", { name: "Narrow", exact: true }).click();
+    await expect.poll(manifest).toContain("workdir/src");
+    await page.getByRole("button", { name: "Revoke all" }).click();
+    await page.getByRole("group", { name: /Take back all/ }).getByRole("button", { name: "Revoke all" }).click();
+    await page.getByText("has no grant now").waitFor();
+    await host.call("PUT", "/v1/plugins/works/grants", { read: ["workdir"], write: ["workdir"] });
+  });
+
+  test("calls of the broker appear as it decides them", async () => {
+    await opened.go("#/walls");
+    const calls = page.locator(".calls li");
+    await calls.first().waitFor();
+    const newest = async () => await calls.first().getByRole("link").getAttribute("href");
+    const before = await newest();
+    const id = await work("Call the broker");
+    await expect.poll(newest).toContain(id);
+    expect(await newest()).not.toBe(before);
+    await page.locator(".calls li", { hasText: "denied" }).filter({ hasText: "registry.example.org" }).first().waitFor();
   });
 });
 
@@ -217,6 +319,26 @@ describe("history", () => {
     await page.getByText("are as they were written").waitFor();
     await page.getByLabel("Search all sessions").fill("plurals");
     await page.locator(".hits mark", { hasText: /plurals/i }).first().waitFor();
+    await page.getByLabel("Agent", { exact: true }).fill("asks");
+    await page.getByText("No event has these words").waitFor();
+    await page.getByLabel("Agent", { exact: true }).fill("works");
+    await page.locator(".hits mark").first().waitFor();
+    await page.getByLabel("Label, as name=value").fill("place=last");
+    await expect.poll(() => page.locator(".hits li").count()).toBe(1);
+    await page.getByLabel("Label, as name=value").fill("place=nowhere");
+    await page.getByText("No event has these words").waitFor();
+  });
+
+  test("a session's events are exported as they are in the journal", async () => {
+    const id = await work("Export me");
+    await opened.go("#/history");
+    const row = page.locator(".session-row", { hasText: "Export me" });
+    const saving = page.waitForEvent("download");
+    await row.getByRole("button", { name: "Export" }).click();
+    const text = await readFile(await (await saving).path(), "utf8");
+    const { last_seq } = await (await host.client.open(id)).summary();
+    const seqs = text.trimEnd().split("\n").map((line) => (JSON.parse(line) as { seq: number }).seq);
+    expect(seqs).toEqual(Array.from({ length: last_seq }, (_, at) => at + 1));
   });
 });
 

@@ -74,6 +74,16 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     }
     yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`),
   },
+  remembers: {
+    manifest: "accepts: [continue_from]",
+    code: adapterCode(`    yield { type: "agent_info", agent_session_id: "own-1" };
+    yield { type: "output", stream: "stdout", data: (request.continue_from ?? "new") + " heard: " + request.prompt + "\\n" };
+    yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`),
+  },
+  crashes: {
+    code: adapterCode(`    void Promise.reject(new Error("No luck"));
+    await ctx.sleep(1e8);`),
+  },
   hostile: { code: hostile() },
 };
 

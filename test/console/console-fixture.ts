@@ -124,8 +124,11 @@ async function startDaemon(
 async function writeFolders({ folder, workdir }: { folder: string; workdir: string }): Promise<void> {
   for (const path of [join(workdir, "src"), join(folder, "home")]) await mkdir(path, { recursive: true });
   for (const [id, plugin] of Object.entries(agents)) await writePlugin(join(folder, "plugins", id), id, plugin);
-  const works = "{ grant: { read: [workdir], write: [workdir] } }";
-  const plugins = Object.keys(agents).map((id) => `  ${id}: ${id === "works" ? works : "{}"}`).join("\n");
+  const settings: Readonly<Record<string, string>> = {
+    works: "{ grant: { read: [workdir], write: [workdir] } }",
+    crashes: "{ limits: { quarantine_crashes: 1, restart_backoff_ms: 1 } }",
+  };
+  const plugins = Object.keys(agents).map((id) => `  ${id}: ${settings[id] ?? "{}"}`).join("\n");
   const limits = "{ teardown_timeout_ms: 200, warden_grace_ms: 200, event_bytes: 15000000 }";
   await writeFile(join(folder, "bulkhead.yaml"), `bulkhead: 1\nplugins:\n${plugins}\nlimits: ${limits}\n`);
   await writeFile(join(workdir, "README.md"), "# Tidepool\n");
@@ -144,15 +147,15 @@ export interface ConsolePage {
 }
 
 /** A browser for a test file. */
-export async function openBrowser(): Promise<Browser> {
-  return await chromium.launch({ executablePath: browserPath, args: flags });
+export async function openBrowser(more: readonly string[] = []): Promise<Browser> {
+  return await chromium.launch({ executablePath: browserPath, args: [...flags, ...more] });
 }
 
-/** Opens the console in a context of its own, signed in by a code. */
+/** Opens the console in a context of its own, signed in by a code; `script` runs in the page before its own. */
 export async function openConsole(
   browser: Browser,
   host: ConsoleHost,
-  { hash = "", ...options }: BrowserContextOptions & { hash?: string } = {},
+  { hash = "", script = "", ...options }: BrowserContextOptions & { hash?: string; script?: string } = {},
 ): Promise<ConsolePage> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
   const page = await context.newPage();
@@ -160,7 +163,7 @@ export async function openConsole(
   await page.exposeFunction("reportBreach", (text: string) => void breaches.push(text));
   await page.addInitScript({
     content: `addEventListener("securitypolicyviolation", (report) =>
-      reportBreach([report.violatedDirective, report.blockedURI, report.sample].join(" ")));`,
+      reportBreach([report.violatedDirective, report.blockedURI, report.sample].join(" ")));${script}`,
   });
   page.on("pageerror", (error) => breaches.push(String(error)));
   await page.goto(`${host.address}/console#code=${await host.code()}`);

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { closeConsole, type ConsoleHost, openBrowser, openConsole, openConsoleHost } from "./console-fixture.ts";
@@ -94,4 +97,36 @@ test("the code leaves the address at once, works once, and a page without one sa
   await second.close();
   await closeConsole(first);
   await closeConsole(opened);
+});
+
+test("a page of another origin can neither frame the console nor use its interface", async () => {
+  const server = createServer((_, answer) => {
+    answer.setHeader("content-type", "text/html").end(`<iframe src="${host.address}/console"></iframe>`);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const page = await browser.newPage();
+  await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  await expect.poll(() => page.frames()[1]?.url()).toBe("chrome-error://chromewebdata/");
+  const code = await host.code();
+  const steal = (headers: string, mode: string) =>
+    page.evaluate<string>(`fetch("${host.address}/v1/console/tokens", {
+      method: "POST", mode: "${mode}", headers: ${headers}, body: ${JSON.stringify(JSON.stringify({ code }))}
+    }).then((answer) => answer.type + answer.status, () => "refused")`);
+  expect(await steal(`{ "content-type": "application/json" }`, "cors")).toBe("refused");
+  // Such a call reaches the host, which must not take it: the code is still good.
+  expect(await steal("{}", "no-cors")).toBe("opaque0");
+  await page.close();
+  server.close();
+  await closeConsole(await openConsole(browser, { ...host, code: () => Promise.resolve(code) }));
+});
+
+test("a name that someone else points to this machine shows nothing", async () => {
+  const tricked = await openBrowser(["--host-resolver-rules=MAP console.example 127.0.0.1"]);
+  const page = await tricked.newPage();
+  const address = host.address.replace("127.0.0.1", "console.example");
+  const answer = await page.goto(`${address}/console#code=${await host.code()}`);
+  expect(answer?.status()).toBeGreaterThanOrEqual(400);
+  expect(await page.locator("script").count()).toBe(0);
+  expect(await page.evaluate<number>(`fetch("/v1/sessions").then(({ status }) => status)`)).toBeGreaterThanOrEqual(400);
+  await tricked.close();
 });

@@ -1,4 +1,5 @@
 import type { Browser, Page } from "playwright-core";
+import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { closeConsole, type ConsoleHost, openBrowser, openConsole, openConsoleHost, pause } from "./console-fixture.ts";
 
@@ -23,6 +24,7 @@ test("the page says within two seconds that the host was killed, and is complete
   await go(`#/sessions/${session.id}`);
   await page.getByText("of what the agent says").first().waitFor();
   await pause(1500);
+  const before = await page.evaluate<ShownRow[]>(shownRows);
   await host.kill();
   const killedAt = performance.now();
   await page.getByText("The host is not reachable").waitFor({ timeout: 2000 });
@@ -32,42 +34,68 @@ test("the page says within two seconds that the host was killed, and is complete
   await page.getByText("Live", { exact: true }).waitFor({ timeout: 10_000 });
   await page.getByText("The host is not reachable").waitFor({ state: "detached" });
   await page.getByText("host restarted").first().waitFor({ timeout: 10_000 });
+  const envelopes: Envelope[] = [];
+  for await (const envelope of (await host.client.open(session.id)).events()) envelopes.push(envelope);
   const { last_seq } = await session.summary();
-  const seen = await allRows(page);
-  // Rows fold several events, so the numbers rise, none is there twice, and the last one is the session's.
-  expect(new Set(seen).size).toBe(seen.length);
-  expect(seen).toEqual(seen.toSorted((a, b) => a - b));
-  const lines = await linesSeen(page);
-  expect(lines.doubled).toEqual([]);
-  expect(seen.at(-1)).toBe(last_seq);
+  expect(envelopes.map(({ seq }) => seq)).toEqual(Array.from({ length: last_seq }, (_, at) => at + 1));
+  expect(envelopes.length).toBeGreaterThan(500);
+  const rows = await allRows(page);
+  // Whatever the page had shown is in the journal: nobody saw an event that is not there any more.
+  const kept = new Set(envelopes.flatMap(({ event }) => event.type === "output" ? [event.data.trim()] : []));
+  const lines = before.flatMap(({ text }) => text.match(/line \d+ of what the agent says/g) ?? []);
+  expect(lines.length).toBeGreaterThan(10);
+  expect(lines.filter((line) => !kept.has(line))).toEqual([]);
+  // Every event by itself: it is there, and once.
+  const wrong = envelopes.flatMap((envelope) => {
+    const times = timesShown(envelope, rows);
+    return times === 1 ? [] : [`event ${envelope.seq} (${envelope.event.type}) is shown ${times} times`];
+  });
+  expect(wrong).toEqual([]);
+  const numbers = rows.flatMap(({ seq, to }) => [seq, to]);
+  expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
   await closeConsole(opened);
-}, 90_000);
+}, 120_000);
 
-/** Numbers of all rows, from the first screen to the last. */
-async function allRows(page: Page): Promise<number[]> {
+/** A row of the timeline: the numbers of its first and last event, and all its text. */
+interface ShownRow {
+  seq: number;
+  to: number;
+  text: string;
+}
+
+/** How often the page shows an event: by words that it alone has, or by its number. */
+function timesShown({ seq, event }: Envelope, rows: readonly ShownRow[]): number {
+  switch (event.type) {
+    case "output":
+      return rows.reduce((sum, { text }) => sum + text.split(event.data.trim()).length - 1, 0);
+    case "tool_call":
+      return rows.filter(({ text }) => text.includes(String(Reflect.get(event.input as object, "file_path")))).length;
+    case "tool_result": {
+      // In the row of its call, or by itself where that is in another part of the list.
+      const call = `src/file-${event.call_id.slice(1)}.ts`;
+      return rows.filter((row) => row.seq === seq || row.text.includes(call) && row.text.includes("✓")).length;
+    }
+    default:
+      return rows.filter((row) => row.seq <= seq && seq <= row.to).length;
+  }
+}
+
+/** All rows, from the first screen to the last, each as it was last seen. */
+async function allRows(page: Page): Promise<ShownRow[]> {
   const list = page.locator(".timeline");
-  const seen = new Set<number>();
+  const seen = new Map<number, ShownRow>();
   await list.evaluate((one: { scrollTop: number }) => void (one.scrollTop = 0));
   for (let place = -1;;) {
-    await page.waitForTimeout(120);
-    for (
-      const seq of await page.evaluate<number[]>(
-        `[...document.querySelectorAll(".row")].map((row) => Number(row.dataset.seq))`,
-      )
-    ) seen.add(seq);
+    await page.waitForTimeout(150);
+    for (const row of await page.evaluate<ShownRow[]>(shownRows)) seen.set(row.seq, row);
     const now = await list.evaluate((
       one: { scrollTop: number; clientHeight: number },
     ) => (one.scrollTop += one.clientHeight));
     if (now === place) break;
     place = now;
   }
-  return [...seen].sort((a, b) => a - b);
+  return [...seen.values()].sort((a, b) => a.seq - b.seq);
 }
 
-/** Lines of the agent that are in view more than once. */
-async function linesSeen(page: Page): Promise<{ doubled: string[] }> {
-  return await page.evaluate<{ doubled: string[] }>(`(() => {
-    const lines = document.querySelector(".timeline").innerText.match(/line \\d+ of/g) ?? [];
-    return { doubled: lines.filter((line, at) => lines.indexOf(line) !== at) };
-  })()`);
-}
+const shownRows = `[...document.querySelectorAll(".timeline .row")].map((row) =>
+  ({ seq: Number(row.dataset.seq), to: Number(row.dataset.to), text: row.textContent }))`;

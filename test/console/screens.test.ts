@@ -72,6 +72,7 @@ describe.each(
     { look: "light", colorScheme: "light", viewport: { width: 1280, height: 860 } },
     { look: "dark", colorScheme: "dark", viewport: { width: 1280, height: 860 } },
     { look: "narrow", colorScheme: "light", viewport: { width: 390, height: 844 } },
+    { look: "narrow-dark", colorScheme: "dark", viewport: { width: 390, height: 844 } },
   ] as const,
 )("in a $look window", ({ look, ...options }) => {
   test("every screen shows itself, fits, and has no grave finding of axe", async () => {
@@ -94,4 +95,27 @@ describe.each(
     expect(findings).toEqual([]);
     await closeConsole(opened);
   });
+});
+
+test("in a narrow window a menu leads to every screen, by touch and by keys", async () => {
+  const opened = await openConsole(browser, host, { viewport: { width: 390, height: 844 }, hasTouch: true });
+  const { page } = opened;
+  const menu = page.getByRole("button", { name: /^Menu:/ });
+  for (const name of ["Sessions", "Review", "Compare", "Walls", "History", "Spend", "Needs you"]) {
+    await menu.tap();
+    const link = page.getByRole("link", { name: new RegExp(`^${name}`) });
+    const box = await link.boundingBox();
+    expect(box!.x + box!.width, name).toBeLessThanOrEqual(390);
+    expect(box!.height, name).toBeGreaterThanOrEqual(40);
+    await link.tap();
+    await page.getByRole("heading", { level: 1, name }).waitFor();
+    await page.locator(".nav-links").waitFor({ state: "hidden" });
+  }
+  await menu.focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".nav-links").waitFor();
+  await page.screenshot({ path: join(pictures, "menu-narrow.png") });
+  await page.keyboard.press("Escape");
+  await page.locator(".nav-links").waitFor({ state: "hidden" });
+  await closeConsole(opened);
 });

@@ -21,7 +21,7 @@ export async function noteConflict<T>(
   }
 }
 
-function conflictOf({ message, hint = null, details = {} }: BulkheadError): WorkspaceConflict {
+function conflictOf({ message, hint, details = {} }: BulkheadError): WorkspaceConflict {
   const { paths, links } = details as Partial<Pick<WorkspaceConflict, "paths" | "links">>;
-  return { at: new Date().toISOString(), message, hint, paths: paths ?? [], links: links ?? [] };
+  return { at: new Date().toISOString(), message, hint: hint ?? null, paths: paths ?? [], links: links ?? [] };
 }

@@ -81,7 +81,7 @@ test("a search shows where its words stand, and hides sessions of other tokens",
 test("a search is about one agent, or sessions with a label, on request", async () => {
   const started = { type: "session_started", labels: { team: "shore" }, requested: {}, candidates: [] };
   const { ask } = await openWithHistory(started, output("The pier stands"), { type: "progress", message: "on" });
-  const found = async (query: string) => (await ask(`/v1/search?q=pier${query}`))["hits"] as unknown[];
+  const found = async (query: string) => (await ask(`/v1/search?q=pier${query}`))["hits"];
   expect(await found("&label=team%3Dshore&adapter=echo")).toHaveLength(1);
   expect(await found("&label=team%3Dreef")).toEqual([]);
   expect(await found("&adapter=other")).toEqual([]);

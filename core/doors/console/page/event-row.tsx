@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { TimelineRow } from "./fold.ts";
+import { FoldRow } from "./fold-row.tsx";
 import { HostEventText } from "./host-event.tsx";
 import { countText, durationText } from "./parts.tsx";
 import { DiffText } from "./diff-text.tsx";
@@ -20,6 +21,7 @@ export function EventRow(
       class={`row row-${row.kind}${isTarget ? " target" : ""}`}
       data-target={isTarget ? "" : undefined}
       data-seq={row.seq}
+      data-to={to}
     >
       <Gutter seq={row.seq} onRaw={onRaw} />
       <div class="row-body">
@@ -76,12 +78,16 @@ function CutMark({ seq, onRaw }: { seq: number; onRaw: (seq: number) => void }) 
 
 function Thinking({ text }: { text: string }) {
   return (
-    <details class="thinking">
-      <summary>
-        <span class="tag">Thinking</span> <span class="one-line">{plainText(text, 160)}</span>
-      </summary>
-      <LongText of={text} />
-    </details>
+    <FoldRow
+      class="thinking"
+      line={
+        <>
+          <span class="tag">Thinking</span> <span class="one-line">{plainText(text, 160)}</span>
+        </>
+      }
+    >
+      {() => <LongText of={text} />}
+    </FoldRow>
   );
 }
 
@@ -93,32 +99,38 @@ function ToolRow(
 ) {
   const name = call?.tool ?? result?.tool ?? "";
   const state = result === null ? "open" : result.success ? "ok" : "bad";
+  const line = (
+    <>
+      <span class="tool-mark" aria-hidden="true">{result === null ? "○" : result.success ? "✓" : "✕"}</span>
+      <span class="tool-name">
+        <Text of={plainText(name, 60)} />
+      </span>
+      <span class="one-line">{call === null ? "its answer" : inputText(call.input)}</span>
+      <span class="tool-end">
+        {result === null ? "answer follows" : result.success ? "" : "failed "}
+        {result !== null && result.duration_ms !== null ? durationText(result.duration_ms) : ""}
+      </span>
+    </>
+  );
   return (
-    <details class={`tool tool-${state}`}>
-      <summary>
-        <span class="tool-mark" aria-hidden="true">{result === null ? "○" : result.success ? "✓" : "✕"}</span>
-        <span class="tool-name">
-          <Text of={plainText(name, 60)} />
-        </span>
-        <span class="one-line">{call === null ? "its answer" : inputText(call.input)}</span>
-        <span class="tool-end">
-          {result === null ? "no answer here yet" : result.success ? "" : "failed "}
-          {result !== null && result.duration_ms !== null ? durationText(result.duration_ms) : ""}
-        </span>
-      </summary>
-      {call !== null && (
-        <Part title={`Input · ${call.kind}`}>
-          <Input of={call.input} />
-        </Part>
+    <FoldRow class={`tool tool-${state}`} line={line}>
+      {() => (
+        <>
+          {call !== null && (
+            <Part title={`Input · ${call.kind}`}>
+              <Input of={call.input} />
+            </Part>
+          )}
+          {parts.map((part) => <EventText key={part.seq} event={part.event} />)}
+          {result !== null && (
+            <Part title={result.success ? "Output" : "Failure"}>
+              <JsonText of={result.output} />
+            </Part>
+          )}
+          <button type="button" class="more" onClick={() => onRaw(seq)}>Envelope</button>
+        </>
       )}
-      {parts.map((part) => <EventText key={part.seq} event={part.event} />)}
-      {result !== null && (
-        <Part title={result.success ? "Output" : "Failure"}>
-          <JsonText of={result.output} />
-        </Part>
-      )}
-      <button type="button" class="more" onClick={() => onRaw(seq)}>Envelope</button>
-    </details>
+    </FoldRow>
   );
 }
 
@@ -163,22 +175,22 @@ function Part({ title, children }: { title: string; children: ComponentChildren 
 function UsedRow({ row: { used } }: { row: Extract<TimelineRow, { kind: "used" }> }) {
   const counts = new Map<string, number>();
   for (const { permission } of used) counts.set(permission, (counts.get(permission) ?? 0) + 1);
+  const line = `Allowed: ${[...counts].map(([name, count]) => count === 1 ? name : `${name} × ${count}`).join(", ")}`;
   return (
-    <details class="quiet">
-      <summary>
-        Allowed: {[...counts].map(([name, count]) => count === 1 ? name : `${name} × ${count}`).join(", ")}
-      </summary>
-      <ul class="plain-list">
-        {used.map(({ permission, target }) => (
-          <li>
-            <b>{permission}</b>{" "}
-            <code>
-              <Text of={plainText(target, 400)} />
-            </code>
-          </li>
-        ))}
-      </ul>
-    </details>
+    <FoldRow class="quiet" line={line}>
+      {() => (
+        <ul class="plain-list">
+          {used.map(({ permission, target }) => (
+            <li>
+              <b>{permission}</b>{" "}
+              <code>
+                <Text of={plainText(target, 400)} />
+              </code>
+            </li>
+          ))}
+        </ul>
+      )}
+    </FoldRow>
   );
 }
 
@@ -188,14 +200,20 @@ function ProcessRow({ row: { spawned, exited } }: { row: Extract<TimelineRow, { 
     : exited.signal !== null
     ? `ended by ${exited.signal}`
     : `exit ${exited.exit_code} · ${durationText(exited.duration_ms)}`;
+  const line = (
+    <>
+      Program <code class="one-line">{plainText(spawned.argv.join(" "), 160)}</code> {end}
+    </>
+  );
   return (
-    <details class="quiet">
-      <summary>
-        Program <code class="one-line">{plainText(spawned.argv.join(" "), 160)}</code> {end}
-      </summary>
-      <LongText of={spawned.argv.join("\n")} />
-      <p>Process {spawned.pid}</p>
-    </details>
+    <FoldRow class="quiet" line={line}>
+      {() => (
+        <>
+          <LongText of={spawned.argv.join("\n")} />
+          <p>Process {spawned.pid}</p>
+        </>
+      )}
+    </FoldRow>
   );
 }
 
@@ -211,25 +229,7 @@ export function EventText({ event }: { event: ShownEvent["event"] }) {
         </p>
       );
     case "file_change":
-      return (
-        <details class="quiet" open={false}>
-          <summary>
-            <span class={`change change-${event.action}`}>{event.action}</span>{" "}
-            <code>
-              <Text of={event.path} />
-            </code>
-            {event.from !== undefined && (
-              <>
-                from{" "}
-                <code>
-                  <Text of={event.from} />
-                </code>
-              </>
-            )}
-          </summary>
-          {event.diff !== undefined && <DiffText of={event.diff} />}
-        </details>
-      );
+      return <FileChangeRow event={event} />;
     case "usage":
       return (
         <p class="quiet-line">
@@ -284,13 +284,17 @@ export function EventText({ event }: { event: ShownEvent["event"] }) {
       );
     case "unparsed":
       return (
-        <details class="quiet">
-          <summary>
-            Not understood by the adapter:{" "}
-            <span class="one-line">{plainText(JSON.stringify(event.data) ?? "", 120)}</span>
-          </summary>
-          <JsonText of={event.data} />
-        </details>
+        <FoldRow
+          class="quiet"
+          line={
+            <>
+              Not understood by the adapter:{" "}
+              <span class="one-line">{plainText(JSON.stringify(event.data) ?? "", 120)}</span>
+            </>
+          }
+        >
+          {() => <JsonText of={event.data} />}
+        </FoldRow>
       );
     case "completed":
       return (
@@ -313,6 +317,28 @@ export function EventText({ event }: { event: ShownEvent["event"] }) {
     default:
       return <HostEventText event={event} />;
   }
+}
+
+function FileChangeRow({ event }: { event: Extract<ShownEvent["event"], { type: "file_change" }> }) {
+  const line = (
+    <>
+      <span class={`change change-${event.action}`}>{event.action}</span>{" "}
+      <code>
+        <Text of={event.path} />
+      </code>
+      {event.from !== undefined && (
+        <>
+          from{" "}
+          <code>
+            <Text of={event.from} />
+          </code>
+        </>
+      )}
+    </>
+  );
+  const { diff } = event;
+  if (diff === undefined) return <p class="quiet-line">{line}</p>;
+  return <FoldRow class="quiet" line={line}>{() => <DiffText of={diff} />}</FoldRow>;
 }
 
 /** A plan's steps. */

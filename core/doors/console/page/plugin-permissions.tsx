@@ -1,26 +1,34 @@
 import { useState } from "preact/hooks";
 import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
-import { attempt, noticeOf, useConsole } from "./console-context.ts";
-import { Ago, Failure, Sure } from "./parts.tsx";
-import { addressOf } from "./route.ts";
+import { attempt, type Console, useConsole } from "./console-context.ts";
+import { GrantForm } from "./grant-form.tsx";
+import { Sure } from "./parts.tsx";
 import { plainText } from "./shown-text.ts";
 import { Text } from "./text.tsx";
-import type { GrantPreview, PermissionRow, PluginRow } from "./wall-facts.ts";
+import type { PermissionRow, PluginRow } from "./wall-facts.ts";
 
 /** Permissions that one plugin asks for, to grant, narrow and revoke; each grant is tried on the history first. */
 export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; changed: () => void }) {
   const found = useConsole();
   const path = `/v1/plugins/${encodeURIComponent(plugin.id)}/grants`;
   const [asked, setAsked] = useState<PermissionRow | null>(null);
+  const narrow = async (row: PermissionRow, target: string) => {
+    const { grant } = await found.api.get<{ grant: Permissions }>(path);
+    await take(found, path, row);
+    try {
+      await found.api.send("POST", path, { permission: grantOf(row), target });
+    } catch (error) {
+      await found.api.send("PUT", path, grant);
+      throw error;
+    }
+  };
   const revokeAll = async () => {
     if (await attempt(found, `${plugin.name} has no grant now.`, () => found.api.send("DELETE", path))) changed();
   };
   const revoke = async (row: PermissionRow) => {
-    const isDone = await attempt(found, `${plugin.name} may no longer: ${row.permission} ${row.target}`, async () => {
-      const { grant } = await found.api.get<{ grant: Permissions }>(path);
-      await found.api.send("PUT", path, without(grant, row));
-    });
-    if (isDone) changed();
+    if (await attempt(found, `${plugin.name} may no longer: ${row.permission} ${row.target}`, () => take(found, path, row))) {
+      changed();
+    }
   };
   return (
     <section class="panel" aria-labelledby="plugin-name">
@@ -57,6 +65,9 @@ export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; chan
                     Grant …
                   </button>
                 )}
+                {row.granted && canNarrow(row) && (
+                  <button type="button" onClick={() => setAsked(row)}>Narrow …</button>
+                )}
                 {row.granted && <button type="button" onClick={() => void revoke(row)}>Revoke</button>}
               </span>
             </div>
@@ -68,7 +79,16 @@ export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; chan
                 </b>
               )}
             </p>
-            {asked === row && <GrantForm plugin={plugin} row={row} close={() => setAsked(null)} changed={changed} />}
+            {asked === row && (
+              <GrantForm
+                plugin={plugin}
+                permission={grantOf(row)}
+                target={row.binary ?? row.target}
+                instead={row.granted ? (target) => narrow(row, target) : null}
+                close={() => setAsked(null)}
+                changed={changed}
+              />
+            )}
           </li>
         ))}
       </ul>
@@ -97,87 +117,23 @@ function Decision({ of: { effective, denied, granted } }: { of: PermissionRow })
   return <span class="tag tag-waiting">{granted ? "granted, not in force" : "not granted"}</span>;
 }
 
-/** Tries a grant on the history, then gives it. The target may be narrowed first. */
-function GrantForm(
-  { plugin, row, close, changed }: { plugin: PluginRow; row: PermissionRow; close: () => void; changed: () => void },
-) {
-  const found = useConsole();
-  const [target, setTarget] = useState(row.binary ?? row.target);
-  const [preview, setPreview] = useState<{ target: string; value: GrantPreview } | null>(null);
-  const [failure, setFailure] = useState<unknown>(null);
-  const path = `/v1/plugins/${encodeURIComponent(plugin.id)}/grants`;
-  const body = { permission: row.permission === "run_env" ? "run" : row.permission, target };
-  const tryIt = async () => {
-    setFailure(null);
-    try {
-      setPreview({ target, value: await found.api.send<GrantPreview>("POST", `${path}/preview`, body) });
-    } catch (error) {
-      setFailure(error);
-    }
-  };
-  const give = async () => {
-    if (
-      !await attempt(
-        found,
-        `${plugin.name} may now: ${row.permission} ${target}`,
-        () => found.api.send("POST", path, body),
-      )
-    ) return;
-    close();
-    changed();
-  };
-  const isTried = preview?.target === target;
-  return (
-    <form class="grant-form" onSubmit={(event) => (event.preventDefault(), void (isTried ? give() : tryIt()))}>
-      <label>
-        Grant {row.permission}
-        <input
-          type="text"
-          required
-          autofocus
-          value={target}
-          onInput={({ currentTarget }) => setTarget(currentTarget.value)}
-        />
-        <small>Make it narrower if you can: one host instead of a domain, one folder instead of all.</small>
-      </label>
-      {failure !== null && <Failure {...noticeOf(failure)} />}
-      {isTried && preview !== null && <Preview of={preview.value} />}
-      <div class="dialog-actions">
-        <button type="button" onClick={close}>Cancel</button>
-        <button type="button" class={isTried ? "" : "primary"} onClick={() => void tryIt()}>
-          Try it on the history
-        </button>
-        <button type="submit" class="primary" disabled={!isTried && failure === null}>Grant</button>
-      </div>
-    </form>
-  );
+/** Permission under which a row is granted. */
+function grantOf({ permission }: PermissionRow): string {
+  return permission === "run_env" ? "run" : permission;
 }
 
-function Preview({ of: { allowed, refused, newly_allowed, searched, examples } }: { of: GrantPreview }) {
-  return (
-    <div class="preview" role="status">
-      <p>
-        <b>Of {searched.toLocaleString("en")} calls in the history</b> it would have allowed{" "}
-        <b>{allowed.toLocaleString("en")}</b>, of which <b>{newly_allowed.toLocaleString("en")}</b> were denied then;
-        {" "}
-        <b>{refused.toLocaleString("en")}</b> would still be refused.
-      </p>
-      <ul class="plain-list">
-        {examples.slice(0, 12).map(({ session_id, seq, at, permission, target, decision }) => (
-          <li>
-            <span class={`tag ${decision === "allowed" ? "tag-done" : "tag-failed"}`}>{decision}</span> {permission}
-            {" "}
-            <code>
-              <Text of={plainText(target, 200)} />
-            </code>{" "}
-            <a href={addressOf("sessions", session_id, seq)}>
-              <Ago at={at} />
-            </a>
-          </li>
-        ))}
-      </ul>
-    </div>
-  );
+function canNarrow({ permission }: PermissionRow): boolean {
+  return ["net", "read", "write", "run"].includes(permission);
+}
+
+/** Takes one permission out of a plugin's grants. */
+async function take({ api }: Console, path: string, row: PermissionRow): Promise<void> {
+  const { grant } = await api.get<{ grant: Permissions }>(path);
+  const left = without(grant, row);
+  if (JSON.stringify(left) === JSON.stringify(grant)) {
+    throw new Error(`A wider grant covers ${row.permission} ${row.target}: revoke all, and grant what is needed.`);
+  }
+  await api.send("PUT", path, left);
 }
 
 /** A grant with one permission less. */

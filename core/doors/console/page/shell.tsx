@@ -15,11 +15,12 @@ import { Start } from "./screens/start.tsx";
 import { Walls } from "./screens/walls.tsx";
 import { SignedOut } from "./signed-out.tsx";
 import { Text } from "./text.tsx";
+import { Navigation } from "./navigation.tsx";
 
 /** The page around every screen: navigation, the state of the connection, notices. */
 export function Shell() {
   const found = useConsole();
-  const { route, live, waiting } = found;
+  const { route, live } = found;
   const [helps, setHelps] = useState(false);
   const main = useRef<HTMLElement>(null);
   useBadge(found);
@@ -31,41 +32,12 @@ export function Shell() {
   }, [place]);
   const line = live.line.value;
   if (line.state === "refused") return <SignedOut why={line.why} />;
-  const count = waiting.items.value.length;
   return (
     <div class="shell">
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
         Skip to the content
       </a>
-      <nav class="nav" aria-label="Screens">
-        <a class="brand" aria-label="Bulkhead" href={addressOf("needs-you")}>
-          <img src="/console/icon.svg" alt="" width="22" height="22" />
-          <span>Bulkhead</span>
-        </a>
-        {screens.map(({ name, title }) => (
-          <a
-            class="nav-link"
-            href={addressOf(name)}
-            aria-current={screen === name || (name === "sessions" && screen === "start") ? "page" : undefined}
-          >
-            {title}
-            {name === "needs-you" && count > 0 && (
-              <span class="badge">
-                {count}
-                <span class="hidden">wait</span>
-              </span>
-            )}
-          </a>
-        ))}
-        <div class="nav-end">
-          <span class={`line line-${line.state}`} role="status">
-            {line.state === "open" ? "Live" : line.state === "opening" ? "Connecting" : "Offline"}
-          </span>
-          <button type="button" class="plain" onClick={() => setHelps(true)}>
-            Keys <kbd>?</kbd>
-          </button>
-        </div>
-      </nav>
+      <Navigation place={place} screen={screen} help={() => setHelps(true)} />
       <main id="main" ref={main} tabIndex={-1}>
         {line.state === "lost" && (
           <div class="offline" role="alert">

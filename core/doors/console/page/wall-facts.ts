@@ -84,3 +84,15 @@ export interface GrantPreview {
     decision: "allowed" | "refused";
   }[];
 }
+
+/** One decision of the broker, as `GET /v1/calls` lists it. */
+export interface BrokerCall {
+  session_id: string;
+  seq: number;
+  gseq: number;
+  at: string;
+  adapter_id: string;
+  permission: string;
+  target: string;
+  decision: "allowed" | "denied";
+}

@@ -24,7 +24,7 @@ export interface WaitingItem {
   text: string;
   /** A command line that settles it; null: it is answered through the API. */
   command: string | null;
-  /** Arguments of the tool that the request is about; the paths and links of a conflict. */
+  /** Arguments of a request's tool; permission and target of a missing grant; paths and links of a conflict. */
   input: unknown;
   request_id: string | null;
   choices: PermissionOption[];
@@ -153,13 +153,14 @@ async function pluginItems(plugins: Pick<PluginFacts, "list" | "explain">): Prom
 async function missingGrants(id: string, plugins: Pick<PluginFacts, "list" | "explain">): Promise<WaitingItem[]> {
   const { permissions } = await plugins.explain(id);
   const missing = permissions.filter(({ requested, granted, denied }) => requested && !granted && !denied);
-  return missing.map(({ permission, target, why }) => ({
+  return missing.map(({ permission, target, binary = target, why }) => ({
     ...ofPlugin(id),
     kind: "grant",
     id: `grant ${id} ${permission}:${target}`,
     at: null,
     title: `${id} asks for ${permission}: ${target}`,
     text: why,
+    input: { permission, target: binary },
     command: permission === "run_env" || permission === "limits"
       ? null
       : `bulkhead plugin grant ${id} ${permission}:${target}`,

@@ -1,9 +1,10 @@
 import { useState } from "preact/hooks";
+import type { Workspace } from "../../../../../plugin-sdk/workspace.ts";
 import type { Comparison } from "../../../../sessions/host/compare-results.ts";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
-import { DiffText } from "../diff-text.tsx";
 import { Ago, costText, countText, durationText, Empty, Failure, Screen, StandingMark, useLoaded } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
+import { SessionDiffText } from "../session-diff.tsx";
 import { standingOf } from "../session-list.ts";
 import { plainText } from "../shown-text.ts";
 import { Text } from "../text.tsx";
@@ -76,10 +77,13 @@ export function CompareList() {
 export function Compare({ id }: { id: string }) {
   const { api, sessions } = useConsole();
   const ended = sessions.all.value.filter(({ state }) => state === "ended").length;
-  const [loaded, again] = useLoaded(
-    (signal) => api.get<WholeComparison>(`/v1/comparisons/${encodeURIComponent(id)}`, {}, signal),
-    [id, ended],
-  );
+  const [loaded, again] = useLoaded(async (signal) => {
+    const [comparison, { workspaces }] = await Promise.all([
+      api.get<WholeComparison>(`/v1/comparisons/${encodeURIComponent(id)}`, {}, signal),
+      api.get<{ workspaces: Workspace[] }>("/v1/workspaces", {}, signal),
+    ]);
+    return { ...comparison, states: new Map(workspaces.map(({ session_id, state }) => [session_id, state])) };
+  }, [id, ended]);
   if (loaded === undefined) {
     return (
       <Screen title="Compare">
@@ -94,11 +98,11 @@ export function Compare({ id }: { id: string }) {
       </Screen>
     );
   }
-  const { title, sessions: rows, running, overlapping_files } = loaded.value;
+  const { title, sessions: rows, running, overlapping_files, states } = loaded.value;
   return (
     <Screen title="Compare" lead={plainText(title, 200)}>
       <div class="columns">
-        {rows.map((row) => <Column key={row.session_id} row={row} changed={again} />)}
+        {rows.map((row) => <Column key={row.session_id} row={row} worktree={states.get(row.session_id)} changed={again} />)}
         {running.map(({ session_id, adapter_id }) => {
           const session = sessions.find(session_id);
           return (
@@ -137,7 +141,13 @@ export function Compare({ id }: { id: string }) {
   );
 }
 
-function Column({ row, changed }: { row: Comparison["sessions"][number]; changed: () => void }) {
+function Column(
+  { row, worktree, changed }: {
+    row: Comparison["sessions"][number];
+    worktree: Workspace["state"] | undefined;
+    changed: () => void;
+  },
+) {
   const found = useConsole();
   const [shows, setShows] = useState(false);
   const path = `/v1/sessions/${encodeURIComponent(row.session_id)}`;
@@ -153,9 +163,14 @@ function Column({ row, changed }: { row: Comparison["sessions"][number]; changed
     }
     changed();
   };
+  const isOpen = worktree === "open" || worktree === "applying";
   return (
     <section class="column">
-      <h2>{row.adapter_id}</h2>
+      <header class="panel-head">
+        <h2>{row.adapter_id}</h2>
+        {worktree === "applied" && <span class="tag tag-done">adopted</span>}
+        {worktree === "discarded" && <span class="tag">discarded</span>}
+      </header>
       <p>
         <span class={`tag ${row.outcome === "completed" ? "tag-done" : "tag-failed"}`}>{row.outcome}</span>{" "}
         {row.stop_reason.replaceAll("_", " ")}
@@ -171,9 +186,13 @@ function Column({ row, changed }: { row: Comparison["sessions"][number]; changed
         <dd>{row.files_changed ?? "unknown"}</dd>
         <dt>Lines</dt>
         <dd>
-          <span class="plus">+{row.lines_added ?? "?"}</span> <span class="minus">−{row.lines_removed ?? "?"}</span>
+          {row.lines_added === null || row.lines_removed === null ? "unknown" : (
+            <>
+              <span class="plus">+{row.lines_added}</span> <span class="minus">−{row.lines_removed}</span>
+            </>
+          )}
         </dd>
-        {row.confidence !== null && (
+        {row.confidence !== null && row.outcome !== "error" && (
           <>
             <dt>Confidence</dt>
             <dd>{Math.round(row.confidence * 100)} %</dd>
@@ -181,27 +200,17 @@ function Column({ row, changed }: { row: Comparison["sessions"][number]; changed
         )}
       </dl>
       <div class="answers">
-        <button type="button" class="primary" disabled={row.files_changed === 0} onClick={() => void adopt()}>
-          Adopt
-        </button>
-        <button type="button" aria-expanded={shows} onClick={() => setShows(!shows)}>
-          {shows ? "Hide the diff" : "Show the diff"}
-        </button>
+        {isOpen && !!row.files_changed && (
+          <>
+            <button type="button" class="primary" onClick={() => void adopt()}>Adopt</button>
+            <button type="button" aria-expanded={shows} onClick={() => setShows(!shows)}>
+              {shows ? "Hide the diff" : "Show the diff"}
+            </button>
+          </>
+        )}
         <a href={addressOf("sessions", row.session_id)}>Session</a>
       </div>
-      {shows && <ColumnDiff id={row.session_id} />}
+      {shows && <SessionDiffText id={row.session_id} />}
     </section>
   );
-}
-
-function ColumnDiff({ id }: { id: string }) {
-  const { api } = useConsole();
-  const [loaded] = useLoaded(
-    (signal) => api.get<{ patch?: string }>(`/v1/sessions/${encodeURIComponent(id)}/diff`, {}, signal),
-    [id],
-  );
-  if (loaded === undefined) return <p class="quiet-line">Reading …</p>;
-  if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
-  const { patch = "" } = loaded.value;
-  return patch === "" ? <p class="quiet-line">No text was changed.</p> : <DiffText of={patch} />;
 }

@@ -40,39 +40,79 @@ interface Moment {
 
 /** Search over all sessions, the host as it was at any event, and the chain's proof. */
 export function History() {
+  const { sessions } = useConsole();
   const [text, setText] = useState("");
-  const [query, setQuery] = useState("");
-  useEffect(() => {
-    const timer = setTimeout(() => setQuery(text.trim()), 250);
-    return () => clearTimeout(timer);
-  }, [text]);
+  const [agent, setAgent] = useState("");
+  const [label, setLabel] = useState("");
+  const query = useSettled(text.trim());
+  const filter = { adapter: useSettled(agent.trim()), label: useSettled(label.trim()) };
+  const all = sessions.all.value;
+  const agents = [...new Set(all.flatMap(({ adapter_id }) => adapter_id ?? []))].sort();
+  const labels = [
+    ...new Set(all.flatMap((one) => Object.entries(one.labels).map(([name, value]) => `${name}=${value}`))),
+  ].sort();
   return (
     <Screen title="History" lead="Search every transcript, and see the host as it was" actions={<Verify />}>
-      <input
-        type="search"
-        class="wide"
-        autofocus
-        placeholder="Search all sessions"
-        aria-label="Search all sessions"
-        value={text}
-        onInput={({ currentTarget }) => setText(currentTarget.value)}
-      />
-      {query === "" ? <TimeSlider /> : <Results key={query} query={query} />}
+      <div class="search-row" role="search">
+        <input
+          type="search"
+          autofocus
+          placeholder="Search all sessions"
+          aria-label="Search all sessions"
+          value={text}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        <input
+          type="search"
+          list="search-agents"
+          placeholder="Any agent"
+          aria-label="Agent"
+          value={agent}
+          onInput={({ currentTarget }) => setAgent(currentTarget.value)}
+        />
+        <datalist id="search-agents">{agents.map((one) => <option value={one} />)}</datalist>
+        <input
+          type="search"
+          list="search-labels"
+          placeholder="Any label"
+          aria-label="Label, as name=value"
+          value={label}
+          onInput={({ currentTarget }) => setLabel(currentTarget.value)}
+        />
+        <datalist id="search-labels">{labels.slice(0, 200).map((one) => <option value={one} />)}</datalist>
+      </div>
+      {query === ""
+        ? <TimeSlider />
+        : <Results key={JSON.stringify([query, filter])} query={query} filter={filter} />}
     </Screen>
   );
 }
 
-function Results({ query }: { query: string }) {
+/** A value once it has not changed for a moment. */
+function useSettled(value: string): string {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), 250);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
+}
+
+function Results({ query, filter: { adapter, label } }: { query: string; filter: { adapter: string; label: string } }) {
   const { api } = useConsole();
   const [more, setMore] = useState<Found[]>([]);
-  const [loaded] = useLoaded((signal) => api.get<Found>("/v1/search", { q: query, limit: 50 }, signal), [query]);
+  const wanted = { q: query, limit: 50, adapter: adapter || undefined, label: label.includes("=") ? label : undefined };
+  const [loaded] = useLoaded((signal) => api.get<Found>("/v1/search", wanted, signal), []);
+  if (label !== "" && !label.includes("=")) {
+    return <p class="quiet-line">Write the label as name=value, such as team=shore.</p>;
+  }
   if (loaded === undefined) return <p class="quiet-line">Searching …</p>;
   if ("failed" in loaded) return <Failure {...noticeOf(loaded.failed)} />;
   const pages = [loaded.value, ...more];
   const { next, indexed_to, last } = pages.at(-1) ?? loaded.value;
   const hits = pages.flatMap((page) => page.hits);
   const readMore = async () =>
-    setMore([...more, await api.get<Found>("/v1/search", { q: query, limit: 50, before: next ?? undefined })]);
+    setMore([...more, await api.get<Found>("/v1/search", { ...wanted, before: next ?? undefined })]);
   return (
     <>
       {indexed_to < last && (
@@ -82,8 +122,14 @@ function Results({ query }: { query: string }) {
         </p>
       )}
       {hits.length === 0 && (
-        <Empty title="No event has these words">
-          <p>Try fewer words, or the beginning of one.</p>
+        <Empty title={next === null ? "No event has these words" : "None among the newest events"}>
+          <p>
+            {next !== null
+              ? "There are older ones with these words: look further."
+              : adapter === "" && label === ""
+              ? "Try fewer words, or the beginning of one."
+              : "Try fewer words, or clear the agent and the label."}
+          </p>
         </Empty>
       )}
       <ol class="hits">

@@ -1,6 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { attempt, type Console, useConsole } from "../console-context.ts";
 import { Input } from "../event-row.tsx";
+import { type ConflictFacts, ConflictAnswer, ConflictList } from "../conflict-item.tsx";
+import { GrantForm } from "../grant-form.tsx";
 import { useKeys } from "../keys.ts";
 import { Notifications } from "../notifications.tsx";
 import { Ago, Command, Empty, Failure, Screen } from "../parts.tsx";
@@ -24,7 +26,11 @@ export function NeedsYou() {
     if (next !== undefined) setAt(next.id);
   };
   const toggle = (id: string) => setChosen(toggled(chosen, id));
+  const list = useRef<HTMLOListElement>(null);
   const answerAll = async (index: number) => {
+    if (picked.length === 0 && current?.request_id === null) {
+      return list.current?.querySelectorAll<HTMLElement>(".current .answers > :is(button, a)")[index]?.click();
+    }
     const those = picked.length > 0 ? picked : current === undefined ? [] : [current];
     await answer(found, those, index);
     setChosen(new Set());
@@ -70,7 +76,7 @@ export function NeedsYou() {
         </p>
       )}
       {picked.length > 1 && <Together picked={picked} answerAll={answerAll} clear={() => setChosen(new Set())} />}
-      <ol class="inbox">
+      <ol class="inbox" ref={list}>
         {items.map((item) => (
           <Item
             key={item.id}
@@ -176,14 +182,17 @@ const kinds: Readonly<Record<WaitingThing["kind"], string>> = {
 };
 
 /** Subject of a request: the command, the change, or the input. */
-export function About({ item }: { item: Pick<WaitingThing, "title" | "text" | "command" | "input" | "kind"> }) {
+export function About({ item }: { item: Pick<WaitingThing, "title" | "text" | "command" | "input" | "kind" | "request_id"> }) {
   return (
     <>
       {item.text !== "" && item.text !== item.title && <LongText of={item.text} class="prose" />}
-      {item.command !== null && (item.kind === "permission"
-        ? <LongText of={item.command} class="command-text" />
-        : <Command text={item.command} />)}
-      {item.command === null && item.input !== null && item.input !== undefined && <Input of={item.input} />}
+      {item.kind === "conflict" && <ConflictList of={item.input as ConflictFacts} />}
+      {item.command !== null && (
+        <p class="quiet-line">
+          In a terminal: <Command text={item.command} />
+        </p>
+      )}
+      {item.request_id !== null && item.input !== null && item.input !== undefined && <Input of={item.input} />}
     </>
   );
 }
@@ -220,12 +229,11 @@ export function Answer({ item, isCurrent = false }: { item: WaitingThing; isCurr
       </div>
     );
   }
+  if (item.kind === "conflict") return <ConflictAnswer item={item} />;
+  if (item.kind === "grant") return <GrantAnswer item={item} />;
   return (
     <div class="answers">
-      {item.kind === "grant" && item.plugin_id !== null && (
-        <a class="button primary" href={addressOf("walls", item.plugin_id)}>Look at its permissions</a>
-      )}
-      {item.kind === "quarantine" && item.plugin_id !== null && (
+      {item.plugin_id !== null && (
         <button
           type="button"
           class="primary"
@@ -234,14 +242,38 @@ export function Answer({ item, isCurrent = false }: { item: WaitingThing; isCurr
           Let it run again
         </button>
       )}
-      {item.kind === "conflict" && item.session_id !== null && (
-        <a class="button primary" href={addressOf("review", item.session_id)}>Review the changes</a>
-      )}
       {item.hint !== null && (
         <span class="quiet-line">
           <Text of={item.hint} />
         </span>
       )}
+    </div>
+  );
+}
+
+/** A missing grant: it is tried on the history and given in place. */
+function GrantAnswer({ item: { plugin_id, input } }: { item: WaitingThing }) {
+  const { waiting } = useConsole();
+  const [asks, setAsks] = useState(false);
+  const id = plugin_id ?? "";
+  const { permission, target } = input as { permission: string; target: string };
+  if (asks) {
+    return (
+      <GrantForm
+        plugin={{ id, name: id }}
+        permission={permission === "run_env" ? "run" : permission}
+        target={target}
+        close={() => setAsks(false)}
+        changed={() => waiting.touch()}
+      />
+    );
+  }
+  return (
+    <div class="answers">
+      {permission !== "limits" && (
+        <button type="button" class="primary" onClick={() => setAsks(true)}>Grant …</button>
+      )}
+      <a class="button" href={addressOf("walls", id)}>All its permissions</a>
     </div>
   );
 }

@@ -1,14 +1,15 @@
 import { useState } from "preact/hooks";
-import type { Artifact } from "../../../../../plugin-sdk/result.ts";
+import type { Artifact, SessionResult } from "../../../../../plugin-sdk/result.ts";
 import type { Workspace } from "../../../../../plugin-sdk/workspace.ts";
 import { RefusedCall } from "../api.ts";
-import { attempt, noticeOf, useConsole } from "../console-context.ts";
+import { attempt, type Console, noticeOf, useConsole } from "../console-context.ts";
 import { DiffFile, type DiffMarks, filesOf, pathOf } from "../diff-text.tsx";
+import { type ConflictFacts, ConflictList } from "../conflict-item.tsx";
 import { Artifacts } from "../host-event.tsx";
 import { Ago, Command, Empty, Failure, Screen, Sure, useLoaded } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
 import { plainText } from "../shown-text.ts";
-import { LongText, Text } from "../text.tsx";
+import { Text } from "../text.tsx";
 import { shortPath } from "./sessions.tsx";
 
 /** Changes of a session, as `GET /v1/sessions/{id}/diff` shows it. */
@@ -109,6 +110,7 @@ export function Review({ id }: { id: string }) {
       found.notice.value = { text: "The changes are in the repository, not staged.", isFailure: false };
       goTo("review");
     } catch (error) {
+      found.waiting.touch();
       if (error instanceof RefusedCall && error.status !== 0) setConflict(error);
       else found.notice.value = noticeOf(error);
     }
@@ -116,14 +118,13 @@ export function Review({ id }: { id: string }) {
   const discard = async () => {
     if (await attempt(found, "The worktree is gone.", () => api.send("POST", `${path}/discard`))) goTo("review");
   };
-  const send = async () => {
-    await attempt(found, null, async () => {
-      const { session_id } = await api.send<{ session_id: string }>("POST", `${path}/continue`, {
-        prompt: promptOf(comments),
-      });
+  const send = () =>
+    attempt(found, null, async () => {
+      const patch = loaded?.value.patch ?? "";
+      const session_id = await sendComments(found, { id, prompt: promptOf(comments, patch) });
+      sessions.touch(session_id);
       goTo("sessions", session_id);
     });
-  };
   return (
     <Screen
       title="Review"
@@ -142,7 +143,7 @@ export function Review({ id }: { id: string }) {
         </>
       )}
     >
-      {conflict !== null && <Conflict of={conflict} applyLinks={() => void apply("?allow_links=true")} />}
+      {conflict !== null && <Refused of={conflict} applyLinks={() => void apply("?allow_links=true")} />}
       {loaded === undefined
         ? <p class="quiet-line">Reading the changes …</p>
         : <Changes diff={loaded.value} comments={comments} setComments={setComments} />}
@@ -150,8 +151,8 @@ export function Review({ id }: { id: string }) {
   );
 }
 
-function Conflict({ of: refusal, applyLinks }: { of: RefusedCall; applyLinks: () => void }) {
-  const { details } = refusal;
+function Refused({ of: refusal, applyLinks }: { of: RefusedCall; applyLinks: () => void }) {
+  const { paths = [], links = [] } = refusal.details as Partial<ConflictFacts>;
   return (
     <div class="failure" role="alert">
       <strong>
@@ -162,8 +163,12 @@ function Conflict({ of: refusal, applyLinks }: { of: RefusedCall; applyLinks: ()
           <Text of={refusal.hint} />
         </span>
       )}
-      {Object.keys(details).length > 0 && <LongText of={JSON.stringify(details, null, 2)} class="json" />}
-      {"links_out" in details && <button type="button" onClick={applyLinks}>Apply them with these links</button>}
+      <ConflictList of={{ paths, links }} />
+      {links.length > 0 && (
+        <span>
+          <button type="button" onClick={applyLinks}>Apply them with these links</button>
+        </span>
+      )}
     </div>
   );
 }
@@ -278,7 +283,35 @@ function rangeText({ from, to, side }: Comment): string {
   return side === "old" ? `${lines} of the old file` : lines;
 }
 
-function promptOf(comments: readonly Comment[]): string {
+/** Longest patch that goes to an agent with the comments. */
+const longestPatch = 200_000;
+
+/** The comments as a prompt. It carries the changes: they are in a worktree of their own, where the agent is not. */
+function promptOf(comments: readonly Comment[], patch: string): string {
   const each = comments.map((one) => `- ${one.file}, ${rangeText(one).toLowerCase()}: ${one.text}`);
-  return ["Please change your work as these review comments ask:", "", ...each].join("\n");
+  const asked = ["Please change your work as these review comments ask:", "", ...each];
+  if (patch === "" || patch.length > longestPatch) return asked.join("\n");
+  return [
+    ...asked,
+    "",
+    "Your work so far is this patch. If the folder does not have it yet, apply it first:",
+    "",
+    "```diff",
+    patch.trimEnd(),
+    "```",
+  ].join("\n");
+}
+
+/** Sends comments to the agent of a session, or to a new session of it where it cannot go on; returns that session. */
+async function sendComments({ api }: Console, { id, prompt }: { id: string; prompt: string }): Promise<string> {
+  const path = `/v1/sessions/${encodeURIComponent(id)}`;
+  try {
+    return (await api.send<{ session_id: string }>("POST", `${path}/continue`, { prompt })).session_id;
+  } catch (error) {
+    if (!(error instanceof RefusedCall) || !["unsupported", "unenforceable"].includes(error.code)) throw error;
+  }
+  const { adapter_id, result } = await api.get<{ adapter_id: string; result: SessionResult }>(path);
+  const { env: _env, idempotency_key: _key, continue_from: _from, ...requested } = result.requested;
+  const again = { ...requested, adapter: adapter_id, prompt: `${requested.prompt}\n\n${prompt}` };
+  return (await api.send<{ session_id: string }>("POST", "/v1/sessions", again)).session_id;
 }

@@ -82,12 +82,20 @@ export function Sessions() {
       )}
       {all.length > 0 && shown.length === 0 && (
         <Empty title="No session fits">
-          <p>Clear the search, or choose another state.</p>
+          <p>
+            Clear the search, or choose another state.
+            {sessions.next.value !== null && " Older sessions are not searched until they are shown."}
+          </p>
         </Empty>
       )}
       <ul class="session-list">
         {shown.map(({ session, standing }) => (
-          <SessionRow key={session.session_id} session={session} standing={standing} />
+          <SessionRow
+            key={session.session_id}
+            session={session}
+            standing={standing}
+            search={(words) => setText(words)}
+          />
         ))}
       </ul>
       {sessions.next.value !== null && (
@@ -97,7 +105,9 @@ export function Sessions() {
   );
 }
 
-function SessionRow({ session, standing }: { session: SessionSummary; standing: Standing }) {
+function SessionRow(
+  { session, standing, search }: { session: SessionSummary; standing: Standing; search: (words: string) => void },
+) {
   const element = useRef<HTMLLIElement>(null);
   const [isSeen, setIsSeen] = useState(false);
   useEffect(() => {
@@ -119,7 +129,14 @@ function SessionRow({ session, standing }: { session: SessionSummary; standing: 
             <Text of={shortPath(session.workdir)} />
           </code>
           {labels.slice(0, 4).map(([name, value]) => (
-            <span class="label">{plainText(name, 40)}={plainText(value, 40)}</span>
+            <button
+              type="button"
+              class="label"
+              title="Show sessions with this label"
+              onClick={() => search(`${name}=${value}`)}
+            >
+              {plainText(name, 40)}={plainText(value, 40)}
+            </button>
           ))}
           {standing === "waiting" && <span class="waits-for">{plainText(session.waiting[0]?.text ?? "", 120)}</span>}
           {(standing === "failed" || standing === "blocked") && (

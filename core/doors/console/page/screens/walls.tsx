@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { BrokerCalls } from "../broker-calls.tsx";
 import { noticeOf, useConsole } from "../console-context.ts";
 import { Ago, Command, Empty, Failure, Screen, useLoaded } from "../parts.tsx";
 import { addressOf } from "../route.ts";
@@ -49,6 +50,7 @@ export function Walls({ plugin }: { plugin: string | null }) {
       {open !== undefined && <PluginPermissions key={open.id} plugin={open} changed={again} />}
       <Matrix plugins={plugins.value.plugins.toSorted(enabledFirst)} open={plugin} />
       <Denials />
+      <BrokerCalls />
       <Machine />
     </Screen>
   );

@@ -1,0 +1,96 @@
+import { useState } from "preact/hooks";
+import { attempt, noticeOf, useConsole } from "./console-context.ts";
+import { Ago, Failure } from "./parts.tsx";
+import { addressOf } from "./route.ts";
+import { plainText } from "./shown-text.ts";
+import { Text } from "./text.tsx";
+import type { GrantPreview, PluginRow } from "./wall-facts.ts";
+
+/** Properties of {@link GrantForm}. */
+interface GrantFormProps {
+  plugin: Pick<PluginRow, "id" | "name">;
+  permission: string;
+  target: string;
+  /** Gives the grant in the place of a wider one; null: it is given beside the others. */
+  instead?: ((target: string) => Promise<void>) | null;
+  close: () => void;
+  changed: () => void;
+}
+
+/** Tries a grant on the history, then gives it. The target may be narrowed first. */
+export function GrantForm({ plugin, permission, target: asked, instead = null, close, changed }: GrantFormProps) {
+  const found = useConsole();
+  const [target, setTarget] = useState(asked);
+  const [preview, setPreview] = useState<{ target: string; value: GrantPreview } | null>(null);
+  const [failure, setFailure] = useState<unknown>(null);
+  const path = `/v1/plugins/${encodeURIComponent(plugin.id)}/grants`;
+  const tryIt = async () => {
+    setFailure(null);
+    try {
+      const value = await found.api.send<GrantPreview>("POST", `${path}/preview`, { permission, target });
+      setPreview({ target, value });
+    } catch (error) {
+      setFailure(error);
+    }
+  };
+  const give = async () => {
+    const act = instead ?? ((narrower: string) => found.api.send("POST", path, { permission, target: narrower }));
+    if (!await attempt(found, `${plugin.name} may now: ${permission} ${target}`, () => act(target))) return;
+    close();
+    changed();
+  };
+  const isTried = preview?.target === target;
+  return (
+    <form class="grant-form" onSubmit={(event) => (event.preventDefault(), void (isTried ? give() : tryIt()))}>
+      <label>
+        {instead === null ? `Grant ${permission}` : `Allow no more of ${permission} than`}
+        <input
+          type="text"
+          required
+          autofocus
+          value={target}
+          onInput={({ currentTarget }) => setTarget(currentTarget.value)}
+        />
+        <small>Make it as narrow as you can: one host instead of a domain, one folder instead of all.</small>
+      </label>
+      {failure !== null && <Failure {...noticeOf(failure)} />}
+      {isTried && preview !== null && <Preview of={preview.value} />}
+      <div class="dialog-actions">
+        <button type="button" onClick={close}>Cancel</button>
+        <button type="button" class={isTried ? "" : "primary"} onClick={() => void tryIt()}>
+          Try it on the history
+        </button>
+        <button type="submit" class={isTried ? "primary" : ""} disabled={!isTried && failure === null}>
+          {instead === null ? "Grant" : "Narrow"}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Preview({ of: { allowed, refused, newly_allowed, searched, examples } }: { of: GrantPreview }) {
+  return (
+    <div class="preview" role="status">
+      <p>
+        <b>Of {searched.toLocaleString("en")} calls in the history</b> it would have allowed{" "}
+        <b>{allowed.toLocaleString("en")}</b>, of which <b>{newly_allowed.toLocaleString("en")}</b> were denied then;
+        {" "}
+        <b>{refused.toLocaleString("en")}</b> would still be refused.
+      </p>
+      <ul class="plain-list">
+        {examples.slice(0, 12).map(({ session_id, seq, at, permission, target, decision }) => (
+          <li>
+            <span class={`tag ${decision === "allowed" ? "tag-done" : "tag-failed"}`}>{decision}</span> {permission}
+            {" "}
+            <code>
+              <Text of={plainText(target, 200)} />
+            </code>{" "}
+            <a href={addressOf("sessions", session_id, seq)}>
+              <Ago at={at} />
+            </a>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,75 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useConsole } from "./console-context.ts";
+import { addressOf, screens } from "./route.ts";
+
+/** The way to every screen: a column beside the page, or a menu above it where the window is narrow. */
+export function Navigation({ place, screen, help }: { place: string; screen: string; help: () => void }) {
+  const { live, waiting } = useConsole();
+  const [isOpen, setIsOpen] = useState(false);
+  const element = useRef<HTMLElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => setIsOpen(false), [place]);
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || !isOpen) return;
+    event.preventDefault();
+    setIsOpen(false);
+    button.current?.focus();
+  };
+  const onLeave = ({ relatedTarget }: FocusEvent) => {
+    if (!element.current?.contains(relatedTarget as Node | null)) setIsOpen(false);
+  };
+  const count = waiting.items.value.length;
+  const here = screen === "start" ? "sessions" : screen;
+  const line = live.line.value.state;
+  return (
+    <nav class="nav" aria-label="Screens" ref={element} onKeyDown={onKey} onFocusOut={onLeave}>
+      <a class="brand" aria-label="Bulkhead" href={addressOf("needs-you")}>
+        <img src="/console/icon.svg" alt="" width="22" height="22" />
+        <span>Bulkhead</span>
+      </a>
+      <button
+        type="button"
+        class="menu-button"
+        ref={button}
+        aria-expanded={isOpen}
+        aria-controls="screens"
+        onClick={() => setIsOpen(!isOpen)}
+      >
+        <span class="hidden">Menu:</span>
+        {screens.find(({ name }) => name === here)?.title ?? "Screens"}
+        {count > 0 && here !== "needs-you" && <Badge count={count} />}
+        <span aria-hidden="true">{isOpen ? "▴" : "▾"}</span>
+      </button>
+      <div id="screens" class={isOpen ? "nav-links open" : "nav-links"}>
+        {screens.map(({ name, title }) => (
+          <a
+            class="nav-link"
+            href={addressOf(name)}
+            aria-current={here === name ? "page" : undefined}
+            onClick={() => setIsOpen(false)}
+          >
+            {title}
+            {name === "needs-you" && count > 0 && <Badge count={count} />}
+          </a>
+        ))}
+      </div>
+      <div class="nav-end">
+        <span class={`line line-${line}`} role="status">
+          {line === "open" ? "Live" : line === "opening" ? "Connecting" : "Offline"}
+        </span>
+        <button type="button" class="plain" onClick={help}>
+          Keys <kbd>?</kbd>
+        </button>
+      </div>
+    </nav>
+  );
+}
+
+function Badge({ count }: { count: number }) {
+  return (
+    <span class="badge">
+      {count}
+      <span class="hidden">wait</span>
+    </span>
+  );
+}

@@ -1,0 +1,123 @@
+import { lstat, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  closeConsole,
+  type ConsoleHost,
+  type ConsolePage,
+  openBrowser,
+  openConsole,
+  openConsoleHost,
+} from "./console-fixture.ts";
+import { git } from "./git.ts";
+
+let host: ConsoleHost & AsyncDisposable;
+let browser: Browser;
+let opened: ConsolePage;
+let page: Page;
+
+beforeAll(async () => {
+  [host, browser] = await Promise.all([openConsoleHost(), openBrowser()]);
+  opened = await openConsole(browser, host);
+  page = opened.page;
+});
+
+afterAll(async () => {
+  if (opened !== undefined) await closeConsole(opened);
+  await browser?.close();
+  await host?.[Symbol.asyncDispose]();
+});
+
+/** Runs the agent that changes files, in a worktree, to its end. */
+async function work(prompt: string): Promise<string> {
+  const session = await host.client.start({ workdir: host.workdir, prompt, workspace: "worktree" }, {
+    adapter: "works",
+  });
+  await session.result();
+  return session.id;
+}
+
+/** Goes down in the inbox by keys until an item is the current one. */
+async function stepTo(text: string): Promise<void> {
+  const current = page.locator(".item.current", { hasText: text });
+  for (let steps = 0; steps < 12 && await current.count() === 0; steps++) await page.keyboard.press("j");
+  await current.waitFor();
+}
+
+test("a missing grant is tried on the history and given in the inbox", async () => {
+  await work("Be denied a host");
+  await opened.go("#/needs-you");
+  const item = page.locator(".item-grant", { hasText: "api.example.com:443" });
+  await item.waitFor();
+  await page.locator("main").focus();
+  await stepTo("api.example.com:443");
+  await page.keyboard.press("1");
+  await item.getByRole("button", { name: "Try it on the history" }).click();
+  await item.getByText("calls in the history").waitFor();
+  await item.getByRole("button", { name: "Grant", exact: true }).click();
+  await item.waitFor({ state: "detached" });
+  expect(await readFile(join(host.folder, "bulkhead.yaml"), "utf8")).toContain("api.example.com:443");
+});
+
+test("a plugin in quarantine is let run again", async () => {
+  const request = { workdir: host.workdir, prompt: "Crash", retry: "never" as const };
+  await (await host.client.start(request, { adapter: "crashes" })).result();
+  const item = page.locator(".item-quarantine", { hasText: "crashes" });
+  await item.getByText("No luck").waitFor({ timeout: 15_000 });
+  await item.getByRole("button", { name: "Let it run again" }).click();
+  await page.getByText("crashes may run again.").waitFor();
+  await item.waitFor({ state: "detached" });
+});
+
+test("changes that could not be applied wait in the inbox, with their files and diff, until they are applied", async () => {
+  const file = join(host.workdir, "src/tally.js");
+  const before = await readFile(file, "utf8");
+  const id = await work("Meet a conflict");
+  await writeFile(file, "export const tally = () => 0;\n");
+  await opened.go(`#/review/${id}`);
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByRole("alert").getByText("src/tally.js").last().waitFor();
+  await opened.go("#/needs-you");
+  const item = page.locator(".item-conflict", { hasText: "Meet a conflict" });
+  await item.locator(".files", { hasText: "src/tally.js" }).waitFor();
+  await page.locator("main").focus();
+  await stepTo("Meet a conflict");
+  await item.getByRole("button", { name: "Show the diff" }).click();
+  await item.getByText("// Words, as a text.").waitFor();
+  await page.keyboard.press("1");
+  await page.locator(".notice-failure", { hasText: "changed there as well" }).waitFor();
+  await writeFile(file, before);
+  await item.getByRole("button", { name: "Apply again" }).click();
+  await item.waitFor({ state: "detached" });
+  expect(await readFile(file, "utf8")).toContain("// Words, as a text.");
+  await git(host.workdir, "checkout", "-q", "--", ".");
+});
+
+test("a link that leads out is a conflict, and is applied only on request", async () => {
+  const id = await work("Leave a link");
+  const worktree = (await host.client.workspaces.list()).find(({ session_id }) => session_id === id)!;
+  await symlink("/etc/hosts", join(worktree.folder, "out"));
+  await opened.go(`#/review/${id}`);
+  await page.getByRole("button", { name: "Apply", exact: true }).click();
+  await page.getByRole("alert").getByText("out → /etc/hosts").last().waitFor();
+  await opened.go("#/needs-you");
+  const item = page.locator(".item-conflict", { hasText: "Leave a link" });
+  await item.getByRole("button", { name: "Apply with these links" }).click();
+  await item.waitFor({ state: "detached" });
+  expect((await lstat(join(host.workdir, "out"))).isSymbolicLink()).toBe(true);
+  await rm(join(host.workdir, "out"));
+  await git(host.workdir, "checkout", "-q", "--", ".");
+});
+
+test("a conflict is discarded in the inbox, after one more question", async () => {
+  const file = join(host.workdir, "src/tally.js");
+  const id = await work("Throw me away");
+  await writeFile(file, "export const tally = () => 0;\n");
+  await expect(host.client.workspaces.apply(id)).rejects.toMatchObject({ code: "conflict" });
+  await git(host.workdir, "checkout", "-q", "--", ".");
+  const item = page.locator(".item-conflict", { hasText: "Throw me away" });
+  await item.getByRole("button", { name: "Discard" }).click({ timeout: 15_000 });
+  await item.getByRole("group", { name: /Remove the worktree/ }).getByRole("button", { name: "Discard" }).click();
+  await item.waitFor({ state: "detached" });
+});

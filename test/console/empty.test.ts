@@ -1,0 +1,58 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { graveFindings } from "./accessibility.ts";
+import {
+  closeConsole,
+  type ConsoleHost,
+  openBrowser,
+  openConsole,
+  openConsoleHost,
+  pictures,
+} from "./console-fixture.ts";
+
+let host: ConsoleHost & AsyncDisposable;
+let browser: Browser;
+
+beforeAll(async () => {
+  [host, browser] = await Promise.all([openConsoleHost(), openBrowser(), mkdir(pictures, { recursive: true })]);
+  // Else its missing grant would wait.
+  await host.call("PUT", "/v1/plugins/works/grants", {
+    read: ["workdir"],
+    write: ["workdir"],
+    net: ["api.example.com:443"],
+  });
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await host?.[Symbol.asyncDispose]();
+});
+
+/** What each screen of a new host says, and the way that it shows. */
+const screens = {
+  "needs-you": ["Nothing waits for you", "Start a session"],
+  "sessions": ["No session yet", "Start a session"],
+  "review": ["No worktree waits", "Start one"],
+  "compare": ["Nothing to compare yet", "Compare agents"],
+  "walls": ["Nothing was denied", "No plugin has asked"],
+  "history": ["Nothing has happened yet", "Every event of every session"],
+  "spend": ["No session has ended in these days", "Each session that ends adds"],
+};
+
+test("a new host's screens say what they will show and what to do", async () => {
+  const opened = await openConsole(browser, host);
+  const { page, go } = opened;
+  const findings: string[] = [];
+  for (const [name, signs] of Object.entries(screens)) {
+    await go(`#/${name}`);
+    for (const sign of signs) {
+      await page.getByText(sign).first().waitFor({ timeout: 5000 }).catch(() => findings.push(`${name}: no "${sign}"`));
+    }
+    await page.screenshot({ path: join(pictures, `${name}-empty.png`) });
+    findings.push(...(await graveFindings(page)).map((finding) => `${name}: ${finding}`));
+  }
+  expect(findings).toEqual([]);
+  await closeConsole(opened);
+});

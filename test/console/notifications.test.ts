@@ -1,0 +1,77 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { closeConsole, type ConsoleHost, openBrowser, openConsole, openConsoleHost } from "./console-fixture.ts";
+
+let host: ConsoleHost & AsyncDisposable;
+let browser: Browser;
+
+beforeAll(async () => {
+  [host, browser] = await Promise.all([openConsoleHost(), openBrowser()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await host?.[Symbol.asyncDispose]();
+});
+
+/** A desktop that keeps what it is told, and a person who looks elsewhere on request. */
+function desktop(answer: "granted" | "denied"): string {
+  return `
+    globalThis.told = [];
+    globalThis.isAway = false;
+    globalThis.Notification = class {
+      static requestPermission = async () => ${JSON.stringify(answer)};
+      constructor(title, { body, tag }) { told.push({ title, body, tag }); }
+      close() {}
+    };
+    Object.defineProperty(document, "hidden", { get: () => isAway });`;
+}
+
+interface Told {
+  title: string;
+  body: string;
+  tag: string;
+}
+
+test("the title counts what waits, and the desktop is told of new things on request, while nobody looks", async () => {
+  const opened = await openConsole(browser, host, { script: desktop("granted") });
+  const { page } = opened;
+  const told = () => page.evaluate<Told[]>("told");
+  const waits = () => page.locator(".item").count();
+  const count = async () => Number(/^\((\d+)\) Bulkhead$/.exec(await page.title())?.[1] ?? 0);
+  const ask = async (prompt: string) => {
+    const before = await waits();
+    const request = { workdir: host.workdir, prompt, answer_timeout_ms: 600_000 };
+    const session = await host.client.start(request, { adapter: "edits" });
+    await expect.poll(waits, { timeout: 10_000 }).toBe(before + 1);
+    return session;
+  };
+  const first = await ask("Edit before anyone asked to be told");
+  await expect.poll(count).toBe(await waits());
+  expect(await told()).toEqual([]);
+  await page.getByRole("switch", { name: "Notify me" }).check();
+  const second = await ask("Edit while a person looks");
+  expect(await told()).toEqual([]);
+  await page.evaluate("isAway = true");
+  const third = await ask("Edit while nobody looks");
+  await expect.poll(told).toEqual([
+    { title: "edits waits for you", body: "Edit while nobody looks", tag: expect.stringContaining(third.id) as string },
+  ]);
+  await page.getByRole("switch", { name: "Notify me" }).uncheck();
+  const fourth = await ask("Edit after it was switched off");
+  expect(await told()).toHaveLength(1);
+  const all = await count();
+  await page.evaluate("isAway = false");
+  for (const session of [first, second, third, fourth]) await session.interrupt();
+  await expect.poll(count, { timeout: 10_000 }).toBe(all - 4);
+  await closeConsole(opened);
+});
+
+test("a browser that refuses notifications says so", async () => {
+  const opened = await openConsole(browser, host, { script: desktop("denied") });
+  const { page } = opened;
+  await page.getByRole("switch").click();
+  await page.getByText("The browser refused").waitFor();
+  expect(await page.getByRole("switch").isChecked()).toBe(false);
+  await closeConsole(opened);
+});
