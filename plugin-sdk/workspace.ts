@@ -38,7 +38,7 @@ export interface Workspace {
   ended_at: string | null;
   /** Commit that the ref keeps; null when the session made none or nothing was applied. */
   kept_commit: string | null;
-  /** What stood in the way when its changes were last applied; null when nothing did. */
+  /** Conflict that its changes met when they were last applied; null without one. */
   conflict: WorkspaceConflict | null;
   /** Its session still runs: nothing can be applied or discarded. */
   running: boolean;

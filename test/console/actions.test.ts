@@ -181,7 +181,9 @@ describe("sessions", () => {
     expect(await page.evaluate(`[${first}.isOld, ${first}.getBoundingClientRect().top]`)).toEqual([true, place]);
     await page.getByRole("button", { name: /Follow the newest/ }).click();
     await expect.poll(() =>
-      page.evaluate(`((one) => one.scrollHeight - one.clientHeight - one.scrollTop < 80)(document.querySelector(".timeline"))`)
+      page.evaluate(
+        `((one) => one.scrollHeight - one.clientHeight - one.scrollTop < 80)(document.querySelector(".timeline"))`,
+      )
     ).toBe(true);
     await page.getByRole("button", { name: /Follow the newest/ }).waitFor({ state: "detached" });
     await session.interrupt();
@@ -305,7 +307,8 @@ describe("walls", () => {
     const id = await work("Call the broker");
     await expect.poll(newest).toContain(id);
     expect(await newest()).not.toBe(before);
-    await page.locator(".calls li", { hasText: "denied" }).filter({ hasText: "registry.example.org" }).first().waitFor();
+    await page.locator(".calls li", { hasText: "denied" }).filter({ hasText: "registry.example.org" }).first()
+      .waitFor();
   });
 });
 

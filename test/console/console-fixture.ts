@@ -14,9 +14,16 @@ import { agents } from "./agents.ts";
 import { git } from "./git.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const program = "Deno" in globalThis
-  ? ["run", "-A", join(root, "core/doors/cli/main.ts")]
-  : [join(root, "dist/bundle/cli.js")];
+const onDeno = "Deno" in globalThis;
+/** The daemon runs on the runtime of the tests, or on Deno by request. */
+const [program, ...programArgs] = onDeno || process.env["BULKHEAD_CONSOLE_HOST"] === "deno"
+  ? [
+    onDeno ? process.execPath : join(root, "node_modules/deno/deno"),
+    "run",
+    "-A",
+    join(root, "core/doors/cli/main.ts"),
+  ]
+  : [process.execPath, join(root, "dist/bundle/cli.js")];
 const browserPath = process.env["BULKHEAD_CHROMIUM"] ?? "/usr/bin/chromium";
 const flags = [
   "--headless",
@@ -40,6 +47,8 @@ export interface ConsoleHost {
   workdir: string;
   address: string;
   client: RemoteHost;
+  /** Its process, as long as it runs. */
+  pid(): number | undefined;
   /** Ends it as a loss of power would. */
   kill(): Promise<void>;
   /** Starts it again, at the same address. */
@@ -89,6 +98,7 @@ export async function openConsoleHost(): Promise<ConsoleHost & AsyncDisposable> 
     workdir,
     address,
     client: connectHost({ url: address, token }),
+    pid: () => child?.pid,
     start,
     kill,
     call,
@@ -103,8 +113,8 @@ export async function openConsoleHost(): Promise<ConsoleHost & AsyncDisposable> 
 async function startDaemon(
   { folder, stateDir, port }: { folder: string; stateDir: string; port: number },
 ): Promise<ChildProcess> {
-  const args = [...program, "up", "--json", "--port", String(port), "--state-dir", stateDir];
-  const child = spawn(process.execPath, args, {
+  const args = [...programArgs, "up", "--json", "--port", String(port), "--state-dir", stateDir];
+  const child = spawn(program!, args, {
     cwd: folder,
     env: { ...process.env, HOME: join(folder, "home") },
     stdio: ["ignore", "pipe", "pipe"],

@@ -1,10 +1,14 @@
+import { execFile } from "node:child_process";
+import { loadavg } from "node:os";
 import process from "node:process";
+import { promisify } from "node:util";
 import type { Browser, CDPSession } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { closeConsole, type ConsoleHost, openBrowser, openConsole, openConsoleHost } from "./console-fixture.ts";
+import { closeConsole, type ConsoleHost, openBrowser, openConsole, openConsoleHost, pause } from "./console-fixture.ts";
 
 // `npm run test:console:scale` asks for a million events; the suite's own run takes a tenth of them.
 const count = Number(process.env["BULKHEAD_CONSOLE_EVENTS"] ?? 100_000);
+const isWhole = count >= 1_000_000;
 
 let host: ConsoleHost & AsyncDisposable;
 let browser: Browser;
@@ -20,17 +24,28 @@ afterAll(async () => {
 
 test("a session of very many events opens at once, scrolls smoothly while events arrive, and stays small", async () => {
   const { client, workdir } = host;
+  const opened = await openConsole(browser, host);
+  const { page, go } = opened;
+  const debug = await page.context().newCDPSession(page);
+  // The page follows all of them: many events in a short time are as much for it as the same events in an hour.
   const long = await client.start({ workdir, prompt: String(count), retry: "never" }, {
     adapter: "many",
     artifacts: "none",
   });
+  const beganAt = performance.now();
+  await go(`#/sessions/${long.id}`);
   await long.result();
-  const opened = await openConsole(browser, host);
-  const { page, go } = opened;
-  const debug = await page.context().newCDPSession(page);
-  await go("#/sessions");
-  await page.locator(`a.session-title[href*="${long.id}"]`).waitFor();
-  const openMs = await page.evaluate<number>(opening(long.id));
+  const { last_seq } = await long.summary();
+  await page.locator(`.row[data-to="${last_seq}"]`).waitFor({ timeout: 300_000 });
+  const followed = Math.round(last_seq / (performance.now() - beganAt) * 1000);
+  const heapFollowedMb = await heapOf(debug);
+  const openMs: number[] = [];
+  for (let round = 0; round < 5; round++) {
+    await go("#/sessions");
+    await page.locator(`a.session-title[href*="${long.id}"]`).waitFor();
+    await page.waitForTimeout(500);
+    openMs.push(await page.evaluate<number>(opening(long.id)));
+  }
   const middleMs = await page.evaluate<number>(jumping(Math.floor(count / 2)));
   const scroll = await page.evaluate<Frames>(frames({ seconds: 5, scrolls: true }));
   // Some five thousand events a second, as fast as one worker's timers allow.
@@ -48,13 +63,37 @@ test("a session of very many events opens at once, scrolls smoothly while events
   const beside = await page.evaluate<Frames>(frames({ seconds: 5, scrolls: true }));
   await busy.interrupt();
   const heapMb = await heapOf(debug);
-  const figures = { count, openMs, middleMs, scroll, rate, follow, beside, heapMb };
+  const load = loadavg().map((one) => Math.round(one * 10) / 10);
+  const figures = { count, followed, heapFollowedMb, openMs, middleMs, scroll, rate, follow, beside, heapMb, load };
   process.stdout.write(`${JSON.stringify({ console_scale: figures })}\n`);
-  expect(openMs).toBeLessThan(1500);
-  expect(heapMb).toBeLessThan(120);
+  // Twice the aims and more: other programs may have the processors.
+  expect(Math.min(...openMs)).toBeLessThan(1000);
+  expect(Math.max(heapMb, heapFollowedMb)).toBeLessThan(120);
   expect(follow.p95).toBeLessThan(100);
   await closeConsole(opened);
+}, 900_000);
+
+test("the daemon stays as large as it was while nobody looks", async () => {
+  const opened = await openConsole(browser, host);
+  for (const screen of ["sessions", "walls", "history", "spend", "review", "compare", "needs-you"]) {
+    await opened.go(`#/${screen}`);
+    await opened.page.waitForTimeout(300);
+  }
+  await closeConsole(opened);
+  // What the page asked for is let go first: its streams at once, the index a minute later.
+  await pause(isWhole ? 90_000 : 3000);
+  const before = await rssOf(host.pid()!);
+  await pause(isWhole ? 300_000 : 10_000);
+  const after = await rssOf(host.pid()!);
+  process.stdout.write(`${JSON.stringify({ console_rss: { beforeMb: before, afterMb: after } })}\n`);
+  expect(after - before).toBeLessThan(5);
 }, 600_000);
+
+/** Resident memory of a process in megabytes. */
+async function rssOf(pid: number): Promise<number> {
+  const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", String(pid)]);
+  return Math.round(Number(stdout) / 102.4) / 10;
+}
 
 /** Times between frames, in milliseconds. */
 interface Frames {

@@ -75,7 +75,8 @@ const table: Readonly<Record<string, { answers: Answers; body?: unknown; query?:
 const begun = new Set<string>();
 const workspaces = {
   ...noWorkspaces,
-  list: () => Promise.resolve([...begun].map((session_id) => ({ session_id, repository: "/", conflict: null })) as never),
+  list: () =>
+    Promise.resolve([...begun].map((session_id) => ({ session_id, repository: "/", conflict: null })) as never),
   diff: () => Promise.resolve({ artifacts: [], patch: new Uint8Array() } as never),
   apply: (session_id: string) => Promise.resolve({ session_id, artifacts: [], kept_commit: null } as never),
   discard: () => Promise.resolve(),

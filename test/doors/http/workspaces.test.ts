@@ -59,7 +59,9 @@ describe("worktrees over the API", () => {
     const { repository, door, starter, changed } = await made();
     const conflicts = async (scope: "admin" | "run") => {
       const headers = { authorization: `Bearer ${await door.token(scope)}` };
-      const { items } = await (await fetch(`${door.url}/v1/waiting`, { headers })).json() as { items: { kind: string }[] };
+      const { items } = await (await fetch(`${door.url}/v1/waiting`, { headers })).json() as {
+        items: { kind: string }[];
+      };
       return items.filter(({ kind }) => kind === "conflict");
     };
     const before = repository.read("dir/two.txt");

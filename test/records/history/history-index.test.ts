@@ -103,7 +103,9 @@ test("an index that cannot be read is made again", async () => {
 
 test("an index that turns out damaged is thrown away and made again, while it is open and when it is opened", async () => {
   const { folder, add, open } = await openHistory();
-  for (let n = 0; n < 50; n++) await add("a", out(`plank ${n} ${"of the deck ".repeat(200)}\n`), { type: "progress", message: "on" });
+  for (let n = 0; n < 50; n++) {
+    await add("a", out(`plank ${n} ${"of the deck ".repeat(200)}\n`), { type: "progress", message: "on" });
+  }
   const index = open();
   expect(await find(index, "plank 49")).toHaveLength(1);
   await index.close();
@@ -135,7 +137,11 @@ test("words are found of one agent, and in sessions with a label", async () => {
   const labelled = (labels: object) => ({ ...started, labels });
   await add("a", labelled({ team: "shore", ticket: "7" }), out("tide one"), { type: "progress", message: "on" });
   await add("b", labelled({ team: "reef" }), out("tide two"), { type: "progress", message: "on" });
-  await add("c", labelled({}), ...Array.from({ length: 30 }, () => [out("tide"), { type: "progress", message: "on" }]).flat());
+  await add(
+    "c",
+    labelled({}),
+    ...Array.from({ length: 30 }, () => [out("tide"), { type: "progress", message: "on" }]).flat(),
+  );
   const index = open();
   const all = { limit: 100 };
   expect(await find(index, "tide", all)).toHaveLength(32);

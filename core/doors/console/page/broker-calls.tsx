@@ -11,7 +11,7 @@ import type { BrokerCall } from "./wall-facts.ts";
 const mostCalls = 30;
 const lookMs = 250;
 
-/** What plugins and agents ask of the broker, as it decides, the newest first. */
+/** Calls of plugins and agents as the broker decides them, the newest first. */
 export function BrokerCalls() {
   const { api, live } = useConsole();
   const [calls, setCalls] = useState<readonly BrokerCall[]>([]);

@@ -7,7 +7,7 @@ import { SessionDiffText } from "./session-diff.tsx";
 import { Text } from "./text.tsx";
 import type { WaitingThing } from "./waiting-list.ts";
 
-/** What stands in the way of changes. */
+/** Files and links that stand in the way of changes. */
 export type ConflictFacts = Pick<WorkspaceConflict, "paths" | "links">;
 
 /** Paths with a conflict. */
@@ -55,7 +55,12 @@ export function ConflictAnswer({ item: { session_id, input } }: { item: WaitingT
       <div class="answers">
         <button type="button" class="primary" onClick={() => void apply("")}>Apply again</button>
         {(input as ConflictFacts).links.length > 0 && (
-          <button type="button" onClick={() => void apply("?allow_links=true")}>Apply with these links</button>
+          <button
+            type="button"
+            onClick={() => void apply("?allow_links=true")}
+          >
+            Apply with these links
+          </button>
         )}
         <button type="button" aria-expanded={shows} onClick={() => setShows(!shows)}>
           {shows ? "Hide the diff" : "Show the diff"}

@@ -26,7 +26,13 @@ export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; chan
     if (await attempt(found, `${plugin.name} has no grant now.`, () => found.api.send("DELETE", path))) changed();
   };
   const revoke = async (row: PermissionRow) => {
-    if (await attempt(found, `${plugin.name} may no longer: ${row.permission} ${row.target}`, () => take(found, path, row))) {
+    if (
+      await attempt(
+        found,
+        `${plugin.name} may no longer: ${row.permission} ${row.target}`,
+        () => take(found, path, row),
+      )
+    ) {
       changed();
     }
   };
@@ -65,9 +71,7 @@ export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; chan
                     Grant …
                   </button>
                 )}
-                {row.granted && canNarrow(row) && (
-                  <button type="button" onClick={() => setAsked(row)}>Narrow …</button>
-                )}
+                {row.granted && canNarrow(row) && <button type="button" onClick={() => setAsked(row)}>Narrow …</button>}
                 {row.granted && <button type="button" onClick={() => void revoke(row)}>Revoke</button>}
               </span>
             </div>

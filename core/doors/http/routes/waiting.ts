@@ -78,7 +78,9 @@ export const waitingRoutes: readonly ApiRoute[] = [
       const requests = (await Promise.all(asking.map((one) => requestItems(one, sessions)))).flat();
       const plugins = await pluginItems(callerPlugins(caller, facts.plugins));
       const conflicts = await conflictItems(workspaces, sessions);
-      return json({ items: [...requests, ...plugins, ...conflicts].sort((a, b) => (a.at ?? "").localeCompare(b.at ?? "")) });
+      return json({
+        items: [...requests, ...plugins, ...conflicts].sort((a, b) => (a.at ?? "").localeCompare(b.at ?? "")),
+      });
     },
   }),
 ];

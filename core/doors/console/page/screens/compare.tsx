@@ -102,7 +102,9 @@ export function Compare({ id }: { id: string }) {
   return (
     <Screen title="Compare" lead={plainText(title, 200)}>
       <div class="columns">
-        {rows.map((row) => <Column key={row.session_id} row={row} worktree={states.get(row.session_id)} changed={again} />)}
+        {rows.map((row) => (
+          <Column key={row.session_id} row={row} worktree={states.get(row.session_id)} changed={again} />
+        ))}
         {running.map(({ session_id, adapter_id }) => {
           const session = sessions.find(session_id);
           return (
@@ -127,8 +129,7 @@ export function Compare({ id }: { id: string }) {
                   <Text of={path} />
                 </code>{" "}
                 <span class="quiet-line">
-                  by{" "}
-                  {session_ids.map((one) =>
+                  by {session_ids.map((one) =>
                     rows.find(({ session_id }) => session_id === one)?.adapter_id ?? one.slice(0, 8)
                   ).join(", ")}
                 </span>

@@ -81,9 +81,7 @@ export function History() {
         />
         <datalist id="search-labels">{labels.slice(0, 200).map((one) => <option value={one} />)}</datalist>
       </div>
-      {query === ""
-        ? <TimeSlider />
-        : <Results key={JSON.stringify([query, filter])} query={query} filter={filter} />}
+      {query === "" ? <TimeSlider /> : <Results key={JSON.stringify([query, filter])} query={query} filter={filter} />}
     </Screen>
   );
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { attempt, type Console, useConsole } from "../console-context.ts";
 import { Input } from "../event-row.tsx";
-import { type ConflictFacts, ConflictAnswer, ConflictList } from "../conflict-item.tsx";
+import { ConflictAnswer, type ConflictFacts, ConflictList } from "../conflict-item.tsx";
 import { GrantForm } from "../grant-form.tsx";
 import { useKeys } from "../keys.ts";
 import { Notifications } from "../notifications.tsx";
@@ -182,7 +182,9 @@ const kinds: Readonly<Record<WaitingThing["kind"], string>> = {
 };
 
 /** Subject of a request: the command, the change, or the input. */
-export function About({ item }: { item: Pick<WaitingThing, "title" | "text" | "command" | "input" | "kind" | "request_id"> }) {
+export function About(
+  { item }: { item: Pick<WaitingThing, "title" | "text" | "command" | "input" | "kind" | "request_id"> },
+) {
   return (
     <>
       {item.text !== "" && item.text !== item.title && <LongText of={item.text} class="prose" />}
@@ -270,9 +272,7 @@ function GrantAnswer({ item: { plugin_id, input } }: { item: WaitingThing }) {
   }
   return (
     <div class="answers">
-      {permission !== "limits" && (
-        <button type="button" class="primary" onClick={() => setAsks(true)}>Grant …</button>
-      )}
+      {permission !== "limits" && <button type="button" class="primary" onClick={() => setAsks(true)}>Grant …</button>}
       <a class="button" href={addressOf("walls", id)}>All its permissions</a>
     </div>
   );
