@@ -143,7 +143,12 @@ describe("sessions", () => {
 
   test("the list stays put, is filtered by state and label, and says what a session cost", async () => {
     const waiting = await host.client.start({ workdir: host.workdir, prompt: "Stay put" }, { adapter: "waits" });
-    const request = { workdir: host.workdir, prompt: "Come after", labels: { place: "last" } };
+    const request = {
+      workdir: host.workdir,
+      prompt: "Come after",
+      labels: { place: "last" },
+      workspace: "worktree" as const,
+    };
     await (await host.client.start(request, { adapter: "works" })).result();
     await opened.go("#/sessions");
     await page.getByRole("link", { name: "Come after" }).waitFor();
@@ -287,11 +292,11 @@ describe("walls", () => {
     // Narrower: a folder below the one that was granted.
     const write = page.locator(".permissions li", { hasText: /write\s*workdir/ });
     await write.getByRole("button", { name: "Narrow …" }).click();
-    await write.getByLabel("Allow no more of write than").fill("workdir/src");
+    await write.getByLabel("Allow no more of write than").fill("workdir:src");
     await write.getByRole("button", { name: "Try it on the history" }).click();
     await write.getByText("calls in the history").waitFor();
     await write.getByRole("button", { name: "Narrow", exact: true }).click();
-    await expect.poll(manifest).toContain("workdir/src");
+    await expect.poll(manifest).toContain("workdir:src");
     await page.getByRole("button", { name: "Revoke all" }).click();
     await page.getByRole("group", { name: /Take back all/ }).getByRole("button", { name: "Revoke all" }).click();
     await page.getByText("has no grant now").waitFor();
@@ -327,13 +332,15 @@ describe("history", () => {
     await page.getByLabel("Agent", { exact: true }).fill("works");
     await page.locator(".hits mark").first().waitFor();
     await page.getByLabel("Label, as name=value").fill("place=last");
-    await expect.poll(() => page.locator(".hits li").count()).toBe(1);
+    const found = () => page.locator(".hits a").evaluateAll((all: { hash: string }[]) => all.map(({ hash }) => hash.split("/")[2]));
+    await expect.poll(async () => new Set(await found()).size).toBe(1);
     await page.getByLabel("Label, as name=value").fill("place=nowhere");
     await page.getByText("No event has these words").waitFor();
   });
 
   test("a session's events are exported as they are in the journal", async () => {
     const id = await work("Export me");
+    await opened.go("#/sessions");
     await opened.go("#/history");
     const row = page.locator(".session-row", { hasText: "Export me" });
     const saving = page.waitForEvent("download");

@@ -111,7 +111,7 @@ export class SessionList {
     this.#timer = undefined;
     if (ids.length > 4) return await this.read();
     const read = ids.map((id) =>
-      this.#api.get<SessionSummary>(`/v1/sessions/${encodeURIComponent(id)}`).catch(unlessGone)
+      this.#api.get<SessionSummary>(`/v1/sessions/${encodeURIComponent(id)}`, { output: false }).catch(unlessGone)
     );
     this.#merge((await Promise.all(read)).filter((session) => session !== null));
   }

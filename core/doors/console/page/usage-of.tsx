@@ -10,7 +10,8 @@ export function UsageOf({ id }: { id: string }) {
   useEffect(() => {
     if (usage !== undefined) return;
     const over = new AbortController();
-    api.get<{ result: SessionResult | null }>(`/v1/sessions/${encodeURIComponent(id)}`, {}, over.signal).then(
+    const path = `/v1/sessions/${encodeURIComponent(id)}`;
+    api.get<{ result: SessionResult | null }>(path, { output: false }, over.signal).then(
       ({ result }) => {
         if (result === null) return;
         usages.set(id, result.usage);

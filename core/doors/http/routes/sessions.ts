@@ -52,6 +52,10 @@ const listQuery = exactly<ListQuery>()(Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: "default 50" })),
 }, closed));
 
+const showQuery = exactly<{ output?: "true" | "false" }>()(Type.Object({
+  output: Type.Optional(oneOf(["true", "false"] as const, "false: the result's output is left empty")),
+}, closed));
+
 const answerBody = exactly<{ request_id: string; choice: string }>()(Type.Object({
   request_id: Type.String({ minLength: 1, maxLength: 256 }),
   choice: Type.String({ maxLength: 65_536 }),
@@ -101,19 +105,20 @@ export const sessionRoutes: readonly ApiRoute[] = [
     },
     handle: async ({ query, sessions }) => json(await sessions.page(queryOf(query))),
   }),
-  route({
+  route<{ output?: "true" | "false" }>({
     id: "getSession",
     method: "GET",
     path: "/v1/sessions/{id}",
     summary: "show a session and, when it has ended, its result",
     scope: "own",
+    query: showQuery,
     answers: { 200: { summary: "the session", schema: sessionSchema } },
-    async handle({ params, sessions }) {
+    async handle({ params, query, sessions }) {
       const id = params["id"] ?? "";
       const summary = { ...await sessions.get(id), ...await sessions.history(id) };
       if (summary.state === "running") return json({ ...summary, result: null });
       const { events: _, ...result } = await (await sessions.open(id)).result();
-      return json({ ...summary, result });
+      return json({ ...summary, result: query.output === "false" ? { ...result, output: "" } : result });
     },
   }),
   route({

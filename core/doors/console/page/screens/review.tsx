@@ -310,7 +310,7 @@ async function sendComments({ api }: Console, { id, prompt }: { id: string; prom
   } catch (error) {
     if (!(error instanceof RefusedCall) || !["unsupported", "unenforceable"].includes(error.code)) throw error;
   }
-  const { adapter_id, result } = await api.get<{ adapter_id: string; result: SessionResult }>(path);
+  const { adapter_id, result } = await api.get<{ adapter_id: string; result: SessionResult }>(path, { output: false });
   const { env: _env, idempotency_key: _key, continue_from: _from, ...requested } = result.requested;
   const again = { ...requested, adapter: adapter_id, prompt: `${requested.prompt}\n\n${prompt}` };
   return (await api.send<{ session_id: string }>("POST", "/v1/sessions", again)).session_id;

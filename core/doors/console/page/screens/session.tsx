@@ -25,7 +25,7 @@ export function Session({ id, seq }: { id: string; seq: number | null }) {
   const { api, sessions, live } = useConsole();
   const listed = sessions.find(id);
   const [whole, again] = useLoaded(
-    (signal) => api.get<WholeSession>(`/v1/sessions/${encodeURIComponent(id)}`, {}, signal),
+    (signal) => api.get<WholeSession>(`/v1/sessions/${encodeURIComponent(id)}`, { output: false }, signal),
     [
       id,
       listed?.state,
