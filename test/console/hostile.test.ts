@@ -113,8 +113,8 @@ test("a page of another origin can neither frame the console nor use its interfa
       method: "POST", mode: "${mode}", headers: ${headers}, body: ${JSON.stringify(JSON.stringify({ code }))}
     }).then((answer) => answer.type + answer.status, () => "refused")`);
   expect(await steal(`{ "content-type": "application/json" }`, "cors")).toBe("refused");
-  // Such a call reaches the host, which must not take it: the code is still good.
-  expect(await steal("{}", "no-cors")).toBe("opaque0");
+  // Such a call reaches the host, which must not take it: the code is still good afterwards.
+  expect(await steal("{}", "no-cors")).toBe("refused");
   await page.close();
   server.close();
   await closeConsole(await openConsole(browser, { ...host, code: () => Promise.resolve(code) }));
@@ -127,6 +127,7 @@ test("a name that someone else points to this machine shows nothing", async () =
   const answer = await page.goto(`${address}/console#code=${await host.code()}`);
   expect(answer?.status()).toBeGreaterThanOrEqual(400);
   expect(await page.locator("script").count()).toBe(0);
-  expect(await page.evaluate<number>(`fetch("/v1/sessions").then(({ status }) => status)`)).toBeGreaterThanOrEqual(400);
+  const asked = await page.evaluate(`fetch("/v1/sessions").then(({ status }) => status, () => "refused")`);
+  expect([403, "refused"]).toContain(asked);
   await tricked.close();
 });

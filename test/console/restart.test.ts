@@ -56,8 +56,9 @@ test("the page says within two seconds that the host was killed, and is complete
   await closeConsole(opened);
 }, 120_000);
 
-/** A row of the timeline: the numbers of its first and last event, and all its text. */
+/** A row of the timeline: its kind, the numbers of its first and last event, and all its text. */
 interface ShownRow {
+  kind: string;
   seq: number;
   to: number;
   text: string;
@@ -67,13 +68,15 @@ interface ShownRow {
 function timesShown({ seq, event }: Envelope, rows: readonly ShownRow[]): number {
   switch (event.type) {
     case "output":
-      return rows.reduce((sum, { text }) => sum + text.split(event.data.trim()).length - 1, 0);
+      // The end of a session has its output once more.
+      return rows.filter(({ kind }) => kind === "text")
+        .reduce((sum, { text }) => sum + text.split(event.data.trim()).length - 1, 0);
     case "tool_call":
       return rows.filter(({ text }) => text.includes(String(Reflect.get(event.input as object, "file_path")))).length;
     case "tool_result": {
       // In the row of its call, or by itself where that is in another part of the list.
       const call = `src/file-${event.call_id.slice(1)}.ts`;
-      return rows.filter((row) => row.seq === seq || row.text.includes(call) && row.text.includes("✓")).length;
+      return rows.filter((row) => row.seq === seq || row.text.includes(call) && /[✓✕]/.test(row.text)).length;
     }
     default:
       return rows.filter((row) => row.seq <= seq && seq <= row.to).length;
@@ -98,4 +101,4 @@ async function allRows(page: Page): Promise<ShownRow[]> {
 }
 
 const shownRows = `[...document.querySelectorAll(".timeline .row")].map((row) =>
-  ({ seq: Number(row.dataset.seq), to: Number(row.dataset.to), text: row.textContent }))`;
+  ({ kind: row.className.replace(/^row row-(\\w+).*$/, "$1"), seq: Number(row.dataset.seq), to: Number(row.dataset.to), text: row.textContent }))`;
