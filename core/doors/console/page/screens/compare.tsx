@@ -167,15 +167,13 @@ function Column(
   const isOpen = worktree === "open" || worktree === "applying";
   return (
     <section class="column">
-      <header class="panel-head">
+      <header class="column-head">
         <h2>{row.adapter_id}</h2>
-        {worktree === "applied" && <span class="tag tag-done">adopted</span>}
-        {worktree === "discarded" && <span class="tag">discarded</span>}
+        <span class={`tag ${row.outcome === "completed" ? "tag-done" : "tag-failed"}`}>{row.outcome}</span>
+        {row.outcome !== "completed" && <span class="quiet-line">{row.stop_reason.replaceAll("_", " ")}</span>}
+        {worktree === "applied" && <span class="tag tag-grant">adopted</span>}
+        {worktree === "discarded" && !!row.files_changed && <span class="tag">discarded</span>}
       </header>
-      <p>
-        <span class={`tag ${row.outcome === "completed" ? "tag-done" : "tag-failed"}`}>{row.outcome}</span>{" "}
-        {row.stop_reason.replaceAll("_", " ")}
-      </p>
       <dl class="facts">
         <dt>Time</dt>
         <dd>{durationText(row.duration_ms)}</dd>
@@ -183,11 +181,10 @@ function Column(
         <dd>{row.cost === null ? "unknown" : costText(row.cost, row.currency)}</dd>
         <dt>Tokens</dt>
         <dd>{row.tokens === null ? "unknown" : countText(row.tokens)}</dd>
-        <dt>Files</dt>
-        <dd>{row.files_changed ?? "unknown"}</dd>
-        <dt>Lines</dt>
+        <dt>Changed files</dt>
         <dd>
-          {row.lines_added === null || row.lines_removed === null ? "unknown" : (
+          {row.files_changed === null ? "unknown" : row.files_changed === 0 ? "none" : row.files_changed}{" "}
+          {row.lines_added !== null && row.lines_removed !== null && (
             <>
               <span class="plus">+{row.lines_added}</span> <span class="minus">−{row.lines_removed}</span>
             </>

@@ -285,5 +285,5 @@ export function Export({ id }: { id: string }) {
       link.click();
       setTimeout(() => URL.revokeObjectURL(url), 10_000);
     });
-  return <button type="button" class="plain" onClick={() => void save()}>Export</button>;
+  return <button type="button" class="more" onClick={() => void save()}>Export</button>;
 }

@@ -157,16 +157,16 @@ function Item(
           )}
         </span>
       </header>
-      <p class="item-who">
-        {who !== null && (
-          <b>
-            <Text of={who} />
-          </b>
-        )}
-        {item.session_id !== null && (
+      {item.session_id !== null && (
+        <p class="item-who">
+          {who !== null && (
+            <b>
+              <Text of={who} />
+            </b>
+          )}
           <a href={addressOf("sessions", item.session_id)}>session {item.session_id.slice(0, 8)}</a>
-        )}
-      </p>
+        </p>
+      )}
       <About item={item} />
       <Answer item={item} isCurrent={isCurrent} />
     </li>

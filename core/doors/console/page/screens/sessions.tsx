@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { SessionSummary } from "../../../../../plugin-sdk/session-summary.ts";
 import { useConsole } from "../console-context.ts";
 import { useKeys } from "../keys.ts";
-import { Ago, Empty, Failure, Screen, Since, StandingMark } from "../parts.tsx";
+import { Ago, Empty, Failure, Screen, StandingMark } from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
 import { type Standing, standingOf, standings } from "../session-list.ts";
 import { plainText } from "../shown-text.ts";
@@ -147,11 +147,7 @@ function SessionRow(
       <span class="session-usage">{isSeen && session.state === "ended" && <UsageOf id={session.session_id} />}</span>
       <span class="session-time">
         <Ago at={session.started_at} />
-        <span class="quiet-line">
-          {session.ended_at === null
-            ? <Since at={session.started_at} />
-            : `${session.last_seq.toLocaleString("en")} events`}
-        </span>
+        {session.ended_at !== null && <span class="quiet-line">{session.last_seq.toLocaleString("en")} events</span>}
       </span>
     </li>
   );

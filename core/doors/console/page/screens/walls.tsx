@@ -57,6 +57,34 @@ export function Walls({ plugin }: { plugin: string | null }) {
 }
 
 function Matrix({ plugins, open }: { plugins: readonly PluginRow[]; open: string | null }) {
+  const [showsAll, setShowsAll] = useState(false);
+  const off = plugins.filter(({ enabled, id }) => !enabled && id !== open);
+  const shown = showsAll || off.length === plugins.length ? plugins : plugins.filter((one) => !off.includes(one));
+  return (
+    <>
+      <div class="matrix-head">
+        <p class="legend">
+          <span class="cell cell-given">1</span> allowed
+          <span class="cell cell-missing">1</span> asked for, not granted
+          <span class="cell cell-denied">1</span> denied
+        </p>
+        {off.length > 0 && off.length < plugins.length && (
+          <button
+            type="button"
+            class="more"
+            aria-expanded={showsAll}
+            onClick={() => setShowsAll(!showsAll)}
+          >
+            {showsAll ? "Hide those that are off" : `Show ${off.length} that are off`}
+          </button>
+        )}
+      </div>
+      <MatrixTable plugins={shown} open={open} />
+    </>
+  );
+}
+
+function MatrixTable({ plugins, open }: { plugins: readonly PluginRow[]; open: string | null }) {
   return (
     <div class="table-scroll" tabIndex={0} role="region" aria-label="Plugins and permissions">
       <table class="matrix">
@@ -84,9 +112,10 @@ function Matrix({ plugins, open }: { plugins: readonly PluginRow[]; open: string
   );
 }
 
-/** Plugins that can run stand above those that are off. */
+/** Plugins that can run stand above those that are off, and those that ask for something first. */
 function enabledFirst(a: PluginRow, b: PluginRow): number {
-  return Number(b.enabled) - Number(a.enabled);
+  const weight = ({ enabled, permissions }: PluginRow) => 2 * Number(enabled) + Number(permissions.length > 0);
+  return weight(b) - weight(a);
 }
 
 function Cell({ plugin, name }: { plugin: PluginRow; name: string }) {
