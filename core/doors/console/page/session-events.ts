@@ -10,13 +10,16 @@ const pageSize = 200;
 const blocksOfPage = pageSize / blockSize;
 /** Pages in memory: what is far from the reader is dropped and asked for again. */
 const mostPages = 24;
+/** Requests at a time: more would wait in the browser, and be for what is out of view by then. */
+const mostLoads = 4;
 
 /** Events of one page that are here, from its first on. */
 interface Page {
   events: ShownEvent[];
   /** `seq` up to which it is known. */
   filledTo: number;
-  loading: boolean;
+  /** Ends the request for it; null without one. */
+  loading: AbortController | null;
   usedAt: number;
 }
 
@@ -41,8 +44,8 @@ export class SessionEvents {
   #newest: number;
   #clock = 0;
   #isDrawing = false;
+  #loads = 0;
   #leave: () => void;
-  #over = new AbortController();
 
   constructor(deps: { api: HostApi; live: LiveEvents }, { id, last }: { id: string; last: number }) {
     this.#api = deps.api;
@@ -81,7 +84,7 @@ export class SessionEvents {
 
   close(): void {
     this.#leave();
-    this.#over.abort();
+    for (const { loading } of this.#pages.values()) loading?.abort();
     this.#pages.clear();
   }
 
@@ -93,7 +96,7 @@ export class SessionEvents {
     const first = number * pageSize + 1;
     // Only what continues a page is kept; anything else is read when it comes into view.
     if (known !== undefined ? known.filledTo === seq - 1 : seq === first && this.#isNear(number)) {
-      this.#fill(known ?? this.#page(number), [envelope]);
+      this.#fill(this.#page(number), [envelope]);
     }
     this.#draw();
   }
@@ -106,7 +109,7 @@ export class SessionEvents {
   #page(number: number): Page {
     let page = this.#pages.get(number);
     if (page === undefined) {
-      page = { events: [], filledTo: number * pageSize, loading: false, usedAt: 0 };
+      page = { events: [], filledTo: number * pageSize, loading: null, usedAt: ++this.#clock };
       this.#pages.set(number, page);
       this.#evict();
     }
@@ -116,27 +119,36 @@ export class SessionEvents {
 
   #evict(): void {
     if (this.#pages.size <= mostPages) return;
-    const oldest = [...this.#pages].filter(([, { loading }]) => !loading).sort(([, a], [, b]) => a.usedAt - b.usedAt);
-    for (const [number] of oldest.slice(0, this.#pages.size - mostPages)) this.#pages.delete(number);
+    const oldest = [...this.#pages].sort(([, a], [, b]) => a.usedAt - b.usedAt);
+    for (const [number, { loading }] of oldest.slice(0, this.#pages.size - mostPages)) {
+      loading?.abort();
+      this.#pages.delete(number);
+    }
   }
 
   async #load(number: number): Promise<void> {
     const page = this.#page(number);
-    if (page.loading) return;
-    page.loading = true;
+    // The end of any request draws again, which asks for what is in view then.
+    if (page.loading !== null || this.#loads >= mostLoads) return;
+    const over = new AbortController();
+    page.loading = over;
+    this.#loads++;
     try {
       const limit = (number + 1) * pageSize - page.filledTo;
       const query = { after: page.filledTo, limit, follow: false };
-      const response = await this.#api.open(this.#path, query, this.#over.signal);
+      const response = await this.#api.open(this.#path, query, over.signal);
       const events: ShownEvent[] = [];
       for await (const lines of lineGroups(response)) events.push(...lines.map(readEvent));
       this.#fill(page, events);
       this.failure.value = null;
     } catch (error) {
-      if (!this.#over.signal.aborted) this.failure.value = error instanceof Error ? error.message : String(error);
-      await new Promise((done) => setTimeout(done, 500));
+      if (!over.signal.aborted) {
+        this.failure.value = error instanceof Error ? error.message : String(error);
+        await new Promise((done) => setTimeout(done, 500));
+      }
     } finally {
-      page.loading = false;
+      page.loading = null;
+      this.#loads--;
       this.#draw();
     }
   }

@@ -157,9 +157,11 @@ function useScroll(view: { current: HTMLDivElement | null }, events: SessionEven
       const element = view.current;
       if (element === null || element.scrollTop === state.top) return;
       const isUp = element.scrollTop < state.top;
+      const left = element.scrollHeight - element.clientHeight - element.scrollTop;
       state.top = element.scrollTop;
       state.aim = null;
-      state.isAtEnd = !isUp && element.scrollHeight - element.clientHeight - element.scrollTop < 60;
+      // A window that grows moves its content down as well, without a person: it is then still at the very end.
+      state.isAtEnd = left < (isUp ? 2 : 60);
       ask();
     },
     toEnd() {
