@@ -332,7 +332,8 @@ describe("history", () => {
     await page.getByLabel("Agent", { exact: true }).fill("works");
     await page.locator(".hits mark").first().waitFor();
     await page.getByLabel("Label, as name=value").fill("place=last");
-    const found = () => page.locator(".hits a").evaluateAll((all: { hash: string }[]) => all.map(({ hash }) => hash.split("/")[2]));
+    const found = () =>
+      page.locator(".hits a").evaluateAll((all: { hash: string }[]) => all.map(({ hash }) => hash.split("/")[2]));
     await expect.poll(async () => new Set(await found()).size).toBe(1);
     await page.getByLabel("Label, as name=value").fill("place=nowhere");
     await page.getByText("No event has these words").waitFor();

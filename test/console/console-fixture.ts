@@ -14,16 +14,10 @@ import { agents } from "./agents.ts";
 import { git } from "./git.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const onDeno = "Deno" in globalThis;
-/** The daemon runs on the runtime of the tests, or on Deno by request. */
-const [program, ...programArgs] = onDeno || process.env["BULKHEAD_CONSOLE_HOST"] === "deno"
-  ? [
-    onDeno ? process.execPath : join(root, "node_modules/deno/deno"),
-    "run",
-    "-A",
-    join(root, "core/doors/cli/main.ts"),
-  ]
-  : [process.execPath, join(root, "dist/bundle/cli.js")];
+/** The daemon runs on the runtime of the tests. */
+const program = "Deno" in globalThis
+  ? ["run", "-A", join(root, "core/doors/cli/main.ts")]
+  : [join(root, "dist/bundle/cli.js")];
 const browserPath = process.env["BULKHEAD_CHROMIUM"] ?? "/usr/bin/chromium";
 const flags = [
   "--headless",
@@ -113,8 +107,8 @@ export async function openConsoleHost(): Promise<ConsoleHost & AsyncDisposable> 
 async function startDaemon(
   { folder, stateDir, port }: { folder: string; stateDir: string; port: number },
 ): Promise<ChildProcess> {
-  const args = [...programArgs, "up", "--json", "--port", String(port), "--state-dir", stateDir];
-  const child = spawn(program!, args, {
+  const args = [...program, "up", "--json", "--port", String(port), "--state-dir", stateDir];
+  const child = spawn(process.execPath, args, {
     cwd: folder,
     env: { ...process.env, HOME: join(folder, "home") },
     stdio: ["ignore", "pipe", "pipe"],

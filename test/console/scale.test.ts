@@ -73,6 +73,16 @@ test("a session of very many events opens at once, scrolls smoothly while events
   await closeConsole(opened);
 }, 900_000);
 
+test("the first load takes less than 100 KB", async () => {
+  const opened = await openConsole(browser, host);
+  const bytes = await opened.page.evaluate<number>(`[
+    ...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")
+  ].filter(({ name }) => name.includes("/console")).reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`);
+  expect(bytes).toBeGreaterThan(20_000);
+  expect(bytes).toBeLessThan(100_000);
+  await closeConsole(opened);
+});
+
 test("the daemon stays as large as it was while nobody looks", async () => {
   const opened = await openConsole(browser, host);
   for (const screen of ["sessions", "walls", "history", "spend", "review", "compare", "needs-you"]) {
