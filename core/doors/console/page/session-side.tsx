@@ -37,6 +37,7 @@ export function SessionSide({ session }: { session: WholeSession }) {
     session_id === session.session_id && request_id !== null
   );
   const uses = result?.metadata.permissions;
+  const denied = uses === undefined ? facts.denied.length : uses.denied;
   return (
     <aside class="side" aria-label="About this session">
       {open.map((item) => (
@@ -78,9 +79,7 @@ export function SessionSide({ session }: { session: WholeSession }) {
       <Part title="Permissions">
         <p>
           {uses === undefined ? facts.allowed : uses.allowed} allowed,{" "}
-          <b class={facts.denied.length > 0 ? "failed-text" : ""}>
-            {uses === undefined ? facts.denied.length : uses.denied} denied
-          </b>
+          {denied > 0 ? <b class="failed-text">{denied} denied</b> : "none denied"}
         </p>
         {facts.denied.map((event) => <DeniedText event={event} />)}
         {session.grants.at(-1) !== undefined && (

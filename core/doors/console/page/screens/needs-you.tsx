@@ -49,7 +49,7 @@ export function NeedsYou() {
   return (
     <Screen
       title="Needs you"
-      lead={items.length === 0 ? "Nothing waits" : (
+      lead={items.length === 0 ? "Everything that waits for a person" : (
         <span>
           <b>{items.length}</b> {items.length === 1 ? "thing waits" : "things wait"}, the oldest first
         </span>

@@ -84,16 +84,18 @@ function OpenSession({ session, seq, again }: { session: WholeSession; seq: numb
           <code title={plainText(session.workdir, 4096)}>
             <Text of={shortPath(session.workdir)} />
           </code>
-          <Ago at={session.started_at} />
-          <span>
-            {end === null
-              ? (
-                <>
-                  for <Since at={session.started_at} />
-                </>
-              )
-              : `took ${durationText(Date.parse(end) - Date.parse(session.started_at))}`}
-          </span>
+          {end === null
+            ? (
+              <span>
+                for <Since at={session.started_at} />
+              </span>
+            )
+            : (
+              <>
+                <Ago at={session.started_at} />
+                <span>took {durationText(Date.parse(end) - Date.parse(session.started_at))}</span>
+              </>
+            )}
           <span>{events.last.value.toLocaleString("en")} events</span>
         </span>
       }

@@ -65,10 +65,11 @@ export function Start() {
                   <b>
                     <Text of={name} />
                   </b>{" "}
-                  <code>
-                    <Text of={id} />
-                  </code>{" "}
-                  <span class={`tag agent-${availability}`}>{availability.replaceAll("_", " ")}</span>
+                  {id !== name && (
+                    <code>
+                      <Text of={id} />
+                    </code>
+                  )} <span class={`tag agent-${availability}`}>{availability.replaceAll("_", " ")}</span>
                   {availability !== "available" && (
                     <small>
                       <Text of={reason} />
