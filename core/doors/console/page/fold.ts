@@ -16,10 +16,51 @@ export type TimelineRow =
   | { kind: "process"; seq: number; spawned: EventOf<"process_spawned">; exited: EventOf<"process_exited"> | null }
   | { kind: "event"; seq: number; at: string; event: ShownEvent["event"]; cut: boolean };
 
+/** Tool calls and answers that the border between two blocks divides. */
+export interface DividedCalls {
+  /** Answers in the next block to calls of this one. */
+  answers: ReadonlyMap<string, EventOf<"tool_result">>;
+  /** Answers of this block to calls of the one before, which shows them. */
+  answered: ReadonlySet<string>;
+}
+
+/** No call is divided. */
+export const undivided: DividedCalls = { answers: new Map(), answered: new Set() };
+
+/** Finds the tool calls and answers that are divided between a block and its neighbours, as far as those are here. */
+export function dividedCalls(
+  block: readonly ShownEvent[],
+  { before, after }: { before: readonly ShownEvent[]; after: readonly ShownEvent[] },
+): DividedCalls {
+  const open = openCalls(block);
+  const openBefore = openCalls(before);
+  const results = (events: readonly ShownEvent[]) =>
+    events.flatMap(({ event }) => event.type === "tool_result" ? [event] : []);
+  return {
+    answers: new Map(results(after).flatMap((one) => open.has(one.call_id) ? [[one.call_id, one]] : [])),
+    answered: new Set(results(block).flatMap(({ call_id }) => openBefore.has(call_id) ? [call_id] : [])),
+  };
+}
+
+function openCalls(events: readonly ShownEvent[]): Set<string> {
+  const open = new Set<string>();
+  for (const { event } of events) {
+    if (event.type === "tool_call") open.add(event.call_id);
+    else if (event.type === "tool_result") open.delete(event.call_id);
+  }
+  return open;
+}
+
 /** Folds a block of events into rows: a tool's call with its answer, text with the text that it continues. */
-export function foldRows(events: readonly ShownEvent[]): TimelineRow[] {
+export function foldRows(events: readonly ShownEvent[], { answers, answered } = undivided): TimelineRow[] {
   const folding = new Folding();
-  for (const envelope of events) folding.take(envelope);
+  for (const envelope of events) {
+    const { event } = envelope;
+    if (event.type !== "tool_result" || !answered.has(event.call_id)) folding.take(envelope);
+  }
+  for (const row of folding.rows) {
+    if (row.kind === "tool" && row.result === null) row.result = answers.get(row.call?.call_id ?? "") ?? null;
+  }
   return folding.rows;
 }
 

@@ -75,6 +75,13 @@ export class SessionEvents {
     return events.length === 0 && page.filledTo < wanted ? unknown : { events, version: events.length };
   }
 
+  /** A block's events as far as they are here; asks for none. */
+  peek(index: number): readonly ShownEvent[] {
+    const page = this.#pages.get(Math.floor(index / blocksOfPage));
+    const from = index * blockSize;
+    return page?.events.filter(({ seq }) => seq > from && seq <= from + blockSize) ?? [];
+  }
+
   /** Tells of a newer end, as a list does after the connection was lost. */
   extend(last: number): void {
     if (last <= this.#newest) return;

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { memo } from "./memo.ts";
 import { EventRow } from "./event-row.tsx";
-import { foldRows } from "./fold.ts";
+import { type DividedCalls, dividedCalls, foldRows, undivided } from "./fold.ts";
 import { HeightIndex } from "./height-index.ts";
 import { blockSize, type EventBlock, type SessionEvents } from "./session-events.ts";
 
@@ -28,9 +28,20 @@ export function Timeline({ events, target, isRunning, onRaw }: TimelineProps) {
   const blocks = [];
   for (let index = scroll.first; index <= scroll.last && index < events.blockCount; index++) {
     const block = events.block(index);
+    // An event that a link names has a row of its own.
+    const divided = target !== null && Math.floor((target - 1) / blockSize) === index
+      ? undivided
+      : dividedCalls(block.events, { before: events.peek(index - 1), after: events.peek(index + 1) });
     blocks.push(
       <Measured key={index} top={scroll.heights.before(index)} onHeight={(height) => scroll.measured(index, height)}>
-        <Block block={block} version={block.version} index={index} target={target} onRaw={onRaw} />
+        <Block
+          block={block}
+          version={block.version}
+          divided={divided}
+          index={index}
+          target={target}
+          onRaw={onRaw}
+        />
       </Measured>,
     );
   }
@@ -56,23 +67,33 @@ export function Timeline({ events, target, isRunning, onRaw }: TimelineProps) {
   );
 }
 
-const Block = memo<
-  { block: EventBlock; version: number; index: number; target: number | null; onRaw: (seq: number) => void }
->(
-  ({ block, index, target, onRaw }) => {
+/** Properties of {@link Block}. */
+interface BlockProps {
+  block: EventBlock;
+  version: number;
+  divided: DividedCalls;
+  index: number;
+  target: number | null;
+  onRaw: (seq: number) => void;
+}
+
+const Block = memo<BlockProps>(
+  ({ block, divided, index, target, onRaw }) => {
     if (block.version === -1) {
       return <div class="block-unknown" aria-hidden="true">Event {(index * blockSize + 1).toLocaleString("en")} …</div>;
     }
     return (
       <>
-        {foldRows(block.events).map((row) => (
+        {foldRows(block.events, divided).map((row) => (
           <EventRow key={`${row.kind}${row.seq}`} row={row} target={target} onRaw={onRaw} />
         ))}
       </>
     );
   },
   (a, b) =>
-    a.version === b.version && a.index === b.index && a.target === b.target && a.block.events[0] === b.block.events[0],
+    a.version === b.version && a.index === b.index && a.target === b.target &&
+    a.block.events[0] === b.block.events[0] && a.divided.answers.size === b.divided.answers.size &&
+    a.divided.answered.size === b.divided.answered.size,
 );
 
 /** A block at its place, that tells its height. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { foldRows } from "../../../../core/doors/console/page/fold.ts";
+import { dividedCalls, foldRows } from "../../../../core/doors/console/page/fold.ts";
 import type { ShownEvent } from "../../../../core/doors/console/page/shown-event.ts";
 import { envelopesOf } from "../../cli/fake-host.ts";
 
@@ -28,6 +28,21 @@ const fold = (...events: Event[]): Rows => foldRows(envelopesOf(events));
 const kinds = (...events: Event[]): string[] => fold(...events).map(({ kind }) => kind);
 
 describe("foldRows", () => {
+  test("shows an answer in the row of its call across the border of two blocks, and not once more", () => {
+    const all = envelopesOf([call("a"), call("b"), result("b"), output("x"), result("a"), call("c"), result("c")]);
+    const [one, two] = [all.slice(0, 4), all.slice(4)];
+    expect(foldRows(one, dividedCalls(one, { before: [], after: two }))).toMatchObject([
+      { kind: "tool", seq: 1, result: { call_id: "a" } },
+      { kind: "tool", seq: 2, result: { call_id: "b" } },
+      { kind: "text" },
+    ]);
+    expect(foldRows(two, dividedCalls(two, { before: one, after: [] }))).toMatchObject([
+      { kind: "tool", seq: 6, result: { call_id: "c" } },
+    ]);
+    // Where the neighbour is not here, nothing is left out.
+    expect(foldRows(two)).toMatchObject([{ seq: 5, call: null, result: { call_id: "a" } }, { seq: 6 }]);
+  });
+
   test("puts a tool's answer, and what was asked about it, into the row of its call", () => {
     const asked: Event = {
       type: "permission_request",
