@@ -19,6 +19,10 @@ describe.each(["a token over TCP", "the socket"])("a client with %s", (road) => 
     expect(seen).toEqual(["1 session_started", "2 output", "3 output", "4 session_ended"]);
     expect(await session.result()).toMatchObject({ outcome: "completed", output: "done" });
     expect(await host.list()).toMatchObject([{ session_id: session.id, state: "ended" }]);
+    // A list of many sessions needs no output of megabytes.
+    const headers = { authorization: `Bearer ${await door.token("read")}` };
+    const short = await fetch(`${door.url}/v1/sessions/${session.id}?output=false`, { headers });
+    expect(await short.json()).toMatchObject({ result: { outcome: "completed", output: "" } });
   });
 });
 
