@@ -50,11 +50,13 @@ export class SessionList {
   #api: HostApi;
   #dirty = new Set<string>();
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Refreshes one after another: an older answer must not come after a newer one. */
+  #refreshing: Promise<void> = Promise.resolve();
 
   constructor(api: HostApi, live: LiveEvents) {
     this.#api = api;
     live.subscribe((envelopes) => this.#take(envelopes));
-    live.opened.subscribe((count) => count > 0 && void this.read());
+    live.opened.subscribe((count) => count > 0 && this.#next(() => this.read()));
   }
 
   find(id: string): SessionSummary | undefined {
@@ -83,7 +85,7 @@ export class SessionList {
   /** Reads one session's summary again soon. */
   touch(id: string): void {
     this.#dirty.add(id);
-    this.#timer ??= setTimeout(() => void this.#refresh(), 120);
+    this.#timer ??= setTimeout(() => this.#next(() => this.#refresh()), 120);
   }
 
   async #reading(read: () => Promise<void>): Promise<void> {
@@ -103,6 +105,10 @@ export class SessionList {
       if (telling.has(event.type)) this.touch(session_id);
     }
     if (queued.size !== this.queued.value.size) this.queued.value = queued;
+  }
+
+  #next(read: () => Promise<void>): void {
+    this.#refreshing = this.#refreshing.then(read).catch(() => {});
   }
 
   async #refresh(): Promise<void> {

@@ -44,6 +44,8 @@ export class WaitingList {
   readonly state: Signal<"loading" | "ready" | { failed: string }> = signal("loading");
   #api: HostApi;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Reads one after another: an older answer must not come after a newer one. */
+  #reading: Promise<void> = Promise.resolve();
 
   constructor(api: HostApi, live: LiveEvents) {
     this.#api = api;
@@ -56,7 +58,7 @@ export class WaitingList {
 
   /** Reads it again soon. */
   touch(): void {
-    this.#timer ??= setTimeout(() => void this.#read(), 100);
+    this.#timer ??= setTimeout(() => (this.#reading = this.#reading.then(() => this.#read()).catch(() => {})), 100);
   }
 
   async #read(): Promise<void> {
