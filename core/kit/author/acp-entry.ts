@@ -2,6 +2,7 @@ import { z } from "zod";
 import { basename } from "../../ground/runtime/paths.ts";
 import { architecture, platform } from "../../ground/runtime/platform.ts";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { quoteWord } from "../../ground/config/grant-command.ts";
 import type { AcpAgent } from "./acp-files.ts";
 import type { KeyNames } from "./key-names.ts";
 import { plainPackage } from "./npm-program.ts";
@@ -127,11 +128,11 @@ interface Way {
 function wayOf({ id, distribution }: Entry, { command, machine = thisMachine }: AcpEntryOptions): Way {
   const { npx, uvx, binary = {} } = distribution;
   if (npx) {
-    const install = `Install it with \`npm install -g ${npx.package}\`.`;
+    const install = `npm install -g ${quoteWord(npx.package)}`;
     return { start: npx, install, npmPackage: npx.package, program: null };
   }
   if (uvx) {
-    const install = `Install it with \`uv tool install ${uvx.package}\`.`;
+    const install = `uv tool install ${quoteWord(uvx.package)}`;
     // uvx starts the program that is called as the package.
     return { start: uvx, install, npmPackage: null, program: plainPackage(uvx.package) };
   }
@@ -161,7 +162,7 @@ function archiveWay({ archive, cmd, args = [], ...rest }: Archive): Way {
   const [path = "", ...own] = cmd.trim().split(/\s+/);
   return {
     start: { ...rest, args: [...own, ...args] },
-    install: `Install its archive, ${archive}, on your PATH.`,
+    install: `unpack ${archive} onto your PATH`,
     npmPackage: null,
     program: programAt(path),
   };

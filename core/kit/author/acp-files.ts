@@ -19,11 +19,14 @@ export interface AcpAgent {
   version: string;
   description: string;
   license: string;
-  /** How to install its program, a sentence; empty when unknown. */
+  /** How to install its program: a command, or what to do; empty when unknown. */
   install: string;
   /** Sentences that the operator should read. */
   notes: readonly string[];
 }
+
+/** Most characters that a manifest has room for. */
+const maxInstall = 256;
 
 /** Options of {@link acpFiles}. */
 export interface AcpFilesOptions {
@@ -56,10 +59,18 @@ export async function acpFiles(
     args_patterns: JSON.stringify(args.length === 0 ? [] : [pattern]),
     env_json: JSON.stringify(env),
     env_names: JSON.stringify([...Object.keys(env), ...envNames]),
-    install: install === "" ? "" : ` ${install}`,
+    install: install === "" ? "" : ` To install it: \`${install}\`.`,
+    install_lines: installLines(binary, install),
     notes: notes.map((note) => `\n${note}\n`).join(""),
   });
   return files.set("acp.js", adapter ?? await ownAdapter());
+}
+
+/** Lines of the manifest that say how to install the program; none where that is not known, or takes more than a line. */
+function installLines(binary: string, install: string): string {
+  return install === "" || install.length > maxInstall
+    ? ""
+    : `install: { ${JSON.stringify(binary)}: ${JSON.stringify(install)} }\n`;
 }
 
 /**

@@ -77,7 +77,8 @@ describe("importPlugins", () => {
     expect(requestedPermissions(manifest)).toEqual({
       run: [{ binary: "some-agent", args: [`--acp "--as=a b"`], env: ["AGENT_MODE"] }],
     });
-    expect(await readFile(join(plugin, "README.md"), "utf8")).toContain("npm install -g @scope/some-agent@1.2.3");
+    expect(manifest.install).toEqual({ "some-agent": "npm install -g @scope/some-agent@1.2.3" });
+    expect(await readFile(join(plugin, "README.md"), "utf8")).toContain("`npm install -g @scope/some-agent@1.2.3`");
     expect(await check(plugin)).toMatchObject({ plugin_id: "some-agent", passed: true });
   }, 60_000);
 
@@ -153,9 +154,9 @@ describe("bulkhead plugin import", () => {
     expect(out).toContain(`Left out far: Cannot import agent "far": it has no program for ${thisMachine}`);
     expect(out).toMatch(/^Imported 2 of 4\./m);
     expect(await readdir(join(folder, "plugins"))).toEqual(["droid-like", "some-agent"]);
-    expect(requestedPermissions(await readManifest(join(folder, "plugins", "droid-like"))).run).toMatchObject([
-      { binary: "droid", env: ["FACTORY_API_KEY"] },
-    ]);
+    const droid = await readManifest(join(folder, "plugins", "droid-like"));
+    expect(requestedPermissions(droid).run).toMatchObject([{ binary: "droid", env: ["FACTORY_API_KEY"] }]);
+    expect(droid.install).toEqual({ droid: "unpack https://e/x.tgz onto your PATH" });
 
     const again = await runImport("registry.json", "--into", "plugins", "--only", "codex", "--id", "my-codex");
     expect(again).toMatchObject({ code: 0, err: "" });
@@ -262,6 +263,18 @@ describe("readAcpEntry", () => {
   test.each(ways)("finds the program of %j", async (distribution, found) => {
     expect(await readAcpEntry({ ...entry, distribution }, options)).toMatchObject(found);
     expect((await readAcpEntry({ ...entry, distribution }, { ...options, command: "mine" })).binary).toBe("mine");
+  });
+
+  test("says how to install the program by a command that a shell takes as it is meant", async () => {
+    const installs = ["some-tool==1.0", "some-tool[extra]==1.0", "a; touch here"].map(async (name) => {
+      const uvx = { uvx: { package: name } };
+      return (await readAcpEntry({ ...entry, distribution: uvx }, { command: "mine" })).install;
+    });
+    expect(await Promise.all(installs)).toEqual([
+      "uv tool install some-tool==1.0",
+      "uv tool install 'some-tool[extra]==1.0'",
+      "uv tool install 'a; touch here'",
+    ]);
   });
 
   test("asks for the variables that an entry only names, and sets those it gives a value", async () => {
