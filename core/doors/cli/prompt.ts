@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { readFile } from "../../ground/runtime/files.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
-import { meantId } from "../../sessions/routing/unknown-adapter.ts";
+import { meantId } from "../../packages/registry/unknown-plugin.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 
 /** Input of {@link readPrompt}: arguments and flags. */

@@ -1,4 +1,4 @@
-import { BulkheadError, type ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { BinaryPin } from "../../walls/broker/binary-pins.ts";
 import type { Host } from "../../sessions/host/host.ts";
@@ -14,6 +14,7 @@ import type { ExplainedPermission } from "../../packages/registry/explain-permis
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import { type ProgramWalls, programWalls } from "../../packages/registry/program-walls.ts";
 import { shownPermissions } from "../../packages/registry/shown-permissions.ts";
+import { unknownPlugin } from "../../packages/registry/unknown-plugin.ts";
 
 /** A plugin in a list, as `bulkhead plugin list --json` prints it. */
 export interface PluginReport {
@@ -89,9 +90,7 @@ export function pluginFacts(
   const pluginOf = (id: string): Plugin => {
     const plugin = host.registry.get(id);
     if (plugin !== undefined) return plugin;
-    throw new BulkheadError("not_found", `There is no plugin with the id "${id}".`, {
-      hint: `Found: ${host.registry.list().map((one) => one.id).sort().join(", ") || "none"}.`,
-    });
+    throw unknownPlugin(id, host.registry.list());
   };
   const stopped = async () => new Map((await host.quarantined()).map((record) => [record.plugin_id, record]));
   return {

@@ -2,7 +2,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { Errors, type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
 import type { SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { ParsedYaml } from "./yaml.ts";
-import { describeSchema, jsonKind, type SchemaShape } from "./describe-schema.ts";
+import { choicesOf, describeSchema, jsonKind, type SchemaShape } from "./describe-schema.ts";
 import { type Fault, problemsOf } from "./schema-faults.ts";
 import {
   describeFound,
@@ -46,7 +46,13 @@ export function* faultsOf(schema: TSchema, value: unknown): Generator<Fault> {
     } else if (error.type === ValueErrorType.ObjectAdditionalProperties) {
       yield unknownKey(path, shape);
     } else if (error.type === ValueErrorType.ObjectRequiredProperty || error.value !== undefined) {
-      yield { path, of: "value", expected: describeSchema(shape), found: foundIn(error) };
+      yield {
+        path,
+        of: "value",
+        expected: describeSchema(shape),
+        found: foundIn(error),
+        hint: choiceHint(shape, error),
+      };
     }
   }
 }
@@ -66,12 +72,18 @@ function* unionFaults(shape: SchemaShape, value: unknown): Generator<Fault> {
     const name: unknown = Reflect.get(value as object, tag);
     const branch = branches.find((candidate) => candidate.properties?.[tag]?.const === name);
     if (branch) return yield* faultsOf(branch as TSchema, value);
-    const expected = branches.map((candidate) => JSON.stringify(candidate.properties?.[tag]?.const)).join(" or ");
-    return yield { path: [tag], of: "value", expected, found: describeFound(name) };
+    const choice = { anyOf: branches.flatMap((candidate) => candidate.properties?.[tag] ?? []) };
+    const hint = choiceHint(choice, { value: name });
+    return yield { path: [tag], of: "value", expected: describeSchema(choice), found: describeFound(name), hint };
   }
   const fitting = branches.filter((branch) => branch.const === undefined && branch.type === jsonKind(value));
   if (fitting.length === 1) return yield* faultsOf(fitting[0] as TSchema, value);
-  yield { path: [], of: "value", expected: describeSchema(shape), found: describeFound(value) };
+  const hint = choiceHint(shape, { value });
+  yield { path: [], of: "value", expected: describeSchema(shape), found: describeFound(value), hint };
+}
+
+function choiceHint(shape: SchemaShape, { value }: { value: unknown }): string | undefined {
+  return typeof value === "string" ? didYouMean(value, choicesOf(shape)) : undefined;
 }
 
 function tagOf(branches: readonly SchemaShape[]): string | undefined {

@@ -49,6 +49,14 @@ export function describeSchema(shape: SchemaShape): string {
   }
 }
 
+/** Texts that a schema lists as choices; none where it has a form. */
+export function choicesOf({ title, const: only, enum: listed, anyOf, oneOf }: SchemaShape): string[] {
+  if (title !== undefined) return [];
+  const choices = only === undefined ? listed : [only];
+  const each = choices ?? (anyOf ?? oneOf ?? []).flatMap(choicesOf);
+  return each.filter((choice) => typeof choice === "string");
+}
+
 /** JSON Schema's name for the kind of a value. */
 export function jsonKind(value: unknown): string {
   if (value === null || value === undefined) return "null";

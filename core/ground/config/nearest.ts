@@ -2,7 +2,11 @@
 export function nearest(unknown: string, known: readonly string[]): string | null {
   const [near] = known
     .map((word) => ({ word, distance: editDistance(unknown.toLowerCase(), word.toLowerCase()) }))
-    .filter(({ word, distance }) => distance <= Math.max(1, Math.floor(Math.min(word.length, unknown.length) / 3)))
+    .filter(({ word, distance }) => {
+      const shorter = Math.min(word.length, unknown.length);
+      // A word without a letter in common is another one, however short.
+      return distance < Math.max(1, shorter) && distance <= Math.max(1, Math.floor(shorter / 3));
+    })
     .sort((a, b) => a.distance - b.distance);
   return near?.word ?? null;
 }

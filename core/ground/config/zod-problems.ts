@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { describeSchema, jsonKind, type SchemaShape } from "./describe-schema.ts";
+import { choicesOf, describeSchema, jsonKind, type SchemaShape } from "./describe-schema.ts";
 import { type Fault, problemsOf } from "./schema-faults.ts";
 import { describeFound, didYouMean, type KeyPath, type Problem } from "./yaml-problems.ts";
 import type { ParsedYaml } from "./yaml.ts";
@@ -35,9 +35,11 @@ function* faults(issue: Issue, above: KeyPath, source: Source): Generator<Fault>
       !errors.some((error) => error.code === "invalid_type" && error.path.length === 0)
     );
     if (meant.length === 1) { for (const inner of meant[0]!) yield* faults(inner, path, source); }
-    else yield { path, of: "value", expected: expectedAt(source, path), found: describeFound(value) };
+    else yield { path, of: "value", ...expectedAt(source, path), found: describeFound(value) };
   } else {
-    yield { path, of: "value", expected: customText(issue) ?? expectedAt(source, path), found: foundOf(issue, value) };
+    const own = customText(issue);
+    const expected = own === undefined ? expectedAt(source, path) : { expected: own };
+    yield { path, of: "value", ...expected, found: foundOf(issue, value) };
   }
 }
 
@@ -59,15 +61,20 @@ function keyExpected(issues: readonly Issue[]): string {
   return own[0] ?? "an id of lowercase letters, digits and single hyphens";
 }
 
-function expectedAt(source: Source, path: KeyPath): string {
+function expectedAt(source: Source, path: KeyPath): Pick<Fault, "expected" | "hint"> {
   const last = path.at(-1);
   const above = last === undefined ? [] : shapesAt(source, path.slice(0, -1));
   const here = last === undefined ? [source.shape] : above.flatMap((one) => below(one, last) ?? []);
   const value = valueAt(source.root, path);
   // A value that has the kind of a branch was meant for it.
-  const meant = here.map((one) => ({ one, fitting: (one.anyOf ?? one.oneOf ?? []).filter(isOfKind(value)) }));
-  return [...new Set(meant.map(({ one, fitting }) => describeSchema(fitting.length === 1 ? fitting[0]! : one)))]
-    .join(" or ");
+  const meant = here.map((one) => {
+    const fitting = (one.anyOf ?? one.oneOf ?? []).filter(isOfKind(value));
+    return fitting.length === 1 ? fitting[0]! : one;
+  });
+  return {
+    expected: [...new Set(meant.map(describeSchema))].join(" or "),
+    hint: typeof value === "string" ? didYouMean(value, meant.flatMap(choicesOf)) : undefined,
+  };
 }
 
 function valueAt(root: unknown, path: KeyPath): unknown {

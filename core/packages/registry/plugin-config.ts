@@ -50,7 +50,9 @@ export function checkPluginConfig(
       const hidden = fault.of === "value" && fault.found !== nothing &&
         (isSecretName(fault.option) || hides(fault.option));
       const found = hidden ? "something else" : fault.found;
-      return `${where(fault)}: expected ${fault.expected}, found ${found}${fault.hint ? `; ${fault.hint}` : ""}`;
+      return `${where(fault)}: expected ${fault.expected}, found ${found}${
+        fault.hint && !hidden ? `; ${fault.hint}` : ""
+      }`;
     });
     throw new BulkheadError(code, text.join("\n"), { details: { options: faults.map(({ option }) => option) } });
   }
@@ -125,7 +127,15 @@ function unknownOption(option: string, properties: Readonly<Record<string, Optio
 
 function optionFault(name: string, option: OptionSchema, value: unknown): OptionFault[] {
   if (fits(option, value)) return [];
-  return [{ option: name, of: "value", expected: describeOption(option), found: describeFound(value) }];
+  const hint = typeof value === "string" ? didYouMean(value, (option.enum ?? []).map(String)) : undefined;
+  const found = describeFound(value);
+  return [{
+    option: name,
+    of: "value",
+    expected: describeOption(option),
+    found,
+    ...(hint === undefined ? {} : { hint }),
+  }];
 }
 
 function fits(option: OptionSchema, value: unknown): boolean {

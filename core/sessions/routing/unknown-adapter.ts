@@ -1,20 +1,10 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { nearest } from "../../ground/config/nearest.ts";
 import { blockedError } from "../../packages/registry/blocked-plugins.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
+import { meantId } from "../../packages/registry/unknown-plugin.ts";
 
 /** Hint for a host without an enabled adapter. */
 export const enableOne = "Find the agents of this machine and enable them: bulkhead setup.";
-
-/**
- * Returns the id that an unknown word most likely means: a near one, or one that the word begins or is the beginning of.
- */
-export function meantId(word: string, ids: readonly string[]): string | null {
-  const name = word.toLowerCase();
-  const isBeginning = (short: string, long: string) => short.length > 2 && long.startsWith(short);
-  return nearest(name, ids) ?? ids.find((id) => isBeginning(name, id)) ??
-    ids.find((id) => isBeginning(id, name) || nearest(name, [id.split("-")[0]!]) !== null) ?? null;
-}
 
 /**
  * The error for an id that no enabled adapter has. Its hint enables the plugin if it exists, else says which id was meant

@@ -165,7 +165,8 @@ describe("bulkhead setup", () => {
     expect(piped.err()).toContain("bulkhead setup --yes --agents codex");
     const unknown = await setup(["--yes", "--agents", "gemini-cli"]);
     expect(unknown.code).not.toBe(0);
-    expect(unknown.err()).toContain("Found: codex.");
+    expect(unknown.err()).toContain("Install it: npm install -g @google/gemini-cli. Found: codex.");
+    expect((await setup(["--yes", "--agents", "codx"])).err()).toContain('Did you mean "codex"? Found: codex.');
     expect(await readFile(join(folder, "bulkhead.yaml"), "utf8")).toBe(unchanged);
   });
 });

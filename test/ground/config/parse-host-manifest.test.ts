@@ -178,6 +178,12 @@ const corpus: [name: string, text: string, start: string][] = [
     'bulkhead.yaml:4:5 plugins.a.enabeld: expected a known key, found "enabeld"; did you mean "enabled"?',
   ],
   [
+    "a mistyped choice",
+    "bulkhead: 1\napproval: eidts\n",
+    'bulkhead.yaml:2:11 approval: expected "ask" or "reads" or "edits" or "all" or "deny", found string "eidts"; ' +
+    'did you mean "edits"?',
+  ],
+  [
     "an unknown permission",
     "bulkhead: 1\nplugins:\n  a:\n    grant: {raed: [workdir]}\n",
     'bulkhead.yaml:4:13 plugins.a.grant.raed: expected a known key, found "raed"; did you mean "read"?',

@@ -7,6 +7,7 @@ const schema: ConfigSchema = {
   properties: {
     text: { type: "string", min_length: 2, max_length: 4 },
     choice: { type: "string", enum: ["a", "b"], default: "a" },
+    colour: { type: "string", enum: ["red", "green"] },
     depth: { type: "integer", minimum: 1, maximum: 9, default: 3 },
     ratio: { type: "number", maximum: 1 },
     on: { type: "boolean", default: false },
@@ -25,11 +26,12 @@ describe("checkPluginConfig", () => {
   it("shows no value that may be a secret", () => {
     const keyed: ConfigSchema = {
       type: "object",
-      properties: { api_key: { type: "string" }, url: { type: "integer" } },
+      properties: { api_key: { type: "string" }, token: { type: "string", enum: ["red"] }, url: { type: "integer" } },
     };
     const check = (values: Record<string, unknown>, hides?: (option: string) => boolean) =>
       expect(() => checkPluginConfig(keyed, values, hides === undefined ? {} : { hides }));
     check({ api_key: 12345 }).toThrow("option api_key: expected string, found something else");
+    check({ token: "rde" }).toThrow(/expected "red", found something else$/);
     check({ url: "a:b@c" }).toThrow('found string "a:b@c"');
     check({ url: "a:b@c" }, (option) => option === "url").toThrow("option url: expected integer, found something else");
   });
@@ -39,6 +41,10 @@ describe("checkPluginConfig", () => {
     [{ text: "a" }, 'option text: expected string of 2 to 4 characters, found string "a"'],
     [{ text: 5 }, "option text: expected string of 2 to 4 characters, found number 5"],
     [{ text: "ab", choice: "c" }, 'option choice: expected "a" or "b", found string "c"'],
+    [
+      { text: "ab", colour: "gren" },
+      'option colour: expected "red" or "green", found string "gren"; did you mean "green"?',
+    ],
     [{ text: "ab", depth: 10 }, "option depth: expected integer of 1 to 9, found number 10"],
     [{ text: "ab", depth: 1.5 }, "option depth: expected integer of 1 to 9, found number 1.5"],
     [{ text: "ab", depth: Number.NaN }, "option depth: expected integer of 1 to 9, found number NaN"],

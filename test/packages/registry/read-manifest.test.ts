@@ -80,6 +80,8 @@ describe("readManifest", () => {
       'p/plugin.yaml:2:1 nmae: expected a known key, found "nmae"; did you mean "name"?',
       "p/plugin.yaml:3:10 version: expected a version such as 0.1.0, found number 1",
     ]);
+    const mistyped = await refusal(manifestText({ adapter_type: "agnet" }));
+    expect(mistyped.message).toContain('found string "agnet"; did you mean "agent"?');
     const many = await refusal(`${manifestText()}${Array.from({ length: 12 }, (_, n) => `zz${n}: 1\n`).join("")}`);
     expect(many.message.split("\n")).toHaveLength(11);
     expect(many.message).toMatch(/and 2 more$/);

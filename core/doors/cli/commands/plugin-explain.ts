@@ -1,13 +1,14 @@
-import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { grantCommand } from "../../../ground/config/grant-command.ts";
 import type { Host } from "../../../sessions/host/host.ts";
 import { grantable } from "../../../packages/registry/edit-host-manifest.ts";
 import { quarantineError } from "../../../walls/pool/plugin-health.ts";
 import type { ExplainedPermission } from "../../../packages/registry/explain-permissions.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
+import { unknownPlugin } from "../../../packages/registry/unknown-plugin.ts";
 import type { Invocation } from "../command.ts";
 import { openPlugins } from "../open-plugins.ts";
 import { safeLine } from "../render/agent-text.ts";
+import { asTyped } from "../render/as-typed.ts";
 import { createPaint, type Tone } from "../render/paint.ts";
 import { broadLines } from "../render/broad-lines.ts";
 import { lookAtPins, pinLines, type ShownPin } from "../render/pin-lines.ts";
@@ -76,15 +77,12 @@ function pinOf(binary: string, pins: readonly ShownPin[]): ShownPin | null {
 
 /**
  * Finds a plugin by its id.
- * @throws {BulkheadError} `not_found`, listing the plugins that were found
+ * @throws {BulkheadError} `not_found`, with the id that was meant, or those of the plugins that were found
  */
 export function pluginOf(host: Host, id: string): Plugin {
   const plugin = host.registry.get(id);
   if (plugin !== undefined) return plugin;
-  const found = host.registry.list().map((one) => one.id).sort();
-  throw new BulkheadError("not_found", `There is no plugin with the id "${id}".`, {
-    hint: `Found: ${found.join(", ") || "none"}.`,
-  });
+  throw unknownPlugin(id, host.registry.list());
 }
 
 const fewForms = 3;
@@ -137,5 +135,5 @@ function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermi
     return requested && !granted && isGrantable ? [grantCommand(plugin.id, permission, { target: word })] : [];
   });
   if (commands.length === 0) return "";
-  return `\nTo grant what is missing:\n${[...new Set(commands)].map((command) => `  ${command}\n`).join("")}`;
+  return `\nTo grant what is missing:\n${[...new Set(commands)].map((command) => `  ${asTyped(command)}\n`).join("")}`;
 }

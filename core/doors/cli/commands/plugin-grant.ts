@@ -1,13 +1,13 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { BinaryPin } from "../../../walls/broker/binary-pins.ts";
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
-import { nearest } from "../../../ground/config/nearest.ts";
 import { parseHostManifest } from "../../../ground/config/parse-host-manifest.ts";
 import { changeManifest } from "../../../packages/install/manifest-transaction.ts";
 import { addGrant } from "../../../packages/registry/edit-host-manifest.ts";
 import { readHostManifest } from "../../../packages/registry/find-host-manifest.ts";
 import { createRegistry } from "../../../packages/registry/registry.ts";
 import { noEffect, unaskedGrants } from "../../../packages/registry/unasked-grants.ts";
+import { unknownPlugin } from "../../../packages/registry/unknown-plugin.ts";
 import { dirname } from "../../../ground/runtime/paths.ts";
 import { cliBinary } from "../../../packages/registry/requested-permissions.ts";
 import type { Invocation } from "../command.ts";
@@ -79,12 +79,9 @@ async function demandPlugin(pluginId: string, file: string): Promise<void> {
   const manifest = await readHostManifest(file).catch(() => null);
   const registry = manifest === null ? null : await createRegistry({ manifest, root: dirname(file) }).catch(() => null);
   if (manifest === null || registry === null) return;
-  const ids = [...registry.list(), ...registry.problems].map(({ id }) => id);
-  if (ids.includes(pluginId) || Object.hasOwn(manifest.tools, pluginId)) return;
-  const close = nearest(pluginId, ids);
-  throw new BulkheadError("not_found", `There is no plugin with the id "${pluginId}".`, {
-    hint: close === null ? "List them: bulkhead plugin list" : `Did you mean "${close}"?`,
-  });
+  const plugins = [...registry.list(), ...registry.problems];
+  if (plugins.some(({ id }) => id === pluginId) || Object.hasOwn(manifest.tools, pluginId)) return;
+  throw unknownPlugin(pluginId, plugins);
 }
 
 /** Says that a grant has no effect; null where it has one, and where the plugin cannot be read. */

@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { meantId } from "../../../packages/registry/unknown-plugin.ts";
 import type { Terminal } from "../../../ground/runtime/terminal.ts";
 import { Questions } from "../questions.ts";
 import { safeLine } from "../render/agent-text.ts";
@@ -90,14 +91,15 @@ function agentOf(agents: readonly AskedAgent[], word: string, missing: readonly 
   const found = agents.find(({ plugin }) => plugin.id === word) ?? agents[/^\d+$/.test(word) ? Number(word) - 1 : -1];
   if (found !== undefined) return found;
   const install = missing.find(({ id }) => id === word)?.install;
-  const names = agents.map(({ plugin }) => plugin.id).join(", ") || "no agent";
+  const ids = agents.map(({ plugin }) => plugin.id);
+  const meant = install === undefined ? meantId(word, [...ids, ...missing.map(({ id }) => id)]) : null;
   throw new BulkheadError(
     "unknown_adapter",
     `Cannot set up ${JSON.stringify(safeLine(word))}: it was not found here.`,
     {
-      hint: `${
-        install === undefined ? "" : `Install it: ${install}. `
-      }Found: ${names}. "bulkhead plugin list" shows all.`,
+      hint: `${install === undefined ? "" : `Install it: ${install}. `}${
+        meant === null ? "" : `Did you mean "${meant}"? `
+      }Found: ${ids.join(", ") || "no agent"}. "bulkhead plugin list" shows all.`,
     },
   );
 }

@@ -1,0 +1,21 @@
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { nearest } from "../../ground/config/nearest.ts";
+
+/**
+ * Returns the id that an unknown word most likely means: a near one, or one that the word begins or is the beginning of.
+ */
+export function meantId(word: string, ids: readonly string[]): string | null {
+  const name = word.toLowerCase();
+  const isBeginning = (short: string, long: string) => short.length > 2 && long.startsWith(short);
+  return nearest(name, ids) ?? ids.find((id) => isBeginning(name, id)) ??
+    ids.find((id) => isBeginning(id, name) || nearest(name, [id.split("-")[0]!]) !== null) ?? null;
+}
+
+/** The error for an id that no plugin has. Its hint says which id was meant, else lists those that exist. */
+export function unknownPlugin(id: string, plugins: readonly { id: string }[]): BulkheadError {
+  const ids = [...new Set(plugins.map((plugin) => plugin.id))].sort();
+  const meant = meantId(id, ids);
+  return new BulkheadError("not_found", `There is no plugin with the id "${id}".`, {
+    hint: meant === null ? `Found: ${ids.join(", ") || "none"}.` : `Did you mean "${meant}"?`,
+  });
+}
