@@ -65,13 +65,29 @@ function wantsColours(isTty: boolean, env: (name: string) => string | undefined)
 
 function onInterrupt(handler: () => void): () => void {
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-  for (const signal of signals) process.on(signal, handler);
+  const pressed = oncePerPress(handler);
+  for (const signal of signals) process.on(signal, pressed);
   return () => {
-    for (const signal of signals) process.off(signal, handler);
+    for (const signal of signals) process.off(signal, pressed);
   };
 }
 
 function onSignals({ end, reload }: SignalHandlers): () => void {
-  process.on("SIGINT", end).on("SIGTERM", end).on("SIGHUP", reload);
-  return () => void process.off("SIGINT", end).off("SIGTERM", end).off("SIGHUP", reload);
+  const pressed = oncePerPress(end);
+  process.on("SIGINT", pressed).on("SIGTERM", pressed).on("SIGHUP", reload);
+  return () => void process.off("SIGINT", pressed).off("SIGTERM", pressed).off("SIGHUP", reload);
+}
+
+/** No person presses Ctrl-C twice in so short a time. Milliseconds. */
+const echoMs = 300;
+
+/** Takes a signal that follows another one at once for its echo: `npx` and `deno task` send on what the terminal has sent. */
+function oncePerPress(handler: () => void): () => void {
+  let pressedAt = -Infinity;
+  return () => {
+    const now = performance.now();
+    if (now - pressedAt < echoMs) return;
+    pressedAt = now;
+    handler();
+  };
 }
