@@ -11,7 +11,7 @@ import { stat } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
 
 /** Name of the file in a plugin's folder that scripts its tools. */
-const scriptName = "conformance.yaml";
+export const scriptName = "conformance.yaml";
 
 /** A session that the kit runs. */
 export interface ScriptedSession {
@@ -179,14 +179,22 @@ const schema: SchemaOf<Partial<ConformanceScript> & { conformance: 1 }> = Type.O
  * @throws {BulkheadError} `io_error`; `invalid_manifest` with file, line and column of every problem
  */
 export async function readScript(folder: string): Promise<ConformanceScript> {
+  const read = readText(await readScriptText(folder));
+  const missing = await missingFiles(folder, read);
+  if (missing.length > 0) throw problemsError("invalid_manifest", missing, read.parsed.source);
+  return read.script;
+}
+
+/**
+ * Reads the text of a plugin's `conformance.yaml`; without one, of the shortest.
+ * @throws {BulkheadError} `io_error`, `invalid_manifest`
+ */
+export async function readScriptText(folder: string): Promise<string> {
   const file = join(folder, scriptName);
   try {
-    const read = readText(await readTextFile(file, { maxBytes, code: "invalid_manifest", name: scriptName }));
-    const missing = await missingFiles(folder, read);
-    if (missing.length > 0) throw problemsError("invalid_manifest", missing, read.parsed.source);
-    return read.script;
+    return await readTextFile(file, { maxBytes, code: "invalid_manifest", name: scriptName });
   } catch (error) {
-    if (error instanceof BulkheadError && error.code === "not_found") return parseScript("conformance: 1\n");
+    if (error instanceof BulkheadError && error.code === "not_found") return "conformance: 1\n";
     throw error;
   }
 }
@@ -201,12 +209,17 @@ export function parseScript(text: string): ConformanceScript {
   return readText(text).script;
 }
 
-interface ReadScript {
+/** A `conformance.yaml` that was read. */
+export interface ReadScript {
   script: ConformanceScript;
   parsed: ParsedYaml;
 }
 
-function readText(text: string): ReadScript {
+/**
+ * Reads the text of a `conformance.yaml`, with the tree for edits. Whether its recordings are there is not asked.
+ * @throws {BulkheadError} `invalid_manifest` with file, line and column of every problem
+ */
+export function readText(text: string): ReadScript {
   const parsed = parseYaml(text, { file: scriptName, maxBytes, maxAliases: defaultLimits.yaml_aliases });
   const { sessions, programs = [], servers = [], rate_limits = [], config = {} } = checkAgainst(schema, parsed);
   const fallback = [{ name: "default", prompt: "Say hello." }];

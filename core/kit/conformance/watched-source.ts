@@ -1,4 +1,5 @@
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
+import { recorderSource } from "./recorder-source.ts";
 
 /** Before what the kit's own adapter has to say, in the message of a progress event or a log record. */
 export const kitMark = "kit:";
@@ -16,7 +17,7 @@ export function watchedSource(manifest: Manifest): string {
     : `import normaliser from "./code.js";\nconst Adapter = cliTool(${JSON.stringify(manifest)}, normaliser);`;
   return `import { AgentAdapter, BulkheadError, cliTool, requiredMembers } from "bulkhead/plugin-sdk";
 ${adapter}
-${body}`;
+${body}${recorderSource}`;
 }
 
 const body = String.raw`
@@ -65,6 +66,7 @@ export default class Watched extends AgentAdapter {
     else if (take === "held") yield* this.#held(own, world(ctx, order));
     else if (take === "missing") yield* this.#missing(own, world(ctx, { ...order, mode: "missing" }));
     else if (take === "fields") yield* this.#fields(own, world(ctx, order));
+    else if (take === "record") yield* this.#record(own, ctx);
     else yield* (await this.#made()).runSession(own, world(ctx, order));
   }
   async #made() {
@@ -167,6 +169,24 @@ export default class Watched extends AgentAdapter {
     }
     yield say("fields", { read: [...read], sent: sent.join("\n").slice(0, 200000) });
     yield done;
+  }
+  async *#record(request, ctx) {
+    const heard = { runs: [], answers: [], sockets: 0, cut: false };
+    await returned(async () => await (await this.#made()).isAvailable(recorder(ctx, heard, true)));
+    let last = done;
+    try {
+      for await (const yielded of (await this.#made()).runSession(request, recorder(ctx, heard, false))) {
+        for (const event of [yielded].flat()) {
+          // Nothing may follow its last word.
+          if (event?.type === "completed" || event?.type === "error") last = event;
+          else yield event;
+        }
+      }
+    } finally {
+      const text = JSON.stringify(heard);
+      for (let at = 0; at < text.length; at += 60000) yield say("record", text.slice(at, at + 60000));
+    }
+    yield last;
   }
 }
 

@@ -70,9 +70,14 @@ function defineTrying(command: Command, bind: Bind): void {
     .description("try a plugin against every rule of the contract, with scripted tools and without a network")
     .argument("[folder]", "folder of the plugin; default: this one")
     .option("--all", "show also the rules that it keeps and those that do not concern it")
+    .option("--record <session>", "first run one real session with all that the manifest asks for, and record it")
+    .option("--prompt <text>", "of the session to record; default: its prompt in conformance.yaml, or Say hello.")
     .addHelpText(
       "after",
-      examples(["bulkhead plugin test ./my-plugin", "what conformance.yaml scripts, and how it did"]),
+      examples(
+        ["bulkhead plugin test ./my-plugin", "what conformance.yaml scripts, and how it did"],
+        ['bulkhead plugin test ./my-plugin --record writes --prompt "Create hello.txt"', "writes recordings/"],
+      ),
     )
     .action(bind(pluginTest));
 }
