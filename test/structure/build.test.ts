@@ -3,6 +3,8 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
+  readFileSync,
   realpathSync,
   rmSync,
   statSync,
@@ -93,7 +95,10 @@ describe(".build/host.mjs", () => {
     write("core/kit/conformance/mod.ts", "export const conformance = 1;\n");
     write("core/place.ts", "export const place: string = new URL('../../walls/x.js', import.meta.url).href;\n");
     write("core/mod.ts", 'export { place } from "./place.ts";\nexport { Same } from "../plugin-sdk/mod.ts";\n');
-    write("plugin-sdk/mod.ts", "export class Same {}\n");
+    write(
+      "plugin-sdk/mod.ts",
+      "export class Same {\n  one() {\n    return 1;\n  }\n  two() {\n    throw new Error();\n  }\n}\n",
+    );
     write("plugin-sdk/testing.ts", 'export { Same } from "./mod.ts";\n');
     for (const name of ["run", "demo"]) {
       const commands = `core/doors/cli/commands/${name}.ts`;
@@ -127,6 +132,13 @@ describe(".build/host.mjs", () => {
     const { stdout, stderr } = run(script(join(folder, "try.mjs")), process.env);
     expect(stdout.trim(), stderr).toBe(`true ${join(folder, "walls/x.js")}`);
     expect(existsSync(join(folder, "dist/bundle/gone.js"))).toBe(false);
+  });
+
+  test("keeps the lines of what programs import: an engine shows the line at which an error was thrown", () => {
+    const lines = readdirSync(join(folder, "dist/bundle"), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".js"))
+      .flatMap((name) => readFileSync(join(folder, "dist/bundle", name), "utf8").split("\n"));
+    expect(lines.map((line) => line.trim())).toEqual(expect.arrayContaining(["one() {", "throw new Error();"]));
   });
 
   test.each(["run", "demo"])("loads the command %s, whose modules find their neighbours as before", (command) => {

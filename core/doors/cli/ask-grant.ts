@@ -1,4 +1,7 @@
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import { workingDirectory } from "../../ground/runtime/platform.ts";
+import { programPath } from "./program-path.ts";
+import { asTyped } from "./render/as-typed.ts";
 import { permissionWords } from "./render/permission-words.ts";
 import type { Questions } from "./questions.ts";
 
@@ -32,7 +35,7 @@ async function ask(
   missing: MissingGrant,
   { questions, manifestFile, signal }: AskGrantOptions & { questions: Questions },
 ): Promise<boolean> {
-  const question = grantQuestion(missing);
+  const question = await grantQuestion(missing);
   const answer = await questions.choose<"once" | "always" | "no">(question, {
     choices: [
       { word: "once", value: "once" },
@@ -45,10 +48,15 @@ async function ask(
   return answer === "once" || answer === "always";
 }
 
-/** Asks in plain words for what a plugin lacks. */
-export function grantQuestion({ plugin_id, permission, target, grant_command }: MissingGrant): string {
+/** Asks in plain words for what a plugin lacks, and says where a grant alone will not do. */
+export async function grantQuestion({ plugin_id, permission, target, grant_command }: MissingGrant): Promise<string> {
   const words = permissionWords({ permission, target, breadth: "bounded" });
-  return `The plugin "${plugin_id}" asks to ${words}\n  "always" saves it: ${grant_command}`;
+  const isMissing = permission === "run" && await programPath(target, workingDirectory()) === null;
+  return [
+    `The plugin "${plugin_id}" asks to ${words}`,
+    ...(isMissing ? ["  That program is not on this machine now."] : []),
+    `  "always" saves it: ${asTyped(grant_command)}`,
+  ].join("\n");
 }
 
 async function writeGrant(missing: MissingGrant, manifestFile: string): Promise<void> {

@@ -6,6 +6,7 @@ import type { Terminal } from "../../ground/runtime/terminal.ts";
 import { type Bind, type CommandEntry, examples } from "./command.ts";
 import { commandGroups } from "./commands.ts";
 import { jsonTerminal } from "./json-terminal.ts";
+import { asTyped } from "./render/as-typed.ts";
 
 /** Options of {@link createProgram}. */
 export interface ProgramOptions {
@@ -77,8 +78,8 @@ function prepare(command: Command, terminal: Terminal): void {
     .exitOverride()
     .helpOption("-h, --help", "show help")
     .configureOutput({
-      writeOut: (text) => void terminal.stdout.write(text),
-      writeErr: (text) => void terminal.stdout.write(text),
+      writeOut: (text) => void terminal.stdout.write(asTyped(text)),
+      writeErr: (text) => void terminal.stdout.write(asTyped(text)),
       // The thrown error says the same and is reported once, in one place.
       outputError: () => {},
       getOutHelpWidth: () => Math.min(terminal.stdout.columns || 100, 120),

@@ -60,7 +60,7 @@ async function isWanted(
   { show, signal }: Pick<SessionCommand, "show"> & { signal: AbortSignal },
 ): Promise<boolean> {
   const choices = [{ word: "always", value: true }, { word: "no", value: false }];
-  return await show.questions?.choose(grantQuestion(missing), { choices, signal }) === true;
+  return await show.questions?.choose(await grantQuestion(missing), { choices, signal }) === true;
 }
 
 /** Parses the grant from an event's command line. */

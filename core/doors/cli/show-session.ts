@@ -5,6 +5,7 @@ import type { Terminal } from "../../ground/runtime/terminal.ts";
 import { AgentQuestions } from "./agent-questions.ts";
 import type { Questions } from "./questions.ts";
 import { safeText } from "./render/agent-text.ts";
+import { asTyped } from "./render/as-typed.ts";
 import { LiveView } from "./render/live-view.ts";
 import { createPaint } from "./render/paint.ts";
 import { ProgressLine } from "./render/progress-line.ts";
@@ -139,6 +140,6 @@ async function showMissing(
 ): Promise<void> {
   const unsaid = [...missing].filter((command) => result.error?.hint?.includes(command) !== true);
   if (unsaid.length === 0 || result.outcome === "completed") return;
-  const commands = unsaid.map((command) => `  ${safeText(command)}\n`).join("");
+  const commands = unsaid.map((command) => `  ${safeText(asTyped(command))}\n`).join("");
   await terminal.stderr.write(`\nSome permissions are not granted. To grant what was denied:\n${commands}`);
 }

@@ -1,8 +1,10 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { demoChecks, type DemoEvidence } from "../../../core/doors/cli/demo/demo-checks.ts";
+import { demoUsage } from "../../../core/doors/cli/demo/serve-demo.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { Artifact } from "../../../plugin-sdk/result.ts";
 import { envelopesOf, fakeResult, fakeSettings } from "./fake-host.ts";
+import { fakeTerminal } from "./fake-terminal.ts";
 
 const asked = { workdir: "/w", prompt: "p" };
 const held = fakeSettings();
@@ -94,4 +96,16 @@ test("demoChecks fail for a missing artifact and for a wrong digest", () => {
   expect(failed({ digests: new Map() })).toEqual([name]);
   const results = new Map(evidence().results).set("repo-census", fakeResult({ artifacts: null }));
   expect(failed({ results })).toEqual([name]);
+});
+
+test("demoUsage suggests commands as they are typed, a session that leaves the folder as it is, and the demo again", () => {
+  vi.stubEnv("BULKHEAD_COMMAND", "npx bulkhead");
+  try {
+    const first = demoUsage({ terminal: fakeTerminal() }, { isAgain: false });
+    expect(first).toContain('npx bulkhead run replay "Play it again" --workspace worktree');
+    expect(first).not.toContain("npx bulkhead demo");
+    expect(demoUsage({ terminal: fakeTerminal() }, { isAgain: true })).toContain("npx bulkhead demo");
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });

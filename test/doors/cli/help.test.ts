@@ -1,5 +1,5 @@
 import { tmpdir } from "node:os";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { helpPages } from "../../../core/doors/cli/help-pages.ts";
 import { pageLines } from "../../../core/doors/cli/render/page-lines.ts";
 import { createPaint } from "../../../core/doors/cli/render/paint.ts";
@@ -51,6 +51,25 @@ describe("bulkhead help", () => {
     expect(err).toContain("Did you mean: bulkhead help permissions");
     expect((await cli(["help", "plugin", "nope"])).code).toBe(5);
   });
+});
+
+test("help shows commands as the person types them", async () => {
+  vi.stubEnv("BULKHEAD_COMMAND", "npx bulkhead");
+  try {
+    const { out: whole } = await cli(["--help"]);
+    expect(whole).toContain("Usage: npx bulkhead [options] [command]");
+    expect(whole).toContain("  npx bulkhead init  ");
+    expect((await cli(["plugin", "new", "--help"])).out).toContain("Usage: npx bulkhead plugin new [options] <name>");
+    expect((await cli(["help"])).out).toContain("Pages (npx bulkhead help <page>):");
+    const { out: page } = await cli(["help", "get-started"]);
+    expect(page).toContain("    npx bulkhead setup");
+    expect(page).toContain("(npx bulkhead help agents)");
+    // A name that another program is told.
+    expect(page).toContain(" -n bulkhead core/");
+    expect(page).not.toMatch(/(?<!npx )bulkhead run/);
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });
 
 test("pageLines renders headings, lists, tables, links and code", () => {

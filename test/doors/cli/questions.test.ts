@@ -66,6 +66,15 @@ test("createAskGrant asks once for the same thing", async () => {
   expect(terminal.err()).not.toContain("[a]lways");
 });
 
+test("createAskGrant says where a grant alone will not do: the program is not there", async () => {
+  const terminal = fakeTerminal({ tty: true, stdin: "no\nno\n" });
+  const ask = createAskGrant(new Questions(terminal), { manifestFile: undefined });
+  await ask({ ...missing, permission: "run", target: "sh" });
+  expect(terminal.err()).not.toContain("not on this machine");
+  await ask({ ...missing, permission: "run", target: "no-such-program" });
+  expect(terminal.err()).toContain("That program is not on this machine now.");
+});
+
 test("createAskGrant takes no for an answer when it is interrupted", async () => {
   const questions = new Questions(fakeTerminal({ tty: true, stdin: "once\n" }));
   expect(await createAskGrant(questions, { manifestFile: undefined, signal: AbortSignal.abort() })(missing)).toBe(

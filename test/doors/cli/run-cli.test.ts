@@ -262,6 +262,11 @@ test("bulkhead agents lists each agent with its state, reason and next step, and
   expect(out).toContain("* takes a session that names no adapter");
   const able = await cli(["agents", "--require", "code_review", "--json"], { host: { agents } });
   expect(able.out.trimEnd().split("\n").map((line) => JSON.parse(line))).toEqual([agents[1]]);
+  const disabled = fakeAgent("gamma", { availability: "disabled" });
+  const short = await cli(["agents"], { host: { agents: [...agents, disabled] } });
+  expect(short.out).toContain("1 more is not enabled: bulkhead agents --all");
+  expect(short.out).not.toContain("gamma");
+  expect((await cli(["agents", "--all"], { host: { agents: [...agents, disabled] } })).out).toContain("gamma");
 });
 
 test("bulkhead agents exits with 6 when none is available, and shows a person that it is asking", async () => {
@@ -445,6 +450,34 @@ test("bulkhead plugin enable shows what the plugin may not yet, and the commands
   expect(out).toContain("  bulkhead plugin grant alpha net:example.com:443\n");
   const json = await cli(["plugin", "enable", "alpha", "--json"], { host: { plugins } });
   expect(JSON.parse(json.out)).toMatchObject({ missing: ["read:workdir", "net:example.com:443"] });
+});
+
+test("bulkhead plugin enable grants what a person agrees to, or what --grant names", async () => {
+  const manifest = { ...fakePlugin("alpha").manifest, permissions: { read: ["workdir"], net: ["example.com:443"] } };
+  const plugins = [{ ...fakePlugin("alpha", { enabled: false }), manifest }];
+  const file = join(cwd, "bulkhead.yaml");
+  const enable = async (stdin: string, ...flags: string[]) => {
+    await writeFile(file, "bulkhead: 1\n");
+    const { out } = await cli(["plugin", "enable", "alpha", ...flags], { host: { plugins }, tty: true, stdin });
+    return { out, text: await readFile(file, "utf8") };
+  };
+  const granted = await enable("grant\n");
+  expect(granted.out).toMatch(/^alpha may\n {4}read files in the working directory\n/);
+  expect(granted.out).toContain("alpha is enabled and may now: read:workdir, net:example.com:443 (");
+  expect(granted.text).toMatch(/grant:\n +read:\n +- workdir\n +net:\n +- example\.com:443\n/);
+  const without = await enable("without\n");
+  expect(without.out).toContain("It may not yet:\n");
+  expect(without.text).not.toContain("grant");
+  expect(await enable("no\n")).toMatchObject({
+    out: expect.stringMatching(/Nothing was changed\.\n$/),
+    text: "bulkhead: 1\n",
+  });
+  const named = await enable("", "--grant", "read:workdir");
+  expect(named.out).toMatch(
+    /may now: read:workdir [^]*It may not yet:\n {4}send anything it knows to "example.com:443"\n/,
+  );
+  const stray = await cli(["plugin", "enable", "alpha", "--grant", "run:git"], { host: { plugins } });
+  expect(stray).toMatchObject({ code: 2, err: expect.stringContaining("It asks for: net:example.com:443.") });
 });
 
 test("bulkhead plugin list shows every plugin, with --json one a line", async () => {

@@ -3,6 +3,7 @@ import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { nearest } from "../../../ground/config/nearest.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { helpPages, isHelpPage, readHelpPage } from "../help-pages.ts";
+import { asTyped } from "../render/as-typed.ts";
 import { pageLines } from "../render/page-lines.ts";
 import { createPaint } from "../render/paint.ts";
 
@@ -34,14 +35,14 @@ async function help(
   const named = commandOf(program, words);
   if (named === null && !isPage) throw unknownTopic(program, words);
   if (named !== null && !(json && isPage)) named.outputHelp();
-  if (named === program) await terminal.stdout.write(pageList());
+  if (named === program) await terminal.stdout.write(asTyped(pageList()));
   // A word like "journal" names both a command and a page: the usage comes first.
   if (!isPage) return 0;
   const text = await readHelpPage(first);
   if (json) await terminal.stdout.write(`${JSON.stringify({ page: first, markdown: text })}\n`);
   else {
     const columns = Math.min(terminal.stdout.columns || 100, 100);
-    const lines = pageLines(text, { columns, paint: createPaint(terminal.colours.stdout) });
+    const lines = pageLines(asTyped(text), { columns, paint: createPaint(terminal.colours.stdout) });
     await terminal.stdout.write(`${lines.join("\n")}\n`);
   }
   return 0;

@@ -24,6 +24,7 @@ import { messageLines } from "../render/message-lines.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { formatBytes } from "../render/quantities.ts";
 import { stackLines } from "../render/stack-lines.ts";
+import { whileWaiting } from "../while-waiting.ts";
 import { pluginOf } from "./plugin-explain.ts";
 
 /** One step of a check. */
@@ -63,7 +64,8 @@ export async function pluginCheck(call: Invocation): Promise<number> {
   const subjects = await findSubjects(opened.host, { named: call.args[0], cwd: terminal.cwd });
   const reports: CheckReport[] = [];
   for (const subject of subjects) {
-    const report = await check(opened.host, subject, broadPlaces(opened.manifest?.file));
+    const work = check(opened.host, subject, broadPlaces(opened.manifest?.file));
+    const report = await whileWaiting(`Loading ${safeLine(subject.folder)} …`, { terminal, work });
     reports.push(report);
     await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : `${reportLines(report, paint).join("\n")}\n`);
   }

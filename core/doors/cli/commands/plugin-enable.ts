@@ -1,9 +1,10 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
 import { grantCommand } from "../../../ground/config/grant-command.ts";
-import { grantWord } from "../../../packages/install/asked-permissions.ts";
+import { grantsFor, grantWord, isSameGrant } from "../../../packages/install/asked-permissions.ts";
 import { changeManifest } from "../../../packages/install/manifest-transaction.ts";
 import { blockedError } from "../../../packages/registry/blocked-plugins.ts";
+import { addGrant, type NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
 import { type EntryValue, setEnabled, setInEntry } from "../../../packages/registry/edit-plugin-entry.ts";
 import { checkId } from "../../../packages/registry/instances.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
@@ -16,6 +17,9 @@ import { drawingColumns } from "../show-session.ts";
 import { type SetupSheet, setupSheet, sheetLines } from "../setup/setup-sheet.ts";
 import { manifestToChange } from "../installing.ts";
 import { openHost } from "../open-host.ts";
+import { parseGrant } from "../parse-grant.ts";
+import { pinGranted } from "../pin-granted.ts";
+import { Questions } from "../questions.ts";
 import { typedParams } from "../session-request.ts";
 import { pluginOf } from "./plugin-explain.ts";
 import { asTyped } from "../render/as-typed.ts";
@@ -37,12 +41,50 @@ export async function pluginEnable(call: Invocation): Promise<number> {
   const asks = setupSheet({
     plugin: { ...plugin, id, grant, enabled: true, config: { ...plugin.config, ...config, ...given } },
   }, opened.manifest?.file);
-  return await change(call, { id, enabled: true, values, asks });
+  const grants = await decide(call, asks);
+  if (grants !== null) return await change(call, { id, enabled: true, values, asks, grants });
+  await call.terminal.stdout.write("Nothing was changed.\n");
+  return 0;
 }
 
 /** `bulkhead plugin disable <id>`. One that cannot be loaded can be disabled as well. */
 export async function pluginDisable(call: Invocation): Promise<number> {
-  return await change(call, { id: call.args[0] ?? "", enabled: false, values: [] });
+  return await change(call, { id: call.args[0] ?? "", enabled: false, values: [], grants: [] });
+}
+
+/**
+ * Decides which grants go with it: those that `--grant` names, else the answer at the terminal; null to change nothing.
+ * @throws {BulkheadError} `invalid_config` for a grant that is not asked for
+ */
+async function decide(call: Invocation, asks: SetupSheet): Promise<NewGrant[] | null> {
+  const { terminal, json, options } = call;
+  const named = options["grant"] as string[] | undefined;
+  if (named !== undefined) return named.map((typed) => askedGrant(typed, asks));
+  // Of a plugin for many programs an operator seldom wants to grant everything.
+  const { length } = asks.grants;
+  if (length === 0 || length > shownGrants || json || !Questions.possible(terminal)) return [];
+  await terminal.stdout.write(`${sheetOf(asks, call).join("\n")}\n`);
+  const answer = await new Questions(terminal).choose<"grant" | "without" | "no">("Enable it and grant all of this?", {
+    choices: [
+      { word: "grant", value: "grant" },
+      { word: "without", value: "without" },
+      { word: "no", value: "no" },
+    ],
+  });
+  if (answer === "grant") return asks.grants;
+  return answer === "without" ? [] : null;
+}
+
+function askedGrant(typed: string, { id, grants }: SetupSheet): NewGrant {
+  const wanted = { pluginId: id, ...parseGrant(typed) };
+  if (grants.some((one) => isSameGrant(one, wanted))) return wanted;
+  throw new BulkheadError(
+    "invalid_config",
+    `Cannot grant ${grantWord(wanted)}: plugin "${id}" does not ask for it now.`,
+    {
+      hint: `It asks for: ${grants.map(grantWord).join(", ") || "nothing that is not granted"}.`,
+    },
+  );
 }
 
 /** @throws {BulkheadError} `invalid_config`, `duplicate_plugin` */
@@ -75,49 +117,68 @@ function givenOptions(
   return given;
 }
 
+interface EntryChange {
+  id: string;
+  enabled: boolean;
+  values: readonly EntryValue[];
+  /** Permissions that it asks for and is not granted. */
+  asks?: SetupSheet;
+  /** Those of them that it is granted now. */
+  grants: readonly NewGrant[];
+}
+
 async function change(
   call: Invocation,
-  { id, enabled, values, asks }: {
-    id: string;
-    enabled: boolean;
-    values: readonly EntryValue[];
-    /** Permissions that it asks for and is not granted. */
-    asks?: SetupSheet;
-  },
+  { id, enabled, values, asks, grants }: EntryChange,
 ): Promise<number> {
   const { file } = await manifestToChange(call);
   const changed = await changeManifest(file, async ({ text, writeText }) => {
-    const after = setEnabled(setInEntry(text, { pluginId: id, values, file }), { pluginId: id, enabled, file });
+    let after = setEnabled(setInEntry(text, { pluginId: id, values, file }), { pluginId: id, enabled, file });
+    for (const grant of grants) after = addGrant(after, grant, { file });
     if (after !== text) await writeText(after);
     return after !== text;
   });
+  for (const { permission, target } of grants) {
+    if (permission === "run") await pinGranted(call, { pluginId: id, binary: target });
+  }
   const { terminal, json } = call;
-  const state = enabled ? "enabled" : "disabled";
-  const missing = asks === undefined ? {} : { missing: asks.grants.map(grantWord) };
+  const left = asks === undefined ? null : withoutGrants(asks, grants);
+  const missing = left === null ? {} : { missing: left.grants.map(grantWord) };
+  const state = `${id} is ${enabled ? "enabled" : "disabled"}${changed ? "" : " already"}`;
+  const granted = grants.length === 0 ? "" : ` and may now: ${grants.map(grantWord).join(", ")}`;
   await terminal.stdout.write(
     json
       ? `${JSON.stringify({ plugin_id: id, enabled, changed, file, ...missing })}\n`
-      : `${id} is ${state}${changed ? "" : " already"} (${file}).\n${asks === undefined ? "" : asksText(asks, call)}`,
+      : `${state}${safeLine(granted)} (${file}).\n${left === null ? "" : asksText(left, call)}`,
   );
   return 0;
+}
+
+/** Leaves of a sheet only what is not granted yet. The lines about walls follow from grants, and it has not all of them. */
+function withoutGrants(asks: SetupSheet, given: readonly NewGrant[]): SetupSheet {
+  const isLeft = (grant: NewGrant) => !given.some((one) => isSameGrant(one, grant));
+  const rows = asks.rows.filter((row) => grantsFor(asks.id, [row]).some(isLeft));
+  return { ...asks, rows, grants: asks.grants.filter(isLeft), programs: [] };
 }
 
 const shownGrants = 8;
 
 /** Shows what a plugin asks for and the commands that grant it; empty where nothing is missing. */
-function asksText(asks: SetupSheet, { terminal }: Invocation): string {
+function asksText(asks: SetupSheet, call: Invocation): string {
   const count = asks.grants.length;
   if (count === 0) return "";
   // A plugin for many programs: granting all of it is seldom what the operator wants.
   if (count > shownGrants) {
     return asTyped(`It asks for ${count} things that it may not yet: bulkhead plugin explain ${asks.id}\n`);
   }
-  const paint = createPaint(terminal.colours.stdout);
-  const columns = drawingColumns(terminal);
-  // The lines about walls follow from grants, and this plugin has none yet.
-  const [, ...lines] = sheetLines({ ...asks, programs: [] }, { program: null }, { paint, columns });
   const commands = asks.grants.map(({ pluginId, permission, target }) =>
-    `  ${safeLine(grantCommand(pluginId, permission, { target }))}`
+    `  ${safeLine(asTyped(grantCommand(pluginId, permission, { target })))}`
   );
+  const [, ...lines] = sheetOf(asks, call);
   return `\n${["It may not yet:", ...lines, "To grant that:", ...commands].join("\n")}\n`;
+}
+
+function sheetOf(asks: SetupSheet, { terminal }: Invocation): string[] {
+  const paint = createPaint(terminal.colours.stdout);
+  return sheetLines(asks, { program: null }, { paint, columns: drawingColumns(terminal) });
 }

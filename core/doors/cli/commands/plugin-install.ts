@@ -50,10 +50,12 @@ export function defineInstalling(command: Command, bind: Bind): void {
     .argument("<id>", "id of a plugin")
     .option("--as <id>", "enable an instance of the plugin, under this id")
     .option("--option <key=value>", "set an option of the plugin; repeat", readPair)
+    .option("--grant <permission:target>", "grant this, which it asks for; may be said several times", collect)
     .addHelpText(
       "after",
       examples(
-        ["bulkhead plugin enable greeter", "its grants are another step"],
+        ["bulkhead plugin enable greeter", "shows what it asks for, and asks"],
+        ["bulkhead plugin enable greeter --grant write:workdir", "without a question, and with this grant alone"],
         ["bulkhead plugin enable greeter --as polite --option tone=formal", "one of several instances"],
       ),
     )

@@ -1,5 +1,6 @@
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
 import type { Terminal } from "../../../ground/runtime/terminal.ts";
+import { ownCommand, typedCommand } from "../../../ground/runtime/own-command.ts";
 import { join, resolve } from "../../../ground/runtime/paths.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { exitCodeOf } from "../exit-code.ts";
@@ -187,7 +188,6 @@ function foundRow({ plugin, program, report }: AskedAgent): SetupReport["found"]
 }
 
 function nextSteps({ enabled, file }: SetupReport): string {
-  const folder = safeLine(file ?? "");
   const next = `
 Next:
   bulkhead run ${enabled[0]} "Explain this project"
@@ -195,8 +195,14 @@ Next:
   source <(bulkhead completion bash)          or zsh, fish`;
   return `${asTyped(next)}
 For editors and other MCP clients:
-  { "mcpServers": { "bulkhead": { "command": "bulkhead", "args": ["mcp", "--config", ${JSON.stringify(folder)}] } } }
+  ${safeLine(JSON.stringify({ mcpServers: { bulkhead: mcpServer(file ?? "") } }))}
 `;
+}
+
+/** How a program starts the MCP server from any folder: an editor's PATH need not have what this was started with. */
+function mcpServer(manifestFile: string): { command: string; args: string[] } {
+  const [command = "", ...args] = typedCommand() === "bulkhead" ? ["bulkhead"] : ownCommand();
+  return { command, args: [...args, "mcp", "--config", manifestFile] };
 }
 
 function nothingFound(missing: readonly MissingAgent[], terminal: Terminal): string {

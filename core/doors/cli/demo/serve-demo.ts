@@ -28,7 +28,7 @@ export async function serveDemo(daemon: Daemon, call: Invocation, screen: DemoSc
     const played = await play(daemon, call, { once, signal: over.signal });
     held = played ?? true;
     if (!once && !call.json && !over.signal.aborted) {
-      await call.terminal.stdout.write(usage(call, { isAgain: played === null }));
+      await call.terminal.stdout.write(demoUsage(call, { isAgain: played === null }));
     }
   } catch (error) {
     if (!over.signal.aborted) failure = error;
@@ -56,7 +56,8 @@ async function play(
   return await playDemo({ sessions, pluginFolder }, { terminal, json, place, signal, hasBanner: true });
 }
 
-function usage({ terminal }: Invocation, { isAgain }: { isAgain: boolean }): string {
+/** Suggests what to do while the daemon is up, by commands that leave the working directory as it is. */
+export function demoUsage({ terminal }: Pick<Invocation, "terminal">, { isAgain }: { isAgain: boolean }): string {
   const paint = createPaint(terminal.colours.stdout);
   const bulkhead = typedCommand(terminal.cwd);
   const rows = [

@@ -8,4 +8,5 @@ export function asTyped(sentence: string): string {
   return sentence.replace(commands, () => `${typedCommand()} `);
 }
 
-const commands = /(?<![\w./@:-])bulkhead (?=[a-z])/g;
+// What is followed by a path or a word of another form is another program's argument.
+const commands = /(?<![\w./@:-])(?<!npx )bulkhead (?=\[|[a-z-]+(?![\w/]))/g;

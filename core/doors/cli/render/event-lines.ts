@@ -8,6 +8,7 @@ import type {
   UsageEvent,
 } from "../../../../plugin-sdk/events.ts";
 import { refusalOf } from "../../../ground/checks/refused-event.ts";
+import { asTyped } from "./as-typed.ts";
 import type { Tone } from "./paint.ts";
 import { formatCost, formatCount, formatDuration } from "./quantities.ts";
 import { shortInput, shortJson } from "./short-json.ts";
@@ -186,7 +187,7 @@ function capability(event: Extract<HostEvent, { type: "capability" }>, verbose: 
 function remedy(event: Extract<HostEvent, { type: "capability" }>): string | null {
   if (event.manifest_entry !== undefined) return `add to plugin.yaml: ${event.manifest_entry}`;
   if (event.grantable === false) return "granting it would not help: plugin.yaml, the request or a denial rules it out";
-  return event.grant_command === undefined ? null : `to allow it: ${event.grant_command}`;
+  return event.grant_command === undefined ? null : `to allow it: ${asTyped(event.grant_command)}`;
 }
 
 function commandLine(argv: readonly string[]): string {

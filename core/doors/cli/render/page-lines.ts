@@ -1,3 +1,4 @@
+import { asTyped } from "./as-typed.ts";
 import type { Paint } from "./paint.ts";
 import { textWidth } from "./text-width.ts";
 
@@ -67,7 +68,10 @@ function tableLines(block: string, { columns, paint }: PageOptions): string[] {
 /** Removes Markdown marks; a link to another page becomes the command that shows it. */
 function inline(text: string): string {
   return text.replaceAll("\n", " ")
-    .replaceAll(/\[([^\]]+)\]\(([\w-]+)\.md[^)]*\)/g, "$1 (bulkhead help $2)")
+    .replaceAll(
+      /\[([^\]]+)\]\(([\w-]+)\.md[^)]*\)/g,
+      (_, label: string, page: string) => `${label} (${asTyped(`bulkhead help ${page}`)})`,
+    )
     .replaceAll(/\[([^\]]+)\]\([^)]*\)/g, "$1")
     .replaceAll(/\*\*([^*]+)\*\*/g, "$1")
     .replaceAll(/`([^`]+)`/g, "$1")

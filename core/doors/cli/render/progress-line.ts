@@ -14,6 +14,14 @@ export interface ProgressLineOptions {
   now?(): number;
 }
 
+/** Phases of a session in which a person may wait, by the event that begins each. */
+const phases = {
+  session_started: "loading the plugin",
+  queued: "waiting for its turn",
+  attempt_started: "running",
+  completed: "looking which files changed",
+} as const satisfies { [T in Envelope["event"]["type"]]?: string };
+
 /** How often to redraw the line while nothing else is written. Milliseconds. */
 const everyMs = 1000;
 
@@ -30,7 +38,7 @@ export class ProgressLine {
   readonly #began: number;
   #cancel: () => void = () => {};
   #events = 0;
-  #doing = "running";
+  #doing: string = phases.attempt_started;
   #isShown = false;
 
   constructor(options: ProgressLineOptions) {
@@ -40,11 +48,10 @@ export class ProgressLine {
     this.#later();
   }
 
-  /** Counts an event. After the agent's last word, the host may need a while to compare the files. */
+  /** Counts an event, which may begin another phase of the session. */
   count({ type }: { type: Envelope["event"]["type"] }): void {
     this.#events += 1;
-    if (type === "completed") this.#doing = "looking which files changed";
-    else if (type === "attempt_started") this.#doing = "running";
+    if (Object.hasOwn(phases, type)) this.#doing = phases[type as keyof typeof phases];
   }
 
   /** Makes room for a text. After a text that ends in mid-line, nothing is drawn until a text ends a line. */

@@ -1,11 +1,11 @@
-import { isPinned, newPin } from "../../../walls/broker/resolve-binary.ts";
-import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
+import { isPinned } from "../../../walls/broker/resolve-binary.ts";
 import type { Manifest, OptionSchema } from "../../../../plugin-sdk/manifest.ts";
 import { hostEnv } from "../../../ground/runtime/platform.ts";
 import { isId } from "../../../packages/registry/instances.ts";
 import { chosenPermissions, possiblePermissions } from "../../../packages/registry/option-permissions.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { requestedWith } from "../../../packages/registry/requested-permissions.ts";
+import { programPath } from "../program-path.ts";
 
 /** An agent of this machine that a plugin can drive. */
 export interface FoundAgent {
@@ -46,7 +46,7 @@ export async function missingAgents(plugins: readonly Plugin[], { cwd }: { cwd: 
     const program = programOf(plugin);
     const install = program === null ? undefined : plugin.manifest.install?.[program];
     if (plugin.origin !== "bundled" || program === null || install === undefined) return [];
-    return await pathOf(program, cwd) === null ? [{ id: plugin.id, install }] : [];
+    return await programPath(program, cwd) === null ? [{ id: plugin.id, install }] : [];
   });
   return (await Promise.all(missing)).flat();
 }
@@ -115,7 +115,7 @@ async function findAgent(
   if (name === null) {
     return manifest.adapter_type === "model" && key !== null ? { plugin, isNew, program: null, key } : null;
   }
-  const program = await pathOf(name, cwd);
+  const program = await programPath(name, cwd);
   return program === null ? null : { plugin, isNew, program, key };
 }
 
@@ -127,14 +127,4 @@ function needsOptions({ manifest, config }: Plugin): boolean {
 function keyOf({ access_modes = [] }: Manifest): string | null {
   const names = access_modes.flatMap((mode) => mode.type === "api" ? mode.api_key_env_var ?? [] : []);
   return names.find((name) => (hostEnv(name) ?? "") !== "") ?? null;
-}
-
-async function pathOf(binary: string, cwd: string): Promise<string | null> {
-  try {
-    const refuse = ({ because }: { because: string }) => new BulkheadError("permission_denied", `${because}.`);
-    return (await newPin(binary, { workdir: cwd, writable: [cwd], refuse })).path;
-  } catch (error) {
-    if (error instanceof BulkheadError) return null;
-    throw error;
-  }
 }

@@ -36,17 +36,25 @@ const erase = "\r\u001b[K";
 test("after a second of silence the line says for how long it runs, and gives way to what is written", () => {
   const { progress, clock, written } = line();
   expect(written).toEqual([]);
+  progress.count({ type: "session_started" });
+  clock.now = 1000;
+  tick();
+  expect(written.splice(0)).toEqual([`${erase} … loading the plugin · 1.0 s · 1 event`]);
+  progress.count({ type: "queued" });
+  tick();
+  expect(written.splice(0)).toEqual([`${erase} … waiting for its turn · 1.0 s · 2 events`]);
+  progress.count({ type: "attempt_started" });
   progress.count({ type: "output" });
   clock.now = 2000;
   tick();
-  expect(written.splice(0)).toEqual([`${erase} … running · 2.0 s · 1 event`]);
+  expect(written.splice(0)).toEqual([`${erase} … running · 2.0 s · 4 events`]);
   progress.giveWay({ ends: "line" });
   expect(written.splice(0)).toEqual([erase]);
   progress.giveWay({ ends: "line" });
   expect(written).toEqual([]);
   progress.count({ type: "completed" });
   tick();
-  expect(written).toEqual([`${erase} … looking which files changed · 2.0 s · 2 events`]);
+  expect(written).toEqual([`${erase} … looking which files changed · 2.0 s · 5 events`]);
   progress.close();
 });
 
