@@ -3,10 +3,13 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+// Loaded here, so that no test's time is spent on it.
+import "../../../core/doors/cli/commands/setup.ts";
 import { runCli } from "../../../core/doors/cli/run-cli.ts";
 import { parseHostManifest } from "../../../core/ground/config/parse-host-manifest.ts";
 import { setAgentOrder } from "../../../core/packages/registry/edit-plugin-entry.ts";
+import "../../../core/sessions/host/create-host.ts";
 import { type FakeTerminal, fakeTerminal, type FakeTerminalOptions } from "./fake-terminal.ts";
 
 const standIn = fileURLToPath(new URL("../../plugins/stand-in-program.mjs", import.meta.url));
@@ -122,10 +125,12 @@ describe("bulkhead setup", () => {
     expect(refused.out()).toContain("Nothing was written.");
     expect(await readFile(join(folder, "bulkhead.yaml"), "utf8")).toBe(unchanged);
 
-    const agreed = await setup(["--no-hello"], { tty: true, stdin: "\ny\nn\n" });
+    vi.stubEnv("BULKHEAD_COMMAND", "npx bulkhead");
+    const agreed = await setup(["--no-hello"], { tty: true, stdin: "\ny\nn\n" }).finally(() => vi.unstubAllEnvs());
     expect(agreed.code).toBe(0);
-    expect(agreed.out()).toContain("bulkhead run codex");
-    expect(agreed.out()).toContain('"mcpServers"');
+    expect(agreed.out()).toContain("  npx bulkhead run codex ");
+    // No shell finds that name, nor does an editor: it starts the server by a path.
+    expect(agreed.out()).toContain(`{"mcpServers":{"bulkhead":{"command":${JSON.stringify(process.execPath)},"args":[`);
     expect(agreed.err()).toContain("Start the daemon now?");
     expect(await readdir(folder)).toContain("bulkhead.yaml");
   });

@@ -1,10 +1,11 @@
 import type { SessionResult } from "../../../../plugin-sdk/result.ts";
 import type { Terminal } from "../../../ground/runtime/terminal.ts";
 import { ownCommand, typedCommand } from "../../../ground/runtime/own-command.ts";
-import { join, resolve } from "../../../ground/runtime/paths.ts";
+import { dirname, join, resolve } from "../../../ground/runtime/paths.ts";
+import { createRegistry } from "../../../packages/registry/registry.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { exitCodeOf } from "../exit-code.ts";
-import { manifestFile, openHost } from "../open-host.ts";
+import { loadManifest, manifestFile, openHost } from "../open-host.ts";
 import { Questions } from "../questions.ts";
 import { reloading, reloadNote } from "../reloading.ts";
 import { safeLine } from "../render/agent-text.ts";
@@ -113,9 +114,10 @@ async function look(call: Invocation): Promise<{ agents: AskedAgent[]; missing: 
 }
 
 async function installedAgents(call: Invocation): Promise<{ found: FoundAgent[]; missing: MissingAgent[] }> {
-  await using opened = await openHost(call);
-  const plugins = opened.host.registry.list();
   const { cwd } = call.terminal;
+  const manifest = await loadManifest(call);
+  const root = manifest?.file === undefined ? cwd : dirname(manifest.file);
+  const plugins = (await createRegistry({ manifest, root })).list();
   const [found, missing] = await Promise.all([findAgents(plugins, { cwd }), missingAgents(plugins, { cwd })]);
   return { found, missing };
 }
