@@ -25,6 +25,7 @@ export const slowTests: readonly string[] = [
   "test/structure/snippets.test.ts",
   // Sessions of the bundled plugins, with programs and servers that stand in for their agents.
   "test/kit/conformance/bundled-plugins.test.ts",
+  "test/kit/conformance/record-plugin.test.ts",
   "test/kit/conformance/test-plugin.test.ts",
   "test/plugins/acp-remote.test.ts",
   "test/plugins/acp-sessions.test.ts",
