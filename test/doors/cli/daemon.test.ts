@@ -104,7 +104,7 @@ test("start, status, logs, reload, restart and stop lead a daemon through its li
   const status = await json("status");
   expect(status).toMatchObject({ state: "running", ready: true, sessions: 0, config_file: join(cwd, "bulkhead.yaml") });
   expect(started.stdout).toContain(String(status["address"]));
-  expect(String(status["address"])).toBe(`http://127.0.0.1:${String(status["port"])}`);
+  expect(String(status["address"])).toBe(`http://127.0.0.1:${(status["port"] as { number: number }).number}`);
   expect((await cli("status")).code).toBe(0);
   expect(await json("start")).toMatchObject({ already_running: true, daemon: { pid: status["pid"] } });
 

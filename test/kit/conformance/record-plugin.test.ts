@@ -30,14 +30,17 @@ export default defineAdapter({
   id: "talker", name: "Talker", version: "1.0.0",
   async *runSession({ prompt }, ctx) {
     const { stdin, stdout, exit } = await ctx.run("tee", ["made.txt"], { stdin: "open" });
-    const pieces = stdout[Symbol.asyncIterator]();
     let said = "";
-    for (const line of [prompt, "and more"]) {
-      await stdin.write(line + "\\n");
-      said += (await pieces.next()).value ?? "";
+    await stdin.write(prompt + "\\n");
+    for await (const piece of stdout) {
+      if (said === "") {
+        await stdin.write("and more\\n");
+        await stdin.close();
+      }
+      said += piece;
     }
-    await stdin.close();
-    await exit;
+    const { exit_code } = await exit;
+    if (exit_code !== 0) throw new Error("The program ended with " + exit_code + ".");
     yield { type: "output", stream: "stdout", data: said };
     yield { type: "completed", success: true, output: said, files_changed: [], tokens_used: null, cost: null };
   },
