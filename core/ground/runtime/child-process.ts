@@ -42,6 +42,8 @@ export interface SpawnChildOptions {
   streams?: "pipes" | "sockets";
   /** Random text in the environment of the whole tree, by which `killTree` finds it. */
   mark: string;
+  /** Its name in errors, where a wall starts it; default: the file. */
+  name?: string;
 }
 
 /** How long output is waited for after the program is gone, if what it left behind holds the pipe. Milliseconds. */
@@ -87,7 +89,7 @@ export async function spawnChild(
     stdout,
     stderr,
     exited,
-    writeStdin: (text) => write(stdin, { text, file }),
+    writeStdin: (text) => write(stdin, { text, name: options.name ?? file }),
     closeStdin: () => void stdin?.end(),
   };
 }
@@ -129,9 +131,9 @@ async function checkFolder(cwd: string): Promise<void> {
   throw new BulkheadError("not_found", `Cannot start a program in "${cwd}": the folder does not exist.`);
 }
 
-function write(stdin: Writable | null, { text, file }: { text: string; file: string }): Promise<void> {
+function write(stdin: Writable | null, { text, name }: { text: string; name: string }): Promise<void> {
   const closed = (cause?: unknown) =>
-    new BulkheadError("io_error", `Cannot write to "${file}": its standard input is closed.`, { cause });
+    new BulkheadError("io_error", `Cannot write to "${name}": its standard input is closed.`, { cause });
   if (stdin === null || stdin.destroyed || stdin.writableEnded) return Promise.reject(closed());
   return new Promise((resolve, reject) => {
     const onClose = () => reject(closed());

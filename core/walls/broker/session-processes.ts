@@ -88,7 +88,7 @@ export class SessionProcesses {
     this.#alive += 1;
     const process_id = ++this.#lastId;
     const mark = `${this.#mark}.${process_id}`;
-    const starting = spawnChild(options.file, options.args, { ...options, mark });
+    const starting = spawnChild(options.file, options.args, { ...options, mark, name: options.binary });
     this.#starting.add(starting);
     try {
       const child = await starting;

@@ -110,9 +110,10 @@ describe("spawnChild", () => {
   });
 
   test("gives a closed standard input that ends at once", async () => {
-    const child = await shell("cat; echo end");
+    const child = await shell("cat; echo end", { name: "agent" });
     expect(await text(child.stdout)).toBe("end\n");
-    await expect(child.writeStdin("x")).rejects.toMatchObject({ code: "io_error" });
+    const message = 'Cannot write to "agent": its standard input is closed.';
+    await expect(child.writeStdin("x")).rejects.toMatchObject({ code: "io_error", message });
   });
 
   test("makes a write to a program that left an io_error and nothing unhandled", async () => {
