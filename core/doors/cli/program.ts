@@ -39,7 +39,7 @@ export async function createProgram(options: ProgramOptions): Promise<Command> {
       examples(
         ["bulkhead demo", "see it work in seconds"],
         ["bulkhead setup", "find the agents of this machine and run a first session"],
-        ['bulkhead run claude-code "Fix the failing test"', "run one session of an agent that setup has enabled"],
+        ['bulkhead run my-agent "Fix the failing test"', "run one session of an agent that setup has enabled"],
         ["bulkhead start", "run the daemon in the background"],
         ["bulkhead help permissions", "read a page of the documentation; bulkhead help lists them"],
       ),
