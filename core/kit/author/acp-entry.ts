@@ -162,7 +162,8 @@ function archiveWay({ archive, cmd, args = [], ...rest }: Archive): Way {
   const [path = "", ...own] = cmd.trim().split(/\s+/);
   return {
     start: { ...rest, args: [...own, ...args] },
-    install: `unpack ${archive} onto your PATH`,
+    // Some are the program itself.
+    install: `${/\.(?:zip|tar|tgz|tar\.\w+)$/i.test(archive) ? "unpack" : "download"} ${archive} onto your PATH`,
     npmPackage: null,
     program: programAt(path),
   };

@@ -142,7 +142,9 @@ describe("bulkhead plugin import", () => {
       other("codex"),
       other("far", { distribution: { binary: { "plan9-mips": { archive: "https://e/x.tgz", cmd: "./far" } } } }),
       other("droid-like", {
-        distribution: { binary: { [thisMachine]: { archive: "https://e/x.tgz", cmd: "./droid", args: ["acp"] } } },
+        distribution: {
+          binary: { [thisMachine]: { archive: "https://e/droid-linux", cmd: "./droid", args: ["acp"] } },
+        },
       }),
     ];
     await writeFile(join(folder, "registry.json"), JSON.stringify({ version: "1.0.0", agents, extensions: [] }));
@@ -156,7 +158,7 @@ describe("bulkhead plugin import", () => {
     expect(await readdir(join(folder, "plugins"))).toEqual(["droid-like", "some-agent"]);
     const droid = await readManifest(join(folder, "plugins", "droid-like"));
     expect(requestedPermissions(droid).run).toMatchObject([{ binary: "droid", env: ["FACTORY_API_KEY"] }]);
-    expect(droid.install).toEqual({ droid: "unpack https://e/x.tgz onto your PATH" });
+    expect(droid.install).toEqual({ droid: "download https://e/droid-linux onto your PATH" });
 
     const again = await runImport("registry.json", "--into", "plugins", "--only", "codex", "--id", "my-codex");
     expect(again).toMatchObject({ code: 0, err: "" });

@@ -29,7 +29,8 @@ const code = `import { defineAdapter } from "bulkhead/plugin-sdk";
 export default defineAdapter({
   id: "talker", name: "Talker", version: "1.0.0",
   async *runSession({ prompt }, ctx) {
-    const { stdin, stdout, exit } = await ctx.run("tee", ["made.txt"], { stdin: "open" });
+    const { stdin, stdout, exit, kill } = await ctx.run("tee", ["made.txt"], { stdin: "open" });
+    ctx.signal.addEventListener("abort", () => void kill());
     let said = "";
     await stdin.write(prompt + "\\n");
     for await (const piece of stdout) {
