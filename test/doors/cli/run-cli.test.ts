@@ -262,6 +262,10 @@ test("bulkhead agents lists each agent with its state, reason and next step, and
   expect(out).toContain("* takes a session that names no adapter");
   const able = await cli(["agents", "--require", "code_review", "--json"], { host: { agents } });
   expect(able.out.trimEnd().split("\n").map((line) => JSON.parse(line))).toEqual([agents[1]]);
+  const lacking = fakeAgent("delta", { availability: "unrunnable", next_step: "bulkhead plugin grant delta run:x" });
+  expect((await cli(["agents"], { host: { agents: [lacking] } })).out).toContain(
+    "\n all that delta asks for: bulkhead plugin explain delta\n",
+  );
   const disabled = fakeAgent("gamma", { availability: "disabled" });
   const short = await cli(["agents"], { host: { agents: [...agents, disabled] } });
   expect(short.out).toContain("1 more is not enabled: bulkhead agents --all");

@@ -7,6 +7,7 @@ import { lackingCapabilities } from "../../../sessions/routing/lacking.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { openSessions } from "../open-sessions.ts";
 import { agentHead, agentRow } from "../render/agent-rows.ts";
+import { explainAll } from "../render/result-lines.ts";
 import { createPaint } from "../render/paint.ts";
 import { tableLines } from "../render/table.ts";
 import { readRequired, requireFlag } from "../required-capabilities.ts";
@@ -67,6 +68,8 @@ function table(reports: readonly AgentReport[], { terminal, options }: Invocatio
       `\n ${paint("dim", asTyped(`${hidden} more ${hidden === 1 ? "is" : "are"} not enabled: bulkhead agents --all`))}`,
     );
   }
+  const more = shown.flatMap(({ next_step }) => explainAll(next_step) ?? []);
+  if (more.length > 0) lines.push(...["", ...more.map((line) => ` ${paint("dim", asTyped(line))}`)]);
   const star = reports.some(({ primary }) => primary)
     ? [`\n ${paint("dim", "* takes a session that names no adapter")}`]
     : [];

@@ -1,4 +1,5 @@
 import type { Artifact, SessionResult, UsageReport } from "../../../../plugin-sdk/result.ts";
+import { readGrantCommand } from "../../../ground/config/grant-command.ts";
 import { safeLine } from "./agent-text.ts";
 import { outcomeLooks, type Paint, type Tone } from "./paint.ts";
 import { formatBytes, formatCost, formatCount, formatDuration, plural } from "./quantities.ts";
@@ -64,8 +65,16 @@ function errorLines(result: SessionResult, { paint, columns, verbose = false }: 
       `  ${paint("dim", fitLine(line, columns - 6))}`
     ),
     // A hint may be a command to copy, so never shorten it.
-    ...(hint === undefined ? [] : [`  ${paint("dim", safeLine(asTyped(hint)))}`]),
+    ...[hint, explainAll(hint)].flatMap((line) =>
+      line === undefined ? [] : [`  ${paint("dim", safeLine(asTyped(line)))}`]
+    ),
   ];
+}
+
+/** Names the command that shows all that a plugin asks for, where a hint grants the one thing that was denied first. */
+export function explainAll(hint: string | undefined): string | undefined {
+  const id = hint === undefined ? undefined : readGrantCommand(hint)?.pluginId;
+  return id === undefined ? undefined : `all that ${id} asks for: bulkhead plugin explain ${id}`;
 }
 
 /** Lists the differences between the request and the session: other adapters, and limits not enforced. */

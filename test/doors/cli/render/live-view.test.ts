@@ -269,6 +269,15 @@ test("resultLines shows ending, use and artifacts", () => {
   ]);
 });
 
+test("resultLines names what a plugin asks for in all beside the one grant that it lacked first", () => {
+  const hint = "bulkhead plugin grant alpha secrets:KEY";
+  const result = fakeResult({ stop_reason: "fatal", error: { code: "permission_denied", message: "No.", hint } });
+  expect(resultLines(result, { paint: createPaint(false), columns: 80, events: 1 })).toEqual(expect.arrayContaining([
+    `  ${hint}`,
+    "  all that alpha asks for: bulkhead plugin explain alpha",
+  ]));
+});
+
 test("resultLines shows why a session failed and why artifacts are unknown", () => {
   const result = fakeResult({
     stop_reason: "crash",
