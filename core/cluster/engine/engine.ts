@@ -13,39 +13,9 @@ import {
 import { headers as makeHeaders, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
 import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
 import { connectServers, type SecretOf } from "./connect.ts";
+import type { Job, NewMessage, StreamMessage } from "./messages.ts";
 import { type Names, namesWith } from "./names.ts";
 import { patiently } from "./patiently.ts";
-
-/** A message of a stream. */
-export interface StreamMessage {
-  /** Its number in the stream. */
-  seq: number;
-  subject: string;
-  headers: Readonly<Record<string, string>>;
-  data: Uint8Array;
-  /** When the servers took it. Milliseconds since 1970. */
-  atMs: number;
-}
-
-/** A message for a stream. */
-export interface NewMessage {
-  subject: string;
-  headers: Readonly<Record<string, string>>;
-  data: Uint8Array | string;
-}
-
-/** A message that only one machine gets, and again if it is not done with it. */
-export interface Job {
-  subject: string;
-  data: Uint8Array;
-  /** Times that it was given out. */
-  times: number;
-  done(): void;
-  /** Gives it to the next one, after a time. Milliseconds. */
-  giveBack(delayMs: number): void;
-  /** Keeps it for longer. */
-  keep(): void;
-}
 
 /** What a stream is made with. */
 export interface StreamTerms {

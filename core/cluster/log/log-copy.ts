@@ -1,7 +1,7 @@
 import { envelopesAfter } from "../../records/journal/journal-row.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
-import type { StreamMessage } from "../engine/engine.ts";
+import type { StreamMessage } from "../engine/messages.ts";
 import { type BatchEntry, type LogPosition, LogReader } from "./log-entry.ts";
 
 /** The local copy holds other events than the log under the same numbers: it must be made again. */

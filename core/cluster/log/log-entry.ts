@@ -1,6 +1,6 @@
 import { joinBytes } from "../../ground/runtime/join-bytes.ts";
 import type { DeletedBy } from "../../records/journal/session-record.ts";
-import type { NewMessage, StreamMessage } from "../engine/engine.ts";
+import type { NewMessage, StreamMessage } from "../engine/messages.ts";
 import type { Names } from "../engine/names.ts";
 
 /** Events of one session, as a journal stores them. */

@@ -4,7 +4,8 @@ import type { LogRecord } from "../../ground/log/log-record.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
-import { type Engine, type NewMessage, StaleError } from "../engine/engine.ts";
+import { type Engine, StaleError } from "../engine/engine.ts";
+import type { NewMessage } from "../engine/messages.ts";
 import {
   idOf,
   type LogPosition,

@@ -5,7 +5,7 @@ import type { Engine, StreamState } from "../engine/engine.ts";
 import type { MachineLog } from "../log/machine-log.ts";
 import type { Mirror } from "../log/mirror.ts";
 import { isSameAgent, type MachineFacts } from "./machine-facts.ts";
-import { type Heard, missedBeats } from "./presence.ts";
+import { type HeardMachine, missedBeats } from "./presence.ts";
 
 /** What a status is made from. */
 export interface ClusterView {
@@ -14,7 +14,7 @@ export interface ClusterView {
   /** This machine's own log; null before it is taken. */
   log: MachineLog | null;
   facts: MachineFacts;
-  heard: readonly Heard[];
+  heard: readonly HeardMachine[];
   mirrors: readonly Mirror[];
 }
 
@@ -78,7 +78,7 @@ function machinesOf({ settings, facts: own, heard, mirrors }: ClusterView): Clus
 }
 
 function stateOf(
-  { facts: { leaving }, silentMs }: Pick<Heard, "facts" | "silentMs">,
+  { facts: { leaving }, silentMs }: Pick<HeardMachine, "facts" | "silentMs">,
   { heartbeat_ms, silent_ms }: ClusterSettings,
 ): ClusterMachine["state"] {
   if (leaving) return "left";

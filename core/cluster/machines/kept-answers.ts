@@ -4,7 +4,8 @@ import type { LogRecord } from "../../ground/log/log-record.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
-import type { Engine, Job } from "../engine/engine.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Job } from "../engine/messages.ts";
 import type { Mirror } from "../log/mirror.ts";
 
 /** An answer to an agent's request. */

@@ -19,7 +19,7 @@ export interface PresenceDeps {
 }
 
 /** A machine that was heard. */
-export interface Heard {
+export interface HeardMachine {
   facts: MachineFacts;
   /** Milliseconds since it was heard last. */
   silentMs: number;
@@ -72,7 +72,7 @@ export class Presence {
   }
 
   /** Returns the machines that were heard and have not left, this one left out. */
-  heard(): Heard[] {
+  heard(): HeardMachine[] {
     const now = this.#now();
     return [...this.#known.values()].map(({ facts, at, skewMs }) => ({ facts, silentMs: now - at, skewMs }));
   }

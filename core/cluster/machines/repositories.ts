@@ -6,7 +6,7 @@ import { isInside, join, resolve } from "../../ground/runtime/paths.ts";
 import { hostEnvironment } from "../../ground/runtime/platform.ts";
 
 /** A repository that a session works in, wherever it runs. */
-export interface Repository {
+export interface RemoteRepository {
   url: string;
   /** A branch, tag or commit; default: the repository's own branch. */
   ref?: string;
@@ -33,7 +33,7 @@ export class Repositories {
    * @param workdir a folder of the repository; `.` is its top
    * @throws {BulkheadError} `invalid_request`, `network_error`, `not_found`, `git_missing`
    */
-  use<T>({ url, ref }: Repository, workdir: string, act: (workdir: string) => Promise<T>): Promise<T> {
+  use<T>({ url, ref }: RemoteRepository, workdir: string, act: (workdir: string) => Promise<T>): Promise<T> {
     const folder = join(this.#folder, sha256Hex(url).slice(0, 32));
     const before = this.#turns.get(url) ?? Promise.resolve();
     const turn = before.catch(() => undefined).then(async () => {
