@@ -58,7 +58,7 @@ export function keptReport(): Report {
 /** The kept report as tables: medians, with the smallest and the largest repetition. */
 export function peersTables({ figures, runtime }: Report): string {
   return [
-    `Measured on ${runtime}, two cores, one stub agent for all. Medians; in brackets the smallest and the largest.`,
+    `Measured on ${runtime}, two cores that did other work too, one stub agent for all. Medians; in brackets the smallest and largest.`,
     tableOf(figures, speed),
     tableOf(figures, many),
     ["| | Goes without |", "| --- | --- |", ...peers.map(([, title, lacks]) => `| ${title} | ${lacks} |`)].join("\n"),
