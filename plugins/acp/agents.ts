@@ -43,6 +43,30 @@ export const knownAgents: ReadonlyMap<string, KnownAgent> = new Map<string, Know
   ["copilot", {
     command: "copilot",
     args: ["--acp"],
-    next_step: "Run copilot login.",
+    next_step: "Run copilot login, or set COPILOT_PROVIDER_BASE_URL and COPILOT_MODEL.",
+  }],
+  ["kimi", {
+    command: "kimi",
+    args: ["acp"],
+    // As above: it would not be the program that was granted.
+    set: { KIMI_CODE_NO_AUTO_UPDATE: "1" },
+    next_step: "Run kimi login, or set KIMI_MODEL_NAME and KIMI_MODEL_API_KEY.",
+  }],
+  ["droid", {
+    command: "droid",
+    args: ["exec", "--output-format", "acp"],
+    set: { FACTORY_DROID_AUTO_UPDATE_ENABLED: "false" },
+    next_step: "Log in with droid, or set FACTORY_API_KEY.",
+  }],
+  ["cline", {
+    command: "cline",
+    args: ["--acp"],
+    next_step: "Run cline auth, or set CLINE_API_KEY and CLINE_PROVIDER.",
+  }],
+  ["kilo", {
+    command: "kilo",
+    args: ["acp"],
+    set: { KILO_DISABLE_AUTOUPDATE: "1" },
+    next_step: "Run kilo auth login.",
   }],
 ]);

@@ -12,6 +12,14 @@ const kinds: Readonly<Record<string, Meaning>> = {
   max_output_tokens: ["output_limit", false],
 };
 
+/** Names of errors in an error's data: what they mean where the agent's words do not say more. */
+const names: Readonly<Record<string, Meaning>> = {
+  // Of the model's server.
+  APIError: ["unavailable", false],
+};
+
+const unknown: Meaning = ["fatal", false];
+
 /** Signs in what an agent says when it fails, the first that fits counts. */
 const signs: readonly [sign: RegExp, ...Meaning][] = [
   [/context.?length|context window|(prompt|input) is too long|maximum context/i, "context_overflow", false],
@@ -32,10 +40,11 @@ export interface AgentFailure {
 
 /** Turns an agent's error answer into an event. */
 export function failureOf({ code, message, data }: AgentFailure): ErrorEvent {
-  const { details, message: longer, errorKind } = fieldsOrNone(data);
-  const detail = textOf(details) ?? textOf(longer);
+  const { details, message: longer, errorKind, errorName } = fieldsOrNone(data);
+  const detail = textOf(data) ?? textOf(details) ?? textOf(longer);
   const said = detail === undefined || message.includes(detail) ? message : `${message}: ${detail}`;
-  const [meaning, recoverable] = byCode(code) ?? kinds[textOf(errorKind) ?? ""] ?? meaningOf(said);
+  const [meaning, recoverable] = byCode(code) ?? kinds[textOf(errorKind) ?? ""] ?? bySigns(said) ??
+    names[textOf(errorName) ?? ""] ?? unknown;
   return { type: "error", code: meaning, message: said, recoverable };
 }
 
@@ -70,8 +79,12 @@ function byCode(code: number): Meaning | null {
 
 /** Reads what a failure means in the agent's words, and where those do not say it, in the HTTP status that it told. */
 export function meaningOf(said: string, status?: number | null): Meaning {
-  const [, code, recoverable] = signs.find(([sign]) => sign.test(said)) ?? [null, null, false];
-  return code === null ? byCode(status ?? 0) ?? ["fatal", false] : [code, recoverable];
+  return bySigns(said) ?? byCode(status ?? 0) ?? unknown;
+}
+
+function bySigns(said: string): Meaning | null {
+  const [, ...meaning] = signs.find(([sign]) => sign.test(said)) ?? [null];
+  return meaning.length === 2 ? meaning : null;
 }
 
 function error(code: string, message: string): ErrorEvent {

@@ -155,14 +155,16 @@ function kindOf({ kind }: JsonFields): ToolKind {
   return toolKinds.find((known) => known === kind) ?? "other";
 }
 
-/** Returns the changes that the agent reports for the call. */
-function changesOf({ content, kind, locations }: JsonFields): AdapterEvent[] {
+/** Returns the changes that the agent reports for the call: its differences, or else the files it was about. */
+function changesOf({ content, kind, locations, rawOutput }: JsonFields): AdapterEvent[] {
   const changes = objectsOf(content).filter(({ type }) => type === "diff").flatMap((diff): AdapterEvent[] => {
     const path = textOf(diff["path"]);
     return path === undefined ? [] : [{ type: "file_change", path, action: actionOf(diff) }];
   });
-  if (changes.length > 0 || kind !== "delete") return changes;
-  return pathsOf(locations).map((path) => ({ type: "file_change", path, action: "delete" }));
+  if (changes.length > 0 || (kind !== "delete" && kind !== "edit")) return changes;
+  const isNew = fieldsOrNone(fieldsOrNone(rawOutput)["metadata"])["exists"] === false;
+  const action = kind === "delete" ? "delete" : isNew ? "create" : "modify";
+  return pathsOf(locations).map((path) => ({ type: "file_change", path, action }));
 }
 
 function actionOf({ oldText, _meta }: JsonFields): "create" | "modify" | "delete" {

@@ -1,4 +1,17 @@
-import type { AgentRuns, Report } from "./proving-ground/report.ts";
+import { outcomeOf } from "../../plugin-sdk/result.ts";
+import type { AgentRuns, CaseRun, Report } from "./proving-ground/report.ts";
+
+/** Cases in which the model's server fails: no agent may pass such a turn off as a good one. */
+const failing = [
+  "unauthorised",
+  "forbidden",
+  "rate_limit",
+  "rate_limit_wait",
+  "plan_limit",
+  "server_error",
+  "context_overflow",
+  "malformed",
+] as const;
 
 /** Columns of the table, each with what gives its cell from an agent's runs: a word, or null for what it cannot. */
 export const columns = {
@@ -8,6 +21,7 @@ export const columns = {
   thinking: ({ cases }) => cases.thinking?.kinds.includes("thinking") ? "yes" : null,
   tools: ({ cases }) => cases.command?.kinds.includes("tool_call") ? "yes" : null,
   files: ({ cases }) => cases.write?.kinds.includes("file_change") ? "yes" : null,
+  failures: ({ cases }) => failing.every((name) => fails(cases[name])) ? "yes" : null,
   usage: ({ cases }) => cases.text?.tokens ? "yes" : null,
   cost: ({ cases }) => cases.text?.cost ?? null,
   "rate limit": ({ cases }) => cases.plan_limit?.stop_reason === "rate_limit" ? "yes" : null,
@@ -15,6 +29,11 @@ export const columns = {
   approval: ({ cases }) => cases.denied?.kinds.includes("permission_request") ? "yes" : null,
   interrupt: ({ cases }) => cases.endless?.stop_reason === "interrupted" ? "yes" : null,
 } satisfies Record<string, (runs: AgentRuns) => string | null>;
+
+/** One that an agent is not put through says nothing. */
+function fails(run: CaseRun | undefined): boolean {
+  return run === undefined || outcomeOf(run.stop_reason) !== "completed";
+}
 
 /** Name of a column. */
 export type Column = keyof typeof columns;

@@ -49,6 +49,21 @@ test.each([
   });
 });
 
+test.each<[string, JsonFields, string[]]>([
+  ["an edit", { kind: "edit" }, ["modify /a", "modify /b"]],
+  ["an edit of a file that was not there", { kind: "edit", rawOutput: { metadata: { exists: false } } }, [
+    "create /a",
+    "create /b",
+  ]],
+  ["a deletion", { kind: "delete" }, ["delete /a", "delete /b"]],
+  ["a look", { kind: "read" }, []],
+  ["an edit that failed", { kind: "edit", status: "failed" }, []],
+])("%s without differences claims the files that it was about", (_name, update, claimed) => {
+  const locations = [{ path: "/a" }, { path: "/b", line: 3 }];
+  const told = events([{ status: "completed", content: [text("Wrote it.")], locations, ...update }]);
+  expect(told.flatMap((event) => event.type === "file_change" ? `${event.action} ${event.path}` : [])).toEqual(claimed);
+});
+
 test.each([
   [{ name: "Bash" }, "Bash"],
   [{ _meta: { claudeCode: { toolName: "Write" } } }, "Write"],

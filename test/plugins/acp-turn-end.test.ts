@@ -106,6 +106,18 @@ describe("a turn that failed is not completed, whatever its stop reason", () => 
   });
 });
 
+test.each([
+  ["droid, a bad key", { message: "Internal error: Agent error", data: "401 Not a key." }, "unavailable"],
+  ["droid, a limit", { message: "Internal error: Agent error", data: "429 Try again." }, "rate_limit"],
+  ["kilo, a bad key", { message: "Internal error: No.", data: { errorName: "APIError" } }, "unavailable"],
+  ["kilo, a limit", { message: "Too many requests.", data: { errorName: "APIError" } }, "rate_limit"],
+  ["another", { message: "Internal error: No.", data: { errorName: "UnknownError" } }, "fatal"],
+])("an error answer of %s says what its data says", (_name, error, code) => {
+  const [event] = turnFailure({ code: -32603, ...error }, new UpdateReader().end());
+  expect(event).toMatchObject({ type: "error", code });
+  if (typeof error.data === "string") expect(event).toHaveProperty("message", `${error.message}: ${error.data}`);
+});
+
 describe("a turn that went well is completed", () => {
   test.each<[string, Turn]>([
     ["words alone", { updates: [say("done")] }],

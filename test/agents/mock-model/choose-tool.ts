@@ -6,6 +6,8 @@ export type Wish = { write: string; content: string } | { run: string };
 const pathName = /^(file_?path|path|absolute_path|target_file|filename)$/i;
 const contentName = /^(contents?|text|file_text)$/i;
 const commandName = /^(cmd|command)$/i;
+/** A list of whole commands. */
+const commandsName = /^commands$/i;
 
 /**
  * A call of an offered tool that does what is wished; null where none can. What a tool does is read from the names of
@@ -13,12 +15,14 @@ const commandName = /^(cmd|command)$/i;
  */
 export function chooseCall(wish: Wish, tools: readonly OfferedTool[]): ModelCall | null {
   const id = `call_${crypto.randomUUID().replaceAll("-", "")}`;
-  const runner = tools.find(({ schema }) => has(schema, commandName));
+  const runner = tools.find(({ schema }) => has(schema, commandName)) ??
+    tools.find(({ schema }) => has(schema, commandsName));
   if ("write" in wish) {
     const writer = tools.find(({ schema }) => has(schema, pathName) && has(schema, contentName));
     if (writer) return { id, tool: writer, input: fill(writer.schema, wish) };
-    const patcher = tools.find(({ name, schema }) => name === "apply_patch" && schema === null);
-    if (patcher) return { id, tool: patcher, input: patchOf(wish) };
+    const patcher = tools.find(({ name }) => name === "apply_patch");
+    if (patcher?.schema === null) return { id, tool: patcher, input: patchOf(wish) };
+    if (patcher) return { id, tool: patcher, input: { input: patchOf(wish) } };
   }
   return runner ? { id, tool: runner, input: fill(runner.schema, wish) } : null;
 }
@@ -38,6 +42,7 @@ function fill(schema: JsonSchema | null, wish: Wish): Record<string, unknown> {
   const entries = Object.entries(properties).flatMap(([key, schema]) => {
     if ("write" in wish && pathName.test(key)) return [[key, wish.write]];
     if ("write" in wish && contentName.test(key)) return [[key, wish.content]];
+    if (commandsName.test(key)) return [[key, [command]]];
     if (commandName.test(key)) return [[key, typeOf(schema) === "array" ? ["sh", "-c", command] : command]];
     return required.includes(key) ? [[key, anything(schema)]] : [];
   });

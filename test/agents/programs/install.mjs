@@ -1,6 +1,7 @@
-// Usage: install.mjs [--where]
+// Usage: install.mjs [--where] [--more]
 // Installs the agents' own programs, as the lock beside this file pins them, outside the checkout, and prints where;
-// with --where it only prints where they are, and fails when they are not there.
+// with --more also those of the second lot, one folder a line. With --where it only prints where they are, and fails
+// when they are not there.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFile, mkdir, mkdtemp, readFile, rename, rm, stat } from "node:fs/promises";
@@ -12,10 +13,25 @@ import { promisify } from "node:util";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const run = promisify(execFile);
+const lots = [
+  { locked: here, command: "npm run agents:install", finish: putBinariesInPlace },
+  { locked: join(here, "more"), command: "npm run agents:install -- --more", finish: () => {} },
+];
+
+for (const lot of process.argv.includes("--more") ? lots : lots.slice(0, 1)) {
+  const folder = await folderOf(lot);
+  const installed = await isInstalled(folder);
+  if (!installed && process.argv.includes("--where")) {
+    console.error(`The agents' programs are not in ${folder}: run ${lot.command} first.`);
+    process.exit(1);
+  }
+  if (!installed) await install(folder, lot).catch((error) => fail(error, lot));
+  console.log(folder);
+}
 
 /** Their folder: one for each lock, so that no old version is ever taken. */
-async function programsFolder() {
-  const lock = await readFile(join(here, "package-lock.json"));
+async function folderOf({ locked }) {
+  const lock = await readFile(join(locked, "package-lock.json"));
   const cache = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
   return join(cache, "bulkhead-test-agents", createHash("sha256").update(lock).digest("hex").slice(0, 16));
 }
@@ -25,38 +41,27 @@ async function isInstalled(folder) {
   return await stat(folder).then((found) => found.isDirectory(), () => false);
 }
 
-const folder = await programsFolder();
-const installed = await isInstalled(folder);
-if (!installed && process.argv.includes("--where")) {
-  console.error(`The agents' programs are not in ${folder}: run npm run agents:install first.`);
+function fail(error, { command }) {
+  const said = String(error.stderr || error.message).trim().split("\n").slice(0, 5).join("\n");
+  console.error(
+    `Cannot install the agents' programs from the npm registry, so no test ran against them. npm said:\n${said}\n` +
+      `Run ${command} again where the registry can be reached.`,
+  );
   process.exit(1);
 }
-if (!installed) {
-  try {
-    await install(folder);
-  } catch (error) {
-    const said = String(error.stderr || error.message).trim().split("\n").slice(0, 5).join("\n");
-    console.error(
-      `Cannot install the agents' programs from the npm registry, so no test ran against them. npm said:\n${said}\n` +
-        "Run npm run agents:install again where the registry can be reached.",
-    );
-    process.exit(1);
-  }
-}
-console.log(folder);
 
 /** Installs beside the place and moves it there when it is whole. */
-async function install(folder) {
+async function install(folder, { locked, finish }) {
   await mkdir(dirname(folder), { recursive: true });
   const draft = await mkdtemp(`${folder}.`);
   try {
-    for (const name of ["package.json", "package-lock.json"]) await copyFile(join(here, name), join(draft, name));
+    for (const name of ["package.json", "package-lock.json"]) await copyFile(join(locked, name), join(draft, name));
     // Not `npm ci`: it refuses a lock without the binaries for other systems, which not every registry has.
     await run("npm", ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], {
       cwd: draft,
       maxBuffer: 16 * 1024 * 1024,
     });
-    await putBinariesInPlace(draft);
+    await finish(draft);
     await rename(draft, folder).catch(async (error) => {
       // Another run was first.
       if (!await isInstalled(folder)) throw error;

@@ -17,13 +17,15 @@ export interface Home {
  * Puts the pinned programs first on the PATH and gives them a home of their own.
  * @throws {Error} when they are not installed
  */
-export async function openHome(): Promise<Home> {
+export async function openHome({ more }: { more: boolean }): Promise<Home> {
   const install = fileURLToPath(new URL("../programs/install.mjs", import.meta.url));
-  const programs = (await promisify(execFile)("node", [install, "--where"])).stdout.trim();
+  const asked = [install, "--where", ...(more ? ["--more"] : [])];
+  const folders = (await promisify(execFile)("node", asked)).stdout.trim().split("\n");
+  const programs = folders.map((folder) => join(folder, "node_modules", ".bin"));
   const before = new Map(["PATH", "HOME"].map((name) => [name, process.env[name]]));
   const path = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-agents-home-")));
   process.env["HOME"] = path;
-  process.env["PATH"] = `${join(programs, "node_modules", ".bin")}${delimiter}${before.get("PATH")}`;
+  process.env["PATH"] = [...programs, before.get("PATH")].join(delimiter);
   return {
     path,
     async remove() {

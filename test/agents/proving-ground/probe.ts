@@ -8,7 +8,7 @@ import { requestedWith } from "../../../core/packages/registry/requested-permiss
 import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
 import type { MockModel } from "../mock-model/mock-model.ts";
 import { storeSecret } from "../../../core/walls/secrets/store.ts";
-import { type Agent, bundledFor } from "./agents.ts";
+import { type Agent, bundledFor } from "./agent.ts";
 import { openPlace } from "./place.ts";
 
 /** Asks an adapter whether its agent is there, where somebody is logged in or where nobody is. */

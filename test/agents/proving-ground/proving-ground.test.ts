@@ -7,7 +7,8 @@ import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import { outcomeOf } from "../../../plugin-sdk/result.ts";
 import { type MockModel, startMockModel } from "../mock-model/mock-model.ts";
 import { longText, thought, written } from "../mock-model/scenarios.ts";
-import { type Agent, agents as allAgents } from "./agents.ts";
+import type { Agent } from "./agent.ts";
+import { agents as allAgents } from "./agents.ts";
 import { type CaseName, caseNames, cases } from "./cases.ts";
 import { differences } from "./differences.ts";
 import { type Home, leftBehind, openHome } from "./place.ts";
@@ -16,9 +17,13 @@ import { type AgentRuns, type CaseRun, readReport, reportFile } from "./report.t
 import { firstPrompt, type Ran, runCase } from "./run-case.ts";
 import { expectedStory, kindsOf, printed } from "./story.ts";
 
-/** `AGENTS=codex,opencode` and `CASES=text` run a part, of which no report is kept. */
+/**
+ * `AGENTS=codex,acp-kimi` runs these, `AGENTS=all` the second lot as well; without it the first lot runs. Of a part,
+ * which is what `CASES=text` runs, no report is kept.
+ */
 const wanted = (name: string) => process.env[name]?.split(",").filter((one) => one !== "");
-const agents = allAgents.filter(({ id }) => wanted("AGENTS")?.includes(id) ?? true);
+const named = wanted("AGENTS");
+const agents = allAgents.filter(({ id, more }) => named?.includes("all") || (named?.includes(id) ?? !more));
 const manifests = new Map<string, Manifest>();
 for (const { id, folder } of allAgents) manifests.set(id, await readManifest(folder));
 
@@ -27,7 +32,7 @@ let home: Home;
 let models: MockModel;
 
 beforeAll(async () => {
-  home = await openHome();
+  home = await openHome({ more: agents.some(({ more }) => more) });
   models = await startMockModel();
   for (const agent of agents) await agent.settle(home.path);
 }, 60_000);

@@ -13,7 +13,7 @@ import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { checkSession } from "../../sessions/session/session-rules.ts";
 import type { MockModel, ModelRun } from "../mock-model/mock-model.ts";
 import { sleeper, written } from "../mock-model/scenarios.ts";
-import { type Agent, bundledFor, key, type Prepared } from "./agents.ts";
+import { type Agent, bundledFor, key, type Prepared } from "./agent.ts";
 import { type Case, type CaseName, cases, type Story } from "./cases.ts";
 import { keyHolders } from "./key-holders.ts";
 import { kindsOf } from "./story.ts";

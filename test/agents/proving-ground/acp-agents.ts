@@ -1,0 +1,158 @@
+import { join } from "node:path";
+import { readManifest } from "../../../core/packages/registry/read-manifest.ts";
+import { requestedWith } from "../../../core/packages/registry/requested-permissions.ts";
+import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import { type Agent, key, plugins, type Setting } from "./agent.ts";
+import {
+  claudeCode,
+  claudeEnv,
+  codex,
+  codexEnv,
+  geminiCli,
+  kimiEnv,
+  opencode,
+  opencodeEnv,
+  qwenCode,
+  qwenEnv,
+} from "./own-adapters.ts";
+import { writeInto } from "./place.ts";
+
+/** How an entry of the plugin for the Agent Client Protocol is run. */
+interface AcpOptions {
+  binary: string;
+  request(setting: Setting): Partial<SessionRequest> | Promise<Partial<SessionRequest>>;
+  without?: Agent["without"];
+  /** Options of the plugin beside the agent's name. */
+  config?: Record<string, unknown>;
+  more?: true;
+}
+
+type Login = Pick<Agent, "loginEnv" | "settle" | "probeEnv">;
+
+/** One entry of those that the plugin for the Agent Client Protocol has ready; it is logged in to as another agent is. */
+function acp(name: string, { loginEnv, settle, probeEnv }: Login, options: AcpOptions): Agent {
+  const { binary, without = {}, request, config = {}, more } = options;
+  return {
+    id: `acp-${name}`,
+    folder: join(plugins, "acp"),
+    tools: true,
+    more,
+    without,
+    loginEnv,
+    probeEnv,
+    settle,
+    async prepare(setting) {
+      const { run = [] } = requestedWith(await readManifest(this.folder), { agent: name });
+      const grant = { run: run.filter((one) => one.binary === binary) };
+      return { folder: this.folder, config: { agent: name, ...config }, grant, request: await request(setting) };
+    },
+  };
+}
+
+const nothing: Login = { loginEnv: {}, settle: () => Promise.resolve() };
+
+const claude = acp("claude", claudeCode, {
+  binary: "claude-agent-acp",
+  request: ({ name, model }) => ({ env: { ...claudeEnv(name, model), CLAUDE_CODE_MAX_RETRIES: "0" } }),
+});
+
+const gemini = acp("gemini", geminiCli, {
+  binary: "gemini",
+  without: { resume: "Of the sessions before it finds some and not others, whichever way they ended." },
+  request: ({ model }) => ({
+    model: "gemini-2.5-pro",
+    env: { GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: model.url },
+  }),
+});
+
+const codexAcp = acp("codex", codex, {
+  binary: "codex-acp",
+  more: true,
+  // Else another model decides what is permitted.
+  config: { mode: "read-only" },
+  request: async (setting) => ({ env: await codexEnv(setting, [`model = "gpt-5.5"`]) }),
+});
+
+const opencodeAcp = acp("opencode", opencode, {
+  binary: "opencode",
+  more: true,
+  request: async (setting) => ({ model: "mock/mock", env: await opencodeEnv(setting, "ask") }),
+});
+
+const qwen = acp("qwen", qwenCode, {
+  binary: "qwen",
+  more: true,
+  // Else another model decides what is permitted.
+  config: { mode: "default" },
+  request: ({ model }) => ({ env: qwenEnv(model) }),
+});
+
+const copilot = acp("copilot", nothing, {
+  binary: "copilot",
+  more: true,
+  request: ({ model }) => ({
+    env: {
+      COPILOT_PROVIDER_BASE_URL: `${model.url}/v1`,
+      COPILOT_PROVIDER_API_KEY: key,
+      COPILOT_MODEL: "mock",
+      COPILOT_OFFLINE: "true",
+    },
+  }),
+});
+
+const kimi = acp("kimi", nothing, {
+  binary: "kimi",
+  more: true,
+  request: ({ model }) => ({ env: kimiEnv(model) }),
+});
+
+const droid = acp("droid", { ...nothing, loginEnv: { FACTORY_API_KEY: key } }, {
+  binary: "droid",
+  more: true,
+  async request({ model, place }) {
+    const mock = { model: "mock", displayName: "Mock", baseUrl: `${model.url}/v1`, apiKey: key };
+    const customModels = [{ ...mock, provider: "generic-chat-completion-api", maxOutputTokens: 200_000 }];
+    await writeInto(join(place.workdir, ".factory", "settings.json"), { customModels });
+    return { model: "custom:Mock-0", env: { FACTORY_API_KEY: key } };
+  },
+});
+
+const cline = acp("cline", { ...nothing, loginEnv: { CLINE_API_KEY: key } }, {
+  binary: "cline",
+  more: true,
+  async request({ model, place }) {
+    const data = join(place.root, "cline-data");
+    const provider = "openai-compatible";
+    const settings = { provider, apiKey: key, model: "gpt-4o", baseUrl: `${model.url}/v1` };
+    await writeInto(join(data, "settings", "providers.json"), {
+      version: 1,
+      lastUsedProvider: provider,
+      modes: {},
+      providers: { [provider]: { settings, updatedAt: "2026-01-01T00:00:00.000Z", tokenSource: "manual" } },
+    });
+    return { env: { CLINE_DATA_DIR: data, CLINE_PROVIDER: provider, CLINE_API_KEY: key } };
+  },
+});
+
+const kilo = acp("kilo", nothing, {
+  binary: "kilo",
+  more: true,
+  async request(setting) {
+    const { OPENCODE_CONFIG = "" } = await opencodeEnv(setting, "ask");
+    return { model: "mock/mock", env: { KILO_CONFIG: OPENCODE_CONFIG, KILO_DISABLE_MODELS_FETCH: "1" } };
+  },
+});
+
+/** Agents that the plugin for the Agent Client Protocol drives, of the first lot. */
+export const acpAgents: readonly Agent[] = [claude, gemini];
+/** Those of the second lot. */
+export const moreAcpAgents: readonly Agent[] = [
+  codexAcp,
+  opencodeAcp,
+  qwen,
+  copilot,
+  kimi,
+  droid,
+  cline,
+  kilo,
+];
