@@ -14,12 +14,18 @@ export interface Habits {
   speaks_last?: true;
   /** The arguments of a call are at first the text of its content, as JSON that grows. */
   arguments_in_text?: true;
+  /** Whether a text is a notice of the agent's own, and no word of its model. */
+  is_notice?(text: string, about: { callIsOpen: boolean }): boolean;
 }
 
 /** Habits by the name that an agent gives in its greeting. An agent without a row keeps to the protocol. */
 const known: readonly [name: RegExp, Habits][] = [
   [/codex/i, { state_in: "codex", failed_state: "systemError", counts_every_turn: true }],
-  [/copilot/i, { failure_text: /^Error: / }],
+  [/copilot/i, {
+    failure_text: /^Error: /,
+    // Its model says nothing while a tool is at work, and does not speak of tries.
+    is_notice: (text, { callIsOpen }) => /^Info: /.test(text) && (callIsOpen || /\bRetrying\.\.\.$/.test(text)),
+  }],
   [/gemini/i, { counts_every_turn: true }],
   [/opencode|kilo/i, { counts_last_call: true }],
   [/kimi/i, { speaks_last: true, arguments_in_text: true }],

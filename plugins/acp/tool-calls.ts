@@ -94,6 +94,11 @@ export class ToolCalls {
     return [...this.#calls.values()].some(({ state }) => state === "waiting" || state === "open");
   }
 
+  /** Whether a call was told of and has not ended. */
+  get areOpen(): boolean {
+    return [...this.#calls.values()].some(({ state }) => state !== "over");
+  }
+
   /** Calls that have begun to run since the last time, with an input that is not known. */
   waiting(): string[] {
     return this.#waiting.splice(0);

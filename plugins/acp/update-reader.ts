@@ -146,6 +146,9 @@ export class UpdateReader {
     const block = fieldsOrNone(update["content"]);
     const text = block["type"] === "text" ? stringOf(block["text"]) : null;
     if (text === null) return null;
+    if (this.#habits.is_notice?.(text, { callIsOpen: this.#calls.areOpen })) {
+      return [{ type: "progress", message: text }];
+    }
     return text === "" ? [] : [...this.#calls.openAll(), ...speak(text)];
   }
 

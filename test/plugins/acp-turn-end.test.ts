@@ -157,6 +157,19 @@ test("what codex tells of its thread is told as progress, and a session without 
   ]);
 });
 
+test("a notice of copilot's own is progress, and no part of its answer", () => {
+  const call = { sessionUpdate: "tool_call", toolCallId: "1", name: "Bash", status: "pending", rawInput: { a: 1 } };
+  const retrying = "Info: Request failed due to a transient API error. Retrying...";
+  const updates = [say(retrying), say("I will."), call, say("Info: /work/a"), used, say("Info: "), say("done")];
+  const events = play({ name: "Copilot", updates });
+  expect(events.flatMap((event) => event.type === "progress" ? event.message : [])).toEqual([
+    retrying,
+    "Info: /work/a",
+  ]);
+  expect(events.at(-1)).toMatchObject({ type: "completed", output: "Info: done" });
+  expect(play({ updates }).some(({ type }) => type === "progress")).toBe(false);
+});
+
 describe("the usage of a turn", () => {
   const usages = (turn: Turn): unknown[] => play(turn).filter(({ type }) => type === "usage");
   const counted = (inputTokens: number): JsonFields => ({

@@ -255,6 +255,8 @@ export const cn: Agent = {
   folder: fileURLToPath(new URL("../../fixtures/cn/", import.meta.url)),
   tools: true,
   more: true,
+  // Eleven tries, with up to half a minute between them, which no setting shortens.
+  patienceMs: 400_000,
   without: {},
   loginEnv: {},
   settle: nothing,

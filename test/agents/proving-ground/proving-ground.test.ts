@@ -14,7 +14,7 @@ import { differences } from "./differences.ts";
 import { type Home, leftBehind, openHome } from "./place.ts";
 import { probe } from "./probe.ts";
 import { type AgentRuns, type CaseRun, readReport, reportFile } from "./report.ts";
-import { firstPrompt, type Ran, runCase } from "./run-case.ts";
+import { firstPrompt, patienceMs, type Ran, runCase } from "./run-case.ts";
 import { expectedStory, kindsOf, printed } from "./story.ts";
 
 /**
@@ -53,7 +53,7 @@ describe.each(agents)("$id", (agent) => {
   });
 
   test.concurrent.for(casesOf(agent).filter((name) => wanted("CASES")?.includes(name) ?? true))("%s", {
-    timeout: 180_000,
+    timeout: (agent.patienceMs ?? patienceMs) + 30_000,
   }, async (name, { expect }) => {
     const ran = await runCase(agent, name, models);
     runs[agent.id]!.cases[name] = summary(ran);

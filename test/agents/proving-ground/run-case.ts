@@ -46,7 +46,8 @@ export interface Ran {
 
 /** Prompt of the session that `resume` goes on with. */
 export const firstPrompt = "Remember the word wharf.";
-const timeoutMs = 150_000;
+/** Deadline of a session. */
+export const patienceMs = 150_000;
 
 /**
  * Runs a case on a host of its own, in a process wall, with exactly what the plugin's manifest asks for. Nothing of it
@@ -76,6 +77,7 @@ async function runIn(
       runSession({
         host,
         adapter: plugin.id,
+        timeoutMs: agent.patienceMs ?? patienceMs,
         place,
         model,
         interrupt: one.interrupt,
@@ -167,13 +169,14 @@ interface Whole {
 interface Run {
   host: Host;
   adapter: string;
+  timeoutMs: number;
   place: Place;
   model: ModelRun;
   interrupt: Case["interrupt"];
   request: Partial<SessionRequest>;
 }
 
-async function runSession({ host, adapter, place, model, interrupt, request }: Run): Promise<Whole> {
+async function runSession({ host, adapter, timeoutMs, place, model, interrupt, request }: Run): Promise<Whole> {
   const whole = { workdir: place.workdir, prompt: "", retry: "never", timeout_ms: timeoutMs, ...request } as const;
   const session = await host.runSession({ ...whole, answer_timeout_ms: 0 }, { adapter });
   const ended = new AbortController();
