@@ -4,6 +4,8 @@ export interface KnownAgent {
   args: readonly string[];
   /** Variables that it is given. */
   set?: Readonly<Record<string, string>>;
+  /** Mode of its sessions inside the host's walls, where none is set. */
+  contained_mode?: string;
   /** A file that is not there is read as an empty one: the agent takes the protocol's error for a failure of its tool. */
   missing_file_is_empty?: boolean;
   /** Instruction for a user whose login is missing. */
@@ -20,6 +22,8 @@ export const knownAgents: ReadonlyMap<string, KnownAgent> = new Map<string, Know
   ["codex", {
     command: "codex-acp",
     args: [],
+    // Its other modes start a sandbox for every command, which cannot start inside the walls.
+    contained_mode: "agent-full-access",
     next_step: "Run codex login, or set CODEX_API_KEY.",
   }],
   ["gemini", {

@@ -56,6 +56,7 @@ export interface Greeting {
 export class Conversation {
   readonly #ctx: AdapterContext;
   readonly #options: AgentOptions;
+  readonly #contained: boolean;
   readonly #transport: Transport;
   readonly #queue = new BatchQueue<AdapterEvent>();
   readonly #reader = new UpdateReader((terminalId) => this.#findOutcome(terminalId));
@@ -71,8 +72,13 @@ export class Conversation {
   #lastWord: AdapterEvent | null = null;
   #turn: Promise<void> = Promise.resolve();
 
-  constructor(transport: Transport, { ctx, options }: { ctx: AdapterContext; options: AgentOptions }) {
+  /** `contained` says whether the host's walls are around the agent's program. */
+  constructor(
+    transport: Transport,
+    { ctx, options, contained = false }: { ctx: AdapterContext; options: AgentOptions; contained?: boolean },
+  ) {
     this.#ctx = ctx;
+    this.#contained = contained;
     this.#options = options;
     this.#transport = transport;
     this.#answers = new PermissionAnswers(ctx);
@@ -197,7 +203,8 @@ export class Conversation {
     const greeting = await this.#greet();
     const session = await this.#openSession(request, greeting.capabilities);
     const sessionId = this.#session = textOf(session["sessionId"]) ?? request.continue_from ?? "";
-    await chooseMode(this.#agent, { sessionId, session, mode: this.#options.mode });
+    const { mode = this.#contained ? this.#options.containedMode : undefined } = this.#options;
+    await chooseMode(this.#agent, { sessionId, session, mode });
     const model = await chooseModel(this.#agent, { sessionId, session, model: request.model }) ?? modelOf(session);
     this.#queue.push([{
       type: "agent_info",

@@ -1,4 +1,5 @@
 import { type ErrorEvent, fieldsOrNone, textOf } from "bulkhead/plugin-sdk";
+import type { Habits } from "./habits.ts";
 
 type Meaning = [code: string, recoverable: boolean];
 
@@ -12,10 +13,12 @@ const kinds: Readonly<Record<string, Meaning>> = {
   max_output_tokens: ["output_limit", false],
 };
 
+/** An error of the model's server that says no more. */
+const ofModel: Meaning = ["unavailable", false];
+
 /** Names of errors in an error's data: what they mean where the agent's words do not say more. */
 const names: Readonly<Record<string, Meaning>> = {
-  // Of the model's server.
-  APIError: ["unavailable", false],
+  APIError: ofModel,
 };
 
 const unknown: Meaning = ["fatal", false];
@@ -23,12 +26,22 @@ const unknown: Meaning = ["fatal", false];
 /** Signs in what an agent says when it fails, the first that fits counts. */
 const signs: readonly [sign: RegExp, ...Meaning][] = [
   [/context.?length|context window|(prompt|input) is too long|maximum context/i, "context_overflow", false],
-  [/\b429\b|rate.?limit|too many requests|quota|usage limit|resource.?exhausted/i, "rate_limit", true],
+  [
+    /\b429\b|rate.?limit|too many requests|quota|\b(?:usage|plan(?:['’]?s)?) limit|resource.?exhausted/i,
+    "rate_limit",
+    true,
+  ],
   // Another agent may be able to; this one needs a person first.
   [/\b40[13]\b|unauthori[sz]ed|forbidden|unauthenticated|api key|not logged in|authenticat/i, "unavailable", false],
   [/content.?filter|content polic|usage polic|prohibited.?content/i, "refused", false],
   [/\b5\d\d\b|server.?error|overloaded|high demand/i, "unavailable", true],
   [/connection|socket|network|ECONN|fetch failed|timed? ?out/i, "unavailable", true],
+  // Its answer broke off.
+  [
+    /\bstream (?:disconnected|closed|ended)|\bJSON pars|pars(?:e|ing) .{0,40}\b(?:chunk|JSON|stream)/i,
+    "unavailable",
+    true,
+  ],
 ];
 
 /** An agent's answer that is an error. */
@@ -39,12 +52,12 @@ export interface AgentFailure {
 }
 
 /** Turns an agent's error answer into an event. */
-export function failureOf({ code, message, data }: AgentFailure): ErrorEvent {
+export function failureOf({ code, message, data }: AgentFailure, habits: Habits = {}): ErrorEvent {
   const { details, message: longer, errorKind, errorName } = fieldsOrNone(data);
   const detail = textOf(data) ?? textOf(details) ?? textOf(longer);
   const said = detail === undefined || message.includes(detail) ? message : `${message}: ${detail}`;
   const [meaning, recoverable] = byCode(code) ?? kinds[textOf(errorKind) ?? ""] ?? bySigns(said) ??
-    names[textOf(errorName) ?? ""] ?? unknown;
+    names[textOf(errorName) ?? ""] ?? (habits.names_model_errors && longer !== undefined ? ofModel : unknown);
   return { type: "error", code: meaning, message: said, recoverable };
 }
 

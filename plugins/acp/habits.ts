@@ -14,6 +14,8 @@ export interface Habits {
   speaks_last?: true;
   /** The arguments of a call are at first the text of its content, as JSON that grows. */
   arguments_in_text?: true;
+  /** An error whose data has a message is one of its model's server. */
+  names_model_errors?: true;
   /** Whether a text is a notice of the agent's own, and no word of its model. */
   is_notice?(text: string, about: { callIsOpen: boolean }): boolean;
 }
@@ -24,10 +26,12 @@ const known: readonly [name: RegExp, Habits][] = [
   [/copilot/i, {
     failure_text: /^Error: /,
     // Its model says nothing while a tool is at work, and does not speak of tries.
-    is_notice: (text, { callIsOpen }) => /^Info: /.test(text) && (callIsOpen || /\bRetrying\.\.\.$/.test(text)),
+    is_notice: (text, { callIsOpen }) =>
+      /^Info: /.test(text) && (callIsOpen || /\bRetrying\.\.\.$|^Info: Operation cancelled\b/.test(text)),
   }],
   [/gemini/i, { counts_every_turn: true }],
   [/opencode|kilo/i, { counts_last_call: true }],
+  [/cline/i, { names_model_errors: true }],
   [/kimi/i, { speaks_last: true, arguments_in_text: true }],
 ];
 

@@ -102,7 +102,11 @@ export default class AcpAgent extends CliAdapter {
   ): AsyncGenerator<AdapterEvent[], void, void> {
     const request = this.#request!;
     const options = this.#options(request.params);
-    const conversation = this.#conversation = new Conversation(processTransport(child), { ctx, options });
+    const conversation = this.#conversation = new Conversation(processTransport(child), {
+      ctx,
+      options,
+      contained: this.config.programs_contained === true,
+    });
     const errors = errorOutput(child, {
       detector: this.getRateLimitDetector(),
       isToolOutput: (line) => conversation.isToolOutput(line),

@@ -17,6 +17,8 @@ export interface AgentOptions {
   /** Whether it may run commands through the host. */
   terminals: boolean;
   mode: string | undefined;
+  /** Mode where none is set, and the host's walls are around the program. */
+  containedMode: string | undefined;
   authMethod: string | undefined;
   missingFileIsEmpty: boolean;
   /** Instruction for a user whose login is missing. */
@@ -46,6 +48,7 @@ export function agentOptions(values: Readonly<Record<string, unknown>>): AgentOp
     files: values["files"] === true,
     terminals: values["terminals"] === true,
     mode: text(values["mode"]),
+    containedMode: known?.contained_mode,
     authMethod: text(values["auth_method"]),
     missingFileIsEmpty: known?.missing_file_is_empty === true,
     nextStep: known?.next_step ?? "Log in to the agent, or set auth_method to one of its ways.",

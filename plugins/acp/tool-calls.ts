@@ -52,7 +52,7 @@ export class ToolCalls {
     const id = textOf(update["toolCallId"]);
     if (id === undefined) return null;
     const call = this.#call(id);
-    if (call.state === "over") return tells(update) ? null : [];
+    if (call.state === "over") return tells(update, call.fields) ? null : [];
     call.fields = merged(call.fields, update);
     call.args = argumentsOf(update, habits.arguments_in_text === true) ?? call.args;
     call.output.take(fieldsOrNone(update["_meta"]));
@@ -199,7 +199,9 @@ function merged(before: JsonFields, update: JsonFields): JsonFields {
   return { ...before, ...Object.fromEntries(said), _meta };
 }
 
-/** Whether an update of a call that is over says anything of it. */
-function tells({ status, content, rawOutput }: JsonFields): boolean {
+/** Whether an update of a call that is over says anything else of it than what its result said. */
+function tells({ status, content, rawOutput }: JsonFields, { status: known }: JsonFields): boolean {
+  // Some agents tell of a call that was denied once more, from its beginning to its end.
+  if (known === "failed" && (status === "pending" || status === known)) return false;
   return (status ?? content ?? rawOutput ?? null) !== null;
 }

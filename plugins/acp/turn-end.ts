@@ -64,7 +64,7 @@ export function turnEnd(answer: JsonFields, turn: TurnSummary, context: TurnCont
 /** Returns the last events of a turn that the agent has answered with an error. */
 export function turnFailure(error: AgentFailure, turn: TurnSummary): AdapterEvent[] {
   const usage = usageOf({}, turn.usage);
-  return [...turn.events, ...(usage ? [usage] : []), failureOf(error)];
+  return [...turn.events, ...(usage ? [usage] : []), failureOf(error, turn.habits)];
 }
 
 /** Reads what an agent tells of its thread in a `session_info_update`, under the key that is its own. */

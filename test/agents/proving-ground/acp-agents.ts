@@ -15,6 +15,7 @@ import {
   qwenCode,
   qwenEnv,
 } from "./own-adapters.ts";
+import type { CaseName } from "./cases.ts";
 import { writeInto } from "./place.ts";
 
 /** How an entry of the plugin for the Agent Client Protocol is run. */
@@ -23,20 +24,22 @@ interface AcpOptions {
   request(setting: Setting): Partial<SessionRequest> | Promise<Partial<SessionRequest>>;
   without?: Agent["without"];
   /** Options of the plugin beside the agent's name. */
-  config?: Record<string, unknown>;
+  config?(name: CaseName): Record<string, unknown>;
   more?: true;
+  patienceMs?: number;
 }
 
 type Login = Pick<Agent, "loginEnv" | "settle" | "probeEnv">;
 
 /** One entry of those that the plugin for the Agent Client Protocol has ready; it is logged in to as another agent is. */
 function acp(name: string, { loginEnv, settle, probeEnv }: Login, options: AcpOptions): Agent {
-  const { binary, without = {}, request, config = {}, more } = options;
+  const { binary, without = {}, request, config, more, patienceMs } = options;
   return {
     id: `acp-${name}`,
     folder: join(plugins, "acp"),
     tools: true,
     more,
+    patienceMs,
     without,
     loginEnv,
     probeEnv,
@@ -44,7 +47,12 @@ function acp(name: string, { loginEnv, settle, probeEnv }: Login, options: AcpOp
     async prepare(setting) {
       const { run = [] } = requestedWith(await readManifest(this.folder), { agent: name });
       const grant = { run: run.filter((one) => one.binary === binary) };
-      return { folder: this.folder, config: { agent: name, ...config }, grant, request: await request(setting) };
+      return {
+        folder: this.folder,
+        config: { agent: name, ...config?.(setting.name) },
+        grant,
+        request: await request(setting),
+      };
     },
   };
 }
@@ -68,8 +76,8 @@ const gemini = acp("gemini", geminiCli, {
 const codexAcp = acp("codex", codex, {
   binary: "codex-acp",
   more: true,
-  // Else another model decides what is permitted.
-  config: { mode: "read-only" },
+  // Inside the walls it asks for nothing, unless it is told to: its own sandbox cannot start there.
+  config: (name) => name === "denied" ? { mode: "read-only" } : {},
   request: async (setting) => ({ env: await codexEnv(setting, [`model = "gpt-5.5"`]) }),
 });
 
@@ -83,24 +91,24 @@ const qwen = acp("qwen", qwenCode, {
   binary: "qwen",
   more: true,
   // Else another model decides what is permitted.
-  config: { mode: "default" },
+  config: () => ({ mode: "default" }),
   request: ({ model }) => ({ env: qwenEnv(model) }),
 });
 
-const copilot = acp("copilot", nothing, {
-  binary: "copilot",
-  more: true,
-  request: ({ model }) => ({
-    env: {
-      COPILOT_PROVIDER_BASE_URL: `${model.url}/v1`,
-      COPILOT_PROVIDER_API_KEY: key,
-      COPILOT_MODEL: "mock",
-      COPILOT_OFFLINE: "true",
-    },
-  }),
+const copilotEnv = (url: string) => ({
+  COPILOT_PROVIDER_BASE_URL: url,
+  COPILOT_PROVIDER_API_KEY: key,
+  COPILOT_MODEL: "mock",
+  COPILOT_OFFLINE: "true",
 });
 
-const kimi = acp("kimi", nothing, {
+const copilot = acp("copilot", { ...nothing, loginEnv: copilotEnv("http://127.0.0.1:9") }, {
+  binary: "copilot",
+  more: true,
+  request: ({ model }) => ({ env: copilotEnv(`${model.url}/v1`) }),
+});
+
+const kimi = acp("kimi", { ...nothing, loginEnv: { KIMI_MODEL_NAME: "mock", KIMI_MODEL_API_KEY: key } }, {
   binary: "kimi",
   more: true,
   request: ({ model }) => ({ env: kimiEnv(model) }),
@@ -109,6 +117,8 @@ const kimi = acp("kimi", nothing, {
 const droid = acp("droid", { ...nothing, loginEnv: { FACTORY_API_KEY: key } }, {
   binary: "droid",
   more: true,
+  // It tries ten times what a failing server refuses.
+  patienceMs: 400_000,
   async request({ model, place }) {
     const mock = { model: "mock", displayName: "Mock", baseUrl: `${model.url}/v1`, apiKey: key };
     const customModels = [{ ...mock, provider: "generic-chat-completion-api", maxOutputTokens: 200_000 }];
@@ -121,16 +131,16 @@ const cline = acp("cline", { ...nothing, loginEnv: { CLINE_API_KEY: key } }, {
   binary: "cline",
   more: true,
   async request({ model, place }) {
-    const data = join(place.root, "cline-data");
+    const folder = join(place.root, "cline");
     const provider = "openai-compatible";
     const settings = { provider, apiKey: key, model: "gpt-4o", baseUrl: `${model.url}/v1` };
-    await writeInto(join(data, "settings", "providers.json"), {
+    await writeInto(join(folder, "data", "settings", "providers.json"), {
       version: 1,
       lastUsedProvider: provider,
       modes: {},
       providers: { [provider]: { settings, updatedAt: "2026-01-01T00:00:00.000Z", tokenSource: "manual" } },
     });
-    return { env: { CLINE_DATA_DIR: data, CLINE_PROVIDER: provider, CLINE_API_KEY: key } };
+    return { env: { CLINE_DIR: folder, CLINE_PROVIDER: provider, CLINE_API_KEY: key } };
   },
 });
 

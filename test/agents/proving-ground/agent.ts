@@ -20,7 +20,7 @@ export interface Agent {
   /** Its program is of the second lot, which is installed and run by command alone. */
   more?: true | undefined;
   /** How long a session of it may take, where it tries for long what fails; else 150 seconds. */
-  patienceMs?: number;
+  patienceMs?: number | undefined;
   /** Cases that it is not put through, each with the reason. */
   without: Partial<Record<CaseName, string>>;
   /** Variables of the host by which somebody is logged in, while its adapter is asked for that. */

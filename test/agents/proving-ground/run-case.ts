@@ -99,7 +99,9 @@ async function runIn(
       ...asked(model),
       file,
       keyHolders,
-      keyStaysOutside: (plugin.manifest.endpoints ?? []).some((endpoint) => endpoint.key in (request.env ?? {})),
+      keyStaysOutside: (plugin.manifest.endpoints ?? []).some(({ program, key }) =>
+        key in (request.env ?? {}) && (!prepared.grant || prepared.grant.run?.some(({ binary }) => binary === program))
+      ),
       left: await leftBehind(place),
       took,
     };
@@ -186,7 +188,7 @@ async function runSession({ host, adapter, timeoutMs, place, model, interrupt, r
   const waiting = { place, model, envelopes, signal: ended.signal };
   const interrupted = interrupt && moments[interrupt](waiting).then(async () => {
     if (interrupt === "while_speaking" && !ended.signal.aborted) holders = await keyHolders(place, key);
-    seen = interrupt === "while_running" ? afterLastCall(envelopes) : envelopes.length;
+    seen = envelopes.length;
     return session.interrupt();
   });
   for await (const envelope of session.events()) envelopes.push(envelope);

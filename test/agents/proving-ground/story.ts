@@ -6,17 +6,25 @@ const told: readonly AdapterEvent["type"][] = ["progress", "usage", "agent_info"
 const joined: readonly AdapterEvent["type"][] = ["output", "thinking"];
 
 /**
- * Kinds of events in their order: neighbouring output and thinking joined, what is only told on the way left out, and so
- * is what comes on standard error while a tool runs: nothing orders that stream and the other.
+ * Kinds of events in their order: neighbouring output and thinking joined, and what is only told on the way left out.
+ * While a tool is asked for or runs, words are those that were said before it, as some agents tell both apart; what
+ * comes on standard error then is left out, as nothing orders that stream and the other. A call without a result was
+ * denied, or was cut off.
  */
 export function kindsOf(events: readonly AdapterEvent[]): string {
+  const kinds: AdapterEvent["type"][] = [];
+  const over = events.some(({ type }) => type === "completed" || type === "error");
+  const answered = new Set(events.flatMap((event) => event.type === "tool_result" ? [event.call_id] : []));
+  let callAt = 0;
   let running = 0;
-  const ordered = events.filter((event) => {
-    if (event.type === "tool_call") running++;
+  for (const event of events) {
+    if (told.includes(event.type)) continue;
+    const runs = event.type === "tool_call" && (!over || answered.has(event.call_id));
+    if (runs && running++ === 0) callAt = kinds.length;
     if (event.type === "tool_result") running--;
-    return running <= 0 || event.type !== "output" || event.stream !== "stderr";
-  });
-  const kinds = ordered.map(({ type }) => type).filter((type) => !told.includes(type));
+    if (event.type !== "output" || running <= 0) kinds.push(event.type);
+    else if (event.stream === "stdout") kinds.splice(callAt++, 0, event.type);
+  }
   return kinds.filter((type, index) => type !== kinds[index - 1] || !joined.includes(type)).join(" ");
 }
 
