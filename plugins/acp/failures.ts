@@ -38,7 +38,7 @@ const signs: readonly [sign: RegExp, ...Meaning][] = [
   [/connection|socket|network|ECONN|fetch failed|timed? ?out/i, "unavailable", true],
   // Its answer broke off.
   [
-    /\bstream (?:disconnected|closed|ended)|\bJSON pars|pars(?:e|ing) .{0,40}\b(?:chunk|JSON|stream)/i,
+    /\bstream (?:disconnected|closed|ended)|\bJSON (?:pars|at position)|pars(?:e|ing) .{0,40}\b(?:chunk|JSON|stream)/i,
     "unavailable",
     true,
   ],

@@ -32,7 +32,11 @@ const known: readonly [name: RegExp, Habits][] = [
   [/gemini/i, { counts_every_turn: true }],
   [/opencode|kilo/i, { counts_last_call: true }],
   [/cline/i, { names_model_errors: true }],
-  [/kimi/i, { speaks_last: true, arguments_in_text: true }],
+  [/kimi/i, {
+    speaks_last: true,
+    arguments_in_text: true,
+    is_notice: (text) => /^Compacting conversation context\b/.test(text),
+  }],
 ];
 
 /** Returns what is particular to the agent of this name. */

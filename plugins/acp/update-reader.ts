@@ -65,8 +65,8 @@ export class UpdateReader {
       case "$/cancel_request":
         return [];
       default:
-        // An answer, or a request that the client answers.
-        return "id" in message ? [] : null;
+        // An answer, or a request that the client answers; or a notice to clients of the agent's own kind.
+        return "id" in message || /^qwen\/notify\//.test(textOf(message["method"]) ?? "") ? [] : null;
     }
   }
 

@@ -159,6 +159,15 @@ describe("a request for permission shows what it is about", () => {
   });
 });
 
+test("a call that was denied may be told of once more, from its beginning to its end", () => {
+  const denied = [{ status: "pending", rawInput: { a: 1 } }, { status: "failed" }];
+  const again = [{ status: "pending", rawInput: { a: 1 } }, { status: "failed", rawOutput: "It was denied." }];
+  expect(events([...denied, ...again]).map(({ type }) => type)).toEqual(["tool_call", "tool_result"]);
+  const calls = new ToolCalls(() => undefined);
+  for (const update of denied) calls.take({ toolCallId: "1", ...update }, {});
+  for (const update of again) expect(calls.take({ toolCallId: "1", ...update }, {})).toEqual([]);
+});
+
 describe("the result of a call", () => {
   test("is not the text of its request: a list replaces the one before, an empty one as well", () => {
     const request = { content: [text("May I?")], locations: [{ path: "/a" }] };

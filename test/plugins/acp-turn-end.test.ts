@@ -98,6 +98,12 @@ describe("a turn that failed is not completed, whatever its stop reason", () => 
       "unavailable",
       true,
     ],
+    [
+      "kimi, a prompt too long",
+      { name: "Kimi Code CLI", updates: [say("Compacting conversation context…")] },
+      "unavailable",
+      true,
+    ],
     ["kimi, silent after a tool", { name: "Kimi Code CLI", updates: [say("I will."), used] }, "unavailable", true],
   ])("%s", (_name, turn, code, recoverable) => {
     const last = play(turn).at(-1);
@@ -111,11 +117,21 @@ test.each([
   ["droid, a limit", { message: "Internal error: Agent error", data: "429 Try again." }, "rate_limit"],
   ["kilo, a bad key", { message: "Internal error: No.", data: { errorName: "APIError" } }, "unavailable"],
   ["kilo, a limit", { message: "Too many requests.", data: { errorName: "APIError" } }, "rate_limit"],
-  ["another", { message: "Internal error: No.", data: { errorName: "UnknownError" } }, "fatal"],
-])("an error answer of %s says what its data says", (_name, error, code) => {
-  const [event] = turnFailure({ code: -32603, ...error }, new UpdateReader().end());
+  ["cline, a bad key", { message: "Internal error: No.", data: { message: "No." } }, "unavailable"],
+  ["cline, a session that is gone", { message: "Resource not found: 1", data: { uri: "1" } }, "fatal"],
+  ["cline, a plan's limit", { message: "The plan's limit is reached.", data: { message: "The plan's" } }, "rate_limit"],
+  ["codex, an answer that broke off", { message: "stream disconnected before completion" }, "unavailable"],
+  ["qwen, an answer that broke off", { message: "Unterminated string in JSON at position 23" }, "unavailable"],
+  ["copilot, an answer that broke off", { message: "Failed to parse chat-completions stream chunk" }, "unavailable"],
+  ["another", { message: "Internal error: No.", data: { errorName: "UnknownError", message: "No." } }, "fatal"],
+])("an error answer of %s says what its data says", (name, error, code) => {
+  const reader = new UpdateReader();
+  reader.begin("s", habitsOf(name));
+  const [event] = turnFailure({ code: -32603, ...error }, reader.end());
   expect(event).toMatchObject({ type: "error", code });
-  if (typeof error.data === "string") expect(event).toHaveProperty("message", `${error.message}: ${error.data}`);
+  if ("data" in error && typeof error.data === "string") {
+    expect(event).toHaveProperty("message", `${error.message}: ${error.data}`);
+  }
 });
 
 describe("a turn that went well is completed", () => {

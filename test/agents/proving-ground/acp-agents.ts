@@ -111,6 +111,7 @@ const copilot = acp("copilot", { ...nothing, loginEnv: copilotEnv("http://127.0.
 const kimi = acp("kimi", { ...nothing, loginEnv: { KIMI_MODEL_NAME: "mock", KIMI_MODEL_API_KEY: key } }, {
   binary: "kimi",
   more: true,
+  without: { denied: "It changes files of a repository without asking; it asks before commands." },
   request: ({ model }) => ({ env: kimiEnv(model) }),
 });
 
