@@ -261,10 +261,15 @@ export const cn: Agent = {
   loginEnv: {},
   settle: nothing,
   async prepare({ model, place }) {
-    const file = join(place.root, "continue", "config.yaml");
+    const folder = join(place.root, "continue");
     const mock = { name: "mock", provider: "openai", model: "mock", apiBase: `${model.url}/v1`, apiKey: key };
     // JSON is YAML.
-    await writeInto(file, { name: "test", version: "1.0.0", schema: "v1", models: [{ ...mock, roles: ["chat"] }] });
-    return { folder: this.folder, request: { params: { config: file } } };
+    await writeInto(join(folder, "config.yaml"), {
+      name: "test",
+      version: "1.0.0",
+      schema: "v1",
+      models: [{ ...mock, roles: ["chat"] }],
+    });
+    return { folder: this.folder, request: { env: { CONTINUE_GLOBAL_DIR: folder } } };
   },
 };

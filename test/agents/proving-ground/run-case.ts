@@ -44,6 +44,8 @@ export interface Ran {
   took: number;
 }
 
+/** Prompt of a case. */
+export const prompt = "Do what the test says.";
 /** Prompt of the session that `resume` goes on with. */
 export const firstPrompt = "Remember the word wharf.";
 /** Deadline of a session. */
@@ -85,7 +87,7 @@ async function runIn(
       });
     const more = name === "resume" ? await firstOf(run) : {};
     const started = performance.now();
-    const { envelopes, seen, result, keyHolders } = await run({ prompt: "Do what the test says.", ...more });
+    const { envelopes, seen, result, keyHolders } = await run({ prompt, ...more });
     const took = performance.now() - started;
     const events = agentEvents(envelopes);
     const story = { stop_reason: result.stop_reason, kinds: kindsOf(agentEvents(envelopes.slice(0, seen))) };
