@@ -157,8 +157,6 @@ export const differences: readonly Difference[] = [
     story: { kinds: "" },
     because: "It prints its last message alone.",
   },
-    because: onStderr,
-  },
   ...["openai-compatible", "anthropic-api"].flatMap((agent): Difference[] => [
     {
       agent,
