@@ -6,6 +6,10 @@ const noTools = "It is an endpoint: the model answers once and has no tools.";
 const wholeMessages = "It prints a message once it is whole.";
 const noProbe = "It has no command that says whether it is logged in.";
 
+const noCost = "It reports tokens and no cost.";
+const noUsage = "It does not tell what a turn took.";
+const lastMessage = "It prints its last message alone.";
+
 /** Why an agent lacks what it lacks. */
 export const reasons: Reasons = {
   "claude-code": {},
@@ -21,19 +25,40 @@ export const reasons: Reasons = {
     "auth probe": "It opens a session without a login, and fails at the first prompt.",
   },
   "acp-gemini": {
-    cost: "It reports tokens and no cost.",
+    cost: noCost,
     resume: "Of the sessions before it finds some and not others.",
   },
-  "acp-codex": {},
-  "acp-opencode": {},
-  "acp-qwen": {},
-  "acp-copilot": {},
-  "acp-kimi": {},
-  "acp-droid": {},
-  "acp-cline": {},
-  "acp-kilo": {},
-  "kimi": {},
-  "cn": {},
+  "acp-codex": { cost: noCost },
+  "acp-qwen": { cost: noCost },
+  "acp-copilot": { cost: noCost },
+  "acp-kimi": {
+    failures: "It keeps its failures from a client of the protocol: an answer that broke off looks like a whole one.",
+    usage: "It tells how full its context is, and not what a turn took.",
+    cost: noUsage,
+    "rate limit": "It keeps its failures from a client of the protocol: a limit is told as unavailable.",
+    approval: "It asks before commands, and changes files of a repository without asking.",
+  },
+  "acp-droid": { stream: wholeMessages, usage: noUsage, cost: noUsage },
+  "acp-cline": { files: "It tells of a patch no more than its text.", usage: noUsage, cost: noUsage },
+  "kimi": {
+    "auth probe": noProbe,
+    stream: wholeMessages,
+    thinking: "Its lines have no thinking.",
+    usage: noUsage,
+    cost: noUsage,
+    approval: asksNobody,
+  },
+  "cn": {
+    "auth probe": noProbe,
+    stream: wholeMessages,
+    thinking: lastMessage,
+    tools: lastMessage,
+    files: lastMessage,
+    usage: noUsage,
+    cost: noUsage,
+    resume: "It does not tell which session it was.",
+    approval: asksNobody,
+  },
   "openai-compatible": {
     tools: noTools,
     files: noTools,
@@ -49,7 +74,7 @@ export const reasons: Reasons = {
   },
   "qwen-code": {
     "auth probe": noProbe,
-    cost: "It reports tokens and no cost.",
+    cost: noCost,
     approval: asksNobody,
   },
 };
