@@ -35,7 +35,7 @@ const known: readonly [name: RegExp, Habits][] = [
   [/kimi/i, {
     speaks_last: true,
     arguments_in_text: true,
-    is_notice: (text) => /^Compacting conversation context\b/.test(text),
+    is_notice: (text) => /^Compact(?:ing conversation context|ion (?:is blocked|cancelled|completed))\b/.test(text),
   }],
 ];
 

@@ -100,7 +100,7 @@ describe("a turn that failed is not completed, whatever its stop reason", () => 
     ],
     [
       "kimi, a prompt too long",
-      { name: "Kimi Code CLI", updates: [say("Compacting conversation context…")] },
+      { name: "Kimi Code CLI", updates: [say("Compacting conversation context…"), say("Compaction cancelled.")] },
       "unavailable",
       true,
     ],

@@ -131,13 +131,8 @@ export const differences: readonly Difference[] = [
     because: "It keeps its failures from a client of the protocol: an answer that broke off looks like a whole one.",
   },
   { agent: "kimi", cases: ["thinking"], story: { kinds: "output completed" }, because: "Its lines have no thinking." },
-  ...fails(["kimi"], onStderr).map((one) => one.cases === limits ? { ...one, cases: ["plan_limit"] as const } : one),
-  {
-    agent: "kimi",
-    cases: ["rate_limit", "rate_limit_wait"],
-    story: { kinds: "output rate_limit output error" },
-    because: onStderr,
-  },
+  { agent: "kimi", cases: failures, story: { kinds: "output error" }, because: onStderr },
+  { agent: "kimi", cases: limits, story: { kinds: "output rate_limit output error" }, because: onStderr },
   {
     agent: "kimi",
     cases: ["endless", "command_endless"],
