@@ -190,7 +190,7 @@ async function runSession({ host, adapter, timeoutMs, place, model, interrupt, r
   const waiting = { place, model, envelopes, signal: ended.signal };
   const interrupted = interrupt && moments[interrupt](waiting).then(async () => {
     if (interrupt === "while_speaking" && !ended.signal.aborted) holders = await keyHolders(place, key);
-    seen = envelopes.length;
+    seen = interrupt === "while_running" ? afterLastCall(envelopes) : envelopes.length;
     return session.interrupt();
   });
   for await (const envelope of session.events()) envelopes.push(envelope);
