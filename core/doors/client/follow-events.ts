@@ -79,10 +79,14 @@ async function* oneStream(
   const end = () => over.abort(signal?.reason);
   signal?.addEventListener("abort", end, { once: true });
   try {
-    const response = await call(api, `${path}${queryText({ ...filter, ...(cursor === undefined ? { after } : { after: undefined, cursor }) })}`, {
-      headers: { accept: "application/x-ndjson" },
-      signal: over.signal,
-    });
+    const response = await call(
+      api,
+      `${path}${queryText({ ...filter, ...(cursor === undefined ? { after } : { after: undefined, cursor }) })}`,
+      {
+        headers: { accept: "application/x-ndjson" },
+        signal: over.signal,
+      },
+    );
     if (response.status === 204 || response.body === null) throw new Ended();
     yield* readEvents(alive(response.body, api, over));
   } finally {

@@ -256,7 +256,7 @@ export class LiveSessions {
 }
 
 function aloneError(): BulkheadError {
-  return new BulkheadError("unsupported", 'Cannot choose a place for the session: this host is alone.', {
+  return new BulkheadError("unsupported", "Cannot choose a place for the session: this host is alone.", {
     hint: 'Leave "place" out, or name the servers under "cluster" in bulkhead.yaml and start the daemon.',
     details: { path: "place" },
   });

@@ -57,7 +57,8 @@ export function resumer(deps: ResumeDeps): (resumable: Resumable) => Promise<Aft
 }
 
 /** Prompt of the session that goes on for one of a lost machine, before the task itself. */
-const goOnElsewhere = "Another agent worked on this task until its machine was lost, so its last step may be unfinished. " +
+const goOnElsewhere =
+  "Another agent worked on this task until its machine was lost, so its last step may be unfinished. " +
   "Look at what is done, and go on. The task:\n\n";
 
 /** Goes on with a session of a machine that was lost. */

@@ -246,8 +246,8 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       pinned: () => Promise.resolve([]),
       probe: () => Promise.resolve({ availability: "available", reason: "It is here.", version: "9.9" }),
       resumeLost: () => Promise.resolve({ reason: "it is a fake" }),
-    capacity: () => ({ sessions: 0, host_sessions: 10 }),
-    idle: () => Promise.resolve(),
+      capacity: () => ({ sessions: 0, host_sessions: 10 }),
+      idle: () => Promise.resolve(),
       close: async () => {
         fake.closed += 1;
       },

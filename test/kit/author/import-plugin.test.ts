@@ -157,7 +157,10 @@ describe("bulkhead plugin import", () => {
     expect(out).toMatch(/^Imported 2 of 4\./m);
     expect(await readdir(join(folder, "plugins"))).toEqual(["droid-like", "some-agent"]);
     const droid = await readManifest(join(folder, "plugins", "droid-like"));
-    expect(requestedPermissions(droid).run).toMatchObject([{ binary: "droid", env: expect.arrayContaining(["FACTORY_API_KEY"]) }]);
+    expect(requestedPermissions(droid).run).toMatchObject([{
+      binary: "droid",
+      env: expect.arrayContaining(["FACTORY_API_KEY"]),
+    }]);
     expect(droid.install).toEqual({ droid: "download https://e/droid-linux onto your PATH" });
 
     const again = await runImport("registry.json", "--into", "plugins", "--only", "codex", "--id", "my-codex");

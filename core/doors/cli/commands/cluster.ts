@@ -42,22 +42,37 @@ async function clusterStatus(call: Invocation): Promise<number> {
 function statusText(status: ClusterStatus, { terminal }: Pick<Invocation, "terminal">): string {
   const paint = createPaint(terminal.colours.stdout);
   const columns = tableColumns(terminal);
-  const table = (rows: readonly Row[], head: readonly string[]) => tableLines(rows, { paint, columns, indent: 1, head });
+  const table = (rows: readonly Row[], head: readonly string[]) =>
+    tableLines(rows, { paint, columns, indent: 1, head });
   return [
     ...headLines(status, paint),
     "",
     ...table(status.machines.map(machineRow), ["machine", "state", "sessions", "clock", "version", "labels", "agents"]),
     "",
-    ...table(status.logs.map(logRow), ["log of", "written by", "events", "behind", "size", "kept on", "led by", "refused"]),
+    ...table(status.logs.map(logRow), [
+      "log of",
+      "written by",
+      "events",
+      "behind",
+      "size",
+      "kept on",
+      "led by",
+      "refused",
+    ]),
     "",
   ].join("\n");
 }
 
-function headLines({ connected, server, server_version, round_trip_ms, waiting_entries, waiting_sessions }: ClusterStatus, paint: Paint): string[] {
+function headLines(
+  { connected, server, server_version, round_trip_ms, waiting_entries, waiting_sessions }: ClusterStatus,
+  paint: Paint,
+): string[] {
   const way = round_trip_ms === null ? "" : `, ${round_trip_ms} ms away`;
   const word = connected ? paint("green", "connected") : paint("red", "not connected");
   const waits = waiting_entries === 0 ? [] : [`   ${formatCount(waiting_entries)} entries wait for the servers`];
-  const queue = (waiting_sessions ?? 0) === 0 ? [] : [`   ${formatCount(waiting_sessions ?? 0)} sessions wait for a machine`];
+  const queue = (waiting_sessions ?? 0) === 0
+    ? []
+    : [`   ${formatCount(waiting_sessions ?? 0)} sessions wait for a machine`];
   return [` ${word}  ${safeLine(server)}, nats-server ${safeLine(server_version)}${way}`, ...waits, ...queue];
 }
 
@@ -69,14 +84,19 @@ const tones: Readonly<Record<ClusterMachine["state"], Tone>> = {
 };
 
 function machineRow(machine: ClusterMachine): Cell[] {
-  const { name, state, self, silent_ms, sessions, host_sessions, skew_ms, version, labels, agents, other_agents } = machine;
-  const since = state === "lost" || state === "silent" ? ` ${silent_ms === null ? "never heard" : formatDuration(silent_ms)}` : "";
+  const { name, state, self, silent_ms, sessions, host_sessions, skew_ms, version, labels, agents, other_agents } =
+    machine;
+  const since = state === "lost" || state === "silent"
+    ? ` ${silent_ms === null ? "never heard" : formatDuration(silent_ms)}`
+    : "";
   const shown = agents.map((id) => other_agents.includes(id) ? `${id} (other code)` : id);
   return [
     { text: safeLine(name), tone: "bold" },
     { text: self ? "this one" : `${state}${since}`, tone: tones[state] },
     sessions === null ? "" : `${sessions} of ${host_sessions ?? 0}`,
-    self || skew_ms === null ? "" : { text: `${skew_ms > 0 ? "+" : ""}${skew_ms} ms`, tone: Math.abs(skew_ms) > 1000 ? "yellow" : "dim" },
+    self || skew_ms === null
+      ? ""
+      : { text: `${skew_ms > 0 ? "+" : ""}${skew_ms} ms`, tone: Math.abs(skew_ms) > 1000 ? "yellow" : "dim" },
     version ?? "",
     safeLine(Object.entries(labels).map(([label, text]) => `${label}=${text}`).join(" ")),
     safeLine(shown.join(", ")),

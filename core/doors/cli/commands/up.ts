@@ -65,7 +65,10 @@ async function keepUp(
 ): Promise<void> {
   for (let daemon = first;;) {
     const { lost } = daemon;
-    await untilToldToEnd(daemon, call, { signal: AbortSignal.any([signal, lost]), drainMs: () => lost.aborted ? 0 : undefined });
+    await untilToldToEnd(daemon, call, {
+      signal: AbortSignal.any([signal, lost]),
+      drainMs: () => lost.aborted ? 0 : undefined,
+    });
     if (!lost.aborted || signal.aborted) return;
     if (!(lost.reason instanceof BulkheadError) || lost.reason.code !== "machine_lost") throw lost.reason;
     daemon = await again();
