@@ -181,7 +181,7 @@ export interface Envelope {
   synthetic?: true;
   /** The machine that it comes from; only in the merged events of a cluster. */
   machine?: string;
-  /** Where a reader of a cluster's merged events goes on after this one, on any machine; one opaque token. */
+  /** One opaque token by which a reader of a cluster's merged events goes on after this one, on any machine. */
   cursor?: string;
   event: AdapterEvent | HostEvent;
 }

@@ -16,7 +16,7 @@ export interface Budget {
   tool_calls?: number;
 }
 
-/** Where a session of a cluster runs. */
+/** Choice of the machine and the folder of a session, in a cluster. */
 export interface SessionPlacement {
   /** Name of the machine. */
   machine?: string;
@@ -82,7 +82,7 @@ export interface SessionRequest {
    */
   resume?: "never" | "after_restart";
   labels?: Record<string, string>;
-  /** Where it runs, in a cluster. Absent: on the machine that takes the request. */
+  /** Place in a cluster. Absent: the machine that takes the request. */
   place?: SessionPlacement;
   /** Echoed in the result. */
   task_id?: string;

@@ -17,7 +17,7 @@ import type { Job, NewMessage, StreamMessage } from "./messages.ts";
 import { type Names, namesWith } from "./names.ts";
 import { patiently } from "./patiently.ts";
 
-/** What a stream is made with. */
+/** Terms of a new stream. */
 export interface StreamTerms {
   name: string;
   subjects: string;
@@ -29,7 +29,7 @@ export interface StreamTerms {
   perSubject?: number;
 }
 
-/** What a stream says of itself. */
+/** State of a stream. */
 export interface StreamState {
   name: string;
   firstSeq: number;

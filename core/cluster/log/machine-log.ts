@@ -67,7 +67,7 @@ export class MachineLog {
   #isSettling = false;
 
   /**
-   * Begins a term after a position: whoever wrote before is refused from now on.
+   * Begins a term after a position: an earlier writer is refused from now on.
    * @throws {StaleError} when the log has gone on since; the caller reads on and tries again
    */
   static async begin(deps: MachineLogDeps, position: LogPosition): Promise<MachineLog> {

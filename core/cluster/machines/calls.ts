@@ -10,7 +10,7 @@ export interface MachineCalls {
   interrupt: { ask: { session_id: string }; answer: null };
   answer: { ask: { session_id: string; request_id: string; choice: string }; answer: boolean };
   delete: { ask: { session_id: string }; answer: null };
-  /** What its running sessions wait for, by session. */
+  /** Requests that wait for an answer, by session. */
   waiting: { ask: Record<string, never>; answer: Record<string, WaitingRequest[]> };
   worktrees: { ask: Record<string, never>; answer: Workspace[] };
   /** Puts the present diff of a session's worktree where every machine can read it. */

@@ -7,7 +7,7 @@ import type { Mirror } from "../log/mirror.ts";
 import { isSameAgent, type MachineFacts } from "./machine-facts.ts";
 import { type HeardMachine, missedBeats } from "./presence.ts";
 
-/** What a status is made from. */
+/** Facts that a status is made from. */
 export interface ClusterView {
   settings: ClusterSettings;
   engine: Engine;

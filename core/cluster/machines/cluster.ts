@@ -136,7 +136,7 @@ export class Cluster {
     ));
   }
 
-  /** Where the host takes part in the cluster. */
+  /** Places in which the host takes part in the cluster. */
   get seams(): HostSeams {
     const { settings: { name: machine }, writeLog } = this.#options;
     return {

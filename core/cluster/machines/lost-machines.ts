@@ -4,7 +4,7 @@ import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import { endOpenSessions } from "../../sessions/host/recover.ts";
-import { type AfterRestart, type Resumable } from "../../sessions/session/interrupted-session.ts";
+import type { AfterRestart, Resumable } from "../../sessions/session/interrupted-session.ts";
 import { MergedLog } from "../../sessions/session/merged-log.ts";
 import { type Engine, StaleError } from "../engine/engine.ts";
 import { MachineLog } from "../log/machine-log.ts";

@@ -13,7 +13,7 @@ export interface OfferedAgent {
   sha256: string | null;
 }
 
-/** What a machine says of itself with each heartbeat. */
+/** Facts that a machine tells with each heartbeat. */
 export interface MachineFacts {
   name: string;
   /** Differs for each start. */

@@ -8,7 +8,7 @@ export interface Note {
   text: string;
 }
 
-/** What notes are about: who started a session, who may come in, and what was claimed or has failed. */
+/** Subject of a note: who started a session, who may come in, and what was claimed or has failed. */
 export type NoteKind = "owner" | "token" | "claim" | "failed";
 
 /** How long a note is kept. Milliseconds. */
@@ -92,7 +92,7 @@ export class SharedNotes {
   /**
    * Sets a note if it is still as the caller knows it.
    * @param known its text; null: there is none
-   * @returns the text that counts from now on: the caller's, or that of whoever was faster
+   * @returns the text that counts from now on: the caller's, or that of a faster machine
    */
   async claim({ name, text }: Pick<Note, "name" | "text">, known: string | null): Promise<string> {
     const { names } = this.#engine;

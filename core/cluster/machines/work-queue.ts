@@ -1,4 +1,4 @@
-import { type ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { SessionPlacement, SessionRequest } from "../../../plugin-sdk/request.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";

@@ -1,4 +1,4 @@
-/** Where a machine's right to use the servers comes from: one of these ways. */
+/** Source of a machine's right to use the servers: one of these. */
 export type ClusterCredentials =
   /** Path of a credentials file, as `nsc` writes it. */
   | { file: string }

@@ -17,6 +17,11 @@ export interface SessionHostDeps extends SessionHandleDeps {
   agents(options?: AgentsOptions): ReturnType<Routes["agents"]>;
 }
 
+/**
+ * How long a reader waits for events that are being written. A journal of one machine needs a moment; in a cluster whose
+ * servers are away, readers see what is durable. Milliseconds.
+ */
+const longestWaitMs = 500;
 const defaultLimit = 50;
 const maxLimit = 500;
 
@@ -26,7 +31,7 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
   return {
     start: deps.start,
     async list({ before, limit = defaultLimit, ...filter } = {}) {
-      await log.written();
+      await log.written({ atMostMs: longestWaitMs });
       const first = before === undefined ? null : await findSession(deps, before);
       const wanted = { ...filter, ...(first === null ? {} : { before: first.record }), limit: checkLimit(limit) };
       const own = (await journal.sessions(wanted)).map((record) => ({ record, waiting: waitingOf(deps, record) }));
@@ -35,25 +40,26 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
       return all.slice(0, limit).map(summaryOf);
     },
     async get(sessionId) {
-      await log.written();
+      await log.written({ atMostMs: longestWaitMs });
       const found = await findSession(deps, sessionId);
       const { record, elsewhere } = found;
       if (record.deleted !== null) throw deletedError(record);
       return summaryOf({ record, waiting: elsewhere === null ? waitingOf(deps, record) : await elsewhere.waiting() });
     },
     async history(sessionId) {
-      await log.written();
+      await log.written({ atMostMs: longestWaitMs });
       const found = await findSession(deps, sessionId);
       if (found.record.deleted !== null) throw deletedError(found.record);
       return found.elsewhere === null ? await journal.history(sessionId) : await found.elsewhere.history();
     },
     async open(sessionId) {
-      await log.written();
+      if (find(sessionId) !== undefined) return sessionHandle(deps, sessionId);
+      await log.written({ atMostMs: longestWaitMs });
       const found = await findSession(deps, sessionId);
       return found.elsewhere === null ? sessionHandle(deps, sessionId) : elsewhereHandle(deps, found.elsewhere);
     },
     async delete(sessionId) {
-      await log.written();
+      await log.written({ atMostMs: longestWaitMs });
       const found = await findSession(deps, sessionId);
       const { record, elsewhere } = found;
       if (record.deleted !== null) throw deletedError(record);

@@ -16,7 +16,7 @@ export interface RunSessionOptions {
   signal?: AbortSignal;
   /** `git`, the default, compares the working directory before and after; `none` saves that time. */
   artifacts?: "git" | "none";
-  /** Id of the session, where it was promised to somebody before; default: a random one. */
+  /** Id of the session, if it was promised before; default: a random one. */
   sessionId?: string;
   /** Name of the caller: where sessions wait, clients take turns. Default: one for all. */
   client?: string;

@@ -3,6 +3,7 @@ import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
 import type { Cursor, EventsText, Journal } from "../../records/journal/journal.ts";
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
+import { within } from "../../ground/runtime/within.ts";
 import { Subscription, type SubscriptionOptions } from "./subscription.ts";
 
 /** The common part of one session's envelopes. The log advances `lastSeq`. */
@@ -133,11 +134,11 @@ export class MergedLog {
     return subscription;
   }
 
-  /** Resolves when everything added until now is durable, or has failed to become so. */
-  async written(): Promise<void> {
+  /** Resolves when everything added until now is durable, or has failed to become so; or after a time, if one is given. */
+  async written({ atMostMs }: { atMostMs?: number } = {}): Promise<void> {
     if (this.#flushing === null) return;
     this.#hurry();
-    await this.#newest;
+    await (atMostMs === undefined ? this.#newest : within(this.#newest, atMostMs));
   }
 
   /** Resolves when everything added is durable. */

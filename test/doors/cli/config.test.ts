@@ -77,7 +77,7 @@ describe("config show", () => {
     });
     expect(settings["limits.workers"]).toEqual({
       key: "limits.workers",
-      value: 2,
+      value: 4,
       hidden: false,
       origin: { from: "default" },
     });

@@ -207,7 +207,7 @@ function countStream(meters: Meters, caller: Caller, end: () => void): () => voi
   }
 }
 
-/** Where a stream of all sessions begins. */
+/** Returns the place at which a stream of all sessions begins. */
 function mergedStart(call: Call<MergedQuery>): { after?: number; cursor?: string } {
   const id = call.headers.get("last-event-id");
   const cursor = id !== null && id.length <= longestCursor && clusterCursor.test(id) ? id : call.query.cursor;
