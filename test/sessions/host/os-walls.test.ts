@@ -18,7 +18,9 @@ describe("a plugin's warden", () => {
         try { new ArrayBuffer(2 * 2 ** 30); } catch (error) { thrown = error.name; }
         yield { type: "output", stream: "stdout", data: thrown };
         yield ${completed};`),
-    });
+      // Each worker that may start adds V8's code range to the ceiling (see prlimit.ts): with room for four, two
+      // gigabytes that are mapped and never touched would fit.
+    }, { limits: { workers: 1 } });
     const watch = watchPeak();
     const { result } = await run("greedy");
     expect(watch.stop()).toBeLessThan(1024);
