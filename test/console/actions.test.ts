@@ -194,6 +194,31 @@ describe("sessions", () => {
     await session.interrupt();
   });
 
+  test("rows move by as much as is scrolled, while heights that were guessed become known", async () => {
+    const request = { workdir: host.workdir, prompt: "6000", retry: "never" as const };
+    const session = await host.client.start(request, { adapter: "many", artifacts: "none" });
+    await session.result();
+    await opened.go(`#/sessions/${session.id}`);
+    await page.locator(`.row[data-to="${(await session.summary()).last_seq}"]`).waitFor();
+    const jumps = await page.evaluate<number[]>(`(async () => {
+      const list = document.querySelector(".timeline");
+      const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+      const inView = () => [...list.querySelectorAll(".row")].find((row) => row.getBoundingClientRect().bottom > 400);
+      const jumps = [];
+      for (let step = 0; step < 60; step++) {
+        for (let tries = 0; inView() === undefined && tries < 50; tries++) await new Promise((done) => setTimeout(done, 20));
+        const row = inView();
+        const before = row.getBoundingClientRect().top;
+        list.scrollTop -= 170;
+        await frame();
+        if (row.isConnected) jumps.push(Math.round(row.getBoundingClientRect().top - before - 170));
+      }
+      return jumps;
+    })()`);
+    expect(jumps.length).toBeGreaterThan(40);
+    expect(jumps.filter((jump) => Math.abs(jump) > 1)).toEqual([]);
+  });
+
   test("a link to an event shows it with its envelope", async () => {
     const id = await work("Link to me");
     await opened.go(`#/sessions/${id}/5`);

@@ -8,6 +8,13 @@ export const nasty: string = [
   "javascript:document.title='owned' https://xn--80ak6aa92e.com/%2e%2e/?q=<b>",
 ].join("\n");
 
+/** What an agent of very many events says: lines, and a tool's call every ten events. */
+const eventAt = `    const eventAt = (at) => at % 10 === 0
+      ? { type: "tool_call", call_id: "c" + at, tool: "Read", kind: "read", input: { file_path: "src/file-" + at + ".ts" } }
+      : at % 10 === 1 && at > 1
+      ? { type: "tool_result", call_id: "c" + (at - 1), tool: "Read", output: "line of a file ".repeat(6), success: true, duration_ms: 4 }
+      : { type: "output", stream: "stdout", data: "line " + at + " of what the agent says\\n" };`;
+
 /** Agents that the console's tests run, by the ids of their plugins. */
 export const agents: Readonly<Record<string, { code: string; manifest?: string }>> = {
   works: {
@@ -63,16 +70,21 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     await ctx.sleep(600_000);`),
   },
   many: {
-    code: adapterCode(`    const [count, pauseMs = 0, group = 50] = request.prompt.split(" ").map(Number);
+    code: adapterCode(`${eventAt}
+    const [count, pauseMs = 0, group = 50] = request.prompt.split(" ").map(Number);
     for (let at = 1; at <= count; at++) {
-      yield at % 10 === 0
-        ? { type: "tool_call", call_id: "c" + at, tool: "Read", kind: "read", input: { file_path: "src/file-" + at + ".ts" } }
-        : at % 10 === 1 && at > 1
-        ? { type: "tool_result", call_id: "c" + (at - 1), tool: "Read", output: "line of a file ".repeat(6), success: true, duration_ms: 4 }
-        : { type: "output", stream: "stdout", data: "line " + at + " of what the agent says\\n" };
+      yield eventAt(at);
       if (pauseMs > 0 && at % group === 0) await ctx.sleep(pauseMs);
     }
     yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`),
+  },
+  pours: {
+    code: adapterCode(`${eventAt}
+    const began = Date.now();
+    for (let at = 1; at < 10_000_000;) {
+      for (const due = (Date.now() - began) * Number(request.prompt) / 1000; at <= due; at++) yield eventAt(at);
+      await ctx.sleep(5);
+    }`),
   },
   remembers: {
     manifest: "accepts: [continue_from]",

@@ -12,10 +12,15 @@ const blocksOfPage = pageSize / blockSize;
 const mostPages = 24;
 /** Requests at a time: more would wait in the browser, and be for what is out of view by then. */
 const mostLoads = 4;
+/** Events in a millisecond that replace the whole view several times before an eye sees it. */
+const pouring = 1;
+/** Time between two draws while events pour in, in milliseconds. */
+const restMs = 50;
 
 /** Events of one page that are here, from its first on. */
 interface Page {
-  events: ShownEvent[];
+  /** Each block's events, and the block as it was drawn last; null when it has others since. */
+  blocks: { events: ShownEvent[]; drawn: EventBlock | null }[];
   /** `seq` up to which it is known. */
   filledTo: number;
   /** Ends the request for it; null without one. */
@@ -23,13 +28,13 @@ interface Page {
   usedAt: number;
 }
 
-/** A block to draw: its events, and a number that changes with them. */
+/** A block to draw. The same object as long as it has the same events. */
 export interface EventBlock {
   events: readonly ShownEvent[];
-  version: number;
 }
 
-const unknown: EventBlock = { events: [], version: -1 };
+/** A block of which nothing is here yet. */
+export const unknown: EventBlock = { events: [] };
 
 /** A session's events by number: any part of them on demand, the new ones as they come, and never all of them. */
 export class SessionEvents {
@@ -44,6 +49,8 @@ export class SessionEvents {
   #newest: number;
   #clock = 0;
   #isDrawing = false;
+  #drawnAt = 0;
+  #isPouring = false;
   #loads = 0;
   #leave: () => void;
 
@@ -69,17 +76,17 @@ export class SessionEvents {
     const page = this.#page(number);
     const wanted = Math.min(this.last.value, (index + 1) * blockSize);
     if (page.filledTo < wanted) void this.#load(number);
-    const from = index * blockSize;
-    const events = page.events.filter(({ seq }) => seq > from && seq <= from + blockSize);
-    // Events are only added, so their number tells one state of a block from another.
-    return events.length === 0 && page.filledTo < wanted ? unknown : { events, version: events.length };
+    return this.peek(index);
   }
 
   /** A block's events as far as they are here; asks for none. */
-  peek(index: number): readonly ShownEvent[] {
+  peek(index: number): EventBlock {
     const page = this.#pages.get(Math.floor(index / blocksOfPage));
-    const from = index * blockSize;
-    return page?.events.filter(({ seq }) => seq > from && seq <= from + blockSize) ?? [];
+    const block = page?.blocks[index % blocksOfPage];
+    if (page === undefined || block === undefined) return unknown;
+    const isWhole = page.filledTo >= Math.min(this.last.value, (index + 1) * blockSize);
+    if (block.events.length === 0 && !isWhole) return unknown;
+    return block.drawn ??= { events: block.events };
   }
 
   /** Tells of a newer end, as a list does after the connection was lost. */
@@ -116,7 +123,8 @@ export class SessionEvents {
   #page(number: number): Page {
     let page = this.#pages.get(number);
     if (page === undefined) {
-      page = { events: [], filledTo: number * pageSize, loading: null, usedAt: ++this.#clock };
+      const blocks = Array.from({ length: blocksOfPage }, () => ({ events: [], drawn: null }));
+      page = { blocks, filledTo: number * pageSize, loading: null, usedAt: ++this.#clock };
       this.#pages.set(number, page);
       this.#evict();
     }
@@ -164,7 +172,9 @@ export class SessionEvents {
     for (const event of events) {
       const to = event.event.type === "gap" ? Math.max(event.seq, event.event.to_seq) : event.seq;
       if (to <= page.filledTo) continue;
-      page.events.push(event);
+      const block = page.blocks[Math.floor((event.seq - 1) % pageSize / blockSize)];
+      block?.events.push(event);
+      if (block !== undefined) block.drawn = null;
       page.filledTo = to;
     }
   }
@@ -172,10 +182,17 @@ export class SessionEvents {
   #draw(): void {
     if (this.#isDrawing) return;
     this.#isDrawing = true;
-    requestAnimationFrame(() => {
-      this.#isDrawing = false;
-      this.last.value = this.#newest;
-      this.version.value += 1;
-    });
+    const rest = this.#isPouring ? this.#drawnAt + restMs - performance.now() : 0;
+    if (rest > 0) setTimeout(() => requestAnimationFrame(this.#show), rest);
+    else requestAnimationFrame(this.#show);
   }
+
+  #show = (): void => {
+    this.#isDrawing = false;
+    const now = performance.now();
+    this.#isPouring = this.#newest - this.last.value > pouring * (now - this.#drawnAt);
+    this.#drawnAt = now;
+    this.last.value = this.#newest;
+    this.version.value += 1;
+  };
 }

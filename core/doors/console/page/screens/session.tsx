@@ -96,7 +96,7 @@ function OpenSession({ session, seq, again }: { session: WholeSession; seq: numb
                 <span>took {durationText(Date.parse(end) - Date.parse(session.started_at))}</span>
               </>
             )}
-          <span>{events.last.value.toLocaleString("en")} events</span>
+          <EventCount of={events} />
         </span>
       }
       actions={<Actions session={session} again={again} />}
@@ -108,6 +108,11 @@ function OpenSession({ session, seq, again }: { session: WholeSession; seq: numb
       </div>
     </Screen>
   );
+}
+
+/** Rises with every event, so it is a part of its own: the screen around it stays as it is. */
+function EventCount({ of: { last } }: { of: SessionEvents }) {
+  return <span>{last.value.toLocaleString("en")} events</span>;
 }
 
 function Actions({ session, again }: { session: WholeSession; again: () => void }) {

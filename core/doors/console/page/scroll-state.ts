@@ -1,0 +1,138 @@
+import { HeightIndex } from "./height-index.ts";
+import { blockSize } from "./session-events.ts";
+
+/** Guessed height of a block that was never drawn. */
+const guess = 420;
+/** Pixels around the view that are drawn as well. */
+const margin = 600;
+/** Pixels above the view that are drawn while it follows the end: it moves away from them. */
+const marginAtEnd = 120;
+
+/** First and last block to draw. */
+export interface BlockRange {
+  first: number;
+  last: number;
+}
+
+/** Place of a list of blocks, and which of them are drawn. */
+export class ScrollState {
+  readonly heights: HeightIndex = new HeightIndex(guess);
+  isAtEnd: boolean;
+  #aim: number | null;
+  #top = 0;
+  #viewHeight = 800;
+  #drawn: BlockRange = { first: 0, last: -1 };
+  #isAsked = false;
+  #redraw: () => void;
+  #element: HTMLElement | null = null;
+
+  constructor(target: number | null, redraw: () => void) {
+    this.#aim = target;
+    this.isAtEnd = target === null;
+    this.#redraw = redraw;
+  }
+
+  /** Returns the blocks to draw now. */
+  draw(): BlockRange {
+    return this.#drawn = this.#wanted();
+  }
+
+  aimAt(target: number | null): void {
+    this.#aim = target;
+    if (target !== null) this.isAtEnd = false;
+    this.#ask();
+  }
+
+  /** Takes the heights of what was just drawn and puts the view where it belongs, in one layout. */
+  place(element: HTMLElement): void {
+    this.#element = element;
+    let shift = 0;
+    for (const block of element.querySelectorAll<HTMLElement>(":scope > .block")) {
+      shift += this.#measured(Number(block.dataset["index"]), { height: block.offsetHeight, top: this.#top + shift });
+    }
+    if (this.#aim !== null) {
+      const row = element.querySelector<HTMLElement>("[data-target]");
+      const inBlock = row === null ? 0 : row.offsetTop - 80;
+      element.scrollTop = this.heights.before(Math.floor((this.#aim - 1) / blockSize)) + inBlock;
+      this.#top = element.scrollTop;
+    } else if (this.isAtEnd) {
+      element.scrollTop = element.scrollHeight;
+      this.#top = element.scrollTop;
+    } else this.#shift(shift);
+    this.#askIfOther();
+  }
+
+  viewResized(element: HTMLElement): void {
+    this.#viewHeight = element.clientHeight;
+    if (this.isAtEnd) element.scrollTop = element.scrollHeight;
+    this.#askIfOther();
+  }
+
+  /** A block became higher or lower by itself: a fold was opened, or the window is another. */
+  resized = (index: number, height: number): void => {
+    const shift = this.#measured(index, { height, top: this.#top });
+    if (this.#aim === null && !this.isAtEnd) this.#shift(shift);
+    else if (this.isAtEnd && this.#element !== null) this.#element.scrollTop = this.#element.scrollHeight;
+    this.#askIfOther();
+  };
+
+  scrolled(element: HTMLElement): void {
+    const { scrollTop } = element;
+    if (scrollTop === this.#top) return;
+    const isUp = scrollTop < this.#top;
+    const wasAtEnd = this.isAtEnd;
+    this.#top = scrollTop;
+    this.#aim = null;
+    // A window that grows moves its content down as well, without a person: it is then still at the very end.
+    this.isAtEnd = element.scrollHeight - this.#viewHeight - scrollTop < (isUp ? 2 : 60);
+    if (wasAtEnd !== this.isAtEnd) this.#ask();
+    else this.#askIfOther();
+  }
+
+  toEnd = (): void => {
+    this.#aim = null;
+    this.isAtEnd = true;
+    this.#ask();
+  };
+
+  /** Keeps a block's height; returns by how much it moves what is below that place. */
+  #measured(index: number, { height, top }: { height: number; top: number }): number {
+    const isAbove = this.heights.before(index + 1) <= top;
+    const change = this.heights.set(index, height);
+    return isAbove ? change : 0;
+  }
+
+  // What is above the view must not move what is in it.
+  #shift(by: number): void {
+    if (by === 0 || this.#element === null) return;
+    this.#element.scrollTop += by;
+    this.#top = this.#element.scrollTop;
+  }
+
+  #wanted(): BlockRange {
+    const { heights } = this;
+    const top = this.#aim !== null
+      ? heights.before(Math.floor((this.#aim - 1) / blockSize))
+      : this.isAtEnd
+      ? Math.max(0, heights.total - this.#viewHeight)
+      : this.#top;
+    return {
+      first: heights.at(Math.max(0, top - (this.isAtEnd ? marginAtEnd : margin))),
+      last: Math.min(heights.at(top + this.#viewHeight + margin), heights.count - 1),
+    };
+  }
+
+  #askIfOther(): void {
+    const { first, last } = this.#wanted();
+    if (first < this.#drawn.first || last > this.#drawn.last) this.#ask();
+  }
+
+  #ask(): void {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
+    requestAnimationFrame(() => {
+      this.#isAsked = false;
+      this.#redraw();
+    });
+  }
+}
