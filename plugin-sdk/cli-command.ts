@@ -6,18 +6,18 @@ export interface CliCommand {
   /** Program, as the run permission names it. */
   binary: string;
   args: readonly string[];
-  env?: Record<string, string>;
+  env?: Record<string, string> | undefined;
   /** Folder inside the working directory; default: the working directory. */
-  cwd?: string;
+  cwd?: string | undefined;
   /** As of `ctx.run`. */
-  streams?: "pipes" | "sockets";
+  streams?: "pipes" | "sockets" | undefined;
   /** Text for standard input, which is then closed. Absent: standard input is closed from the start. */
-  stdin?: string;
+  stdin?: string | undefined;
   /**
    * Keeps standard input open after that text, for an adapter that answers its program while it runs and closes it
    * itself.
    */
-  keep_stdin_open?: boolean;
+  keep_stdin_open?: boolean | undefined;
 }
 
 /** Output and exit of a short program. */

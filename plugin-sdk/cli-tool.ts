@@ -152,23 +152,23 @@ class ToolAdapter extends CliAdapter {
     const { stdin_file, ...command } = fillCommandTemplate(template, {
       binary: this.#binary(ctx),
       prompt: request.prompt,
-      ...(continue_from === undefined ? {} : { continue_from }),
-      ...(system_prompt === undefined ? {} : { system_prompt }),
-      ...(allowed_tools === undefined ? {} : { allowed_tools }),
-      ...(max_turns === undefined ? {} : { max_turns }),
+      continue_from,
+      system_prompt,
+      allowed_tools,
+      max_turns,
       workdir: ctx.workdir,
       plugin_dir: ctx.plugin_dir,
       params,
-      ...(model === undefined ? {} : { model }),
-      ...(uses("prompt_file") ? { prompt_file: await ctx.temp.write(promptFile, request.prompt) } : {}),
-      ...(uses("output_file") ? { output_file: await ctx.temp.write(outputFile, "") } : {}),
+      model,
+      prompt_file: uses("prompt_file") ? await ctx.temp.write(promptFile, request.prompt) : undefined,
+      output_file: uses("output_file") ? await ctx.temp.write(outputFile, "") : undefined,
     });
     return {
       ...command,
       env,
       // A program that prints JSON prints its longest line last, and may exit while nobody has read it.
-      ...(tool.output?.format === "jsonl" ? { streams: "sockets" as const } : {}),
-      ...(stdin_file === undefined ? {} : { stdin: request.prompt }),
+      streams: tool.output?.format === "jsonl" ? "sockets" : undefined,
+      stdin: stdin_file === undefined ? undefined : request.prompt,
     };
   }
 

@@ -48,12 +48,13 @@ export interface CommandTemplateOptions {
 }
 
 /** Values for the placeholders of a template. */
-export interface TemplateValues extends Partial<Record<Exclude<TemplatePlaceholder, ListOrNumber>, string>> {
+export interface TemplateValues
+  extends Partial<Record<Exclude<TemplatePlaceholder, ListOrNumber>, string | undefined>> {
   /** Filled in as one argument, joined with commas; so are lists under `params`. */
-  allowed_tools?: readonly string[];
-  max_turns?: number;
+  allowed_tools?: readonly string[] | undefined;
+  max_turns?: number | undefined;
   binary: string;
-  params?: Readonly<Record<string, unknown>>;
+  params?: Readonly<Record<string, unknown>> | undefined;
 }
 
 type ListOrNumber = "binary" | "allowed_tools" | "max_turns";
@@ -63,7 +64,7 @@ export interface FilledCommand {
   binary: string;
   args: string[];
   /** Path of the file that feeds standard input; absent: standard input is closed. */
-  stdin_file?: string;
+  stdin_file?: string | undefined;
 }
 
 const templateName = "command template";
@@ -197,7 +198,7 @@ export function fillCommandTemplate(template: CommandTemplate, values: TemplateV
   return {
     binary: values.binary,
     args,
-    ...(template.prompt_on_stdin ? { stdin_file: valueOf("prompt_file", values) } : {}),
+    stdin_file: template.prompt_on_stdin ? valueOf("prompt_file", values) : undefined,
   };
 }
 

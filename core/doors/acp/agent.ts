@@ -16,9 +16,9 @@ import { promptText } from "./prompt-text.ts";
 export interface AcpAgentOptions {
   sessions: SessionHost;
   /** The mode of a new conversation; default: `auto`. */
-  mode?: string;
+  mode?: string | undefined;
   /** Fields of every session's request. */
-  defaults?: Partial<SessionRequest>;
+  defaults?: Partial<SessionRequest> | undefined;
 }
 
 /** Conversations that one connection may have open; a new one closes the least recently used. */
@@ -115,7 +115,7 @@ class Connection {
     const page = await this.#ready.sessions.list({
       labels: { door: "acp" },
       limit: pageSize,
-      ...(cursor ? { before: cursor } : {}),
+      before: cursor ?? undefined,
     });
     // List a conversation where its newest prompt stands; its earlier prompts may be on later pages.
     const sessions = new Map<string, { sessionId: string; cwd: string; title: string; updatedAt: string }>();

@@ -42,7 +42,7 @@ async function ask(
       ...(manifestFile === undefined ? [] : [{ word: "always", value: "always" } as const]),
       { word: "no", value: "no" },
     ],
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
   if (answer === "always" && manifestFile !== undefined) await writeGrant(missing, manifestFile);
   return answer === "once" || answer === "always";

@@ -40,10 +40,7 @@ export async function daemonPlace(
   }
   const stateDir = resolve(
     call.terminal.cwd,
-    stateFolderOf({
-      ...(call.stateDir === undefined ? {} : { stateDir: call.stateDir }),
-      ...(manifest === undefined ? {} : { manifest }),
-    }, root),
+    stateFolderOf({ stateDir: call.stateDir, manifest }, root),
   );
   return { stateDir, root, configFile, manifest, problem };
 }

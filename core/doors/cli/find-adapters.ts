@@ -59,7 +59,7 @@ export async function findAdapters(call: Invocation, search: AdapterSearch): Pro
     terminal,
     work: host.route({
       adapter: wanted,
-      ...(require === undefined ? {} : { require }),
+      require,
       request,
     }),
   });

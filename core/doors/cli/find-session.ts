@@ -31,7 +31,7 @@ async function beginningWith(sessions: SessionHost, typed: string): Promise<Sess
   const found: SessionSummary[] = [];
   let before: string | undefined;
   for (let page = 0; page < mostPages; page++) {
-    const rows = await sessions.list({ limit: pageSize, ...(before === undefined ? {} : { before }) });
+    const rows = await sessions.list({ limit: pageSize, before });
     found.push(...rows.filter(({ session_id }) => session_id.startsWith(typed)));
     before = rows.at(-1)?.session_id;
     if (rows.length < pageSize || before === undefined) break;

@@ -4,9 +4,9 @@ import { stateFolderOf } from "../../sessions/host/state-folder.ts";
 import { type StateJournal, stateJournals } from "../../sessions/host/state-journals.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { ChainPlace } from "../../records/journal/chain.ts";
-import { dirname, resolve } from "../../ground/runtime/paths.ts";
+import { dirname } from "../../ground/runtime/paths.ts";
 import type { Invocation } from "./command.ts";
-import { loadManifest } from "./open-host.ts";
+import { loadManifest, stateDirOf } from "./open-host.ts";
 
 /** The journals that a command reads. */
 export interface FoundJournals {
@@ -22,10 +22,7 @@ export interface FoundJournals {
 export async function findJournals(call: Invocation): Promise<FoundJournals> {
   const manifest = await loadManifest(call);
   const root = manifest?.file === undefined ? call.terminal.cwd : dirname(manifest.file);
-  const stateDir = stateFolderOf({
-    ...(manifest === undefined ? {} : { manifest }),
-    ...(call.stateDir === undefined ? {} : { stateDir: resolve(call.terminal.cwd, call.stateDir) }),
-  }, root);
+  const stateDir = stateFolderOf({ stateDir: stateDirOf(call), manifest }, root);
   const journals = await stateJournals(stateDir);
   if (journals.length > 0) return { stateDir, journals, manifest };
   throw new BulkheadError("not_found", `There is no journal in the state folder "${stateDir}".`, {

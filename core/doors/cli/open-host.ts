@@ -17,7 +17,7 @@ export interface OpenHostOptions {
   /** Warm up: a session follows at once. */
   warm?: boolean;
   /** Creates the function that asks for missing grants, once the file for lasting answers is known. */
-  askGrant?: (manifestFile: string | undefined) => (missing: MissingGrant) => Promise<boolean>;
+  askGrant?: ((manifestFile: string | undefined) => (missing: MissingGrant) => Promise<boolean>) | undefined;
 }
 
 /**
@@ -30,14 +30,18 @@ export async function openHost(
 ): Promise<OpenedHost> {
   const manifest = await loadManifest(call);
   const host = await call.createHost({
-    root: call.terminal.cwd,
+    root: manifest?.file === undefined ? call.terminal.cwd : resolve(manifest.file, ".."),
     warm,
-    ...(manifest === undefined ? {} : { manifest }),
-    ...(manifest?.file === undefined ? {} : { root: resolve(manifest.file, "..") }),
-    ...(call.stateDir === undefined ? {} : { stateDir: resolve(call.terminal.cwd, call.stateDir) }),
-    ...(askGrant === undefined ? {} : { askGrant: askGrant(manifest?.file) }),
+    manifest,
+    stateDir: stateDirOf(call),
+    askGrant: askGrant?.(manifest?.file),
   });
   return { host, manifest, [Symbol.asyncDispose]: () => host.close() };
+}
+
+/** Returns the state folder that the command line names; undefined where it names none. */
+export function stateDirOf({ terminal, stateDir }: Pick<Invocation, "terminal" | "stateDir">): string | undefined {
+  return stateDir === undefined ? undefined : resolve(terminal.cwd, stateDir);
 }
 
 /** Loads the host manifest of a command; undefined where none was found. */

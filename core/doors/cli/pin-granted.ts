@@ -3,9 +3,9 @@ import type { BinaryPin } from "../../walls/broker/binary-pins.ts";
 import { isPinned, newPin } from "../../walls/broker/resolve-binary.ts";
 import { openPins } from "../../sessions/host/pin-store.ts";
 import { pinsFolder, stateFolderOf } from "../../sessions/host/state-folder.ts";
-import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
+import { dirname, join } from "../../ground/runtime/paths.ts";
 import type { Invocation } from "./command.ts";
-import { loadManifest } from "./open-host.ts";
+import { loadManifest, stateDirOf } from "./open-host.ts";
 
 /** Outcome of pinning a granted program. */
 export interface PinGranted {
@@ -23,9 +23,8 @@ export async function pinGranted(
   if (!isPinned(binary)) return null;
   const { cwd } = call.terminal;
   const manifest = await loadManifest(call);
-  const stateDir = call.stateDir === undefined ? {} : { stateDir: resolve(cwd, call.stateDir) };
   const root = manifest?.file === undefined ? cwd : dirname(manifest.file);
-  const folder = stateFolderOf({ ...stateDir, ...(manifest === undefined ? {} : { manifest }) }, root);
+  const folder = stateFolderOf({ stateDir: stateDirOf(call), manifest }, root);
   const pins = openPins(join(folder, pinsFolder)).of(pluginId);
   const pinned_before = (await pins.list()).find((pin) => pin.binary === binary) ?? null;
   try {

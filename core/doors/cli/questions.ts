@@ -12,7 +12,7 @@ export interface Choice<T> {
 export interface ChooseOptions<T> {
   choices: readonly Choice<T>[];
   /** Withdraws the question. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** Asks the person at the terminal, one question at a time; other output waits meanwhile. */

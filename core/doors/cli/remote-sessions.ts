@@ -41,10 +41,10 @@ export function remoteSessions(remote: RemoteHost): SessionHost {
     start: (request, { adapter, require, artifacts, signal } = {}) =>
       ours(
         remote.start(request, {
-          ...(adapter === undefined ? {} : { adapter }),
-          ...(require === undefined ? {} : { require }),
-          ...(artifacts === undefined ? {} : { artifacts }),
-          ...(signal === undefined ? {} : { signal }),
+          adapter,
+          require,
+          artifacts,
+          signal,
         }).then(handleOf),
       ),
     list: (query) => ours(remote.list(query)),

@@ -88,9 +88,9 @@ export async function prepareSessions(
     call,
     {
       warm: true,
-      ...(attended
-        ? { askGrant: (manifestFile) => createAskGrant(questions, { manifestFile, signal: interrupts.signal }) }
-        : {}),
+      askGrant: attended
+        ? (manifestFile) => createAskGrant(questions, { manifestFile, signal: interrupts.signal })
+        : undefined,
     },
   ).catch((error: unknown) => {
     interrupts[Symbol.dispose]();
@@ -108,14 +108,14 @@ export async function prepareSessions(
     const show: ShowSessionOptions = {
       terminal,
       adapter: first,
-      ...(attended ? { questions } : {}),
+      questions: attended ? questions : undefined,
       mode: modeOf(call),
       verbose: options["verbose"] === true,
       times: showTimes(options),
     };
     const { signal } = interrupts;
     const require = options["require"] as AgentCapabilities | undefined;
-    const how = { adapter, signal, ...(isChecked || require === undefined ? {} : { require }) };
+    const how = { adapter, signal, require: isChecked ? undefined : require };
     return { sessions, host, grant, adapter, request, how, show, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();

@@ -17,14 +17,14 @@ export interface ShowSessionOptions {
   terminal: Terminal;
   adapter: string;
   /** Answers the agent's questions; absent where no person can. */
-  questions?: Questions;
+  questions?: Questions | undefined;
   /** `live` for people, `json` one envelope a line, `quiet` only the final output. */
   mode: "live" | "json" | "quiet";
   verbose: boolean;
   /** Show when each event came. */
-  times?: boolean;
+  times?: boolean | undefined;
   /** Collects the command lines that would grant what was denied, for a caller that can grant it and retry. */
-  missing?: Set<string>;
+  missing?: Set<string> | undefined;
 }
 
 /** A session to show from its first event on. */

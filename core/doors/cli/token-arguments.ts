@@ -6,14 +6,13 @@ import { readTimeWithUnit } from "../../ground/config/read-time.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 import { realFolder } from "../../ground/runtime/real-folder.ts";
 import type { Invocation } from "./command.ts";
-import { loadManifest } from "./open-host.ts";
+import { loadManifest, stateDirOf } from "./open-host.ts";
 
 /** Opens the tokens of the state folder that a host of this command would use, whether one runs or not. */
 export async function tokensOf(call: Invocation): Promise<TokenStore> {
   const manifest = await loadManifest(call);
   const root = manifest?.file === undefined ? call.terminal.cwd : resolve(manifest.file, "..");
-  const told = call.stateDir === undefined ? {} : { stateDir: resolve(call.terminal.cwd, call.stateDir) };
-  return openTokens(stateFolderOf({ ...told, ...(manifest === undefined ? {} : { manifest }) }, root));
+  return openTokens(stateFolderOf({ stateDir: stateDirOf(call), manifest }, root));
 }
 
 /**

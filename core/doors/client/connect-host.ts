@@ -94,7 +94,7 @@ export interface RemoteHost {
   open(sessionId: string): Promise<RemoteSession>;
   /** Deletes the events of a session that has ended. */
   delete(sessionId: string): Promise<void>;
-  agents(options?: { refresh?: boolean; require?: AgentCapabilities }): Promise<AgentReport[]>;
+  agents(options?: { refresh?: boolean | undefined; require?: AgentCapabilities | undefined }): Promise<AgentReport[]>;
   /** Merges all sessions' events; resumes by itself when the connection breaks. */
   events(query?: RemoteEventQuery): AsyncIterable<Envelope>;
   /** The worktrees that sessions work in. */

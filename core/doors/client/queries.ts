@@ -6,45 +6,45 @@ import type { SessionState } from "../../../plugin-sdk/session-summary.ts";
 /** Options for the start of a session. */
 export interface StartOptions {
   /** Id of an enabled adapter, a chain of them, or `auto`. */
-  adapter?: string | readonly string[];
+  adapter?: string | readonly string[] | undefined;
   /** Capabilities that the agent must have. */
-  require?: AgentCapabilities;
+  require?: AgentCapabilities | undefined;
   /** `git`, the default, compares the working directory before and after. */
-  artifacts?: "git" | "none";
+  artifacts?: "git" | "none" | undefined;
   /** Interrupts the session. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** Filter and page of a list of sessions, the newest first. */
 export interface RemoteSessionQuery {
-  state?: SessionState;
-  outcome?: Outcome;
-  adapter?: string;
+  state?: SessionState | undefined;
+  outcome?: Outcome | undefined;
+  adapter?: string | undefined;
   /** The session must have all of these. */
-  labels?: Readonly<Record<string, string>>;
-  task_id?: string;
+  labels?: Readonly<Record<string, string>> | undefined;
+  task_id?: string | undefined;
   /** Only sessions that began before this one: the last session of the page before. */
-  before?: string;
+  before?: string | undefined;
   /** Default 50, at most 500. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 /** Filter for events; the end of a session and a gap always pass. */
 export interface EventFilter {
-  type?: readonly string[];
-  kind?: readonly NeutralKind[];
-  adapter?: readonly string[];
+  type?: readonly string[] | undefined;
+  kind?: readonly NeutralKind[] | undefined;
+  adapter?: readonly string[] | undefined;
   /** Only for the events of all sessions: those of sessions with all these labels. */
-  labels?: Readonly<Record<string, string>>;
+  labels?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The part of a stream of events to read. */
 export interface RemoteEventQuery extends EventFilter {
   /** For one session: a `seq`; for all sessions: a `gseq`. Default: 0 for a session, the newest for all. */
-  after?: number;
+  after?: number | undefined;
   /** For all sessions of a cluster: the `cursor` of the last event that is known, in place of `after`. */
-  cursor?: string;
-  signal?: AbortSignal;
+  cursor?: string | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /** Formats a query for the API; leaves out names without a value. */

@@ -72,7 +72,7 @@ const lastAnswersMs = 1000;
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const manifest = await options.readManifest();
   const settings = settingsOf(manifest, options.port);
-  const stateDir = await makeFolder(stateFolderOf(manifestIn(options, manifest), options.root));
+  const stateDir = await makeFolder(stateFolderOf({ stateDir: options.stateDir, manifest }, options.root));
   await demandOwnState(stateDir);
   const files = daemonFiles(stateDir);
   const undo: (() => unknown)[] = [];
@@ -264,20 +264,12 @@ function endingOf(
 }
 
 function settingsOf(manifest: HostManifest | undefined, port?: number): DaemonSettings {
-  return { ...defaultDaemonSettings, ...manifest?.daemon, ...(port === undefined ? {} : { port }) };
+  const settings = { ...defaultDaemonSettings, ...manifest?.daemon };
+  return port === undefined ? settings : { ...settings, port };
 }
 
 function hostOptions({ root, bundledDir }: DaemonOptions, manifest: HostManifest | undefined): HostOptions {
-  return {
-    root,
-    resume: true,
-    ...(bundledDir === undefined ? {} : { bundledDir }),
-    ...(manifest === undefined ? {} : { manifest }),
-  };
-}
-
-function manifestIn({ stateDir }: DaemonOptions, manifest: HostManifest | undefined) {
-  return { ...(stateDir === undefined ? {} : { stateDir }), ...(manifest === undefined ? {} : { manifest }) };
+  return { root, resume: true, bundledDir, manifest };
 }
 
 async function makeFolder(folder: string): Promise<string> {

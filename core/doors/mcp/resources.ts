@@ -43,7 +43,7 @@ export function sessionResources(sessions: SessionHost): McpResources {
       },
     ],
     async list(cursor) {
-      const page = await sessions.list({ limit: pageSize, ...(cursor === undefined ? {} : { before: cursor }) })
+      const page = await sessions.list({ limit: pageSize, before: cursor })
         .catch((error: unknown) => {
           throw invalid(toBulkheadError(error).message);
         });
@@ -55,7 +55,7 @@ export function sessionResources(sessions: SessionHost): McpResources {
         return [events, { ...common, uri: `${uri}/result`, name: `${session_id}-result`, title: `Result: ${title}` }];
       });
       const last = page.length === pageSize ? page.at(-1)?.session_id : undefined;
-      return { resources, ...(last === undefined ? {} : { nextCursor: last }) };
+      return { resources, nextCursor: last };
     },
     read: (uri) => read(sessions, uri),
     watch(uri, onChange) {

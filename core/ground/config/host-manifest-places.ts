@@ -21,7 +21,7 @@ export function rememberPlaces(manifest: HostManifest, parsed: ManifestPlaces): 
 /** Something wrong at a path of a host manifest. */
 export interface HostManifestFault extends Pick<Problem, "expected" | "found" | "says" | "hint"> {
   path: KeyPath;
-  of?: "value" | "key";
+  of?: "value" | "key" | undefined;
 }
 
 /** Makes one `invalid_config` of faults, with their places and lines. */

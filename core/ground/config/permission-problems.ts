@@ -36,8 +36,8 @@ interface Fault {
   path: KeyPath;
   expected: string;
   found: string;
-  says?: string;
-  hint?: string;
+  says?: string | undefined;
+  hint?: string | undefined;
 }
 
 const environmentName = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -87,7 +87,7 @@ function* optionFaults(permissions: Permissions, options: ConfigSchema["properti
     const hint = didYouMean(name, Object.keys(options));
     const found = option ? `one of type ${option.type}` : describeFound(item);
     const expected = `an option of the manifest's config, of type ${types.join(" or ")}`;
-    yield { path, expected, found, ...(hint === undefined || option ? {} : { hint }) };
+    yield { path, expected, found, hint: option ? undefined : hint };
   }
 }
 

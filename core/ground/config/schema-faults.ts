@@ -19,7 +19,7 @@ export function problemsOf(faults: Iterable<Fault>, parsed: ParsedYaml, prefix: 
     const text = pathText(path);
     if (problems.has(text)) continue;
     const place = { file: parsed.file, ...parsed.locate(path, of) };
-    problems.set(text, { ...place, path: text, expected, found, ...(hint === undefined ? {} : { hint }) });
+    problems.set(text, { ...place, path: text, expected, found, hint });
   }
   return [...problems.values()];
 }

@@ -21,11 +21,11 @@ export type Problem = {
   expected: string;
   found: string;
   /** Words for it in place of expected and found. */
-  says?: string;
+  says?: string | undefined;
   /** Suggested correction. */
-  hint?: string;
+  hint?: string | undefined;
   /** Its line, with a caret below the place. */
-  excerpt?: string;
+  excerpt?: string | undefined;
 };
 
 /** Codes for errors about a file that a person wrote. */

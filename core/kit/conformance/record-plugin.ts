@@ -122,7 +122,7 @@ function demandSomething({ result, refused }: Take, { runs, answers }: Heard): S
   const error = refused ?? result?.error;
   const why = error?.message ?? "it started no program and asked no server.";
   throw new BulkheadError("unsupported", `Cannot record the session: ${why}`, {
-    ...(error?.hint === undefined ? {} : { hint: error.hint }),
+    hint: error?.hint,
   });
 }
 

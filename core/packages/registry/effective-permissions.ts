@@ -21,7 +21,7 @@ export interface PermissionSources {
   /** Permissions that the session narrows to; a kind that it leaves out is not narrowed. */
   request?: Permissions | undefined;
   /** Paths of the named roots, so that they can be compared with absolute paths. */
-  places?: Places;
+  places?: Places | undefined;
 }
 
 /**

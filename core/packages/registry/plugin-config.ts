@@ -9,7 +9,7 @@ export interface OptionFault {
   of: "value" | "key";
   expected: string;
   found: string;
-  hint?: string;
+  hint?: string | undefined;
 }
 
 /** Options of {@link checkPluginConfig}. */
@@ -122,7 +122,7 @@ function unknownOption(option: string, properties: Readonly<Record<string, Optio
   const known = Object.keys(properties);
   const hint = didYouMean(option, known);
   const expected = known.length > 0 ? "a declared option" : "no options";
-  return { option, of: "key", expected, found: JSON.stringify(option), ...(hint === undefined ? {} : { hint }) };
+  return { option, of: "key", expected, found: JSON.stringify(option), hint };
 }
 
 function optionFault(name: string, option: OptionSchema, value: unknown): OptionFault[] {
@@ -134,7 +134,7 @@ function optionFault(name: string, option: OptionSchema, value: unknown): Option
     of: "value",
     expected: describeOption(option),
     found,
-    ...(hint === undefined ? {} : { hint }),
+    hint,
   }];
 }
 

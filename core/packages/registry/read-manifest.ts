@@ -122,7 +122,7 @@ function* choiceFaults({ permissions_for = {}, config }: Manifest): Generator<Ma
     if (choices === undefined) {
       const hint = didYouMean(option, Object.keys(options));
       const words = { expected: "an option of the manifest's config that has an enum", found: describeFound(option) };
-      yield { path: ["permissions_for", option], of: "key", ...words, ...(hint === undefined ? {} : { hint }) };
+      yield { path: ["permissions_for", option], of: "key", ...words, hint };
       continue;
     }
     for (const value of Object.keys(entries)) {

@@ -20,6 +20,6 @@ export function routingFaults(
   ].map(({ id, path }) => {
     const hint = known.includes(id) ? `Run: bulkhead plugin enable ${id}` : didYouMean(id, known);
     const expected = "the id of an enabled plugin";
-    return { path, expected, found: JSON.stringify(id), ...(hint === undefined ? {} : { hint }) };
+    return { path, expected, found: JSON.stringify(id), hint };
   });
 }

@@ -9,12 +9,12 @@ import { describeFound, didYouMean, type KeyPath } from "../../ground/config/yam
 /** Something wrong at a path of a manifest. */
 export interface ManifestFault {
   path: KeyPath;
-  of?: "value" | "key";
+  of?: "value" | "key" | undefined;
   expected: string;
   found: string;
   /** Words for it in place of expected and found. */
-  says?: string;
-  hint?: string;
+  says?: string | undefined;
+  hint?: string | undefined;
 }
 
 /** Finds faults of a manifest's `cli` that a schema cannot express. */
@@ -47,7 +47,7 @@ function* templateFaults(cli: CliTool, params: readonly string[]): Generator<Man
         path,
         expected: path[1] === "command_template" ? "a command template" : "a line of arguments",
         found: `what cannot be used (${error.message})`,
-        ...(error.hint ? { hint: error.hint } : {}),
+        hint: error.hint,
         ...lineProblem(error, [...templatePlaceholders, ...params.map((name) => `params.${name}`)]),
       };
     }
@@ -65,11 +65,11 @@ function* ruleFaults({ output }: CliTool): Generator<ManifestFault> {
     const hint = (unknown && didYouMean(unknown.word, unknown.known)) ?? error.hint;
     yield {
       path: ["cli", "output", "rules", rule, ...at],
-      ...(of ? { of } : {}),
+      of,
       expected: "a rule that makes an event",
       found: "one that cannot be used",
       says: why,
-      ...(hint ? { hint } : {}),
+      hint,
     };
   }
 }
@@ -105,7 +105,7 @@ function* modelFaults({ default_model, models: known }: CliTool): Generator<Mani
   if (default_model === undefined || models.includes(default_model)) return;
   const expected = models.length > 0 ? `one of the models ${models.join(", ")}` : "models beside it";
   const hint = didYouMean(default_model, models);
-  yield { path: ["cli", "default_model"], expected, found: describeFound(default_model), ...(hint ? { hint } : {}) };
+  yield { path: ["cli", "default_model"], expected, found: describeFound(default_model), hint };
 }
 
 function* variableFaults({ env_vars }: CliTool): Generator<ManifestFault> {

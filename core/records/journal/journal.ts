@@ -32,11 +32,11 @@ export interface EventsText {
 export interface ReadOptions {
   after: Cursor;
   /** Only this session. */
-  sessionId?: string;
+  sessionId?: string | undefined;
   /** Most envelopes of a page; it may hold fewer. */
-  limit?: number;
+  limit?: number | undefined;
   /** Skips unreadable batches, in place of failing. */
-  skipDamaged?: boolean;
+  skipDamaged?: boolean | undefined;
 }
 
 /** The durable event log. Everything above reads and writes only through it. */

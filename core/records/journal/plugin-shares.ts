@@ -29,7 +29,7 @@ export async function measureShares(
   const uses = new Map<string, Use>();
   let before: SessionRecord | undefined;
   do {
-    const page = await journal.sessions({ limit: pageSize, ...(before === undefined ? {} : { before }) });
+    const page = await journal.sessions({ limit: pageSize, before });
     for (const { session_id: id, adapter_id, state, last_gseq } of page) {
       if (signal?.aborted) break;
       const use = uses.get(adapter_id ?? "") ?? { bytes: 0, ended: [] };

@@ -30,14 +30,14 @@ function compare(one: string, other: string): number {
 
 /** Filter of a journal's sessions, listed newest first; tombstones are never listed. */
 export interface SessionFilter {
-  state?: SessionState;
-  outcome?: Outcome;
-  adapter?: string;
+  state?: SessionState | undefined;
+  outcome?: Outcome | undefined;
+  adapter?: string | undefined;
   /** Labels that the session must have. */
-  labels?: Readonly<Record<string, string>>;
-  task_id?: string;
+  labels?: Readonly<Record<string, string>> | undefined;
+  task_id?: string | undefined;
   /** Only sessions after this one in the order of {@link compareByAge}, from any journal. */
-  before?: SessionAge;
+  before?: SessionAge | undefined;
   limit: number;
 }
 

@@ -59,7 +59,7 @@ export interface ChainReport {
 /** Options of {@link verifyJournal}. */
 export interface VerifyOptions {
   /** A head that was kept: the chain must hold it. */
-  head?: ChainPlace;
+  head?: ChainPlace | undefined;
   /** Called now and then with the number of checked links and of all links. */
   onProgress?(done: number, all: number): void;
 }

@@ -103,7 +103,7 @@ export async function openParts(options: HostOptions, seams: HostSeams): Promise
       return guardedPlaces({ root: realRoot, stateDir: claim.root, manifestFile, installedDir, secretPaths, plugins });
     },
     writeLog,
-    ...(askGrant ? { askGrant } : {}),
+    askGrant,
   };
   const history = new HistoryIndex({
     file: join(claim.folder, "history.db"),

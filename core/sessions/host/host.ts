@@ -30,37 +30,37 @@ import type { SessionHandle } from "./session-host.ts";
 /** Options of `createHost()`. */
 export interface HostOptions {
   /** A parsed host manifest, as `loadHostManifest()` returns it. Absent: only registered plugins are enabled. */
-  manifest?: HostManifest;
+  manifest?: HostManifest | undefined;
   /** Folder of `plugins/` and of relative paths; default: the manifest's folder, else the working directory. */
-  root?: string;
+  root?: string | undefined;
   /** Folder for the journal and all other state; default: XDG state. `null`: a temporary one, deleted with the host. */
-  stateDir?: string | null;
+  stateDir?: string | null | undefined;
   /** File of the secrets that `bulkhead secret set` keeps; default: below the XDG data folder. */
-  secretsFile?: string;
+  secretsFile?: string | undefined;
   /**
    * A session will follow at once: the host boots a warden for it during its own start. It serves the first plugin that
    * has no limits of its own, and ends with the host if no such session starts.
    */
-  warm?: boolean;
+  warm?: boolean | undefined;
   /**
    * Several hosts may use one state folder, each with its own journal. With this option the host takes the first
    * journal, which the next host continues, or fails with `busy`: for a host that serves clients for long. Default
    * false.
    */
-  onlyFirst?: boolean;
+  onlyFirst?: boolean | undefined;
   /** Folder of the bundled plugins; `null`: none. Default: the package's own. */
-  bundledDir?: string | null;
+  bundledDir?: string | null | undefined;
   /**
    * This host runs for long: when it starts, it resumes the sessions that an earlier host left open and whose request
    * says `resume: after_restart`. Default: those sessions only end.
    */
-  resume?: boolean;
+  resume?: boolean | undefined;
   /** Longest wait for each part when closing, where it differs from the default. Milliseconds. */
-  closeDeadlines?: Partial<CloseDeadlines>;
+  closeDeadlines?: Partial<CloseDeadlines> | undefined;
   /** Asks a person for a missing grant. Absent: denied. */
-  askGrant?: (missing: MissingGrant) => Promise<boolean>;
+  askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
   /** Receives the log records of host and adapters. */
-  writeLog?: (record: LogRecord) => void;
+  writeLog?: ((record: LogRecord) => void) | undefined;
 }
 
 /** A plugin host. */

@@ -32,19 +32,19 @@ export interface RouteDeps {
 /** Options of {@link Routes.route}. */
 export interface RouteOptions {
   /** `auto`, one id, or a chain of ids; absent: the host manifest's `routing.agent`. */
-  adapter?: string | readonly string[];
+  adapter?: string | readonly string[] | undefined;
   /** Capabilities that the agent must have, in addition to the host manifest's unless one adapter is named. */
-  require?: AgentCapabilities;
+  require?: AgentCapabilities | undefined;
   /** The session's request: its model and prompt size affect the choice. */
-  request?: Partial<Pick<SessionRequest, "model" | "prompt" | "system_prompt" | "timeout_ms" | "retry">>;
+  request?: Partial<Pick<SessionRequest, "model" | "prompt" | "system_prompt" | "timeout_ms" | "retry">> | undefined;
 }
 
 /** Options of {@link Routes.agents}. */
 export interface AgentsOptions {
   /** Asks every agent now, even if an earlier answer is still fresh. */
-  refresh?: boolean;
+  refresh?: boolean | undefined;
   /** Capabilities that the primary agent must have, in addition to those that the host manifest requires. */
-  require?: AgentCapabilities;
+  require?: AgentCapabilities | undefined;
 }
 
 /** How an attempt on a candidate ended. */

@@ -20,7 +20,7 @@ export async function runAll(
 ): Promise<ParallelRun> {
   if (adapters?.length === 0) demandCandidate({ candidates: [], passed_over: [] }, { wanted: adapters });
   const route = adapters === undefined
-    ? await host.route({ adapter: "auto", request, ...(options.require ? { require: options.require } : {}) })
+    ? await host.route({ adapter: "auto", request, require: options.require })
     : { candidates: adapters.map((adapter_id) => ({ adapter_id })), passed_over: [] };
   const ids = [...new Set(route.candidates.map(({ adapter_id }) => adapter_id))];
   const own = (id: string): SessionRequest => ({

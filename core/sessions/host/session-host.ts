@@ -15,25 +15,25 @@ export const conversationLabelNames = ["door", "acp_session"] as const;
 
 /** Filter and page of a list of sessions, newest first. */
 export interface SessionQuery {
-  state?: SessionState;
-  outcome?: Outcome;
-  adapter?: string;
+  state?: SessionState | undefined;
+  outcome?: Outcome | undefined;
+  adapter?: string | undefined;
   /** A session must have all of these labels. */
-  labels?: Readonly<Record<string, string>>;
-  task_id?: string;
+  labels?: Readonly<Record<string, string>> | undefined;
+  task_id?: string | undefined;
   /** Only sessions that began before this one: the last of the previous page. */
-  before?: string;
+  before?: string | undefined;
   /** Default 50, at most 500. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 /** Start of a stream of events, and its end. */
 export interface EventQuery {
   /** For one session its `seq`; for all sessions `gseq`. Default: 0 for a session, the newest for all. */
-  after?: number;
+  after?: number | undefined;
   /** For all sessions of a cluster: the `cursor` of the last event that is known, in place of `after`. */
-  cursor?: string;
-  signal?: AbortSignal;
+  cursor?: string | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /** One session as a door sees it: running, ended, or of an earlier host of this state folder. */

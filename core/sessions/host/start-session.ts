@@ -47,7 +47,7 @@ export interface SessionDeps {
   settings: OperatorSettings;
   /** Returns the places that currently no grant opens. */
   guarded(): GuardedPlaces;
-  askGrant?: (missing: MissingGrant) => Promise<boolean>;
+  askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
   writeLog(record: LogRecord): void;
 }
 
@@ -194,7 +194,7 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     hostVersion,
     makeBroker: (options) =>
       createSessionBroker({ ...options, children, networks, pins: deps.pins.of(options.pluginId) }),
-    ...(askGrant ? { askGrant } : {}),
+    askGrant,
   });
 }
 
@@ -242,8 +242,8 @@ async function makeCandidate(
     ceiling,
     approval: {
       approval: request.approval ?? (plugin.trust_tools ? "all" : settings.approval),
-      ...(request.allowed_tools === undefined ? {} : { allowed_tools: request.allowed_tools }),
-      ...(request.tool_approvals === undefined ? {} : { tool_approvals: request.tool_approvals }),
+      allowed_tools: request.allowed_tools,
+      tool_approvals: request.tool_approvals,
     },
     mcpConfig: mcp.config,
     secrets: mcp.secrets.size === 0 ? secrets : new Map([...secrets, ...mcp.secrets]),
@@ -292,7 +292,7 @@ function permissionsFor(
     requested: requestedPermissions(plugin.manifest),
     grant,
     deny: plugin.deny,
-    ...(narrowed === undefined ? {} : { request: narrowed }),
+    request: narrowed,
     places: { workdir, plugin: plugin.folder, data: dataDirOf(claim, plugin) },
   });
 }

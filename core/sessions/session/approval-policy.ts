@@ -1,10 +1,12 @@
 import type { PermissionOption, PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
-import type { Approval, SessionRequest, ToolApproval } from "../../../plugin-sdk/request.ts";
+import type { Approval, ToolApproval } from "../../../plugin-sdk/request.ts";
 import type { ToolKind } from "../../../plugin-sdk/tool-kinds.ts";
 
 /** Rules that decide an agent's permission requests before a client is asked. */
-export interface ApprovalRules extends Pick<SessionRequest, "allowed_tools" | "tool_approvals"> {
+export interface ApprovalRules {
   approval: Approval;
+  allowed_tools?: readonly string[] | undefined;
+  tool_approvals?: Readonly<Record<string, ToolApproval>> | undefined;
 }
 
 const reading: readonly ToolKind[] = ["read", "search", "think", "fetch"];

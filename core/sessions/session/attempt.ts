@@ -249,7 +249,7 @@ export class Attempt {
         if (event.type === "process_spawned") processes.lastId = Math.max(processes.lastId, event.process_id);
         stream.host(event);
       },
-      ...(askGrant ? { askGrant } : {}),
+      askGrant,
       askHost: hostQuestions(this.#deps, candidate.plugin),
       writeLog: candidate.writeLog,
       waitForAnswer: (_kind, requestId) => requests.wait(rules.streamId(requestId)),

@@ -95,5 +95,5 @@ export interface SessionSetup {
   log: MergedLog;
   hostVersion: string;
   makeBroker(options: SessionBrokerOptions): SessionBroker;
-  askGrant?: (missing: MissingGrant) => Promise<boolean>;
+  askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
 }

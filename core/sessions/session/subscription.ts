@@ -4,18 +4,18 @@ import type { Cursor, ReadOptions } from "../../records/journal/journal.ts";
 
 /** Options of a subscription. */
 export interface SubscriptionOptions {
-  after?: Cursor;
+  after?: Cursor | undefined;
   /** Only this session; the subscription ends with it. */
-  sessionId?: string;
+  sessionId?: string | undefined;
   /** Leaves out envelopes up to this `seq`; requires `sessionId`. */
-  afterSeq?: number;
-  signal?: AbortSignal;
+  afterSeq?: number | undefined;
+  signal?: AbortSignal | undefined;
   /**
    * Most bytes held for a slow reader; beyond them it reads from the journal. Default 4 MiB, and the reader may hold as
    * much again: with small events that is more than one session can send on credit, so a reader that only waits for its
    * turn does not fall back to the journal.
    */
-  heldBytes?: number;
+  heldBytes?: number | undefined;
 }
 
 interface Source {
@@ -176,7 +176,7 @@ export class Subscription implements AsyncIterable<Envelope> {
     const page = await this.#source.read({
       after: this.#cursor,
       limit: pageSize,
-      ...(sessionId === undefined ? {} : { sessionId }),
+      sessionId,
     });
     // A page may end anywhere: only an empty one, or one that reaches the held events, has caught up.
     const last = page.at(-1)?.gseq ?? this.#cursor;

@@ -168,7 +168,7 @@ function selfMade(binary: string): BinaryRefusal {
 function missing(binary: string, { install = {} }: Pick<ResolveBinaryOptions, "install">): BulkheadError {
   const how = Object.hasOwn(install, binary) ? install[binary] : undefined;
   return new BulkheadError("binary_missing", `Cannot run "${binary}": no such program was found on this machine.`, {
-    ...(how === undefined ? {} : { hint: `Install it, as its plugin says: ${how}` }),
+    hint: how === undefined ? undefined : `Install it, as its plugin says: ${how}`,
     details: { binary },
   });
 }

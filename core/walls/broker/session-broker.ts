@@ -39,14 +39,14 @@ export interface SessionBrokerOptions {
   /** Environment values of the request, already narrowed to granted names. */
   requestEnv: Record<string, string>;
   /** Values of the secrets that the session may use, by name. */
-  secrets?: ReadonlyMap<string, string>;
+  secrets?: ReadonlyMap<string, string> | undefined;
   /**
    * Text of the file that names the session's MCP servers to its agent; absent or null where it has none. Only a
    * program that `permissions.mcp_servers` names gets it.
    */
-  mcpConfig?: string | null;
+  mcpConfig?: string | null | undefined;
   /** Redacts those values in everything that leaves the broker; absent or null when there are none. */
-  redactor?: Redactor | null;
+  redactor?: Redactor | null | undefined;
   /** Position of a grant of this kind in the host manifest, existing or new; null when there is no such file. */
   grantPlace?(permission: MissingGrant["permission"]): GrantPlace | null;
   /** Pins of the plugin's programs; absent: each one is searched at every start. */
@@ -55,33 +55,33 @@ export interface SessionBrokerOptions {
   install?: Readonly<Record<string, string>> | undefined;
   limits: Limits;
   /** Gives programs their own PID namespace where the machine supports it; default: no. */
-  ownPids?: boolean;
+  ownPids?: boolean | undefined;
   /** Contains programs whose permission says nothing else; default: no. */
-  containPrograms?: boolean;
+  containPrograms?: boolean | undefined;
   /**
    * `host:port` pairs that contained programs may reach; absent: they have no network, and no way to ask for one. The
    * operator alone decides about them: which hosts an agent needs is nothing that a manifest can know.
    */
-  programNet?: readonly string[];
+  programNet?: readonly string[] | undefined;
   /** Networks of this host's programs; absent: the session opens its own. */
-  networks?: AgentNetworks;
+  networks?: AgentNetworks | undefined;
   /** The manifest's; absent: none. */
-  endpoints?: readonly ModelEndpoint[];
+  endpoints?: readonly ModelEndpoint[] | undefined;
   /** The highest process id in the session's stream so far; default: none. */
-  lastProcessId?: number;
+  lastProcessId?: number | undefined;
   /** Takes the broker's host events. */
   emit(event: HostEvent): void;
   /** Asks a person for a missing grant; absent when no person can be asked. */
-  askGrant?: (missing: MissingGrant) => Promise<boolean>;
+  askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
   /** Asks the session's client about a host that a contained program calls; absent: what is not granted is denied. */
   askHost?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
   /**
    * The most that a new grant could allow: manifest ∩ request − deny. Anything outside is denied without asking.
    * Absent: a person may allow anything, but each approval covers only the exact request.
    */
-  ceiling?: Permissions;
+  ceiling?: Permissions | undefined;
   /** Kinds of permission that the request or a denial narrows; for others the manifest alone sets the ceiling. */
-  narrowed?: ReadonlySet<string>;
+  narrowed?: ReadonlySet<string> | undefined;
   /**
    * Top of the session's own worktree, which lies in the host's state; absent when it works in place. Real and
    * absolute.
@@ -90,23 +90,23 @@ export interface SessionBrokerOptions {
   /**
    * Real absolute paths that no permission allows: the host's own state. Data folder and worktree inside stay allowed.
    */
-  protectedPaths?: readonly string[];
+  protectedPaths?: readonly string[] | undefined;
   /** Real absolute paths that are never written: the packages of plugins. */
-  sealedPaths?: readonly string[];
+  sealedPaths?: readonly string[] | undefined;
   /**
    * The roots for writing that the operator's own grant spells out, as they are written. Only below them, and not below
    * those of manifest and request, the grant includes files that programs act on without being told.
    */
-  spelledRoots?: Permissions["write"];
+  spelledRoots?: Permissions["write"] | undefined;
   /** Real absolute paths of the folders in which this host finds plugins: written only where the grant names them. */
-  pluginPlaces?: readonly string[];
+  pluginPlaces?: readonly string[] | undefined;
   /**
    * Names of files and folders, in addition to the built-in ones, that programs act on without being told; never
    * written.
    */
-  autoexecNames?: readonly string[];
+  autoexecNames?: readonly string[] | undefined;
   /** Records child processes, so that the next host finds them when this one is killed. */
-  children?: ChildLedger;
+  children?: ChildLedger | undefined;
   /** Takes the adapter's log records, already capped and cleaned. */
   writeLog(record: { level: "debug" | "info" | "warn" | "error"; message: string; fields: unknown }): void;
   /** Waits for the client's answer to a permission request or question of this session. */

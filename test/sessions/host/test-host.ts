@@ -80,7 +80,7 @@ export async function closeHosts(): Promise<void> {
 afterEveryTest(closeHosts);
 
 /** Makes a host; `root` takes up the folders of an earlier one. */
-export async function openHost(options: HostOptions & { root?: string } = {}): Promise<TestHost> {
+export async function openHost(options: HostOptions = {}): Promise<TestHost> {
   companion ??= createHost({ stateDir: null, bundledDir: null, root: tmpdir() });
   const root = options.root ?? await realpath(await mkdtemp(join(tmpdir(), "bulkhead-host-")));
   const workdir = join(root, "workdir");

@@ -23,7 +23,7 @@ async function acp(call: Invocation): Promise<number> {
     protocol: "Agent Client Protocol",
     async serve(deps) {
       const { serveAcp } = await import("../../acp/serve-acp.ts");
-      await serveAcp({ ...deps, defaults, ...(typeof agent === "string" ? { mode: agent } : {}) });
+      await serveAcp({ ...deps, defaults, mode: agent as string | undefined });
     },
   });
 }

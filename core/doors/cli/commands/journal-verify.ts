@@ -19,7 +19,7 @@ export async function journalVerify(call: Invocation): Promise<number> {
   for (const { part, file } of journals) {
     const progress = progressLine(terminal.stderr);
     const report = await verifyJournal(file, {
-      ...(head?.part === part ? { head: { number: head.number, mac: head.mac } } : {}),
+      head: head?.part === part ? { number: head.number, mac: head.mac } : undefined,
       onProgress: (done, all) => progress.show(`verifying ${formatCount(done)} of ${plural(all, "link")}`),
     }).finally(() => progress.clear());
     isRight &&= report.ok;

@@ -37,15 +37,14 @@ export async function sessionList(call: Invocation): Promise<number> {
 }
 
 function queryOf({ options }: Invocation): SessionQuery {
-  const { state, outcome, adapter, label, task, limit, before } = options;
   return {
-    ...(typeof state === "string" ? { state: state as SessionState } : {}),
-    ...(typeof outcome === "string" ? { outcome: outcome as Outcome } : {}),
-    ...(typeof adapter === "string" ? { adapter } : {}),
-    ...(typeof label === "object" && label !== null ? { labels: { ...label } as Record<string, string> } : {}),
-    ...(typeof task === "string" ? { task_id: task } : {}),
-    ...(typeof limit === "number" ? { limit } : {}),
-    ...(typeof before === "string" ? { before } : {}),
+    state: options["state"] as SessionState | undefined,
+    outcome: options["outcome"] as Outcome | undefined,
+    adapter: options["adapter"] as string | undefined,
+    labels: options["label"] as Record<string, string> | undefined,
+    task_id: options["task"] as string | undefined,
+    limit: options["limit"] as number | undefined,
+    before: options["before"] as string | undefined,
   };
 }
 

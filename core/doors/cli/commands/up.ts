@@ -116,7 +116,7 @@ export async function openDaemon(call: Invocation, screen: DemoScreen): Promise<
     },
     root,
     stateDir,
-    ...(typeof port === "number" ? { port } : {}),
+    port: port as number | undefined,
     ...(terminal.stderr.isTty && !json
       ? {
         echo: (line) => screen.isBusy ? undefined : void terminal.stderr.write(`${logText(line.trimEnd(), paint)}\n`),

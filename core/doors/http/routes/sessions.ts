@@ -79,9 +79,9 @@ export const sessionRoutes: readonly ApiRoute[] = [
       const { adapter, require, artifacts, ...request } = body;
       const keyed = withKey(request, headers.get("idempotency-key"));
       const { session, known } = await sessions.admit(keyed, {
-        ...(adapter === undefined ? {} : { adapter }),
-        ...(require === undefined ? {} : { require }),
-        ...(artifacts === undefined ? {} : { artifacts }),
+        adapter,
+        require,
+        artifacts,
       });
       const headersOut = { location: `/v1/sessions/${encodeURIComponent(session.id)}` };
       return json(await sessions.get(session.id), { status: known ? 200 : 201, headers: headersOut });
@@ -189,5 +189,5 @@ function withKey(request: SessionRequest, header: string | null): SessionRequest
 }
 
 function queryOf({ label = [], ...query }: ListQuery): SessionQuery {
-  return { ...query, ...(label.length === 0 ? {} : { labels: labelsOf(label) }) };
+  return { ...query, labels: label.length === 0 ? undefined : labelsOf(label) };
 }

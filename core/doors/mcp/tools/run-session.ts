@@ -53,9 +53,9 @@ export function runSessionTool(sessions: SessionHost, client: string): McpTool {
       const handle = await startSession(sessions, request, {
         client,
         signal,
-        ...(adapter === undefined ? {} : { adapter }),
-        ...(require === undefined ? {} : { require }),
-        ...(artifacts === undefined ? {} : { artifacts }),
+        adapter,
+        require,
+        artifacts,
       });
       return wait ? await followSession(handle, call) : runningAnswer(handle.id);
     },

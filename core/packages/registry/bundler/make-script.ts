@@ -187,7 +187,7 @@ function failed(
     details: {
       plugin_id: pluginId,
       ...(place ?? {}),
-      ...(sourceLine === undefined ? {} : { source_line: sourceLine }),
+      source_line: sourceLine,
     },
   });
 }
