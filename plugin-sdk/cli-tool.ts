@@ -166,7 +166,7 @@ class ToolAdapter extends CliAdapter {
     return {
       ...command,
       env,
-      // A program that prints JSON prints its longest line last, and may exit while nobody has read it.
+      // A program that prints JSON prints its longest line last, and may exit before the host has read it.
       streams: tool.output?.format === "jsonl" ? "sockets" : undefined,
       stdin: stdin_file === undefined ? undefined : request.prompt,
     };

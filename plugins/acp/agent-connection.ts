@@ -131,7 +131,7 @@ export class AgentConnection {
 export function textParam(params: JsonFields, name: string): string {
   const value = params[name];
   if (typeof value === "string") return value;
-  throw new RequestError(rpcCodes.invalidParams, `Invalid params: "${name}" is to be a text.`);
+  throw new RequestError(rpcCodes.invalidParams, `Invalid params: "${name}" must be a text.`);
 }
 
 /**
@@ -141,7 +141,7 @@ export function textParam(params: JsonFields, name: string): string {
 export function countParam(params: JsonFields, name: string): number | undefined {
   const value = params[name] ?? undefined;
   if (value === undefined || (typeof value === "number" && Number.isSafeInteger(value) && value >= 0)) return value;
-  throw new RequestError(rpcCodes.invalidParams, `Invalid params: "${name}" is to be a whole number.`);
+  throw new RequestError(rpcCodes.invalidParams, `Invalid params: "${name}" must be a whole number.`);
 }
 
 function errorAnswer(thrown: unknown): object {

@@ -153,7 +153,7 @@ export class Conversation {
   #connect(): AgentConnection {
     const agent = new AgentConnection((message) =>
       this.#transport.send(JSON.stringify(message)).catch((thrown) => {
-        // What was never sent is never answered.
+        // The agent never answers a message that was not sent.
         this.#queue.end({ thrown });
         throw thrown;
       })

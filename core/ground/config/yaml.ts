@@ -225,7 +225,7 @@ class Walk {
       return this.#fail(offset, path, { expected: `an anchor "${node.source}" before its alias`, found: "none" });
     }
     if (this.#open.has(target)) {
-      this.#fail(offset, path, { expected: "no alias of what it stands in", found: `"*${node.source}"` });
+      this.#fail(offset, path, { expected: "no alias that contains itself", found: `"*${node.source}"` });
     }
     return this.read(target, path, key);
   }

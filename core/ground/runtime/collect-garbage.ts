@@ -15,7 +15,7 @@ export function collectGarbage(): boolean {
 }
 
 /**
- * Collects garbage once, so that native code lets go of what the script no longer holds. Takes some 20 ms; does nothing
+ * Collects garbage once, so that native code releases memory that the script no longer holds. Takes some 20 ms; does nothing
  * where the engine cannot.
  */
 export function collectGarbageOnce(): void {

@@ -1,7 +1,7 @@
 /** Most characters of one session that are recorded. */
 export const recordedMost = 4_000_000;
 
-/** One turn of what a program and its adapter say to each other. */
+/** One piece of the talk between a program and its adapter. */
 export type HeardStep = { in: string } | { out: string } | { closed: true };
 
 /** A program that the adapter under trial ran. */

@@ -88,7 +88,7 @@ function asEntry(entry: Sourced, one: FoundPlugin, known: Known): FoundPlugin {
   if (one.error?.code === "not_found" && new RegExp(idPattern).test(source)) return noBase(entry, known);
   if (packageId === undefined || packageId === id) return { ...one, id };
   if (one.id === source && packageId !== source) return noBase(entry, known);
-  // The host must start whatever folder appears beside it, so only the operator's own plugins count.
+  // The host must start even if a new folder appears beside it, so only the operator's own plugins count.
   const other = known.found.find((each) => each.id === id && (each.origin === "bundled" || each.hashes !== undefined));
   if (other === undefined) return { ...one, id };
   const expected = `the folder of plugin "${id}", or an id that no other plugin has`;

@@ -27,7 +27,7 @@ export interface IndexFilesOptions {
 export class IndexFiles {
   readonly #options: IndexFilesOptions;
   #opening: Promise<OpenIndex> | null = null;
-  /** Files that were damaged: a use of them that is under way starts over with the new ones. */
+  /** Damaged files: a query that still uses them starts over with the new ones. */
   readonly #damaged = new WeakSet<Promise<OpenIndex>>();
   #users = 0;
   #stopTimer: () => void = () => {};

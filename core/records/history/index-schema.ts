@@ -87,7 +87,7 @@ async function prepared(file: string): Promise<SqliteFile> {
   const database = await openSqlite(file, { busyTimeoutMs });
   try {
     database.prepare("PRAGMA journal_mode = WAL").get();
-    // What a power loss takes is read from the journal again.
+    // After a power loss the index reads the lost part from the journal again.
     database.exec("PRAGMA synchronous = OFF");
     // Nothing of a deleted session stays in a free page.
     database.prepare("PRAGMA secure_delete = ON").get();

@@ -18,7 +18,7 @@ export interface IndexWrites {
   addDocument(document: Document): void;
   /** Notes the time of an event, and up to which number nothing has to be read again. */
   tick(last: Envelope, complete: number): void;
-  /** Notes that nothing has to be read again of what has a time. */
+  /** Notes that no event with a time has to be read again. */
   complete(): void;
   sessionsAfter(number: number, limit: number): IndexedSession[];
   dropSession(number: number): void;

@@ -121,7 +121,7 @@ export class KeyedSessions {
   }
 }
 
-/** Digest of what is asked for; null for what is no request at all, which is refused when it is checked. */
+/** Digest of a request and its options; null for a value that is no request, which the check refuses later. */
 export function digestOf(request: SessionRequest, options: RunSessionOptions): string | null {
   const { adapter, artifacts = "git", require } = options;
   try {

@@ -117,7 +117,7 @@ const refusals: [name: string, text: string, start: string][] = [
   [
     "an alias of what holds it",
     "a: &x [*x]\n",
-    'plugin.yaml:1:8 a[0]: expected no alias of what it stands in, found "*x"',
+    'plugin.yaml:1:8 a[0]: expected no alias that contains itself, found "*x"',
   ],
   ["too deep a list", deep, "plugin.yaml:1:17: expected at most 16 levels of nesting"],
   ["too deep a block", `${"- ".repeat(17)}x`, "plugin.yaml:1:33: expected at most 16 levels of nesting"],

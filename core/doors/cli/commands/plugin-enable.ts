@@ -60,7 +60,7 @@ async function decide(call: Invocation, asks: SetupSheet): Promise<NewGrant[] | 
   const { terminal, json, options } = call;
   const named = options["grant"] as string[] | undefined;
   if (named !== undefined) return named.map((typed) => askedGrant(typed, asks));
-  // Of a plugin for many programs an operator seldom wants to grant everything.
+  // An operator seldom wants to grant everything to a plugin for many programs.
   const { length } = asks.grants;
   if (length === 0 || length > shownGrants || json || !Questions.possible(terminal)) return [];
   await terminal.stdout.write(`${sheetOf(asks, call).join("\n")}\n`);
@@ -123,7 +123,7 @@ interface EntryChange {
   values: readonly EntryValue[];
   /** Permissions that it asks for and is not granted. */
   asks?: SetupSheet;
-  /** Those of them that it is granted now. */
+  /** Permissions that this call grants. */
   grants: readonly NewGrant[];
 }
 

@@ -8,5 +8,5 @@ export function asTyped(sentence: string): string {
   return sentence.replace(commands, () => `${typedCommand()} `);
 }
 
-// What is followed by a path or a word of another form is another program's argument.
+// Where a path or another kind of word follows, "bulkhead" is an argument of another program.
 const commands = /(?<![\w./@:-])(?<!npx )bulkhead (?=\[|[a-z-]+(?![\w/]))/g;

@@ -30,7 +30,7 @@ interface MergedQuery extends EventsQuery {
   label?: string[];
 }
 
-/** A cursor of a cluster, as it stands in events. */
+/** A cursor of a cluster, in the form that events carry. */
 const clusterCursor = /^c1\.[A-Za-z0-9_-]+$/;
 const longestCursor = 65_536;
 

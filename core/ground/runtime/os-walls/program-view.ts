@@ -16,7 +16,7 @@ export interface AgentView {
   held?: readonly string[];
   /** Places of the machine, or private ones, that it may write under another path; missing ones are left out. */
   bound?: readonly Bound[];
-  /** `none`; `machine`: this machine's; otherwise one of its own. */
+  /** `none`; `machine`: the machine's network; otherwise the program's own network. */
   network: "none" | "machine" | Pick<OwnNetwork, "enter">;
   /** Ports of this machine that it may connect to where it has no loopback of its own, as on macOS. */
   reach?: readonly number[];
