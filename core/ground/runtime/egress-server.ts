@@ -1,8 +1,9 @@
 import { timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, isIP, type Server, type Socket } from "node:net";
+import { type AddressInfo, createServer, isIP, type Server, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { type FarEnd, openFarEnd, piped } from "./join-sockets.ts";
 
 /** Way of a connection. */
 export interface EgressRoute {
@@ -113,8 +114,8 @@ async function reach(
 ): Promise<void> {
   const { addresses } = await options.route(new URL(`https://127.0.0.1:${port}`));
   const far = await connectTo(addresses, { port, name: null });
-  keep(open, far);
-  join(client, far);
+  keep(open, far.socket);
+  far.join(client);
 }
 
 async function serve(client: Socket, options: EgressOptions, open: Set<Socket>): Promise<void> {
@@ -129,11 +130,11 @@ async function serve(client: Socket, options: EgressOptions, open: Set<Socket>):
   const { addresses, port } = await options.route(target);
   const name = through !== null && target.protocol === "https:" ? target.hostname : null;
   const far = await connectTo(addresses, { port, name });
-  keep(open, far);
+  keep(open, far.socket);
   if (head.method === "CONNECT") client.write("HTTP/1.1 200 Connection established\r\n\r\n");
-  else far.write(rewritten(head, target));
-  if (rest.length > 0) far.write(rest);
-  join(client, far);
+  else far.socket.write(rewritten(head, target));
+  if (rest.length > 0) far.socket.write(rest);
+  far.join(client);
 }
 
 /** Reads up to the empty line; what follows it belongs to the body, or to the tunnel. */
@@ -228,16 +229,15 @@ function rewritten({ method, version, headers }: Head, { pathname, search, host 
 async function connectTo(
   addresses: readonly string[],
   { port, name }: { port: number; name: string | null },
-): Promise<Socket> {
+): Promise<FarEnd> {
   let why: unknown;
   for (const host of addresses) {
-    const socket = name === null
-      ? connect({ host, port, allowHalfOpen: true })
-      : connectTls({ host, port, ALPNProtocols: ["http/1.1"], ...(isIP(name) === 0 ? { servername: name } : {}) });
+    const far = name === null ? openFarEnd({ host, port }) : openEncrypted({ host, port, name });
+    const { socket } = far;
     const timer = setTimeout(() => socket.destroy(new Error("it did not answer in time")), connectMs);
     try {
       await once(socket, name === null ? "connect" : "secureConnect");
-      return socket;
+      return far;
     } catch (error) {
       why = error;
       socket.destroy();
@@ -249,12 +249,9 @@ async function connectTo(
   throw new BulkheadError("network_error", `Cannot connect: ${reason}.`, { cause: why });
 }
 
-/** Both ways until both ends are done; each side waits for the other to read. */
-function join(client: Socket, far: Socket): void {
-  client.pipe(far);
-  far.pipe(client);
-  client.once("close", () => far.destroy());
-  far.once("close", () => client.destroySoon());
+function openEncrypted({ host, port, name }: { host: string; port: number; name: string }): FarEnd {
+  const servername = isIP(name) === 0 ? { servername: name } : {};
+  return piped(connectTls({ host, port, ALPNProtocols: ["http/1.1"], ...servername }));
 }
 
 function refuse(client: Socket, error: unknown): void {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { connect, createServer, type Server, type Socket } from "node:net";
+import { createServer, type Server, type Socket } from "node:net";
 import process from "node:process";
+import { openFarEnd } from "./join-sockets.ts";
 
 /** Folder inside a network's own `/dev` with a socket of the host for each port, where ports cannot be handed over. */
 export const socketsInside = "/dev/bulkhead";
@@ -21,7 +22,7 @@ export async function openPorts(): Promise<void> {
 
 async function openPort(port: number): Promise<void> {
   const { send } = process;
-  const server = createServer({ allowHalfOpen: true }, (client) => join(client, connect(`${socketsInside}/${port}`)));
+  const server = createServer({ allowHalfOpen: true }, (client) => toHost(client, port));
   server.listen(port, "127.0.0.1");
   await once(server, "listening");
   if (send !== undefined) await handOver(server, port);
@@ -35,11 +36,11 @@ async function handOver(server: Server, port: number): Promise<void> {
   server.close();
 }
 
-function join(client: Socket, far: Socket): void {
-  far.allowHalfOpen = true;
-  client.pipe(far).pipe(client);
-  for (const [one, other] of [[client, far], [far, client]] as const) {
+function toHost(client: Socket, port: number): void {
+  const far = openFarEnd({ path: `${socketsInside}/${port}` });
+  for (const [one, other] of [[client, far.socket], [far.socket, client]] as const) {
     one.on("error", () => other.destroy());
-    one.once("close", () => other.destroySoon());
   }
+  client.once("close", () => far.socket.destroy());
+  far.socket.once("connect", () => far.join(client));
 }

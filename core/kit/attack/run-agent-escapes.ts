@@ -49,6 +49,16 @@ const files: Readonly<Record<string, string>> = {
   "workdir/bulkhead.yaml": "bulkhead: 1\n",
 };
 
+/** Names that the operator granted, and whose owner has them lead to places of this machine and its network. */
+const inwardNames: Readonly<Record<string, (servers: EscapeServers) => string[]>> = {
+  "loopback.escape.example": () => ["127.0.0.1"],
+  "six.escape.example": () => ["::1"],
+  "mapped.escape.example": () => ["::ffff:127.0.0.1"],
+  "neighbour.escape.example": ({ address }) => [address],
+  "metadata.escape.example": () => ["169.254.169.254"],
+  "mixed.escape.example": () => ["127.0.0.1", "8.8.8.8"],
+};
+
 /**
  * Runs escapes one after the other, each as the program of a session, and looks afterwards at what is left on the machine.
  * It makes all folders, servers and processes that it attacks, and removes them.
@@ -161,7 +171,11 @@ function brokerOptions({ root, servers, contain }: Stage): SessionBrokerOptions 
     protectedPaths: [join(root, "state"), join(root, "bulkhead.yaml")],
     sealedPaths: [join(root, "plugin")],
     containPrograms: true,
-    programNet: [`127.0.0.1:${servers.allowedPort}`],
+    programNet: [
+      `127.0.0.1:${servers.allowedPort}`,
+      ...Object.keys(inwardNames).map((name) => `${name}:${servers.port}`),
+    ],
+    resolve: (host) => Promise.resolve(inwardNames[host]?.(servers) ?? [host]),
     ownPids: false,
     requestEnv: {},
     limits: { ...defaultLimits, agent_grace_ms: 200 },

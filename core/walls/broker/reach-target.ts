@@ -110,7 +110,7 @@ async function demandNet({ authority }: BrokerScope, { target, net, unbounded = 
  * itself, or as a name that can only be local. An attacker could point a public name at an internal address.
  */
 async function checkedAddresses({ authority, options }: BrokerScope, { target, net }: NetDemand): Promise<string[]> {
-  const addresses = await lookUp(target.host.replace(/^\[(.*)\]$/, "$1"), options.dataDir);
+  const addresses = await lookUp(target.host.replace(/^\[(.*)\]$/, "$1"), options);
   const spelledOut = (named: NetTarget) =>
     authority.holds({
       permission: "net",
@@ -133,6 +133,6 @@ async function checkedAddresses({ authority, options }: BrokerScope, { target, n
   return addresses;
 }
 
-function lookUp(host: string, plugin: string): Promise<string[]> {
-  return lookupTurns.take(plugin, () => allLookupTurns.take("all", () => resolveAddresses(host)));
+function lookUp(host: string, { dataDir, resolve = resolveAddresses }: BrokerScope["options"]): Promise<string[]> {
+  return lookupTurns.take(dataDir, () => allLookupTurns.take("all", () => resolve(host)));
 }

@@ -63,6 +63,8 @@ export interface SessionBrokerOptions {
    * operator alone decides about them: which hosts an agent needs is nothing that a manifest can know.
    */
   programNet?: readonly string[] | undefined;
+  /** Addresses of a host name; absent: what the system's resolver says. */
+  resolve?(host: string): Promise<string[]>;
   /** Networks of this host's programs; absent: the session opens its own. */
   networks?: AgentNetworks | undefined;
   /** The manifest's; absent: none. */

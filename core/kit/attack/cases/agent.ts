@@ -291,7 +291,6 @@ const tcp = (host: string) =>
   reach(`my $s = IO::Socket::INET->new(PeerAddr => "${host}", PeerPort => $ENV{PORT}, Timeout => 3);`);
 const proxied = (lines: string) =>
   `perl -MIO::Socket -e 'my $s = IO::Socket::INET->new("127.0.0.1:3128") or exit; print $s "${lines}"; local $/; my $t = <$s>; print "ESCAPED\\n" if $t =~ /CANARY| 200 /'`;
-
 const network: readonly AgentEscape[] = [
   { id: "D1", name: "a server of this machine", needs: "perl", script: tcp("127.0.0.1"), control: true },
   {
@@ -354,6 +353,22 @@ const network: readonly AgentEscape[] = [
     needs: "curl",
     script:
       `curl -s -m 5 -x "$PROXY" --noproxy "" -p -o /dev/null -w '%{http_connect}' "http://${target}/" | grep -q 200 && echo ESCAPED; true`,
+  })),
+  ...([
+    ["D29", "a granted name that leads to the loopback", "loopback six mapped"],
+    ["D30", "a granted name that leads to the machine's network", "neighbour"],
+    ["D31", "a granted name that leads to the metadata of a cloud", "metadata"],
+    ["D32", "a granted name that leads to a public address as well", "mixed"],
+  ] as const).map(([id, name, labels]): AgentEscape => ({
+    id,
+    name,
+    needs: "curl",
+    // Anything but the proxy's "forbidden" got through: at some of these addresses nothing answers.
+    script: `for name in ${labels}; do
+      for way in "-p -w %{http_connect}" "-w %{http_code}"; do
+        [ "$(curl -s -m 5 -x "$PROXY" --noproxy "" -o /dev/null $way "http://$name.escape.example:$PORT/")" = 403 ] || echo ESCAPED
+      done
+    done`,
   })),
   {
     id: "D19",
