@@ -286,11 +286,15 @@ describe("review", () => {
     await page.getByRole("combobox", { name: "Folder" }).fill(host.workdir);
     await page.getByRole("checkbox", { name: /works/ }).check();
     await page.getByRole("checkbox", { name: /fails/ }).check();
-    await page.getByRole("button", { name: "Start 2 sessions" }).click();
+    await page.getByRole("checkbox", { name: /differs/ }).check();
+    await page.getByRole("button", { name: "Start 3 sessions" }).click();
     const column = page.locator(".column", { has: page.getByRole("heading", { name: "works" }) });
     await column.getByRole("button", { name: "Show the diff" }).click();
     await column.getByText("// Words, as a text.").waitFor();
     expect(await column.textContent()).toMatch(/\+\d+ −\d+/);
+    const overlap = page.locator(".panel", { has: page.getByRole("heading", { name: "Files that several changed" }) });
+    await overlap.locator("li", { hasText: "src/tally.js" }).getByText("different").waitFor();
+    expect(await overlap.textContent()).toMatch(/by (works, differs|differs, works)/);
     await column.getByRole("button", { name: "Adopt" }).click();
     await page.getByText("not staged").waitFor();
     await column.getByText("adopted").waitFor();

@@ -69,6 +69,27 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     code: adapterCode(`    yield { type: "progress", message: "Watching the tests", percentage: 40 };
     await ctx.sleep(600_000);`),
   },
+  differs: {
+    manifest: "permissions:\n  write: [workdir]",
+    code: adapterCode(`    await ctx.fs.writeText("src/tally.js", "export const tally = (words) => words.length;\\n");
+    yield { type: "completed", success: true, files_changed: ["src/tally.js"], tokens_used: null, cost: null };`),
+  },
+  gone: {
+    code: adapterCode(
+      `    yield { type: "error", code: "binary_missing", message: "The program is gone.", recoverable: false };`,
+    ),
+  },
+  limited: {
+    code: adapterCode(`    const wait_ms = Number(request.prompt) - Date.now();
+    if (wait_ms > 0) {
+      yield { type: "rate_limit", message: "Slow down", wait_ms };
+      yield { type: "error", code: "rate_limit", message: "Slow down", recoverable: true };
+    } else yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`),
+  },
+  single: {
+    code: adapterCode(`    yield { type: "progress", message: "Holds the only slot", percentage: 10 };
+    await ctx.sleep(600_000);`),
+  },
   many: {
     code: adapterCode(`${eventAt}
     const [count, pauseMs = 0, group = 50] = request.prompt.split(" ").map(Number);

@@ -130,6 +130,8 @@ async function writeFolders({ folder, workdir }: { folder: string; workdir: stri
   for (const [id, plugin] of Object.entries(agents)) await writePlugin(join(folder, "plugins", id), id, plugin);
   const settings: Readonly<Record<string, string>> = {
     works: "{ grant: { read: [workdir], write: [workdir] } }",
+    differs: "{ grant: { write: [workdir] } }",
+    single: "{ limits: { workers: 1, sessions_per_worker: 1 } }",
     crashes: "{ limits: { quarantine_crashes: 1, restart_backoff_ms: 1 } }",
   };
   const plugins = Object.keys(agents).map((id) => `  ${id}: ${settings[id] ?? "{}"}`).join("\n");

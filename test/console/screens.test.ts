@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { graveFindings } from "./accessibility.ts";
@@ -67,21 +68,23 @@ const screens = {
   "spend": { hash: () => "#/spend", sign: "Cost per day" },
 };
 
-describe.each(
-  [
-    { look: "light", colorScheme: "light", viewport: { width: 1280, height: 860 } },
-    { look: "dark", colorScheme: "dark", viewport: { width: 1280, height: 860 } },
-    { look: "narrow", colorScheme: "light", viewport: { width: 390, height: 844 } },
-    { look: "narrow-dark", colorScheme: "dark", viewport: { width: 390, height: 844 } },
-  ] as const,
-)("in a $look window", ({ look, ...options }) => {
+const looks = [
+  { look: "light", colorScheme: "light", viewport: { width: 1280, height: 860 } },
+  { look: "dark", colorScheme: "dark", viewport: { width: 1280, height: 860 } },
+  { look: "narrow", colorScheme: "light", viewport: { width: 390, height: 844 } },
+  { look: "narrow-dark", colorScheme: "dark", viewport: { width: 390, height: 844 } },
+] as const;
+/** The short form is for the second runtime: how a page looks does not depend on it, what it shows does. */
+const isShort = process.env["BULKHEAD_CONSOLE"] === "short";
+
+describe.each(isShort ? looks.slice(0, 1) : looks)("in a $look window", ({ look, ...options }) => {
   test("every screen shows itself, fits, and has no grave finding of axe", async () => {
     const opened = await openConsole(browser, host, options);
     const { page, go } = opened;
     const findings: string[] = [];
     for (const [name, { hash, sign }] of Object.entries(screens)) {
       await go(hash());
-      await page.getByText(sign).first().waitFor({ state: "attached", timeout: 3000 }).catch(() =>
+      await page.getByText(sign).first().waitFor({ state: "attached", timeout: 10_000 }).catch(() =>
         findings.push(`${name}: no "${sign}"`)
       );
       await page.waitForTimeout(250);
@@ -95,6 +98,44 @@ describe.each(
     expect(findings).toEqual([]);
     await closeConsole(opened);
   });
+});
+
+test("every control of every screen is reached by Tab, and shows that it has the focus", async () => {
+  const opened = await openConsole(browser, host);
+  const { page, go } = opened;
+  const findings: string[] = [];
+  for (const [name, { hash, sign }] of Object.entries(screens)) {
+    await go(hash());
+    await page.getByText(sign).first().waitFor({ state: "attached" });
+    await page.waitForTimeout(150);
+    const all = await page.evaluate<string[]>(`(() => {
+      const controls = globalThis.controls = [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
+        .filter((one) => !one.disabled && one.getClientRects().length > 0);
+      globalThis.seen = [];
+      document.removeEventListener("focusin", globalThis.onTab);
+      document.addEventListener("focusin", globalThis.onTab = ({ target }) =>
+        seen.push([controls.indexOf(target), getComputedStyle(target).outlineStyle !== "none"]));
+      document.querySelector(".skip").focus();
+      return controls.map((one) => one.tagName + " " + (one.textContent || one.ariaLabel || one.name).trim().slice(0, 30));
+    })()`);
+    // A few are no controls: lists that scroll.
+    for (let presses = 0; presses < all.length + 6; presses++) await page.keyboard.press("Tab");
+    const seen = await page.evaluate<[number, boolean][]>("seen");
+    // "To the end" goes away when the focus scrolls to the end.
+    const isThere = await page.evaluate<boolean[]>("controls.map(({ isConnected }) => isConnected)");
+    findings.push(
+      ...seen.filter(([at, isShown]) => at >= 0 && !isShown).map(([at]) =>
+        `${name}: ${all[at]} does not show its focus`
+      ),
+    );
+    const reached = new Set(seen.map(([at]) => at));
+    expect(all.length).toBeGreaterThan(8);
+    findings.push(
+      ...all.filter((_, at) => isThere[at] && !reached.has(at)).map((one) => `${name}: ${one} is not reached`),
+    );
+  }
+  expect(findings).toEqual([]);
+  await closeConsole(opened);
 });
 
 test("in a narrow window a menu leads to every screen, by touch and by keys", async () => {

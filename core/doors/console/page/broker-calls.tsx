@@ -10,6 +10,8 @@ import type { BrokerCall } from "./wall-facts.ts";
 /** Calls that are shown; and the time between two looks of the eye, in milliseconds. */
 const mostCalls = 30;
 const lookMs = 250;
+/** Characters of a path for which a row has room. */
+const longestPath = 72;
 
 /** Calls of plugins and agents as the broker decides them, the newest first. */
 export function BrokerCalls() {
@@ -51,11 +53,11 @@ export function BrokerCalls() {
       {calls.length > 0 && (
         <ul class="calls">
           {calls.map(({ session_id, seq, gseq, at, adapter_id, permission, target, decision }) => (
-            <li key={gseq}>
+            <li class="call" key={gseq}>
               <span class={`tag ${decision === "allowed" ? "tag-done" : "tag-failed"}`}>{decision}</span>
               <b>{permission}</b>
               <code class="one-line" title={plainText(target, 600)}>
-                <Text of={plainText(target, 300)} />
+                <Text of={plainText(endOf(target), 300)} />
               </code>
               <span class="quiet-line">{plainText(adapter_id, 40)}</span>
               <a href={addressOf("sessions", session_id, seq)}>
@@ -67,6 +69,11 @@ export function BrokerCalls() {
       )}
     </section>
   );
+}
+
+/** The end of a long path: that is by which files are told apart. */
+function endOf(target: string): string {
+  return target.startsWith("/") && target.length > longestPath ? `…${target.slice(-longestPath)}` : target;
 }
 
 function callOf({ event, session_id, seq, gseq, ts, adapter }: ShownEvent): BrokerCall[] {

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { TimelineRow } from "./fold.ts";
 import { FoldRow } from "./fold-row.tsx";
 import { HostEventText } from "./host-event.tsx";
-import { countText, durationText } from "./parts.tsx";
+import { ChangeMark, countText, durationText } from "./parts.tsx";
 import { DiffText } from "./diff-text.tsx";
 import { addressOf } from "./route.ts";
 import { useConsole } from "./console-context.ts";
@@ -322,7 +322,7 @@ export function EventText({ event }: { event: ShownEvent["event"] }) {
 function FileChangeRow({ event }: { event: Extract<ShownEvent["event"], { type: "file_change" }> }) {
   const line = (
     <>
-      <span class={`change change-${event.action}`}>{event.action}</span>{" "}
+      <ChangeMark of={event.action} />{" "}
       <code>
         <Text of={event.path} />
       </code>

@@ -68,6 +68,7 @@ class Folding {
   readonly rows: TimelineRow[] = [];
   #calls = new Map<string, Extract<TimelineRow, { kind: "tool" }>>();
   #requests = new Map<string, Extract<TimelineRow, { kind: "tool" }>>();
+  #said: string | undefined;
   #processes = new Map<number, Extract<TimelineRow, { kind: "process" }>>();
 
   take(envelope: ShownEvent): void {
@@ -112,6 +113,16 @@ class Folding {
         row.exited = event;
         return;
       }
+      case "completed":
+        this.#said = event.output;
+        return this.#plain(envelope);
+      case "session_ended":
+        // What the agent said at its end is there already.
+        return this.#plain(
+          event.result.output === this.#said
+            ? { ...envelope, event: { ...event, result: { ...event.result, output: "" } } }
+            : envelope,
+        );
       default:
         return this.#plain(envelope);
     }

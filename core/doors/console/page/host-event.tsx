@@ -1,6 +1,7 @@
 import type { AdapterEvent } from "../../../../plugin-sdk/events.ts";
 import type { HostEvent } from "../../../../plugin-sdk/envelope.ts";
-import { Command, durationText } from "./parts.tsx";
+import { FoldRow } from "./fold-row.tsx";
+import { ChangeMark, Command, durationText, OutcomeMark } from "./parts.tsx";
 import { plainText } from "./shown-text.ts";
 import { JsonText, LongText, Text } from "./text.tsx";
 
@@ -115,15 +116,15 @@ export function DeniedText({ event }: { event: Extract<HostEvent, { type: "capab
           <Text of={plainText(event.target, 400)} />
         </code>
       </p>
-      {event.grant_command !== undefined && (
-        <p class="quiet-line">
-          {event.grantable === false ? "A grant alone is not enough:" : "This would allow it:"}{" "}
-          <Command text={plainText(event.grant_command, 500)} />
-        </p>
-      )}
       {event.manifest_entry !== undefined && (
         <p class="quiet-line">
-          The plugin does not ask for it in its manifest: <code>{plainText(event.manifest_entry, 300)}</code>
+          The plugin's manifest must ask for it first: <code>{plainText(event.manifest_entry, 300)}</code>
+        </p>
+      )}
+      {event.grant_command !== undefined && (
+        <p class="quiet-line">
+          {event.grantable === false ? "Then grant it:" : "This would allow it:"}{" "}
+          <Command text={plainText(event.grant_command, 500)} />
         </p>
       )}
     </div>
@@ -153,7 +154,7 @@ export function Artifacts(
     <ul class="plain-list files">
       {artifacts.slice(0, 200).map(({ path, change, from }) => (
         <li>
-          <span class={`change change-${change}`}>{change}</span>{" "}
+          <ChangeMark of={change} />{" "}
           <code>
             <Text of={path} />
           </code>
@@ -172,13 +173,24 @@ export function Artifacts(
   );
 }
 
+/** Characters of an output that stand open. */
+const mostOpen = 600;
+
+function Output({ of: text }: { of: string }) {
+  if (text.length <= mostOpen) return <LongText of={text} class="prose" />;
+  return (
+    <FoldRow class="quiet" line={`All its output, ${text.length.toLocaleString("en")} characters`}>
+      {() => <LongText of={text} class="prose" />}
+    </FoldRow>
+  );
+}
+
 function Ended({ event: { result } }: { event: Extract<HostEvent, { type: "session_ended" }> }) {
-  const isGood = result.outcome === "completed";
   return (
     <div class="ended">
-      <p>
-        <span class={`tag ${isGood ? "tag-done" : "tag-failed"}`}>{result.outcome}</span>{" "}
-        {result.stop_reason.replaceAll("_", " ")} after {durationText(result.usage.duration_ms)}
+      <p class="ended-line">
+        <OutcomeMark of={result.outcome} why={result.stop_reason} />
+        <span>The session ended after {durationText(result.usage.duration_ms)}</span>
       </p>
       {result.error !== undefined && (
         <p class="failed-text">
@@ -190,7 +202,7 @@ function Ended({ event: { result } }: { event: Extract<HostEvent, { type: "sessi
           )}
         </p>
       )}
-      {result.output !== "" && <LongText of={result.output} class="prose" />}
+      {result.output !== "" && <Output of={result.output} />}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
+import type { Outcome, StopReason } from "../../../../plugin-sdk/result.ts";
 import { type Standing, standings } from "./session-list.ts";
 
 /** Rises every second, for ages and deadlines. */
@@ -75,10 +76,53 @@ const shapes: Readonly<Record<Standing, ComponentChildren>> = {
   stopped: <path d="M2.5 2.5h7v7h-7Z" />,
 };
 
+const outcomes: Readonly<Record<Outcome, { text: string; look: string }>> = {
+  completed: { text: "Done", look: "tag-done" },
+  blocked: { text: "Blocked", look: "tag-failed" },
+  error: { text: "Failed", look: "tag-failed" },
+};
+
+/** How a session ended, in the words of the list of sessions, and why where that says more. */
+export function OutcomeMark({ of: outcome, why }: { of: Outcome; why: StopReason }) {
+  const { text, look } = outcomes[outcome];
+  const isStopped = why === "interrupted";
+  return (
+    <>
+      <span class={`tag ${look}`}>{isStopped ? standings.stopped : text}</span>
+      {why !== "end_turn" && !isStopped && <span class="quiet-line">{why.replaceAll("_", " ")}</span>}
+    </>
+  );
+}
+
+const changes: Readonly<Record<string, "added" | "changed" | "deleted" | "moved">> = {
+  create: "added",
+  created: "added",
+  untracked: "added",
+  modify: "changed",
+  modified: "changed",
+  delete: "deleted",
+  deleted: "deleted",
+  rename: "moved",
+  renamed: "moved",
+};
+
+/** One word for a change of a file, which agents and git call by several. */
+export function ChangeMark({ of: change }: { of: string }) {
+  const word = changes[change] ?? change;
+  return <span class={`change change-${changes[change] ?? "other"}`}>{word}</span>;
+}
+
+/** Time in which a count of seconds would only move and say nothing, in milliseconds. */
+const justNowMs = 5000;
+
 /** How long ago something was, or how long it is until then. */
 export function Ago({ at, until = false }: { at: string; until?: boolean }) {
   const ms = until ? Date.parse(at) - now.value : now.value - Date.parse(at);
-  const text = until ? (ms <= 0 ? "no time" : durationText(ms)) : `${durationText(Math.max(0, ms))} ago`;
+  const text = until
+    ? (ms <= 0 ? "no time" : durationText(ms))
+    : ms < justNowMs
+    ? "just now"
+    : `${durationText(ms)} ago`;
   return <time dateTime={at} title={new Date(at).toLocaleString()}>{text}</time>;
 }
 

@@ -4,11 +4,12 @@ import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
 import { useConsole } from "./console-context.ts";
 import { lineGroups } from "./api.ts";
 import { PlanText, tokensText } from "./event-row.tsx";
-import { Artifacts, DeniedText } from "./host-event.tsx";
+import { Artifacts } from "./host-event.tsx";
 import { durationText } from "./parts.tsx";
-import { About, Answer } from "./screens/needs-you.tsx";
+import { About, Answer, askedText } from "./screens/needs-you.tsx";
 import type { WholeSession } from "./screens/session.tsx";
 import { readEvent, type ShownEvent } from "./shown-event.ts";
+import { addressOf } from "./route.ts";
 import { plainText } from "./shown-text.ts";
 import { Text } from "./text.tsx";
 import { UsageText } from "./usage-of.tsx";
@@ -19,7 +20,7 @@ type EventOf<T extends ShownEvent["event"]["type"]> = Extract<ShownEvent["event"
 interface Facts {
   plan: EventOf<"plan"> | null;
   usage: EventOf<"usage"> | null;
-  denied: EventOf<"capability">[];
+  denied: { seq: number; permission: string; target: string }[];
   allowed: number;
 }
 
@@ -44,7 +45,7 @@ export function SessionSide({ session }: { session: WholeSession }) {
         <section key={item.id} class="side-part side-waiting">
           <h2>Waits for you</h2>
           <p>
-            <Text of={plainText(item.title, 400)} />
+            <Text of={askedText(item)} />
           </p>
           <About item={item} />
           <Answer item={item} />
@@ -81,7 +82,18 @@ export function SessionSide({ session }: { session: WholeSession }) {
           {uses === undefined ? facts.allowed : uses.allowed} allowed,{" "}
           {denied > 0 ? <b class="failed-text">{denied} denied</b> : "none denied"}
         </p>
-        {facts.denied.map((event) => <DeniedText event={event} />)}
+        {facts.denied.length > 0 && (
+          <ul class="plain-list">
+            {facts.denied.map(({ seq, permission, target }) => (
+              <li>
+                <a href={addressOf("sessions", session.session_id, seq)}>{permission}</a>{" "}
+                <code>
+                  <Text of={plainText(target, 200)} />
+                </code>
+              </li>
+            ))}
+          </ul>
+        )}
         {session.grants.at(-1) !== undefined && (
           <details class="quiet">
             <summary>In force</summary>
@@ -214,10 +226,12 @@ function useFacts(id: string, last: number): Facts {
 
 const telling: ReadonlySet<string> = new Set(["plan", "usage", "capability"]);
 
-function withEvent(facts: Facts, { event }: ShownEvent): Facts {
+function withEvent(facts: Facts, { event, seq }: ShownEvent): Facts {
   if (event.type === "plan") return { ...facts, plan: event };
   if (event.type === "usage") return { ...facts, usage: event };
   if (event.type !== "capability") return facts;
   if (event.decision === "allowed") return { ...facts, allowed: facts.allowed + 1 };
-  return facts.denied.length >= mostDenied ? facts : { ...facts, denied: [...facts.denied, event] };
+  if (facts.denied.length >= mostDenied || facts.denied.some((one) => one.seq === seq)) return facts;
+  const { permission, target } = event;
+  return { ...facts, denied: [...facts.denied, { seq, permission, target }] };
 }

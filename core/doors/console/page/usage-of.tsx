@@ -33,10 +33,13 @@ export function UsageText({ of: usage }: { of: UsageReport }) {
     <span class={`usage usage-${usage.basis}`}>
       <span>
         {usage.cost === null
-          ? "no cost known"
+          ? "cost unknown"
           : `${usage.basis === "estimated" ? "≈ " : ""}${costText(usage.cost, usage.currency)}`}
       </span>
-      <span class="quiet-line">{tokens === null ? "" : `${countText(tokens)} tokens · `}{usage.basis}</span>
+      <span class="quiet-line">
+        {[tokens === null ? null : `${countText(tokens)} tokens`, usage.cost === null ? null : usage.basis]
+          .filter((one) => one !== null).join(" · ")}
+      </span>
     </span>
   );
 }

@@ -2,7 +2,18 @@ import { useState } from "preact/hooks";
 import type { Workspace } from "../../../../../plugin-sdk/workspace.ts";
 import type { Comparison } from "../../../../sessions/host/compare-results.ts";
 import { attempt, noticeOf, useConsole } from "../console-context.ts";
-import { Ago, costText, countText, durationText, Empty, Failure, Screen, StandingMark, useLoaded } from "../parts.tsx";
+import {
+  Ago,
+  costText,
+  countText,
+  durationText,
+  Empty,
+  Failure,
+  OutcomeMark,
+  Screen,
+  StandingMark,
+  useLoaded,
+} from "../parts.tsx";
 import { addressOf, goTo } from "../route.ts";
 import { SessionDiffText } from "../session-diff.tsx";
 import { standingOf } from "../session-list.ts";
@@ -169,8 +180,7 @@ function Column(
     <section class="column">
       <header class="column-head">
         <h2>{row.adapter_id}</h2>
-        <span class={`tag ${row.outcome === "completed" ? "tag-done" : "tag-failed"}`}>{row.outcome}</span>
-        {row.outcome !== "completed" && <span class="quiet-line">{row.stop_reason.replaceAll("_", " ")}</span>}
+        <OutcomeMark of={row.outcome} why={row.stop_reason} />
         {worktree === "applied" && <span class="tag tag-grant">adopted</span>}
         {worktree === "discarded" && !!row.files_changed && <span class="tag">discarded</span>}
       </header>

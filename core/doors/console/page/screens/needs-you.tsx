@@ -128,6 +128,7 @@ function Item(
     if (isCurrent) element.current?.scrollIntoView({ block: "nearest" });
   }, [isCurrent]);
   const who = item.adapter_id ?? item.plugin_id;
+  const asked = askedText(item);
   return (
     <li
       ref={element}
@@ -140,13 +141,13 @@ function Item(
           <input
             type="checkbox"
             checked={isPicked}
-            aria-label={`Select: ${plainText(item.title, 80)}`}
+            aria-label={`Select: ${plainText(asked, 80)}`}
             onChange={toggle}
           />
         )}
         <span class={`tag tag-${item.kind}`}>{kinds[item.kind]}</span>
         <strong class="item-title">
-          <Text of={plainText(item.title, 300)} />
+          <Text of={asked} />
         </strong>
         <span class="item-times">
           {item.at !== null && <Ago at={item.at} />}
@@ -164,7 +165,9 @@ function Item(
               <Text of={who} />
             </b>
           )}
-          <a href={addressOf("sessions", item.session_id)}>session {item.session_id.slice(0, 8)}</a>
+          <a class="one-line" href={addressOf("sessions", item.session_id)}>
+            {(asked === item.title ? "" : plainText(item.title, 120)) || `session ${item.session_id.slice(0, 8)}`}
+          </a>
         </p>
       )}
       <About item={item} />
@@ -181,13 +184,22 @@ const kinds: Readonly<Record<WaitingThing["kind"], string>> = {
   conflict: "Conflict",
 };
 
+/** One line that says what is wanted: the words of a request, since its title is the session's. */
+export function askedText({ request_id, title, text }: Pick<WaitingThing, "request_id" | "title" | "text">): string {
+  return plainText(request_id !== null && text !== "" ? text : title, longestAsked);
+}
+
+const longestAsked = 300;
+
 /** Subject of a request: the command, the change, or the input. */
 export function About(
   { item }: { item: Pick<WaitingThing, "title" | "text" | "command" | "input" | "kind" | "request_id"> },
 ) {
   return (
     <>
-      {item.text !== "" && item.text !== item.title && <LongText of={item.text} class="prose" />}
+      {item.text !== "" && item.text !== item.title && item.text !== askedText(item) && (
+        <LongText of={item.text} class="prose" />
+      )}
       {item.kind === "conflict" && <ConflictList of={item.input as ConflictFacts} />}
       {item.command !== null && (
         <p class="quiet-line">

@@ -128,7 +128,12 @@ export function Review({ id }: { id: string }) {
   return (
     <Screen
       title="Review"
-      lead={<a href={addressOf("sessions", id)}>{title}</a>}
+      lead={
+        <span class="session-facts">
+          <a href={addressOf("sessions", id)}>{title}</a>
+          {loaded !== undefined && <Amount of={loaded.value} />}
+        </span>
+      }
       actions={loaded !== undefined && (
         <>
           {comments.length > 0 && (
@@ -148,6 +153,23 @@ export function Review({ id }: { id: string }) {
         ? <p class="quiet-line">Reading the changes …</p>
         : <Changes diff={loaded.value} comments={comments} setComments={setComments} />}
     </Screen>
+  );
+}
+
+function Amount({ of: { artifacts, patch } }: { of: SessionDiff }) {
+  const lines = (patch === undefined ? null : filesOf(patch))?.flatMap(({ hunks }) =>
+    hunks.flatMap(({ lines }) => lines)
+  );
+  const count = (sign: string) => lines?.filter((line) => line.startsWith(sign)).length ?? 0;
+  return (
+    <>
+      <span>{artifacts.length} {artifacts.length === 1 ? "file" : "files"}</span>
+      {lines !== undefined && (
+        <span>
+          <span class="plus">+{count("+")}</span> <span class="minus">−{count("-")}</span>
+        </span>
+      )}
+    </>
   );
 }
 

@@ -52,32 +52,39 @@ export function Start() {
           <datalist id="folders">{folders.map((folder) => <option value={folder} />)}</datalist>
         </label>
         <fieldset class="agents">
-          <legend>
-            Agents <small>None: the host chooses. Several: side by side, each in a worktree of its own.</small>
-          </legend>
+          <legend>Agents</legend>
+          <p class="quiet-line">None: the host chooses. Several: side by side, each in a worktree of its own.</p>
           {agents === undefined && <p class="quiet-line">Asking the agents …</p>}
           {agents !== undefined && "failed" in agents && <Failure {...noticeOf(agents.failed)} />}
-          {agents !== undefined && "value" in agents &&
-            agents.value.agents.filter(isOn).map(({ id, name, availability, reason }) => (
-              <label class="choice" key={id}>
-                <input type="checkbox" checked={several.has(id)} onChange={() => setSeveral(toggled(several, id))} />
-                <span>
-                  <b>
-                    <Text of={name} />
-                  </b>{" "}
-                  {id !== name && (
-                    <code>
-                      <Text of={id} />
-                    </code>
-                  )} <span class={`tag agent-${availability}`}>{availability.replaceAll("_", " ")}</span>
-                  {availability !== "available" && (
-                    <small>
-                      <Text of={reason} />
-                    </small>
-                  )}
-                </span>
-              </label>
-            ))}
+          {agents !== undefined && "value" in agents && (
+            <div class="choices">
+              {agents.value.agents.filter(isOn).map(({ id, name, availability, reason }) => (
+                <label class="choice" key={id}>
+                  <input
+                    type="checkbox"
+                    checked={several.has(id)}
+                    onChange={() =>
+                      setSeveral(toggled(several, id))}
+                  />
+                  <span>
+                    <b>
+                      <Text of={name} />
+                    </b>{" "}
+                    {id !== name && (
+                      <code>
+                        <Text of={id} />
+                      </code>
+                    )} <span class={`tag agent-${availability}`}>{availability.replaceAll("_", " ")}</span>
+                    {availability !== "available" && (
+                      <small>
+                        <Text of={reason} />
+                      </small>
+                    )}
+                  </span>
+                </label>
+              ))}
+            </div>
+          )}
           {agents !== undefined && "value" in agents && (
             <p class="quiet-line">
               {agents.value.agents.filter((agent) => !isOn(agent)).length} more are off. See what they need:{" "}

@@ -189,14 +189,13 @@ function Denials() {
           <ul class="plain-list denials">
             {loaded.value.denials.map((denial) => (
               <li>
-                <p>
-                  <b>
-                    <Text of={denial.adapter_id} />
-                  </b>{" "}
-                  <span class="tag tag-failed">{denial.permission}</span>{" "}
-                  <code>
+                <p class="call">
+                  <span class="tag tag-failed">denied</span>
+                  <b>{denial.permission}</b>
+                  <code title={plainText(denial.target, 600)}>
                     <Text of={plainText(denial.target, 300)} />
-                  </code>{" "}
+                  </code>
+                  <span class="quiet-line">{plainText(denial.adapter_id, 40)}</span>
                   <a href={addressOf("sessions", denial.session_id, denial.seq)}>
                     <Ago at={denial.at} />
                   </a>
@@ -208,7 +207,7 @@ function Denials() {
                 )}
                 {denial.grant_command != null && (
                   <p class="quiet-line">
-                    {denial.grantable === false ? "A grant alone is not enough:" : "This would allow it:"}{" "}
+                    {denial.grantable === false ? "Then grant it:" : "This would allow it:"}{" "}
                     <Command text={plainText(denial.grant_command, 400)} />
                   </p>
                 )}
