@@ -22,6 +22,7 @@ import type { AgentOptions } from "./options.ts";
 import { PermissionAnswers } from "./permission-answers.ts";
 import { chooseMode, chooseModel, modelOf } from "./session-choices.ts";
 import { offerTerminals } from "./terminals.ts";
+import { TokenAccount } from "./token-account.ts";
 import type { FindOutcome } from "./tool-calls.ts";
 import { turnEnd, turnFailure } from "./turn-end.ts";
 import { permissionId, UpdateReader } from "./update-reader.ts";
@@ -31,6 +32,9 @@ const inputMs = 300;
 
 /** How long a limit on the error output waits for the turn's own error, which tells of the same. */
 const limitMs = 1000;
+
+/** How long the agent has for what it answers without its model. */
+const asideMs = 5000;
 
 /** The protocol's version that is spoken here. */
 const protocolVersion = 1;
@@ -59,7 +63,11 @@ export class Conversation {
   readonly #contained: boolean;
   readonly #transport: Transport;
   readonly #queue = new BatchQueue<AdapterEvent>();
-  readonly #reader = new UpdateReader((terminalId) => this.#findOutcome(terminalId));
+  readonly #account = new TokenAccount((prompt) => this.#askAside(prompt));
+  readonly #reader = new UpdateReader({
+    findOutcome: (terminalId) => this.#findOutcome(terminalId),
+    account: this.#account,
+  });
   readonly #answers: PermissionAnswers;
   readonly #agent: AgentConnection;
   #findOutcome: FindOutcome = () => undefined;
@@ -212,10 +220,23 @@ export class Conversation {
       ...(greeting.version === undefined ? {} : { agent_version: greeting.version }),
       ...(model === undefined ? {} : { model }),
     }]);
-    this.#queue.push(this.#reader.begin(sessionId, habitsOf(greeting.name)));
+    const habits = habitsOf(greeting.name);
+    await this.#account.begin(habits.account, { isResumed: request.continue_from !== undefined });
+    this.#queue.push(this.#reader.begin(sessionId, habits));
     const { prompt } = request;
-    const answer = await this.#agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: prompt }] });
-    return turnEnd(fieldsOrNone(answer), this.#reader.end(), { prompt, rejected: this.#answers.rejected });
+    const answer = fieldsOrNone(await this.#prompt(prompt));
+    // Another end is told, and the session may be over with it.
+    const account = answer["stopReason"] === "end_turn" ? await this.#account.end() : undefined;
+    return turnEnd(answer, this.#reader.end(account), { prompt, rejected: this.#answers.rejected });
+  }
+
+  #prompt(text: string): Promise<unknown> {
+    return this.#agent.request("session/prompt", { sessionId: this.#session, prompt: [{ type: "text", text }] });
+  }
+
+  /** Asks what the agent answers itself, without a model; one that does not is not waited for. */
+  async #askAside(text: string): Promise<void> {
+    await Promise.race([this.#prompt(text), this.#ctx.sleep(asideMs)]);
   }
 
   #openLater(callId: string): void {

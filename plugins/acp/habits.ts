@@ -1,3 +1,5 @@
+import type { AccountCommand } from "./token-account.ts";
+
 /** Ways of an agent's own, of which the protocol says nothing. Each was seen in a real agent. */
 export interface Habits {
   /** Key in the `_meta` of `session_info_update` under which it tells the state of its thread, and errors. */
@@ -14,6 +16,8 @@ export interface Habits {
   speaks_last?: true;
   /** The arguments of a call are at first the text of its content, as JSON that grows. */
   arguments_in_text?: true;
+  /** It prints what its session took for a command, and tells of it nowhere else. */
+  account?: AccountCommand;
   /** An error whose data has a message is one of its model's server. */
   names_model_errors?: true;
   /** Whether a text is a notice of the agent's own, and no word of its model. */
@@ -35,9 +39,19 @@ const known: readonly [name: RegExp, Habits][] = [
   [/kimi/i, {
     speaks_last: true,
     arguments_in_text: true,
+    account: { prompt: "/usage", read: readTotal },
     is_notice: (text) => /^Compact(?:ing conversation context|ion (?:is blocked|cancelled|completed))\b/.test(text),
   }],
 ];
+
+/** Reads the answer of `kimi` to `/usage`; one that it does not know, or that failed, has no count. */
+function readTotal(text: string): ReturnType<AccountCommand["read"]> {
+  if (/^(?:Unknown ACP command: \/usage\b|\/usage failed: )/.test(text)) return "none";
+  const told = /^Context: [^\n]*\nSession total: (?:(\d+) input, (\d+) output|no LLM calls yet)$/.exec(text);
+  if (!told) return null;
+  const [, input, output] = told;
+  return { called: input !== undefined, tokens_in: Number(input ?? 0), tokens_out: Number(output ?? 0) };
+}
 
 /** Returns what is particular to the agent of this name. */
 export function habitsOf(name: string | undefined): Habits {

@@ -20,6 +20,8 @@ export interface TurnSigns {
   state: string | undefined;
   /** The last error that the agent told of beside its answer. */
   error: { text: string; status: number | null } | null;
+  /** Whether the agent's own account shows that its model's last answer broke off. */
+  broke: boolean;
 }
 
 /** Result of a turn. */
@@ -115,6 +117,7 @@ function silence(
   if (habits.speaks_last && !rejected && signs.lastText === "") {
     return "The agent ended its turn after a tool's result, without a word: its model gave no more answer.";
   }
+  if (signs.broke) return "The agent's model gave no whole answer: the agent did not count it.";
   if (habits.counts_every_turn && signs.state === undefined && !counted) {
     return "The agent ended its turn without counting a token: its model gave no whole answer.";
   }

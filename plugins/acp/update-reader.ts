@@ -10,6 +10,7 @@ import {
   textOf,
 } from "bulkhead/plugin-sdk";
 import type { Habits } from "./habits.ts";
+import type { TokenAccount, TurnAccount } from "./token-account.ts";
 import { type FindOutcome, ToolCalls } from "./tool-calls.ts";
 import { threadOf, type TurnSigns, type TurnSummary } from "./turn-end.ts";
 import { addChunkUsage, type Cost, costOf, type Figures, usageUpdate } from "./usage.ts";
@@ -18,9 +19,18 @@ const optionKinds: readonly PermissionOption["kind"][] = ["allow_once", "allow_a
 
 const priorities = ["high", "medium", "low"] as const;
 
+/** Collaborators of {@link UpdateReader}. */
+export interface UpdateReaderDeps {
+  /** Finds the outcome of a command that the host ran for the agent. */
+  findOutcome?: FindOutcome;
+  /** Is told of the turn's signs, and takes the answers that are its own. */
+  account?: TokenAccount;
+}
+
 /** Turns an agent's messages of one session into events, except answers to its client's requests. */
 export class UpdateReader {
   readonly #calls: ToolCalls;
+  readonly #account: TokenAccount | undefined;
   readonly #changed = new Set<string>();
   #session: string | null = null;
   #prompted = false;
@@ -34,11 +44,11 @@ export class UpdateReader {
   #cost: Cost | null = null;
   #counted: Figures | null = null;
   #habits: Habits = {};
-  readonly #signs: TurnSigns = { worked: false, lastText: "", state: undefined, error: null };
+  readonly #signs: Omit<TurnSigns, "broke"> = { worked: false, lastText: "", state: undefined, error: null };
 
-  /** @param findOutcome finds the outcome of a command that the host ran for the agent */
-  constructor(findOutcome: FindOutcome = () => undefined) {
+  constructor({ findOutcome = () => undefined, account }: UpdateReaderDeps = {}) {
     this.#calls = new ToolCalls(findOutcome);
+    this.#account = account;
   }
 
   /** The session is known, and the agent is asked: what comes from now on is this turn's. */
@@ -85,19 +95,19 @@ export class UpdateReader {
     return this.#calls.open(callId);
   }
 
-  /** Ends the turn and returns its result. */
-  end(): TurnSummary {
+  /** Ends the turn and returns its result; `account` is the agent's own of what the turn took. */
+  end(account: TurnAccount = { figures: null, broke: false }): TurnSummary {
     return {
       events: this.#calls.openAll(),
       output: this.#answer,
       files_changed: [...this.#changed],
       usage: {
         cost: this.#cost,
-        counted: this.#counted,
+        counted: account.figures ?? this.#counted,
         // A tool's result goes to the model in another call.
         isPart: this.#habits.counts_last_call === true && this.#signs.worked,
       },
-      signs: this.#signs,
+      signs: { ...this.#signs, broke: account.broke },
       habits: this.#habits,
     };
   }
@@ -105,12 +115,18 @@ export class UpdateReader {
   #update({ sessionId, update: given }: JsonFields): AdapterEvent[] | null {
     const update = fieldsOf(given);
     if (!update || (this.#session !== null && sessionId !== this.#session)) return null;
+    if (this.#isAccount(update)) return [];
     const content = isContent(update["sessionUpdate"]);
     if (content && !this.#prompted) {
       this.#told++;
       return [];
     }
     return this.#event(update);
+  }
+
+  #isAccount({ sessionUpdate, content }: JsonFields): boolean {
+    if (sessionUpdate !== "agent_message_chunk") return false;
+    return this.#account?.take(stringOf(fieldsOrNone(content)["text"]) ?? "") ?? false;
   }
 
   #event(update: JsonFields): AdapterEvent[] | null {
@@ -149,6 +165,7 @@ export class UpdateReader {
     if (this.#habits.is_notice?.(text, { callIsOpen: this.#calls.areOpen })) {
       return [{ type: "progress", message: text }];
     }
+    if (text !== "") this.#account?.modelSpoke();
     return text === "" ? [] : [...this.#calls.openAll(), ...speak(text)];
   }
 
@@ -170,6 +187,8 @@ export class UpdateReader {
     this.#signs.worked = true;
     this.#signs.lastText = "";
     for (const event of events ?? []) if (event.type === "file_change") this.#changed.add(event.path);
+    if (events?.some(({ type }) => type === "tool_result")) this.#account?.resultCame();
+    else this.#account?.modelSpoke();
     return events;
   }
 

@@ -7,6 +7,7 @@ const wholeMessages = "It prints a message once it is whole.";
 const noProbe = "It has no command that says whether it is logged in.";
 
 const noCost = "It reports tokens and no cost.";
+const withoutLogin = "It offers some models without a login.";
 const noUsage = "It does not tell what a turn took.";
 const lastMessage = "It prints its last message alone.";
 
@@ -16,7 +17,7 @@ export const reasons: Reasons = {
   "codex": { stream: wholeMessages, approval: asksNobody },
   "gemini-cli": { "auth probe": noProbe, thinking: "Its stream of events has no thinking.", approval: asksNobody },
   "opencode": {
-    "auth probe": "It offers some models without a login.",
+    "auth probe": withoutLogin,
     stream: wholeMessages,
     cost: saysZero,
     approval: asksNobody,
@@ -29,12 +30,12 @@ export const reasons: Reasons = {
     resume: "Of the sessions before it finds some and not others.",
   },
   "acp-codex": { cost: noCost },
+  "acp-opencode": { "auth probe": withoutLogin, cost: saysZero },
+  "acp-kilo": { "auth probe": withoutLogin, cost: saysZero },
   "acp-qwen": { cost: noCost },
   "acp-copilot": { cost: noCost },
   "acp-kimi": {
-    failures: "It keeps its failures from a client of the protocol: an answer that broke off looks like a whole one.",
-    usage: "It tells how full its context is, and not what a turn took.",
-    cost: noUsage,
+    cost: noCost,
     "rate limit": "It keeps its failures from a client of the protocol: a limit is told as unavailable.",
     approval: "It asks before commands, and changes files of a repository without asking.",
   },

@@ -6,6 +6,7 @@ import type { Terminal } from "../../ground/runtime/terminal.ts";
 import { type Bind, type CommandEntry, examples } from "./command.ts";
 import { commandGroups } from "./commands.ts";
 import { jsonTerminal } from "./json-terminal.ts";
+import { fitHelp } from "./render/fit-help.ts";
 import { asTyped } from "./render/as-typed.ts";
 
 /** Options of {@link createProgram}. */
@@ -74,16 +75,18 @@ function prepareAll(command: Command, terminal: Terminal): void {
 }
 
 function prepare(command: Command, terminal: Terminal): void {
+  const columns = Math.min(terminal.stdout.columns || 100, 120);
+  const write = (text: string) => void terminal.stdout.write(asTyped(fitHelp(text, columns)));
   command
     .exitOverride()
     .helpOption("-h, --help", "show help")
     .configureOutput({
-      writeOut: (text) => void terminal.stdout.write(asTyped(text)),
-      writeErr: (text) => void terminal.stdout.write(asTyped(text)),
+      writeOut: write,
+      writeErr: write,
       // The thrown error says the same and is reported once, in one place.
       outputError: () => {},
-      getOutHelpWidth: () => Math.min(terminal.stdout.columns || 100, 120),
-      getErrHelpWidth: () => Math.min(terminal.stdout.columns || 100, 120),
+      getOutHelpWidth: () => columns,
+      getErrHelpWidth: () => columns,
       getOutHasColors: () => terminal.colours.stdout,
       getErrHasColors: () => terminal.colours.stdout,
     });

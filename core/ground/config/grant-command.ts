@@ -5,8 +5,15 @@ import { cleanText } from "../log/terminal-text.ts";
  * shell would expand.
  */
 export function grantCommand(pluginId: string, permission: string, { target }: { target: string }): string {
-  const word = permission === "kv" ? "kv" : `${permission}:${cleanText(target)}`;
-  return `bulkhead plugin grant ${pluginId} ${quoteWord(word)}`;
+  return grantsCommand(pluginId, [{ permission, target }]);
+}
+
+/** Returns the command line that grants several permissions to one plugin. */
+export function grantsCommand(pluginId: string, grants: readonly { permission: string; target: string }[]): string {
+  const words = grants.map(({ permission, target }) =>
+    permission === "kv" ? "kv" : `${permission}:${cleanText(target)}`
+  );
+  return ["bulkhead plugin grant", pluginId, ...words.map(quoteWord)].join(" ");
 }
 
 /** Quotes a word for a shell where necessary. */

@@ -124,12 +124,6 @@ export const differences: readonly Difference[] = [
     story: { stop_reason: "unavailable", kinds: "error" },
     because: "It keeps its failures from a client of the protocol: the turn ends without a word.",
   },
-  {
-    agent: "acp-kimi",
-    cases: ["malformed"],
-    story: { stop_reason: "end_turn", kinds: "output completed" },
-    because: "It keeps its failures from a client of the protocol: an answer that broke off looks like a whole one.",
-  },
   { agent: "kimi", cases: ["thinking"], story: { kinds: "output completed" }, because: "Its lines have no thinking." },
   { agent: "kimi", cases: failures, story: { kinds: "output error" }, because: onStderr },
   { agent: "kimi", cases: limits, story: { kinds: "output rate_limit output error" }, because: onStderr },

@@ -451,7 +451,7 @@ test("bulkhead plugin enable shows what the plugin may not yet, and the commands
   expect(code).toBe(0);
   expect(out).toContain("It may not yet:\n");
   expect(out).toContain("    read files in the working directory\n");
-  expect(out).toContain("  bulkhead plugin grant alpha net:example.com:443\n");
+  expect(out).toContain("  bulkhead plugin grant alpha read:workdir net:example.com:443\n");
   const json = await cli(["plugin", "enable", "alpha", "--json"], { host: { plugins } });
   expect(JSON.parse(json.out)).toMatchObject({ missing: ["read:workdir", "net:example.com:443"] });
 });
@@ -530,7 +530,7 @@ test("bulkhead plugin explain names what amounts to everything, in words and in 
   const alpha = fakePlugin("alpha");
   alpha.manifest.permissions = { read: ["workdir"], run: [{ binary: "bash", args: ["-c {*}"] }] };
   const { out } = await cli(["plugin", "explain", "alpha"], { host: { plugins: [alpha] } });
-  expect(out).toMatch(/Look twice at:\n {2}! run bash -c \{\*\}: amounts to everything\. bash runs any code/);
+  expect(out).toMatch(/Look twice at:\n {2}! run bash -c \{\*\}: amounts to everything\.\n {6}bash runs any code/);
   const json = await cli(["plugin", "explain", "alpha", "--json"], { host: { plugins: [alpha] } });
   expect(json.out.trimEnd().split("\n").map((line) => JSON.parse(line))).toMatchObject([
     { permission: "run", breadth: "everything", broad_because: expect.stringContaining("any code") as unknown },
@@ -557,7 +557,7 @@ capabilities: {}
 `,
   );
   expect((await cli(["plugin", "check", folder])).out).toContain(
-    "! run env {*}: more than it seems. env starts any",
+    "! run env {*}: more than it seems.\n      env starts any",
   );
   expect(JSON.parse((await cli(["plugin", "check", folder, "--json"])).out)).toMatchObject({
     broad: [{ permission: "run", target: "env {*}", breadth: "much" }],

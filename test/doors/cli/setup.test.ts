@@ -15,7 +15,15 @@ import { type FakeTerminal, fakeTerminal, type FakeTerminalOptions } from "./fak
 const standIn = fileURLToPath(new URL("../../plugins/stand-in-program.mjs", import.meta.url));
 const recorded = fileURLToPath(new URL("../../fixtures/codex", import.meta.url));
 const before = { ...process.env };
-const names = ["PATH", "HOME", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "CODEX_API_KEY"];
+const names = [
+  "PATH",
+  "HOME",
+  "ANTHROPIC_API_KEY",
+  "OPENAI_API_KEY",
+  "GEMINI_API_KEY",
+  "CODEX_API_KEY",
+  "ANTHROPIC_BASE_URL",
+];
 
 let root: string;
 let folder: string;
@@ -121,7 +129,9 @@ describe("bulkhead setup", () => {
     expect(refused.out()).toContain("→ bulkhead secret set OPENAI_API_KEY");
     expect(refused.out()).toMatch(/Not on this machine:\n {2}claude-code +npm install -g @anthropic-ai\/claude-code\n/);
     expect(refused.err()).toContain('Cannot set up "nonsense": it was not found here.');
-    expect(refused.out()).toMatch(/start "codex" \(.*codex\), with the commands that its manifest lists: amounts to/);
+    expect(refused.out().replace(/\s+/g, " ")).toMatch(
+      /start "codex" \(.*codex\), with the commands that its manifest lists: amounts to/,
+    );
     expect(refused.out()).toContain("Nothing was written.");
     expect(await readFile(join(folder, "bulkhead.yaml"), "utf8")).toBe(unchanged);
 
@@ -133,6 +143,25 @@ describe("bulkhead setup", () => {
     expect(agreed.out()).toContain(`{"mcpServers":{"bulkhead":{"command":${JSON.stringify(process.execPath)},"args":[`);
     expect(agreed.err()).toContain("Start the daemon now?");
     expect(await readdir(folder)).toContain("bulkhead.yaml");
+  });
+
+  test("grants the hosts that variables and the agent's own settings point it to, and says where they stand", async () => {
+    await installCodex();
+    await writeFile(join(root, "bin", "claude"), "#!/bin/sh\necho 2.1.330\n");
+    await chmod(join(root, "bin", "claude"), 0o755);
+    await mkdir(join(root, "home", ".codex"));
+    const settings = `base_url = "http://localhost:4321/v1"\nother = "http://127.0.0.1.example.com"\n`;
+    await writeFile(join(root, "home", ".codex", "config.toml"), settings);
+    process.env["ANTHROPIC_BASE_URL"] = "https://gateway.example.com/claude";
+    const { code, out } = await setup(["--no-hello"], { tty: true, stdin: "codex claude-code\ny\nn\n" });
+    expect(code).toBe(0);
+    expect(out()).toContain("~/.codex/config.toml points it to localhost:4321");
+    expect(out()).toContain("$ANTHROPIC_BASE_URL points it to gateway.example.com:443");
+    const file = join(folder, "bulkhead.yaml");
+    const { plugins } = parseHostManifest(await readFile(file, "utf8"), { file });
+    expect(plugins["codex"]?.grant.net).toContain("localhost:4321");
+    expect(plugins["codex"]?.grant.net?.join()).not.toContain("example.com");
+    expect(plugins["claude-code"]?.grant.net).toContain("gateway.example.com:443");
   });
 
   test("offers an instance for each program that a plugin starts by an option and no other plugin starts", async () => {

@@ -24,6 +24,8 @@ import { messageLines } from "../render/message-lines.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { formatBytes } from "../render/quantities.ts";
 import { stackLines } from "../render/stack-lines.ts";
+import type { WallLineOptions } from "../render/wall-lines.ts";
+import { drawingColumns } from "../show-session.ts";
 import { whileWaiting } from "../while-waiting.ts";
 import { pluginOf } from "./plugin-explain.ts";
 
@@ -62,12 +64,15 @@ export async function pluginCheck(call: Invocation): Promise<number> {
   const paint = createPaint(terminal.colours.stdout);
   await using opened = await openHost(call);
   const subjects = await findSubjects(opened.host, { named: call.args[0], cwd: terminal.cwd });
+  const columns = drawingColumns(terminal);
   const reports: CheckReport[] = [];
   for (const subject of subjects) {
     const work = check(opened.host, subject, broadPlaces(opened.manifest?.file));
     const report = await whileWaiting(`Loading ${safeLine(subject.folder)} …`, { terminal, work });
     reports.push(report);
-    await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : `${reportLines(report, paint).join("\n")}\n`);
+    await terminal.stdout.write(
+      json ? `${JSON.stringify(report)}\n` : `${reportLines(report, { paint, columns }).join("\n")}\n`,
+    );
   }
   if (reports.length === 0 && !json) await terminal.stdout.write("No plugin is enabled. Name one, or a folder.\n");
   const failed = reports.flatMap(({ steps }) => steps).find(({ passed }) => !passed);
@@ -153,7 +158,10 @@ function agentLines({ availability, reason, next_step }: AvailabilityReport, pai
   ];
 }
 
-function reportLines({ plugin_id, folder, steps, agent, broad }: CheckReport, paint: Paint): string[] {
+function reportLines(
+  { plugin_id, folder, steps, agent, broad }: CheckReport,
+  { paint, columns }: WallLineOptions,
+): string[] {
   const lines = steps.flatMap(({ step, passed, detail, error }) => {
     const mark = passed ? paint("green", "✔") : paint("red", "✘");
     const [first = "", ...rest] = error === undefined ? [safeLine(detail)] : messageLines(error, paint);
@@ -170,6 +178,6 @@ function reportLines({ plugin_id, folder, steps, agent, broad }: CheckReport, pa
     `${paint("bold", plugin_id ?? "plugin")} ${paint("dim", safeText(folder))}`,
     ...lines,
     ...(agent === null ? [] : agentLines(agent, paint)),
-    ...broadLines(broad, paint),
+    ...broadLines(broad, { paint, columns }),
   ];
 }

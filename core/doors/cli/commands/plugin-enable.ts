@@ -1,6 +1,6 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../../ground/config/host-manifest.ts";
-import { grantCommand } from "../../../ground/config/grant-command.ts";
+import { grantsCommand } from "../../../ground/config/grant-command.ts";
 import { grantsFor, grantWord, isSameGrant } from "../../../packages/install/asked-permissions.ts";
 import { changeManifest } from "../../../packages/install/manifest-transaction.ts";
 import { blockedError } from "../../../packages/registry/blocked-plugins.ts";
@@ -158,7 +158,7 @@ async function change(
 function withoutGrants(asks: SetupSheet, given: readonly NewGrant[]): SetupSheet {
   const isLeft = (grant: NewGrant) => !given.some((one) => isSameGrant(one, grant));
   const rows = asks.rows.filter((row) => grantsFor(asks.id, [row]).some(isLeft));
-  return { ...asks, rows, grants: asks.grants.filter(isLeft), programs: [] };
+  return { ...asks, rows, grants: asks.grants.filter(isLeft), programs: [], pointed: [] };
 }
 
 const shownGrants = 8;
@@ -171,11 +171,9 @@ function asksText(asks: SetupSheet, call: Invocation): string {
   if (count > shownGrants) {
     return asTyped(`It asks for ${count} things that it may not yet: bulkhead plugin explain ${asks.id}\n`);
   }
-  const commands = asks.grants.map(({ pluginId, permission, target }) =>
-    `  ${safeLine(asTyped(grantCommand(pluginId, permission, { target })))}`
-  );
+  const command = `  ${safeLine(asTyped(grantsCommand(asks.id, asks.grants)))}`;
   const [, ...lines] = sheetOf(asks, call);
-  return `\n${["It may not yet:", ...lines, "To grant that:", ...commands].join("\n")}\n`;
+  return `\n${["It may not yet:", ...lines, "To grant that:", command].join("\n")}\n`;
 }
 
 function sheetOf(asks: SetupSheet, { terminal }: Invocation): string[] {

@@ -1,4 +1,4 @@
-import { grantCommand } from "../../../ground/config/grant-command.ts";
+import { grantsCommand } from "../../../ground/config/grant-command.ts";
 import type { Host } from "../../../sessions/host/host.ts";
 import { grantable } from "../../../packages/registry/edit-host-manifest.ts";
 import { quarantineError } from "../../../walls/pool/plugin-health.ts";
@@ -13,6 +13,7 @@ import { createPaint, type Tone } from "../render/paint.ts";
 import { broadLines } from "../render/broad-lines.ts";
 import { lookAtPins, pinLines, type ShownPin } from "../render/pin-lines.ts";
 import { type Cell, tableLines } from "../render/table.ts";
+import { wrapText } from "../render/text-width.ts";
 import { wallLines } from "../render/wall-lines.ts";
 import { drawingColumns } from "../show-session.ts";
 
@@ -46,13 +47,14 @@ export async function pluginExplain(call: Invocation): Promise<number> {
   await terminal.stdout.write(
     `${paint("bold", plugin.id)} ${safeLine(version)} · ${state} · ${safeLine(name)}${instance}\n`,
   );
-  await terminal.stdout.write(`${paint("dim", safeLine(description))}\n\n`);
+  const columns = drawingColumns(terminal);
+  const described = wrapText(safeLine(description), columns, 20).map((line) => `${paint("dim", line)}\n`);
+  await terminal.stdout.write(`${described.join("")}\n`);
   if (plugin.blocked !== null) await terminal.stdout.write(`${safeLine(plugin.blocked)}\n\n`);
   if (record) {
     const { message, hint } = quarantineError(record);
     await terminal.stdout.write(`${safeLine(message)}\nTo let it run again:\n  ${safeLine(hint ?? "")}\n\n`);
   }
-  const columns = drawingColumns(terminal);
   const walls = plugin.programs.length === 0 ? [] : [...wallLines(plugin.programs, { paint, columns }), ""];
   const lines = rows.length === 0
     ? ["It asks for no permission and has none."]
@@ -64,7 +66,7 @@ export async function pluginExplain(call: Invocation): Promise<number> {
       head: ["permission", "state", "target"],
     });
   await terminal.stdout.write(
-    `${[...walls, ...lines, ...broadLines(withFewerForms(rows), paint), ...pinLines(pins)].join("\n")}\n${
+    `${[...walls, ...lines, ...broadLines(withFewerForms(rows), { paint, columns }), ...pinLines(pins)].join("\n")}\n${
       missingGrants(plugin, rows)
     }`,
   );
@@ -128,12 +130,15 @@ function stateOf(
 }
 
 function missingGrants(plugin: Pick<Plugin, "id">, rows: readonly ExplainedPermission[]): string {
-  const commands = rows.flatMap(({ permission, target, requested, granted }) => {
+  const grants = rows.flatMap(({ permission, target, requested, granted }) => {
     // Grant a program with the arguments and names that its manifest asks for, and a secret with its places.
     const word = permission === "run" || permission === "secrets" ? target.split(" ")[0] ?? target : target;
     const isGrantable = (grantable as readonly string[]).includes(permission);
-    return requested && !granted && isGrantable ? [grantCommand(plugin.id, permission, { target: word })] : [];
+    return requested && !granted && isGrantable ? [{ permission, target: word }] : [];
   });
-  if (commands.length === 0) return "";
-  return `\nTo grant what is missing:\n${[...new Set(commands)].map((command) => `  ${asTyped(command)}\n`).join("")}`;
+  if (grants.length === 0) return "";
+  const once = grants.filter(({ permission, target }, index) =>
+    index === grants.findIndex((other) => other.permission === permission && other.target === target)
+  );
+  return `\nTo grant what is missing:\n  ${asTyped(grantsCommand(plugin.id, once))}\n`;
 }

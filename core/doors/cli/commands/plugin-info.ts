@@ -10,6 +10,7 @@ import { safeLine } from "../render/agent-text.ts";
 import { originLines } from "../render/install-lines.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { askedLines, choiceLines } from "../render/permission-words.ts";
+import { drawingColumns } from "../show-session.ts";
 import { waitingLines } from "../render/waiting-lines.ts";
 
 /** `bulkhead plugin info <id>`. */
@@ -28,7 +29,8 @@ export async function pluginInfo(call: Invocation): Promise<number> {
     return 0;
   }
   const choices = choiceLines(plugin.id, optionChoices(written, { id: plugin.id, hostManifest: opened.manifest }));
-  const lines = infoLines(plugin, { locked, choices, paint: createPaint(terminal.colours.stdout) });
+  const paint = createPaint(terminal.colours.stdout);
+  const lines = infoLines(plugin, { locked, choices, paint, columns: drawingColumns(terminal) });
   await terminal.stdout.write(`${lines.join("\n")}\n`);
   return 0;
 }
@@ -48,9 +50,10 @@ interface InfoParts {
   locked: LockedPlugin | null;
   choices: readonly string[];
   paint: Paint;
+  columns: number;
 }
 
-function infoLines(plugin: ExplainedPlugin, { locked, choices, paint }: InfoParts): string[] {
+function infoLines(plugin: ExplainedPlugin, { locked, choices, paint, columns }: InfoParts): string[] {
   const { id, instance_of: base, folder, origin, blocked, permissions, waiting_update: waiting } = plugin;
   const { name, version, description, license } = plugin.manifest;
   const state = blocked !== null ? "blocked" : plugin.enabled ? "enabled" : "disabled";
@@ -62,8 +65,12 @@ function infoLines(plugin: ExplainedPlugin, { locked, choices, paint }: InfoPart
     `  folder  ${safeLine(folder)} (${origin})`,
     ...(blocked === null ? [] : [`  ${safeLine(blocked)}`]),
     ...(locked === null ? [] : originLines(locked)),
-    ...(permissions.length === 0 ? ["It asks for nothing."] : ["It asks to", ...askedLines(permissions, paint)]),
+    ...(permissions.length === 0
+      ? ["It asks for nothing."]
+      : ["It asks to", ...askedLines(permissions, { paint, columns })]),
     ...choices,
-    ...(waiting === null ? [] : ["", ...waitingLines(id, waiting), ...askedLines(plugin.waiting_permissions, paint)]),
+    ...(waiting === null
+      ? []
+      : ["", ...waitingLines(id, waiting), ...askedLines(plugin.waiting_permissions, { paint, columns })]),
   ];
 }

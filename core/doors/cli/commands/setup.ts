@@ -4,6 +4,7 @@ import { ownCommand, typedCommand } from "../../../ground/runtime/own-command.ts
 import { dirname, join, resolve } from "../../../ground/runtime/paths.ts";
 import { createRegistry } from "../../../packages/registry/registry.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
+import { createAskGrant } from "../ask-grant.ts";
 import { exitCodeOf } from "../exit-code.ts";
 import { loadManifest, manifestFile, openHost } from "../open-host.ts";
 import { Questions } from "../questions.ts";
@@ -16,6 +17,7 @@ import { askAgents, type AskedAgent } from "../setup/ask-agents.ts";
 import { chooseAgents, isReady } from "../setup/choose-agents.ts";
 import { enableAgents, type PinnedProgram } from "../setup/enable-agents.ts";
 import { findAgents, type FoundAgent, type MissingAgent, missingAgents } from "../setup/find-agents.ts";
+import { pointedHosts } from "../setup/pointed-hosts.ts";
 import { type SetupSheet, setupSheet, sheetLines } from "../setup/setup-sheet.ts";
 import { drawingColumns, showSession } from "../show-session.ts";
 import { uncontainedPrograms } from "../uncontained.ts";
@@ -77,7 +79,9 @@ async function setup(call: Invocation): Promise<number> {
   const chosen = await chooseAgents(agents, { terminal, wanted, yes, missing });
   if (chosen.length === 0) return await conclude(call, report, "Nothing was chosen, and nothing was written.\n");
   const known = await manifestFile(call);
-  const sheets = chosen.map((agent) => setupSheet(agent, known));
+  const sheets = await Promise.all(
+    chosen.map(async (agent) => setupSheet({ ...agent, pointed: await pointedHosts(agent.plugin) }, known)),
+  );
   if (!json) await showSheets(call, { sheets, chosen });
   const uncontained = await uncontainedPrograms(chosen.map(({ plugin }) => plugin));
   if (uncontained !== null) {
@@ -154,10 +158,14 @@ async function firstManifest({ terminal, configFile }: Invocation): Promise<stri
   return file;
 }
 
-/** Runs a first session that may use no tool. */
+/** Runs a first session that may use no tool; a person at the terminal is asked for what it still lacks. */
 async function hello(call: Invocation, adapter: string): Promise<SessionResult> {
   const { terminal, json } = call;
-  await using opened = await openHost(call, { warm: true });
+  const questions = json || call.options["yes"] === true || !Questions.possible(terminal)
+    ? null
+    : new Questions(terminal);
+  const askGrant = questions && ((manifestFile: string | undefined) => createAskGrant(questions, { manifestFile }));
+  await using opened = await openHost(call, { warm: true, ...(askGrant ? { askGrant } : {}) });
   const session = await opened.host.runSession(
     {
       workdir: terminal.cwd,
@@ -169,7 +177,13 @@ async function hello(call: Invocation, adapter: string): Promise<SessionResult> 
     { adapter, artifacts: "none" },
   );
   if (json) return await session.result();
-  return await showSession(session, { terminal, adapter, mode: "live", verbose: false });
+  return await showSession(session, {
+    terminal,
+    adapter,
+    mode: "live",
+    verbose: false,
+    ...(questions ? { questions } : {}),
+  });
 }
 
 async function offerDaemon(call: Invocation): Promise<void> {

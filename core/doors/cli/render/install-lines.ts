@@ -23,7 +23,7 @@ export function installLines(
       ? [current === null ? "It asks for nothing that is not granted." : "It asks for nothing more."]
       : [
         current === null ? "It asks to" : "It asks for more than before, to",
-        ...askedLines(besideWalls(undecided, programs), paint),
+        ...askedLines(besideWalls(undecided, programs), { paint, columns }),
         ...briefWallLines(programs, { paint, columns }),
       ]),
     ...(entries.length < 2 ? [] : [`What is granted goes to ${entries.join(", ")}, as far as each asks for it.`]),

@@ -1,7 +1,8 @@
 import type { ExplainedPermission } from "../../../packages/registry/explain-permissions.ts";
 import type { OptionChoice } from "../../../packages/registry/option-choices.ts";
 import { safeLine } from "./agent-text.ts";
-import type { Paint } from "./paint.ts";
+import { wrapText } from "./text-width.ts";
+import type { WallLineOptions } from "./wall-lines.ts";
 
 type Asked =
   & Pick<ExplainedPermission, "permission" | "target" | "breadth">
@@ -42,16 +43,46 @@ export function permissionWords({ permission, target, binary }: Asked): string {
 }
 
 /** A line for each, the riskiest first, as they come. */
-export function askedLines(rows: readonly Asked[], paint: Paint): string[] {
+export function askedLines(rows: readonly Asked[], options: WallLineOptions): string[] {
   return rows.flatMap((row) => {
-    const words = permissionWords(row);
-    if (row.breadth === "bounded") return [`    ${words}`];
-    const weight = row.breadth === "everything"
-      ? paint("red", "amounts to everything")
-      : paint("yellow", "more than it seems");
-    return [`  ${paint("red", "!")} ${words}: ${weight}. ${paint("dim", safeLine(row.broad_because ?? ""))}`];
+    const { breadth, broad_because = "" } = row;
+    return weighedLines(permissionWords(row), {
+      ...options,
+      breadth,
+      reasons: broad_because === "" ? [] : [broad_because],
+    });
   });
 }
+
+/** Options of {@link weighedLines}. */
+export interface WeighedOptions extends WallLineOptions {
+  breadth: Asked["breadth"];
+  /** Why it allows more than it seems to. */
+  reasons: readonly string[];
+}
+
+/** A permission in words, and where it allows more than it seems to that, and why below. */
+export function weighedLines(words: string, { breadth, reasons, paint, columns }: WeighedOptions): string[] {
+  if (breadth === "bounded") return indented(words, { indent: 4, columns });
+  const weight = breadth === "everything" ? "amounts to everything" : "more than it seems";
+  const [first = "", ...rest] = indented(`${words}: ${weight}.`, { indent: 4, columns });
+  const marked = [`  ${paint("red", "!")} ${first.slice(4)}`, ...rest];
+  const tone = breadth === "everything" ? "red" : "yellow";
+  return [
+    ...marked.map((line, index) =>
+      index < marked.length - 1 ? line : line.replace(/[^:!]*\.$/, (end) => paint(tone, end))
+    ),
+    ...reasons.flatMap((reason) =>
+      indented(safeLine(reason), { indent: 6, columns }).map((line) => paint("dim", line))
+    ),
+  ];
+}
+
+function indented(text: string, { indent, columns }: { indent: number; columns: number }): string[] {
+  return wrapText(text, columns - indent, mostLines).map((line) => " ".repeat(indent) + line);
+}
+
+const mostLines = 50;
 
 /** Lists the permissions that depend on the operator's options, a line for each option. */
 export function choiceLines(id: string, choices: readonly OptionChoice[]): string[] {

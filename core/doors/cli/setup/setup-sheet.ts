@@ -7,9 +7,9 @@ import type { ExplainedPermission } from "../../../packages/registry/explain-per
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { type ProgramWalls, wallsOnceGranted } from "../../../packages/registry/program-walls.ts";
 import { safeLine } from "../render/agent-text.ts";
-import type { Paint } from "../render/paint.ts";
-import { askedLines } from "../render/permission-words.ts";
+import { askedLines, weighedLines } from "../render/permission-words.ts";
 import { besideWalls, briefWallLines, type WallLineOptions } from "../render/wall-lines.ts";
+import { type PointedHost, withHosts } from "./pointed-hosts.ts";
 import type { AskedAgent } from "./ask-agents.ts";
 
 /** Permissions that an agent would be granted. */
@@ -22,14 +22,17 @@ export interface SetupSheet {
   grants: NewGrant[];
   /** Walls around its programs once that is granted. */
   programs: ProgramWalls[];
+  /** Hosts among those grants that the environment points it to. */
+  pointed: readonly PointedHost[];
 }
 
 /** Collects what an agent asks for and is not granted yet. */
 export function setupSheet(
-  { plugin, isNew = false }: { plugin: Plugin; isNew?: boolean },
+  { plugin, isNew = false, pointed = [] }: { plugin: Plugin; isNew?: boolean; pointed?: readonly PointedHost[] },
   manifestFile: string | undefined,
 ): SetupSheet {
-  const { id, manifest, grant, enabled, config, hidden_texts: hidden = [] } = plugin;
+  const { id, grant, enabled, config, hidden_texts: hidden = [] } = plugin;
+  const manifest = withHosts(plugin.manifest, pointed);
   const rows = undecidedPermissions({
     manifest,
     before: null,
@@ -40,12 +43,19 @@ export function setupSheet(
   });
   const options = Object.entries(config).map(([option, value]): EntryValue => [["config", option], value]);
   const values: EntryValue[] = isNew ? [[["source"], manifest.id], ...options] : [];
-  return { id, values, rows, grants: grantsFor(id, rows), programs: wallsOnceGranted(plugin) };
+  return {
+    id,
+    values,
+    rows,
+    grants: grantsFor(id, rows),
+    programs: wallsOnceGranted({ ...plugin, manifest }),
+    pointed,
+  };
 }
 
 /** The sheet as lines for people: one for each program, however many commands of it the manifest lists. */
 export function sheetLines(
-  { id, rows: all, programs: walls }: SetupSheet,
+  { id, rows: all, programs: walls, pointed }: SetupSheet,
   agent: Pick<AskedAgent, "program">,
   { paint, columns }: WallLineOptions,
 ): string[] {
@@ -53,32 +63,33 @@ export function sheetLines(
   const commands = rows.filter(({ permission }) => permission === "run");
   const programs = [...new Set(commands.flatMap(({ binary }) => binary ?? []))];
   const lines = [
-    ...programs.flatMap((program) => programLines(program, { commands, where: agent.program, paint })),
-    ...askedLines(rows.filter(({ permission }) => permission !== "run" && permission !== "run_env"), paint),
-    ...askedLines(rows.filter(({ permission, breadth }) => permission === "run_env" && breadth !== "bounded"), paint),
+    ...programs.flatMap((program) => programLines(program, { commands, where: agent.program, paint, columns })),
+    ...askedLines(rows.filter(({ permission }) => permission !== "run" && permission !== "run_env"), {
+      paint,
+      columns,
+    }),
+    ...askedLines(rows.filter(({ permission, breadth }) => permission === "run_env" && breadth !== "bounded"), {
+      paint,
+      columns,
+    }),
   ];
   return [
     `${paint("bold", id)} may`,
     ...(all.length === 0 ? ["    do what it is granted already"] : lines),
     ...briefWallLines(walls, { paint, columns }),
+    ...pointed.map(({ host, where }) => paint("dim", `      ${safeLine(where)} points it to ${safeLine(host)}`)),
   ];
 }
 
 function programLines(
   program: string,
-  { commands, where, paint }: { commands: readonly ExplainedPermission[]; where: string | null; paint: Paint },
+  { commands, where, ...options }: WallLineOptions & { commands: readonly ExplainedPermission[]; where: string | null },
 ): string[] {
   const own = commands.filter(({ binary }) => binary === program);
   const broad = own.filter(({ breadth }) => breadth !== "bounded");
   const place = where === null ? "" : ` (${safeLine(where)})`;
   const words = `start ${JSON.stringify(safeLine(program))}${place}, with the commands that its manifest lists`;
-  if (broad.length === 0) return [`    ${words}`];
-  const weight = broad.some(({ breadth }) => breadth === "everything")
-    ? paint("red", "amounts to everything")
-    : paint("yellow", "more than it seems");
   const reasons = [...new Set(broad.flatMap(({ broad_because }) => broad_because ?? []))];
-  return [
-    `  ${paint("red", "!")} ${words}: ${weight}.`,
-    ...reasons.map((reason) => paint("dim", `      ${safeLine(reason)}`)),
-  ];
+  const breadth = broad.find((one) => one.breadth === "everything")?.breadth ?? broad[0]?.breadth ?? "bounded";
+  return weighedLines(words, { ...options, breadth, reasons });
 }

@@ -1,0 +1,85 @@
+import type { Manifest } from "../../../../plugin-sdk/manifest.ts";
+import { readdir, readFile, stat } from "../../../ground/runtime/files.ts";
+import { agentPlaces, agentPrograms } from "../../../ground/runtime/key-places.ts";
+import { join } from "../../../ground/runtime/paths.ts";
+import { hostEnv } from "../../../ground/runtime/platform.ts";
+import { requestedWith } from "../../../packages/registry/requested-permissions.ts";
+import type { Plugin } from "../../../packages/registry/plugin.ts";
+
+/** A host that the operator's own settings point a program to. */
+export interface PointedHost {
+  /** `host:port`. */
+  host: string;
+  /** The variable or the file that says so. */
+  where: string;
+}
+
+/** Settings beyond this are no file that a person writes. */
+const maxBytes = 256 * 1024;
+const maxFiles = 64;
+const maxHosts = 8;
+
+/**
+ * Finds the hosts that variables and settings point a plugin's programs to, beside those that its manifest knows: a
+ * gateway of the company, or a model on this machine. Without their grant the first session would fail, at a server of
+ * this machine even without a word on the grant: programs do not ask a proxy for those.
+ */
+export async function pointedHosts(plugin: Pick<Plugin, "manifest" | "config">): Promise<PointedHost[]> {
+  const { run = [], net = [] } = requestedWith(plugin.manifest, plugin.config);
+  const programs = [...new Set(run.map(({ binary }) => binary))];
+  const own = (plugin.manifest.endpoints ?? []).filter(({ program }) => programs.includes(program));
+  const byVariable = own.flatMap(({ base_url: variable }): PointedHost[] => {
+    const host = hostOf(hostEnv(variable) ?? "");
+    return host === null ? [] : [{ host, where: `$${variable}` }];
+  });
+  const bySettings = (await Promise.all(programs.map(serversInSettings))).flat();
+  const found = [...byVariable, ...bySettings].filter(({ host }) => !net.includes(host));
+  return found.filter(({ host }, index) => index === found.findIndex((other) => other.host === host)).slice(
+    0,
+    maxHosts,
+  );
+}
+
+/** The manifest as if it had asked for these hosts as well. */
+export function withHosts(manifest: Manifest, hosts: readonly PointedHost[]): Manifest {
+  const { permissions = {} } = manifest;
+  const net = [...permissions.net ?? [], ...hosts.map(({ host }) => host)];
+  return hosts.length === 0 ? manifest : { ...manifest, permissions: { ...permissions, net } };
+}
+
+function hostOf(address: string): string | null {
+  if (!/^https?:\/\//i.test(address) || !URL.canParse(address)) return null;
+  const { hostname, port, protocol } = new URL(address);
+  return `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
+}
+
+/** Servers of this machine in an agent's own settings. */
+async function serversInSettings(program: string): Promise<PointedHost[]> {
+  const home = hostEnv("HOME");
+  if (!home || !/^[\w.-]+$/.test(program)) return [];
+  const places = agentPlaces[agentPrograms[program] ?? program] ?? [];
+  const files = (await Promise.all(places.map((place) => settingsIn(home, place)))).flat().slice(0, maxFiles);
+  const found = files.map(async (file): Promise<PointedHost[]> => {
+    const text = await textOf(join(home, file));
+    const urls = text.match(/\bhttps?:\/\/(?:127\.0\.0\.1|localhost)(?::\d{1,5})?(?=[/"'\s]|$)/gm) ?? [];
+    return urls.flatMap((url) => ({ host: hostOf(url) ?? "", where: `~/${file}` })).filter(({ host }) => host !== "");
+  });
+  return (await Promise.all(found)).flat();
+}
+
+/** The place itself, or the files of settings in it; none where it is not there. */
+async function settingsIn(home: string, place: string): Promise<string[]> {
+  const isSettings = (name: string) => /\.(?:toml|jsonc?|ya?ml)$/.test(name);
+  if (isSettings(place)) return [place];
+  const names = await readdir(join(home, place)).catch(() => []);
+  return names.filter(isSettings).sort().map((name) => join(place, name));
+}
+
+async function textOf(file: string): Promise<string> {
+  try {
+    const found = await stat(file);
+    return found.isFile() && found.size <= maxBytes ? await readFile(file, "utf8") : "";
+  } catch {
+    return "";
+  }
+}
