@@ -44,6 +44,19 @@ describe("plugin dev", () => {
     expect(await ended).toBe(0);
   }, 240_000);
 
+  test("runs again or ends at a letter and Enter, where a person is at the terminal", async () => {
+    const terminal = fakeTerminal({
+      args: ["plugin", "dev", "mine", "Morning"],
+      cwd: folder,
+      tty: true,
+      stdin: "x\nr\nq\n",
+    });
+    expect(await runCli(terminal)).toBe(0);
+    expect(terminal.out().split("You said: Morning")).toHaveLength(3);
+    expect(terminal.err()).toContain("r and Enter runs it again, q and Enter ends this.");
+    expect(terminal.err()).toContain("Once more.");
+  }, 120_000);
+
   test("shows what the adapter logs", async () => {
     const file = join(plugin, "mod.ts");
     const source = await readFile(file, "utf8");
@@ -51,6 +64,8 @@ describe("plugin dev", () => {
     const terminal = fakeTerminal({ args: ["plugin", "dev", "--once", "mine"], cwd: folder });
     expect(await runCli(terminal)).toBe(0);
     expect(terminal.err()).toContain('log warn: Odd. {"at":7}');
+    // The host's own words on the session are in the view of it.
+    expect(terminal.err()).not.toContain("log info");
   });
 
   test("runs once, with the session's exit code, and says where there is no plugin", async () => {

@@ -42,9 +42,11 @@ export async function pluginDev(call: Invocation): Promise<number> {
         stop.abort();
         return code;
       }
-      if (!stop.signal.aborted) await say(call, "Waiting for a change. Ctrl-C ends this.");
-      if (await change === null || signal.aborted) return 0;
-      await say(call, "Changed: reloading.");
+      const next = await nextStep(call, { change, isOver: stop.signal.aborted, signal });
+      // The watch of this round ends with it.
+      stop.abort();
+      if (next === "end" || signal.aborted) return 0;
+      await say(call, next === "again" ? "Once more." : "Changed: reloading.");
     }
   } finally {
     await host.close();
@@ -56,6 +58,45 @@ interface DevRun {
   folder: string;
   prompt: string;
   signal: AbortSignal;
+}
+
+interface NextStepOptions {
+  /** Resolves at a change of the folder; null when the watch has ended. */
+  change: Promise<unknown>;
+  /** Whether the change has come already. */
+  isOver: boolean;
+  signal: AbortSignal;
+}
+
+/** Waits for a change of the folder, or for a letter and Enter of the person at the terminal. */
+async function nextStep(
+  call: Invocation,
+  { change, isOver, signal }: NextStepOptions,
+): Promise<"changed" | "again" | "end"> {
+  const { stdin } = call.terminal;
+  const asks = stdin.isTty && call.terminal.stderr.isTty;
+  const keys = asks ? "r and Enter: run it again. q and Enter, or Ctrl-C: end." : "Ctrl-C ends this.";
+  if (!isOver) await say(call, `Waiting for a change. ${keys}`);
+  const left = new AbortController();
+  const seen = change.then((found) => found === null ? "end" as const : "changed" as const);
+  const typed = asks ? typedStep(call, AbortSignal.any([signal, left.signal])) : new Promise<never>(() => {});
+  try {
+    return await Promise.race([seen, typed]);
+  } finally {
+    left.abort();
+  }
+}
+
+/** Reads lines until one says what to do; pending forever where the input has ended. */
+async function typedStep({ terminal }: Invocation, signal: AbortSignal): Promise<"again" | "end"> {
+  for (;;) {
+    const line = await terminal.stdin.readLine(signal);
+    if (line === null) return await new Promise<never>(() => {});
+    const word = line.trim().toLowerCase();
+    if (word === "r" || word === "") return "again";
+    if (word === "q") return "end";
+    await terminal.stderr.write("  r and Enter runs it again, q and Enter ends this.\n");
+  }
 }
 
 /** Shows an error of the plugin instead of throwing: the next change may fix it. */
@@ -107,8 +148,12 @@ function changed(): BulkheadError {
 }
 
 /** Shows the adapter's log records to the author. */
-async function showLog({ terminal }: Invocation, { level, message, session_id, fields }: LogRecord): Promise<void> {
-  if (session_id === undefined) return;
+async function showLog(
+  { terminal }: Invocation,
+  { level, message, plugin_id, session_id, fields }: LogRecord,
+): Promise<void> {
+  // The host's own lines on a session say what the view of it shows.
+  if (session_id === undefined || plugin_id === undefined) return;
   const paint = createPaint(terminal.colours.stderr);
   const more = (fields ?? null) === null ? "" : ` ${JSON.stringify(fields)}`;
   const tone = level === "error" ? "red" : level === "warn" ? "yellow" : "dim";
