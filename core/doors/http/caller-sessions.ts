@@ -46,6 +46,7 @@ export interface CallerSessionsDeps {
  * routes and the protocols mounted beside them.
  */
 export function callerSessions(caller: Caller, { sessions, owners }: CallerSessionsDeps): CallerSessions {
+  const held = (session: SessionHandle) => heldBy(session, { caller, owners });
   return {
     admit,
     page,
@@ -73,7 +74,10 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
     },
     agents: (options) => sessions.agents(options),
     // Call events() here, so that an invalid query is refused before a stream begins.
-    events: (query) => hasScope(caller, "read") ? sessions.events(query) : seen(sessions.events(query)),
+    events: (query) => {
+      const events = sessions.events(query);
+      return hasScope(caller, "read") ? events : seenBy(events, { caller, owners });
+    },
   };
 
   async function admit(request: SessionRequest, options: RunSessionOptions = {}): Promise<AdmittedSession> {
@@ -89,24 +93,34 @@ export function callerSessions(caller: Caller, { sessions, owners }: CallerSessi
     const all = await sessions.list({ ...query, limit });
     return { sessions: all, next: all.length < limit ? null : all.at(-1)?.session_id ?? null };
   }
+}
 
-  async function* seen(events: AsyncIterable<Envelope>): AsyncGenerator<Envelope, void, void> {
-    for await (const envelope of events) {
-      if (sees(caller, envelope.session_id, owners)) yield envelope;
-    }
-  }
+interface SightDeps {
+  caller: Caller;
+  owners: SessionOwners;
+}
 
-  function held(session: SessionHandle): SessionHandle {
-    const controlled = <T>(act: () => Promise<T>) => async () => {
-      demandControl(caller, session.id, owners);
-      return await act();
-    };
-    return {
-      id: session.id,
-      events: (query) => session.events(query),
-      result: () => session.result(),
-      interrupt: controlled(() => session.interrupt()),
-      answer: (requestId, choice) => controlled(() => session.answer(requestId, choice))(),
-    };
+/** Leaves out events of sessions that the caller may not see. */
+async function* seenBy(
+  events: AsyncIterable<Envelope>,
+  { caller, owners }: SightDeps,
+): AsyncGenerator<Envelope, void, void> {
+  for await (const envelope of events) {
+    if (sees(caller, envelope.session_id, owners)) yield envelope;
   }
+}
+
+/** Checks at each call that the caller still controls the session: its token may have been revoked meanwhile. */
+function heldBy(session: SessionHandle, { caller, owners }: SightDeps): SessionHandle {
+  const controlled = <T>(act: () => Promise<T>) => async () => {
+    demandControl(caller, session.id, owners);
+    return await act();
+  };
+  return {
+    id: session.id,
+    events: (query) => session.events(query),
+    result: () => session.result(),
+    interrupt: controlled(() => session.interrupt()),
+    answer: (requestId, choice) => controlled(() => session.answer(requestId, choice))(),
+  };
 }

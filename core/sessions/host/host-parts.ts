@@ -81,9 +81,7 @@ export async function openParts(options: HostOptions, seams: HostSeams): Promise
   await known.keep();
   tellShadowed(registry, writeLog);
   const settings = await OperatorSettings.open({ manifest, secretsFile: options.secretsFile });
-  const manifestFile = manifest?.file === undefined ? null : await realpath(manifest.file).catch(() => null);
-  const installedDir = manifestFile === null ? null : await realInstalledFolder(manifestFile);
-  const realRoot = await realpath(root).catch(() => root);
+  const guarded = await guardedBy({ root, manifest, claim, settings, registry });
   const signals = new Signals();
   const crashes = logQuarantine(openCrashFiles(join(claim.root, "crashes")), writeLog);
   const deps: SessionDeps = {
@@ -97,11 +95,7 @@ export async function openParts(options: HostOptions, seams: HostSeams): Promise
     }),
     looks: new SharedLooks(join(claim.folder, "scratch", "looks")),
     settings,
-    guarded: () => {
-      const { secretPaths } = settings;
-      const plugins = registry.list();
-      return guardedPlaces({ root: realRoot, stateDir: claim.root, manifestFile, installedDir, secretPaths, plugins });
-    },
+    guarded,
     writeLog,
     askGrant,
   };
@@ -142,6 +136,24 @@ export async function openParts(options: HostOptions, seams: HostSeams): Promise
     sessions,
     workspaces,
     leaveBundler: shareBundler(),
+  };
+}
+
+interface GuardDeps extends Pick<StoresOptions, "claim" | "root"> {
+  manifest: HostOptions["manifest"];
+  settings: OperatorSettings;
+  registry: Registry;
+}
+
+/** Finds the places that no plugin may touch, and returns them with those of the plugins that are there when asked. */
+async function guardedBy({ root, manifest, claim, settings, registry }: GuardDeps): Promise<SessionDeps["guarded"]> {
+  const manifestFile = manifest?.file === undefined ? null : await realpath(manifest.file).catch(() => null);
+  const installedDir = manifestFile === null ? null : await realInstalledFolder(manifestFile);
+  const realRoot = await realpath(root).catch(() => root);
+  return () => {
+    const { secretPaths } = settings;
+    const plugins = registry.list();
+    return guardedPlaces({ root: realRoot, stateDir: claim.root, manifestFile, installedDir, secretPaths, plugins });
   };
 }
 

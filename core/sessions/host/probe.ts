@@ -10,6 +10,7 @@ import { healthOf } from "../../../plugin-sdk/health-of.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
 import { forAuthor } from "../../packages/registry/for-author.ts";
+import type { Plugin } from "../../packages/registry/plugin.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { ProbeAnswer } from "../../walls/channel/protocol.ts";
@@ -71,40 +72,17 @@ function failedCheck(health: HealthStatus, error = "The adapter's healthCheck() 
   return health.status === "healthy" ? { ...health, status: "degraded", error: error.slice(0, 4096) } : health;
 }
 
+interface ProbeBrokerOptions extends Pick<ProbeOptions, "deps" | "workdir"> {
+  sessionId: string;
+}
+
 async function ask(
   service: ServedPlugin,
   { deps, workdir, signal }: ProbeOptions,
 ): Promise<{ value: ProbeAnswer } | { report: AvailabilityReport }> {
   const { plugin, pool } = service;
-  // A probe never asks a person for a grant.
-  const { askGrant: _, ...unattended } = deps;
-  const { claim, writeLog } = deps;
   const sessionId = `probe-${randomId()}`;
-  const { effective, secrets, redactor } = await allowedIn(unattended, { plugin, workdir });
-  const broker = createSessionBroker({
-    sessionId,
-    pluginId: plugin.id,
-    workdir,
-    pluginDir: plugin.folder,
-    dataDir: dataDirOf(claim, plugin),
-    tempDir: join(claim.folder, "scratch", sessionId),
-    ...deps.guarded(),
-    permissions: effective,
-    spelledRoots: plugin.grant.write ?? [],
-    secrets,
-    redactor,
-    grantPlace: (permission) => deps.settings.grantPlace(plugin.id, permission),
-    requestEnv: {},
-    limits: plugin.limits,
-    ownPids: plugin.os_walls.bubblewrap !== "off",
-    containPrograms: containsPrograms(plugin),
-    pins: deps.pins.of(plugin.id),
-    install: plugin.manifest.install,
-    children: deps.children,
-    emit: () => {},
-    writeLog: (record) => writeLog({ ...record, plugin_id: plugin.id }),
-    waitForAnswer: () => Promise.resolve(null),
-  });
+  const { broker, effective, redactor } = await openBroker(plugin, { deps, workdir, sessionId });
   const place = await pool.acquire({ signal });
   const entry = place.lane.open({
     call: "probe",
@@ -130,13 +108,48 @@ async function ask(
     const next = hint === undefined ? {} : { next_step: hint };
     return { report: { availability: "unrunnable", reason: message, ...next } };
   }
-  // The guest code is ours, but its answer is untrusted data: check each part before use.
-  const value = typeof end.value === "object" && end.value !== null ? end.value as Partial<ProbeAnswer> : {};
-  const answer: ProbeAnswer = {
+  const answer = readAnswer(end.value);
+  return { value: redactor?.value(answer) ?? answer };
+}
+
+/** Opens the broker of a probe; it never asks a person for a grant. */
+async function openBroker(plugin: Plugin, { deps, workdir, sessionId }: ProbeBrokerOptions) {
+  const { claim, writeLog } = deps;
+  const { effective, secrets, redactor } = await allowedIn({ ...deps, askGrant: undefined }, { plugin, workdir });
+  const broker = createSessionBroker({
+    sessionId,
+    pluginId: plugin.id,
+    workdir,
+    pluginDir: plugin.folder,
+    dataDir: dataDirOf(claim, plugin),
+    tempDir: join(claim.folder, "scratch", sessionId),
+    ...deps.guarded(),
+    permissions: effective,
+    spelledRoots: plugin.grant.write ?? [],
+    secrets,
+    redactor,
+    grantPlace: (permission) => deps.settings.grantPlace(plugin.id, permission),
+    requestEnv: {},
+    limits: plugin.limits,
+    ownPids: plugin.os_walls.bubblewrap !== "off",
+    containPrograms: containsPrograms(plugin),
+    pins: deps.pins.of(plugin.id),
+    install: plugin.manifest.install,
+    children: deps.children,
+    emit: () => {},
+    writeLog: (record) => writeLog({ ...record, plugin_id: plugin.id }),
+    waitForAnswer: () => Promise.resolve(null),
+  });
+  return { broker, effective, redactor };
+}
+
+/** Reads each part of the guest's answer by itself: the guest code is ours, but its answer is untrusted data. */
+function readAnswer(told: unknown): ProbeAnswer {
+  const value = typeof told === "object" && told !== null ? told as Partial<ProbeAnswer> : {};
+  return {
     availability: value.availability,
     access_mode: value.access_mode,
     health: value.health,
     ...(typeof value.health_error === "string" ? { health_error: value.health_error } : {}),
   };
-  return { value: redactor?.value(answer) ?? answer };
 }
