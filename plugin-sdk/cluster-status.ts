@@ -2,10 +2,10 @@
 export interface ClusterMachine {
   name: string;
   /**
-   * It is there; it said goodbye; it has not been heard for a moment; or it has not been heard for so long that others
-   * end its sessions.
+   * It is there; it takes no more sessions, and ends when those that run there have ended; it has left; it has not been
+   * heard for a moment; or it has not been heard for so long that others end its sessions.
    */
-  state: "present" | "left" | "silent" | "lost";
+  state: "present" | "leaving" | "left" | "silent" | "lost";
   /** Whether it is the machine that was asked. */
   self: boolean;
   version: string | null;
@@ -17,7 +17,7 @@ export interface ClusterMachine {
   other_agents: string[];
   /** Sessions that run or wait there, and the most that it takes; null where that is not known. */
   sessions: number | null;
-  host_sessions: number | null;
+  slots: number | null;
   /** RFC 3339, UTC; null where it was never heard. */
   started_at: string | null;
   /** Milliseconds since it was heard; null where it never was. */
@@ -57,8 +57,11 @@ export interface ClusterStatus {
   round_trip_ms: number | null;
   /** Entries that wait for the servers. */
   waiting_entries: number;
-  /** Sessions that wait for a machine; null where that is not known. */
-  waiting_sessions: number | null;
+  /** Sessions that wait for a machine. */
+  waiting_sessions: number;
+  /** Slots for sessions that the machines have taken together, and the most that they may have. */
+  slots: number;
+  host_sessions: number;
   machines: ClusterMachine[];
   logs: ClusterLog[];
 }

@@ -43,6 +43,8 @@ export interface MachineOptions {
   servers: readonly string[];
   labels?: Record<string, string>;
   replicas?: number;
+  /** Further limits, each after a comma. */
+  limits?: string;
   /** Further lines of bulkhead.yaml. */
   lines?: readonly string[];
   /** Further lines under `cluster:`. */
@@ -75,14 +77,20 @@ const writer = adapterCode(
     yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`,
 );
 
+const manifests: Readonly<Record<string, string>> = {
+  writer: "permissions: { write: [workdir] }",
+  planned:
+    "access_modes: [{type: subscription, priority: 1, enabled: true, plan: pro, rate_limits: {requests_per_day: 2}}]",
+};
+
 /** Starts a daemon of a cluster. */
 export async function startMachine(options: MachineOptions): Promise<Machine> {
   const { name } = options;
   const folder = await realpath(await mkdtemp(join(tmpdir(), `bh-${name}-`)));
   const workdir = join(folder, "work");
   await mkdir(workdir);
-  for (const [id, code] of Object.entries({ ticker, brief, asker, writer })) {
-    const manifest = id === "writer" ? "permissions: { write: [workdir] }" : "";
+  for (const [id, code] of Object.entries({ ticker, brief, asker, writer, planned: brief })) {
+    const manifest = manifests[id] ?? "";
     await writePlugin(join(folder, "plugins", id), id, { code, manifest });
   }
   await writeFile(join(folder, "bulkhead.yaml"), manifestText(options));
@@ -91,12 +99,14 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
   return machine;
 }
 
-function manifestText({ name, servers, labels = {}, replicas = 1, lines = [], cluster = [] }: MachineOptions): string {
+function manifestText(
+  { name, servers, labels = {}, replicas = 1, limits = "", lines = [], cluster = [] }: MachineOptions,
+): string {
   return [
     "bulkhead: 1",
-    "plugins: { ticker: {}, brief: {}, asker: {}, writer: { grant: { write: [workdir] } } }",
+    "plugins: { ticker: {}, brief: {}, asker: {}, planned: {}, writer: { grant: { write: [workdir] } } }",
     "daemon: { port: 0, drain_ms: 200 }",
-    "limits: { agent_grace_ms: 300, warden_grace_ms: 200, teardown_timeout_ms: 200 }",
+    "limits: { agent_grace_ms: 300, warden_grace_ms: 200, teardown_timeout_ms: 200" + `${limits} }`,
     "cluster:",
     `  servers: [${servers.map((server) => `"${server}"`).join(", ")}]`,
     `  name: ${name}`,

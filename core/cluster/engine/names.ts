@@ -1,3 +1,12 @@
+/** Names of a stream of texts: of each kind and name, the last one counts. */
+export interface NoteNames {
+  stream: string;
+  subjects: string;
+  subject(kind: string, name: string): string;
+  /** Kind and name of a subject. */
+  of(subject: string): [kind: string, name: string];
+}
+
 /** Names of everything that one cluster has on its servers. */
 export interface Names {
   /** Stream of a machine's events. */
@@ -21,17 +30,14 @@ export interface Names {
   mail: string;
   mailTo(machine: string): string;
   mailSubjects: string;
-  /** Stream of sessions that wait for a machine. */
-  work: string;
-  workSubjects: string;
-  /** Subject of the sessions that one machine alone may take, or any one. */
-  workFor(machine: string | null): string;
-  /** Stream of short facts that all machines have, and the subject of one of a kind. */
-  notes: string;
-  noteSubjects: string;
-  note(kind: string, name: string): string;
-  /** Kind and name of a fact. */
-  noteOf(subject: string): [kind: string, name: string];
+  /** Sessions that wait for a machine. */
+  work: NoteNames;
+  /** Short facts that all machines have. */
+  notes: NoteNames;
+  /** How many sessions each machine may have. */
+  shares: NoteNames;
+  /** How much each machine has used of each access mode. */
+  uses: NoteNames;
   /** Bucket of the sessions' patches. */
   patches: string;
 }
@@ -52,16 +58,23 @@ export function namesWith(prefix: string): Names {
     mail: `${prefix}_mail`,
     mailTo: (machine) => `${prefix}.mail.${machine}`,
     mailSubjects: `${prefix}.mail.*`,
-    work: `${prefix}_work`,
-    workSubjects: `${prefix}.work.*`,
-    workFor: (machine) => `${prefix}.work.${machine ?? "_"}`,
-    notes: `${prefix}_notes`,
-    noteSubjects: `${prefix}.note.*.*`,
-    note: (kind, name) => `${prefix}.note.${kind}.${name}`,
-    noteOf: (subject) => {
-      const [kind = "", name = ""] = subject.slice(`${prefix}.note.`.length).split(".", 2);
+    work: notesOf(prefix, "work"),
+    notes: notesOf(prefix, "note"),
+    shares: notesOf(prefix, "share"),
+    uses: notesOf(prefix, "use"),
+    patches: `${prefix}_patches`,
+  };
+}
+
+function notesOf(prefix: string, word: string): NoteNames {
+  const begin = `${prefix}.${word}.`;
+  return {
+    stream: `${prefix}_${word}s`,
+    subjects: `${begin}*.*`,
+    subject: (kind, name) => `${begin}${kind}.${name}`,
+    of: (subject) => {
+      const [kind = "", name = ""] = subject.slice(begin.length).split(".", 2);
       return [kind, name];
     },
-    patches: `${prefix}_patches`,
   };
 }

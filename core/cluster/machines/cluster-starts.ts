@@ -5,11 +5,14 @@ import { randomId, sha256Hex } from "../../ground/runtime/hash.ts";
 import { wait } from "../../ground/runtime/wait.ts";
 import { checkRequest } from "../../sessions/host/check-request.ts";
 import { digestOf, keyTakenError } from "../../sessions/host/idempotency.ts";
+import type { SessionRecord } from "../../records/journal/session-record.ts";
 import type { RunSessionOptions } from "../../sessions/host/run-session.ts";
 import type { SessionHandle, SessionHost } from "../../sessions/host/session-host.ts";
-import { hasLabels, type WorkQueue } from "./work-queue.ts";
 import type { MachineFacts } from "./machine-facts.ts";
+import type { RunOf } from "./run-ends.ts";
 import type { Note, SharedNotes } from "./shared-notes.ts";
+import type { WaitingSession } from "./waiting-sessions.ts";
+import { hasLabels, type WorkQueue } from "./work-queue.ts";
 
 /** Collaborators of {@link ClusterStarts}. */
 export interface ClusterStartsDeps {
@@ -17,8 +20,14 @@ export interface ClusterStartsDeps {
   notes: SharedNotes;
   queue: WorkQueue;
   facts(): MachineFacts;
-  /** Whether a session is known here, from any machine. */
-  isKnown(sessionId: string): Promise<boolean>;
+  /** Returns a session that is known here, from any machine; null for any other. */
+  recordOf(sessionId: string): Promise<SessionRecord | null>;
+  /** Whether a run of a machine begins no more sessions, and all that it began are known here. */
+  isOver(run: RunOf): Promise<boolean>;
+  /** How long the key of a session that has ended stands for it. Milliseconds. */
+  keyMs(): number;
+  /** Why no session can start now; null when one can. */
+  problem(): string | null;
   signal: AbortSignal;
 }
 
@@ -26,8 +35,8 @@ export interface ClusterStartsDeps {
 const defaultWaitMs = 600_000;
 /** How often a waiting session is looked for. Milliseconds. */
 const lookEveryMs = 25;
-/** How long the session of a key may take to be seen here. Milliseconds. */
-const seenMs = 5000;
+/** How often the machine that holds a key is looked for. Milliseconds. */
+const holderEveryMs = 200;
 
 /** The start of sessions in a cluster: here or elsewhere, and once only for a key, whichever machine is asked. */
 export class ClusterStarts {
@@ -47,6 +56,8 @@ export class ClusterStarts {
 
   /** @throws {BulkheadError} as `SessionHost.start`; `unavailable` when no machine that fits has taken it in time */
   async start(request: SessionRequest, options: RunSessionOptions = {}): Promise<SessionHandle> {
+    const problem = this.#deps.problem();
+    if (problem !== null) throw awayError(problem);
     const checked = checkRequest(request);
     const key = checked.idempotency_key;
     const digest = key === undefined ? null : digestOf(checked, options);
@@ -60,33 +71,63 @@ export class ClusterStarts {
   ): Promise<SessionHandle> {
     const { notes, own } = this.#deps;
     const name = `key-${sha256Hex(JSON.stringify([options.client ?? "", key]))}`;
-    const sessionId = randomId();
-    const text = JSON.stringify({ session_id: sessionId, digest });
-    for (let known: string | null = null;;) {
-      const held: string = await notes.claim({ name, text }, known);
-      if (held === text) break;
-      const { session_id, digest: other } = fieldsOrNone(JSON.parse(held));
-      if (other !== digest) throw keyTakenError(key);
-      const id = stringOf(session_id) ?? "";
-      if (await this.#isSeen(id)) return await own.open(id);
-      // Its machine was lost before the session had begun.
-      known = held;
-    }
+    const { session, claim } = await this.#claimKey(name, { request, key, digest, signal: options.signal });
+    if (claim === null) return await own.open(session);
     try {
-      return await this.#place(request, { ...options, sessionId });
+      return await this.#place(request, { ...options, sessionId: session });
     } catch (error) {
       // A session that could not start may be tried again.
-      await notes.set({ kind: "claim", name, text: "" }).catch(() => undefined);
+      await notes.claim({ name, text: "" }, claim).catch(() => undefined);
       throw error;
     }
   }
 
-  async #isSeen(sessionId: string): Promise<boolean> {
-    for (const end = performance.now() + seenMs; performance.now() < end;) {
-      if (await this.#deps.isKnown(sessionId)) return true;
-      await wait(lookEveryMs, this.#deps.signal);
+  /** Returns the session that a key stands for, and the claim of this machine where it is the one to start it. */
+  async #claimKey(
+    name: string,
+    { request, key, digest, signal }: KeyedRequest,
+  ): Promise<{ session: string; claim: string | null }> {
+    const { notes, facts, recordOf, signal: closing } = this.#deps;
+    const { name: machine, run } = facts();
+    const end = Date.now() + (request.place?.wait_ms ?? defaultWaitMs);
+    let known: string | null = null;
+    for (let session = randomId();;) {
+      const text = JSON.stringify({ session_id: session, digest, machine, run });
+      const held: string = await notes.claim({ name, text }, known).catch((cause: unknown) => {
+        throw awayError("The cluster's servers do not answer.", cause);
+      });
+      if (held === text) return { session, claim: text };
+      const holder = holderIn(held);
+      const record = await recordOf(holder.session);
+      if (record !== null && this.#isPast(record)) {
+        known = held;
+        continue;
+      }
+      if (holder.digest !== digest) throw keyTakenError(key);
+      if (record !== null) return { session: holder.session, claim: null };
+      if (await this.#isLeft(holder)) {
+        known = held;
+        // It may wait for a machine still, whoever asked for it.
+        if (this.#deps.queue.has(holder.session)) session = holder.session;
+        continue;
+      }
+      if (signal?.aborted) throw stoppedError();
+      if (closing.aborted) throw new BulkheadError("host_closed", "The host is shutting down.");
+      if (Date.now() > end) throw this.#lateError(request);
+      await wait(holderEveryMs, closing);
     }
-    return false;
+  }
+
+  /** Whether a session has not begun, and neither the machine that was asked nor one that took it can begin it. */
+  async #isLeft(holder: Holder): Promise<boolean> {
+    const { queue, isOver, recordOf } = this.#deps;
+    const starter = await queue.starter(holder.session).catch(() => holder);
+    if (!(await isOver(starter ?? holder))) return false;
+    return await recordOf(holder.session) === null;
+  }
+
+  #isPast({ ended_at, deleted }: SessionRecord): boolean {
+    return deleted !== null || (ended_at !== null && Date.now() - Date.parse(ended_at) >= this.#deps.keyMs());
   }
 
   async #place(request: SessionRequest, options: RunSessionOptions & { sessionId: string }): Promise<SessionHandle> {
@@ -100,12 +141,12 @@ export class ClusterStarts {
   }
 
   async #wait(request: SessionRequest, options: RunSessionOptions & { sessionId: string }): Promise<SessionHandle> {
-    const { own, queue, facts, isKnown, signal: closing } = this.#deps;
+    const { own, queue, facts, recordOf, signal: closing } = this.#deps;
     const { sessionId, signal, adapter, require, artifacts, client } = options;
     const until = Date.now() + (request.place?.wait_ms ?? defaultWaitMs);
     this.#waiting.add(sessionId);
     try {
-      await queue.add({
+      const waiting: WaitingSession = {
         session_id: sessionId,
         request,
         options: {
@@ -116,13 +157,17 @@ export class ClusterStarts {
         },
         agents: facts().agents,
         until,
-      });
-      for (;;) {
-        if (await isKnown(sessionId)) return interruptedBy(signal, await own.open(sessionId));
+      };
+      for (let losses = -1;;) {
+        if (losses !== queue.losses) {
+          losses = queue.losses;
+          await queue.add(waiting);
+        }
+        if (await recordOf(sessionId) !== null) return interruptedBy(signal, await own.open(sessionId));
         const failed = this.#failed.get(sessionId);
         if (failed !== undefined) throw errorOf(failed);
         const isLate = Date.now() >= until;
-        if ((isLate || signal?.aborted) && await queue.withdraw(sessionId)) {
+        if ((isLate || signal?.aborted) && await queue.withdraw(waiting).catch(() => false)) {
           throw isLate ? this.#lateError(request) : stoppedError();
         }
         if (closing.aborted) {
@@ -142,6 +187,32 @@ export class ClusterStarts {
       details: { ...(place === undefined ? {} : { place }) },
     });
   }
+}
+
+interface KeyedRequest {
+  request: SessionRequest;
+  key: string;
+  digest: string;
+  signal: AbortSignal | undefined;
+}
+
+/** Content of a key's claim. */
+interface Holder extends RunOf {
+  session: string;
+  digest: string;
+}
+
+function holderIn(text: string): Holder {
+  const { session_id, digest, machine, run } = fieldsOrNone(JSON.parse(text));
+  const [session, said, name, id] = [session_id, digest, machine, run].map((value) => stringOf(value) ?? "");
+  return { session: session!, digest: said!, machine: name!, run: id! };
+}
+
+function awayError(reason: string, cause?: unknown): BulkheadError {
+  return new BulkheadError("unavailable", `Cannot start a session: ${reason.replace(/^T/, "t")}`, {
+    hint: "Try again when they are back: bulkhead cluster status.",
+    cause,
+  });
 }
 
 function interruptedBy(signal: AbortSignal | undefined, session: SessionHandle): SessionHandle {

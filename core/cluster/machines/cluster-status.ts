@@ -6,6 +6,7 @@ import type { MachineLog } from "../log/machine-log.ts";
 import type { Mirror } from "../log/mirror.ts";
 import { isSameAgent, type MachineFacts } from "./machine-facts.ts";
 import { type HeardMachine, missedBeats } from "./presence.ts";
+import type { SessionShares } from "./session-shares.ts";
 
 /** Facts that a status is made from. */
 export interface ClusterView {
@@ -16,15 +17,19 @@ export interface ClusterView {
   facts: MachineFacts;
   heard: readonly HeardMachine[];
   mirrors: readonly Mirror[];
+  /** Sessions that wait for a machine. */
+  waiting: number;
+  shares: Pick<SessionShares, "taken">;
+  /** Most sessions of all machines together. */
+  hostSessions: number;
 }
 
 /** Describes a cluster as one machine sees it. */
 export async function clusterStatus(view: ClusterView): Promise<ClusterStatus> {
   const { settings, engine, log, facts } = view;
-  const [roundTripMs, logs, work] = await Promise.all([
+  const [roundTripMs, logs] = await Promise.all([
     engine.isConnected ? engine.roundTripMs().catch(() => null) : null,
     engine.logs().catch(() => []),
-    engine.stream(engine.names.work).catch(() => null),
   ]);
   const { address, version } = engine.server;
   return {
@@ -35,14 +40,16 @@ export async function clusterStatus(view: ClusterView): Promise<ClusterStatus> {
     server_version: version,
     round_trip_ms: roundTripMs,
     waiting_entries: log?.waiting ?? 0,
-    waiting_sessions: work?.messages ?? null,
+    waiting_sessions: view.waiting,
+    slots: view.shares.taken,
+    host_sessions: view.hostSessions,
     machines: [ofSelf(facts), ...machinesOf(view)].sort((one, other) => one.name < other.name ? -1 : 1),
     logs: logs.map((state) => logOf(state, view)).sort((one, other) => one.machine < other.machine ? -1 : 1),
   };
 }
 
 function ofSelf(
-  { name, version, runtime, labels, agents, sessions, host_sessions, started_at }: MachineFacts,
+  { name, version, runtime, labels, agents, sessions, slots, started_at }: MachineFacts,
 ): ClusterMachine {
   return {
     name,
@@ -54,7 +61,7 @@ function ofSelf(
     agents: agents.map(({ id }) => id),
     other_agents: [],
     sessions,
-    host_sessions,
+    slots,
     started_at,
     silent_ms: 0,
     skew_ms: 0,
@@ -78,12 +85,13 @@ function machinesOf({ settings, facts: own, heard, mirrors }: ClusterView): Clus
 }
 
 function stateOf(
-  { facts: { leaving }, silentMs }: Pick<HeardMachine, "facts" | "silentMs">,
+  { facts: { leaving, gone }, silentMs }: Pick<HeardMachine, "facts" | "silentMs">,
   { heartbeat_ms, silent_ms }: ClusterSettings,
 ): ClusterMachine["state"] {
-  if (leaving) return "left";
+  if (gone) return "left";
   if (silentMs >= silent_ms) return "lost";
-  return silentMs > missedBeats * heartbeat_ms ? "silent" : "present";
+  if (silentMs > missedBeats * heartbeat_ms) return "silent";
+  return leaving ? "leaving" : "present";
 }
 
 function neverHeard(name: string): ClusterMachine {
@@ -97,7 +105,7 @@ function neverHeard(name: string): ClusterMachine {
     agents: [],
     other_agents: [],
     sessions: null,
-    host_sessions: null,
+    slots: null,
     started_at: null,
     silent_ms: null,
     skew_ms: null,
@@ -129,20 +137,23 @@ function logOf(
 
 /** Returns the counters and gauges of one machine's part in a cluster. */
 export function clusterSignals(
-  { engine, log, heard, mirrors, silentMs }: Pick<ClusterView, "engine" | "log" | "heard" | "mirrors"> & {
-    silentMs: number;
-  },
+  { engine, log, heard, mirrors, waiting, shares, hostSessions, silentMs }:
+    & Omit<ClusterView, "settings" | "facts">
+    & { silentMs: number },
 ): Signal[] {
   const gauge = (name: string, help: string, samples: Signal["samples"]): Signal => {
     return { name: `bulkhead_cluster_${name}`, help, type: "gauge", samples };
   };
-  const present = heard.filter((one) => !one.facts.leaving && one.silentMs < silentMs).length;
+  const present = heard.filter((one) => !one.facts.gone && one.silentMs < silentMs).length;
   return [
     gauge("connected", "1 while a server of the cluster is connected.", [{
       labels: {},
       value: engine.isConnected ? 1 : 0,
     }]),
     gauge("machines", "Other machines of the cluster that are there.", [{ labels: {}, value: present }]),
+    gauge("waiting_sessions", "Sessions that wait for a machine.", [{ labels: {}, value: waiting }]),
+    gauge("slots", "Slots for sessions that the machines have taken together.", [{ labels: {}, value: shares.taken }]),
+    gauge("slots_limit", "Sessions that the machines may have together.", [{ labels: {}, value: hostSessions }]),
     gauge("waiting_entries", "Entries of the machine's log that wait for the servers.", [
       { labels: {}, value: log?.waiting ?? 0 },
     ]),

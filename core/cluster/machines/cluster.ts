@@ -3,14 +3,16 @@ import type { ClusterStatus } from "../../../plugin-sdk/cluster-status.ts";
 import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { Signal } from "../../ground/log/prometheus-text.ts";
+import { defaultLimits } from "../../ground/config/limits.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import { mkdir } from "../../ground/runtime/files.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { isInside, join } from "../../ground/runtime/paths.ts";
-import { wait } from "../../ground/runtime/wait.ts";
+import { within } from "../../ground/runtime/within.ts";
 import { runtimeVersion } from "../../ground/runtime/platform.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { Journal } from "../../records/journal/journal.ts";
+import type { SessionRecord } from "../../records/journal/session-record.ts";
 import type { AfterRestart, Resumable } from "../../sessions/session/interrupted-session.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
@@ -19,23 +21,26 @@ import type { SecretOf } from "../engine/connect.ts";
 import { Engine } from "../engine/engine.ts";
 import { patiently } from "../engine/patiently.ts";
 import type { MachineLog } from "../log/machine-log.ts";
-import { Mirror } from "../log/mirror.ts";
 import { takeOwnLog } from "../log/take-log.ts";
-import { answerCalls } from "./calls.ts";
+import { answerCalls, callMachine } from "./calls.ts";
 import { machineAnswers } from "./machine-answers.ts";
 import { ClusterStarts } from "./cluster-starts.ts";
 import { clusterSessionHost } from "./cluster-session-host.ts";
 import { clusterWorkspaces } from "./cluster-workspaces.ts";
-import { clusterSignals, clusterStatus } from "./cluster-status.ts";
+import { clusterSignals, clusterStatus, type ClusterView } from "./cluster-status.ts";
 import { ClusterSessions } from "./cluster-sessions.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import { LostMachines } from "./lost-machines.ts";
 import { type MachineFacts, offered } from "./machine-facts.ts";
 import { mergedEvents } from "./merged-events.ts";
+import { Mirrors } from "./mirrors.ts";
 import { Presence } from "./presence.ts";
+import { isRunOver, type RunOf } from "./run-ends.ts";
 import { Repositories } from "./repositories.ts";
+import { SessionShares } from "./session-shares.ts";
 import { SharedDiffs } from "./shared-diffs.ts";
 import { SharedNotes } from "./shared-notes.ts";
+import { SharedUses } from "./shared-uses.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 /** Options of {@link Cluster.join}. */
@@ -49,22 +54,23 @@ export interface JoinOptions {
   writeLog(record: LogRecord): void;
 }
 
-/** How often a machine looks for logs of others that it has not heard. Milliseconds. */
-const lookMs = 5000;
-
+/** How long a note of the machines is kept. Milliseconds. */
+const notesKeptMs = 400 * 24 * 3_600_000;
+/** Longest wait for slots to be given back. Milliseconds. */
+const spareMs = 1000;
 /** This machine's part in a cluster: from before its host is made until after it is closed. */
 export class Cluster {
   readonly #options: JoinOptions;
   readonly #engine: Engine;
   readonly #presence: Presence;
-  readonly #mirrors = new Map<string, Promise<Mirror>>();
-  readonly #open = new Map<string, Mirror>();
-  readonly #mirrorWatchers = new Set<() => void>();
+  readonly #mirrors: Mirrors;
   readonly #lost: LostMachines;
   readonly #answers: KeptAnswers;
   readonly #diffs: SharedDiffs;
   readonly #notes: SharedNotes;
   readonly #queue: WorkQueue;
+  readonly #shares: SessionShares;
+  readonly #uses: SharedUses;
   readonly #over = new AbortController();
   readonly #run = randomId();
   readonly #startedAt = new Date().toISOString();
@@ -75,6 +81,7 @@ export class Cluster {
   #log: MachineLog | null = null;
   #own: Pick<Journal, "lastGseq" | "session"> | null = null;
   #host: Host | null = null;
+  #hearing: Promise<unknown> = Promise.resolve();
   #serving: Promise<unknown> = Promise.resolve();
 
   /** @throws {BulkheadError} `unavailable`, `unauthorized`, `invalid_config` */
@@ -83,7 +90,11 @@ export class Cluster {
     const cluster = new Cluster(options, engine);
     try {
       await mkdir(join(options.stateDir, "cluster"), { recursive: true, mode: 0o700 });
-      await Promise.all([cluster.#answers.open(), cluster.#notes.open(), cluster.#queue.open()]);
+      const streams = [cluster.#answers, cluster.#notes, cluster.#queue, cluster.#uses, cluster.#shares];
+      await Promise.all(streams.map((stream) => stream.open()));
+      cluster.#hearing = Promise.all(
+        [cluster.#uses, cluster.#shares].map((notes) => notes.follow(cluster.#closing.signal)),
+      );
       return cluster;
     } catch (error) {
       await engine.close();
@@ -97,25 +108,45 @@ export class Cluster {
     this.#options = options;
     this.#engine = engine;
     this.#answers = new KeptAnswers(engine);
-    this.#notes = new SharedNotes(engine);
+    this.#notes = new SharedNotes(engine, { names: engine.names.notes, keptMs: notesKeptMs });
+    this.#uses = new SharedUses(engine, name);
+    this.#shares = new SessionShares({
+      engine,
+      machine: name,
+      slots: settings.slots ?? null,
+      sessionsOf: () => new Map(this.#others().map((facts) => [facts.name, facts.sessions])),
+      askForSpare: () =>
+        Promise.all(
+          this.#others().map((facts) =>
+            callMachine(engine, { machine: facts.name, name: "spare", ask: {}, timeoutMs: spareMs }).catch(() => 0)
+          ),
+        ),
+    });
     this.#queue = new WorkQueue({
       engine,
       notes: this.#notes,
       repositories: new Repositories(options.repositoriesDir),
       facts: () => this.#facts(),
       isKnown: (id) => this.#isKnown(id),
-      isPresent: (machine) => machine === name || this.#presence.present(machine) !== null,
+      isOver: (run) => this.#isOver(run),
       writeLog,
     });
     this.#diffs = new SharedDiffs(engine, () => this.#host?.workspaces ?? null);
+    this.#mirrors = new Mirrors({
+      engine,
+      machine: name,
+      folder: join(options.stateDir, "cluster"),
+      onFound: (machine) => this.#presence.expect(machine),
+      writeLog,
+    });
     this.#presence = new Presence({
       engine,
       name,
       heartbeatMs,
       silentMs,
       facts: () => this.#facts(),
-      onHeard: (machine) => void this.#mirror(machine),
-      onSilent: (machine) => void this.#lost.end(machine),
+      onHeard: (machine) => void this.#mirrors.add(machine),
+      onSilent: (machine) => this.#pausing.signal.aborted ? undefined : void this.#lost.end(machine),
       onDouble: ({ started_at }) => this.#refuseDouble(started_at),
     });
     this.#lost = new LostMachines({
@@ -123,7 +154,8 @@ export class Cluster {
       name,
       silentMs,
       presence: this.#presence,
-      mirror: (machine) => this.#open.get(machine),
+      mirror: (machine) => this.#mirrors.get(machine),
+      shares: this.#shares,
       resume: () => this.#resume,
       writeLog,
     });
@@ -140,10 +172,15 @@ export class Cluster {
   get seams(): HostSeams {
     const { settings: { name: machine }, writeLog } = this.#options;
     return {
+      slots: this.#shares,
+      shareUses: (files) => this.#uses.store(files),
       openJournal: async (file, open) => {
         const { journal, log } = await takeOwnLog({ engine: this.#engine, machine, file, open, writeLog });
         this.#log = log;
         this.#own = journal;
+        // An earlier run of this machine can begin no session any more.
+        await this.#shares.caughtUp;
+        await patiently("join the cluster", () => this.#shares.begin());
         const lose = () => this.#over.abort(log.lost.reason);
         if (log.lost.aborted) lose();
         else log.lost.addEventListener("abort", lose, { once: true });
@@ -153,7 +190,7 @@ export class Cluster {
         new ClusterSessions({
           engine: this.#engine,
           presence: this.#presence,
-          mirrors: () => [...this.#open.values()],
+          mirrors: () => this.#mirrors.all(),
           lost: this.#lost,
           answers: this.#answers,
         }),
@@ -175,15 +212,21 @@ export class Cluster {
   async serve(host: Host): Promise<void> {
     const { settings: { name: machine }, writeLog } = this.#options;
     this.#host = host;
-    this.#undo.push(answerCalls(this.#engine, { machine, answers: machineAnswers(host, this.#diffs) }));
-    await patiently("join the cluster", () => this.#lookForLogs());
+    this.#undo.push(
+      answerCalls(this.#engine, {
+        machine,
+        answers: machineAnswers(host, { diffs: this.#diffs, shares: this.#shares }),
+      }),
+    );
+    await patiently("join the cluster", () => this.#mirrors.look());
     this.#presence.start();
     this.#serving = Promise.all([
       this.#answers.deliver({ machine, sessions: host.sessions, writeLog, signal: this.#closing.signal }),
-      this.#keepLooking(),
+      this.#mirrors.keepLooking(this.#closing.signal),
       this.#keepDiffs(host),
+      this.#hearing,
       this.#notes.follow(this.#closing.signal),
-      this.#queue.serve(host, this.#pausing.signal),
+      this.#queue.serve(host, { signal: this.#pausing.signal, closing: this.#closing.signal }),
     ]);
   }
 
@@ -195,21 +238,21 @@ export class Cluster {
   /** Returns the sessions of all machines. */
   sessions(own: SessionHost): SessionHost {
     const { name: machine } = this.#options.settings;
-    const onMirror = (callback: () => void) => {
-      this.#mirrorWatchers.add(callback);
-      return () => this.#mirrorWatchers.delete(callback);
-    };
+    const onMirror = (callback: () => void) => this.#mirrors.watch(callback);
     const newest = () => this.#own?.lastGseq ?? 0;
-    const deps = { machine, own, newest, mirrors: () => [...this.#open.values()], onMirror };
+    const deps = { machine, own, newest, mirrors: () => this.#mirrors.all(), onMirror };
     const starts = new ClusterStarts({
       own,
       notes: this.#notes,
       queue: this.#queue,
       facts: () => this.#facts(),
-      isKnown: (id) => this.#isKnown(id),
+      recordOf: (id) => this.#recordOf(id),
+      isOver: (run) => this.#isOver(run),
+      keyMs: () => this.#limits.idempotency_ms,
+      problem: () => this.problem,
       signal: this.#closing.signal,
     });
-    this.#notes.watch((note) => starts.hear(note));
+    this.#notes.watch({ heard: (note) => starts.hear(note) });
     return clusterSessionHost(own, {
       start: (request, options) => starts.start(request, options),
       events: (query = {}) => mergedEvents(deps, query),
@@ -218,50 +261,51 @@ export class Cluster {
 
   /** Returns the worktrees of all machines. */
   workspaces(own: HostWorkspaces): HostWorkspaces {
-    const mirrors = () => [...this.#open.values()];
+    const mirrors = () => this.#mirrors.all();
     return clusterWorkspaces(own, { engine: this.#engine, presence: this.#presence, mirrors, diffs: this.#diffs });
   }
 
   /** Describes the cluster as this machine sees it. */
   status(): Promise<ClusterStatus> {
-    const { settings } = this.#options;
-    return clusterStatus({
-      settings,
-      engine: this.#engine,
-      log: this.#log,
-      facts: this.#facts(),
-      heard: this.#presence.heard(),
-      mirrors: [...this.#open.values()],
-    });
+    return clusterStatus(this.#view());
   }
 
   /** Returns the counters and gauges of this machine's part. */
   signals(): Signal[] {
-    return clusterSignals({
+    return clusterSignals({ ...this.#view(), silentMs: this.#options.settings.silent_ms });
+  }
+
+  #view(): ClusterView {
+    return {
+      settings: this.#options.settings,
       engine: this.#engine,
       log: this.#log,
+      facts: this.#facts(),
       heard: this.#presence.heard(),
-      mirrors: [...this.#open.values()],
-      silentMs: this.#options.settings.silent_ms,
-    });
+      mirrors: this.#mirrors.all(),
+      waiting: this.#queue.size,
+      shares: this.#shares,
+      hostSessions: this.#limits.host_sessions,
+    };
   }
 
   /** Says goodbye: the host takes no more sessions, and those that run go on. */
   leave(): void {
     this.#pausing.abort();
-    this.#presence.stop();
+    this.#presence.speak();
   }
 
   /** Ends this machine's part; after its host is closed. */
   async close(): Promise<void> {
     this.#pausing.abort();
+    await within(this.#shares.giveBackSpare().catch(() => 0), spareMs);
+    this.#shares.close();
     this.#closing.abort();
     this.#presence.stop();
     for (const undo of this.#undo.splice(0).reverse()) undo();
     await this.#engine.close();
     await this.#serving.catch(() => undefined);
-    const mirrors = await Promise.allSettled(this.#mirrors.values());
-    await Promise.all(mirrors.map((opened) => opened.status === "fulfilled" ? opened.value.close() : undefined));
+    await this.#mirrors.close();
   }
 
   #facts(): MachineFacts {
@@ -277,11 +321,13 @@ export class Cluster {
       said_at: new Date().toISOString(),
       labels,
       agents: host?.registry.list().filter(({ enabled }) => enabled).map(offered) ?? [],
-      ...host?.capacity() ?? { sessions: 0, host_sessions: 0 },
+      sessions: this.#shares.used,
+      slots: Math.min(this.#options.settings.slots ?? Infinity, this.#limits.host_sessions),
       seq,
       gseq,
-      copies: Object.fromEntries([...this.#open].map(([machine, { journal }]) => [machine, journal.lastGseq])),
-      leaving: false,
+      copies: Object.fromEntries(this.#mirrors.all().map(({ machine, journal }) => [machine, journal.lastGseq])),
+      leaving: this.#pausing.signal.aborted,
+      gone: false,
     };
   }
 
@@ -299,44 +345,32 @@ export class Cluster {
   };
 
   async #isKnown(sessionId: string): Promise<boolean> {
-    const journals = [this.#own, ...[...this.#open.values()].map(({ journal }) => journal)];
-    for (const journal of journals) if (journal !== null && await journal.session(sessionId) !== null) return true;
-    return false;
+    return await this.#recordOf(sessionId) !== null;
   }
 
-  async #mirror(machine: string): Promise<void> {
-    const { settings, stateDir, writeLog } = this.#options;
-    if (machine === settings.name || this.#mirrors.has(machine) || this.#closing.signal.aborted) return;
-    const folder = join(stateDir, "cluster", machine);
-    const opening = mkdir(folder, { recursive: true, mode: 0o700 }).then(() =>
-      Mirror.open({ engine: this.#engine, machine, file: join(folder, "journal.db"), writeLog })
-    );
-    this.#mirrors.set(machine, opening);
-    try {
-      this.#open.set(machine, await opening);
-      for (const watcher of this.#mirrorWatchers) watcher();
-    } catch (error) {
-      this.#mirrors.delete(machine);
-      writeLog({ level: "error", message: `Cannot keep a copy of the log of "${machine}": ${String(error)}` });
-    }
+  async #recordOf(sessionId: string): Promise<SessionRecord | null> {
+    return await this.#own?.session(sessionId) ?? await this.#mirrors.record(sessionId);
   }
 
-  async #lookForLogs(): Promise<void> {
-    const { names } = this.#engine;
-    for (const { name } of await this.#engine.logs()) {
-      const machine = names.machineOf(name);
-      if (machine === null || machine === this.#options.settings.name) continue;
-      this.#presence.expect(machine);
-      await this.#mirror(machine);
-    }
+  async #isOver(run: RunOf): Promise<boolean> {
+    const { name: machine, silent_ms: silentMs } = this.#options.settings;
+    return await isRunOver(run, {
+      engine: this.#engine,
+      own: { machine, run: this.#run },
+      silentMs,
+      presence: this.#presence,
+      mirror: (other) => this.#mirrors.get(other),
+      lost: this.#lost,
+    });
   }
 
-  async #keepLooking(): Promise<void> {
-    const { signal } = this.#closing;
-    while (!signal.aborted) {
-      await wait(lookMs, signal);
-      if (!signal.aborted) await this.#lookForLogs().catch(() => undefined);
-    }
+  /** Facts of the other machines that are there. */
+  #others(): MachineFacts[] {
+    return this.#presence.heard().map(({ facts }) => facts).filter(({ name }) => this.#presence.present(name) !== null);
+  }
+
+  get #limits(): ReturnType<Host["limits"]> {
+    return this.#host?.limits() ?? defaultLimits;
   }
 
   /** Keeps the diffs of worktrees whose sessions end, for when this machine is gone. */

@@ -13,6 +13,7 @@ import { heldEntries } from "../log/held-entries.ts";
 import { PositionFile } from "../log/position-file.ts";
 import { SharedJournal } from "../log/shared-journal.ts";
 import type { Presence } from "./presence.ts";
+import type { SessionShares } from "./session-shares.ts";
 
 /** Collaborators of {@link LostMachines}. */
 export interface LostMachinesDeps {
@@ -22,6 +23,7 @@ export interface LostMachinesDeps {
   presence: Pick<Presence, "silentMs" | "heard" | "present">;
   silentMs: number;
   mirror(machine: string): Mirror | undefined;
+  shares: Pick<SessionShares, "holds" | "freeing">;
   /** Starts a session that continues one of a lost machine, where that can be done here. */
   resume(): ((resumable: Resumable) => Promise<AfterRestart>) | undefined;
   writeLog(record: LogRecord): void;
@@ -39,19 +41,24 @@ export class LostMachines {
 
   /** Ends the open sessions of a machine that has been silent for too long. Never rejects. */
   async end(machine: string): Promise<void> {
-    const { mirror, writeLog, resume } = this.#deps;
+    const { mirror, shares, writeLog, resume } = this.#deps;
     const copy = mirror(machine);
     if (copy === undefined || this.#writing.has(machine)) return;
     try {
-      if ((await copy.journal.openSessions()).length === 0 || !this.#isNearest(machine, copy)) return;
-      const count = await this.write(machine, async (journal) => {
+      const isIdle = (await copy.journal.openSessions()).length === 0 && !shares.holds(machine);
+      if (isIdle || !this.#isNearest(machine, copy)) return;
+      const free = shares.freeing(machine);
+      const end = async (journal: Journal): Promise<number> => {
+        // Before its sessions go on elsewhere, which takes slots.
+        await free();
         const open = (await journal.openSessions()).length;
         const log = new MergedLog(journal);
         const former = { runtime: null, hostVersion, end: "machine_lost" as const };
         await endOpenSessions({ journal, log, former, resume: resume(), writeLog });
         log.close();
         return open;
-      });
+      };
+      const count = await this.write(machine, end);
       if (count === 0) return;
       const message = `Machine "${machine}" was lost: ended ${count} of its sessions.`;
       writeLog({ level: "warn", message, fields: { machine, sessions: count } });
@@ -101,7 +108,7 @@ export class LostMachines {
   #isNearest(machine: string, { journal }: Mirror): boolean {
     const { presence, silentMs } = this.#deps;
     return presence.heard().every(({ facts, silentMs: since }) =>
-      facts.leaving || since >= silentMs || (facts.copies[machine] ?? 0) <= journal.lastGseq
+      facts.leaving || facts.gone || since >= silentMs || (facts.copies[machine] ?? 0) <= journal.lastGseq
     );
   }
 }

@@ -2,10 +2,14 @@ import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { SessionHandle } from "../../sessions/host/session-host.ts";
 import { askedText, type CallAnswers } from "./calls.ts";
+import type { SessionShares } from "./session-shares.ts";
 import type { SharedDiffs } from "./shared-diffs.ts";
 
 /** Makes the answers of a machine to the questions of others. Who may ask was checked at the door they came in by. */
-export function machineAnswers(host: Pick<Host, "sessions" | "workspaces">, diffs: SharedDiffs): CallAnswers {
+export function machineAnswers(
+  host: Pick<Host, "sessions" | "workspaces">,
+  { diffs, shares }: { diffs: SharedDiffs; shares: Pick<SessionShares, "giveBackSpare"> },
+): CallAnswers {
   const opened = async (ask: Readonly<Record<string, unknown>>): Promise<SessionHandle> =>
     await host.sessions.open(askedText(ask, "session_id"));
   return {
@@ -28,6 +32,7 @@ export function machineAnswers(host: Pick<Host, "sessions" | "workspaces">, diff
         waiting,
       ]));
     },
+    spare: () => shares.giveBackSpare(),
     worktrees: () => host.workspaces.list(),
     diff: async (ask) => {
       await diffs.keep(askedText(ask, "session_id"));

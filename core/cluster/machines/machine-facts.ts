@@ -27,14 +27,16 @@ export interface MachineFacts {
   agents: OfferedAgent[];
   /** Sessions that run or wait, and the most that it takes. */
   sessions: number;
-  host_sessions: number;
+  slots: number;
   /** How far its own log is. */
   seq: number;
   gseq: number;
   /** How far its copies of the others' logs are, by machine: `gseq`. */
   copies: Record<string, number>;
-  /** True for its last words. */
+  /** Whether it takes no more sessions; the others still run. */
   leaving: boolean;
+  /** True for its last words. */
+  gone: boolean;
 }
 
 /** Returns what a machine offers of a plugin. */
@@ -62,11 +64,12 @@ const factsSchema = exactly<MachineFacts>()(Type.Object({
     maxItems: 1024,
   }),
   sessions: whole,
-  host_sessions: whole,
+  slots: whole,
   seq: whole,
   gseq: whole,
   copies: Type.Record(text, whole, { maxProperties: 1024 }),
   leaving: Type.Boolean(),
+  gone: Type.Boolean(),
 }, closed));
 
 const check = lazyCheck(factsSchema);

@@ -77,12 +77,10 @@ export class Presence {
     return [...this.#known.values()].map(({ facts, at, skewMs }) => ({ facts, silentMs: now - at, skewMs }));
   }
 
-  /** Returns what a machine said last, if it is still there. */
+  /** Returns what a machine said last, if it is still there, be it that it takes no more sessions. */
   present(name: string): MachineFacts | null {
     const known = this.#known.get(name);
-    return known === undefined || known.facts.leaving || this.silentMs(name) >= this.#deps.silentMs
-      ? null
-      : known.facts;
+    return known === undefined || known.facts.gone || this.silentMs(name) >= this.#deps.silentMs ? null : known.facts;
   }
 
   /** Whether a machine was heard a moment ago, so that it will answer at once. */
@@ -101,9 +99,9 @@ export class Presence {
   }
 
   /** Says the facts now. */
-  speak(terms: { leaving?: boolean } = {}): void {
+  speak(terms: { gone?: boolean } = {}): void {
     const { engine, name, facts } = this.#deps;
-    engine.say(engine.names.presence(name), JSON.stringify({ ...facts(), leaving: terms.leaving ?? false }));
+    engine.say(engine.names.presence(name), JSON.stringify({ ...facts(), gone: terms.gone ?? false }));
   }
 
   /** Says goodbye, and is quiet from then on. */
@@ -111,7 +109,7 @@ export class Presence {
     if (this.#cancel === null) return;
     this.#cancel();
     this.#cancel = null;
-    this.speak({ leaving: true });
+    this.speak({ gone: true });
     for (const stop of this.#stops.splice(0)) stop();
   }
 
@@ -135,7 +133,7 @@ export class Presence {
     if (facts === null) return;
     const { name, onHeard, onDouble } = this.#deps;
     if (facts.name === name) {
-      if (facts.run !== this.#deps.facts().run && !facts.leaving) onDouble(facts);
+      if (facts.run !== this.#deps.facts().run && !facts.gone) onDouble(facts);
       return;
     }
     const isNew = !this.#known.has(facts.name);

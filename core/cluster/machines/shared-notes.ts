@@ -1,27 +1,41 @@
 import { wait } from "../../ground/runtime/wait.ts";
 import { type Engine, StaleError } from "../engine/engine.ts";
+import type { NoteNames } from "../engine/names.ts";
 
-/** A note that all machines have: the last one of a name counts. */
+/** A note that all machines have: the last one of a kind and a name counts. */
 export interface Note {
-  kind: NoteKind;
+  /** As `owner`, `token`, `claim` or `failed`. */
+  kind: string;
   name: string;
   text: string;
 }
 
-/** Subject of a note: who started a session, who may come in, and what was claimed or has failed. */
-export type NoteKind = "owner" | "token" | "claim" | "failed";
+/** Receives the notes of a stream. */
+export interface NoteWatcher {
+  /** @param seq its number in the stream */
+  heard(note: Note, seq: number): void;
+  /** Called when the servers have lost all notes: they are numbered from 1 again. */
+  lost?(): void;
+}
 
-/** How long a note is kept. Milliseconds. */
-const keptMs = 400 * 24 * 3_600_000;
+/** Options of {@link SharedNotes}. */
+export interface SharedNotesOptions {
+  names: NoteNames;
+  /** How long a note is kept. Milliseconds. */
+  keptMs: number;
+}
+
 /** Wait before the notes are read on after the servers have let go of this machine. Milliseconds. */
 const pauseMs = 200;
 /** Most attempts to be the one that sets a note, against others that set one. */
 const mostTries = 50;
 
-/** Short facts that the machines of a cluster share: each has them all, and one machine at a time sets one. */
+/** Short texts that the machines of a cluster share: each hears them all, in the same order. */
 export class SharedNotes {
   readonly #engine: Engine;
-  readonly #watchers = new Set<(note: Note) => void>();
+  readonly #names: NoteNames;
+  readonly #keptMs: number;
+  readonly #watchers = new Set<NoteWatcher>();
   /** Number of the last note when this machine came. */
   #newest = 0;
   #seq = 0;
@@ -29,26 +43,40 @@ export class SharedNotes {
   /** Resolves once the notes that were there when this machine came were read. */
   readonly caughtUp: Promise<void> = new Promise((resolve) => (this.#caughtUp = resolve));
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, { names, keptMs }: SharedNotesOptions) {
     this.#engine = engine;
+    this.#names = names;
+    this.#keptMs = keptMs;
+  }
+
+  /** Number of the note that was heard last. */
+  get seq(): number {
+    return this.#seq;
   }
 
   /** Makes the stream of the notes. */
   async open(): Promise<void> {
-    const { notes: name, noteSubjects: subjects } = this.#engine.names;
-    const { lastSeq } = await this.#engine.makeStream({ name, subjects, maxAgeMs: keptMs, perSubject: 1 });
+    const { stream: name, subjects } = this.#names;
+    const { lastSeq, messages } = await this.#engine.makeStream({
+      name,
+      subjects,
+      maxAgeMs: this.#keptMs,
+      perSubject: 1,
+    });
     this.#newest = lastSeq;
-    if (lastSeq === 0) this.#caughtUp();
+    // Notes that were too old have left their numbers behind.
+    if (messages === 0) this.#seq = lastSeq;
+    if (messages === 0) this.#caughtUp();
   }
 
-  /** Calls back for each note, those that are there first. */
-  watch(heard: (note: Note) => void): void {
-    this.#watchers.add(heard);
+  /** Tells of each note, those that are there first. */
+  watch(watcher: NoteWatcher): void {
+    this.#watchers.add(watcher);
   }
 
   /** Reads the notes until the signal aborts. */
   async follow(signal: AbortSignal): Promise<void> {
-    const { names } = this.#engine;
+    const { stream } = this.#names;
     while (!signal.aborted) {
       await this.#engine.whenConnected(signal);
       const over = new AbortController();
@@ -56,20 +84,20 @@ export class SharedNotes {
       signal.addEventListener("abort", end, { once: true });
       const unwatch = this.#engine.onConnection(end);
       try {
-        for await (const message of this.#engine.read(names.notes, this.#seq + 1, over.signal)) {
+        for await (const message of this.#engine.read(stream, this.#seq + 1, over.signal)) {
           this.#seq = message.seq;
-          const [kind, name] = names.noteOf(message.subject);
-          const note = { kind: kind as NoteKind, name, text: new TextDecoder().decode(message.data) };
-          for (const watcher of this.#watchers) watcher(note);
+          const [kind, name] = this.#names.of(message.subject);
+          const note = { kind, name, text: new TextDecoder().decode(message.data) };
+          for (const watcher of this.#watchers) watcher.heard(note, message.seq);
           if (message.seq >= this.#newest) this.#caughtUp();
         }
         await wait(pauseMs, signal);
       } catch {
         await wait(pauseMs, signal);
         // Servers that have lost the notes number them from 1 again.
-        const state = await this.#engine.stream(names.notes).catch(() => undefined);
+        const state = await this.#engine.stream(stream).catch(() => undefined);
         if (state === null) await this.open().catch(() => undefined);
-        if (state === null || (state !== undefined && state.lastSeq < this.#seq)) this.#seq = 0;
+        if (state === null || (state !== undefined && state.lastSeq < this.#seq)) this.#restart();
       } finally {
         unwatch();
         signal.removeEventListener("abort", end);
@@ -77,15 +105,22 @@ export class SharedNotes {
     }
   }
 
-  /** Sets a note, whatever it was. */
-  async set({ kind, name, text }: Note): Promise<void> {
-    await this.#engine.append({ subject: this.#engine.names.note(kind, name), headers: {}, data: text });
+  /** Sets a note, whatever it was; returns its number. */
+  async set(note: Note): Promise<number> {
+    return await this.#append(note);
+  }
+
+  /**
+   * Sets a note if no note was set since a number.
+   * @throws {StaleError}
+   */
+  async setAfter(note: Note, lastSeq: number): Promise<number> {
+    return await this.#append(note, lastSeq);
   }
 
   /** Returns a note; null when there is none. */
-  async get(kind: NoteKind, name: string): Promise<string | null> {
-    const { names } = this.#engine;
-    const found = await this.#engine.lastOf(names.notes, names.note(kind, name));
+  async get(kind: string, name: string): Promise<string | null> {
+    const found = await this.#engine.lastOf(this.#names.stream, this.#names.subject(kind, name));
     return found === null || found.data.byteLength === 0 ? null : new TextDecoder().decode(found.data);
   }
 
@@ -95,19 +130,27 @@ export class SharedNotes {
    * @returns the text that counts from now on: the caller's, or that of a faster machine
    */
   async claim({ name, text }: Pick<Note, "name" | "text">, known: string | null): Promise<string> {
-    const { names } = this.#engine;
-    const subject = names.note("claim", name);
     for (let tries = 0;; tries++) {
       // Read before the note is: a note that is set in between makes the number stale.
-      const { lastSeq = 0 } = await this.#engine.stream(names.notes) ?? {};
+      const { lastSeq = 0 } = await this.#engine.stream(this.#names.stream) ?? {};
       const current = await this.get("claim", name);
       if (current !== known && current !== null) return current;
       try {
-        await this.#engine.append({ subject, headers: {}, data: text }, lastSeq);
+        await this.#append({ kind: "claim", name, text }, lastSeq);
         return text;
       } catch (error) {
         if (!(error instanceof StaleError) || tries === mostTries) throw error;
       }
     }
+  }
+
+  async #append({ kind, name, text }: Note, lastSeq?: number): Promise<number> {
+    const message = { subject: this.#names.subject(kind, name), headers: {}, data: text };
+    return await this.#engine.append(message, lastSeq);
+  }
+
+  #restart(): void {
+    this.#seq = 0;
+    for (const watcher of this.#watchers) watcher.lost?.();
   }
 }

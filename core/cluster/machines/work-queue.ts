@@ -1,26 +1,15 @@
-import type { ErrorData } from "../../../plugin-sdk/errors.ts";
-import type { SessionPlacement, SessionRequest } from "../../../plugin-sdk/request.ts";
+import { BulkheadError, type ErrorCode, type ErrorData } from "../../../plugin-sdk/errors.ts";
+import type { SessionPlacement } from "../../../plugin-sdk/request.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { wait } from "../../ground/runtime/wait.ts";
+import { sleep, wait } from "../../ground/runtime/wait.ts";
 import type { Host } from "../../sessions/host/host.ts";
-import type { RunSessionOptions } from "../../sessions/host/run-session.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { Job } from "../engine/messages.ts";
-import { isSameAgent, type MachineFacts, type OfferedAgent } from "./machine-facts.ts";
+import { isSameAgent, type MachineFacts } from "./machine-facts.ts";
 import type { Repositories } from "./repositories.ts";
-import type { SharedNotes } from "./shared-notes.ts";
-
-/** A session that waits for a machine. */
-export interface WaitingSession {
-  session_id: string;
-  request: SessionRequest;
-  options: Pick<RunSessionOptions, "adapter" | "require" | "artifacts" | "client">;
-  /** Agents of the machine that was asked: another one with other code under the same id does not fit. */
-  agents: OfferedAgent[];
-  /** When it waits no longer. Milliseconds since 1970. */
-  until: number;
-}
+import type { RunOf } from "./run-ends.ts";
+import { SharedNotes } from "./shared-notes.ts";
+import { clientOf, type WaitingSession, WaitingSessions } from "./waiting-sessions.ts";
 
 /** Collaborators of {@link WorkQueue}. */
 export interface WorkQueueDeps {
@@ -30,81 +19,162 @@ export interface WorkQueueDeps {
   facts(): MachineFacts;
   /** Whether a session is known here, from any machine. */
   isKnown(sessionId: string): Promise<boolean>;
-  /** Whether a machine is there. */
-  isPresent(machine: string): boolean;
+  /** Whether a run of a machine begins no more sessions, and all that it began are known here. */
+  isOver(run: RunOf): Promise<boolean>;
   writeLog(record: LogRecord): void;
 }
 
-/** How long a machine that took a session has to start it before another one may. Milliseconds. */
-const startMs = 30_000;
-/** Wait before a machine that does not fit is asked again. Milliseconds. */
+/** Wait before sessions that do not fit this machine are looked at again. Milliseconds. */
 const againMs = 300;
-/** Wait before the queue is asked again after it has let go of this machine. Milliseconds. */
-const pauseMs = 500;
-/** How long a waiting session is kept at most. Milliseconds. */
+/** How long a session is kept here at most. Milliseconds. */
 const keptMs = 7 * 24 * 3_600_000;
+/** Most sessions that wait in the whole cluster. */
+const mostWaiting = 4096;
+/** Errors of a machine that can take no session now: the session goes on waiting. */
+const passing: ReadonlySet<ErrorCode> = new Set(["busy", "host_closed"]);
+/** Most sessions that this machine starts at a time. */
+const mostStarting = 8;
 
-/** Sessions that wait for a machine: each is taken by one that fits. */
+/** Sessions that wait for a machine: each is taken by one that fits, and clients take turns. */
 export class WorkQueue {
   readonly #deps: WorkQueueDeps;
+  readonly #stream: SharedNotes;
+  readonly #waiting = new WaitingSessions();
+  /** Sessions that this machine is starting. */
+  readonly #starting = new Set<string>();
+  #wake: () => void = () => {};
+  #losses = 0;
 
   constructor(deps: WorkQueueDeps) {
     this.#deps = deps;
+    this.#stream = new SharedNotes(deps.engine, { names: deps.engine.names.work, keptMs });
+    this.#stream.watch({
+      heard: (note) => {
+        this.#waiting.hear(note);
+        this.#wake();
+      },
+      lost: () => {
+        this.#waiting.clear();
+        this.#losses++;
+      },
+    });
+    deps.notes.watch({
+      heard: ({ kind, name, text }) => {
+        const [, , client] = kind === "claim" && name.startsWith(startOf("")) ? text.split(" ") : [];
+        if (client !== undefined) this.#waiting.hadTurn(client);
+      },
+    });
+  }
+
+  /** Sessions that wait now, as far as this machine has heard. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** Times that the servers have lost all that waited. */
+  get losses(): number {
+    return this.#losses;
   }
 
   /** Makes the stream of what waits. */
   async open(): Promise<void> {
-    const { work: name, workSubjects: subjects } = this.#deps.engine.names;
-    await this.#deps.engine.makeStream({ name, subjects, once: true, maxAgeMs: keptMs });
+    await this.#stream.open();
   }
 
-  /** Adds a session. */
+  /** Whether a session waits. */
+  has(sessionId: string): boolean {
+    return this.#waiting.has(sessionId);
+  }
+
+  /**
+   * Adds a session.
+   * @throws {BulkheadError} `busy`, `too_large`, `unavailable`
+   */
   async add(session: WaitingSession): Promise<void> {
-    const { engine } = this.#deps;
-    const subject = engine.names.workFor(session.request.place?.machine ?? null);
-    await engine.append({ subject, headers: {}, data: JSON.stringify(session) });
-  }
-
-  /** Takes sessions that fit this machine, until the signal aborts. */
-  async serve(host: Host, signal: AbortSignal): Promise<void> {
-    const { engine, facts } = this.#deps;
-    const { name } = facts();
-    const serveOne = async (consumer: string, subject: string): Promise<void> => {
-      while (!signal.aborted) {
-        await engine.whenConnected(signal);
-        const terms = { stream: engine.names.work, name: consumer, subject, ackWaitMs: startMs };
-        await engine.work(terms, { take: (job) => this.#take(job, host), signal }).catch(() => undefined);
-        await wait(pauseMs, signal);
-      }
-    };
-    await Promise.all([
-      serveOne(`work-${name}`, engine.names.workFor(name)),
-      serveOne("work-any", engine.names.workFor(null)),
-    ]);
-  }
-
-  async #take(job: Job, host: Host): Promise<void> {
-    const session = parse(job.data);
-    if (session === null || session.until < Date.now()) return job.done();
-    const adapter = await this.#fitting(session, host);
-    if (adapter.length === 0) return job.giveBack(againMs);
-    if (!(await this.#claim(session.session_id))) return job.done();
-    const keeping = setInterval(() => job.keep(), startMs / 3);
-    try {
-      await this.#start(session, { host, adapter });
-    } catch (error) {
-      const data = toErrorData(error);
-      const { session_id } = session;
-      this.#deps.writeLog({
-        level: "warn",
-        message: `Cannot start a session that waited: ${data.message}`,
-        session_id,
+    const note = WaitingSessions.note(session);
+    const bytes = new TextEncoder().encode(note.text).byteLength;
+    if (bytes > this.#deps.engine.messageBytes) throw largeError(bytes, this.#deps.engine.messageBytes);
+    if (!this.#waiting.hasRoom(clientOf(session), mostWaiting)) throw fullError(this.#waiting.size);
+    await this.#stream.set(note).catch((cause: unknown) => {
+      throw new BulkheadError("unavailable", "Cannot place the session: the cluster's servers do not answer.", {
+        hint: "Try again when they are back: bulkhead cluster status.",
+        cause,
       });
-      await this.#deps.notes.set({ kind: "failed", name: session_id, text: JSON.stringify(data satisfies ErrorData) });
-    } finally {
-      clearInterval(keeping);
+    });
+  }
+
+  /** Hears what waits, and takes sessions that fit this machine until the signal aborts. */
+  async serve(host: Host, { signal, closing }: { signal: AbortSignal; closing: AbortSignal }): Promise<void> {
+    const following = this.#stream.follow(closing);
+    await Promise.race([this.#stream.caughtUp, aborted(signal)]);
+    while (!signal.aborted) {
+      const changed = new Promise<void>((resolve) => (this.#wake = resolve));
+      const next = await this.#next(host).catch(() => null);
+      if (next === null) await Promise.race([changed, wait(againMs, signal)]);
+      else void this.#take(next, host);
     }
-    job.done();
+    await following;
+  }
+
+  /** Returns the session whose turn it is among those that fit this machine; null for none. */
+  async #next(host: Host): Promise<{ session: WaitingSession; adapter: string[] } | null> {
+    const { name, labels, sessions, slots } = this.#deps.facts();
+    if (this.#starting.size >= mostStarting || sessions + this.#starting.size >= slots) return null;
+    // Many sessions ask for the same agent.
+    const routes = new Map<string, Promise<string[]>>();
+    for (const session of this.#waiting.inTurn(name)) {
+      const { session_id, request: { place }, options: { adapter = "auto", require = {} } } = session;
+      if (session.until < Date.now()) this.#waiting.forget(session_id);
+      if (!this.#waiting.has(session_id) || this.#starting.has(session_id) || !hasLabels(labels, place)) continue;
+      const wish = JSON.stringify([adapter, require]);
+      const route = routes.get(wish) ?? host.route({ adapter, require }).then(
+        ({ candidates }) => candidates.map(({ adapter_id }) => adapter_id),
+        () => [],
+      );
+      routes.set(wish, route);
+      const fitting = this.#fitting(await route, session);
+      if (fitting.length > 0) return { session, adapter: fitting };
+    }
+    return null;
+  }
+
+  /** Returns those of the agents that are the same here as on the machine that was asked. */
+  #fitting(candidates: readonly string[], { agents }: WaitingSession): string[] {
+    const { agents: own } = this.#deps.facts();
+    return candidates.filter((wanted) => {
+      const [mine, theirs] = [own, agents].map((all) => all.find(({ id }) => id === wanted));
+      return mine !== undefined && (theirs === undefined || isSameAgent(mine, theirs));
+    });
+  }
+
+  /** Starts a session, unless another machine does. Never rejects. */
+  async #take({ session, adapter }: { session: WaitingSession; adapter: string[] }, host: Host): Promise<void> {
+    const { session_id } = session;
+    this.#starting.add(session_id);
+    try {
+      const claimed = await this.#claim(session);
+      if (claimed === null) return;
+      const failure = await this.#start(session, { host, adapter }).then(() => null, toErrorData);
+      if (failure !== null && passing.has(failure.code)) {
+        // Another machine may take it, or this one a little later.
+        await this.#deps.notes.claim({ ...claimed, text: "" }, claimed.text);
+        return await sleep(againMs);
+      }
+      if (failure !== null) await this.#fail(session_id, failure);
+      await this.#stream.set({ ...WaitingSessions.note(session), text: "" });
+    } catch {
+      // The servers do not answer: it still waits.
+      await sleep(againMs);
+    } finally {
+      this.#starting.delete(session_id);
+      this.#wake();
+    }
+  }
+
+  async #fail(session_id: string, failure: ErrorData): Promise<void> {
+    const message = `Cannot start a session that waited: ${failure.message}`;
+    this.#deps.writeLog({ level: "warn", message, session_id });
+    await this.#deps.notes.set({ kind: "failed", name: session_id, text: JSON.stringify(failure) });
   }
 
   async #start(
@@ -112,7 +182,7 @@ export class WorkQueue {
     { host, adapter }: { host: Host; adapter: readonly string[] },
   ): Promise<void> {
     const { place, ...own } = request;
-    const start = async (wanted: SessionRequest): Promise<void> => {
+    const start = async (wanted: typeof own): Promise<void> => {
       await host.runSession(wanted, { ...options, adapter, sessionId: session_id });
     };
     if (place?.repository === undefined) return await start(own);
@@ -123,52 +193,74 @@ export class WorkQueue {
     );
   }
 
-  /** Returns the agents here that could run a session, the best first; none where it does not fit this machine. */
-  async #fitting({ request: { place }, options, agents }: WaitingSession, host: Host): Promise<string[]> {
-    const { labels, agents: own, sessions, host_sessions } = this.#deps.facts();
-    if (!hasLabels(labels, place) || sessions >= host_sessions) return [];
-    const { adapter = "auto", require = {} } = options;
-    const route = await host.route({ adapter, require }).catch(() => null);
-    const candidates = route?.candidates.map(({ adapter_id }) => adapter_id) ?? [];
-    return candidates.filter((wanted) => {
-      const [mine, theirs] = [own, agents].map((all) => all.find(({ id }) => id === wanted));
-      return mine !== undefined && (theirs === undefined || isSameAgent(mine, theirs));
-    });
-  }
-
-  /** Whether this machine is the one that starts a session: one alone does, and another only if that one is gone. */
-  async #claim(sessionId: string): Promise<boolean> {
-    const { notes, facts, isKnown, isPresent } = this.#deps;
+  /** Returns this machine's claim to start a session; null where another one does. */
+  async #claim(session: WaitingSession): Promise<{ name: string; text: string } | null> {
+    const { notes, facts, isKnown, isOver } = this.#deps;
+    const { session_id } = session;
     const { run, name } = facts();
-    const own = `${name} ${run}`;
+    const claim = { name: startOf(session_id), text: `${name} ${run} ${clientOf(session)}` };
     for (let known: string | null = null;;) {
-      const holder: string = await notes.claim({ name: `start-${sessionId}`, text: own }, known);
-      if (holder === own) return true;
-      const [machine = ""] = holder.split(" ");
-      if (machine === withdrawn || isPresent(machine) || await isKnown(sessionId)) return false;
-      known = holder;
+      const holder: string = await notes.claim(claim, known);
+      if (holder === claim.text) return claim;
+      const isHeld = holder !== withdrawn && !(await isKnown(session_id));
+      if (isHeld && await isOver(starterIn(holder)) && !(await isKnown(session_id))) known = holder;
+      else {
+        if (isHeld) await sleep(againMs);
+        else this.#waiting.forget(session_id);
+        return null;
+      }
     }
   }
 
+  /** Returns the run of the machine that is starting a session, or has started it; null while none has taken it. */
+  async starter(sessionId: string): Promise<RunOf | null> {
+    const holder = await this.#deps.notes.get("claim", startOf(sessionId));
+    return holder === null || holder === withdrawn ? null : starterIn(holder);
+  }
+
   /** Takes a session back that no machine has taken yet; false when one has. */
-  async withdraw(sessionId: string): Promise<boolean> {
-    return (await this.#deps.notes.claim({ name: `start-${sessionId}`, text: withdrawn }, null)) === withdrawn;
+  async withdraw(session: WaitingSession): Promise<boolean> {
+    const claim = { name: startOf(session.session_id), text: withdrawn };
+    if (await this.#deps.notes.claim(claim, null) !== withdrawn) return false;
+    await this.#stream.set({ ...WaitingSessions.note(session), text: "" });
+    return true;
   }
 }
 
-/** Stands for a machine's name in the claim of a session that was taken back. */
+/** Stands for a machine in the claim of a session that was taken back. */
 const withdrawn = "-";
+
+function startOf(sessionId: string): string {
+  return `start-${sessionId}`;
+}
+
+function starterIn(holder: string): RunOf {
+  const [machine = "", run = ""] = holder.split(" ");
+  return { machine, run };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
 
 /** Whether a machine has what a placement asks for. */
 export function hasLabels(labels: Readonly<Record<string, string>>, place: SessionPlacement | undefined): boolean {
   return Object.entries(place?.labels ?? {}).every(([name, value]) => labels[name] === value);
 }
 
-function parse(data: Uint8Array): WaitingSession | null {
-  try {
-    const value = JSON.parse(new TextDecoder().decode(data)) as WaitingSession;
-    return typeof value.session_id === "string" && typeof value.request === "object" ? value : null;
-  } catch {
-    return null;
-  }
+function fullError(size: number): BulkheadError {
+  return new BulkheadError("busy", `Cannot place the session: ${size} sessions wait for a machine already.`, {
+    hint: "Try again later, or name no place.",
+  });
+}
+
+function largeError(bytes: number, most: number): BulkheadError {
+  return new BulkheadError(
+    "too_large",
+    `Cannot place the session: its request has ${bytes} bytes, and the servers take ${most}.`,
+    { hint: "Put the material into files of the working directory, or raise max_payload of the servers." },
+  );
 }

@@ -13,11 +13,13 @@ const mostNoted = 50_000;
 /** Adds the owners of the other machines' sessions, and tells the others who started one here. */
 export function shareOwners(own: SessionOwners, notes: Pick<SharedNotes, "watch" | "set">): SessionOwners {
   const elsewhere = new Map<string, string>();
-  notes.watch(({ kind, name, text }) => {
-    if (kind !== "owner" || own.ownerOf(name) !== undefined) return;
-    elsewhere.set(name, text);
-    const oldest = elsewhere.size > mostNoted ? elsewhere.keys().next().value : undefined;
-    if (oldest !== undefined) elsewhere.delete(oldest);
+  notes.watch({
+    heard: ({ kind, name, text }) => {
+      if (kind !== "owner" || own.ownerOf(name) !== undefined) return;
+      elsewhere.set(name, text);
+      const oldest = elsewhere.size > mostNoted ? elsewhere.keys().next().value : undefined;
+      if (oldest !== undefined) elsewhere.delete(oldest);
+    },
   });
   return {
     ownerOf: (sessionId) => own.ownerOf(sessionId) ?? elsewhere.get(sessionId),
@@ -49,12 +51,14 @@ export function shareTokens(
   let cancel = (): void => {};
   let isStopped = false;
   const inTurn = (act: () => Promise<unknown>) => turn = turn.then(act).catch(() => undefined);
-  notes.watch(({ kind, name, text }) => {
-    if (kind !== "token") return;
-    const record = text === revoked ? null : parseToken(text);
-    if (record !== null && (record.id !== name || isOfOneMachine(record))) return;
-    known.set(name, record !== null);
-    inTurn(() => record === null ? tokens.revoke(name) : tokens.keep(record));
+  notes.watch({
+    heard: ({ kind, name, text }) => {
+      if (kind !== "token") return;
+      const record = text === revoked ? null : parseToken(text);
+      if (record !== null && (record.id !== name || isOfOneMachine(record))) return;
+      known.set(name, record !== null);
+      inTurn(() => record === null ? tokens.revoke(name) : tokens.keep(record));
+    },
   });
   const compare = async (): Promise<void> => {
     const here = new Map((await tokens.list()).filter((record) => !isOfOneMachine(record)).map((one) => [one.id, one]));

@@ -28,6 +28,8 @@ export interface ClusterSettings {
   labels: Record<string, string>;
   /** Folders that are the same on all machines that name them: sessions of a lost machine can go on in them. */
   shared_folders: string[];
+  /** Most sessions of this machine at once; absent: as many as `limits.host_sessions` lets all machines have. */
+  slots?: number;
   credentials?: ClusterCredentials;
   tls?: ClusterTls;
   /** Servers that keep each machine's events: 1, 3 or 5. */

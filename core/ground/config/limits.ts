@@ -70,7 +70,7 @@ export interface Limits {
   cpu_ms: number;
   /** Sessions of one plugin at once, running and waiting. */
   sessions: number;
-  /** Sessions of the whole host at once, running and waiting; set for all plugins, not for one. */
+  /** Sessions at once of the whole host, or of all machines of a cluster, running and waiting; set for all plugins. */
   host_sessions: number;
   /** Sessions on one worker thread. */
   sessions_per_worker: number;

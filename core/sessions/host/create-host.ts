@@ -109,7 +109,7 @@ function hostOf(parts: HostParts, options: HostOptions, seams: HostSeams): Host 
     },
     signals: () => parts.signals.snapshot(routes.gauges()),
     resumeLost: lostResumer({ registry, sessions, writeLog: parts.writeLog }),
-    capacity: () => ({ sessions: sessions.size, host_sessions: settings.limits.host_sessions }),
+    limits: () => settings.limits,
     idle: () => sessions.ended(),
     close: () => closing ??= closeHost(parts, options.closeDeadlines),
   };

@@ -112,9 +112,11 @@ export async function openParts(options: HostOptions, seams: HostSeams): Promise
     claim,
     probe: (adapter, signal) => probe(services.of(adapter), { deps, workdir: root, signal }),
     quarantined: () => crashes.quarantined(),
+    ...(seams.shareUses === undefined ? {} : { shareUses: seams.shareUses }),
   });
   const workspaces = openWorkspaces(join(claim.root, "workspaces"));
-  const sessions = new LiveSessions({ deps, routes, workspaces, serviceOf: (adapter) => services.of(adapter) });
+  const serviceOf = (adapter: string) => services.of(adapter);
+  const sessions = new LiveSessions({ deps, routes, workspaces, serviceOf, slots: seams.slots });
   const stopKeeping = keepJournal(journal, {
     limits: () => settings.retention,
     writeLog,

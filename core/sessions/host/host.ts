@@ -5,6 +5,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { BinaryPin } from "../../walls/broker/binary-pins.ts";
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import type { Limits } from "../../ground/config/limits.ts";
 import type { Cursor } from "../../records/journal/journal.ts";
 import type { HistoryIndex } from "../../records/history/history-index.ts";
 import type { ChainReport } from "../../records/journal/verify-journal.ts";
@@ -148,8 +149,8 @@ export interface Host {
   signals(): Signal[];
   /** Goes on, here, with a session of a machine of the cluster that was lost. Never rejects. */
   resumeLost: ResumeLost;
-  /** Returns the number of sessions that run or wait, and the most that this host takes. */
-  capacity(): { sessions: number; host_sessions: number };
+  /** Returns the limits in force that are not a plugin's own. */
+  limits(): Pick<Limits, "host_sessions" | "idempotency_ms">;
   /** Resolves when every session started until now has ended. */
   idle(): Promise<void>;
   /** All sessions, running and ended: the part of a host that doors use. */

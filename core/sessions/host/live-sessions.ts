@@ -16,6 +16,7 @@ import { type AttemptEnd, type Routes, waysOf } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 import { makeCandidates, type PassedOverAdapter, type SessionDeps, startSession, type Way } from "./start-session.ts";
 import { Neighbours } from "./neighbours.ts";
+import type { SessionSlots } from "./host-seams.ts";
 import type { EventQuery } from "./session-host.ts";
 import { placeSession, type SessionPlace } from "./workspaces.ts";
 
@@ -26,6 +27,8 @@ export interface LiveSessionsOptions {
   workspaces: Workspaces;
   /** @throws {BulkheadError} `unknown_adapter` */
   serviceOf(adapter: string): ServedPlugin;
+  /** Counts the sessions of several hosts. */
+  slots?: SessionSlots | undefined;
 }
 
 /** Further options of a session's start. */
@@ -128,11 +131,13 @@ export class LiveSessions {
     const events = deps.log.subscribe({ sessionId });
     let session: RunningSession;
     let service: ServedPlugin;
+    let giveBack = (): void => {};
     try {
       const { candidates, passedOver } = await makeCandidates(deps, ways, common);
       // The first way may be passed over; a plugin that does not run the session must not count it.
       service = ways.find((way) => way.service.plugin === candidates[0].plugin)!.service;
       await this.#enter(sessionId, { place, artifacts });
+      giveBack = await this.#takeSlot();
       this.#refuseIfClosed();
       refuseIfAborted(signal);
       this.#refuseIfFull(service);
@@ -146,6 +151,7 @@ export class LiveSessions {
         sharedWith: () => this.#sharedWith(sessionId, artifacts),
       });
     } catch (error) {
+      giveBack();
       events.settle();
       await this.#leave(sessionId, artifacts);
       await place.abandon();
@@ -153,6 +159,7 @@ export class LiveSessions {
     }
     const settle = () => events.settle();
     session.result.then(settle, settle);
+    session.result.then(giveBack, giveBack);
     const interrupt = () => session.stop("interrupted", "The session was interrupted.");
     signal?.addEventListener("abort", interrupt, { once: true });
     const deafen = () => signal?.removeEventListener("abort", interrupt);
@@ -238,6 +245,11 @@ export class LiveSessions {
 
   #refuseIfClosed(): void {
     if (this.#closed) throw new BulkheadError("host_closed", "The host is shutting down.");
+  }
+
+  async #takeSlot(): Promise<() => void> {
+    const { deps, slots } = this.#options;
+    return await slots?.take(deps.settings.limits.host_sessions) ?? (() => {});
   }
 
   #refuseIfFull({ plugin, sessions }: ServedPlugin): void {

@@ -15,7 +15,7 @@ import { estimateTokens } from "../routing/estimate-tokens.ts";
 import { bothRequired } from "../routing/lacking.ts";
 import type { AgentGauges } from "./signals.ts";
 import { unknownAdapter } from "../routing/unknown-adapter.ts";
-import { openUseFiles } from "../routing/use-files.ts";
+import { openUseFiles, type UseStore } from "../routing/use-files.ts";
 
 /** Collaborators of {@link openRoutes}. */
 export interface RouteDeps {
@@ -27,6 +27,8 @@ export interface RouteDeps {
   claim: { root: string; folder: string };
   probe(adapterId: string, signal: AbortSignal): Promise<Probed>;
   quarantined(): Promise<CrashRecord[]>;
+  /** Shares the use of access modes with further hosts. */
+  shareUses?(files: UseStore): UseStore;
 }
 
 /** Options of {@link Routes.route}. */
@@ -82,6 +84,8 @@ export interface Routes {
 
 /** How long the result of a probe holds, unless the host manifest says otherwise. */
 const ttlMs = 60_000;
+/** Longest age of the counts of hosts that tell of them at once. */
+const sharedAgeMs = 100;
 /** Wait after a rate limit whose end is unknown. */
 const unknownWaitMs = 60_000;
 /** How long a session without a deadline of its own waits for a limited agent of a chain. */
@@ -99,7 +103,10 @@ class HostRoutes implements Routes {
 
   constructor(deps: RouteDeps) {
     this.#deps = deps;
-    this.#counters = new AccessModeCounters({ store: openUseFiles(deps.claim) });
+    const files = openUseFiles(deps.claim);
+    this.#counters = deps.shareUses === undefined
+      ? new AccessModeCounters({ store: files })
+      : new AccessModeCounters({ store: deps.shareUses(files), othersAgeMs: sharedAgeMs });
     this.#board = new AvailabilityBoard({
       probe: deps.probe,
       ttlMs: () => this.#routing.availability_ttl_ms ?? ttlMs,

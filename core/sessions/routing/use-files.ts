@@ -55,6 +55,21 @@ export interface UseStore {
   write(uses: readonly UseRecord[]): Promise<void>;
 }
 
+/** Parses records that a host has written; none where the text is anything else. */
+export function parseUses(text: string): UseRecord[] {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Value.Check(useRecordsSchema, value) ? value.uses : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Formats records for {@link parseUses}. */
+export function usesText(uses: readonly UseRecord[]): string {
+  return JSON.stringify({ v: 1, uses: [...uses] } satisfies UseRecords);
+}
+
 const fileName = "access-modes.json";
 
 /**
@@ -73,8 +88,7 @@ export function openUseFiles({ root, folder }: { root: string; folder: string })
       const file = join(folder, fileName);
       const draft = `${file}.${randomId()}.tmp`;
       try {
-        const records: UseRecords = { v: 1, uses: [...uses] };
-        await writeFile(draft, JSON.stringify(records), { mode: 0o600 });
+        await writeFile(draft, usesText(uses), { mode: 0o600 });
         await rename(draft, file);
       } catch (error) {
         await rm(draft, { force: true });
@@ -86,10 +100,5 @@ export function openUseFiles({ root, folder }: { root: string; folder: string })
 
 /** Reads a file; a missing or half-written file counts as empty. */
 async function read(file: string): Promise<UseRecord[]> {
-  try {
-    const value: unknown = JSON.parse(await readFile(file, "utf8"));
-    return Value.Check(useRecordsSchema, value) ? value.uses : [];
-  } catch {
-    return [];
-  }
+  return parseUses(await readFile(file, "utf8").catch(() => ""));
 }

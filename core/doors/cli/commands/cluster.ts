@@ -63,29 +63,30 @@ function statusText(status: ClusterStatus, { terminal }: Pick<Invocation, "termi
   ].join("\n");
 }
 
-function headLines(
-  { connected, server, server_version, round_trip_ms, waiting_entries, waiting_sessions }: ClusterStatus,
-  paint: Paint,
-): string[] {
+function headLines(status: ClusterStatus, paint: Paint): string[] {
+  const { connected, server, server_version, round_trip_ms, waiting_entries, waiting_sessions } = status;
   const way = round_trip_ms === null ? "" : `, ${round_trip_ms} ms away`;
   const word = connected ? paint("green", "connected") : paint("red", "not connected");
   const waits = waiting_entries === 0 ? [] : [`   ${formatCount(waiting_entries)} entries wait for the servers`];
-  const queue = (waiting_sessions ?? 0) === 0
-    ? []
-    : [`   ${formatCount(waiting_sessions ?? 0)} sessions wait for a machine`];
-  return [` ${word}  ${safeLine(server)}, nats-server ${safeLine(server_version)}${way}`, ...waits, ...queue];
+  const queue = waiting_sessions === 0 ? [] : [`   ${formatCount(waiting_sessions)} sessions wait for a machine`];
+  return [
+    ` ${word}  ${safeLine(server)}, nats-server ${safeLine(server_version)}${way}`,
+    `   ${formatCount(status.slots)} of ${formatCount(status.host_sessions)} sessions are taken`,
+    ...waits,
+    ...queue,
+  ];
 }
 
 const tones: Readonly<Record<ClusterMachine["state"], Tone>> = {
   present: "green",
+  leaving: "yellow",
   silent: "yellow",
   left: "dim",
   lost: "red",
 };
 
 function machineRow(machine: ClusterMachine): Cell[] {
-  const { name, state, self, silent_ms, sessions, host_sessions, skew_ms, version, labels, agents, other_agents } =
-    machine;
+  const { name, state, self, silent_ms, sessions, slots, skew_ms, version, labels, agents, other_agents } = machine;
   const since = state === "lost" || state === "silent"
     ? ` ${silent_ms === null ? "never heard" : formatDuration(silent_ms)}`
     : "";
@@ -93,7 +94,7 @@ function machineRow(machine: ClusterMachine): Cell[] {
   return [
     { text: safeLine(name), tone: "bold" },
     { text: self ? "this one" : `${state}${since}`, tone: tones[state] },
-    sessions === null ? "" : `${sessions} of ${host_sessions ?? 0}`,
+    sessions === null ? "" : `${sessions} of ${slots ?? 0}`,
     self || skew_ms === null
       ? ""
       : { text: `${skew_ms > 0 ? "+" : ""}${skew_ms} ms`, tone: Math.abs(skew_ms) > 1000 ? "yellow" : "dim" },

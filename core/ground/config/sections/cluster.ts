@@ -20,6 +20,7 @@ export function clusterSection(): z.ZodType<ClusterSettings> {
     prefix: name.default(prefix),
     labels: z.record(label, z.string().max(256)).default(labels),
     shared_folders: z.array(folder).max(64).default(shared_folders),
+    slots: z.int().min(1).max(1_000_000).exactOptional(),
     credentials: credentials().exactOptional(),
     tls: z.strictObject({
       ca_file: line().exactOptional(),

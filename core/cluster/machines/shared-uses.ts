@@ -1,0 +1,77 @@
+import { longestLimitMs } from "../../sessions/routing/access-mode-counters.ts";
+import { parseUses, type UseRecord, usesText, type UseStore } from "../../sessions/routing/use-files.ts";
+import type { Engine } from "../engine/engine.ts";
+import { SharedNotes } from "./shared-notes.ts";
+
+/** Kind of the notes. */
+const kind = "modes";
+
+/**
+ * How much the machines have used of each access mode: each tells its counts when they change, and counts those of all.
+ * What a machine that is gone has used stays used.
+ */
+export class SharedUses {
+  readonly #machine: string;
+  readonly #notes: SharedNotes;
+  readonly #texts = new Map<string, string>();
+  readonly #read = new Map<string, UseRecord[]>();
+  #own: string | null = null;
+  #telling: Promise<unknown> | null = null;
+
+  constructor(engine: Engine, machine: string) {
+    this.#machine = machine;
+    this.#notes = new SharedNotes(engine, { names: engine.names.uses, keptMs: longestLimitMs });
+    this.#notes.watch({
+      heard: ({ name, text }) => {
+        if (name === machine) return;
+        this.#texts.set(name, text);
+        this.#read.delete(name);
+      },
+      lost: () => {
+        this.#texts.clear();
+        this.#read.clear();
+        this.#tell();
+      },
+    });
+    engine.onConnection((connected) => connected ? this.#tell() : undefined);
+  }
+
+  /** Makes the stream of the counts. */
+  async open(): Promise<void> {
+    await this.#notes.open();
+  }
+
+  /** Hears the counts of the other machines until the signal aborts. */
+  async follow(signal: AbortSignal): Promise<void> {
+    await this.#notes.follow(signal);
+  }
+
+  /** Adds the other machines' counts to those that the files have. */
+  store(files: UseStore): UseStore {
+    return {
+      readOwn: () => files.readOwn(),
+      readOthers: async () => [...await files.readOthers(), ...this.#others()],
+      write: async (uses) => {
+        this.#own = usesText(uses);
+        this.#tell();
+        await files.write(uses);
+      },
+    };
+  }
+
+  #others(): UseRecord[] {
+    for (const [machine, text] of this.#texts) if (!this.#read.has(machine)) this.#read.set(machine, parseUses(text));
+    return [...this.#read.values()].flat();
+  }
+
+  /** Tells the newest counts; those that come meanwhile are told after them. */
+  #tell(): void {
+    if (this.#telling !== null || this.#own === null) return;
+    const text = this.#own;
+    // Counts that cannot be told now are told with the next ones, or when the servers are back.
+    this.#telling = this.#notes.set({ kind, name: this.#machine, text }).catch(() => undefined).finally(() => {
+      this.#telling = null;
+      if (this.#own !== text) this.#tell();
+    });
+  }
+}
