@@ -107,7 +107,7 @@ export class ClusterStarts {
       if (record !== null) return { session: holder.session, claim: null };
       if (await this.#isLeft(holder)) {
         known = held;
-        // It may wait for a machine still, whoever asked for it.
+        // It may still wait for a machine.
         if (this.#deps.queue.has(holder.session)) session = holder.session;
         continue;
       }
