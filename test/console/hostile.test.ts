@@ -99,6 +99,40 @@ test("the code leaves the address at once, works once, and a page without one sa
   await closeConsole(opened);
 });
 
+test("the browser refuses the page markup, other code, other places and frames", async () => {
+  const opened = await openConsole(browser, host);
+  const { page, breaches } = opened;
+  const act = (script: string) =>
+    page.evaluate<string>(`(async () => { try { ${script}; return "done" } catch (error) { return error.name } })()`);
+  expect(await act(`document.body.innerHTML = "<b>markup</b>"`)).toBe("TypeError");
+  expect(await act(`document.createRange().createContextualFragment("<b>markup</b>")`)).toBe("TypeError");
+  expect(await act(`new Worker("/console/app.js")`)).toBe("TypeError");
+  expect(await act(`trustedTypes.createPolicy("mine", { createHTML: (text) => text })`)).toBe("TypeError");
+  expect(await act(`setTimeout("document.title = 'owned'")`)).not.toBe("done");
+  expect(await act(`await fetch("https://example.com/")`)).toBe("TypeError");
+  await act(`document.body.append(Object.assign(document.createElement("img"), { src: "https://example.com/a.png" }))`);
+  await act(`document.body.append(Object.assign(document.createElement("iframe"), { src: "/console" }))`);
+  await act(`document.body.setAttribute("style", "background: url(https://example.com/)")`);
+  await act(`document.head.append(Object.assign(document.createElement("base"), { href: "https://example.com/" }))`);
+  const form = `Object.assign(document.createElement("form"), { action: "https://example.com/", method: "post" })`;
+  await act(`const form = ${form}; document.body.append(form); form.submit()`);
+  const refused = () => new Set(breaches.map((breach) => breach.split(" ")[0]));
+  await expect.poll(() => [...refused()].sort()).toEqual([
+    "base-uri",
+    "connect-src",
+    "form-action",
+    "frame-src",
+    "img-src",
+    "require-trusted-types-for",
+    "style-src-attr",
+    "trusted-types",
+  ]);
+  expect(await page.title()).not.toContain("owned");
+  expect(new URL(page.url()).origin).toBe(host.address);
+  // These reports are what the test is about; the others end with none.
+  await page.context().close();
+});
+
 test("a page of another origin can neither frame the console nor use its interface", async () => {
   const server = createServer((_, answer) => {
     answer.setHeader("content-type", "text/html").end(`<iframe src="${host.address}/console"></iframe>`);

@@ -221,7 +221,7 @@ function ProcessRow({ row: { spawned, exited } }: { row: Extract<TimelineRow, { 
 export function EventText({ event }: { event: ShownEvent["event"] }) {
   switch (event.type) {
     case "plan":
-      return <PlanText event={event} />;
+      return <PlanRow event={event} />;
     case "progress":
       return (
         <p class="progress">
@@ -341,26 +341,54 @@ function FileChangeRow({ event }: { event: Extract<ShownEvent["event"], { type: 
   return <FoldRow class="quiet" line={line}>{() => <DiffText of={diff} />}</FoldRow>;
 }
 
-/** A plan's steps. */
-export function PlanText({ event: { entries } }: { event: Extract<ShownEvent["event"], { type: "plan" }> }) {
-  const done = entries.filter(({ status }) => status === "completed").length;
+type Plan = Extract<ShownEvent["event"], { type: "plan" }>;
+
+/** A plan in one line with the step at which it is: agents send the whole of it again at each step. */
+function PlanRow({ event }: { event: Plan }) {
+  const step = event.entries.find(({ status }) => status === "in_progress");
+  const line = (
+    <>
+      <PlanHead of={event} />
+      {step !== undefined && <span class="one-line">{plainText(step.content, 160)}</span>}
+    </>
+  );
+  return <FoldRow class="quiet plan" line={line}>{() => <PlanSteps of={event} />}</FoldRow>;
+}
+
+/** A plan with all its steps. */
+export function PlanText({ event }: { event: Plan }) {
   return (
     <div class="plan">
       <p class="plan-head">
-        <span class="tag">Plan</span> {done} of {entries.length} done
+        <PlanHead of={event} />
       </p>
-      <ol>
-        {entries.map(({ content, status }) => (
-          <li class={`step-${status}`}>
-            <span aria-hidden="true">{status === "completed" ? "✓" : status === "in_progress" ? "▸" : "·"}</span>
-            <span>
-              <Text of={content} />
-              <span class="hidden">({status.replace("_", " ")})</span>
-            </span>
-          </li>
-        ))}
-      </ol>
+      <PlanSteps of={event} />
     </div>
+  );
+}
+
+function PlanHead({ of: { entries } }: { of: Plan }) {
+  const done = entries.filter(({ status }) => status === "completed").length;
+  return (
+    <span>
+      <span class="tag">Plan</span> {done} of {entries.length} done
+    </span>
+  );
+}
+
+function PlanSteps({ of: { entries } }: { of: Plan }) {
+  return (
+    <ol>
+      {entries.map(({ content, status }) => (
+        <li class={`step-${status}`}>
+          <span aria-hidden="true">{status === "completed" ? "✓" : status === "in_progress" ? "▸" : "·"}</span>
+          <span>
+            <Text of={content} />
+            <span class="hidden">({status.replace("_", " ")})</span>
+          </span>
+        </li>
+      ))}
+    </ol>
   );
 }
 
