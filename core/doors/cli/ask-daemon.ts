@@ -1,3 +1,4 @@
+import { within } from "../../ground/runtime/within.ts";
 import type { DaemonView } from "../daemon/inspect-daemon.ts";
 
 /** A daemon's own report of its state. */
@@ -16,11 +17,9 @@ export async function askDaemon({ state, record }: DaemonView): Promise<DaemonAn
   if (state !== "running" || record === null) return null;
   const { connectDaemon } = await import("./remote-sessions.ts");
   const remote = await connectDaemon(record);
-  const answered = Promise.all([remote.ready(), remote.list({ state: "running", limit: 500 })])
-    .then(([ready, { length }]) => ({ ready, sessions: length }), () => null);
-  const late = new Promise<null>((resolve) => {
-    const timer = setTimeout(() => resolve(null), patienceMs);
-    void answered.finally(() => clearTimeout(timer));
-  });
-  return await Promise.race([answered, late]);
+  const asked = Promise.all([remote.ready(), remote.list({ state: "running", limit: 500 })]);
+  let answer: DaemonAnswer | null = null;
+  const taken = asked.then(([ready, { length }]) => void (answer = { ready, sessions: length }), () => {});
+  await within(taken, patienceMs);
+  return answer;
 }

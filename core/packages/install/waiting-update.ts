@@ -98,7 +98,7 @@ export function waitingReport(id: string, waiting: WaitingUpdate | undefined): W
   return { version, found_at, asks: grants.map(grantWord), command: [command, ...grantFlags(grants)].join(" ") };
 }
 
-interface WaitingTerms {
+interface WaitingOptions {
   instances: readonly Plugin[];
   hostManifest: string;
   locked: LockedPlugin;
@@ -108,7 +108,7 @@ interface WaitingTerms {
 /** The update of a plugin that waits, held against what is granted now; null: none does. */
 async function findWaiting(
   plugin: Plugin,
-  { instances, hostManifest, locked, places }: WaitingTerms,
+  { instances, hostManifest, locked, places }: WaitingOptions,
 ): Promise<WaitingUpdate | null> {
   const file = join(await installedFolder(hostManifest), plugin.id, fileName);
   const kept = await readKept(file).catch(() => null);

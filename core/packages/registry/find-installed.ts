@@ -15,7 +15,7 @@ import { manifestName, readManifest } from "./read-manifest.ts";
  */
 export async function findInstalled(
   manifestFile: string,
-  { env, ...terms }: InstalledTerms & { env?: Readonly<Record<string, string | undefined>> | undefined },
+  { env, ...terms }: InstalledOptions & { env?: Readonly<Record<string, string | undefined>> | undefined },
 ): Promise<FoundPlugin[]> {
   const { plugins } = await readLock(manifestFile);
   const entries = Object.entries(plugins);
@@ -24,7 +24,7 @@ export async function findInstalled(
   return await Promise.all(entries.map(([id, locked]) => readInstalled(installed, id, { ...terms, locked })));
 }
 
-interface InstalledTerms {
+interface InstalledOptions {
   limits: ManifestLimits;
   known?: KnownManifests | undefined;
 }
@@ -32,7 +32,7 @@ interface InstalledTerms {
 async function readInstalled(
   installed: string,
   id: string,
-  { locked, limits, known }: InstalledTerms & { locked: LockedPlugin },
+  { locked, limits, known }: InstalledOptions & { locked: LockedPlugin },
 ): Promise<FoundPlugin> {
   const path = versionFolder(installed, id, locked);
   const folder = await realpath(path).catch(() => path);

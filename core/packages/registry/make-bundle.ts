@@ -1,7 +1,7 @@
 import type { BundleLimit, BundleOrder } from "./bundle-order.ts";
 import type { Limits } from "../../ground/config/limits.ts";
 import type { MadeScript } from "./bundler/accept-script.ts";
-import { Bundlers, type BundleTerms } from "./bundler/bundlers.ts";
+import { type BundlerOptions, Bundlers } from "./bundler/bundlers.ts";
 
 // Of all hosts of this process: a bundler takes longer to start than to make most scripts.
 const bundlers = new Bundlers();
@@ -35,6 +35,6 @@ export async function stopBundler(): Promise<void> {
   await bundlers.end();
 }
 
-function termsOf({ bundle_timeout_ms, bundle_mb }: Pick<Limits, BundleLimit>): BundleTerms {
+function termsOf({ bundle_timeout_ms, bundle_mb }: Pick<Limits, BundleLimit>): BundlerOptions {
   return { timeoutMs: bundle_timeout_ms, mb: bundle_mb };
 }

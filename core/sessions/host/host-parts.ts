@@ -6,7 +6,7 @@ import { HistoryIndex } from "../../records/history/history-index.ts";
 import { openJournalReader } from "../../records/journal/journal-reader.ts";
 import { openJournal } from "../../records/journal/sqlite-journal.ts";
 import { AgentNetworks } from "../../walls/broker/agent-networks.ts";
-import type { ContainerTerms } from "../../walls/pool/spare-container.ts";
+import type { ContainerOptions } from "../../walls/pool/spare-container.ts";
 import { type KnownManifests, openKnownManifests } from "../../packages/registry/known-manifests.ts";
 import { realInstalledFolder } from "../../packages/registry/plugin-lock.ts";
 import { createRegistry, type Registry } from "../../packages/registry/registry.ts";
@@ -187,7 +187,7 @@ async function openStores(
 }
 
 /** Returns the terms that fit most plugins: those without limits of their own. */
-function spareTerms(manifest: HostManifest | undefined): ContainerTerms {
+function spareTerms(manifest: HostManifest | undefined): ContainerOptions {
   return {
     limits: { ...defaultLimits, ...manifest?.limits },
     osWalls: { ...defaultOsWallUses, ...manifest?.os_walls },

@@ -32,7 +32,7 @@ export interface LiveSessionsOptions {
 }
 
 /** Further options of a session's start. */
-export interface StartTerms {
+export interface LiveStartOptions {
   /** Called with the session's id before the journal has anything of it; the journal waits for it. */
   begins?: ((sessionId: string) => Promise<void>) | undefined;
   /** The session whose agent this one continues. */
@@ -88,7 +88,7 @@ export class LiveSessions {
    * Starts a session.
    * @throws {BulkheadError} as `Host.runSession`
    */
-  start(request: SessionRequest, options: RunSessionOptions, terms: StartTerms = {}): Promise<LiveSession> {
+  start(request: SessionRequest, options: RunSessionOptions, terms: LiveStartOptions = {}): Promise<LiveSession> {
     const starting = this.#start(request, options, terms);
     const over = starting.then(({ result }) => result).finally(() => this.#begun.delete(over));
     over.catch(() => undefined);
@@ -104,7 +104,7 @@ export class LiveSessions {
   async #start(
     request: SessionRequest,
     options: RunSessionOptions,
-    { begins, resumed = null }: StartTerms,
+    { begins, resumed = null }: LiveStartOptions,
   ): Promise<LiveSession> {
     const { signal, artifacts = "git", client, sessionId = randomId(), ...wanted } = options;
     const { deps, routes } = this.#options;

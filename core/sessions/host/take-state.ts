@@ -1,5 +1,5 @@
 import { hostVersion } from "../../ground/config/version.ts";
-import { type ContainerTerms, type SpareContainer, startSpareContainer } from "../../walls/pool/spare-container.ts";
+import { type ContainerOptions, type SpareContainer, startSpareContainer } from "../../walls/pool/spare-container.ts";
 import { type ChildLedger, type Reaped, startChildLedger } from "../../ground/runtime/child-ledger.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { ledgerFile, reapFormer } from "./recover.ts";
@@ -19,7 +19,7 @@ export interface HeldState {
 /** Options of {@link takeState}. */
 export interface TakeStateOptions {
   /** Terms of a spare warden; null: none is started. */
-  spare: ContainerTerms | null;
+  spare: ContainerOptions | null;
   /** Takes the first part of the state folder or fails. */
   onlyFirst?: boolean;
   writeLog(record: LogRecord): void;

@@ -32,7 +32,7 @@ class DataQuotas {
    * @param folder the data folder, as a real path
    * @throws {BulkheadError} `limit_exceeded`, and errors of `act`
    */
-  write<T>(folder: string, { measureAdded, limits, act }: WriteTerms<T>): Promise<T> {
+  write<T>(folder: string, { measureAdded, limits, act }: DataWriteOptions<T>): Promise<T> {
     return this.#turns.take(folder, async () => {
       const added = await measureAdded();
       let count = await this.#countOf(folder, freshMs);
@@ -66,8 +66,8 @@ class DataQuotas {
   }
 }
 
-/** Terms of one write. */
-export interface WriteTerms<T> {
+/** Options of one write. */
+export interface DataWriteOptions<T> {
   /** Called in the write's turn. */
   measureAdded(): Promise<Amount>;
   limits: Pick<Limits, "data_bytes" | "data_entries">;
@@ -79,14 +79,14 @@ export const dataQuotas: DataQuotas = new DataQuotas();
 
 function exceeds(
   { bytes, entries }: Amount,
-  { added, limits }: { added: Amount; limits: WriteTerms<unknown>["limits"] },
+  { added, limits }: { added: Amount; limits: DataWriteOptions<unknown>["limits"] },
 ): boolean {
   // A folder beyond its limits still allows changes that shrink it.
   return (added.bytes > 0 && bytes + added.bytes > limits.data_bytes) ||
     (added.entries > 0 && entries + added.entries > limits.data_entries);
 }
 
-function fullError({ data_bytes, data_entries }: WriteTerms<unknown>["limits"]): BulkheadError {
+function fullError({ data_bytes, data_entries }: DataWriteOptions<unknown>["limits"]): BulkheadError {
   return new BulkheadError(
     "limit_exceeded",
     `Cannot write the file: the plugin's data folder would pass ${data_bytes} bytes or ${data_entries} entries.`,

@@ -6,6 +6,7 @@ import { processIdentity } from "../../ground/runtime/process-identity.ts";
 import { prepareProgramPipes } from "../../ground/runtime/program-pipes.ts";
 import { killTrees, type TreeRoot } from "../../ground/runtime/process-tree.ts";
 import { watchProcesses } from "../../ground/runtime/process-watch.ts";
+import { within } from "../../ground/runtime/within.ts";
 import type { Authority } from "./authority.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 import type { StreamTable } from "./stream-table.ts";
@@ -137,10 +138,7 @@ export class SessionProcesses {
     const roots = entries.flatMap(([, entry]) => rootOf(entry));
     const allRoots = roots.length === entries.length;
     await killTrees({ roots, mark: this.#mark, graceMs: this.#options.limits.agent_grace_ms, allRoots });
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, exitWaitMs)));
-    await Promise.race([Promise.all(entries.map(([, { exit }]) => exit)), late]);
-    clearTimeout(timer);
+    await within(Promise.all(entries.map(([, { exit }]) => exit)), exitWaitMs);
     // The stream must show the end of every program, even of one that hangs in the kernel.
     for (const [process_id, entry] of entries) {
       this.#report(process_id, entry, { exit_code: null, signal: null });

@@ -6,7 +6,7 @@ import { startProcessContainer } from "./process-container.ts";
 import { wardenFile } from "./wall-files.ts";
 
 /** Limits of a warden. A difference in any of them requires another warden. */
-export interface ContainerTerms {
+export interface ContainerOptions {
   limits: Limits;
   osWalls: OsWallUses;
 }
@@ -14,7 +14,7 @@ export interface ContainerTerms {
 /** A warden started before its plugin is known. */
 export interface SpareContainer {
   /** The warden for a plugin on the same terms; null for others, and when it has been taken. */
-  take(terms: ContainerTerms): Promise<Container> | null;
+  take(terms: ContainerOptions): Promise<Container> | null;
   /** Ends it unless it was taken. */
   close(): Promise<void>;
 }
@@ -23,7 +23,7 @@ export interface SpareContainer {
  * Starts a warden with its first worker thread, for the first plugin that needs one: both boot while the host opens its
  * journal and finds the plugin's script. Until then it holds nothing of any plugin.
  */
-export function startSpareContainer(terms: ContainerTerms, { children }: { children: ChildLedger }): SpareContainer {
+export function startSpareContainer(terms: ContainerOptions, { children }: { children: ChildLedger }): SpareContainer {
   let spare: Promise<Container> | null = startProcessContainer(wardenFile, { ...terms, children }).then(withLaneAhead);
   // Ignored: the next start fails in the same way and reports the reason to its caller.
   spare.catch(() => {});

@@ -222,6 +222,7 @@ export class GuestSession {
     await this.#within((async () => adapter.shutdown())().catch(() => {}));
   }
 
+  /** Not `within()` of the ground: it calls `then` of the work, and this may be an adapter's own value. */
   async #within(work: Promise<unknown>): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const deadline = new Promise<void>((resolve) => (timer = setTimeout(resolve, this.#options.teardownMs)));

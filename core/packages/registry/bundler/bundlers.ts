@@ -4,7 +4,7 @@ import { BundlerProcess } from "./bundler-process.ts";
 import type { BundleJob } from "./protocol.ts";
 
 /** Limits of a job. */
-export interface BundleTerms {
+export interface BundlerOptions {
   timeoutMs: number;
   /** Megabytes of each process. */
   mb: number;
@@ -42,7 +42,7 @@ export class Bundlers {
    * Makes one script.
    * @throws {BulkheadError} `bundle_failed`, `too_large`, `unsupported`
    */
-  async make(job: BundleJob, { timeoutMs, mb }: BundleTerms): Promise<MadeScript> {
+  async make(job: BundleJob, { timeoutMs, mb }: BundlerOptions): Promise<MadeScript> {
     this.#jobs++;
     this.#cancelEnd?.();
     try {
