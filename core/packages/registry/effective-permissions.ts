@@ -5,7 +5,7 @@ import type {
   SecretPermission,
 } from "../../../plugin-sdk/permissions.ts";
 import { containLevel } from "../../ground/config/contain-level.ts";
-import { boundComparing, coversPatterns, meetPatterns, withoutPatterns } from "./argument-set.ts";
+import { PatternComparison } from "./argument-set.ts";
 import { meetNet } from "./net-set.ts";
 import { meetSecrets, widestSecrets, withoutSecrets } from "./secret-set.ts";
 import { holds, meetRoots, type Places, rootsOverlap } from "./root-set.ts";
@@ -45,7 +45,7 @@ export function effectivePermissions(sources: PermissionSources): Permissions {
       : (a: string, b: string) => algebra.meet(a, b) !== null;
     return [kind, narrowed.filter((item) => !(deny[kind] ?? []).some((denied) => overlaps(item, denied)))] as const;
   });
-  const run = boundComparing(() => effectiveRun(sources));
+  const run = effectiveRun(sources);
   const secrets = effectiveSecrets(sources);
   const limits = smallest([requested.limits, grant.limits, request.limits, deny.limits]);
   const kv = requested.kv === true && grant.kv === true && request.kv !== false && deny.kv !== true;
@@ -76,6 +76,8 @@ function meetLists(left: readonly string[], right: readonly string[], { meet, wi
 }
 
 function effectiveRun({ requested, grant, deny, request }: PermissionSources): RunPermission[] {
+  // One comparison for all, so that its bound holds for all together.
+  const patterns = new PatternComparison();
   // In a manifest no `args` means no arguments, and no `env` no names.
   const asked = (requested.run ?? []).map((entry) => ({
     binary: entry.binary,
@@ -83,13 +85,15 @@ function effectiveRun({ requested, grant, deny, request }: PermissionSources): R
     env: entry.env ?? [],
     ...(entry.contain === "off" ? {} : containmentOf([entry])),
   }));
-  const granted = meetRuns(asked, grant.run ?? []);
+  const granted = meetRuns(asked, { given: grant.run ?? [], patterns });
   // A session can shut a program in, and never let it out.
-  const narrowed = request?.run === undefined ? granted : meetRuns(granted, request.run.map(withoutOff));
-  const allowed = narrowed.map((entry) => withoutDenied(entry, deny.run ?? [])).filter((entry) =>
+  const narrowed = request?.run === undefined
+    ? granted
+    : meetRuns(granted, { given: request.run.map(withoutOff), patterns });
+  const allowed = narrowed.map((entry) => withoutDenied(entry, { denied: deny.run ?? [], patterns })).filter((entry) =>
     entry.args.length > 0
   );
-  return widestRuns(allowed).map(writeRun);
+  return widestRuns(allowed, patterns).map(writeRun);
 }
 
 interface FullRun {
@@ -100,11 +104,14 @@ interface FullRun {
   contain_net?: true;
 }
 
-function meetRuns(asked: readonly FullRun[], given: readonly RunPermission[]): FullRun[] {
+function meetRuns(
+  asked: readonly FullRun[],
+  { given, patterns }: { given: readonly RunPermission[]; patterns: PatternComparison },
+): FullRun[] {
   return asked.flatMap((ask) =>
     given.filter((give) => give.binary === ask.binary).map((give) => ({
       binary: ask.binary,
-      args: meetPatterns(ask.args, give.args === undefined ? ask.args : listOrNone(give.args)),
+      args: patterns.meet(ask.args, give.args === undefined ? ask.args : listOrNone(give.args)),
       env: give.env === undefined ? ask.env : ask.env.filter((name) => give.env?.includes(name)),
       ...containmentOf([ask, give]),
     }))
@@ -128,32 +135,38 @@ function listOrNone(args: readonly string[] | undefined): string[] {
 }
 
 /** A denied program without `args` and `env` is denied as a whole; with them, only those. */
-function withoutDenied(entry: FullRun, denied: readonly RunPermission[]): FullRun {
+function withoutDenied(
+  entry: FullRun,
+  { denied, patterns }: { denied: readonly RunPermission[]; patterns: PatternComparison },
+): FullRun {
   return denied.filter((deny) => deny.binary === entry.binary).reduce<FullRun>((left, deny) => {
     const whole = deny.args === undefined && deny.env === undefined;
     return {
       ...left,
-      args: whole ? [] : deny.args === undefined ? left.args : withoutPatterns(left.args, listOrNone(deny.args)),
+      args: whole ? [] : deny.args === undefined ? left.args : patterns.without(left.args, listOrNone(deny.args)),
       env: left.env.filter((name) => !deny.env?.includes(name)),
     };
   }, entry);
 }
 
 /** One form for the same grants: names sorted, and no entry that another one covers. */
-function widestRuns(entries: readonly FullRun[]): FullRun[] {
+function widestRuns(entries: readonly FullRun[], patterns: PatternComparison): FullRun[] {
   const sorted = entries
     .map((entry) => ({ ...entry, env: [...new Set(entry.env)].sort() }))
     .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+  const covers = (wide: FullRun, narrow: FullRun) => isWithin(narrow, wide) && patterns.covers(wide.args, narrow.args);
   return sorted.filter((entry, index) =>
-    !sorted.some((other, at) => at !== index && coversRun(other, entry) && (at < index || !coversRun(entry, other)))
+    !sorted.some((other, at) => at !== index && covers(other, entry) && (at < index || !covers(entry, other)))
   );
 }
 
-/** A less contained run never covers a more contained one: where both allow a run, the more contained one is used. */
-function coversRun(wide: FullRun, narrow: FullRun): boolean {
+/**
+ * Whether all but the arguments of a run are within another. A less contained run never covers a more contained one:
+ * where both allow a run, the more contained one is used.
+ */
+function isWithin(narrow: FullRun, wide: FullRun): boolean {
   if (containLevel(wide) < containLevel(narrow)) return false;
-  return wide.binary === narrow.binary && narrow.env.every((name) => wide.env.includes(name)) &&
-    coversPatterns(wide.args, narrow.args);
+  return wide.binary === narrow.binary && narrow.env.every((name) => wide.env.includes(name));
 }
 
 function writeRun({ binary, args, env, ...containment }: FullRun): RunPermission {

@@ -1,5 +1,5 @@
 import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
-import { meetPatterns } from "./argument-set.ts";
+import { PatternComparison } from "./argument-set.ts";
 import { broadness, type BroadPlaces, broadRunEnv, riskiestFirst, writesWorkdir } from "./broad-permissions.ts";
 import type { Breadth } from "./breadth.ts";
 import { effectivePermissions, type PermissionSources } from "./effective-permissions.ts";
@@ -121,7 +121,7 @@ function runAtoms({ binary, args, env, ...containment }: RunPermission): Atom[] 
 
 /** As the algebra writes it, so that texts can be compared. */
 function sameForm(pattern: string): string {
-  return meetPatterns([pattern], [pattern])[0] ?? pattern;
+  return new PatternComparison().meet([pattern], [pattern])[0] ?? pattern;
 }
 
 function isBareRun(atom: Atom): boolean {

@@ -1,4 +1,4 @@
-import { coversPatterns, meetPatterns, withoutPatterns } from "../../../core/packages/registry/argument-set.ts";
+import { PatternComparison } from "../../../core/packages/registry/argument-set.ts";
 import { formatArgumentPattern, matchesArguments, parseArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import {
   argumentPatterns,
@@ -40,12 +40,12 @@ export const patternTargets: readonly Target[] = [
       const args = other.split(" ").slice(0, 200);
       const matched = matchesArguments(pattern, args);
       const second = parseArgumentPattern(other);
-      const met = meetPatterns([line], [other]);
+      const met = new PatternComparison().meet([line], [other]);
       for (const one of met.slice(0, 4)) {
         if (matchesArguments(parseArgumentPattern(one), args)) promise(matched, "what both allow, each allows");
       }
-      promise(coversPatterns([line], [line]), "a pattern covers itself");
-      promise(withoutPatterns([line], [line]).length === 0, "a pattern without itself is nothing");
+      promise(new PatternComparison().covers([line], [line]), "a pattern covers itself");
+      promise(new PatternComparison().without([line], [line]).length === 0, "a pattern without itself is nothing");
       matchesArguments(second, args);
     },
   },
