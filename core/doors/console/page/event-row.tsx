@@ -105,7 +105,7 @@ function ToolRow(
       <span class="tool-name">
         <Text of={plainText(name, 60)} />
       </span>
-      <span class="one-line">{call === null ? "its answer" : inputText(call.input)}</span>
+      <span class="one-line">{call === null ? "answer to an earlier call" : inputText(call.input)}</span>
       <span class="tool-end">
         {result === null ? "answer follows" : result.success ? "" : "failed "}
         {result !== null && result.duration_ms !== null ? durationText(result.duration_ms) : ""}
@@ -301,7 +301,7 @@ export function EventText({ event }: { event: ShownEvent["event"] }) {
         <div class={event.success ? "finished" : "failed-text"}>
           <p>
             <span class={`tag ${event.success ? "tag-done" : "tag-failed"}`}>
-              {event.success ? "Agent is done" : "Agent gave up"}
+              {event.success ? "Agent is done" : "Agent reports failure"}
             </span>
             {event.confidence !== undefined && ` Confidence ${Math.round(event.confidence * 100)} %.`}
           </p>

@@ -42,7 +42,7 @@ export function Shell() {
         {line.state === "lost" && (
           <div class="offline" role="alert">
             <b>The host is not reachable</b> for <Since at={line.since.toISOString()} />. {line.why}{" "}
-            What you see is as of then; the page goes on by itself, and nothing is lost.
+            This page shows that moment. It continues by itself, and no event is lost.
           </div>
         )}
         <CurrentScreen found={found} />

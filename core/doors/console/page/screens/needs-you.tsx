@@ -60,8 +60,7 @@ export function NeedsYou() {
       {items.length === 0 && state === "ready" && (
         <Empty title="Nothing waits for you">
           <p>
-            Requests of agents, missing grants, plugins that were put away and conflicts appear here the moment they
-            come up.
+            Requests of agents, missing grants, plugins in quarantine and conflicts appear here the moment they come up.
           </p>
           <p>
             <a class="button" href={addressOf("start")}>Start a session</a>{" "}
@@ -180,7 +179,7 @@ const kinds: Readonly<Record<WaitingThing["kind"], string>> = {
   permission: "Permission",
   question: "Question",
   grant: "Missing grant",
-  quarantine: "Put away",
+  quarantine: "Quarantine",
   conflict: "Conflict",
 };
 

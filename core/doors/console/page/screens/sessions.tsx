@@ -81,7 +81,7 @@ export function Sessions() {
         </Empty>
       )}
       {all.length > 0 && shown.length === 0 && (
-        <Empty title="No session fits">
+        <Empty title="No session matches">
           <p>
             Clear the search, or choose another state.
             {sessions.next.value !== null && " Older sessions are not searched until they are shown."}

@@ -99,7 +99,7 @@ function MatrixTable({ plugins, open }: { plugins: readonly PluginRow[]; open: s
             <tr class={plugin.id === open ? "current" : ""}>
               <th scope="row">
                 <a href={addressOf("walls", plugin.id)}>{plainText(plugin.name, 60)}</a>
-                {plugin.quarantine?.quarantined_at != null && <span class="tag tag-failed">put away</span>}
+                {plugin.quarantine?.quarantined_at != null && <span class="tag tag-failed">in quarantine</span>}
                 {plugin.blocked !== null && <span class="tag tag-failed">blocked</span>}
                 {!plugin.enabled && <span class="tag">off</span>}
               </th>
@@ -247,8 +247,8 @@ function MachineFacts({ of: { walls, programs } }: { of: ActiveWalls }) {
           </li>
         ))}
       </ul>
-      <h3>Programs behind them now</h3>
-      {programs.length === 0 ? <p class="quiet-line">None runs.</p> : (
+      <h3>Programs that run behind them now</h3>
+      {programs.length === 0 ? <p class="quiet-line">None.</p> : (
         <ul class="plain-list">
           {programs.map(({ session_id, plugin_id, program, pid, started_at }) => (
             <li>
