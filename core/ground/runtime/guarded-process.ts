@@ -160,28 +160,22 @@ function record(
   return children.add({ pid, start: processStart(pid), role: "warden", folder: home });
 }
 
+/** Arguments of a Deno that asks nothing and loads nothing but its file. */
+const denoAlone = ["run", "--quiet", "--no-prompt", "--no-config", "--no-lock", "--no-remote", "--no-npm"];
+
+/** Arguments of a Node without native code and without `__proto__`. */
+const nodeAlone = ["--no-addons", "--no-warnings", "--disable-proto=delete"];
+
 function argumentsFor(file: string): string[] {
   const folder = dirname(file);
   if (runtimeName === "deno") {
-    return [
-      "run",
-      "--quiet",
-      "--no-prompt",
-      "--no-config",
-      "--no-lock",
-      "--no-remote",
-      "--no-npm",
-      `--allow-read=${folder}`,
-      file,
-    ];
+    return [...denoAlone, `--allow-read=${folder}`, file];
   }
   return [
     nodePermissionFlag(),
     "--allow-worker",
     `--allow-fs-read=${join(folder, "*")}`,
-    "--no-addons",
-    "--no-warnings",
-    "--disable-proto=delete",
+    ...nodeAlone,
     file,
   ];
 }
@@ -190,13 +184,7 @@ function bundlerArguments(file: string, { program, heapMb }: BundlerRights): str
   const heap = `--max-old-space-size=${heapMb}`;
   if (runtimeName === "deno") {
     return [
-      "run",
-      "--quiet",
-      "--no-prompt",
-      "--no-config",
-      "--no-lock",
-      "--no-remote",
-      "--no-npm",
+      ...denoAlone,
       "--allow-read",
       "--allow-env",
       `--allow-run=${program}`,
@@ -208,9 +196,7 @@ function bundlerArguments(file: string, { program, heapMb }: BundlerRights): str
     nodePermissionFlag(),
     "--allow-fs-read=*",
     "--allow-child-process",
-    "--no-addons",
-    "--no-warnings",
-    "--disable-proto=delete",
+    ...nodeAlone,
     heap,
     file,
   ];

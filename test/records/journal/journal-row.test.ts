@@ -7,6 +7,9 @@ import { anyEnvelope } from "./any-envelope.ts";
 
 const adapters = [{ id: "a", version: "1.0.0" }, { id: "a", version: "2.0.0" }];
 
+/** The common part of the envelopes of one session. */
+const head = { v: 1 as const, ts: "t", session_id: "s", attempt: 1, adapter: adapters[0]!, source: "agent" as const };
+
 /** Envelopes of one session which often continue each other and sometimes differ in one field alone. */
 const streams: fc.Arbitrary<Envelope[]> = fc.array(
   fc.record({
@@ -107,29 +110,13 @@ describe("rowOf and envelopesAfter", () => {
 
   it("write what the envelopes of a run have in common once", () => {
     const event = { type: "output" as const, stream: "stdout" as const, data: "x" };
-    const one = {
-      v: 1 as const,
-      ts: "t",
-      session_id: "s",
-      attempt: 1,
-      adapter: adapters[0]!,
-      source: "agent" as const,
-    };
-    const envelopes = Array.from({ length: 100 }, (_, at) => ({ ...one, seq: 1 + at, gseq: 1 + at, event }));
+    const envelopes = Array.from({ length: 100 }, (_, at) => ({ ...head, seq: 1 + at, gseq: 1 + at, event }));
     const { body } = rowOf({ session_id: "s", envelopes }, 0)!;
     expect(body.length).toBeLessThan(100 * (JSON.stringify(event).length + 1) + 200);
   });
 
   it("copy at once: an envelope that is changed afterwards stays as it was", () => {
     const event = { type: "output" as const, stream: "stdout" as const, data: "before" };
-    const head = {
-      v: 1 as const,
-      ts: "t",
-      session_id: "s",
-      attempt: 1,
-      adapter: adapters[0]!,
-      source: "agent" as const,
-    };
     const { body } = rowOf({ session_id: "s", envelopes: [{ ...head, seq: 1, gseq: 1, event }] }, 0)!;
     event.data = "after";
     expect(envelopesAfter(body, 0)).toMatchObject([{ event: { data: "before" } }]);
