@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { connectHost, type RemoteHost } from "../../core/doors/client/mod.ts";
 import { readDaemonRecord } from "../../core/doors/daemon/daemon-record.ts";
 import { unixFetch } from "../../core/ground/runtime/unix-fetch.ts";
+import { signalTo, watchEnd } from "./signal-to.ts";
 import { adapterCode, writePlugin } from "../sessions/host/test-host.ts";
 
 /** A folder that all machines have, for sessions that go on elsewhere. */
@@ -146,6 +147,7 @@ function machineOf({ name, folder, workdir }: { name: string; folder: string; wo
         stdio: ["ignore", "ignore", "pipe"],
       });
       machine.child = child;
+      watchEnd(child);
       let said = "";
       child.stderr.setEncoding("utf8").on("data", (text: string) => said = `${said}${text}`.slice(-4000));
       child.once("exit", (code) => {
@@ -169,11 +171,7 @@ function machineOf({ name, folder, workdir }: { name: string; folder: string; wo
       throw new Error("it is not ready");
     },
     signal: async (signal) => {
-      const { child } = machine;
-      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-      const gone = new Promise((resolve) => child.once("exit", resolve));
-      child.kill(signal);
-      if (signal === "SIGKILL" || signal === "SIGTERM") await gone;
+      if (machine.child !== undefined) await signalTo(machine.child, signal);
     },
     log: async () => await readFile(join(stateDir, "daemon.log"), "utf8").catch(() => ""),
     remove: async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { signalTo, watchEnd } from "./signal-to.ts";
 
 /** Whether this machine has the servers' program. */
 export const hasServers: boolean = spawnSync("nats-server", ["--version"]).status === 0;
@@ -78,6 +79,7 @@ function serverOf(name: string, { args, port }: { args: string[]; port: number }
     child: undefined,
     start: async () => {
       server.child = spawn("nats-server", args, { stdio: "ignore", env: { PATH: process.env["PATH"] ?? "" } });
+      watchEnd(server.child);
       for (let tries = 0; !(await answers(port)); tries++) {
         if (tries > 200) throw new Error(`Server ${name} does not answer.`);
         await sleep(50);
@@ -86,10 +88,7 @@ function serverOf(name: string, { args, port }: { args: string[]; port: number }
     kill: async (signal = "SIGKILL") => {
       const { child } = server;
       server.child = undefined;
-      if (child === undefined || child.exitCode !== null) return;
-      const gone = new Promise((resolve) => child.once("exit", resolve));
-      child.kill(signal);
-      if (signal === "SIGKILL" || signal === "SIGTERM") await gone;
+      if (child !== undefined) await signalTo(child, signal);
     },
   };
   return server;
