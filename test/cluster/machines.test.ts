@@ -1,9 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RemoteSession } from "../../core/doors/client/mod.ts";
 import type { Envelope } from "../../plugin-sdk/envelope.ts";
 import type { SessionResult } from "../../plugin-sdk/result.ts";
+import { logMachine } from "./log-fixture.ts";
 import { type Machine, startMachine, until } from "./machine.ts";
 import { type NatsServers, startServers } from "./nats-servers.ts";
 
@@ -80,6 +82,26 @@ describe("three machines on one server", () => {
     await until("it is there", async () => (await two.host.get(ticking.id).catch(() => null)) !== null);
     const result = await (await two.host.open(ticking.id)).interrupt();
     expect(result).toMatchObject({ outcome: "error", stop_reason: "interrupted" });
+  });
+
+  test("answer a list with one question to each other machine", async () => {
+    const machines = [one, two, three];
+    const running = await Promise.all(
+      machines.map(({ host, workdir }) => host.start({ workdir, prompt: "go" }, { adapter: "asker" })),
+    );
+    await until("all wait on every machine", async () => {
+      const lists = await Promise.all(machines.map(({ host }) => host.list({ state: "running" })));
+      return lists.every((list) => list.filter(({ waiting }) => waiting.length === 1).length === 3);
+    });
+    const watcher = await logMachine("watcher", on);
+    let asked = 0;
+    watcher.engine.listen("bulkhead.call.*", () => asked++);
+    await watcher.engine.roundTripMs();
+    await one.host.list();
+    await sleep(300);
+    await watcher.close();
+    expect(asked).toBe(2);
+    await Promise.all(running.map((session) => session.interrupt()));
   });
 
   test("merge their events, and a cursor of one goes on exactly on another", async () => {

@@ -43,6 +43,8 @@ async function connectionOptions(
     pingInterval: 3000,
     maxPingOut: 2,
     ignoreAuthErrorAbort: true,
+    // A stack for each message costs more than the message.
+    noAsyncTraces: true,
   };
   if (tls !== undefined || servers.some((server) => server.startsWith("tls:"))) {
     const { ca_file: caFile, cert_file: certFile, key_file: keyFile } = tls ?? {};

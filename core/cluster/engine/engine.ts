@@ -1,11 +1,9 @@
 import {
-  DeliverPolicy,
   jetstream,
   JetStreamApiError,
   type JetStreamClient,
   type JetStreamManager,
   jetstreamManager,
-  type JsMsg,
   RetentionPolicy,
   StorageType,
   type StreamInfo,
@@ -13,7 +11,9 @@ import {
 import { headers as makeHeaders, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
 import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
 import { connectServers, type SecretOf } from "./connect.ts";
-import type { Job, NewMessage, StreamMessage } from "./messages.ts";
+import { type ReadOptions, readStream, workOn, type WorkOptions } from "./consume.ts";
+import { headerTexts } from "./header-texts.ts";
+import type { NewMessage, StreamMessage } from "./messages.ts";
 import { type Names, namesWith } from "./names.ts";
 import { patiently } from "./patiently.ts";
 
@@ -200,7 +200,7 @@ export class Engine {
       const found = await this.#manager.streams.getMessage(stream, { seq });
       if (found === null) return null;
       const { subject, header, data, time } = found;
-      return { seq: found.seq, subject, headers: textsOf(header), data, atMs: time.getTime() };
+      return { seq: found.seq, subject, headers: headerTexts(header), data, atMs: time.getTime() };
     } catch (error) {
       if (codeOf(error) === messageNotFound) return null;
       throw error;
@@ -212,60 +212,48 @@ export class Engine {
     try {
       const found = await this.#manager.streams.getMessage(stream, { last_by_subj: subject });
       if (found === null) return null;
-      return { seq: found.seq, subject, headers: textsOf(found.header), data: found.data, atMs: found.time.getTime() };
+      return {
+        seq: found.seq,
+        subject,
+        headers: headerTexts(found.header),
+        data: found.data,
+        atMs: found.time.getTime(),
+      };
     } catch (error) {
       if (codeOf(error) === messageNotFound) return null;
       throw error;
     }
   }
 
-  /** Streams the messages from a number on, and then those that come, until the signal aborts. */
-  async *read(stream: string, fromSeq: number, signal: AbortSignal): AsyncGenerator<StreamMessage, void, void> {
-    const consumer = await this.#client.consumers.get(stream, {
-      deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: fromSeq,
-    });
-    if (signal.aborted) return;
-    const messages = await consumer.consume({ max_messages: 512, idle_heartbeat: 2000, expires: 10_000 });
-    const stop = () => messages.stop();
-    signal.addEventListener("abort", stop, { once: true });
+  /**
+   * Streams messages of a stream, in order, until the connection ends: the caller reads on when it is back.
+   * @throws {Error} when the servers have let go of the reader
+   */
+  async *read({ signal, ...options }: ReadOptions): AsyncGenerator<StreamMessage, void, void> {
+    const { over, end } = this.#whileConnected(signal);
     try {
-      for await (const message of messages) {
-        if (signal.aborted) return;
-        yield messageOf(message);
-      }
+      yield* readStream(this.#client, { ...options, signal: over });
+      if (over.aborted && !signal.aborted) throw new Error("the connection to the servers was lost");
     } finally {
-      signal.removeEventListener("abort", stop);
-      messages.stop();
+      end();
     }
   }
 
-  /** Takes messages of a stream whose messages go once they are done; `take` is asked one after the other. */
-  async work(
-    { stream, name, subject, ackWaitMs }: { stream: string; name: string; subject: string; ackWaitMs: number },
-    { take, signal }: { take(job: Job): Promise<void>; signal: AbortSignal },
-  ): Promise<void> {
-    await this.#manager.consumers.add(stream, {
-      durable_name: name,
-      filter_subject: subject,
-      ack_policy: "explicit",
-      ack_wait: ackWaitMs * 1e6,
-      max_ack_pending: 4096,
-    });
-    const consumer = await this.#client.consumers.get(stream, name);
-    if (signal.aborted) return;
-    const messages = await consumer.consume({ max_messages: 1, idle_heartbeat: 2000, expires: 10_000 });
-    const stop = () => messages.stop();
-    signal.addEventListener("abort", stop, { once: true });
+  /** Takes the messages of a stream, one after the other, until the signal aborts or the connection ends. */
+  async work({ signal, ...options }: WorkOptions): Promise<void> {
+    const { over, end } = this.#whileConnected(signal);
     try {
-      for await (const message of messages) {
-        if (signal.aborted) return;
-        await take(jobOf(message));
-      }
+      await workOn({ client: this.#client, manager: this.#manager }, { ...options, signal: over });
     } finally {
-      signal.removeEventListener("abort", stop);
-      messages.stop();
+      end();
     }
+  }
+
+  /** Makes a signal that also aborts when the connection changes: the servers may have forgotten who reads. */
+  #whileConnected(signal: AbortSignal): { over: AbortSignal; end(): void } {
+    const ending = new AbortController();
+    const unwatch = this.onConnection(() => ending.abort());
+    return { over: AbortSignal.any([signal, ending.signal]), end: unwatch };
   }
 
   /** Removes a session's messages from its machine's stream. */
@@ -356,24 +344,4 @@ function headersOf(texts: Readonly<Record<string, string>>): MsgHdrs {
   const made = makeHeaders();
   for (const [name, text] of Object.entries(texts)) made.set(name, text);
   return made;
-}
-
-function textsOf(headers: MsgHdrs | undefined): Record<string, string> {
-  if (headers === undefined) return {};
-  return Object.fromEntries(headers.keys().map((name) => [name, headers.get(name)]));
-}
-
-function messageOf({ seq, subject, headers, data, time }: JsMsg): StreamMessage {
-  return { seq, subject, headers: textsOf(headers), data, atMs: time.getTime() };
-}
-
-function jobOf(message: JsMsg): Job {
-  return {
-    subject: message.subject,
-    data: message.data,
-    times: message.info.deliveryCount,
-    done: () => message.ack(),
-    giveBack: (delayMs) => message.nak(delayMs),
-    keep: () => message.working(),
-  };
 }

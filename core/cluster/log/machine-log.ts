@@ -41,7 +41,7 @@ interface Sending {
 }
 
 /** Longest wait between two attempts to reach the servers. Milliseconds. */
-const longestWaitMs = 2000;
+const longestWaitMs = 500;
 
 /**
  * The log of a machine, as its one writer has it. Messages go out without waiting for one another, each on condition
@@ -61,6 +61,8 @@ export class MachineLog {
   /** The number that the stream has once all that was sent is stored. */
   #expected = 0;
   #numbers = 0;
+  /** Counts how often what waits was sent again. */
+  #attempt = 0;
   #isMending = false;
   /** Whether the servers may lack events that the local copy holds. */
   #isRestoring = false;
@@ -151,11 +153,16 @@ export class MachineLog {
     const { term } = this.#reader.position;
     const message = signed(sending.message, { writer: this.#writer, term, number: sending.number });
     const expected = this.#expected++;
+    const attempt = this.#attempt;
+    // Servers that have lost it since do not have it any more.
+    sending.stored = false;
     this.#deps.engine.append(message, expected).then((seq) => {
+      // Since then it was sent again: what the stream has was read, and each late answer would start that over.
+      if (attempt !== this.#attempt) return;
       sending.stored = seq === expected + 1;
       if (sending.stored) this.#settleSoon();
       else void this.#mend();
-    }, () => this.#mend());
+    }, () => attempt === this.#attempt ? this.#mend() : undefined);
   }
 
   /** Answers that come in one turn settle together, so that the journal writes them in one transaction. */
@@ -181,6 +188,7 @@ export class MachineLog {
   async #mend(): Promise<void> {
     if (this.#isMending || this.#ended() !== null) return;
     this.#isMending = true;
+    this.#attempt++;
     const over = AbortSignal.any([this.#closing.signal, this.#lost.signal]);
     for (let delayMs = 50; this.#ended() === null; delayMs = Math.min(2 * delayMs, longestWaitMs)) {
       await this.#deps.engine.whenConnected(over);
@@ -280,10 +288,7 @@ export async function makeLog(engine: Engine, machine: string): Promise<{ lastSe
 async function readAll(engine: Engine, { stream, lastSeq }: { stream: string; lastSeq: number }): Promise<LogReader> {
   const reader = new LogReader(logStart);
   if (lastSeq === 0) return reader;
-  const reading = new AbortController();
-  for await (const message of engine.read(stream, 1, reading.signal)) {
-    reader.take(message);
-    if (message.seq >= lastSeq) break;
-  }
+  const { signal } = new AbortController();
+  for await (const message of engine.read({ stream, fromSeq: 1, toSeq: lastSeq, signal })) reader.take(message);
   return reader;
 }

@@ -162,13 +162,12 @@ export class Mirror {
       this.#copy = new LogCopy(this.#journal, { machine, position: logStart });
     }
     const reading = new AbortController();
-    // The servers may have forgotten where it reads.
-    const unwatch = engine.onConnection(() => reading.abort());
     const watching = this.#watch(reading);
     const underWay = new Set<Promise<void>>();
     let failure: unknown = null;
     try {
-      for await (const message of engine.read(stream, this.#copy.position.seq + 1, reading.signal)) {
+      const fromSeq = this.#copy.position.seq + 1;
+      for await (const message of engine.read({ stream, fromSeq, signal: reading.signal })) {
         if (!this.#isFollowing || failure !== null) break;
         const taking = this.#take(message).catch((error: unknown) => {
           failure ??= error;
@@ -177,7 +176,6 @@ export class Mirror {
         if (underWay.size >= mostUnderWay) await Promise.all(underWay);
       }
     } finally {
-      unwatch();
       reading.abort();
       await Promise.all([watching, ...underWay]);
     }

@@ -135,10 +135,8 @@ async function readLog(
   // A position beyond the end is of a log that the servers have lost.
   const copy = new LogCopy(journal, { machine, position: from.seq > lastSeq ? logStart : from });
   if (copy.position.seq >= lastSeq) return copy.position;
-  const reading = new AbortController();
-  for await (const message of engine.read(stream, copy.position.seq + 1, reading.signal)) {
-    await copy.take(message);
-    if (message.seq >= lastSeq) break;
-  }
+  const { signal } = new AbortController();
+  const fromSeq = copy.position.seq + 1;
+  for await (const message of engine.read({ stream, fromSeq, toSeq: lastSeq, signal })) await copy.take(message);
   return { ...copy.position, seq: lastSeq };
 }

@@ -26,6 +26,8 @@ const waitingMs = 1000;
 /** The sessions of all other machines: read from the copies here, controlled where they run. */
 export class ClusterSessions implements ElsewhereSessions {
   readonly #deps: ClusterSessionsDeps;
+  /** Questions under way, by machine: readers at the same time share one. */
+  readonly #asked = new Map<string, Promise<Record<string, WaitingRequest[]>>>();
 
   constructor(deps: ClusterSessionsDeps) {
     this.#deps = deps;
@@ -91,10 +93,15 @@ export class ClusterSessions implements ElsewhereSessions {
   }
 
   /** Returns what a machine's sessions wait for; nothing for one that does not answer. */
-  async #waitingOf(machine: string): Promise<Record<string, WaitingRequest[]>> {
+  #waitingOf(machine: string): Promise<Record<string, WaitingRequest[]>> {
     const { engine, presence } = this.#deps;
-    if (!presence.isLively(machine)) return {};
-    return await callMachine(engine, { machine, name: "waiting", ask: {}, timeoutMs: waitingMs }).catch(() => ({}));
+    if (!presence.isLively(machine)) return Promise.resolve({});
+    const under = this.#asked.get(machine);
+    if (under !== undefined) return under;
+    const asking = callMachine(engine, { machine, name: "waiting", ask: {}, timeoutMs: waitingMs })
+      .catch((): Record<string, WaitingRequest[]> => ({})).finally(() => this.#asked.delete(machine));
+    this.#asked.set(machine, asking);
+    return asking;
   }
 }
 

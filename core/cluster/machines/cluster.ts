@@ -212,12 +212,9 @@ export class Cluster {
   async serve(host: Host): Promise<void> {
     const { settings: { name: machine }, writeLog } = this.#options;
     this.#host = host;
-    this.#undo.push(
-      answerCalls(this.#engine, {
-        machine,
-        answers: machineAnswers(host, { diffs: this.#diffs, shares: this.#shares }),
-      }),
-    );
+    const own = { session: async (id: string) => await this.#own?.session(id) ?? null };
+    const answers = machineAnswers({ host, own, diffs: this.#diffs, shares: this.#shares });
+    this.#undo.push(answerCalls(this.#engine, { machine, answers }));
     await patiently("join the cluster", () => this.#mirrors.look());
     this.#presence.start();
     this.#serving = Promise.all([

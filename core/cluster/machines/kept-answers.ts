@@ -72,8 +72,9 @@ export class KeptAnswers {
       job.done();
     };
     while (!signal.aborted) {
+      await this.#engine.whenConnected(signal);
       const terms = { stream, name: `mail-${machine}`, subject: mailTo(machine), ackWaitMs: 30_000 };
-      await this.#engine.work(terms, { take, signal }).catch(() => undefined);
+      await this.#engine.work({ ...terms, take, signal }).catch(() => undefined);
       await wait(pauseMs, signal);
     }
   }

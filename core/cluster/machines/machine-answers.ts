@@ -1,17 +1,32 @@
-import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { Journal } from "../../records/journal/journal.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { SessionHandle } from "../../sessions/host/session-host.ts";
 import { askedText, type CallAnswers } from "./calls.ts";
 import type { SessionShares } from "./session-shares.ts";
 import type { SharedDiffs } from "./shared-diffs.ts";
 
-/** Makes the answers of a machine to the questions of others. Who may ask was checked at the door they came in by. */
-export function machineAnswers(
-  host: Pick<Host, "sessions" | "workspaces">,
-  { diffs, shares }: { diffs: SharedDiffs; shares: Pick<SessionShares, "giveBackSpare"> },
-): CallAnswers {
+/** Collaborators of {@link machineAnswers}. */
+export interface MachineAnswersDeps {
+  host: Pick<Host, "sessions" | "workspaces" | "waiting">;
+  /** This machine's journal. */
+  own: Pick<Journal, "session">;
+  diffs: SharedDiffs;
+  shares: Pick<SessionShares, "giveBackSpare">;
+}
+
+/**
+ * Makes the answers of a machine to the questions of others. Who may ask was checked at the door they came in by. Each
+ * answer is about this machine's sessions alone: one that asked other machines in turn would have them ask back.
+ */
+export function machineAnswers({ host, own, diffs, shares }: MachineAnswersDeps): CallAnswers {
+  const idOf = async (ask: Readonly<Record<string, unknown>>): Promise<string> => {
+    const session_id = askedText(ask, "session_id");
+    if (await own.session(session_id) !== null) return session_id;
+    throw new BulkheadError("not_found", `This machine has no session "${session_id}".`, { details: { session_id } });
+  };
   const opened = async (ask: Readonly<Record<string, unknown>>): Promise<SessionHandle> =>
-    await host.sessions.open(askedText(ask, "session_id"));
+    await host.sessions.open(await idOf(ask));
   return {
     interrupt: async (ask) => {
       const session = await opened(ask);
@@ -21,28 +36,21 @@ export function machineAnswers(
     },
     answer: async (ask) => await (await opened(ask)).answer(askedText(ask, "request_id"), askedText(ask, "choice")),
     delete: async (ask) => {
-      await host.sessions.delete(askedText(ask, "session_id"));
+      await host.sessions.delete(await idOf(ask));
       return null;
     },
-    waiting: async () => {
-      const running = await host.sessions.list({ state: "running", limit: 500 });
-      const asking = running.filter(({ waiting }) => waiting.length > 0);
-      return Object.fromEntries(asking.map(({ session_id, waiting }): [string, WaitingRequest[]] => [
-        session_id,
-        waiting,
-      ]));
-    },
+    waiting: () => Promise.resolve(host.waiting()),
     spare: () => shares.giveBackSpare(),
     worktrees: () => host.workspaces.list(),
     diff: async (ask) => {
-      await diffs.keep(askedText(ask, "session_id"));
+      await diffs.keep(await idOf(ask));
       return null;
     },
     apply: async (ask) => {
-      return await host.workspaces.apply(askedText(ask, "session_id"), { allowLinks: ask["allow_links"] === true });
+      return await host.workspaces.apply(await idOf(ask), { allowLinks: ask["allow_links"] === true });
     },
     discard: async (ask) => {
-      await host.workspaces.discard(askedText(ask, "session_id"));
+      await host.workspaces.discard(await idOf(ask));
       return null;
     },
   };

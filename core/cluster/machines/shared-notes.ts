@@ -79,12 +79,8 @@ export class SharedNotes {
     const { stream } = this.#names;
     while (!signal.aborted) {
       await this.#engine.whenConnected(signal);
-      const over = new AbortController();
-      const end = () => over.abort();
-      signal.addEventListener("abort", end, { once: true });
-      const unwatch = this.#engine.onConnection(end);
       try {
-        for await (const message of this.#engine.read(stream, this.#seq + 1, over.signal)) {
+        for await (const message of this.#engine.read({ stream, fromSeq: this.#seq + 1, signal })) {
           this.#seq = message.seq;
           const [kind, name] = this.#names.of(message.subject);
           const note = { kind, name, text: new TextDecoder().decode(message.data) };
@@ -98,9 +94,6 @@ export class SharedNotes {
         const state = await this.#engine.stream(stream).catch(() => undefined);
         if (state === null) await this.open().catch(() => undefined);
         if (state === null || (state !== undefined && state.lastSeq < this.#seq)) this.#restart();
-      } finally {
-        unwatch();
-        signal.removeEventListener("abort", end);
       }
     }
   }

@@ -110,6 +110,7 @@ function hostOf(parts: HostParts, options: HostOptions, seams: HostSeams): Host 
     signals: () => parts.signals.snapshot(routes.gauges()),
     resumeLost: lostResumer({ registry, sessions, writeLog: parts.writeLog }),
     limits: () => settings.limits,
+    waiting: () => sessions.waiting(),
     idle: () => sessions.ended(),
     close: () => closing ??= closeHost(parts, options.closeDeadlines),
   };

@@ -2,6 +2,7 @@ import type { AgentReport } from "../../../plugin-sdk/agent-report.ts";
 import type { AvailabilityReport } from "../../../plugin-sdk/availability.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
+import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import type { BinaryPin } from "../../walls/broker/binary-pins.ts";
 import type { MissingGrant } from "../../walls/broker/session-broker.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
@@ -151,6 +152,8 @@ export interface Host {
   resumeLost: ResumeLost;
   /** Returns the limits in force that are not a plugin's own. */
   limits(): Pick<Limits, "host_sessions" | "idempotency_ms">;
+  /** Returns the requests that this host's own sessions wait for, by session. */
+  waiting(): Record<string, WaitingRequest[]>;
   /** Resolves when every session started until now has ended. */
   idle(): Promise<void>;
   /** All sessions, running and ended: the part of a host that doors use. */

@@ -2,6 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
+import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
@@ -72,6 +73,12 @@ export class LiveSessions {
   /** Number of sessions under way, including those that wait. */
   get size(): number {
     return this.#running.size;
+  }
+
+  /** Returns what the sessions wait for, by session; only those that wait. */
+  waiting(): Record<string, WaitingRequest[]> {
+    const all = [...this.#running].map(([id, { session }]) => [id, session.waiting] as const);
+    return Object.fromEntries(all.filter(([, requests]) => requests.length > 0));
   }
 
   /** True for a session that has not ended. */

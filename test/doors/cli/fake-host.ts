@@ -247,6 +247,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
       probe: () => Promise.resolve({ availability: "available", reason: "It is here.", version: "9.9" }),
       resumeLost: () => Promise.resolve({ reason: "it is a fake" }),
       limits: () => ({ host_sessions: 10, idempotency_ms: 1000 }),
+      waiting: () => ({}),
       idle: () => Promise.resolve(),
       close: async () => {
         fake.closed += 1;
