@@ -335,10 +335,18 @@ export class Cluster {
     if (this.#host === null || !shared_folders.some((folder) => isInside(folder, workdir))) {
       return { reason: "its folder is not one that the machines share" };
     }
+    const { name: machine } = this.#options.settings;
     const sessionId = randomId();
-    const claimed = await this.#notes.claim({ name: `resume-${session_id}`, text: sessionId }, null);
-    if (claimed !== sessionId && await this.#isKnown(claimed)) return { resumed_as: claimed };
-    return await this.#host.resumeLost(resumable, { sessionId: claimed });
+    const text = `${sessionId} ${machine} ${this.#run}`;
+    for (let known: string | null = null;;) {
+      const held: string = await this.#notes.claim({ name: `resume-${session_id}`, text }, known);
+      if (held === text) return await this.#host.resumeLost(resumable, { sessionId });
+      const [claimed = "", claimer = "", run] = held.split(" ");
+      // The claimer may have started it, and what it wrote be on its way: a second start would run it twice.
+      const isClaimerThere = this.#presence.present(claimer)?.run === run;
+      if (isClaimerThere || await this.#isKnown(claimed)) return { resumed_as: claimed };
+      known = held;
+    }
   };
 
   async #isKnown(sessionId: string): Promise<boolean> {

@@ -29,9 +29,14 @@ export interface LostMachinesDeps {
   writeLog(record: LogRecord): void;
 }
 
+/** How long a machine that ends the sessions of another one is left to it, at least. Milliseconds. */
+const leastPatienceMs = 10_000;
+
 /** Ends the sessions of machines that are gone. */
 export class LostMachines {
   readonly #deps: LostMachinesDeps;
+  /** Terms of other machines that end the sessions of a lost one, and when this machine saw each begin. */
+  readonly #left = new Map<string, { term: number; at: number }>();
   /** Machines whose log this one is writing. */
   readonly #writing = new Map<string, Promise<unknown>>();
 
@@ -46,7 +51,7 @@ export class LostMachines {
     if (copy === undefined || this.#writing.has(machine)) return;
     try {
       const isIdle = (await copy.journal.openSessions()).length === 0 && !shares.holds(machine);
-      if (isIdle || !this.#isNearest(machine, copy)) return;
+      if (isIdle || this.#isLeftToAnother(machine, copy) || !this.#isNearest(machine, copy)) return;
       const free = shares.freeing(machine);
       const end = async (journal: Journal): Promise<number> => {
         // Before its sessions go on elsewhere, which takes slots.
@@ -102,6 +107,16 @@ export class LostMachines {
     } finally {
       await resume();
     }
+  }
+
+  /** Whether another machine that is there ends its sessions now: for a while, it is left to that one. */
+  #isLeftToAnother(machine: string, { position }: Mirror): boolean {
+    const { name, presence, silentMs } = this.#deps;
+    const { machine: writer, term } = position;
+    if (writer === machine || writer === name || presence.present(writer) === null) return false;
+    const seen = this.#left.get(machine);
+    if (seen?.term !== term) this.#left.set(machine, { term, at: performance.now() });
+    return seen?.term !== term || performance.now() - seen.at < Math.max(silentMs, leastPatienceMs);
   }
 
   /** Whether no other machine that is there has more of the lost one's log. */
