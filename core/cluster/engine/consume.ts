@@ -20,7 +20,7 @@ const askMs = 10_000;
 const mostOnTheWay = 512;
 
 /** A stream to read. */
-export interface ReadOptions {
+export interface ReadStreamOptions {
   stream: string;
   fromSeq: number;
   /** Ends the reading, once all messages up to this number were read; absent: it goes on with those that come. */
@@ -34,7 +34,7 @@ export interface ReadOptions {
  */
 export async function* readStream(
   client: JetStreamClient,
-  { stream, fromSeq, toSeq, signal }: ReadOptions,
+  { stream, fromSeq, toSeq, signal }: ReadStreamOptions,
 ): AsyncGenerator<StreamMessage, void, void> {
   const consumer = await client.consumers.get(stream, {
     deliver_policy: DeliverPolicy.StartSequence,

@@ -11,7 +11,7 @@ import {
 import { headers as makeHeaders, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
 import type { ClusterSettings } from "../../ground/config/cluster-settings.ts";
 import { connectServers, type SecretOf } from "./connect.ts";
-import { type ReadOptions, readStream, workOn, type WorkOptions } from "./consume.ts";
+import { readStream, type ReadStreamOptions, workOn, type WorkOptions } from "./consume.ts";
 import { headerTexts } from "./header-texts.ts";
 import type { NewMessage, StreamMessage } from "./messages.ts";
 import { type Names, namesWith } from "./names.ts";
@@ -229,7 +229,7 @@ export class Engine {
    * Streams messages of a stream, in order, until the connection ends: the caller reads on when it is back.
    * @throws {Error} when the servers have let go of the reader
    */
-  async *read({ signal, ...options }: ReadOptions): AsyncGenerator<StreamMessage, void, void> {
+  async *read({ signal, ...options }: ReadStreamOptions): AsyncGenerator<StreamMessage, void, void> {
     const { over, end } = this.#whileConnected(signal);
     try {
       yield* readStream(this.#client, { ...options, signal: over });
