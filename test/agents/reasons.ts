@@ -1,6 +1,6 @@
 import type { Reasons } from "./conformance-table.ts";
 
-const asksNobody = "Without a terminal it asks for nothing: what it may do is settled before it starts.";
+const asksNobody = "Without a terminal it asks for nothing: flags and settings decide before it starts what it may do.";
 const saysZero = "It says 0 of models whose price it does not know, so its cost is left out.";
 const noTools = "It is an endpoint: the model answers once and has no tools.";
 const wholeMessages = "It prints a message once it is whole.";

@@ -35,6 +35,11 @@ export const commandGroups: readonly { heading: string; commands: readonly Comma
         summary: "list, show, watch and answer sessions, and take what they changed",
         load: async () => (await import("./commands/session.ts")).defineSession,
       },
+      {
+        name: "usage",
+        summary: "add up tokens and cost of past sessions, by day and agent",
+        load: async () => (await import("./commands/usage.ts")).defineUsage,
+      },
     ],
   },
   {

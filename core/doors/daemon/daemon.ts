@@ -23,7 +23,7 @@ import { within } from "../../ground/runtime/within.ts";
 import { daemonFiles } from "./daemon-files.ts";
 import { takeDaemonLock } from "./daemon-lock.ts";
 import { type DaemonLog, openDaemonLog } from "./daemon-log.ts";
-import { type DaemonRecord, removeDaemonRecord, writeDaemonRecord } from "./daemon-record.ts";
+import { type DaemonRecord, readDaemonRecord, removeDaemonRecord, writeDaemonRecord } from "./daemon-record.ts";
 import { gateSessions } from "./gated-sessions.ts";
 import { joinCluster } from "./join-cluster.ts";
 import { listen, type Listening } from "./listen.ts";
@@ -78,10 +78,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const undo: (() => unknown)[] = [];
   try {
     undo.push(await takeDaemonLock(files));
+    const left = await readDaemonRecord(files.record);
     await removeDaemonRecord(files.record);
     await rm(files.notices, { force: true });
     const log = openDaemonLog({ ...settings, file: files.log, echo: options.echo });
     undo.push(() => log.close());
+    if (left !== null && left !== "broken") {
+      const message = `The previous daemon, process ${left.pid}, was killed; its sessions and programs are ended now.`;
+      log.write({ level: "warn", message });
+    }
     let door: HttpDoor | null = null;
     const limits: Limits = { ...defaultLimits, ...manifest?.limits };
     const listening = await listen({

@@ -25,17 +25,22 @@ export function excerptOf(source: string, problem: ExcerptPlace, { masks }: Exce
   return `${number} | ${text.slice(from, from + widest)}\n${" ".repeat(number.length)} | ${" ".repeat(at - from)}^`;
 }
 
-/** Replaces letters and digits behind the first key, but for the word that the problem names itself. */
+/** Replaces letters and digits behind the first key, but for other keys and the word that the problem names itself. */
 function masked(text: string, { column, found }: ExcerptPlace): string {
   const key = /:(?=\s|$)/.exec(text)?.index ?? -1;
   const start = column - 1;
   const word = shownWord(found);
   const quoted = /["']/.test(text[start] ?? "") ? 1 : 0;
   const end = word !== null && text.startsWith(word, start + quoted) ? start + word.length + quoted : start;
+  const keys = [...text.matchAll(flowKey)].map(({ index, 0: { length } }) => ({ from: index, to: index + length }));
   return text.replace(/[\p{L}\p{N}]/gu, (character, at: number) => {
-    return at < key || (at >= start && at < end) ? character : "·".repeat(character.length);
+    const isKey = at < key || keys.some(({ from, to }) => at >= from && at < to);
+    return isKey || (at >= start && at < end) ? character : "·".repeat(character.length);
   });
 }
+
+/** A key in braces, which holds no secret: `{ agent: …, require: … }`. */
+const flowKey = /(?<=[{,]\s*)[A-Za-z][\w-]{0,63}(?=:(?:\s|$))/g;
 
 /** Returns the value or key that stands in a problem's words: `number 5`, `string "abc"` or `"abc"`. */
 function shownWord(found: string): string | null {

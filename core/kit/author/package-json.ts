@@ -1,3 +1,4 @@
+import { pluginKeyword } from "../../packages/registry/plugin-keyword.ts";
 import { z } from "zod";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
@@ -19,8 +20,6 @@ export interface PluginPackageJson {
   peerDependencies?: Record<string, string> | undefined;
 }
 
-/** Keyword by which plugin packages are found. */
-const pluginKeyword = "bulkhead-plugin";
 
 const npmName = /^(?:@[a-z0-9-][a-z0-9._-]*\/)?[a-z0-9-][a-z0-9._-]*$/;
 const schema: z.ZodType<PluginPackageJson, unknown> = z.object({

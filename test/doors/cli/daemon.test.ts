@@ -169,6 +169,7 @@ test("a daemon that was killed, one in the way and a port in the way are told ap
   await until(async () => (await json("status"))["state"] === "killed");
   const again = await cli("start");
   expect(again).toMatchObject({ code: 0, stderr: "The previous daemon was killed; its leftovers were cleaned up.\n" });
+  expect((await cli("logs")).stdout).toContain(`warn  The previous daemon, process ${daemon.pid}, was killed;`);
   const second = await cli("up");
   expect(second.code).toBe(6);
   expect(second.stderr).toContain("is the daemon of this state folder already at http://127.0.0.1:");

@@ -5,12 +5,18 @@ import { pluginDisable, pluginEnable } from "./plugin-enable.ts";
 import { pluginInfo } from "./plugin-info.ts";
 import { pluginRemove } from "./plugin-remove.ts";
 import { pluginRevoke } from "./plugin-revoke.ts";
+import { pluginSearch } from "./plugin-search.ts";
 import { pluginUpdate } from "./plugin-update.ts";
 import { reloading } from "../reloading.ts";
 import { readPair } from "../request-flags.ts";
 
 /** Defines the sub-commands of `bulkhead plugin` for installed plugins. */
 export function defineInstalling(command: Command, bind: Bind): void {
+  command.command("search")
+    .description("search the registry for plugins")
+    .argument("[words...]", "words of its name or description")
+    .addHelpText("after", examples(["bulkhead plugin search gemini", "in the registry that npm is configured for"]))
+    .action(bind(pluginSearch));
   const add = command.command("add")
     .description("install a plugin, show what it asks for, and enable it")
     .argument(

@@ -8,11 +8,17 @@ import { asTyped } from "./as-typed.ts";
 /** Formats an error as lines for people. */
 export function errorText(error: ErrorData, colours: boolean): string {
   const paint = createPaint(colours);
-  // The command's own help explains its wrong usage.
-  const page = error.details?.["usage"] === undefined ? pageOfError[error.code] : undefined;
+  const page = hasPage(error) ? pageOfError[error.code] : undefined;
   const below = [error.hint, page === undefined ? undefined : `More: bulkhead help ${page}`];
   const lines = below.flatMap((line) =>
     line === undefined ? [] : [`${paint("dim", `  ${safeText(asTyped(line))}`)}\n`]
   );
   return `${paint("red", "error:")} ${messageLines(error, paint).join("\n")}\n${lines.join("")}`;
+}
+
+/** Whether the page of its code helps: one on files not with flags, whose own help and hint say more. */
+function hasPage({ code, hint, details }: ErrorData): boolean {
+  if (details?.["usage"] !== undefined) return false;
+  if (code === "invalid_config") return details?.["problems"] !== undefined;
+  return code !== "busy" || hint === undefined;
 }

@@ -1,6 +1,6 @@
+import { pluginKeyword } from "../../../packages/registry/plugin-keyword.ts";
 import { type Rule, skipped } from "../rule.ts";
 
-const keyword = "bulkhead-plugin";
 
 /** A registry must show the same facts as the manifest. */
 export const packageRule: Rule = {
@@ -15,7 +15,7 @@ export const packageRule: Rule = {
       own["version"] === manifest.version
         ? null
         : `package.json says version ${JSON.stringify(own["version"])}, plugin.yaml ${manifest.version}.`,
-      keywords.includes(keyword) ? null : `package.json lacks the keyword "${keyword}", by which plugins are found.`,
+      keywords.includes(pluginKeyword) ? null : `package.json lacks the keyword "${pluginKeyword}", by which plugins are found.`,
       names.includes("README.md") ? null : "It has no README.md.",
     ];
     return problems.flatMap((message) => (message === null ? [] : [{ message }]));

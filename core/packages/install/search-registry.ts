@@ -1,0 +1,68 @@
+import { z } from "zod";
+import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { pluginKeyword } from "../registry/plugin-keyword.ts";
+import { fetchArchive } from "./fetch-registry.ts";
+import { npmOptions } from "./npm-options.ts";
+
+/** A plugin in a registry, as its publisher describes it. */
+export interface FoundPackage {
+  name: string;
+  version: string;
+  description: string;
+  /** Who published it; null where the registry does not say. */
+  publisher: string | null;
+}
+
+const maxBytes = 2 * 1024 * 1024;
+const most = 20;
+
+const text = (length: number) => z.string().transform((value) => value.slice(0, length));
+const answerSchema = z.object({
+  objects: z.array(z.object({
+    package: z.object({
+      name: z.string().min(1).max(214),
+      version: z.string().min(1).max(256),
+      description: text(1024).optional(),
+      keywords: z.array(z.string()).optional().catch(undefined),
+      publisher: z.object({ username: text(256) }).optional().catch(undefined),
+    }),
+  })).max(250),
+});
+
+/**
+ * Searches the registry that npm is configured for, for packages with the keyword of plugins.
+ * @throws {BulkheadError} `not_found` for a registry without a search, `network_error`
+ */
+export async function searchRegistry(
+  words: readonly string[],
+  { folder }: { folder: string },
+): Promise<{ registry: string; found: FoundPackage[] }> {
+  const { registry } = await npmOptions(folder);
+  const url = new URL("-/v1/search", registry.endsWith("/") ? registry : `${registry}/`);
+  url.searchParams.set("text", [`keywords:${pluginKeyword}`, ...words].join(" "));
+  url.searchParams.set("size", String(most));
+  const bytes = await fetchArchive(url.href, { folder, maxBytes });
+  const read = answerSchema.safeParse(parse(bytes));
+  if (!read.success) {
+    throw new BulkheadError("network_error", `Cannot search ${registry}: its answer is no list of packages.`, {
+      hint: "Look for packages on the registry's own page, with the keyword bulkhead-plugin.",
+    });
+  }
+  // Some registries do not know the keyword in a search, and answer with all that has the words.
+  const plugins = read.data.objects.filter(({ package: { keywords = [] } }) => keywords.includes(pluginKeyword));
+  const found = plugins.slice(0, most).map(({ package: { name, version, description = "", publisher } }) => ({
+    name,
+    version,
+    description,
+    publisher: publisher?.username ?? null,
+  }));
+  return { registry, found };
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,2 @@
+/** Keyword by which packages say that they are plugins. */
+export const pluginKeyword = "bulkhead-plugin";
