@@ -20,7 +20,6 @@ export interface PluginPackageJson {
   peerDependencies?: Record<string, string> | undefined;
 }
 
-
 const npmName = /^(?:@[a-z0-9-][a-z0-9._-]*\/)?[a-z0-9-][a-z0-9._-]*$/;
 const schema: z.ZodType<PluginPackageJson, unknown> = z.object({
   name: z.string().max(214).regex(npmName, "expected a package name such as bulkhead-plugin-mine or @me/mine"),

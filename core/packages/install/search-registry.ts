@@ -9,7 +9,7 @@ export interface FoundPackage {
   name: string;
   version: string;
   description: string;
-  /** Who published it; null where the registry does not say. */
+  /** Account that published it; null where the registry does not say. */
   publisher: string | null;
 }
 

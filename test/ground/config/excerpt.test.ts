@@ -30,7 +30,9 @@ test("a problem of an operator's file shows no value but the one that it names",
     "2 | limits: { timeout_ms: 10q, workers: · }\n  |                       ^",
   ]);
   expect(inHostManifest('bulkhead: 1\nplugins: { a: { config: { token: "sk-1234 } } }\n')[0]).not.toContain("1234");
-  expect(inHostManifest('bulkhead: 1\nplugins: { a: { config: { token: [sk-1234, b: } } }\n').join()).not.toContain("1234");
+  expect(inHostManifest("bulkhead: 1\nplugins: { a: { config: { token: [sk-1234, b: } } }\n").join()).not.toContain(
+    "1234",
+  );
   expect(inHostManifest('bulkhead: 1\nsecrets: { KEY: { value: "sk-1234" } }\n').join()).not.toContain("1234");
 });
 

@@ -1,7 +1,6 @@
 import { pluginKeyword } from "../../../packages/registry/plugin-keyword.ts";
 import { type Rule, skipped } from "../rule.ts";
 
-
 /** A registry must show the same facts as the manifest. */
 export const packageRule: Rule = {
   id: "package",
@@ -15,7 +14,9 @@ export const packageRule: Rule = {
       own["version"] === manifest.version
         ? null
         : `package.json says version ${JSON.stringify(own["version"])}, plugin.yaml ${manifest.version}.`,
-      keywords.includes(pluginKeyword) ? null : `package.json lacks the keyword "${pluginKeyword}", by which plugins are found.`,
+      keywords.includes(pluginKeyword)
+        ? null
+        : `package.json lacks the keyword "${pluginKeyword}", by which plugins are found.`,
       names.includes("README.md") ? null : "It has no README.md.",
     ];
     return problems.flatMap((message) => (message === null ? [] : [{ message }]));
