@@ -15,7 +15,7 @@ export function defineInstalling(command: Command, bind: Bind): void {
   command.command("search")
     .description("search the registry for plugins")
     .argument("[words...]", "words of its name or description")
-    .addHelpText("after", examples(["bulkhead plugin search gemini", "in the registry that npm is configured for"]))
+    .addHelpText("after", examples(["bulkhead plugin search greeter", "in the registry that npm is configured for"]))
     .action(bind(pluginSearch));
   const add = command.command("add")
     .description("install a plugin, show what it asks for, and enable it")

@@ -20,7 +20,7 @@ export const defineUsage: DefineCommand = (command, bind) => {
       "after",
       examples(
         ["bulkhead usage", "tokens and cost of the last seven days, by day and agent"],
-        ["bulkhead usage --days 30 --adapter codex", "one agent over a month"],
+        ["bulkhead usage --days 30 --adapter my-agent", "one agent over a month"],
         ["bulkhead usage --json", "one row a line"],
       ),
     )
