@@ -80,9 +80,11 @@ export const agents: Readonly<Record<string, { code: string; manifest?: string }
     ),
   },
   limited: {
-    code: adapterCode(`    const wait_ms = Number(request.prompt) - Date.now();
-    if (wait_ms > 0) {
-      yield { type: "rate_limit", message: "Slow down", wait_ms };
+    manifest: "permissions:\n  read: [workdir]\n  write: [workdir]",
+    code: adapterCode(`    const isFirst = await ctx.fs.readText("limited").then(() => false, () => true);
+    if (isFirst) {
+      await ctx.fs.writeText("limited", "once\\n");
+      yield { type: "rate_limit", message: "Slow down", wait_ms: 400 };
       yield { type: "error", code: "rate_limit", message: "Slow down", recoverable: true };
     } else yield { type: "completed", success: true, files_changed: [], tokens_used: null, cost: null };`),
   },

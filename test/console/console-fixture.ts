@@ -131,6 +131,7 @@ async function writeFolders({ folder, workdir }: { folder: string; workdir: stri
   const settings: Readonly<Record<string, string>> = {
     works: "{ grant: { read: [workdir], write: [workdir] } }",
     differs: "{ grant: { write: [workdir] } }",
+    limited: "{ grant: { read: [workdir], write: [workdir] } }",
     single: "{ limits: { workers: 1, sessions_per_worker: 1 } }",
     crashes: "{ limits: { quarantine_crashes: 1, restart_backoff_ms: 1 } }",
   };

@@ -159,5 +159,10 @@ test.skipIf(isShort)("in a narrow window a menu leads to every screen, by touch 
   await page.screenshot({ path: join(pictures, "menu-narrow.png") });
   await page.keyboard.press("Escape");
   await page.locator(".nav-links").waitFor({ state: "hidden" });
+  // What waits for a person stands above the events, not a long way below them.
+  await opened.go(`#/sessions/${waiting}`);
+  const request = await page.locator(".side-waiting").boundingBox();
+  const events = await page.locator(".timeline").boundingBox();
+  expect(request!.y + request!.height).toBeLessThanOrEqual(events!.y);
   await closeConsole(opened);
 });

@@ -270,6 +270,7 @@ export function EventText({ event }: { event: ShownEvent["event"] }) {
         <p class="quiet-line">
           Agent{event.agent_version !== undefined && (
             <>
+              {" "}
               <Text of={event.agent_version} />
             </>
           )}

@@ -46,6 +46,7 @@ export function HostEventText({ event }: { event: Other }) {
           <span class="tag tag-failed">Attempt {event.attempt} failed</span> <Text of={event.error.message} links />
           {event.error.hint !== undefined && (
             <>
+              {" "}
               <Text of={event.error.hint} links />
             </>
           )}
@@ -197,6 +198,7 @@ function Ended({ event: { result } }: { event: Extract<HostEvent, { type: "sessi
           <Text of={result.error.message} links />
           {result.error.hint !== undefined && (
             <>
+              {" "}
               <Text of={result.error.hint} links />
             </>
           )}

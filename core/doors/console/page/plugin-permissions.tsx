@@ -79,6 +79,7 @@ export function PluginPermissions({ plugin, changed }: { plugin: PluginRow; chan
               <Text of={row.why} />
               {row.broad_because !== undefined && (
                 <b class="broad">
+                  {" "}
                   <Text of={row.broad_because} />
                 </b>
               )}

@@ -38,37 +38,39 @@ export function Sessions() {
   return (
     <Screen
       title="Sessions"
-      lead={
+      lead={all.length === 0 ? "Everything that runs or ran on this host" : (
         <span>
           <b>{all.length}</b>
           {sessions.next.value !== null && "+"} sessions, the newest first
         </span>
-      }
+      )}
       actions={<a class="button primary" href={addressOf("start")}>Start a session</a>}
     >
-      <div class="filters">
-        <input
-          ref={search}
-          type="search"
-          placeholder="Search title, agent, folder, label=value"
-          aria-label="Search sessions"
-          value={text}
-          onInput={({ currentTarget }) => setText(currentTarget.value)}
-        />
-        <div class="chips" role="group" aria-label="Filter by state">
-          <button type="button" class="chip" aria-pressed={only === null} onClick={() => setOnly(null)}>All</button>
-          {(Object.keys(standings) as Standing[]).filter((name) => counts.has(name) || only === name).map((name) => (
-            <button
-              type="button"
-              class="chip"
-              aria-pressed={only === name}
-              onClick={() => setOnly(only === name ? null : name)}
-            >
-              <StandingMark of={name} /> <span class="count">{counts.get(name) ?? 0}</span>
-            </button>
-          ))}
+      {all.length > 0 && (
+        <div class="filters">
+          <input
+            ref={search}
+            type="search"
+            placeholder="Search title, agent, folder, label=value"
+            aria-label="Search sessions"
+            value={text}
+            onInput={({ currentTarget }) => setText(currentTarget.value)}
+          />
+          <div class="chips" role="group" aria-label="Filter by state">
+            <button type="button" class="chip" aria-pressed={only === null} onClick={() => setOnly(null)}>All</button>
+            {(Object.keys(standings) as Standing[]).filter((name) => counts.has(name) || only === name).map((name) => (
+              <button
+                type="button"
+                class="chip"
+                aria-pressed={only === name}
+                onClick={() => setOnly(only === name ? null : name)}
+              >
+                <StandingMark of={name} /> <span class="count">{counts.get(name) ?? 0}</span>
+              </button>
+            ))}
+          </div>
         </div>
-      </div>
+      )}
       {typeof state === "object" && <Failure text={state.failed} />}
       {all.length === 0 && state === "ready" && (
         <Empty title="No session yet">
