@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { benchHost } from "./bench-host.ts";
-import { type Figure, quantile, timed } from "./measure.ts";
+import { aimed, type Figure, quantile, timed } from "./measure.ts";
 
 /**
  * Events written to the journal with nobody reading, and read back from it by a late reader; then the host's log over
- * the journal side by side with the same log over one that keeps nothing.
+ * the journal side by side with the same log over one that waits for the disk, and over one that keeps nothing.
  */
 export async function journal({ quick }: { quick: boolean }): Promise<Figure[]> {
   const count = quick ? 50_000 : 200_000;
@@ -46,7 +46,7 @@ interface Log {
 
 interface LogModules {
   MergedLog: new (journal: object) => Log;
-  openJournal(file: string): Promise<{ close(): Promise<void> }>;
+  openJournal(file: string, options: { sync: "full" | "normal" }): Promise<{ close(): Promise<void> }>;
 }
 
 async function loadLog(): Promise<LogModules> {
@@ -66,15 +66,27 @@ function nothingKept(): { lastGseq: number; append(): Promise<void>; read(): Pro
 
 const batch = 128;
 
-/** Round by round in turn, with one live reader each, so that whatever else the machine does hits both alike. */
+/** Round by round in turn, with one live reader each, so that whatever else the machine does hits all alike. */
 async function beside(count: number, rounds: number): Promise<Figure[]> {
   const { MergedLog, openJournal } = await loadLog();
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-bench-"));
-  const kept = await openJournal(join(folder, "journal.db"));
-  const ways = [
-    { name: "journaled", log: new MergedLog(kept), rates: [] as number[] },
-    { name: "unjournaled", log: new MergedLog(nothingKept()), rates: [] as number[] },
+  const journals = {
+    normal: await openJournal(join(folder, "normal.db"), { sync: "normal" }),
+    full: await openJournal(join(folder, "full.db"), { sync: "full" }),
+  };
+  const way = (name: string, journal: object) => ({
+    name,
+    log: new MergedLog(journal),
+    rates: [] as number[],
+    firsts: [] as number[],
+    steps: [] as number[],
+  });
+  const [normal, full, none] = [
+    way("journaled", journals.normal),
+    way("full", journals.full),
+    way("unjournaled", nothingKept()),
   ];
+  const ways = [normal, full, none];
   try {
     for (let round = -1; round < rounds; round++) {
       for (const { log, rates } of ways) {
@@ -82,20 +94,41 @@ async function beside(count: number, rounds: number): Promise<Figure[]> {
         if (round >= 0) rates.push(count / (ms / 1000));
       }
     }
+    for (let round = -20; round < 40 * rounds; round++) {
+      for (const { log, firsts, steps } of [normal, full]) {
+        const ms = await firstEvent(log, `f${round}`);
+        if (round >= 0) firsts.push(ms.first);
+        if (round >= 0) steps.push(ms.next);
+      }
+    }
   } finally {
     for (const { log } of ways) log.close();
-    await kept.close();
+    for (const journal of Object.values(journals)) await journal.close();
     await rm(folder, { recursive: true, force: true });
   }
-  const [journaled, unjournaled] = ways.map(({ rates }) => quantile(rates, 0.5));
+  const p50 = (values: number[]) => quantile(values, 0.5);
   return [
-    ...ways.map(({ name, rates }): Figure => ({
-      name: `journal.log.${name}`,
-      value: quantile(rates, 0.5),
-      unit: "per_second",
-    })),
-    { name: "journal.log.ratio", value: journaled! / unjournaled!, unit: "ratio" },
+    ...ways.map(({ name, rates }): Figure => ({ name: `journal.log.${name}`, value: p50(rates), unit: "per_second" })),
+    { name: "journal.log.ratio", value: p50(normal.rates) / p50(none.rates), unit: "ratio" },
+    aimed({ name: "journal.full.batches", value: p50(full.rates) / p50(normal.rates), unit: "ratio" }, { least: 0.85 }),
+    aimed({ name: "journal.full.first_event", value: p50(full.firsts) - p50(normal.firsts), unit: "ms" }, {
+      most: 0.5,
+    }),
+    { name: "journal.full.one_after_the_other", value: p50(full.steps) - p50(normal.steps), unit: "ms" },
   ];
+}
+
+/** The opening of a session with its first event, and one more event on its own, in milliseconds. */
+async function firstEvent(log: Log, session: string): Promise<{ first: number; next: number }> {
+  const stream = { sessionId: session, adapter: { id: "bench", version: "1.0.0" }, attempt: 1, lastSeq: 0 };
+  const event = { type: "output", stream: "stdout", data: "one line" };
+  const add = (source: string, what: object) => log.add(stream, [{ source, event: what }], JSON.stringify([what]));
+  await new Promise((resolve) => setTimeout(resolve, 2));
+  const first = await timed(async () => {
+    void add("host", { type: "attempt_started", attempt: 1, adapter: stream.adapter });
+    await add("agent", event);
+  });
+  return { first, next: await timed(() => add("agent", event)) };
 }
 
 /** As a worker's batches come: parsed from one text, several of them under way. */

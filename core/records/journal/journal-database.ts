@@ -20,8 +20,8 @@ export async function openJournalDatabase({ file, limits, key, sync }: JournalOp
   const database = await openSqlite(file, { busyTimeoutMs: limits.busy_timeout_ms });
   try {
     database.prepare("PRAGMA journal_mode = WAL").get();
-    // NORMAL leaves the wait for the disk to checkpoints, and they run on another thread.
-    database.exec(`PRAGMA synchronous = ${sync === "full" ? "FULL" : "NORMAL"}`);
+    // A commit never waits for the disk on this thread: checkpoints do, on another one, and DiskSync with sync: full.
+    database.exec("PRAGMA synchronous = NORMAL");
     database.prepare("PRAGMA wal_autocheckpoint = 0").get();
     migrate(database, { file, key });
     if (isLeft && usedBytes(database) <= limits.check_bytes) checkStructure(database);

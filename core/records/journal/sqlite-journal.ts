@@ -1,6 +1,8 @@
+import type { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { onNextTurn } from "../../ground/runtime/next-turn.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
+import { openSyncedFile, type SyncedFile } from "../../ground/runtime/synced-file.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { damageIn, newestProblem } from "./check-journal.ts";
 import { defaultJournalSync, type JournalSync } from "../../ground/config/journal-sync.ts";
@@ -11,6 +13,7 @@ import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
 import { type JournalRow, rowOf } from "./journal-row.ts";
 import type { ChainPlace } from "./chain.ts";
 import { chainKeyFile, openChainKey } from "./chain-key.ts";
+import { type DiskSync, openDiskSync } from "./disk-sync.ts";
 import { burySession, eraseBatches, foldChain } from "./erase-session.ts";
 import { inTransaction, type JournalStatements, prepareStatements, writeRows } from "./journal-statements.ts";
 import type { Cursor, Journal, JournalBatch, ReadOptions } from "./journal.ts";
@@ -27,6 +30,8 @@ export interface JournalOptions {
   sync?: JournalSync | undefined;
   /** Limits that differ from `defaultJournalLimits`. */
   limits?: Partial<JournalLimits>;
+  /** Opens the file that commits go to, for `sync: full`; default: {@link openSyncedFile}. */
+  openSynced?(path: string): Promise<SyncedFile>;
   /**
    * Called with a sentence about the file's problem. With this callback a damaged file is set aside, and its readable
    * content goes into a new one; without it such a file is refused.
@@ -37,14 +42,15 @@ export interface JournalOptions {
 /**
  * Opens the journal in a SQLite file, which is made when there is none; its folder must exist.
  *
- * An acknowledged append survives any end of this process, also SIGKILL. With `sync: normal` a power loss or a crash of
- * the system can lose the appends acknowledged in about the last `checkpoint_interval_ms`; the rest stays whole. One process writes at a
- * time: an append of a second one that does not continue the file's numbers is refused.
+ * An acknowledged append survives any end of this process, also SIGKILL. With `sync: full` it survives a power loss too, and
+ * nothing is read that would not. With `sync: normal` a power loss or a crash of the system can lose the appends
+ * acknowledged in about the last `checkpoint_interval_ms`; the rest stays whole. One process writes at a time: an append of
+ * a second one that does not continue the file's numbers is refused.
  * @throws {BulkheadError} `journal_error` for a file that is damaged, of another program, or cannot be written
  */
 export async function openJournal(file: string, options: JournalOptions = {}): Promise<Journal> {
   const limits = { ...defaultJournalLimits, ...options.limits };
-  const { onProblem } = options;
+  const { onProblem, openSynced = openSyncedFile } = options;
   try {
     const key = await openChainKey(chainKeyFile(file));
     const aside = await finishRepair(file);
@@ -63,7 +69,8 @@ export async function openJournal(file: string, options: JournalOptions = {}): P
     if (problem !== null) {
       onProblem?.(`The journal "${file}" is not as its host wrote it: ${problem}. Look with: bulkhead journal verify.`);
     }
-    return new SqliteJournal(database, opening);
+    const disk = opening.sync === "full" ? await openDiskSync(() => openSynced(`${file}-wal`), database) : null;
+    return new SqliteJournal(database, { ...opening, disk });
   } catch (error) {
     throw journalError(`Cannot open the journal "${file}"`, error);
   }
@@ -86,17 +93,21 @@ class SqliteJournal implements Journal {
   readonly #key: Uint8Array;
   readonly #statements: JournalStatements;
   readonly #checkpointer: Checkpointer;
+  readonly #disk: DiskSync | null;
   readonly #waiting: Waiting[] = [];
   #isScheduled = false;
   #isPaused = false;
   #closing: Promise<void> | null = null;
+  /** Set once the disk failed. */
+  #failure: BulkheadError | null = null;
   #lastGseq: number;
   #head: ChainPlace;
   /** Like `#lastGseq`, including rows that wait to be written. */
   #lastAccepted: number;
 
-  constructor(database: SqliteFile, options: JournalOpening) {
+  constructor(database: SqliteFile, options: JournalOpening & { disk: DiskSync | null }) {
     this.#database = database;
+    this.#disk = options.disk;
     this.#file = options.file;
     this.#limits = options.limits;
     this.#key = options.key;
@@ -119,6 +130,7 @@ class SqliteJournal implements Journal {
 
   async append(batch: JournalBatch): Promise<number> {
     if (this.#closing !== null) throw closedError();
+    if (this.#failure !== null) throw this.#failure;
     const row = rowOf(batch, this.#lastAccepted);
     if (row === null) return 0;
     this.#lastAccepted = row.last_gseq;
@@ -135,31 +147,31 @@ class SqliteJournal implements Journal {
     await new Promise<void>(onNextTurn);
     const { findRow, sessions } = this.#statements;
     const { findTombstones } = sessions;
-    return this.#look(() => readPage(options, { limits: this.#limits, findRow, findTombstones }));
+    return this.#seen(() => readPage(options, { limits: this.#limits, findRow, findTombstones }));
   }
 
   async openSessions(): Promise<string[]> {
-    return this.#look(() => this.#statements.sessions.running());
+    return this.#seen(() => this.#statements.sessions.running());
   }
 
   async sessions(filter: SessionFilter): Promise<SessionRecord[]> {
-    return this.#look(() => this.#statements.sessions.list(filter));
+    return this.#seen(() => this.#statements.sessions.list(filter));
   }
 
   async session(sessionId: string): Promise<SessionRecord | null> {
-    return this.#look(() => this.#statements.sessions.get(sessionId));
+    return this.#seen(() => this.#statements.sessions.get(sessionId));
   }
 
   async history(sessionId: string): Promise<SessionHistory> {
-    return this.#look(() => this.#statements.history.get(sessionId));
+    return this.#seen(() => this.#statements.history.get(sessionId));
   }
 
   async leftChildren(): Promise<LeftChild[]> {
-    return this.#look(() => this.#statements.history.left());
+    return this.#seen(() => this.#statements.history.left());
   }
 
   async cursorOf(sessionId: string, seq: number): Promise<Cursor | null> {
-    return this.#look(() => this.#statements.findCursor(sessionId, seq));
+    return this.#seen(() => this.#statements.findCursor(sessionId, seq));
   }
 
   async delete(sessionId: string, by: DeletedBy, terms: { leftOpen?: boolean } = {}): Promise<boolean> {
@@ -167,28 +179,30 @@ class SqliteJournal implements Journal {
     if (head === null) return false;
     this.#head = head;
     await this.#erase(sessionId);
+    await this.#lasting();
     return true;
   }
 
   async findKey(name: string): Promise<KeyRecord | null> {
-    return this.#look(() => this.#statements.keys.find(name));
+    return this.#seen(() => this.#statements.keys.find(name));
   }
 
   async noteKey(record: KeyRecord, most: number): Promise<void> {
     this.#change(() => this.#statements.keys.note(record, most));
+    await this.#lasting();
   }
 
   async oldestEnded(): Promise<SessionRecord | null> {
-    return this.#look(() => this.#statements.sessions.oldestEnded());
+    return this.#seen(() => this.#statements.sessions.oldestEnded());
   }
 
   async bytesOf(sessionId: string): Promise<number> {
     await new Promise<void>(onNextTurn);
-    return this.#look(() => this.#statements.bytesOf(sessionId));
+    return this.#seen(() => this.#statements.bytesOf(sessionId));
   }
 
   async usedBytes(): Promise<number> {
-    return this.#look(() => usedBytes(this.#database));
+    return this.#seen(() => usedBytes(this.#database));
   }
 
   async sweep(): Promise<void> {
@@ -215,6 +229,21 @@ class SqliteJournal implements Journal {
     }
   }
 
+  /** What is read, once it is as lasting as an acknowledged append. */
+  async #seen<T>(read: () => T): Promise<T> {
+    const value = this.#look(read);
+    await this.#lasting();
+    return value;
+  }
+
+  async #lasting(): Promise<void> {
+    try {
+      await this.#disk?.onDisk();
+    } catch (error) {
+      throw journalError(`Cannot write the journal "${this.#file}"`, error);
+    }
+  }
+
   #look<T>(read: () => T): T {
     if (this.#closing !== null) throw closedError();
     try {
@@ -227,7 +256,9 @@ class SqliteJournal implements Journal {
   #change<T>(write: () => T): T {
     if (this.#closing !== null) throw closedError();
     try {
-      return inTransaction(this.#statements, write);
+      const value = inTransaction(this.#statements, write);
+      this.#disk?.noteCommit();
+      return value;
     } catch (error) {
       throw journalError(`Cannot write the journal "${this.#file}"`, error);
     }
@@ -239,6 +270,7 @@ class SqliteJournal implements Journal {
 
   async #close(): Promise<void> {
     while (this.#waiting.length > 0) await new Promise<void>(onNextTurn);
+    await this.#disk?.close();
     await this.#checkpointer.finish();
     this.#database.close();
   }
@@ -268,11 +300,28 @@ class SqliteJournal implements Journal {
       for (const { reject } of [...chunk, ...this.#waiting.splice(0)]) reject(failure);
       return;
     }
-    for (const { resolve } of chunk) resolve();
+    this.#acknowledge(chunk);
     const bytes = chunk.reduce((sum, { row }) => sum + row.body.length, 0);
     const ms = performance.now() - started;
     for (const { row, charge } of chunk) charge?.(ms * row.body.length / bytes);
     this.#checkpointer.noteCommit(bytes);
+  }
+
+  /** Tells of a commit, with `sync: full` once the disk has it. */
+  #acknowledge(chunk: readonly Waiting[]): void {
+    if (this.#disk === null) {
+      for (const { resolve } of chunk) resolve();
+      return;
+    }
+    this.#disk.noteCommit();
+    this.#disk.onDisk().then(() => {
+      for (const { resolve } of chunk) resolve();
+    }, (error: unknown) => {
+      const failure = journalError(`Cannot write the journal "${this.#file}"`, error);
+      // Their rows may be there at the next start, so no later row may take their numbers.
+      this.#failure ??= failure;
+      for (const { reject } of [...chunk, ...this.#waiting.splice(0)]) reject(failure);
+    });
   }
 
   /** Takes as many waiting rows as fit one transaction without holding up the event loop for long. */
