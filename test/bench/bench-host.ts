@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { createHost, type Host, type Limits, type SessionHandle } from "bulkhead";
+import { createHost, type Host, type Limits, loadHostManifest, type SessionHandle } from "bulkhead";
 
 /** How the benched plugin is contained. */
 export type Isolation = "thread" | "process";
@@ -18,11 +18,15 @@ export interface BenchHost extends AsyncDisposable {
 }
 
 /** Makes a host of its own with empty state. */
-export async function benchHost(isolation: Isolation, limits: Partial<Limits> = {}): Promise<BenchHost> {
+export async function benchHost(
+  isolation: Isolation,
+  { limits = {}, sync = "normal" }: { limits?: Partial<Limits>; sync?: "full" | "normal" } = {},
+): Promise<BenchHost> {
   const folder = await mkdtemp(join(tmpdir(), "bulkhead-bench-"));
   const workdir = join(folder, "work");
   await mkdir(workdir);
-  const host = await createHost({ bundledDir: null, stateDir: join(folder, "state"), root: folder });
+  const manifest = await manifestFor(folder, sync);
+  const host = await createHost({ manifest, bundledDir: null, stateDir: join(folder, "state"), root: folder });
   await host.registry.register(adapterFolder, { trusted: isolation === "thread", isolation, limits });
   return {
     host,
@@ -33,4 +37,10 @@ export async function benchHost(isolation: Isolation, limits: Partial<Limits> = 
       await rm(folder, { recursive: true, force: true, maxRetries: 3 });
     },
   };
+}
+
+async function manifestFor(folder: string, sync: "full" | "normal") {
+  const file = join(folder, "bulkhead.yaml");
+  await writeFile(file, `bulkhead: 1\njournal: { sync: ${sync} }\n`);
+  return await loadHostManifest({ config: file, from: folder }) ?? undefined;
 }

@@ -11,7 +11,7 @@ export async function spinning({ quick }: { quick: boolean }): Promise<Figure[]>
   const figures: Figure[] = [];
   for (const isolation of ["thread", "process"] as const) {
     const limits = { heartbeat_interval_ms, heartbeat_timeout_ms, quarantine_crashes: 100 };
-    await using bench = await benchHost(isolation, limits);
+    await using bench = await benchHost(isolation, { limits });
     const verdicts: number[] = [];
     const ends: number[] = [];
     for (let round = 0; round < rounds; round++) {

@@ -229,7 +229,7 @@ class SqliteJournal implements Journal {
     }
   }
 
-  /** What is read, once it is as lasting as an acknowledged append. */
+  /** Reads, and returns it once it is as lasting as an acknowledged append. */
   async #seen<T>(read: () => T): Promise<T> {
     const value = this.#look(read);
     await this.#lasting();
