@@ -10,7 +10,7 @@ import type { SessionHandle, SessionHost } from "../../sessions/host/session-hos
 import { readFile, stat } from "../../ground/runtime/files.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import { mayOpenSockets } from "../../ground/runtime/own-command.ts";
-import { unixFetch } from "../../ground/runtime/unix-fetch.ts";
+import { unixCall } from "../../ground/runtime/unix-fetch.ts";
 
 /** Connects to a daemon with the first token: over its socket, else over TCP. */
 export async function connectDaemon(
@@ -21,7 +21,7 @@ export async function connectDaemon(
   const isThere = socket !== null && (await stat(socket).then(() => true, () => false));
   const token = (await readFile(token_file, "utf8").catch(() => "")).trim();
   if (isThere && mayOpenSockets()) {
-    return connectHost({ fetch: askingForCommands(unixFetch(socket)), token, proof: "once", ...options });
+    return connectHost({ fetch: askingForCommands(unixCall(socket)), token, proof: "once", ...options });
   }
   return connectHost({ url: address, token, fetch: askingForCommands(fetch), proof: "each", ...options });
 }
@@ -29,9 +29,8 @@ export async function connectDaemon(
 /** Makes the daemon's hints name commands: a person at a terminal reads them. */
 function askingForCommands(fetch: FetchLike): FetchLike {
   return (url, init) => {
-    const headers = new Headers(init.headers);
-    headers.set("prefer", commandHints);
-    return fetch(url, { ...init, headers });
+    // The client's headers are an object of texts.
+    return fetch(url, { ...init, headers: { ...init.headers as Record<string, string>, prefer: commandHints } });
   };
 }
 

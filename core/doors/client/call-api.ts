@@ -1,8 +1,20 @@
 import type { ErrorCode } from "../../../plugin-sdk/errors.ts";
 import { ClientError } from "./client-error.ts";
 
-/** The part of `fetch` that the client uses. A custom one can reach a host behind a unix socket, for example. */
-export type FetchLike = (url: string, init: RequestInit) => Promise<Response>;
+/** The part of a `Response` that the client reads. */
+export interface HttpAnswer {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: ReadableStream<Uint8Array> | null;
+  json(): Promise<unknown>;
+}
+
+/**
+ * The part of `fetch` that the client uses. A custom one can reach a host behind a unix socket, for example. Headers
+ * are an object of texts, and a body is a text.
+ */
+export type FetchLike = (url: string, init: RequestInit) => Promise<HttpAnswer>;
 
 /** Address of a host, and how to call it. */
 export interface Api {
@@ -29,7 +41,7 @@ export interface CallOptions {
  * Sends a request; returns a response that is no error.
  * @throws {ClientError} the error that the host reported, `network_error` when it is unreachable; the signal's reason
  */
-export async function call(api: Api, path: string, options: CallOptions = {}): Promise<Response> {
+export async function call(api: Api, path: string, options: CallOptions = {}): Promise<HttpAnswer> {
   const { method = "GET", body, headers = {}, signal } = options;
   await api.prove(signal);
   const response = await send(api, path, {
@@ -64,7 +76,7 @@ export async function send(
   api: Pick<Api, "url" | "fetch">,
   path: string,
   init: RequestInit,
-): Promise<Response> {
+): Promise<HttpAnswer> {
   try {
     return await api.fetch(`${api.url}${path}`, init);
   } catch (error) {
@@ -83,7 +95,7 @@ export function unreachable({ url }: Pick<Api, "url">, cause: unknown): ClientEr
   }, { cause });
 }
 
-async function reported(response: Response): Promise<ClientError> {
+async function reported(response: HttpAnswer): Promise<ClientError> {
   const problem: unknown = await response.json().catch(() => null);
   const field = (name: string): unknown =>
     typeof problem === "object" && problem !== null ? Reflect.get(problem, name) : undefined;

@@ -14,7 +14,7 @@ export {
   type RemotePluginProblem,
   type RemoteReload,
 } from "./connect-host.ts";
-export type { FetchLike } from "./call-api.ts";
+export type { FetchLike, HttpAnswer } from "./call-api.ts";
 export type { EventFilter, RemoteEventQuery, RemoteSessionQuery, StartOptions } from "./queries.ts";
 export type { RemoteSession } from "./remote-session.ts";
 export type { RemoteWorkspaces } from "./remote-workspaces.ts";
