@@ -3,7 +3,7 @@ import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { stateFolderOf } from "../../sessions/host/state-folder.ts";
 import { dirname, resolve } from "../../ground/runtime/paths.ts";
 import type { Invocation } from "./command.ts";
-import { manifestFile } from "./open-host.ts";
+import { knownDir, manifestFile } from "./open-host.ts";
 import { readHostManifest } from "../../packages/registry/find-host-manifest.ts";
 
 /** State folder of the daemon that a command means, and the inputs of its start. */
@@ -33,7 +33,7 @@ export async function daemonPlace(
   let manifest: HostManifest | undefined;
   let problem: BulkheadError | null = null;
   try {
-    manifest = configFile === undefined ? undefined : await readHostManifest(configFile);
+    manifest = configFile === undefined ? undefined : await readHostManifest(configFile, { stateDir: knownDir(call) });
   } catch (error) {
     if (!(error instanceof BulkheadError) || error.code !== "invalid_config") throw error;
     problem = error;

@@ -3,6 +3,7 @@ import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import { findHostManifest, readHostManifest } from "../../packages/registry/find-host-manifest.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
+import { stateFolders } from "../../ground/runtime/state-folders.ts";
 import type { Invocation } from "./command.ts";
 
 /** A host and its manifest. */
@@ -46,10 +47,15 @@ export function stateDirOf({ terminal, stateDir }: Pick<Invocation, "terminal" |
 
 /** Loads the host manifest of a command; undefined where none was found. */
 export async function loadManifest(
-  call: Pick<Invocation, "terminal" | "configFile">,
+  call: Pick<Invocation, "terminal" | "configFile" | "stateDir">,
 ): Promise<HostManifest | undefined> {
   const file = await manifestFile(call);
-  return file === undefined ? undefined : await readHostManifest(file);
+  return file === undefined ? undefined : await readHostManifest(file, { stateDir: knownDir(call) });
+}
+
+/** State folder that remembers which host manifests were checked: the manifest names its own only once it is read. */
+export function knownDir({ terminal, stateDir }: Pick<Invocation, "terminal" | "stateDir">): string {
+  return stateDir === undefined ? stateFolders().state : resolve(terminal.cwd, stateDir);
 }
 
 /** Finds the path of a command's host manifest; undefined where none was found. */

@@ -94,7 +94,7 @@ export async function daemonFor(
   const { stateDir, configFile, manifest, problem } = place;
   const { state, record } = await inspectDaemon(stateDir);
   if (state !== "running" || record === null) return null;
-  if (configFile === undefined) return { record, manifest: await manifestOf(record), stateDir };
+  if (configFile === undefined) return { record, manifest: await manifestOf(record, stateDir), stateDir };
   if (record.config_file === configFile) return { record, manifest, stateDir };
   if (problem !== null) throw problem;
   const { notices } = daemonFiles(stateDir);
@@ -107,7 +107,7 @@ export async function daemonFor(
 }
 
 /** Reads the current version of the host manifest that the daemon was started with. */
-async function manifestOf({ config_file }: DaemonRecord): Promise<HostManifest | undefined> {
+async function manifestOf({ config_file }: DaemonRecord, stateDir: string): Promise<HostManifest | undefined> {
   if (config_file === null) return undefined;
-  return await readHostManifest(config_file).catch(() => undefined);
+  return await readHostManifest(config_file, { stateDir }).catch(() => undefined);
 }

@@ -8,7 +8,7 @@ import type { ParsedYaml } from "./yaml.ts";
 const sources = new WeakMap<HostManifest, ManifestPlaces>();
 
 /** Positions of values, and the variables they were made of. */
-interface ManifestPlaces extends ParsedYaml {
+export interface ManifestPlaces extends Pick<ParsedYaml, "file" | "source" | "value" | "locate"> {
   /** Names of the environment variables that a value was made of, by the path of its key. */
   references: ReadonlyMap<string, readonly string[]>;
 }
@@ -16,6 +16,11 @@ interface ManifestPlaces extends ParsedYaml {
 /** Stores the positions of a host manifest's values in its text. */
 export function rememberPlaces(manifest: HostManifest, parsed: ManifestPlaces): void {
   sources.set(manifest, parsed);
+}
+
+/** Returns the positions of a host manifest's values; undefined for one that a program made. */
+export function placesOf(manifest: HostManifest): ManifestPlaces | undefined {
+  return sources.get(manifest);
 }
 
 /** Something wrong at a path of a host manifest. */

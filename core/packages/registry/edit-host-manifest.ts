@@ -4,12 +4,7 @@ import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { parseHostManifest } from "../../ground/config/parse-host-manifest.ts";
 import { type ParsedYaml, parseYaml } from "../../ground/config/yaml.ts";
-
-/** Permissions that can be granted by name and target. */
-export const grantable = ["run", "read", "write", "net", "env", "secrets", "mcp_servers", "kv"] as const;
-
-/** A member of {@link grantable}. */
-export type Grantable = (typeof grantable)[number];
+import type { Grantable } from "./grantable.ts";
 
 /** One grant, as `bulkhead plugin grant <id> run:git` names it. */
 export interface NewGrant {

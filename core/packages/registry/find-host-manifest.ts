@@ -1,5 +1,6 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
+import { findKnownManifest, keepKnownManifest } from "../../ground/config/known-host-manifest.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { stat } from "../../ground/runtime/files.ts";
@@ -51,11 +52,17 @@ export async function loadHostManifest(options: FindOptions): Promise<HostManife
 
 /**
  * Reads and checks one host manifest.
+ * @param options.stateDir A state folder; a text that has passed the checks with it before is not checked again.
  * @throws {BulkheadError} `not_found`, `io_error`, `invalid_config` with file, line and column
  */
-export async function readHostManifest(file: string): Promise<HostManifest> {
+export async function readHostManifest(
+  file: string,
+  { stateDir }: { stateDir?: string } = {},
+): Promise<HostManifest> {
   const text = await readTextFile(file, { maxBytes: defaultLimits.manifest_bytes, code: "invalid_config" });
-  const manifest = await parseHostManifest(text, { file });
+  const known = stateDir === undefined ? null : await findKnownManifest({ file, text, stateDir });
+  const manifest = known ?? await parseHostManifest(text, { file });
+  if (known === null && stateDir !== undefined) await keepKnownManifest(manifest, { file, text, stateDir });
   manifest.file = file;
   return manifest;
 }

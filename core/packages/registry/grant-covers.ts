@@ -1,6 +1,6 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { effectivePermissions } from "./effective-permissions.ts";
-import type { Grantable } from "./edit-host-manifest.ts";
+import type { Grantable } from "./grantable.ts";
 
 /**
  * Whether a grant would allow a use that the journal tells of. It asks the function that decides about every session:

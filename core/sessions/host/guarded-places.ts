@@ -22,8 +22,8 @@ export interface GuardedPlaces {
 export interface GuardedPlacesOptions {
   /** Folder of the host manifest. Real and absolute. */
   root: string;
-  /** Folder of all state. */
-  stateDir: string;
+  /** Folders of state: this host's, and the user's own. */
+  stateDirs: readonly string[];
   /** The host manifest; null when there is none. */
   manifestFile: string | null;
   /** Folder of plugins installed beside the host manifest; null when there is no host manifest. */
@@ -39,13 +39,14 @@ export interface GuardedPlacesOptions {
  * directory, so adapters never write those folders.
  */
 export function guardedPlaces(options: GuardedPlacesOptions): GuardedPlaces {
-  const { root, stateDir, manifestFile, installedDir, secretPaths, plugins } = options;
+  const { root, stateDirs, manifestFile, installedDir, secretPaths, plugins } = options;
+  const own = [...new Set(stateDirs)];
   const packages = plugins.filter(({ origin, folder }) => origin !== "inline" && dirname(folder) !== folder);
   return {
-    protectedPaths: [stateDir, ...manifestFiles(manifestFile), ...secretPaths],
+    protectedPaths: [...own, ...manifestFiles(manifestFile), ...secretPaths],
     sealedPaths: [...packages.map(({ folder }) => folder), ...(installedDir === null ? [] : [installedDir])],
     pluginPlaces: pluginPlaces(root),
-    closedFolders: [stateDir, ...secretPaths, ...(installedDir === null ? [] : [installedDir])],
+    closedFolders: [...own, ...secretPaths, ...(installedDir === null ? [] : [installedDir])],
     autoexecNames: [...new Set(plugins.flatMap(toolsOf))].map((name) => `.${name}`),
   };
 }

@@ -15,6 +15,7 @@ import { shareBundler } from "../../packages/registry/make-bundle.ts";
 import { keepInspectorShut } from "../../ground/runtime/keep-inspector-shut.ts";
 import { defaultOsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
 import { dirname, join, resolve } from "../../ground/runtime/paths.ts";
+import { stateFolders } from "../../ground/runtime/state-folders.ts";
 import { workingDirectory } from "../../ground/runtime/platform.ts";
 import { MergedLog } from "../session/merged-log.ts";
 import { openWorkspaces, type Workspaces } from "../../records/workspace/workspaces.ts";
@@ -152,10 +153,13 @@ async function guardedBy({ root, manifest, claim, settings, registry }: GuardDep
   const manifestFile = manifest?.file === undefined ? null : await realpath(manifest.file).catch(() => null);
   const installedDir = manifestFile === null ? null : await realInstalledFolder(manifestFile);
   const realRoot = await realpath(root).catch(() => root);
+  // The command line keeps code and checked manifests there, wherever this host's state is.
+  const ownState = await realpath(stateFolders().state).catch(() => stateFolders().state);
+  const stateDirs = [claim.root, ownState];
   return () => {
     const { secretPaths } = settings;
     const plugins = registry.list();
-    return guardedPlaces({ root: realRoot, stateDir: claim.root, manifestFile, installedDir, secretPaths, plugins });
+    return guardedPlaces({ root: realRoot, stateDirs, manifestFile, installedDir, secretPaths, plugins });
   };
 }
 

@@ -729,13 +729,13 @@ describe("what is evaluated", () => {
   it("I20: the lock, the host manifest and all that is installed are closed to adapters", () => {
     const places = guardedPlaces({
       root: "/w",
-      stateDir: "/s",
+      stateDirs: ["/s", "/own", "/s"],
       manifestFile: "/w/bulkhead.yaml",
       installedDir: "/d",
       secretPaths: [],
       plugins: [],
     });
-    expect(places.protectedPaths).toEqual(["/s", "/w/bulkhead.yaml", "/w/bulkhead.lock"]);
+    expect(places.protectedPaths).toEqual(["/s", "/own", "/w/bulkhead.yaml", "/w/bulkhead.lock"]);
     expect(places.sealedPaths).toEqual(["/d"]);
     expect(places.pluginPlaces).toEqual(["/w/plugins", "/w/node_modules"]);
   });

@@ -1,6 +1,6 @@
 import { grantsCommand } from "../../../ground/config/grant-command.ts";
 import type { Host } from "../../../sessions/host/host.ts";
-import { grantable } from "../../../packages/registry/edit-host-manifest.ts";
+import { grantable } from "../../../packages/registry/grantable.ts";
 import { quarantineError } from "../../../walls/pool/plugin-health.ts";
 import type { ExplainedPermission } from "../../../packages/registry/explain-permissions.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";

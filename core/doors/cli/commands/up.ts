@@ -10,6 +10,7 @@ import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import type { DemoScreen } from "../demo/serve-demo.ts";
 import { demoManifest } from "../demo/demo-sessions.ts";
 import { daemonPlace } from "../daemon-place.ts";
+import { knownDir } from "../open-host.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { logText } from "../render/log-text.ts";
 import { createPaint } from "../render/paint.ts";
@@ -111,7 +112,7 @@ export async function openDaemon(call: Invocation, screen: DemoScreen): Promise<
   return await startDaemon({
     createHost,
     readManifest: async () => {
-      if (configFile !== undefined) return await readHostManifest(configFile);
+      if (configFile !== undefined) return await readHostManifest(configFile, { stateDir: knownDir(call) });
       return options["demo"] === true ? demoManifest() : undefined;
     },
     root,

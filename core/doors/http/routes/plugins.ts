@@ -1,7 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import type { Permissions } from "../../../../plugin-sdk/permissions.ts";
 import { closed, exactly } from "../../../../plugin-sdk/schema.ts";
-import { grantable, type NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
+import type { NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
+import { grantable } from "../../../packages/registry/grantable.ts";
 import type { PluginGrants, PluginProblem } from "../plugin-facts.ts";
 import { named, oneOf, text } from "../schemas/named.ts";
 import { errorSchema, permissionsSchema } from "../schemas/results.ts";
