@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { letYoungGenerationGrow } from "../../ground/runtime/young-generation.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 
 /** A host's sessions; once the gate is shut, no more of them start. */
@@ -11,10 +12,13 @@ export interface GatedSessions {
 /** Puts a gate before the start of sessions. */
 export function gateSessions(host: SessionHost): GatedSessions {
   let isShut = false;
+  let isIdle = true;
   return {
     sessions: {
       start: async (request, options) => {
         if (isShut) throw shutError();
+        if (isIdle) letYoungGenerationGrow();
+        isIdle = false;
         return await host.start(request, options);
       },
       list: (query) => host.list(query),
