@@ -1,87 +1,155 @@
 // Bundles the host for Node: some six hundred modules, of ours and of libraries, take several times as long to load as
 // the few files that this makes of them. What is seldom needed stays in files of its own, loaded when it is.
 import { chmod, readFile } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { build } from "esbuild";
 import { root, unlessMissing, writeFolder } from "./outputs.mjs";
 
 const folder = join(root, "dist/bundle");
 
+/**
+ * Libraries that few ways through the program need. Each is a file that is loaded on first use; those above may use those
+ * below.
+ */
+const libraries = {
+  mcp: ["@modelcontextprotocol/server", "@modelcontextprotocol/server/stdio"],
+  acp: ["@agentclientprotocol/sdk"],
+  nats: ["@nats-io/transport-node", "@nats-io/jetstream", "@nats-io/obj"],
+  yaml: ["yaml"],
+  zod: ["zod", "zod/v4", "zod/v4-mini"],
+};
+
+const common = {
+  absWorkingDir: root,
+  outdir: folder,
+  bundle: true,
+  platform: "node",
+  target: "node20",
+  legalComments: "eof",
+  // Native code, a library that starts threads from files of its own, and those of npm, loaded to install a package.
+  external: [
+    "libsql",
+    "tinypool",
+    "pacote",
+    "npm-package-arg",
+    "npm-registry-fetch",
+    "@npmcli/config",
+    "@npmcli/config/lib/definitions/index.js",
+    "tar",
+  ],
+  // The library of WebSockets would load native code where it lies around.
+  define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' },
+  // As modules, of which what is not used is left out.
+  alias: { yaml: join(root, "node_modules/yaml/browser/index.js") },
+  write: false,
+  logLevel: "warning",
+};
+
 // A program has the library or the command line, so they share no files: shared ones would be many and small.
-const library = await bundle({
+const library = await bundleLibrary({
   "mod": "core/mod.ts",
   "client": "core/doors/client/mod.ts",
   "conformance": "core/kit/conformance/mod.ts",
   "plugin-sdk": "plugin-sdk/mod.ts",
   "testing": "plugin-sdk/testing.ts",
-}, []);
-const commandLine = await bundle({ "cli": "core/doors/cli/main.ts" }, [{ name: "commands", setup: joinCommands }]);
-await writeFolder(folder, [...library, ...commandLine]);
+});
+await writeFolder(folder, [...library, ...await bundleCommandLine()]);
 await chmod(join(folder, "cli.js"), 0o755).catch(unlessMissing);
 
-async function bundle(entryPoints, plugins) {
+async function bundleLibrary(entryPoints) {
   const { outputFiles } = await build({
-    absWorkingDir: root,
+    ...common,
     entryPoints,
-    outdir: folder,
     // All in one folder, so that the way to another file is the same from each.
     chunkNames: "[name]-[hash]",
-    bundle: true,
     splitting: true,
     format: "esm",
-    platform: "node",
-    target: "node20",
-    legalComments: "eof",
-    // Native code, a library that starts threads from files of its own, and those of npm, loaded to install a package.
-    external: [
-      "libsql",
-      "tinypool",
-      "pacote",
-      "npm-package-arg",
-      "npm-registry-fetch",
-      "@npmcli/config",
-      "@npmcli/config/lib/definitions/index.js",
-      "tar",
-    ],
-    // The library of WebSockets would load native code where it lies around.
-    define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' },
-    // As modules, of which what is not used is left out.
-    alias: { yaml: join(root, "node_modules/yaml/browser/index.js") },
     // A library in the old form asks for Node's modules by it.
     banner: {
       js: 'import{createRequire as nodeRequire}from"node:module";const require=nodeRequire(import.meta.url);',
     },
-    plugins: [{ name: "own-place", setup: keepOwnPlace }, ...plugins],
-    write: false,
-    logLevel: "warning",
+    plugins: [ownPlace("import.meta.url")],
   });
   return outputFiles;
 }
 
-/** A module goes on finding its neighbours as if it stood where tsc puts it. */
-function keepOwnPlace({ onLoad }) {
-  onLoad({ filter: /\.ts$/, namespace: "file" }, async ({ path }) => {
-    const file = relative(root, path).replaceAll("\\", "/");
-    if (!/^(?:core|plugin-sdk)\//.test(file)) return undefined;
-    const text = await readFile(path, "utf8");
-    if (!text.includes("import.meta.url")) return undefined;
-    const own = join(root, "dist", file.replace(/\.ts$/, ".js"));
-    const url = `new URL(${JSON.stringify(relative(folder, own).replaceAll("\\", "/"))}, import.meta.url).href`;
-    return { contents: text.replaceAll("import.meta.url", url), loader: "ts", resolveDir: dirname(path) };
+/**
+ * Bundles the command line as scripts in the old form: only for those can the code be kept that the engine has compiled.
+ * What a module needs is loaded with it, so the one file of all our modules costs a command only what it uses.
+ */
+async function bundleCommandLine() {
+  const files = [];
+  const places = new Map();
+  for (const [name, specifiers] of Object.entries(libraries).reverse()) {
+    const lines = specifiers.map((specifier, index) => `export * as m${index} from ${JSON.stringify(specifier)};`);
+    const file = await bundleScript({ stdin: entry(lines.join("\n")), outName: name, places });
+    files.push(file);
+    specifiers.forEach((specifier, index) => places.set(specifier, `require("./${basename(file.path)}").m${index}`));
+  }
+  const program = await bundleScript({
+    entryPoints: { program: "core/doors/cli/start.ts" },
+    outName: "program",
+    places,
   });
+  const { outputFiles } = await build({
+    ...common,
+    stdin: entry(`
+      import { keepInspectorShut } from "./core/ground/runtime/keep-inspector-shut.ts";
+      import { loadProgram } from "./core/ground/runtime/load-program.ts";
+      // Must run before any other module loads: until then a signal would open this process to a debugger.
+      keepInspectorShut();
+      await loadProgram(new URL(${JSON.stringify(basename(program.path))}, import.meta.url));
+    `),
+    entryNames: "cli",
+    format: "esm",
+    banner: { js: "#!/usr/bin/env node" },
+  });
+  return [...files, program, ...outputFiles];
 }
 
-/** The small commands load together: one by one they would cut what they share into dozens of files. */
-function joinCommands({ onResolve, onLoad }) {
-  const large = /\/(?:demo|attack|mcp|acp)\.ts$/;
-  const joined = new Set();
-  onResolve({ filter: /^\.\/commands\/[\w-]+\.ts$/ }, ({ path, kind, resolveDir }) => {
-    if (kind !== "dynamic-import" || large.test(path)) return undefined;
-    joined.add(join(resolveDir, path));
-    return { path: "commands", namespace: "joined" };
+/** Makes one script, named after what it holds: code is kept by that name. */
+async function bundleScript({ outName, places, ...input }) {
+  const { outputFiles: [file] } = await build({
+    ...common,
+    ...input,
+    entryNames: `${outName}-[hash]`,
+    format: "cjs",
+    outExtension: { ".js": ".cjs" },
+    banner: { js: 'const bundleUrl=require("node:url").pathToFileURL(__filename).href;' },
+    plugins: [shared(places), ownPlace("bundleUrl")],
   });
-  onLoad({ filter: /.*/, namespace: "joined" }, () => ({
-    contents: [...joined].sort().map((path) => `export * from ${JSON.stringify(path)};`).join("\n"),
-    resolveDir: root,
-  }));
+  return file;
+}
+
+function entry(contents) {
+  return { contents, resolveDir: root, sourcefile: "entry.js" };
+}
+
+/** Takes libraries that are files already from those. */
+function shared(places) {
+  const setup = ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^[@a-z]/ }, ({ path }) => places.has(path) ? { path, namespace: "shared" } : undefined);
+    onResolve({ filter: /^\.\/[\w-]+\.cjs$/, namespace: "shared" }, ({ path }) => ({ path, external: true }));
+    onLoad(
+      { filter: /.*/, namespace: "shared" },
+      ({ path }) => ({ contents: `module.exports = ${places.get(path)};` }),
+    );
+  };
+  return { name: "shared", setup };
+}
+
+/** A module goes on finding its neighbours as if it stood where tsc puts it. */
+function ownPlace(ownUrl) {
+  const setup = ({ onLoad }) => {
+    onLoad({ filter: /\.ts$/, namespace: "file" }, async ({ path }) => {
+      const file = relative(root, path).replaceAll("\\", "/");
+      if (!/^(?:core|plugin-sdk)\//.test(file)) return undefined;
+      const text = await readFile(path, "utf8");
+      if (!text.includes("import.meta.url")) return undefined;
+      const own = join(root, "dist", file.replace(/\.ts$/, ".js"));
+      const url = `new URL(${JSON.stringify(relative(folder, own).replaceAll("\\", "/"))}, ${ownUrl}).href`;
+      return { contents: text.replaceAll("import.meta.url", url), loader: "ts", resolveDir: dirname(path) };
+    });
+  };
+  return { name: "own-place", setup };
 }

@@ -107,14 +107,29 @@ describe(".build/host.mjs", () => {
         `import { place } from "../../../place.ts";\nexport const ${name} = () => console.log("${name}", place);\n`,
       );
     }
+    for (
+      const name of [
+        "keep-inspector-shut",
+        "load-program",
+        "kept-code",
+        "young-generation",
+        "platform",
+        "state-folders",
+      ]
+    ) {
+      const file = `core/ground/runtime/${name}.ts`;
+      write(file, readFileSync(join(root, file), "utf8"));
+    }
     write(
-      "core/doors/cli/main.ts",
-      `#!/usr/bin/env node
-       const commands: Record<string, () => Promise<() => void>> = {
+      "core/doors/cli/start.ts",
+      `const commands: Record<string, () => Promise<() => void>> = {
          run: async () => (await import("./commands/run.ts")).run,
          demo: async () => (await import("./commands/demo.ts")).demo,
        };
-       (await commands[process.argv[2] ?? ""]?.())?.();`,
+       export async function start(keepCode = (_reach: string) => {}) {
+         (await commands[process.argv[2] ?? ""]?.())?.();
+         keepCode("part");
+       }`,
     );
     write("dist/bundle/gone.js", "");
     const { status, stderr } = run(script(".build/host.mjs"), { ...process.env, BULKHEAD_BUILD_ROOT: folder });
@@ -144,8 +159,11 @@ describe(".build/host.mjs", () => {
   test.each(["run", "demo"])("loads the command %s, whose modules find their neighbours as before", (command) => {
     const cli = join(folder, "dist/bundle/cli.js");
     expect(statSync(cli).mode & 0o111).toBe(0o111);
-    const { stdout, stderr } = run([...script(cli), command], process.env);
-    expect(stdout.trim(), stderr).toBe(`${command} file://${join(folder, "walls/x.js")}`);
+    const env = { ...process.env, XDG_STATE_HOME: folder };
+    for (let time = 0; time < 2; time++) {
+      const { stdout, stderr } = run([...script(cli), command], env);
+      expect(stdout.trim(), stderr).toBe(`${command} file://${join(folder, "walls/x.js")}`);
+    }
   });
 });
 

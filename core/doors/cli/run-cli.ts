@@ -37,7 +37,8 @@ async function run(terminal: Terminal, createHost: NonNullable<CliOptions["creat
   }
 }
 
-async function loadHost(options: HostOptions, seams?: HostSeams): Promise<Host> {
+/** Loads what makes a host, and makes one. */
+export async function loadHost(options: HostOptions, seams?: HostSeams): Promise<Host> {
   const { createHost } = await import("../../sessions/host/create-host.ts");
   return await createHost(options, seams);
 }

@@ -1,0 +1,26 @@
+import type { CodeReach } from "../../ground/runtime/kept-code.ts";
+import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
+import { openTerminal } from "../../ground/runtime/terminal.ts";
+import { loadHost, runCli } from "./run-cli.ts";
+
+/** After so long a command that still runs is one that stays: a daemon, or a door of an editor. Milliseconds. */
+const staysMs = 5000;
+
+/**
+ * Runs the command line of this process and ends it.
+ * @param keepCode Keeps the engine's code for the next run.
+ */
+export async function start(keepCode: (reach: CodeReach) => void = () => {}): Promise<void> {
+  const terminal = openTerminal();
+  let reach: CodeReach = "part";
+  const stopWaiting = startBackgroundTimer(() => keepCode(reach), staysMs);
+  const code = await runCli(terminal, {
+    createHost: (options, seams) => {
+      reach = "all";
+      return loadHost(options, seams);
+    },
+  });
+  stopWaiting();
+  keepCode(reach);
+  terminal.exit(code);
+}
