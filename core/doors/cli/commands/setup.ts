@@ -207,8 +207,8 @@ function nextSteps({ enabled, file }: SetupReport): string {
   const next = `
 Next:
   bulkhead run ${enabled[0]} "Explain this project"
-  bulkhead start                              the daemon: sessions outlive the terminal
-  source <(bulkhead completion bash)          or zsh, fish`;
+  bulkhead start                      a daemon: sessions outlive the terminal
+  source <(bulkhead completion bash)  or zsh, fish`;
   return `${asTyped(next)}
 For editors and other MCP clients:
   ${safeLine(JSON.stringify({ mcpServers: { bulkhead: mcpServer(file ?? "") } }))}

@@ -5,7 +5,8 @@ import { Questions } from "../questions.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { type Row, tableLines } from "../render/table.ts";
-import { tableColumns } from "../show-session.ts";
+import { wrapText } from "../render/text-width.ts";
+import { drawingColumns, tableColumns } from "../show-session.ts";
 import type { AskedAgent } from "./ask-agents.ts";
 import type { MissingAgent } from "./find-agents.ts";
 
@@ -75,7 +76,7 @@ async function ask(
     "Which ones? Numbers or ids in the order in which they should be tried, Enter for the ticked ones, " +
     'or "none".';
   for (;;) {
-    const line = await questions.text(question);
+    const line = await questions.text(wrapText(question, drawingColumns(terminal), 5).join("\n"));
     if (line === null || line.trim() === "none") return [];
     if (line.trim() === "") return agents.filter(isReady);
     try {
