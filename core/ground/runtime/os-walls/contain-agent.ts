@@ -3,6 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { findBubblewrap, ownNamespaces, ownProc } from "./bubblewrap.ts";
 import type { Command, ProbedWall } from "./os-wall.ts";
+import { type Mount, withoutNeedless } from "./mounts.ts";
 import type { AgentView, Bound } from "./program-view.ts";
 import { containBySeatbelt, probeSeatbelt } from "./seatbelt.ts";
 import { isInside } from "../paths.ts";
@@ -11,11 +12,6 @@ import { openUnixSockets } from "./unix-sockets.ts";
 import { probeOsWalls } from "./probe.ts";
 import { findProgram } from "./try-program.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
-
-interface Mount {
-  at: string;
-  args: string[];
-}
 
 /** Sockets of the system's services, which could act for the program; files there are needed to resolve names. */
 const serviceFolder = "/run";
@@ -127,7 +123,8 @@ async function mounts(view: AgentView): Promise<Mount[]> {
     ...sealed.map(show),
     ...bound.map(bind),
   ]);
-  const there = [...ofKernel, ...all].filter((mount) => mount !== null).sort((a, b) => a.at.length - b.at.length);
+  const wanted = [...ofKernel, ...all].filter((mount) => mount !== null).sort((a, b) => a.at.length - b.at.length);
+  const there = withoutNeedless(wanted);
   // Hidden places become read-only last: until then the places below them are made in them.
   const emptied = there.filter(({ args }) => args[0] === "--tmpfs").map(({ at }) => ({
     at,

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { type Mount, withoutNeedless } from "../../../../core/ground/runtime/os-walls/mounts.ts";
+
+const seen = (at: string): Mount => ({ at, args: ["--ro-bind", at, at] });
+const writable = (at: string): Mount => ({ at, args: ["--bind", at, at] });
+const empty = (at: string): Mount => ({ at, args: ["--tmpfs", at] });
+
+/** In the order that the view has them. */
+function placesOf(...mounts: Mount[]): string[] {
+  const sorted = [...mounts].sort((a, b) => a.at.length - b.at.length);
+  return withoutNeedless(sorted).map(({ at, args }) => `${args[0]} ${at}`);
+}
+
+test("withoutNeedless leaves out what the disk shows anyway, and what is there twice", () => {
+  expect(placesOf(seen("/opt/tool"), seen("/opt/tool/bin"), writable("/w"), seen("/w/.git"), seen("/w/.git"))).toEqual([
+    "--bind /w",
+    "--ro-bind /w/.git",
+  ]);
+  expect(placesOf(seen("/w/.git"), writable("/w/.git"), writable("/w"))).toEqual(["--bind /w", "--bind /w/.git"]);
+});
+
+test("withoutNeedless keeps what lies in a place that is covered, writable or another one", () => {
+  const elsewhere: Mount = { at: "/home/me", args: ["--bind", "/private", "/home/me"] };
+  const all = [empty("/run"), seen("/run/dns"), elsewhere, seen("/home/me/.cargo"), empty("/home/me/.cargo/keys")];
+  expect(placesOf(...all, seen("/home/me/.cargo/keys/one"), seen("/home/me/.cargo/bin"))).toEqual([
+    "--tmpfs /run",
+    "--ro-bind /run/dns",
+    "--bind /home/me",
+    "--ro-bind /home/me/.cargo",
+    "--tmpfs /home/me/.cargo/keys",
+    "--ro-bind /home/me/.cargo/keys/one",
+  ]);
+  // A hidden folder that is shown again, and a folder whose name begins as another's.
+  expect(placesOf(empty("/a"), seen("/a"), seen("/ab"))).toEqual(["--tmpfs /a", "--ro-bind /a"]);
+});
