@@ -1,12 +1,15 @@
 import { spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
-import type { Writable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { type ByteReader, PullReader } from "./byte-reader.ts";
 import { dropSeals, sealedStreams } from "./inherited-descriptors.ts";
+import { dropLauncher, launch, prepareLauncher } from "./launcher.ts";
+import { commandChain } from "./os-walls/command-chain.ts";
+import type { Command } from "./os-walls/os-wall.ts";
 import { execPath, execPathForOthers } from "./platform.ts";
 import { processStart } from "./process-rows.ts";
-import { openProgramPipes, type ProgramPipes } from "./program-pipes.ts";
+import { dropProgramPipes, openProgramPipes, prepareProgramPipes, type ProgramPipes } from "./program-pipes.ts";
 import { markName } from "./process-mark.ts";
 
 /** How a program ended; one of the two is null. */
@@ -44,6 +47,9 @@ export interface SpawnChildOptions {
   mark: string;
   /** Its name in errors, where a wall starts it; default: the file. */
   name?: string;
+  /** As in {@link Command}. */
+  enters?: Command["enters"];
+  filter?: string | undefined;
 }
 
 /** How long output is waited for after the program is gone, if what it left behind holds the pipe. Milliseconds. */
@@ -62,22 +68,14 @@ export async function spawnChild(
 ): Promise<ChildProcess> {
   // A missing folder and a missing program fail with the same ENOENT.
   await checkFolder(options.cwd);
-  const pipes = options.streams === "sockets" ? null : await openProgramPipes(options);
-  const { child, stdin, ...outputs } = start(file, args, { ...options, pipes });
-  const failed = new Promise<unknown>((resolve) => child.on("error", resolve));
+  const { child, exited } = await start(commandOf(file, args, options), options);
+  const { stdin } = child;
   stdin?.on("error", () => {});
   // Each write under way listens for the end; how many there may be is the broker's affair.
   stdin?.setMaxListeners(0);
-  const exited = new Promise<ExitStatus>((resolve) => {
-    child.on("exit", (exit_code, signal) => resolve({ exit_code, signal }));
-  });
-  if (child.pid === undefined || outputs.stdout === null || outputs.stderr === null) {
-    closeAll(pipes);
-    throw spawnError(file, await failed);
-  }
   const startTime = processStart(child.pid);
-  const stdout = new PullReader(outputs.stdout, { onCancel: "drain" });
-  const stderr = new PullReader(outputs.stderr, { onCancel: "drain" });
+  const stdout = new PullReader(child.stdout, { onCancel: "drain" });
+  const stderr = new PullReader(child.stderr, { onCancel: "drain" });
   void exited.then(() => {
     stdout.endAfterSilence(lingerMs);
     stderr.endAfterSilence(lingerMs);
@@ -94,23 +92,75 @@ export async function spawnChild(
   };
 }
 
-function start(
-  file: string,
-  args: readonly string[],
-  { pipes, ...options }: SpawnChildOptions & { pipes: ProgramPipes | null },
-) {
-  try {
-    const child = spawn(file, args.map((arg) => (arg === execPath ? execPathForOthers : arg)), {
-      cwd: options.cwd,
-      env: { ...options.env, [markName]: options.mark },
-      stdio: sealedStreams(pipes?.theirs ?? [options.stdin === "open" ? "pipe" : "ignore", "pipe", "pipe"]),
+/** Makes ahead what programs need to start, so that the first one need not wait for it. */
+export function preparePrograms(): void {
+  void prepareLauncher().then((isThere) => isThere || prepareProgramPipes());
+}
+
+/** Drops what was made ahead; a later program makes it again. */
+export async function dropPrograms(): Promise<void> {
+  await Promise.all([dropLauncher(), dropProgramPipes()]);
+}
+
+/** A program that has started, with its streams. */
+interface Started {
+  child: { pid: number; stdin: Writable | null; stdout: Readable; stderr: Readable };
+  exited: Promise<ExitStatus>;
+}
+
+function commandOf(file: string, args: readonly string[], options: SpawnChildOptions): Command {
+  const { cwd, env, mark, enters, filter } = options;
+  return {
+    file,
+    args: args.map((arg) => (arg === execPath ? execPathForOthers : arg)),
+    env: { ...env, [markName]: mark },
+    cwd,
+    ...(enters === undefined ? {} : { enters }),
+    ...(filter === undefined ? {} : { filter }),
+  };
+}
+
+async function start(command: Command, options: SpawnChildOptions): Promise<Started> {
+  if (options.streams === "sockets") return await startHere(command, { ...options, pipes: null });
+  const launched = await launch(command, options).catch((error: unknown) => {
+    throw spawnError(command.file, error);
+  });
+  if (launched !== null) return { child: launched, exited: launched.exited };
+  return await startHere(command, { ...options, pipes: await openProgramPipes(options) });
+}
+
+/** Starts a program as a child of this process. */
+async function startHere(
+  command: Command,
+  { pipes, stdin: input }: { pipes: ProgramPipes | null; stdin: "open" | "closed" },
+): Promise<Started> {
+  const { file, args, cwd, env } = await commandChain(command);
+  const child = spawnWith(pipes, () =>
+    spawn(file, args, {
+      cwd,
+      env,
+      stdio: sealedStreams(pipes?.theirs ?? [input === "open" ? "pipe" : "ignore", "pipe", "pipe"]),
       detached: true,
       shell: false,
       windowsHide: true,
-    });
+    }), file);
+  const failed = new Promise<unknown>((resolve) => child.on("error", resolve));
+  const exited = new Promise<ExitStatus>((resolve) => {
+    child.on("exit", (exit_code, signal) => resolve({ exit_code, signal }));
+  });
+  const { stdin, stdout, stderr } = pipes ?? child;
+  if (child.pid === undefined || stdout === null || stderr === null) {
+    closeAll(pipes);
+    throw spawnError(file, await failed);
+  }
+  return { child: { pid: child.pid, stdin, stdout, stderr }, exited };
+}
+
+function spawnWith(pipes: ProgramPipes | null, act: () => ReturnType<typeof spawn>, file: string) {
+  try {
+    const child = act();
     dropSeals(child, 3);
-    const { stdin, stdout, stderr } = pipes ?? child;
-    return { child, stdin, stdout, stderr };
+    return child;
   } catch (error) {
     closeAll(pipes);
     throw spawnError(file, error);

@@ -1,9 +1,13 @@
 import { spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
+import type { Readable } from "node:stream";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { joinBytes } from "./join-bytes.ts";
+import { launch, type LaunchedProgram } from "./launcher.ts";
+import type { Command } from "./os-walls/os-wall.ts";
 import { hostEnv } from "./platform.ts";
 import { delimiter, isAbsolute } from "./paths.ts";
+import { sendSignal } from "./send-signal.ts";
 
 /** Options of {@link runGit}. */
 export interface GitRunOptions {
@@ -33,45 +37,81 @@ const stderrLimit = 65_536;
  * @throws {BulkheadError} `git_missing`, `workdir_missing`, `io_error` when it cannot be started; else the signal's
  * reason
  */
-export function runGit(args: readonly string[], options: GitRunOptions): Promise<GitOutcome> {
-  const { signal } = options;
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const child = spawn("git", args, {
-      cwd: options.cwd,
-      env: { ...options.env, PATH: absolutePath() },
-      stdio: ["pipe", "pipe", "pipe"],
-    });
-    const stdout: Uint8Array[] = [];
-    const stderr: Uint8Array[] = [];
-    let stderrBytes = 0;
-    let unstarted = false;
-    const abort = (): void => {
-      child.kill("SIGKILL");
-      reject(signal?.reason);
-    };
-    signal?.addEventListener("abort", abort, { once: true });
-    child.stdout.on("data", options.onStdout ?? ((chunk: Uint8Array) => stdout.push(chunk)));
-    child.stderr.on("data", (chunk: Uint8Array) => {
-      if (stderrBytes < stderrLimit) stderr.push(chunk);
-      stderrBytes += chunk.byteLength;
-    });
-    child.on("error", (error: Error & { code?: string }) => {
-      signal?.removeEventListener("abort", abort);
-      unstarted = true;
-      startError(error, options.cwd).then(reject);
-    });
-    child.on("close", (code) => {
-      signal?.removeEventListener("abort", abort);
-      // Node also emits this when the program did not start.
-      if (unstarted) return;
-      const text = new TextDecoder().decode(joinBytes(stderr)).slice(0, stderrLimit);
-      resolve({ exit_code: code, stdout: joinBytes(stdout), stderr: text });
-    });
-    // git may close its stdin before it has read everything; its exit code tells why.
-    child.stdin.on("error", () => undefined);
-    child.stdin.end(options.stdin);
+export async function runGit(args: readonly string[], options: GitRunOptions): Promise<GitOutcome> {
+  options.signal?.throwIfAborted();
+  const env = { ...options.env, PATH: absolutePath() };
+  const command = { file: "git", args: [...args], cwd: options.cwd, env };
+  try {
+    const input = options.stdin === undefined ? "closed" : "open";
+    const launched = await launch(command, { stdin: input, endsWithHost: true });
+    return await outcomeOf(launched ?? await startHere(command), options);
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    if (!isSystemError(error)) throw error;
+    throw await startError(error, options.cwd);
+  }
+}
+
+/** Starts git as a child of this process. */
+async function startHere({ file, args, cwd, env }: Command): Promise<LaunchedProgram> {
+  const child = spawn(file, args, { cwd, env, stdio: ["pipe", "pipe", "pipe"] });
+  const exited = new Promise<Awaited<LaunchedProgram["exited"]>>((resolve) => {
+    child.on("exit", (exit_code, signal) => resolve({ exit_code, signal }));
   });
+  const started = new Promise((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", reject);
+  });
+  const { stdin, stdout, stderr } = child;
+  // Its output may come before it is known to have started.
+  for (const stream of [stdout, stderr]) stream.pause();
+  await started;
+  return { pid: child.pid!, stdin, stdout, stderr, exited };
+}
+
+async function outcomeOf(git: LaunchedProgram, options: GitRunOptions): Promise<GitOutcome> {
+  const { signal } = options;
+  const stdout: Uint8Array[] = [];
+  const stderr: Uint8Array[] = [];
+  let stderrBytes = 0;
+  let left = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    const abort = () => {
+      sendSignal(git.pid, "SIGKILL");
+      reject(signal?.reason as Error);
+    };
+    if (signal?.aborted) return abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    left = () => signal?.removeEventListener("abort", abort);
+  });
+  aborted.catch(() => {});
+  const ends = [endOf(git.stdout), endOf(git.stderr)];
+  git.stdout.on("data", options.onStdout ?? ((chunk: Uint8Array) => stdout.push(chunk)));
+  git.stderr.on("data", (chunk: Uint8Array) => {
+    if (stderrBytes < stderrLimit) stderr.push(chunk);
+    stderrBytes += chunk.byteLength;
+  });
+  // git may close its stdin before it has read everything; its exit code tells why.
+  git.stdin?.on("error", () => undefined);
+  git.stdin?.end(options.stdin);
+  try {
+    const [{ exit_code }] = await Promise.race([Promise.all([git.exited, ...ends]), aborted]);
+    const text = new TextDecoder().decode(joinBytes(stderr)).slice(0, stderrLimit);
+    return { exit_code, stdout: joinBytes(stdout), stderr: text };
+  } finally {
+    left();
+  }
+}
+
+function endOf(stream: Readable): Promise<void> {
+  return new Promise((resolve) => {
+    stream.once("close", resolve);
+    stream.on("error", () => undefined);
+  });
+}
+
+function isSystemError(error: unknown): error is Error & { code?: string } {
+  return error instanceof Error && !(error instanceof BulkheadError);
 }
 
 /** The host's `PATH` without relative entries: they would run a file of the working directory as git. */

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { openSync, readdirSync, readFileSync } from "node:fs";
 import { runtimeName } from "./platform.ts";
 
-type Stream = "ignore" | "pipe";
+type Stream = "ignore" | "pipe" | "ipc";
 type Seal = Stream | number;
 
 /**

@@ -4,8 +4,9 @@ import { type FileHandle, mkdir, open, readlink, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import process from "node:process";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { lightOpener } from "./light-opener.ts";
 import { socketsInside } from "./network-side.ts";
+import { type OpenedPorts, openPorts } from "./launcher.ts";
+import { commandChain } from "./os-walls/command-chain.ts";
 import { findBubblewrap } from "./os-walls/bubblewrap.ts";
 import type { Command } from "./os-walls/os-wall.ts";
 import { findProgram, tryProgram } from "./os-walls/try-program.ts";
@@ -46,13 +47,12 @@ export async function openOwnNetwork(options: OwnNetworkOptions): Promise<OwnNet
   const [bubblewrap, nsenter] = await Promise.all([findBubblewrap(), findProgram("nsenter")]);
   if ("reason" in bubblewrap) throw unavailable(bubblewrap.reason, bubblewrap.remedy);
   if (nsenter === null) throw unavailable("nsenter was not found.", "Install util-linux.");
-  const ways = { bubblewrap: bubblewrap.file, nsenter };
-  const light = lightFails || options.light === false ? null : await lightOpener();
-  const opened = light === null ? null : await openBy(light, ways, options).catch(() => null);
+  const isLight = options.light !== false && !lightFails;
+  const opened = isLight ? await openLight(options.ports).catch(() => null) : null;
   if (opened !== null) return opened;
   try {
-    const network = await openBy([execPathForOthers, ...networkArguments, options.script], ways, options);
-    lightFails ||= options.light !== false;
+    const network = await openByRuntime(bubblewrap.file, options);
+    lightFails ||= isLight;
     return network;
   } catch (error) {
     if (error instanceof BulkheadError) throw error;
@@ -64,18 +64,29 @@ export async function openOwnNetwork(options: OwnNetworkOptions): Promise<OwnNet
 /** Set once a program was started in a network: the others are made in the same way. */
 let canEnter = false;
 
-/** Set once the light opener is missing or failed: the runtime itself opens every network from then on. */
+/** Set once the launcher is missing or failed: the runtime itself opens every network from then on. */
 let lightFails = false;
 
-/** Opens a network with the ports that a program opens in it. */
-async function openBy(
-  command: readonly string[],
-  { bubblewrap, nsenter }: { bubblewrap: string; nsenter: string },
-  options: OwnNetworkOptions,
-): Promise<OwnNetwork> {
-  const network = new LinuxNetwork(nsenter);
+/** Opens a network by the launcher, which takes 2 ms; null where there is none. A runtime takes 70. */
+async function openLight(ports: readonly number[]): Promise<OwnNetwork | null> {
+  const opened = await openPorts(ports);
+  if (opened === null) return null;
+  const network = new LinuxNetwork();
   try {
-    await network.open([bubblewrap, ...holding], command, options);
+    await network.take(opened);
+    return network;
+  } catch (error) {
+    await network.close();
+    throw error;
+  } finally {
+    opened.release();
+  }
+}
+
+async function openByRuntime(bubblewrap: string, options: OwnNetworkOptions): Promise<OwnNetwork> {
+  const network = new LinuxNetwork();
+  try {
+    await network.open([bubblewrap, ...holding], [execPathForOthers, ...networkArguments, options.script], options);
     return network;
   } catch (error) {
     await network.close();
@@ -91,15 +102,16 @@ function unavailable(why: string, remedy: string): BulkheadError {
 }
 
 class LinuxNetwork implements OwnNetwork {
-  readonly #nsenter: string;
   readonly #servers = new Map<number, Server>();
   readonly #spaces: FileHandle[] = [];
-  #entry: string[] = [];
+  readonly #entry: NonNullable<Command["enters"]> = {};
   #opener: ChildProcess | null = null;
   #sockets: string | null = null;
 
-  constructor(nsenter: string) {
-    this.#nsenter = nsenter;
+  /** Takes over what the launcher opened. */
+  async take({ pid, servers }: OpenedPorts): Promise<void> {
+    for (const [port, server] of servers) this.#add(port, server);
+    await this.#hold(pid);
   }
 
   async open(
@@ -115,8 +127,7 @@ class LinuxNetwork implements OwnNetwork {
       { stdio: ["pipe", "pipe", "pipe", ...(handsOver ? ["ipc" as const] : [])], env: { DENO_NO_UPDATE_CHECK: "1" } },
     );
     const pid = await opened(opener, (port, server) => {
-      // The option is not sent along.
-      this.#servers.set(port, Object.assign(server, { allowHalfOpen: true }));
+      this.#add(port, server);
       return this.#servers.size === ports.length;
     });
     for (const server of this.#servers.values()) server.unref();
@@ -129,8 +140,8 @@ class LinuxNetwork implements OwnNetwork {
     for (const [port, server] of this.#servers) server.on("connection", (client: Socket) => take(client, port));
   }
 
-  enter({ file, args, env, cwd }: Command): Command {
-    return { file: this.#nsenter, args: [...this.#entry, "--preserve-credentials", "--", file, ...args], env, cwd };
+  enter(command: Command): Command {
+    return { ...command, enters: this.#entry };
   }
 
   async close(): Promise<void> {
@@ -139,6 +150,12 @@ class LinuxNetwork implements OwnNetwork {
     this.#servers.clear();
     await Promise.all(this.#spaces.splice(0).map((space) => space.close()));
     if (this.#sockets !== null) await rm(this.#sockets, { recursive: true, force: true });
+  }
+
+  #add(port: number, server: Server): void {
+    server.unref();
+    // The option is not sent along.
+    this.#servers.set(port, Object.assign(server, { allowHalfOpen: true }));
   }
 
   /** Opens a socket of this host for each port. */
@@ -160,7 +177,7 @@ class LinuxNetwork implements OwnNetwork {
 
   /** Holds the namespaces of a process open, and sees that a program can be started in them. */
   async #hold(pid: number): Promise<void> {
-    for (const kind of ["user", "net"]) {
+    for (const kind of ["user", "net"] as const) {
       const path = `/proc/${pid}/ns/${kind}`;
       const own = await readlink(path) === await readlink(`/proc/self/ns/${kind}`);
       // Root has its rights without a user namespace, which not every container allows.
@@ -168,11 +185,11 @@ class LinuxNetwork implements OwnNetwork {
       if (own) throw new Error("it has none of its own");
       const space = await open(path);
       this.#spaces.push(space);
-      this.#entry.push(`--${kind}=/proc/${process.pid}/fd/${space.fd}`);
+      this.#entry[kind] = `/proc/${process.pid}/fd/${space.fd}`;
     }
     if (canEnter) return;
-    const entry = [...this.#entry, "--preserve-credentials", "--", "/bin/sh", "-c", ":"];
-    const trial = await tryProgram(this.#nsenter, entry);
+    const { file, args } = await commandChain(this.enter({ file: "/bin/sh", args: ["-c", ":"], env: {}, cwd: "/" }));
+    const trial = await tryProgram(file, args);
     if (!trial.works) throw new Error(trial.why);
     canEnter = true;
   }

@@ -1,5 +1,5 @@
 import type { Journal } from "../../records/journal/journal.ts";
-import { dropProgramPipes } from "../../ground/runtime/program-pipes.ts";
+import { dropPrograms } from "../../ground/runtime/child-process.ts";
 import { liveThreads } from "../../ground/runtime/live-threads.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
@@ -90,7 +90,7 @@ export async function closeHost(deps: CloseHostDeps, deadlines: Partial<CloseDea
     // Each session removes its own files; this takes what an operation under way wrote after its session's end.
     { name: "closing networks that no session took", act: () => deps.networks.close(), ms: ms.programs },
     { name: "clearing the scratch folder", act: () => removeTree(join(claim.folder, "scratch")), ms: ms.scratch },
-    { name: "closing pipes that no program took", act: dropProgramPipes, ms: ms.programs },
+    { name: "dropping what was made ahead for programs", act: dropPrograms, ms: ms.programs },
     { name: "forgetting the programs", act: () => children.close(), ms: ms.ledger },
     { name: "giving back the state folder", act: () => claim.release(), ms: ms.claim },
     { name: "removing the temporary folder", act: () => removeTemporary(deps), ms: ms.temporary },

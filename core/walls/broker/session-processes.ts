@@ -1,12 +1,12 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { type ChildProcess, type ExitStatus, spawnChild } from "../../ground/runtime/child-process.ts";
+import { type ChildProcess, type ExitStatus, preparePrograms, spawnChild } from "../../ground/runtime/child-process.ts";
 import { containerEnd } from "../../ground/runtime/container-end.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { processIdentity } from "../../ground/runtime/process-identity.ts";
-import { prepareProgramPipes } from "../../ground/runtime/program-pipes.ts";
 import { killTrees, type TreeRoot } from "../../ground/runtime/process-tree.ts";
 import { watchProcesses } from "../../ground/runtime/process-watch.ts";
 import { within } from "../../ground/runtime/within.ts";
+import type { Command } from "../../ground/runtime/os-walls/os-wall.ts";
 import type { Authority } from "./authority.ts";
 import type { SessionBrokerOptions } from "./session-broker.ts";
 import type { StreamTable } from "./stream-table.ts";
@@ -21,6 +21,9 @@ export interface StartProcessOptions {
   argv: string[];
   cwd: string;
   env: Record<string, string>;
+  /** As in `Command`. */
+  enters?: Command["enters"];
+  filter?: string;
   stdin: "open" | "closed";
   streams: "pipes" | "sockets";
   /** True when `file` is a program that contains the real one. */
@@ -67,7 +70,7 @@ export class SessionProcesses {
     this.#streams = streams;
     const { children } = options;
     this.#lastId = options.lastProcessId ?? 0;
-    if (options.permissions.run !== undefined) prepareProgramPipes();
+    if (options.permissions.run !== undefined) preparePrograms();
     this.#mark = children ? `${children.mark}.${randomId()}` : randomId();
   }
 

@@ -8,6 +8,7 @@ import process from "node:process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { openOwnNetwork, type OwnNetwork } from "../../../core/ground/runtime/own-network.ts";
+import { commandChain } from "../../../core/ground/runtime/os-walls/command-chain.ts";
 import { networkFile } from "../../../core/walls/broker/network-file.ts";
 import { afterEveryTest } from "../../clean-up.ts";
 import { needsWall } from "./os-walls/needs-wall.ts";
@@ -30,7 +31,8 @@ async function openNetwork(ports: readonly number[], { light = true } = {}) {
 
 /** What a shell says in the network. */
 async function said(network: OwnNetwork, script: string): Promise<string> {
-  const { file, args } = network.enter({ file: "/bin/bash", args: ["-c", script], env: {}, cwd: "/" });
+  const entered = network.enter({ file: "/bin/bash", args: ["-c", script], env: {}, cwd: "/" });
+  const { file, args } = await commandChain(entered);
   return (await promisify(execFile)(file, args)).stdout;
 }
 

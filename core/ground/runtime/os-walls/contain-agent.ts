@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { findBubblewrap, ownNamespaces, ownProc } from "./bubblewrap.ts";
 import type { Command, ProbedWall } from "./os-wall.ts";
-import { type Mount, withoutNeedless } from "./mounts.ts";
+import { type ViewMount, withoutNeedless } from "./mounts.ts";
 import type { AgentView, Bound } from "./program-view.ts";
 import { containBySeatbelt, probeSeatbelt } from "./seatbelt.ts";
 import { isInside } from "../paths.ts";
@@ -64,18 +64,14 @@ export async function containAgent(command: Command, view: AgentView): Promise<C
   return typeof network === "object" ? network.enter(whole) : whole;
 }
 
-/**
- * Hands bwrap a filter of system calls. It takes it as an open file, which a shell opens: one of the runtimes can give a
- * program no other files than its pipes.
- */
+/** Hands bwrap a filter of system calls, which it takes as an open file. */
 async function filtered(command: Command, folder: string): Promise<Command> {
-  const filter = systemCallFilter();
-  if (filter === null) return command;
-  const file = join(folder, "system-calls");
+  const bytes = systemCallFilter();
+  if (bytes === null) return command;
+  const filter = join(folder, "system-calls");
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  await writeFile(file, filter, { mode: 0o600 });
-  const script = 'exec "$@" 9<"$0"';
-  return { ...command, file: "/bin/sh", args: ["-c", script, file, command.file, "--seccomp", "9", ...command.args] };
+  await writeFile(filter, bytes, { mode: 0o600 });
+  return { ...command, filter };
 }
 
 /**
@@ -102,14 +98,14 @@ export async function ownProcesses(command: Command): Promise<Command & { contai
 }
 
 /** Kernel file systems. A writable parent folder, such as `/`, would otherwise expose the machine's own. */
-const ofKernel: readonly Mount[] = [
+const ofKernel: readonly ViewMount[] = [
   { at: "/dev", args: ["--dev", "/dev"] },
   { at: "/sys", args: ["--ro-bind-try", "/sys", "/sys"] },
   { at: "/proc", args: [...ownProc] },
 ];
 
 /** Mounts each folder before those below it, which it would otherwise cover. */
-async function mounts(view: AgentView): Promise<Mount[]> {
+async function mounts(view: AgentView): Promise<ViewMount[]> {
   const { writable, tmp, hidden, shown, sealed = [], held = [], bound = [] } = view;
   const covered = [...writable, ...hidden, ...bound.map(({ at }) => at), serviceFolder, "/tmp"];
   const sockets = view.filterFolder === undefined ? [] : await openUnixSockets();
@@ -133,7 +129,7 @@ async function mounts(view: AgentView): Promise<Mount[]> {
   return [...there, ...emptied];
 }
 
-async function hide(path: string): Promise<Mount | null> {
+async function hide(path: string): Promise<ViewMount | null> {
   const at = await realpath(path).catch(() => null);
   if (at === null) return null;
   const folder = await lstat(at).then((info) => info.isDirectory(), () => null);
@@ -142,7 +138,7 @@ async function hide(path: string): Promise<Mount | null> {
 }
 
 /** Under its real path, and under its own name where that is a link: a private folder may lie over the link. */
-async function show(path: string): Promise<Mount | null> {
+async function show(path: string): Promise<ViewMount | null> {
   const at = await realpath(path).catch(() => null);
   if (at === null) return null;
   const named = join(await realpath(dirname(path)).catch(() => dirname(path)), basename(path));
@@ -150,7 +146,7 @@ async function show(path: string): Promise<Mount | null> {
   return { at, args: named === at ? own : [...own, "--ro-bind", at, named] };
 }
 
-async function bind({ from, at }: Bound): Promise<Mount | null> {
+async function bind({ from, at }: Bound): Promise<ViewMount | null> {
   const real = await realpath(from).catch(() => null);
   return real === null ? null : { at, args: ["--bind", real, at] };
 }

@@ -1,7 +1,7 @@
 import { isInside } from "../paths.ts";
 
 /** One mount of a view, as arguments of bwrap. */
-export interface Mount {
+export interface ViewMount {
   at: string;
   args: string[];
 }
@@ -12,8 +12,8 @@ export interface Mount {
  * 20 ms, and half of them 8.
  * @param sorted each mount before those below it
  */
-export function withoutNeedless(sorted: readonly Mount[]): Mount[] {
-  const kept: Mount[] = [];
+export function withoutNeedless(sorted: readonly ViewMount[]): ViewMount[] {
+  const kept: ViewMount[] = [];
   for (const [index, mount] of sorted.entries()) {
     if (!showsItself(mount)) {
       kept.push(mount);
@@ -27,6 +27,6 @@ export function withoutNeedless(sorted: readonly Mount[]): Mount[] {
 }
 
 /** A place of the disk as it is there, read-only. */
-function showsItself({ at, args }: Mount): boolean {
+function showsItself({ at, args }: ViewMount): boolean {
   return args.length === 3 && args[0] === "--ro-bind" && args[1] === at && args[2] === at;
 }

@@ -36,6 +36,10 @@ export interface Command {
   /** The whole environment. */
   env: Record<string, string>;
   cwd: string;
+  /** Files that stand for the namespaces in which it starts. */
+  enters?: { user?: string; net?: string };
+  /** File with the filter of system calls, for bwrap as the program. */
+  filter?: string;
 }
 
 /** Limits of a warden or a bundler. */

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { type Mount, withoutNeedless } from "../../../../core/ground/runtime/os-walls/mounts.ts";
+import { type ViewMount, withoutNeedless } from "../../../../core/ground/runtime/os-walls/mounts.ts";
 
-const seen = (at: string): Mount => ({ at, args: ["--ro-bind", at, at] });
-const writable = (at: string): Mount => ({ at, args: ["--bind", at, at] });
-const empty = (at: string): Mount => ({ at, args: ["--tmpfs", at] });
+const seen = (at: string): ViewMount => ({ at, args: ["--ro-bind", at, at] });
+const writable = (at: string): ViewMount => ({ at, args: ["--bind", at, at] });
+const empty = (at: string): ViewMount => ({ at, args: ["--tmpfs", at] });
 
 /** In the order that the view has them. */
-function placesOf(...mounts: Mount[]): string[] {
+function placesOf(...mounts: ViewMount[]): string[] {
   const sorted = [...mounts].sort((a, b) => a.at.length - b.at.length);
   return withoutNeedless(sorted).map(({ at, args }) => `${args[0]} ${at}`);
 }
@@ -20,7 +20,7 @@ test("withoutNeedless leaves out what the disk shows anyway, and what is there t
 });
 
 test("withoutNeedless keeps what lies in a place that is covered, writable or another one", () => {
-  const elsewhere: Mount = { at: "/home/me", args: ["--bind", "/private", "/home/me"] };
+  const elsewhere: ViewMount = { at: "/home/me", args: ["--bind", "/private", "/home/me"] };
   const all = [empty("/run"), seen("/run/dns"), elsewhere, seen("/home/me/.cargo"), empty("/home/me/.cargo/keys")];
   expect(placesOf(...all, seen("/home/me/.cargo/keys/one"), seen("/home/me/.cargo/bin"))).toEqual([
     "--tmpfs /run",

@@ -1,0 +1,178 @@
+import process from "node:process";
+
+/** Numbers of the system calls sendmsg, setns, unshare, setsid and prctl, by architecture: Perl has no function for them. */
+const numbers: Readonly<Record<string, readonly number[]>> = {
+  x64: [46, 308, 272, 112, 157],
+  arm64: [211, 268, 97, 157, 167],
+};
+
+/** Arguments of Perl for the launcher; null on an architecture whose numbers are not known. */
+export function launcherArguments(): readonly string[] | null {
+  const known = numbers[process.arch];
+  return known === undefined ? null : ["-e", script, ...known.map(String)];
+}
+
+/**
+ * Takes requests on its standard input: their length, the end of a line, and fields parted by NUL. Answers on the
+ * channel of Node's child processes: a line of JSON, and beside some of them an open file. It ends when the host has
+ * closed either.
+ *
+ * The host's ends of pipes and the sockets do not block, since the event loop that uses them must not. A program has
+ * started when the pipe for its problem closes by itself.
+ */
+const script = `
+my ($sendmsg, $setns, $unshare, $setsid, $prctl) = @ARGV;
+my $launcher = $$;
+open(my $channel, "+<&=", delete $ENV{NODE_CHANNEL_FD}) or die "channel: $!";
+my ($requests, %watched, %blind, %holders) = ("");
+
+sub answer {
+  my $line = "$_[0]\\n";
+  syswrite($channel, $line) == length $line or exit 1;
+}
+
+sub hand_over {
+  my ($file, $type, $about) = @_;
+  my $text = qq({"cmd":"NODE_HANDLE","type":"$type","msg":$about}\\n);
+  my $vector = pack("PQ", $text, length $text);
+  my $rights = pack("QiiiI", 20, 1, 1, fileno $file, 0);
+  my $message = pack("QLLPQPQQ", 0, 0, 0, $vector, 1, $rights, length $rights, 0);
+  syscall($sendmsg, fileno $channel, $message, 0) == length $text or exit 1;
+}
+
+sub refuse { answer(sprintf '{"id":%d,"errno":%d}', $_[0], $_[1]) }
+
+sub watch {
+  my ($pid, $id) = @_;
+  my $number = syscall(434, $pid, 0);
+  return $blind{$pid} = $id if $number < 0;
+  open(my $file, "<&=", $number);
+  $watched{$number} = [$pid, $id, $file];
+}
+
+sub ended {
+  my ($id, $status) = @_;
+  answer(sprintf '{"id":%d,"code":%d,"signal":%d}', $id, $status >> 8, $status & 127) if $id;
+}
+
+sub start {
+  my ($id, $cwd, $user, $net, $filter, $input, $ends, $count, @env) = @_;
+  my @command = splice @env, 0, $count;
+  my ($in, $to_in);
+  !$input or pipe($in, $to_in) or return refuse($id, $!);
+  pipe(my $of_out, my $out) && pipe(my $of_err, my $err) && pipe(my $failed, my $fail) or return refuse($id, $!);
+  my $pid = fork;
+  return refuse($id, $!) if !defined $pid;
+  if (!$pid) {
+    eval {
+      syscall($setsid);
+      my @spaces = map { my ($path, $kind) = @$_; $path eq "" ? () : [enterable($path), $kind] }
+        [$user, 0x10000000], [$net, 0x40000000];
+      syscall($setns, fileno $_->[0], $_->[1]) == 0 or die for @spaces;
+      chdir $cwd or die;
+      open(STDIN, $input ? "<&" : "<", $input ? $in : "/dev/null") or die;
+      open(STDOUT, ">&", $out) && open(STDERR, ">&", $err) or die;
+      %ENV = map { split /=/, $_, 2 } @env;
+      if ($filter ne "") {
+        $^F = 1 << 20;
+        open(my $calls, "<", $filter) or die;
+        splice @command, 1, 0, "--seccomp", fileno $calls;
+        exec { $command[0] } @command;
+      }
+      if ($ends) {
+        syscall($prctl, 1, 9);
+        getppid == $launcher or kill 9, $$;
+      }
+      exec { $command[0] } @command;
+    };
+    syswrite($fail, pack "l", $!);
+    kill 9, $$;
+  }
+  close $_ for grep { defined } $in, $out, $err, $fail;
+  if (sysread($failed, my $problem, 4)) {
+    waitpid $pid, 0;
+    return refuse($id, unpack "l", $problem);
+  }
+  fcntl($_, 4, 2048) for grep { defined } $to_in, $of_out, $of_err;
+  hand_over($to_in, "net.Native", "[$id,0]") if $input;
+  hand_over($of_out, "net.Native", "[$id,1]");
+  hand_over($of_err, "net.Native", "[$id,2]");
+  answer(qq({"id":$id,"pid":$pid}));
+  watch($pid, $id);
+}
+
+sub enterable {
+  open(my $space, "<", $_[0]) or die;
+  return $space;
+}
+
+sub network {
+  my ($id, @ports) = @_;
+  pipe(my $until, my $holder) or return refuse($id, $!);
+  my $pid = fork;
+  return refuse($id, $!) if !defined $pid;
+  if ($pid) {
+    $holders{$id} = $holder;
+    return watch($pid, 0);
+  }
+  close $holder;
+  %holders = ();
+  eval { open_network($id, @ports); 1 } or refuse($id, $!);
+  sysread($until, my $end, 1);
+  kill 9, $$;
+}
+
+sub open_network {
+  my ($id, @ports) = @_;
+  my ($user, $group) = ($>, $) + 0);
+  if (syscall($unshare, 0x50000000) == 0) {
+    note("setgroups", "deny");
+    note("uid_map", "$user $user 1");
+    note("gid_map", "$group $group 1");
+  } else {
+    syscall($unshare, 0x40000000) == 0 or die;
+  }
+  my $up = pack "a16 s x22", "lo", 0x41;
+  socket(my $any, 2, 2, 0) or die;
+  ioctl($any, 0x8914, $up) or die;
+  for my $port (@ports) {
+    $port > 0 && $port < 65536 or die;
+    socket(my $server, 2, 1 | 2048, 0) or die;
+    bind($server, pack "SnNx8", 2, $port, 0x7f000001) && listen($server, 511) or die;
+    hand_over($server, "net.Server", "[$id,$port]");
+  }
+  answer(qq({"id":$id,"pid":$$}));
+}
+
+sub note {
+  my ($name, $text) = @_;
+  open(my $file, ">", "/proc/self/$name") or die;
+  syswrite($file, $text) or die;
+}
+
+my %acts = (start => \\&start, network => \\&network, release => sub { delete $holders{$_[0]} });
+
+while (1) {
+  my $wanted = "";
+  vec($wanted, $_, 1) = 1 for 0, fileno $channel, keys %watched;
+  my $count = select(my $ready = $wanted, undef, undef, %blind ? 0.02 : undef);
+  $ready = "" if $count < 1;
+  if (vec $ready, fileno $channel, 1) { sysread($channel, my $taken, 65536) or exit }
+  if (vec $ready, 0, 1) {
+    sysread(STDIN, $requests, 65536, length $requests) or exit;
+    while ((my $head = index $requests, "\\n") > 0) {
+      my $length = substr $requests, 0, $head;
+      last if length $requests < $head + 1 + $length;
+      my ($act, @fields) = split /\\0/, substr($requests, $head + 1, $length), -1;
+      substr($requests, 0, $head + 1 + $length) = "";
+      $acts{$act}->(@fields);
+    }
+  }
+  for my $number (grep { vec $ready, $_, 1 } keys %watched) {
+    my ($pid, $id) = @{ delete $watched{$number} };
+    waitpid $pid, 0;
+    ended($id, $?);
+  }
+  for my $pid (grep { waitpid($_, 1) > 0 } keys %blind) { ended(delete $blind{$pid}, $?) }
+}
+`;

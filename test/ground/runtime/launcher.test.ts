@@ -1,0 +1,105 @@
+import process from "node:process";
+import type { Readable } from "node:stream";
+import { describe, expect, test } from "vitest";
+import { dropLauncher, launch, type LaunchedProgram, openPorts } from "../../../core/ground/runtime/launcher.ts";
+import { processIsAlive } from "../../../core/ground/runtime/process-alive.ts";
+import { afterEveryTest } from "../../clean-up.ts";
+
+const launched: LaunchedProgram[] = [];
+
+afterEveryTest(async () => {
+  for (const { pid } of launched.splice(0)) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended.
+    }
+  }
+  await dropLauncher();
+});
+
+const env = { PATH: "/usr/bin:/bin", ONLY: "this=that" };
+
+async function shell(script: string, options: { endsWithHost?: boolean } = {}): Promise<LaunchedProgram> {
+  const command = { file: "sh", args: ["-c", script, "", "", "ünï"], env, cwd: "/" };
+  const program = await launch(command, { stdin: "open", ...options });
+  launched.push(program!);
+  return program!;
+}
+
+async function text(stream: Readable): Promise<string> {
+  let all = "";
+  for await (const piece of stream.setEncoding("utf8") as AsyncIterable<string>) all += piece;
+  return all;
+}
+
+if (process.platform !== "linux" || "Deno" in globalThis) {
+  test("there is no launcher where the runtime cannot be handed open files", async () => {
+    expect(await launch({ file: "/bin/sh", args: [], env, cwd: "/" }, { stdin: "closed" })).toBeNull();
+    expect(await openPorts([3128])).toBeNull();
+  });
+} else {
+  describe("launch", () => {
+    test("starts a program with its arguments, its environment and three open files", async () => {
+      const program = await shell(
+        'cat; echo "$1|$2|$ONLY|$(env | wc -l)"; ls /proc/$$/fd | head -3 | xargs; pwd >&2; exit 7',
+      );
+      program.stdin!.end("said\n");
+      expect(await text(program.stdout)).toMatch(/^said\n\|ünï\|this=that\|[3-6]\n0 1 2\n$/);
+      expect(await text(program.stderr)).toBe("/\n");
+      expect(await program.exited).toEqual({ exit_code: 7, signal: null });
+    });
+
+    test("makes it the leader of a session, with pipes that can be opened by their names", async () => {
+      const program = await shell("echo ok > /dev/stdout; cut -d' ' -f5,6 /proc/$$/stat; kill -TERM $$");
+      expect(await text(program.stdout)).toBe(`ok\n${program.pid} ${program.pid}\n`);
+      expect(await program.exited).toEqual({ exit_code: null, signal: "SIGTERM" });
+    });
+
+    test("throws what the system says, and starts the next one", async () => {
+      const command = { file: "/no/such/program", args: [], env, cwd: "/" };
+      await expect(launch(command, { stdin: "closed" })).rejects.toMatchObject({ code: "ENOENT" });
+      const large = { ...command, file: "/bin/sh", args: ["x".repeat(3_000_000)] };
+      await expect(launch(large, { stdin: "closed" })).rejects.toMatchObject({ code: "E2BIG" });
+      await expect(launch({ ...command, file: "sh", cwd: "/nowhere" }, { stdin: "closed" })).rejects
+        .toMatchObject({ code: "ENOENT" });
+      expect(await text((await shell("echo next")).stdout)).toBe("next\n");
+    });
+
+    test("hands many programs their own pipes", async () => {
+      const programs = await Promise.all(Array.from({ length: 40 }, () => shell("cat; echo $$")));
+      const said = await Promise.all(programs.map(async ({ stdin, stdout }, index) => {
+        stdin!.end(`${index} `);
+        return await text(stdout);
+      }));
+      expect(said).toEqual(programs.map(({ pid }, index) => `${index} ${pid}\n`));
+    });
+
+    test("counts programs as killed when the launcher is, and starts another launcher", async () => {
+      const program = await shell("echo $PPID; exec sleep 60");
+      const bound = await shell("echo $PPID; exec sleep 60", { endsWithHost: true });
+      const [parent] = await Promise.all([firstLine(program.stdout), firstLine(bound.stdout)]);
+      process.kill(parent, "SIGKILL");
+      expect(await program.exited).toEqual({ exit_code: null, signal: "SIGKILL" });
+      await expect.poll(() => processIsAlive(bound.pid)).toBe(false);
+      expect(processIsAlive(program.pid)).toBe(true);
+      expect(await firstLine((await shell("echo $PPID")).stdout)).not.toBe(parent);
+    });
+
+    test("leaves no launcher once it is dropped, but while a program runs", async () => {
+      const program = await shell("echo $PPID; read end");
+      const parent = await firstLine(program.stdout);
+      await dropLauncher();
+      expect(processIsAlive(parent)).toBe(true);
+      program.stdin!.end("end\n");
+      await program.exited;
+      await dropLauncher();
+      await expect.poll(() => processIsAlive(parent)).toBe(false);
+    });
+  });
+}
+
+async function firstLine(stream: Readable): Promise<number> {
+  for await (const piece of stream.iterator({ destroyOnReturn: false })) return Number(String(piece));
+  return NaN;
+}
