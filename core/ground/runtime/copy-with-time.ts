@@ -22,7 +22,7 @@ export async function copyWithTime(from: string, to: string): Promise<boolean> {
     if (!found.isFile()) throw new BulkheadError("io_error", `Cannot copy "${from}": it is no plain file.`);
     const copy = await open(to, "w");
     try {
-      await copyAll(original, copy);
+      await copyAll(original, { to: copy, piece: Math.min(pieceBytes, found.size + 1) });
       const seconds = Math.floor(found.mtimeMs) / 1000;
       await copy.utimes(seconds, seconds);
     } finally {
@@ -36,10 +36,10 @@ export async function copyWithTime(from: string, to: string): Promise<boolean> {
 
 const pieceBytes = 1024 * 1024;
 
-async function copyAll(from: FileHandle, to: FileHandle): Promise<void> {
-  const piece = new Uint8Array(pieceBytes);
+async function copyAll(from: FileHandle, { to, piece: bytes }: { to: FileHandle; piece: number }): Promise<void> {
+  const piece = new Uint8Array(bytes);
   for (;;) {
-    const { bytesRead } = await from.read(piece, 0, pieceBytes);
+    const { bytesRead } = await from.read(piece, 0, bytes);
     if (bytesRead === 0) return;
     await to.writeFile(piece.subarray(0, bytesRead));
   }

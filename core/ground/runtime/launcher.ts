@@ -48,7 +48,7 @@ export function prepareLauncher(): Promise<boolean> {
   return launcher().then((found) => found !== null);
 }
 
-/** Ends the launcher, unless a program of it runs. */
+/** Ends the launcher, unless one of its programs runs. */
 export async function dropLauncher(): Promise<void> {
   (await current)?.dropUnused();
 }
@@ -98,7 +98,7 @@ async function startLauncher(onOver: () => void): Promise<Launcher | null> {
   return null;
 }
 
-/** What a request waits for: the answer, and so many open files. */
+/** A request that waits for its answer, and for so many open files. */
 interface Waiting {
   files: Map<number, unknown>;
   count: number;
@@ -142,10 +142,14 @@ class Launcher {
   async start(command: Command, { stdin: input, endsWithHost }: LaunchOptions): Promise<LaunchedProgram | null> {
     const { file, args, env, cwd, enters = {}, filter } = command;
     if (this.#running.size >= mostPrograms) return null;
-    const id = ++this.#lastId;
-    const exited = new Promise<Answer | null>((resolve) => this.#running.set(id, resolve));
     const places = [cwd, enters.user ?? "", enters.net ?? "", filter ?? ""];
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+    // What follows a NUL would be another field: a variable that nobody granted.
+    if ([file, ...args, ...variables, ...places].some((field) => field.includes("\0"))) {
+      throw systemError(constants.errno.EINVAL);
+    }
+    const id = ++this.#lastId;
+    const exited = new Promise<Answer | null>((resolve) => this.#running.set(id, resolve));
     const { answer, files } = await this.#ask(id, input === "open" ? 3 : 2, [
       "start",
       String(id),
@@ -271,7 +275,7 @@ function pipeOf(handle: unknown, ways: { readable: boolean; writable: boolean })
 }
 
 function systemError(errno: number): Error {
-  const code = getSystemErrorName(-errno);
+  const code = errno > 0 ? getSystemErrorName(-errno) : "EIO";
   return Object.assign(new Error(`the system answered ${code}`), { code });
 }
 

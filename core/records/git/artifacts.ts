@@ -47,7 +47,7 @@ export async function listArtifacts(before: Snapshot, options: GitDeadline = {})
       await startIndex(held.shadow, index);
       const [after] = await Promise.all([
         writeBounded(held.shadow, call, held.limits),
-        readHead({ workdir, signal }).then((now) => head = now),
+        readHead({ workdir, signal }, held.shadow.repository ?? undefined).then((now) => head = now),
       ]);
       return { artifacts: await describeTrees(held.shadow, { before: held.before, after, call, workdir }), head };
     });

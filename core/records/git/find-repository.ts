@@ -1,3 +1,4 @@
+import { lstat, readFile } from "../../ground/runtime/files.ts";
 import { hostEnv } from "../../ground/runtime/platform.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { isInside, join, relative, resolve, sep } from "../../ground/runtime/paths.ts";
@@ -69,11 +70,33 @@ function repositoryAt({ workdir }: GitPlace, found: Omit<Repository, "prefix">):
   };
 }
 
-/** The commit that HEAD names; null before the first commit and outside a repository. */
-export async function readHead(place: GitPlace): Promise<string | null> {
+/**
+ * The commit that HEAD names; null before the first commit and outside a repository.
+ * @param gitDirs folders of the repository, where they are known: most often two files tell it as well as git
+ */
+export async function readHead(
+  place: GitPlace,
+  gitDirs?: Pick<Repository, "gitDir" | "commonDir">,
+): Promise<string | null> {
+  const read = gitDirs === undefined ? null : await headFromFiles(gitDirs);
+  if (read !== null) return read;
   const args = ["rev-parse", "--verify", "-q", "HEAD"];
   const outcome = await runGit(args, { cwd: place.workdir, env: readingEnv(), signal: place.signal });
   return outcome.exit_code === 0 ? lineOf(outcome.stdout) : null;
+}
+
+/** Null where files of the simplest form do not tell: a packed name, another way to store names, no commit. */
+async function headFromFiles({ gitDir, commonDir }: Pick<Repository, "gitDir" | "commonDir">): Promise<string | null> {
+  const head = await lineIn(join(gitDir, "HEAD"));
+  const name = /^ref: (refs\/heads\/[^\s.][^\s]*)$/.exec(head)?.[1];
+  const commit = name === undefined || name.includes("..") ? head : await lineIn(join(commonDir, name));
+  return /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(commit) ? commit : null;
+}
+
+async function lineIn(path: string): Promise<string> {
+  const info = await lstat(path).catch(() => null);
+  if (!info?.isFile() || info.size > 4096) return "";
+  return (await readFile(path, "utf8").catch(() => "")).replace(/\n$/, "");
 }
 
 /** True when the folder is a repository of its own that has a commit, so that git can point to it. */

@@ -1,7 +1,8 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import { access, constants } from "../../ground/runtime/files.ts";
+import { copyWithTime } from "../../ground/runtime/copy-with-time.ts";
+import { access, constants, rm } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
-import { join } from "../../ground/runtime/paths.ts";
+import { join, resolve } from "../../ground/runtime/paths.ts";
 import { isBehindLink } from "./behind-link.ts";
 import { lookAt } from "./look-at.ts";
 import { hasCommit } from "./find-repository.ts";
@@ -35,13 +36,17 @@ export async function writeWorkTree(
   call: ShadowCall,
   { storeAll = false, mostFiles = Number.POSITIVE_INFINITY }: WriteOptions = {},
 ): Promise<WorkTree> {
-  await refresh(shadow, call);
-  // In most sessions nothing differs from the index, and then its tree is the answer.
-  const unchanged = shadow.repository?.prefix === ""
-    ? writeTree(shadow, call).catch(() => null)
-    : Promise.resolve(null);
-  const [changed, tree] = await Promise.all([listChanged(shadow, call), unchanged]);
-  if (changed.length === 0 && tree !== null) return { tree, stored: true };
+  const looks = [
+    refresh(shadow, call),
+    listChanged(shadow, call),
+    // In most sessions nothing differs from the index, and then its tree is the answer.
+    writeCopiedTree(shadow, call).catch(() => null),
+  ] as const;
+  // Where one fails, the others still write to the shadow.
+  await Promise.allSettled(looks);
+  const [isFresh, found, tree] = [await looks[0], await looks[1], await looks[2]];
+  if (isFresh && found.length === 0 && tree !== null) return { tree, stored: true };
+  const changed = isFresh ? found : await withAssumed(found, { shadow, call });
   if (changed.length > mostFiles) throw new BulkheadError("too_large", `There are ${changed.length} files to read.`);
   const { isSmall, huge } = storeAll ? { isSmall: true, huge: [] } : await measureFiles(shadow.workdir, changed);
   const tooHuge = new Set(huge.map(({ path }) => path));
@@ -57,12 +62,43 @@ async function writeTree(shadow: ShadowRepository, call: ShadowCall): Promise<st
   return lineOf(await gitInShadow(shadow, ["write-tree", "--missing-ok"], call));
 }
 
-/** Compares times and sizes, in several threads, also of files marked as assumed unchanged. */
-async function refresh(shadow: ShadowRepository, call: ShadowCall): Promise<void> {
-  const args = ["update-index", "-q", "--unmerged", "--really-refresh"];
-  const outcome = await runGit(args, shadowRun(shadow, call));
+/** Adds files that are marked as assumed unchanged and were not: only an index that was refreshed tells of them. */
+async function withAssumed(
+  found: readonly Uint8Array[],
+  { shadow, call }: { shadow: ShadowRepository; call: ShadowCall },
+): Promise<Uint8Array[]> {
+  const known = new Set(found.map(keyOf));
+  const modified = splitNul(await gitInShadow(shadow, ["ls-files", "-z", "-m"], call));
+  return [...found, ...modified.filter((path) => !known.has(keyOf(path)))];
+}
+
+function keyOf(path: Uint8Array): string {
+  return new TextDecoder("latin1").decode(path);
+}
+
+/** The tree of the index as it is. It takes a copy, because git locks an index for this; null below the top. */
+async function writeCopiedTree(shadow: ShadowRepository, call: ShadowCall): Promise<string | null> {
+  if (shadow.repository?.prefix !== "") return null;
+  const index = `${call.index}-tree`;
+  try {
+    await copyWithTime(resolve(shadow.folder, call.index), resolve(shadow.folder, index));
+    return await writeTree(shadow, { ...call, index });
+  } finally {
+    await rm(resolve(shadow.folder, index), { force: true }).catch(() => undefined);
+  }
+}
+
+/**
+ * Compares times and sizes, in several threads, also of files marked as assumed unchanged.
+ * @returns whether no file of the index has changed
+ */
+async function refresh(shadow: ShadowRepository, call: ShadowCall): Promise<boolean> {
+  const args = ["update-index", "--unmerged", "--really-refresh"];
+  // It names each file that has changed.
+  const outcome = await runGit(args, { ...shadowRun(shadow, call), onStdout: () => {} });
   // Exit code 1 means that some files changed.
   if (outcome.exit_code !== 0 && outcome.exit_code !== 1) throw gitError(args, outcome);
+  return outcome.exit_code === 0;
 }
 
 /** Paths below the working directory that differ from the index. */

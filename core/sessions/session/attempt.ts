@@ -1,6 +1,5 @@
 import { allContained, containsPrograms, programNet } from "../../packages/registry/contained-programs.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
-import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent, PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
 import type { PermissionUses, StopReason } from "../../../plugin-sdk/result.ts";
@@ -27,6 +26,7 @@ import type { LogEntry } from "./merged-log.ts";
 import type { Asked, OpenRequests } from "./open-requests.ts";
 import type { Candidate, SessionSetup } from "./session-setup.ts";
 import type { SessionStream } from "./session-stream.ts";
+import { unanswered, workerEvent } from "./attempt-ends.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
 /** Collaborators of {@link Attempt} that all attempts of a session share. */
@@ -109,18 +109,19 @@ export class Attempt {
 
   /**
    * Runs it to its end.
-   * @param before settles when the preparations that must precede any work of an agent are done
+   * @param before settles when the preparations that must precede any work of an agent are done; until then the adapter
+   * is started, and what it asks for is prepared and not done
    * @returns the error it failed with; null when the adapter ended by itself
    */
   async run(before: Promise<void>): Promise<ErrorData | null> {
     let place: WorkerPlace;
     try {
-      place = await this.#place(before);
+      place = await this.#place();
     } catch (thrown) {
       return this.#cut ?? forAuthor(toErrorData(thrown), this.#script);
     }
     try {
-      const end = await this.#enter(place);
+      const end = await this.#enter(place, before);
       if (!("error" in end)) return this.#cut;
       if (end.lost) this.#deps.stream.host(workerEvent(end.error));
       return this.#cut ?? forAuthor(end.error, this.#script);
@@ -128,6 +129,8 @@ export class Attempt {
       return this.#cut ?? toErrorData(thrown);
     } finally {
       place.release();
+      // Of a session that ended sooner it is told as well what it changed.
+      await before.catch(() => {});
     }
   }
 
@@ -138,7 +141,7 @@ export class Attempt {
     this.#entry?.cancel(error);
   }
 
-  async #place(before: Promise<void>): Promise<WorkerPlace> {
+  async #place(): Promise<WorkerPlace> {
     const { signal, stream } = this.#deps;
     const placing = this.candidate.acquire({
       signal,
@@ -152,7 +155,6 @@ export class Attempt {
     try {
       // Building the script reads the plugin's folder, which may hang, so an abort must end the wait.
       this.#script = await unlessAborted(this.candidate.script(), signal);
-      await before;
     } catch (error) {
       placing.then((place) => place.release(), () => {});
       throw error;
@@ -160,7 +162,7 @@ export class Attempt {
     return await placing;
   }
 
-  async #enter(place: WorkerPlace): Promise<Awaited<LaneEntry["ended"]>> {
+  async #enter(place: WorkerPlace, before: Promise<void>): Promise<Awaited<LaneEntry["ended"]>> {
     const { setup, stream, deadlines, requests, signal } = this.#deps;
     const { plugin, request, accessMode, effective } = this.candidate;
     signal.throwIfAborted();
@@ -174,6 +176,12 @@ export class Attempt {
       ...(plugin.id === setup.candidates[0].plugin.id ? {} : { permissions: effective }),
     });
     stream.chargeTo((ms) => place.lane.charge(ms));
+    let isReady = false;
+    const ready = before.then(() => {
+      isReady = true;
+      deadlines.heard();
+    });
+    ready.catch(() => {});
     deadlines.begin({
       // A request may only shorten the operator's deadline.
       idleMs: idleMs(this.candidate),
@@ -200,11 +208,12 @@ export class Attempt {
           const kept = this.#withinLimits(events, batch.bytes);
           this.#take(kept, kept === events ? batch : { bytes: batch.bytes, credit: kept.length });
         },
-        onCall: (operation, args) => {
+        onCall: async (operation, args) => {
           deadlines.heard();
+          if (!isReady && !waitsItself.has(operation)) await ready;
           // Made on demand: many sessions never call the broker, and then there is nothing to clean up.
-          this.#broker ??= this.#makeBroker();
-          return this.#broker.call(operation, args);
+          this.#broker ??= this.#makeBroker(ready);
+          return await this.#broker.call(operation, args);
         },
       });
       return await this.#entry.ended;
@@ -215,7 +224,7 @@ export class Attempt {
     }
   }
 
-  #makeBroker(): SessionBroker {
+  #makeBroker(workMayBegin: Promise<void>): SessionBroker {
     const { setup, scratch, stream, rules, requests, processes, onScratch } = this.#deps;
     const { candidate } = this;
     const { askGrant, redactor } = setup;
@@ -245,6 +254,7 @@ export class Attempt {
       endpoints: candidate.plugin.manifest.endpoints ?? [],
       install: candidate.plugin.manifest.install,
       lastProcessId: processes.lastId,
+      workMayBegin,
       emit: (event) => {
         if (event.type === "process_spawned") processes.lastId = Math.max(processes.lastId, event.process_id);
         stream.host(event);
@@ -363,6 +373,9 @@ export class Attempt {
   }
 }
 
+/** Operations that change nothing, and one that waits by itself before it does. */
+const waitsItself: ReadonlySet<string> = new Set(["run", "env_get", "secret_use", "log"]);
+
 /** A permission request or question, and its possible answers. */
 interface Question {
   /** Ids of the possible answers; null: any text. */
@@ -381,19 +394,4 @@ export function idleMs({ request, plugin }: Candidate): number {
 
 function inOrder<T>(modes: readonly T[], first: T | null): T[] {
   return first === null ? [...modes] : [first, ...modes.filter((mode) => mode !== first)];
-}
-
-function unanswered(what: string, ms: number): ErrorData {
-  const why = ms === 0 ? "no client was there to answer it" : `no answer came within ${ms} ms`;
-  return {
-    code: "unanswered",
-    message: `The session is blocked by ${what}: ${why}.`,
-    hint:
-      "Answer it while the session runs, or say beforehand how it is answered: approval, allowed_tools, tool_approvals.",
-  };
-}
-
-function workerEvent({ code, message }: ErrorData): HostEvent {
-  const state = code === "out_of_memory" ? "out_of_memory" : code === "crash" ? "crashed" : "killed";
-  return { type: "worker", state, message };
 }

@@ -102,6 +102,7 @@ async function run(scope: BrokerScope, { binary, args, options }: RunArgs): Prom
   const plain = { file, args: placed.args, cwd, env };
   const shown = [file, real, ...(placed.file === null ? [] : [placed.file])];
   const command = await containRun(scope, plain, { permission, shown });
+  await scope.options.workMayBegin;
   scope.signal.throwIfAborted();
   return scope.processes.start({
     ...command,

@@ -71,6 +71,8 @@ export interface SessionBrokerOptions {
   endpoints?: readonly ModelEndpoint[] | undefined;
   /** The highest process id in the session's stream so far; default: none. */
   lastProcessId?: number | undefined;
+  /** Programs start once it has settled; absent: at once. */
+  workMayBegin?: Promise<void>;
   /** Takes the broker's host events. */
   emit(event: HostEvent): void;
   /** Asks a person for a missing grant; absent when no person can be asked. */

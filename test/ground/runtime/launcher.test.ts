@@ -63,6 +63,8 @@ if (process.platform !== "linux" || "Deno" in globalThis) {
       await expect(launch(large, { stdin: "closed" })).rejects.toMatchObject({ code: "E2BIG" });
       await expect(launch({ ...command, file: "sh", cwd: "/nowhere" }, { stdin: "closed" })).rejects
         .toMatchObject({ code: "ENOENT" });
+      const second = { ...command, file: "/usr/bin/env", env: { ONE: "1\0LD_PRELOAD=/evil.so" } };
+      await expect(launch(second, { stdin: "closed" })).rejects.toMatchObject({ code: "EINVAL" });
       expect(await text((await shell("echo next")).stdout)).toBe("next\n");
     });
 

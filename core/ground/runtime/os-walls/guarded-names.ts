@@ -49,8 +49,11 @@ export function isGuarded(name: string): boolean {
     );
 }
 
-/** How many sessions of this host need each of the empty folders that it made. */
-const made = new Map<string, number>();
+/** The empty folders that this host made, and how many of its sessions need each. */
+const made = new Map<string, { users: number; isMade: Promise<boolean> }>();
+
+/** Those that are being removed: a session that begins meanwhile makes its own. */
+const leaving = new Map<string, Promise<void>>();
 
 /**
  * Makes the empty folders that keep an agent from writing guarded places that do not exist yet. Returns what
@@ -58,26 +61,44 @@ const made = new Map<string, number>();
  * @param record file that lists them, for {@link removeRecorded} after a host that was killed
  */
 export async function keepEmpty(folder: string, record: string): Promise<() => Promise<void>> {
-  const places: string[] = [];
   const paths = keptEmpty.map((name) => join(folder, name));
-  const missing = await Promise.all(paths.map((path) => lstat(path).then(() => false, () => true)));
-  await writeFile(record, JSON.stringify(paths.filter((_, index) => missing[index])), { mode: 0o600 });
-  for (const path of paths) {
-    const users = made.get(path) ?? 0;
-    if (users === 0 && !await mkdir(path).then(() => true, () => false)) continue;
-    made.set(path, users + 1);
-    places.push(path);
-  }
+  const missing = await Promise.all(paths.map(async (path) => made.has(path) || await isMissing(path)));
+  const wanted = paths.filter((_, index) => missing[index]);
+  await writeFile(record, JSON.stringify(wanted), { mode: 0o600 });
+  const places = (await Promise.all(wanted.map(makeOrShare))).filter((path) => path !== null);
   return async () => {
-    for (const path of places) {
-      const users = (made.get(path) ?? 1) - 1;
-      if (users > 0) made.set(path, users);
-      else {
-        made.delete(path);
-        await rmdir(path).catch(() => {});
-      }
-    }
+    await Promise.all(places.map(leave));
   };
+}
+
+async function isMissing(path: string): Promise<boolean> {
+  await leaving.get(path);
+  return await lstat(path).then(() => false, () => true);
+}
+
+/** Returns the path once it is there; null where something else has taken the place meanwhile. */
+async function makeOrShare(path: string): Promise<string | null> {
+  const known = made.get(path) ?? { users: 0, isMade: make(path) };
+  made.set(path, known);
+  known.users += 1;
+  if (await known.isMade) return path;
+  if (made.get(path) === known) made.delete(path);
+  return null;
+}
+
+async function make(path: string): Promise<boolean> {
+  await leaving.get(path);
+  return await mkdir(path).then(() => true, () => false);
+}
+
+async function leave(path: string): Promise<void> {
+  const known = made.get(path);
+  if (known === undefined || --known.users > 0) return;
+  made.delete(path);
+  const removal = rmdir(path).catch(() => {});
+  leaving.set(path, removal);
+  await removal;
+  if (leaving.get(path) === removal) leaving.delete(path);
 }
 
 /** Removes the empty folders that a file of {@link keepEmpty} lists. */

@@ -1,0 +1,55 @@
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { keepEmpty, removeRecorded } from "../../../../core/ground/runtime/os-walls/guarded-names.ts";
+import { afterEveryTest } from "../../../clean-up.ts";
+
+const folders: string[] = [];
+
+afterEveryTest(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+});
+
+async function project() {
+  const folder = await mkdtemp(join(tmpdir(), "bulkhead-kept-"));
+  folders.push(folder);
+  const github = join(folder, ".github");
+  return { folder, github, record: (name: string) => join(folder, `${name}.json`) };
+}
+
+test("keepEmpty makes folders that sessions share, and the last one removes them", async () => {
+  const { folder, github, record } = await project();
+  const both = await Promise.all([keepEmpty(folder, record("a")), keepEmpty(folder, record("b"))]);
+  expect(existsSync(github)).toBe(true);
+  await both[0]!();
+  expect(existsSync(github)).toBe(true);
+  // Each session's record is enough to clean up after the host.
+  expect(JSON.parse(await readFile(record("b"), "utf8"))).toContain(github);
+  await both[1]!();
+  expect(existsSync(github)).toBe(false);
+});
+
+test("a session that begins while the last one ends has its folders", async () => {
+  const { folder, github, record } = await project();
+  let release = await keepEmpty(folder, record("first"));
+  for (let round = 0; round < 20; round++) {
+    const [next] = await Promise.all([keepEmpty(folder, record("next")), release()]);
+    expect(existsSync(github)).toBe(true);
+    release = next;
+  }
+  await release();
+  expect(existsSync(github)).toBe(false);
+});
+
+test("keepEmpty leaves alone what was there, and so does the record of it", async () => {
+  const { folder, github, record } = await project();
+  await mkdir(github);
+  await writeFile(join(folder, ".vscode"), "a file");
+  const release = await keepEmpty(folder, record("a"));
+  await removeRecorded(record("a"));
+  await release();
+  expect([existsSync(github), existsSync(join(folder, ".vscode")), existsSync(join(folder, ".claude"))])
+    .toEqual([true, true, false]);
+});
