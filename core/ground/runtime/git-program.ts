@@ -63,8 +63,6 @@ async function startHere({ file, args, cwd, env }: Command): Promise<LaunchedPro
     child.once("error", reject);
   });
   const { stdin, stdout, stderr } = child;
-  // Its output may come before it is known to have started.
-  for (const stream of [stdout, stderr]) stream.pause();
   await started;
   return { pid: child.pid!, stdin, stdout, stderr, exited };
 }
