@@ -19,13 +19,17 @@ export interface BenchDaemon extends AsyncDisposable {
   residentMb(): number;
 }
 
-/** Starts it as a person would, but for limits that would slow down one who asks as much as a bench does. */
-export async function benchDaemon(): Promise<BenchDaemon> {
+/**
+ * Starts it as a person would, but for limits that would slow down one who asks as much as a bench does.
+ * @param more further keys of its host manifest
+ */
+export async function benchDaemon(more: { cluster?: object } = {}): Promise<BenchDaemon> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-bench-")));
   const manifest = {
     bulkhead: 1,
     plugins: { bench: { source: adapterFolder } },
     limits: { http_requests_per_second: 1_000_000, sessions_per_worker: 32 },
+    ...more,
   };
   await writeFile(join(folder, "bulkhead.yaml"), JSON.stringify(manifest));
   const own = "Deno" in globalThis ? ["run", "-A", "core/doors/cli/main.ts"] : ["dist/bundle/cli.js"];

@@ -1,6 +1,7 @@
 import process from "node:process";
 import { agentWalls } from "./agent-walls.ts";
 import { artifacts } from "./artifacts.ts";
+import { cluster } from "./cluster.ts";
 import { coldStart } from "./cold-start.ts";
 import { doors } from "./doors.ts";
 import { daemonMemory } from "./daemon-memory.ts";
@@ -30,6 +31,7 @@ const benches: Record<string, (options: { quick: boolean; long: boolean }) => Pr
   http,
   doors,
   install: installing,
+  cluster,
   peers,
 };
 

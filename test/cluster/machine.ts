@@ -44,6 +44,10 @@ export interface MachineOptions {
   servers: readonly string[];
   labels?: Record<string, string>;
   replicas?: number;
+  /** Values of secrets, by name, in the environment. */
+  secrets?: Record<string, string>;
+  /** How long its sessions may go on when it ends; default: a moment. */
+  drainMs?: number;
   /** Further limits, each after a comma. */
   limits?: string;
   /** Further lines of bulkhead.yaml. */
@@ -95,18 +99,19 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
     await writePlugin(join(folder, "plugins", id), id, { code, manifest });
   }
   await writeFile(join(folder, "bulkhead.yaml"), manifestText(options));
-  const machine = machineOf({ name, folder, workdir });
+  const machine = machineOf({ name, folder, workdir, secrets: options.secrets ?? {} });
   await machine.start();
   return machine;
 }
 
 function manifestText(
-  { name, servers, labels = {}, replicas = 1, limits = "", lines = [], cluster = [] }: MachineOptions,
+  { name, servers, labels = {}, replicas = 1, limits = "", drainMs = 200, secrets = {}, lines = [], cluster = [] }:
+    MachineOptions,
 ): string {
   return [
     "bulkhead: 1",
     "plugins: { ticker: {}, brief: {}, asker: {}, planned: {}, writer: { grant: { write: [workdir] } } }",
-    "daemon: { port: 0, drain_ms: 200 }",
+    `daemon: { port: 0, drain_ms: ${drainMs} }`,
     "limits: { agent_grace_ms: 300, warden_grace_ms: 200, teardown_timeout_ms: 200" + `${limits} }`,
     "cluster:",
     `  servers: [${servers.map((server) => `"${server}"`).join(", ")}]`,
@@ -117,12 +122,17 @@ function manifestText(
     "  heartbeat_ms: 200",
     "  silent_ms: 2000",
     ...cluster.map((line) => `  ${line}`),
+    ...Object.keys(secrets).map((secret) => `secrets: { ${secret}: env:${secret} }`),
     ...lines,
     "",
   ].join("\n");
 }
 
-function machineOf({ name, folder, workdir }: { name: string; folder: string; workdir: string }): Machine {
+function machineOf(
+  { name, folder, workdir, secrets }: Pick<Machine, "name" | "folder" | "workdir"> & {
+    secrets: Record<string, string>;
+  },
+): Machine {
   const stateDir = join(folder, "state");
   const machine: Machine = {
     name,
@@ -143,6 +153,7 @@ function machineOf({ name, folder, workdir }: { name: string; folder: string; wo
           XDG_DATA_HOME: folder,
           XDG_CACHE_HOME: folder,
           ...(DENO_DIR ? { DENO_DIR } : {}),
+          ...secrets,
         },
         stdio: ["ignore", "ignore", "pipe"],
       });

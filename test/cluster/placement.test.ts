@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Machine, startMachine, until } from "./machine.ts";
 import { openTokens } from "../../core/doors/http/tokens.ts";
@@ -93,13 +94,7 @@ describe("two machines", () => {
   });
 
   test("run a session in a clone of a repository, whose changes every machine can read", async () => {
-    const source = join(one.folder, "source");
-    await mkdir(join(source, "part"), { recursive: true });
-    await writeFile(join(source, "part", "here.txt"), "here\n");
-    const git = (...args: string[]) => execFileSync("git", args, { cwd: source, stdio: "pipe" });
-    git("init", "-q", "-b", "main");
-    git("add", ".");
-    git("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "first");
+    const source = await makeRepository(join(one.folder, "source"));
     const repository = { url: `file://${source}`, ref: "main" };
     const request = { workdir: "part", prompt: "go", place: { machine: "two", repository } };
     const [first, second] = await Promise.all([1, 2].map(() => one.host.start(request, { adapter: "writer" })));
@@ -107,13 +102,49 @@ describe("two machines", () => {
       expect(await session.result()).toMatchObject({ outcome: "completed", artifacts: [{ path: "made.txt" }] });
       expect(await one.host.workspaces.diff(session.id)).toMatchObject({ artifacts: [{ path: "part/made.txt" }] });
     }
-    expect(git("status", "--porcelain").toString()).toBe("");
+    expect(gitIn(source, "status", "--porcelain").toString()).toBe("");
     const outside = one.host.start({ ...request, workdir: "../.." }, { adapter: "writer" });
     await expect(outside).rejects.toMatchObject({ code: "invalid_request" });
     const none = one.host.start({ ...request, place: { machine: "two", repository: { ...repository, ref: "none" } } }, {
       adapter: "writer",
     });
     await expect(none).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("go on with a lost session in a fresh clone of its repository", async () => {
+    const source = await makeRepository(join(one.folder, "again"));
+    const place = { machine: "two", repository: { url: `file://${source}`, ref: "main" } };
+    const request = { workdir: "part", prompt: "go", place, resume: "after_restart" as const };
+    const lost = await one.host.start(request, { adapter: "ticker" });
+    await until("it ticks", async () => (await one.host.get(lost.id)).last_seq > 5);
+    await two.signal("SIGKILL");
+    const { stop_reason, resumed_as } = await lost.result();
+    expect({ stop_reason, resumed_as }).toEqual({ stop_reason: "machine_lost", resumed_as: expect.any(String) });
+    const next = await one.host.open(resumed_as!);
+    const result = await next.interrupt();
+    expect(result).toMatchObject({ stop_reason: "interrupted", resumed_from: lost.id });
+    expect(await machineOf(next.id)).toBe("one");
+    await two.start();
+  });
+
+  test("leave alone the sessions of a machine that ends, for as long as it gives them", async () => {
+    const drainMs = 3500;
+    const four = await startMachine({ name: "four", servers: on.urls, drainMs });
+    try {
+      const session = await four.host.start({ workdir: four.workdir, prompt: "go" }, { adapter: "ticker" });
+      await until("it is seen", async () => (await one.host.get(session.id).catch(() => null)) !== null);
+      const ended = four.signal("SIGTERM");
+      const stateOf = async () => (await one.host.cluster()).machines.find(({ name }) => name === "four")?.state;
+      await until("it is said to leave", async () => await stateOf() === "leaving");
+      // Longer than a machine may be silent.
+      await sleep(2500);
+      expect([await stateOf(), (await one.host.get(session.id)).state]).toEqual(["leaving", "running"]);
+      await ended;
+      expect(await (await one.host.open(session.id)).result()).toMatchObject({ stop_reason: "interrupted" });
+      expect(await stateOf()).toBe("left");
+    } finally {
+      await four.remove();
+    }
   });
 
   test("start one session for a key, whichever machine is asked", async () => {
@@ -127,6 +158,19 @@ describe("two machines", () => {
     await expect(other).rejects.toMatchObject({ code: "idempotency_conflict" });
   });
 });
+
+function gitIn(cwd: string, ...args: string[]): Buffer {
+  return execFileSync("git", args, { cwd, stdio: "pipe" });
+}
+
+async function makeRepository(folder: string): Promise<string> {
+  await mkdir(join(folder, "part"), { recursive: true });
+  await writeFile(join(folder, "part", "here.txt"), "here\n");
+  gitIn(folder, "init", "-q", "-b", "main");
+  gitIn(folder, "add", ".");
+  gitIn(folder, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", "first");
+  return folder;
+}
 
 function createToken({ stateDir }: Machine, name: string): Promise<{ token: string }> {
   return openTokens(stateDir).create({ name, scopes: ["run"] });

@@ -87,12 +87,14 @@ function connectionError({ servers }: ClusterSettings, cause: unknown): Bulkhead
       cause,
     });
   }
-  return new BulkheadError(
-    "unavailable",
-    `Cannot join the cluster: ${servers.join(", ")} cannot be reached (${said}).`,
-    {
-      hint: "Start a server: nats-server -js. Or take cluster: out of bulkhead.yaml to run alone.",
-      cause,
-    },
-  );
+  const isUntrusted = /certificate|altname|issuer/i.test(said);
+  const message = `Cannot join the cluster: ${servers.join(", ")} cannot be ${
+    isUntrusted ? "trusted" : "reached"
+  } (${said}).`;
+  return new BulkheadError("unavailable", message, {
+    hint: isUntrusted
+      ? "Name each server by a host name in its certificate, and who signed it in cluster.tls.ca_file of bulkhead.yaml."
+      : "Start a server: nats-server -js. Or take cluster: out of bulkhead.yaml to run alone.",
+    cause,
+  });
 }

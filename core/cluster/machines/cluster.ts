@@ -7,13 +7,12 @@ import { defaultLimits } from "../../ground/config/limits.ts";
 import { hostVersion } from "../../ground/config/version.ts";
 import { mkdir } from "../../ground/runtime/files.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
-import { isInside, join } from "../../ground/runtime/paths.ts";
+import { join } from "../../ground/runtime/paths.ts";
 import { within } from "../../ground/runtime/within.ts";
 import { runtimeVersion } from "../../ground/runtime/platform.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
-import type { AfterRestart, Resumable } from "../../sessions/session/interrupted-session.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
@@ -35,6 +34,7 @@ import { type MachineFacts, offered } from "./machine-facts.ts";
 import { mergedEvents } from "./merged-events.ts";
 import { Mirrors } from "./mirrors.ts";
 import { Presence } from "./presence.ts";
+import { resumeHere } from "./resume-here.ts";
 import { isRunOver, type RunOf } from "./run-ends.ts";
 import { Repositories } from "./repositories.ts";
 import { SessionShares } from "./session-shares.ts";
@@ -68,6 +68,7 @@ export class Cluster {
   readonly #answers: KeptAnswers;
   readonly #diffs: SharedDiffs;
   readonly #notes: SharedNotes;
+  readonly #repositories: Repositories;
   readonly #queue: WorkQueue;
   readonly #shares: SessionShares;
   readonly #uses: SharedUses;
@@ -122,10 +123,11 @@ export class Cluster {
           ),
         ),
     });
+    this.#repositories = new Repositories(options.repositoriesDir, this.#notes);
     this.#queue = new WorkQueue({
       engine,
       notes: this.#notes,
-      repositories: new Repositories(options.repositoriesDir),
+      repositories: this.#repositories,
       facts: () => this.#facts(),
       isKnown: (id) => this.#isKnown(id),
       isOver: (run) => this.#isOver(run),
@@ -156,7 +158,16 @@ export class Cluster {
       presence: this.#presence,
       mirror: (machine) => this.#mirrors.get(machine),
       shares: this.#shares,
-      resume: () => this.#resume,
+      resume: () => (resumable) =>
+        resumeHere(resumable, {
+          host: this.#host,
+          notes: this.#notes,
+          repositories: this.#repositories,
+          sharedFolders: settings.shared_folders,
+          isKnown: (id) => this.#isKnown(id),
+          own: { machine: name, run: this.#run },
+          isThere: ({ machine, run }) => this.#presence.present(machine)?.run === run,
+        }),
       writeLog,
     });
     this.#undo.push(engine.onConnection((connected) =>
@@ -327,27 +338,6 @@ export class Cluster {
       gone: false,
     };
   }
-
-  /** Goes on with a session of a lost machine, if its work can be reached here: once only, on one machine. */
-  readonly #resume = async (resumable: Resumable): Promise<AfterRestart> => {
-    const { session_id, request: { workdir } } = resumable;
-    const { shared_folders } = this.#options.settings;
-    if (this.#host === null || !shared_folders.some((folder) => isInside(folder, workdir))) {
-      return { reason: "its folder is not one that the machines share" };
-    }
-    const { name: machine } = this.#options.settings;
-    const sessionId = randomId();
-    const text = `${sessionId} ${machine} ${this.#run}`;
-    for (let known: string | null = null;;) {
-      const held: string = await this.#notes.claim({ name: `resume-${session_id}`, text }, known);
-      if (held === text) return await this.#host.resumeLost(resumable, { sessionId });
-      const [claimed = "", claimer = "", run] = held.split(" ");
-      // The claimer may have started it, and what it wrote be on its way: a second start would run it twice.
-      const isClaimerThere = this.#presence.present(claimer)?.run === run;
-      if (isClaimerThere || await this.#isKnown(claimed)) return { resumed_as: claimed };
-      known = held;
-    }
-  };
 
   async #isKnown(sessionId: string): Promise<boolean> {
     return await this.#recordOf(sessionId) !== null;

@@ -40,6 +40,9 @@ export class LostMachines {
   /** Machines whose log this one is writing. */
   readonly #writing = new Map<string, Promise<unknown>>();
 
+  /** The last reason why a machine could not be taken over. */
+  readonly #said = new Map<string, string>();
+
   constructor(deps: LostMachinesDeps) {
     this.#deps = deps;
   }
@@ -70,7 +73,10 @@ export class LostMachines {
     } catch (error) {
       // Another machine was faster, or the lost one is back: its log has gone on.
       if (error instanceof StaleError) return;
-      writeLog({ level: "warn", message: `Cannot take over machine "${machine}": ${toErrorData(error).message}` });
+      const message = `Cannot take over machine "${machine}": ${toErrorData(error).message}`;
+      // It is tried at each heartbeat.
+      if (this.#said.get(machine) !== message) writeLog({ level: "warn", message });
+      this.#said.set(machine, message);
     }
   }
 

@@ -1,9 +1,11 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { fieldsOrNone, stringOf } from "../../../plugin-sdk/json-fields.ts";
 import { mkdir, realpath, rm, stat } from "../../ground/runtime/files.ts";
 import { runGit } from "../../ground/runtime/git-program.ts";
 import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { isInside, join, resolve } from "../../ground/runtime/paths.ts";
 import { hostEnvironment } from "../../ground/runtime/platform.ts";
+import type { SharedNotes } from "./shared-notes.ts";
 
 /** A repository that a session works in, wherever it runs. */
 export interface RemoteRepository {
@@ -18,13 +20,34 @@ const careful = ["core.hooksPath=/dev/null", "core.fsmonitor=false", "submodule.
 const protocols = "https:ssh:git:file";
 const longestMs = 10 * 60_000;
 
+/** A repository, and the folder of it that a session works in. */
+export interface SessionRepository extends RemoteRepository {
+  workdir: string;
+}
+
 /** Clones of the repositories that sessions were asked to work in. One use of a clone at a time. */
 export class Repositories {
   readonly #folder: string;
+  readonly #notes: Pick<SharedNotes, "get" | "set">;
   readonly #turns = new Map<string, Promise<unknown>>();
 
-  constructor(folder: string) {
+  /** @param folder of the clones */
+  constructor(folder: string, notes: Pick<SharedNotes, "get" | "set">) {
     this.#folder = folder;
+    this.#notes = notes;
+  }
+
+  /** Tells all machines where a session works, so that another one can go on with it. */
+  async remember(sessionId: string, repository: SessionRepository): Promise<void> {
+    await this.#notes.set({ kind: "repository", name: sessionId, text: JSON.stringify(repository) });
+  }
+
+  /** Returns where a session works; null for one that was asked to work in no repository. */
+  async of(sessionId: string): Promise<SessionRepository | null> {
+    const { url, ref, workdir } = fieldsOrNone(JSON.parse(await this.#notes.get("repository", sessionId) ?? "null"));
+    const [address, branch, folder] = [url, ref, workdir].map(stringOf);
+    if (address == null || folder == null) return null;
+    return { url: address, ...(branch == null ? {} : { ref: branch }), workdir: folder };
   }
 
   /**

@@ -186,6 +186,7 @@ export class WorkQueue {
       await host.runSession(wanted, { ...options, adapter, sessionId: session_id });
     };
     if (place?.repository === undefined) return await start(own);
+    await this.#deps.repositories.remember(session_id, { ...place.repository, workdir: own.workdir });
     await this.#deps.repositories.use(
       place.repository,
       own.workdir,

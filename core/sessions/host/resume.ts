@@ -62,7 +62,14 @@ const goOnElsewhere =
   "Look at what is done, and go on. The task:\n\n";
 
 /** Goes on with a session of a machine that was lost. */
-export type ResumeLost = (resumable: Resumable, terms: { sessionId: string }) => Promise<AfterRestart>;
+export type ResumeLost = (
+  resumable: Resumable,
+  terms: {
+    sessionId: string;
+    /** Folder in a clone of its repository on this machine: it goes on in a worktree of that one. */
+    clone?: string;
+  },
+) => Promise<AfterRestart>;
 
 /**
  * Makes the function that goes on, here, with sessions of a machine that was lost. The agent's own session was there,
@@ -71,14 +78,18 @@ export type ResumeLost = (resumable: Resumable, terms: { sessionId: string }) =>
 export function lostResumer(
   { registry, sessions, writeLog }: Pick<ResumeDeps, "registry" | "sessions" | "writeLog">,
 ): ResumeLost {
-  return async (resumable, { sessionId }) => {
-    const { session_id, request, adapter_id, times } = resumable;
-    const reason = whyNeither(resumable, registry.get(adapter_id));
+  return async (resumable, { sessionId, clone }) => {
+    const { session_id, adapter_id, times } = resumable;
+    // A clone that is made again loses nothing that waits for a decision.
+    const request: SessionRequest = clone === undefined
+      ? resumable.request
+      : { ...resumable.request, workdir: clone, workspace: "inplace" };
+    const reason = whyNeither({ ...resumable, request }, registry.get(adapter_id));
     if (reason !== null) return { reason };
     const { idempotency_key: _used, continue_from: _there, ...kept } = request;
     try {
       const session = await sessions.start(
-        { ...kept, prompt: goOnElsewhere + request.prompt },
+        { ...kept, prompt: goOnElsewhere + request.prompt, ...(clone === undefined ? {} : { workspace: "worktree" }) },
         { adapter: adapter_id, sessionId },
         { resumed: { from: session_id, times: times + 1 } },
       );

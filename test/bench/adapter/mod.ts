@@ -1,6 +1,6 @@
 import { type AdapterContext, type AdapterEvents, defineAdapter, type SessionRequest } from "bulkhead/plugin-sdk";
 
-/** What a prompt may ask for: `single 200000`, `arrays 200000`, `spin`, `wait` or `steady`. */
+/** What a prompt may ask for: `single 200000`, `arrays 200000`, `paced 100`, `spin`, `wait` or `steady`. */
 export default defineAdapter({
   id: "bench",
   name: "Bench",
@@ -28,6 +28,11 @@ async function* runSession(request: SessionRequest, ctx: AdapterContext): Adapte
   for (let n = 0; kind === "steady"; n++) {
     yield line(n);
     await ctx.sleep(20);
+  }
+  for (let n = 0; kind === "paced" && n < events; n++) {
+    await ctx.sleep(5);
+    // Tells when it was said, by the clock that the reader has too.
+    yield { type: "output", stream: "stdout", data: `${Date.now()}\n` };
   }
   // The last of the events counted is `completed`.
   if (kind === "single") { for (let n = 1; n < events; n++) yield line(n); }

@@ -1,0 +1,21 @@
+/** A certificate for `localhost` that vouches for itself, with its key. Made for these tests, valid for a hundred years. */
+export const localhostCertificate = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgcsRR8wDGEJKymEdb
+Z3KvFX1kvbIz7XdUfNBDoF7vDWOhRANCAARednEaggagJshdWrVpgUl0ZxiHb+uW
+mL4HOJq6r4v06xH9B1OUZUo6PF7GEGPe4rNZverdnKPS/e04SS6oq5BW
+-----END PRIVATE KEY-----
+`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBlTCCATugAwIBAgIUSa0UPKitxvFzvInyzOvoKZL7AQIwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyNDE1NDUxMVoYDzIxMjYxMDMx
+MTU0NTExWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAARednEaggagJshdWrVpgUl0ZxiHb+uWmL4HOJq6r4v06xH9B1OUZUo6
+PF7GEGPe4rNZverdnKPS/e04SS6oq5BWo2kwZzAdBgNVHQ4EFgQUbAMSRiEH7jPh
+xH+2CYF4aKqDfbUwHwYDVR0jBBgwFoAUbAMSRiEH7jPhxH+2CYF4aKqDfbUwDwYD
+VR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwID
+SAAwRQIgcpBn7Cl4e+0kEvcOZKC8aHjVSmRDTnYkLLY/Cabax6YCIQCDg7PwlUqK
+lMN58Yg1aH7+8kn1z023ijP79FunkeI9QA==
+-----END CERTIFICATE-----
+`,
+};
