@@ -50,7 +50,11 @@ export function namesWith(prefix: string): Names {
     session: (machine, sessionId) => `${prefix}.log.${machine}.${sessionId}`,
     marks: (machine) => `${prefix}.log.${machine}._`,
     logSubjects: (machine) => `${prefix}.log.${machine}.>`,
-    machineOf: (stream) => stream.startsWith(logs) ? stream.slice(logs.length) : null,
+    machineOf: (stream) => {
+      const machine = stream.startsWith(logs) ? stream.slice(logs.length) : "";
+      // It names a folder of the copies here.
+      return /^[a-z0-9][a-z0-9-]{0,31}$/.test(machine) ? machine : null;
+    },
     presence: (machine) => `${prefix}.presence.${machine}`,
     allPresence: `${prefix}.presence.*`,
     hello: `${prefix}.hello`,

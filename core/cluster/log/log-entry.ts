@@ -70,8 +70,9 @@ export interface MessageId {
   number: number;
 }
 
-/** Most parts of one entry. */
+/** Most parts of one entry, and most bytes of them all: as many as a session's events may have. */
 const maxParts = 4096;
+const maxPartsBytes = 256 * 1024 * 1024;
 
 /** Makes the message that begins a term. */
 export function markMessage(subject: string, { writer, machine }: { writer: string; machine: string }): NewMessage {
@@ -127,7 +128,7 @@ export function idOf({ headers }: StreamMessage): MessageId | null {
  */
 export class LogReader {
   #position: LogPosition;
-  #parts: { of: string; texts: Uint8Array[] } | null = null;
+  #parts: { of: string; texts: Uint8Array[]; bytes: number } | null = null;
   /** Messages that were dropped. */
   dropped = 0;
 
@@ -190,8 +191,13 @@ export class LogReader {
     if (part === undefined) return data;
     const [, number, count] = /^(\d+)\/(\d+)$/.exec(part) ?? [];
     const of = `${subject} ${headers[header.events]} ${count}`;
-    if (Number(number) === 1 && Number(count) <= maxParts) this.#parts = { of, texts: [] };
+    if (Number(number) === 1 && Number(count) <= maxParts) this.#parts = { of, texts: [], bytes: 0 };
     if (this.#parts?.of !== of || this.#parts.texts.length !== Number(number) - 1) return this.#drop();
+    this.#parts.bytes += data.byteLength;
+    if (this.#parts.bytes > maxPartsBytes) {
+      this.#parts = null;
+      return this.#drop();
+    }
     this.#parts.texts.push(data.slice());
     if (this.#parts.texts.length < Number(count)) return null;
     const { texts } = this.#parts;
