@@ -13,6 +13,7 @@ import { manySessions } from "./many-sessions.ts";
 import type { Figure } from "./measure.ts";
 import { peers } from "./peers.ts";
 import { roundTrip } from "./round-trip.ts";
+import { scale } from "./scale.ts";
 import { spinning } from "./spinning.ts";
 import { startUp } from "./start-up.ts";
 
@@ -33,6 +34,7 @@ const benches: Record<string, (options: { quick: boolean; long: boolean }) => Pr
   install: installing,
   cluster,
   peers,
+  scale,
 };
 
 const words = process.argv.slice(2);
