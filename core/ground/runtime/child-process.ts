@@ -190,7 +190,8 @@ function write(stdin: Writable | null, { text, name }: { text: string; name: str
     stdin.once("close", onClose);
     stdin.write(text, (error) => {
       stdin.off("close", onClose);
-      if (error) reject(closed(error));
+      // A stream that was destroyed first answers without an error, though bytes were left.
+      if (error || stdin.destroyed) reject(closed(error));
       else resolve();
     });
   });

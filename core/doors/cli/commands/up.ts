@@ -47,7 +47,7 @@ async function up(call: Invocation): Promise<number> {
       json ? `${JSON.stringify({ daemon: daemon.record })}\n` : daemonText(daemon.record, call),
     );
     const demo = options["demo"] === true ? await import("../demo/serve-demo.ts") : null;
-    if (early.reload) void daemon.reload().catch(() => undefined);
+    while (early.takeReload()) await daemon.reload().catch(() => undefined);
     // `serveDemo` and `untilToldToEnd` watch the signals from this turn on.
     early.stop();
     if (demo !== null && !early.signal.aborted) return await demo.serveDemo(daemon, call, screen);
@@ -80,7 +80,7 @@ async function keepUp(
  * Holds signals that come while a daemon starts, which would end it halfway: a signal to end stops it in order once it
  * is up, and SIGHUP reloads the host manifest then. A second signal to end does so at once.
  */
-function watchStart(terminal: Terminal): { readonly signal: AbortSignal; readonly reload: boolean; stop(): void } {
+function watchStart(terminal: Terminal): { readonly signal: AbortSignal; takeReload(): boolean; stop(): void } {
   const ending = new AbortController();
   let reload = false;
   const stop = terminal.onSignals({
@@ -91,8 +91,10 @@ function watchStart(terminal: Terminal): { readonly signal: AbortSignal; readonl
   });
   return {
     signal: ending.signal,
-    get reload() {
-      return reload;
+    takeReload() {
+      const wasTold = reload;
+      reload = false;
+      return wasTold;
     },
     stop,
   };

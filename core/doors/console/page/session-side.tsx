@@ -157,7 +157,7 @@ function Attempts({ of: { attempts, result } }: { of: WholeSession }) {
             {attempt}. <b>{adapter_id}</b>{" "}
             {ended_at === null ? "" : durationText(Date.parse(ended_at) - Date.parse(started_at))}
             {waited !== undefined && waited > 0 && `, waited ${durationText(waited)}`}
-            {error_code !== null && <span class="failed-text">{" "}{error_code}</span>}
+            {error_code !== null && <span class="failed-text">&nbsp;{error_code}</span>}
           </li>
         );
       })}
