@@ -87,7 +87,13 @@ interface FoundSession {
 
 /** Finds a session: first in this host's journal, then in others. */
 async function findSession(deps: SessionHostDeps, sessionId: string): Promise<FoundSession> {
-  const record = await deps.journal.session(sessionId);
+  const { journal, log, find } = deps;
+  let record = await journal.session(sessionId);
+  if (record === null && find(sessionId) !== undefined) {
+    // It runs here, so its start is being written, however long the servers of a cluster take.
+    await log.written();
+    record = await journal.session(sessionId);
+  }
   if (record !== null) return { record, elsewhere: null };
   const elsewhere = await findElsewhere(deps, sessionId);
   return elsewhere === null ? unknownSession(sessionId) : { record: elsewhere.record, elsewhere };

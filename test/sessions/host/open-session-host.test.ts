@@ -1,5 +1,8 @@
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { openSessionHost } from "../../../core/sessions/host/open-session-host.ts";
+import type { LiveSession } from "../../../core/sessions/host/live-sessions.ts";
+import { openSessionHost, type SessionHostDeps } from "../../../core/sessions/host/open-session-host.ts";
+import type { Journal } from "../../../core/records/journal/journal.ts";
 import type { OtherJournals } from "../../../core/sessions/host/other-journals.ts";
 import { createMemoryJournal } from "../../records/journal/memory-journal.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
@@ -168,26 +171,41 @@ describe("openSessionHost", () => {
   });
 });
 
-test("a session whose end could not be written keeps nobody waiting for it", async () => {
-  const journal = createMemoryJournal();
+/** The first events of a session. */
+async function beginning(): Promise<Envelope[]> {
   const scripted = new ScriptedSession([{ id: "alpha", scripts: [hangs] }]);
-  while (!scripted.types.includes("attempt_started")) await new Promise((resolve) => setTimeout(resolve, 1));
+  while (!scripted.types.includes("attempt_started")) await setTimeout(1);
   const begun = [...scripted.events];
   scripted.session.stop("interrupted", "The test is over.");
   await scripted.ended();
-  await journal.append({ session_id: "s", envelopes: begun, texts: [] });
+  return begun;
+}
+
+/** The sessions of a host that has this journal and runs none but those that it finds. */
+function sessionsOf(journal: Journal, find: SessionHostDeps["find"] = () => undefined) {
   const log = new MergedLog(journal);
   const nobody = () => Promise.reject(new Error("Nobody asks."));
   const others = { find: () => Promise.resolve(null), list: () => Promise.resolve([]) } as unknown as OtherJournals;
-  const sessions = openSessionHost({
-    journal,
-    log,
-    others: [others],
-    find: () => undefined,
-    start: nobody,
-    onDeleted: () => {},
-    agents: nobody,
-  });
+  const deps = { journal, log, others: [others], find, start: nobody, onDeleted: () => {}, agents: nobody };
+  return { log, sessions: openSessionHost(deps) };
+}
+
+test("a session that runs here is known, however long the journal takes to write its start", async () => {
+  const journal = createMemoryJournal();
+  const append = journal.append.bind(journal);
+  journal.append = async (batch) => (await setTimeout(700), await append(batch));
+  const { log, sessions } = sessionsOf(journal, () => ({ session: { waiting: [] } }) as unknown as LiveSession);
+  const [{ source, event, adapter, attempt }] = await beginning() as [Envelope];
+  const written = log.add({ sessionId: "s", adapter, attempt, lastSeq: 0 }, [{ source, event }]);
+  expect(await sessions.get("s")).toMatchObject({ session_id: "s", state: "running" });
+  await written;
+});
+
+test("a session whose end could not be written keeps nobody waiting for it", async () => {
+  const journal = createMemoryJournal();
+  const begun = await beginning();
+  await journal.append({ session_id: "s", envelopes: begun, texts: [] });
+  const { sessions } = sessionsOf(journal);
   const handle = await sessions.open("s");
   expect(await errorOf(handle.result())).toMatchObject({ code: "journal_error" });
   expect(await errorOf(handle.interrupt())).toMatchObject({ code: "journal_error" });
