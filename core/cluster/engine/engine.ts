@@ -17,8 +17,8 @@ import type { NewMessage, StreamMessage } from "./messages.ts";
 import { type Names, namesWith } from "./names.ts";
 import { patiently } from "./patiently.ts";
 
-/** Terms of a new stream. */
-export interface StreamTerms {
+/** Options of a new stream. */
+export interface StreamOptions {
   name: string;
   subjects: string;
   /** Whether a message goes when one has done it. */
@@ -134,14 +134,14 @@ export class Engine {
    * Makes a stream, unless it is there.
    * @throws {BulkheadError} `unavailable`
    */
-  makeStream(terms: StreamTerms): Promise<StreamState> {
+  makeStream(terms: StreamOptions): Promise<StreamState> {
     return patiently(
       `make the stream ${terms.name}`,
       async () => await this.stream(terms.name) ?? await this.#add(terms),
     );
   }
 
-  async #add({ name, subjects, once = false, maxAgeMs, perSubject }: StreamTerms): Promise<StreamState> {
+  async #add({ name, subjects, once = false, maxAgeMs, perSubject }: StreamOptions): Promise<StreamState> {
     return stateOf(
       await this.#manager.streams.add({
         name,

@@ -18,7 +18,7 @@ export interface RequestFlagValues {
 }
 
 /** Input of {@link buildRequest}. */
-export interface RequestParts extends RequestFlagValues {
+export interface RequestOptions extends RequestFlagValues {
   prompt: string;
 }
 
@@ -26,7 +26,7 @@ export interface RequestParts extends RequestFlagValues {
  * Builds the session request that the flags describe.
  * @throws {BulkheadError} `invalid_request` naming the field that does not fit
  */
-export function buildRequest({ prompt, ...flags }: RequestParts): SessionRequest {
+export function buildRequest({ prompt, ...flags }: RequestOptions): SessionRequest {
   return checked({ workdir: resolve(flags.cwd, "."), ...fieldsOf(flags), prompt });
 }
 

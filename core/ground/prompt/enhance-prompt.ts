@@ -9,8 +9,8 @@ export interface ContextFile {
   text: string;
 }
 
-/** Parts that surround a prompt. */
-export interface PromptParts {
+/** Options of {@link enhancePrompt}. */
+export interface PromptOptions {
   settings: PromptSettings;
   /** Absolute path, as the agent will see it. */
   workdir: string;
@@ -24,7 +24,7 @@ export interface PromptParts {
  * instructions, the working directory, the signal of completion, the scratchpad, the iteration, the context files, and
  * the request's prompt last.
  */
-export function enhancePrompt(request: SessionRequest, parts: PromptParts): string {
+export function enhancePrompt(request: SessionRequest, parts: PromptOptions): string {
   const sections = [
     ...(request.system_prompt === undefined || parts.takesSystemPrompt ? [] : [request.system_prompt]),
     ...(isEnhanced(request, parts.settings) ? instructions(request, parts) : []),
@@ -33,7 +33,7 @@ export function enhancePrompt(request: SessionRequest, parts: PromptParts): stri
   return sections.length === 0 ? request.prompt : [...sections, request.prompt].join("\n\n");
 }
 
-function instructions(request: SessionRequest, { settings, workdir }: PromptParts): string[] {
+function instructions(request: SessionRequest, { settings, workdir }: PromptOptions): string[] {
   const { role = "implementor", iteration = 1, max_iterations } = request;
   const kind = iteration <= settings.full_iterations ? "full" : "condensed";
   const text = settings.instructions[role]?.[kind] ?? instructionsFor(role)[kind];

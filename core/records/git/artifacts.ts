@@ -5,7 +5,7 @@ import { runGit } from "../../ground/runtime/git-program.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { type GitDeadline, reasonOf, withDeadline } from "./deadline.ts";
-import { type ChangeContext, describeChange } from "./describe-change.ts";
+import { type ChangeOptions, describeChange } from "./describe-change.ts";
 import { readHead } from "./find-repository.ts";
 import { parseRawDiff, type RawChange } from "./raw-diff.ts";
 import { writeBounded } from "./plain-folder.ts";
@@ -107,7 +107,7 @@ async function compareTrees(
 
 async function describeAll(
   changes: readonly RawChange[],
-  context: ChangeContext & { signal: AbortSignal },
+  context: ChangeOptions & { signal: AbortSignal },
 ): Promise<Artifact[]> {
   const artifacts: Artifact[] = [];
   let next = 0;

@@ -7,8 +7,8 @@ import { lookAt } from "./look-at.ts";
 import { pathKey } from "./tracked-paths.ts";
 import { pathText, type RawChange } from "./raw-diff.ts";
 
-/** Context of {@link describeChange}. */
-export interface ChangeContext {
+/** Options of {@link describeChange}. */
+export interface ChangeOptions {
   /** Real absolute path that the change's paths are below. */
   workdir: string;
   /** Keys of the paths tracked now. */
@@ -19,7 +19,7 @@ export interface ChangeContext {
  * Describes one change as an artifact; null for a file that still exists and is only hidden, because it is ignored now
  * or lies in a folder that became a repository.
  */
-export async function describeChange(change: RawChange, context: ChangeContext): Promise<Artifact | null> {
+export async function describeChange(change: RawChange, context: ChangeOptions): Promise<Artifact | null> {
   const path = pathText(change.path);
   if (change.status === "D") {
     if (await isStillThere(context.workdir, change.path)) return null;
@@ -34,13 +34,13 @@ export async function describeChange(change: RawChange, context: ChangeContext):
   };
 }
 
-function newness(path: Uint8Array, context: ChangeContext): "created" | "untracked" {
+function newness(path: Uint8Array, context: ChangeOptions): "created" | "untracked" {
   return context.tracked.has(pathKey(path)) ? "created" : "untracked";
 }
 
 async function contentOf(
   change: RawChange,
-  context: ChangeContext,
+  context: ChangeOptions,
 ): Promise<Pick<Artifact, "kind" | "sha256" | "bytes">> {
   const kind = kindOf(change.newMode);
   if (kind === "submodule") return { kind, sha256: null, bytes: null };

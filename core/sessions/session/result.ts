@@ -17,7 +17,7 @@ import type { SessionSetup } from "./session-setup.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** Facts known at the end of a session. */
-export interface ResultParts {
+export interface ResultOptions {
   verdict: Verdict;
   rules: EventRules;
   usage: UsageReport;
@@ -49,7 +49,7 @@ export interface ResultSubject
 }
 
 /** Builds the result of a session. */
-export function buildResult(setup: ResultSubject, parts: ResultParts): SessionResult {
+export function buildResult(setup: ResultSubject, parts: ResultOptions): SessionResult {
   const { request, sessionId } = setup;
   const { verdict, rules, usage, changed } = parts;
   const outcome = outcomeOf(verdict.stop_reason);
@@ -80,7 +80,7 @@ export function buildResult(setup: ResultSubject, parts: ResultParts): SessionRe
   };
 }
 
-function provenance(setup: ResultSubject, parts: ResultParts): Provenance {
+function provenance(setup: ResultSubject, parts: ResultOptions): Provenance {
   const { plugin, request } = setup;
   return {
     adapter_id: plugin.id,

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { enhancePrompt, type PromptParts } from "../../../core/ground/prompt/enhance-prompt.ts";
+import { enhancePrompt, type PromptOptions } from "../../../core/ground/prompt/enhance-prompt.ts";
 import { instructionsFor } from "../../../core/ground/prompt/instructions.ts";
 import { defaultPromptSettings, isEnhanced } from "../../../core/ground/prompt/prompt-settings.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 
 const asked: SessionRequest = { workdir: "/elsewhere", prompt: "Fix the door." };
-const parts: PromptParts = {
+const parts: PromptOptions = {
   settings: defaultPromptSettings,
   workdir: "/work",
   contextFiles: [],

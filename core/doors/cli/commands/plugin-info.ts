@@ -46,14 +46,14 @@ function infoData(plugin: ExplainedPlugin, manifest: Manifest, locked: LockedPlu
   return { id, instance_of, manifest, folder, origin, enabled, blocked, locked, permissions, waiting_update };
 }
 
-interface InfoParts {
+interface InfoOptions {
   locked: LockedPlugin | null;
   choices: readonly string[];
   paint: Paint;
   columns: number;
 }
 
-function infoLines(plugin: ExplainedPlugin, { locked, choices, paint, columns }: InfoParts): string[] {
+function infoLines(plugin: ExplainedPlugin, { locked, choices, paint, columns }: InfoOptions): string[] {
   const { id, instance_of: base, folder, origin, blocked, permissions, waiting_update: waiting } = plugin;
   const { name, version, description, license } = plugin.manifest;
   const state = blocked !== null ? "blocked" : plugin.enabled ? "enabled" : "disabled";
