@@ -114,6 +114,8 @@ async function bundleScript({ outName, places, ...input }) {
     ...input,
     entryNames: `${outName}-[hash]`,
     format: "cjs",
+    // The engine loads modules for such a script only with a warning; all libraries outside can be required.
+    supported: { "dynamic-import": false },
     outExtension: { ".js": ".cjs" },
     banner: { js: 'const bundleUrl=require("node:url").pathToFileURL(__filename).href;' },
     plugins: [shared(places), ownPlace("bundleUrl")],

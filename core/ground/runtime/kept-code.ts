@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import { cachedDataVersionTag } from "node:v8";
-import { constants, Script } from "node:vm";
+import { Script } from "node:vm";
 import { stateFolders } from "./state-folders.ts";
 
 /** How much of a program has run: `all` includes what only a host needs. */
@@ -48,7 +48,6 @@ export class KeptCode {
     const script = new Script(`(function(exports,require,module,__filename,__dirname){${source}\n})`, {
       filename: file,
       ...(code === undefined ? {} : { cachedData: code }),
-      importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
     });
     const module = { exports: {} };
     this.#scripts.set(file, { script, module, kept: script.cachedDataRejected === false ? kept : null });

@@ -791,7 +791,7 @@ describe("plugin remove, enable, disable, revoke, info", () => {
       .toMatchObject({
         code: 0,
         out: expect.stringMatching(
-          /^slow is enabled \(.*\/bulkhead\.yaml\)\.\n\nIt may not yet:\n[^]*plugin grant slow read:workdir/,
+          /^slow is enabled \(.*\/bulkhead\.yaml\)\.\n\nIt may not yet:\n[^]*plugin grant slow read:plugin read:workdir write:workdir\n$/,
         ),
       });
     expect(await enable("replay", "--as", "fast", "--option", "speed=4")).toMatchObject({ code: 0 });
@@ -810,7 +810,7 @@ describe("plugin remove, enable, disable, revoke, info", () => {
     );
     const explained = (await operator.bulkhead("plugin", "explain", "fast")).out;
     expect(explained).toMatch(/^fast .* · enabled · .*, an instance of replay\n/);
-    expect(explained).toContain("bulkhead plugin grant fast write:workdir");
+    expect(explained).toContain("bulkhead plugin grant fast read:plugin write:workdir");
   });
 
   it.each([
