@@ -26,7 +26,7 @@ export { type Signal, type SignalSample, toPrometheusText } from "./ground/log/p
 export type { BinaryPin } from "./walls/broker/binary-pins.ts";
 export type { MissingGrant } from "./walls/broker/session-broker.ts";
 export type { RecordOptions, RecordReport } from "./sessions/host/record.ts";
-export type { HostWorkspaces } from "./sessions/host/workspaces.ts";
+export type { HostWorkspaces, OwnWorkspaces } from "./sessions/host/workspaces.ts";
 export type { AppliedWorkspace, PruneReport, Workspace, WorktreeDiff } from "../plugin-sdk/workspace.ts";
 export type { Cursor } from "./records/journal/journal.ts";
 export { type ErrorRow, errorTable } from "./ground/errors/error-table.ts";

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -227,9 +228,13 @@ describe("three machines on one server", () => {
       return machines.some(({ name, state }) => name === "three" && state === "lost");
     });
     expect(await one.host.workspaces.diff(session.id)).toEqual(before);
-    await expect(one.host.workspaces.apply(session.id)).rejects.toMatchObject({ code: "unavailable" });
+    expect(await one.host.workspaces.apply(session.id)).toMatchObject({
+      artifacts: [{ path: "made.txt", change: "untracked" }],
+    });
+    expect(existsSync(join(three.workdir, "made.txt"))).toBe(true);
+    await expect(one.host.workspaces.discard(session.id)).rejects.toMatchObject({ code: "unavailable" });
     await three.start();
-    await one.host.workspaces.apply(session.id);
+    expect(await one.host.workspaces.apply(session.id)).toMatchObject({ artifacts: [] });
     expect(execFileSync("cat", [join(three.workdir, "made.txt")], { encoding: "utf8" })).toBe("made\n");
   });
 

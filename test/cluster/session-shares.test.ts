@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { patiently } from "../../core/cluster/engine/patiently.ts";
 import { SessionShares } from "../../core/cluster/machines/session-shares.ts";
 import { type LogMachine, logMachine } from "./log-fixture.ts";
 import { type NatsServers, startServers } from "./nats-servers.ts";
@@ -93,6 +94,17 @@ test("a machine that is back and has told a new share keeps it", async () => {
   await expect.poll(() => two.taken).toBe(3);
   await free();
   expect(two.taken).toBe(3);
+});
+
+test("a machine that joins waits for servers that have just started", async () => {
+  const one = await join("one");
+  // It takes more than it uses, which it gives back as it begins.
+  await one.take(1000);
+  await on.servers[0]!.kill();
+  const begun = patiently("join the cluster", () => one.begin());
+  await on.servers[0]!.start();
+  await begun;
+  expect(one.taken).toBe(1);
 });
 
 test("while the servers are away a machine uses what it has, and no more", async () => {

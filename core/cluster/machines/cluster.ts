@@ -14,7 +14,7 @@ import type { Host } from "../../sessions/host/host.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
-import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
+import type { HostWorkspaces, OwnWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import type { SecretOf } from "../engine/connect.ts";
 import { Engine } from "../engine/engine.ts";
@@ -268,7 +268,7 @@ export class Cluster {
   }
 
   /** Returns the worktrees of all machines. */
-  workspaces(own: HostWorkspaces): HostWorkspaces {
+  workspaces(own: OwnWorkspaces): HostWorkspaces {
     const mirrors = () => this.#mirrors.all();
     return clusterWorkspaces(own, { engine: this.#engine, presence: this.#presence, mirrors, diffs: this.#diffs });
   }

@@ -169,7 +169,9 @@ export class SessionShares implements SessionSlots {
     this.#wanting++;
     try {
       for (let isAsked = false;; isAsked = true) {
-        await this.#inTurn(() => this.#set(() => this.#larger(most)));
+        await this.#inTurn(() => this.#set(() => this.#larger(most))).catch((error: unknown) => {
+          throw unavailableError(error);
+        });
         if (this.#used < Math.min(this.#own, most)) return void this.#used++;
         if (isAsked) throw fullError(this.taken, most);
         const told = await this.#deps.askForSpare().catch(() => []);
@@ -221,7 +223,7 @@ export class SessionShares implements SessionSlots {
       try {
         return await act(seq);
       } catch (error) {
-        if (!(error instanceof StaleError) || tries === mostTries) throw unavailableError(error);
+        if (!(error instanceof StaleError) || tries === mostTries) throw error;
         await this.#hear(seq + 1);
       }
     }

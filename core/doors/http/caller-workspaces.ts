@@ -48,9 +48,9 @@ async function demandRepository(
 ): Promise<void> {
   if (workdirs === undefined) return;
   const found = (await workspaces.list()).find(({ session_id }) => session_id === sessionId);
-  if (found === undefined || workdirs.some((folder) => isInside(folder, found.repository))) return;
+  if (found !== undefined && workdirs.some((folder) => isInside(folder, found.repository))) return;
   throw new BulkheadError("forbidden", "The token does not allow it: change a repository beyond its folders.", {
-    hint: `Its folders are ${workdirs.join(", ")}; the repository is ${found.repository}.`,
+    hint: `Its folders are ${workdirs.join(", ")}; the repository is ${found?.repository ?? "on a machine that is away"}.`,
     details: { workdirs: [...workdirs] },
   });
 }

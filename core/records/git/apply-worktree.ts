@@ -149,7 +149,7 @@ async function merge(source: ShadowRepository, { base, ours, theirs, call, scrat
     .map((line) => pathText(line.subarray(line.indexOf(0x09) + 1)));
   const paths = unmerged.length > 0 ? unmerged : await changedByBoth(source, { base, ours, theirs, call, scratch });
   if (paths.length === 0) throw gitError(args, outcome);
-  throw conflict(paths, source.workdir);
+  throw changedThere(paths, source.workdir);
 }
 
 async function changedByBoth(source: ShadowRepository, { base, ours, theirs, call }: Merge): Promise<string[]> {
@@ -160,7 +160,8 @@ async function changedByBoth(source: ShadowRepository, { base, ours, theirs, cal
   return (there ?? []).map(({ path }) => pathText(path)).filter((path) => names.has(path));
 }
 
-function conflict(paths: readonly string[], top: string): BulkheadError {
+/** Makes the error of changes that do not fit. */
+export function changedThere(paths: readonly string[], top: string): BulkheadError {
   const all = [...new Set(paths)].sort();
   const [first = ""] = all;
   const named = all.length === 1 ? `"${first}" was` : `${all.length} files, "${first}" among them, were`;

@@ -10,6 +10,7 @@ import { applyWorktree, undoApply } from "../git/apply-worktree.ts";
 import { withDeadline } from "../git/deadline.ts";
 import { addWorktree, keepCommits, removeWorktree } from "../git/linked-worktree.ts";
 import type { WorktreeBase } from "../git/worktree-start.ts";
+import { patchWorktree } from "../git/patch-worktree.ts";
 import { worktreeDiff } from "../git/worktree-diff.ts";
 import { mkdir } from "../../ground/runtime/files.ts";
 import { join, relative } from "../../ground/runtime/paths.ts";
@@ -18,6 +19,7 @@ import {
   type OpenedWorkspace,
   openWorkspace,
   type OpenWorkspaceOptions,
+  removeAll,
   removeFiles,
   workspaceTimeoutMs,
 } from "./open-workspace.ts";
@@ -25,6 +27,16 @@ import { noteConflict } from "./note-conflict.ts";
 import { pruneWorkspaces } from "./prune-workspaces.ts";
 import { openWorkspaceFiles, type WorkspaceFiles } from "./workspace-files.ts";
 import type { WorkspaceRecord } from "./workspace-record.ts";
+
+/** Options of {@link Workspaces.applyPatch}. */
+export interface ApplyPatchOptions {
+  /** Real absolute path of a folder in the repository. */
+  workdir: string;
+  patch: Uint8Array;
+  allowLinks?: boolean | undefined;
+  /** Real absolute paths that are not copied. */
+  exclude?: readonly string[];
+}
 
 /** The durable worktrees of one state folder's sessions. */
 export interface Workspaces {
@@ -43,6 +55,11 @@ export interface Workspaces {
    * repository, unless they are allowed), `already_exists`
    */
   apply(sessionId: string, options?: { allowLinks?: boolean }): Promise<AppliedWorkspace>;
+  /**
+   * Applies changes that were made elsewhere, by the same rules: all or none, merged with what the repository has now.
+   * @throws {BulkheadError} as `apply`, and as {@link openWorkspace}
+   */
+  applyPatch(sessionId: string, options: ApplyPatchOptions): Promise<AppliedWorkspace>;
   /**
    * Removes the worktree with all its changes.
    * @throws {BulkheadError} `not_found`, `busy` while the session runs, `conflict`
@@ -70,6 +87,7 @@ export function openWorkspaces(folder: string): Workspaces {
             async () => await applyWorkspace(files, await settled(files, sessionId), options),
           ),
       ),
+    applyPatch: (sessionId, options) => files.alone(sessionId, () => applyPatch(files, sessionId, options)),
     discard: (sessionId) =>
       files.alone(sessionId, async () => await discardWorkspace(files, await settled(files, sessionId))),
     prune: (options) => pruneWorkspaces(files, options),
@@ -99,7 +117,7 @@ async function diffOf(record: WorkspaceRecord): Promise<WorktreeDiff> {
 async function applyWorkspace(
   files: WorkspaceFiles,
   record: WorkspaceRecord,
-  { allowLinks }: { allowLinks?: boolean },
+  { allowLinks }: { allowLinks?: boolean | undefined },
 ): Promise<AppliedWorkspace> {
   refuseUnless(record, ["open"]);
   const { session_id, folder, repository: sourceTop, base_commit: baseCommit } = record;
@@ -128,6 +146,25 @@ async function applyWorkspace(
   await files.write(applied);
   await removeFiles(files, applied);
   return { session_id, artifacts, kept_commit };
+}
+
+/** Makes a worktree for the changes, so that they come the way of all others. */
+async function applyPatch(
+  files: WorkspaceFiles,
+  sessionId: string,
+  { patch, allowLinks, ...place }: ApplyPatchOptions,
+): Promise<AppliedWorkspace> {
+  await openWorkspace(files, { sessionId, ...place });
+  const record = await files.read(sessionId);
+  const { folder, repository: sourceTop } = record;
+  try {
+    await within((signal) => patchWorktree(baseOf(record), { folder, patch, sourceTop, signal }));
+    return await applyWorkspace(files, { ...record, holder: null, ended_at: new Date().toISOString() }, { allowLinks });
+  } catch (error) {
+    // Its machine may come back, and then the changes are applied from there.
+    if (!isHalfWritten(error)) await removeAll(files, record).catch(() => undefined);
+    throw error;
+  }
 }
 
 async function discardWorkspace(files: WorkspaceFiles, record: WorkspaceRecord): Promise<void> {

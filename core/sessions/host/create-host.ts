@@ -4,6 +4,7 @@ import type { Redactor } from "../../ground/log/redact.ts";
 import type { RegistryChanges } from "../../packages/registry/registry.ts";
 import { everRequested } from "../../packages/registry/requested-permissions.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
+import { checkWorkdir } from "./check-request.ts";
 import { closeHost } from "./close-host.ts";
 import type { Host, HostOptions } from "./host.ts";
 import type { HostSeams } from "./host-seams.ts";
@@ -90,6 +91,10 @@ function hostOf(parts: HostParts, options: HostOptions, seams: HostSeams): Host 
     workspaces: hostWorkspaces(parts.workspaces, {
       manifest: () => settings.manifest,
       left: (id) => sessions.left(id),
+      placeOf: async (workdir) => ({
+        workdir: await checkWorkdir(workdir, parts.guarded().closedFolders),
+        exclude: [claim.root, ...settings.secretPaths],
+      }),
     }),
     sessions: openSessionHost({
       ...handles,

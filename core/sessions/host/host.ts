@@ -23,7 +23,7 @@ import type { Route } from "../routing/choose-route.ts";
 import type { AgentsOptions, RouteOptions } from "./routes.ts";
 import type { RecordOptions, RecordReport } from "./record.ts";
 import type { SessionHost } from "./session-host.ts";
-import type { HostWorkspaces } from "./workspaces.ts";
+import type { OwnWorkspaces } from "./workspaces.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { ResumeLost } from "./resume.ts";
 import type { RunSessionOptions } from "./run-session.ts";
@@ -134,7 +134,7 @@ export interface Host {
    */
   verify(): Promise<ChainReport>;
   /** Worktrees of sessions with `workspace: "worktree"`. */
-  readonly workspaces: HostWorkspaces;
+  readonly workspaces: OwnWorkspaces;
   /**
    * Applies another host manifest: added, removed or newly granted plugins count for sessions that start later; running
    * sessions keep theirs. When it throws, nothing has changed. `state_dir` and `daemon` stay as they are.

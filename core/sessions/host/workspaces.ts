@@ -1,12 +1,35 @@
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import { defaultKeepMs, type HostManifest } from "../../ground/config/host-manifest.ts";
-import type { Workspaces } from "../../records/workspace/workspaces.ts";
+import type { ApplyPatchOptions, Workspaces } from "../../records/workspace/workspaces.ts";
 
 /** Operations of a client on the worktrees of sessions. */
 export interface HostWorkspaces extends Pick<Workspaces, "list" | "diff" | "apply" | "discard"> {
   /** Removes older worktrees; default: older than the host manifest's limit. */
   prune(options?: { olderThanMs?: number }): ReturnType<Workspaces["prune"]>;
+}
+
+/** The worktrees of one host, beside others of a cluster. */
+export interface OwnWorkspaces extends HostWorkspaces {
+  /**
+   * Applies changes of a session of another host to the repository at that path of this machine.
+   * @throws {BulkheadError} as `apply`; `invalid_request` where there is no such folder, or no session may work in it
+   */
+  applyPatch(
+    sessionId: string,
+    options: { workdir: string; patch: Uint8Array; allowLinks?: boolean },
+  ): ReturnType<Workspaces["apply"]>;
+}
+
+/** Collaborators of {@link hostWorkspaces}. */
+export interface HostWorkspacesDeps {
+  manifest(): HostManifest | undefined;
+  left(sessionId: string): Promise<void>;
+  /**
+   * Checks a folder in which changes are wanted; returns its real path and the paths that are not copied.
+   * @throws {BulkheadError} as `checkWorkdir`
+   */
+  placeOf(workdir: string): Promise<Pick<ApplyPatchOptions, "workdir" | "exclude">>;
 }
 
 /**
@@ -15,8 +38,8 @@ export interface HostWorkspaces extends Pick<Workspaces, "list" | "diff" | "appl
  */
 export function hostWorkspaces(
   workspaces: Workspaces,
-  { manifest, left }: { manifest(): HostManifest | undefined; left(sessionId: string): Promise<void> },
-): HostWorkspaces {
+  { manifest, left, placeOf }: HostWorkspacesDeps,
+): OwnWorkspaces {
   const { list, diff, apply, discard } = workspaces;
   return {
     list,
@@ -24,6 +47,9 @@ export function hostWorkspaces(
     apply: async (sessionId, options) => {
       await left(sessionId);
       return await apply(sessionId, options);
+    },
+    applyPatch: async (sessionId, { workdir, ...options }) => {
+      return await workspaces.applyPatch(sessionId, { ...options, ...await placeOf(workdir) });
     },
     discard: async (sessionId) => {
       await left(sessionId);

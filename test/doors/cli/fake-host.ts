@@ -182,6 +182,7 @@ export const noWorkspaces: Host["workspaces"] = {
   list: () => Promise.resolve([]),
   diff: none,
   apply: none,
+  applyPatch: none,
   discard: none,
   prune: () => Promise.resolve({ removed: [], failed: [] }),
 };

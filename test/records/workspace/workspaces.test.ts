@@ -3,7 +3,8 @@ import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSy
 import { join } from "node:path";
 import process from "node:process";
 import { describe, expect, it } from "vitest";
-import { execGit, fixtureAt, sha256, walk } from "../git/git-fixture.ts";
+import { openWorkspaces } from "../../../core/records/workspace/workspaces.ts";
+import { execGit, type Fixture, fixtureAt, sha256, walk } from "../git/git-fixture.ts";
 import { errorOf } from "../../sessions/host/test-host.ts";
 import { lines, ownState, workspaceFixture } from "./workspace-fixture.ts";
 
@@ -376,5 +377,60 @@ describe("prune", () => {
     await f.workspaces.prune({ olderThanMs: 60_000 });
     expect(readdirSync(f.state).sort()).toEqual(["damaged.json", "s1.json"]);
     expect(await f.workspaces.prune({ olderThanMs: -60_000 })).toEqual({ removed: ["s1"], failed: [] });
+  });
+});
+
+describe("applyPatch", () => {
+  /** A patch of another host's session, and the repository as it was before. */
+  async function patchOf(act: (at: Fixture) => void) {
+    const f = workspaceFixture();
+    await f.changed(act);
+    const { patch } = await f.workspaces.diff("s1");
+    const elsewhere = openWorkspaces(join(f.root, "state", "elsewhere"));
+    const apply = (allowLinks?: boolean) => elsewhere.applyPatch("s1", { workdir: f.work, patch, allowLinks });
+    return { f, elsewhere, apply };
+  }
+
+  it("merges changes of another host with the repository's own, and leaves no worktree", async () => {
+    const { f, elsewhere, apply } = await patchOf((at) => {
+      at.write("a.txt", lines("a").replace("a 3\n", "by the agent\n"));
+      at.write("image.bin", new Uint8Array([0, 255, 1, 254, 0]));
+      at.remove("dir/two.txt");
+    });
+    f.write("a.txt", lines("a").replace("a 17\n", "by the person\n"));
+    const before = ownState(f);
+    expect(names((await apply()).artifacts)).toEqual(["a.txt", "dir/two.txt", "image.bin"]);
+    expect(text(f.read("a.txt"))).toBe(
+      lines("a").replace("a 3\n", "by the agent\n").replace("a 17\n", "by the person\n"),
+    );
+    expect(existsSync(join(f.work, "dir/two.txt"))).toBe(false);
+    expect({ ...ownState(f), worktrees: "", status: "" }).toEqual({ ...before, worktrees: "", status: "" });
+    expect(f.git("worktree", "list", "--porcelain")).not.toContain("elsewhere");
+    expect((await elsewhere.list()).map(({ state }) => state)).toEqual(["applied"]);
+    expect(await errorOf(apply())).toMatchObject({ code: "already_exists" });
+  });
+
+  it("changes nothing where they do not fit, and can be tried again", async () => {
+    const { f, elsewhere, apply } = await patchOf((at) => at.write("a.txt", "by the agent\n"));
+    f.write("a.txt", "by the person\n");
+    expect(await errorOf(apply())).toMatchObject({ code: "conflict", details: { paths: ["a.txt"] } });
+    expect(text(f.read("a.txt"))).toBe("by the person\n");
+    expect(await elsewhere.list()).toEqual([]);
+    f.write("a.txt", lines("a"));
+    expect(names((await apply()).artifacts)).toEqual(["a.txt"]);
+  });
+
+  it("brings links that lead out only when that is allowed, and never writes outside", async () => {
+    const { f, elsewhere, apply } = await patchOf((at) => symlinkSync("/etc", join(at.work, "way-out")));
+    expect(await errorOf(apply())).toMatchObject({ code: "conflict", details: { links: [{ path: "way-out" }] } });
+    expect(existsSync(join(f.work, "way-out"))).toBe(false);
+    const patch = new TextEncoder().encode(
+      "diff --git a/../out.txt b/../out.txt\nnew file mode 100644\n--- /dev/null\n+++ b/../out.txt\n@@ -0,0 +1 @@\n+x\n",
+    );
+    expect(await errorOf(elsewhere.applyPatch("s2", { workdir: f.work, patch }))).toMatchObject({
+      code: expect.stringMatching(/conflict|io_error/),
+    });
+    expect(existsSync(join(f.work, "..", "out.txt"))).toBe(false);
+    expect(names((await apply(true)).artifacts)).toEqual(["way-out"]);
   });
 });

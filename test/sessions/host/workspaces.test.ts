@@ -73,7 +73,11 @@ describe("hostWorkspaces", () => {
   });
 
   it("prunes by the age of the host manifest, 30 days without one", async () => {
-    const under = (manifest: HostManifest | undefined) => ({ manifest: () => manifest, left: () => Promise.resolve() });
+    const under = (manifest: HostManifest | undefined) => ({
+      manifest: () => manifest,
+      left: () => Promise.resolve(),
+      placeOf: (workdir: string) => Promise.resolve({ workdir }),
+    });
     const f = workspaceFixture();
     await f.changed(() => {});
     await new Promise((resolve) => setTimeout(resolve, 5));
