@@ -228,10 +228,16 @@ describe("three machines on one server", () => {
       return machines.some(({ name, state }) => name === "three" && state === "lost");
     });
     expect(await one.host.workspaces.diff(session.id)).toEqual(before);
+    expect(await one.host.workspaces.list()).toMatchObject([{
+      session_id: session.id,
+      workdir: three.workdir,
+      state: "open",
+    }]);
     expect(await one.host.workspaces.apply(session.id)).toMatchObject({
       artifacts: [{ path: "made.txt", change: "untracked" }],
     });
     expect(existsSync(join(three.workdir, "made.txt"))).toBe(true);
+    await expect(one.host.workspaces.apply(session.id)).rejects.toMatchObject({ code: "already_exists" });
     await expect(one.host.workspaces.discard(session.id)).rejects.toMatchObject({ code: "unavailable" });
     await three.start();
     expect(await one.host.workspaces.apply(session.id)).toMatchObject({ artifacts: [] });

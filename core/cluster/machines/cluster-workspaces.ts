@@ -1,5 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
-import type { Workspace } from "../../../plugin-sdk/workspace.ts";
+import type { AppliedWorkspace, Workspace } from "../../../plugin-sdk/workspace.ts";
 import type { HostWorkspaces, OwnWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Mirror } from "../log/mirror.ts";
@@ -26,8 +26,16 @@ const workMs = 60_000;
  */
 export function clusterWorkspaces(own: OwnWorkspaces, deps: ClusterWorkspacesDeps): HostWorkspaces {
   const { engine, diffs } = deps;
+  const forgotten = async <T>(sessionId: string, done: T): Promise<T> => {
+    await diffs.forget(sessionId);
+    return done;
+  };
   return {
-    list: async () => [...await own.list(), ...await listElsewhere(deps)],
+    list: async () => {
+      const there = [...await own.list(), ...await listElsewhere(deps)];
+      const known = new Set(there.map(({ session_id }) => session_id));
+      return [...there, ...(await listLost(deps)).filter(({ session_id }) => !known.has(session_id))];
+    },
     diff: async (session_id) => {
       const machine = (await foundElsewhere(session_id, deps))?.machine;
       if (machine === undefined) return await own.diff(session_id);
@@ -38,22 +46,17 @@ export function clusterWorkspaces(own: OwnWorkspaces, deps: ClusterWorkspacesDep
     },
     apply: async (session_id, { allowLinks = false } = {}) => {
       const found = await foundElsewhere(session_id, deps);
-      if (found === null) return await own.apply(session_id, { allowLinks });
+      if (found === null) return await forgotten(session_id, await own.apply(session_id, { allowLinks }));
       const { machine } = found;
       if (deps.presence.present(machine) === null) {
-        const workdir = await namedFolder(session_id, found);
-        if (workdir === null) throw awayError(machine, session_id);
-        const { patch } = await diffs.read(session_id);
-        return await own.applyPatch(session_id, { workdir, patch, allowLinks }).catch((error: unknown) => {
-          throw isMissing(error) ? awayError(machine, session_id) : error;
-        });
+        return await forgotten(session_id, await applyLost({ session_id, machine, allowLinks }, { own, diffs }));
       }
       const ask = { session_id, allow_links: allowLinks };
       return await callMachine(engine, { machine, name: "apply", ask, timeoutMs: workMs });
     },
     discard: async (session_id) => {
       const machine = (await foundElsewhere(session_id, deps))?.machine;
-      if (machine === undefined) return await own.discard(session_id);
+      if (machine === undefined) return await forgotten(session_id, await own.discard(session_id));
       if (deps.presence.present(machine) === null) throw awayError(machine, session_id);
       await callMachine(engine, { machine, name: "discard", ask: { session_id }, timeoutMs: workMs });
     },
@@ -67,12 +70,6 @@ async function foundElsewhere(sessionId: string, { mirrors }: ClusterWorkspacesD
   return null;
 }
 
-/** The folder that the client of a session named; null where its first event is not kept. */
-async function namedFolder(sessionId: string, { journal }: Pick<Mirror, "journal">): Promise<string | null> {
-  const [first] = await journal.read({ after: 0, sessionId, limit: 1 });
-  return first?.event.type === "session_started" ? first.event.requested.workdir : null;
-}
-
 async function listElsewhere({ engine, presence }: ClusterWorkspacesDeps): Promise<Workspace[]> {
   const names = presence.heard().map(({ facts }) => facts.name).filter((name) => presence.present(name) !== null);
   const lists = await Promise.all(
@@ -81,6 +78,33 @@ async function listElsewhere({ engine, presence }: ClusterWorkspacesDeps): Promi
     ),
   );
   return lists.flat();
+}
+
+/** The worktrees of machines that are away, as far as their diffs are kept. */
+async function listLost(deps: ClusterWorkspacesDeps): Promise<Workspace[]> {
+  const { presence, mirrors, diffs } = deps;
+  if (mirrors().every(({ machine }) => presence.present(machine) !== null)) return [];
+  const kept = await diffs.worktrees().catch(() => []);
+  const found = await Promise.all(kept.map(({ session_id }) => foundElsewhere(session_id, deps)));
+  return kept.flatMap((workspace, at) => {
+    const machine = found[at]?.machine;
+    return machine === undefined || presence.present(machine) !== null ? [] : [{ ...workspace, running: false }];
+  });
+}
+
+/** Applies the changes of a machine that is away to the repository at the same path of this one. */
+async function applyLost(
+  { session_id, machine, allowLinks }: { session_id: string; machine: string; allowLinks: boolean },
+  { own, diffs }: { own: OwnWorkspaces; diffs: SharedDiffs },
+): Promise<AppliedWorkspace> {
+  // Applied from here already, and then this machine has a record of it.
+  if ((await own.list()).some((one) => one.session_id === session_id)) return await own.apply(session_id);
+  const workdir = (await diffs.worktrees()).find((one) => one.session_id === session_id)?.workdir;
+  if (workdir === undefined) throw awayError(machine, session_id);
+  const { patch } = await diffs.read(session_id);
+  return await own.applyPatch(session_id, { workdir, patch, allowLinks }).catch((error: unknown) => {
+    throw isMissing(error) ? awayError(machine, session_id) : error;
+  });
 }
 
 /** Whether this machine has no such folder, or no repository there. */

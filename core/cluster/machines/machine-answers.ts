@@ -47,10 +47,15 @@ export function machineAnswers({ host, own, diffs, shares }: MachineAnswersDeps)
       return null;
     },
     apply: async (ask) => {
-      return await host.workspaces.apply(await idOf(ask), { allowLinks: ask["allow_links"] === true });
+      const id = await idOf(ask);
+      const applied = await host.workspaces.apply(id, { allowLinks: ask["allow_links"] === true });
+      await diffs.forget(id);
+      return applied;
     },
     discard: async (ask) => {
-      await host.workspaces.discard(await idOf(ask));
+      const id = await idOf(ask);
+      await host.workspaces.discard(id);
+      await diffs.forget(id);
       return null;
     },
   };

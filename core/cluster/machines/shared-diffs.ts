@@ -1,13 +1,17 @@
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { fieldsOrNone, listOf } from "../../../plugin-sdk/json-fields.ts";
-import type { WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
+import type { Workspace, WorktreeDiff } from "../../../plugin-sdk/workspace.ts";
+import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { joinBytes } from "../../ground/runtime/join-bytes.ts";
+import { workspaceSchema } from "../../records/workspace/workspace-record.ts";
 import type { HostWorkspaces } from "../../sessions/host/workspaces.ts";
 import type { Engine } from "../engine/engine.ts";
 
 /** Bytes of the largest patch that is kept. */
 const mostBytes = 64 * 1024 * 1024;
+/** Worktrees of a list; the newest stay. */
+const mostListed = 1000;
 
 /**
  * Diffs of sessions' worktrees in the servers' object store: every machine can show them, also when the machine that
@@ -15,10 +19,10 @@ const mostBytes = 64 * 1024 * 1024;
  */
 export class SharedDiffs {
   readonly #engine: Engine;
-  readonly #workspaces: () => Pick<HostWorkspaces, "diff"> | null;
+  readonly #workspaces: () => Pick<HostWorkspaces, "diff" | "list"> | null;
   #store: Promise<ObjectStore> | null = null;
 
-  constructor(engine: Engine, workspaces: () => Pick<HostWorkspaces, "diff"> | null) {
+  constructor(engine: Engine, workspaces: () => Pick<HostWorkspaces, "diff" | "list"> | null) {
     this.#engine = engine;
     this.#workspaces = workspaces;
   }
@@ -37,8 +41,10 @@ export class SharedDiffs {
         `Cannot share the diff of session "${sessionId}": it has ${patch.byteLength} bytes.`,
       );
     }
+    const workspace = (await workspaces.list()).find(({ session_id }) => session_id === sessionId);
+    const metadata = { workspace: JSON.stringify(workspace) };
     const head = new TextEncoder().encode(`${JSON.stringify({ artifacts, links_out })}\n`);
-    await (await this.#opened()).putBlob({ name: sessionId }, joinBytes([head, patch]));
+    await (await this.#opened()).putBlob({ name: sessionId, metadata }, joinBytes([head, patch]));
   }
 
   /**
@@ -57,9 +63,15 @@ export class SharedDiffs {
     };
   }
 
-  /** Removes the diff of a deleted session. */
+  /** Returns the worktrees whose diffs are kept, as they were when a machine kept them. */
+  async worktrees(): Promise<Workspace[]> {
+    const kept = await (await this.#opened()).list();
+    return kept.slice(-mostListed).flatMap(({ metadata }) => parseWorkspace(metadata?.["workspace"]) ?? []);
+  }
+
+  /** Removes the diff of a worktree that is gone. Never rejects: at worst, a diff is kept that nobody needs. */
   async forget(sessionId: string): Promise<void> {
-    await (await this.#opened()).delete(sessionId);
+    await this.#opened().then((store) => store.delete(sessionId)).catch(() => undefined);
   }
 
   #opened(): Promise<ObjectStore> {
@@ -68,6 +80,18 @@ export class SharedDiffs {
       this.#store = null;
       throw error;
     });
+  }
+}
+
+const check = lazyCheck(workspaceSchema);
+
+/** Another machine wrote it, so it is checked. */
+function parseWorkspace(text = ""): Workspace | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return check().Check(value) ? value : null;
+  } catch {
+    return null;
   }
 }
 

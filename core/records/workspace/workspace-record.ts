@@ -41,26 +41,39 @@ export const workspaceConflictSchema: SchemaOf<WorkspaceConflict> = exactly<Work
   }, closed),
 );
 
+/** What clients see of it as well. */
+const shown = {
+  session_id: Type.String({ minLength: 1, maxLength: 64 }),
+  state: Type.Union([
+    Type.Literal("opening"),
+    Type.Literal("open"),
+    Type.Literal("applying"),
+    Type.Literal("applied"),
+    Type.Literal("discarded"),
+  ]),
+  workdir: path,
+  repository: path,
+  folder: path,
+  base_commit: objectId,
+  base_tree: objectId,
+  created_at: time,
+  ended_at: Type.Union([time, Type.Null()]),
+  kept_commit: Type.Union([objectId, Type.Null()]),
+};
+
+/** Checks a {@link Workspace} of another machine. */
+export const workspaceSchema: SchemaOf<Workspace> = exactly<Workspace>()(
+  Type.Object(
+    { ...shown, conflict: Type.Union([workspaceConflictSchema, Type.Null()]), running: Type.Boolean() },
+    closed,
+  ),
+);
+
 /** Checks a {@link WorkspaceRecord} as it was written to its file. */
 export const workspaceRecordSchema: SchemaOf<WorkspaceRecord> = exactly<WorkspaceRecord>()(
   Type.Object({
-    session_id: Type.String({ minLength: 1, maxLength: 64 }),
-    state: Type.Union([
-      Type.Literal("opening"),
-      Type.Literal("open"),
-      Type.Literal("applying"),
-      Type.Literal("applied"),
-      Type.Literal("discarded"),
-    ]),
-    workdir: path,
-    repository: path,
-    folder: path,
-    base_commit: objectId,
-    base_tree: objectId,
+    ...shown,
     store: Type.String({ maxLength: 16_384 }),
-    created_at: time,
-    ended_at: Type.Union([time, Type.Null()]),
-    kept_commit: Type.Union([objectId, Type.Null()]),
     conflict: Type.Optional(Type.Union([workspaceConflictSchema, Type.Null()])),
     unfinished: Type.Union([Type.Object({ ours: objectId, merged: objectId }, closed), Type.Null()]),
     holder: Type.Union([holderSchema, Type.Null()]),
