@@ -50,7 +50,9 @@ async function demandRepository(
   const found = (await workspaces.list()).find(({ session_id }) => session_id === sessionId);
   if (found !== undefined && workdirs.some((folder) => isInside(folder, found.repository))) return;
   throw new BulkheadError("forbidden", "The token does not allow it: change a repository beyond its folders.", {
-    hint: `Its folders are ${workdirs.join(", ")}; the repository is ${found?.repository ?? "on a machine that is away"}.`,
+    hint: `Its folders are ${workdirs.join(", ")}; the repository is ${
+      found?.repository ?? "on a machine that is away"
+    }.`,
     details: { workdirs: [...workdirs] },
   });
 }
