@@ -41,7 +41,7 @@ export const workspaceConflictSchema: SchemaOf<WorkspaceConflict> = exactly<Work
   }, closed),
 );
 
-/** What clients see of it as well. */
+/** Fields that clients see as well. */
 const shown = {
   session_id: Type.String({ minLength: 1, maxLength: 64 }),
   state: Type.Union([
