@@ -40,6 +40,8 @@ export interface Machine {
 
 /** Options of {@link startMachine}. */
 export interface MachineOptions {
+  /** Its version of the plugin "brief"; default: that of all others. */
+  briefVersion?: string;
   name: string;
   servers: readonly string[];
   labels?: Record<string, string>;
@@ -97,6 +99,10 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
   for (const [id, code] of Object.entries({ ticker, brief, asker, writer, planned: brief })) {
     const manifest = manifests[id] ?? "";
     await writePlugin(join(folder, "plugins", id), id, { code, manifest });
+  }
+  if (options.briefVersion !== undefined) {
+    const file = join(folder, "plugins", "brief", "plugin.yaml");
+    await writeFile(file, (await readFile(file, "utf8")).replace("version: 1.0.0", `version: ${options.briefVersion}`));
   }
   await writeFile(join(folder, "bulkhead.yaml"), manifestText(options));
   const machine = machineOf({ name, folder, workdir, secrets: options.secrets ?? {} });

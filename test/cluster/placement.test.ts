@@ -86,6 +86,22 @@ describe("two machines", () => {
     }
   });
 
+  test("give no session to a machine whose code of the agent is another", async () => {
+    const three = await startMachine({ name: "three", servers: on.urls, briefVersion: "1.0.1" });
+    try {
+      await until("it is seen", async () => {
+        const { machines } = await one.host.cluster();
+        return machines.some(({ name, other_agents }) => name === "three" && other_agents.includes("brief"));
+      });
+      const request = { workdir: one.workdir, prompt: "go", place: { machine: "three", wait_ms: 800 } };
+      await expect(one.host.start(request, { adapter: "brief" })).rejects.toMatchObject({ code: "unavailable" });
+      const same = await one.host.start(request, { adapter: "writer" });
+      expect(await same.result()).toMatchObject({ outcome: "completed" });
+    } finally {
+      await three.remove();
+    }
+  });
+
   test("say why a machine could not start a session", async () => {
     const start = one.host.start({ workdir: "/nowhere/at/all", prompt: "go", place: { machine: "two" } }, {
       adapter: "brief",
