@@ -17,7 +17,10 @@ import { openHost, type OpenHostOptions } from "./open-host.ts";
 import { asTyped } from "./render/as-typed.ts";
 
 /** Fields of a listed plugin that commands use. */
-export type ListedPlugin = Pick<Plugin, "id" | "enabled" | "blocked">;
+export interface ListedPlugin extends Pick<Plugin, "id" | "enabled" | "blocked"> {
+  /** The daemon runs other code than its files hold now; never for a host in this process. */
+  edited?: boolean;
+}
 
 /** Sessions for a command, in this process or in the daemon, and this folder's manifest. */
 export interface OpenedSessions extends AsyncDisposable {
@@ -66,9 +69,10 @@ async function openRemote(
     sessions: remoteSessions(remote),
     workspaces: ourWorkspaces(remote),
     plugins: async () =>
-      (await ours(remote.plugins())).map(({ id, enabled, blocked }) => ({
+      (await ours(remote.plugins())).map(({ id, enabled, edited, blocked }) => ({
         id,
         enabled,
+        edited,
         ...(blocked === null ? {} : { blocked }),
       })),
     configOf: async (id) => (await ours(remote.explain(id))).config as ConfigSchema | null ?? undefined,

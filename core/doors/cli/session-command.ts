@@ -10,9 +10,10 @@ import { watchInterrupts } from "./interrupts.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { RunSessionOptions } from "../../sessions/host/run-session.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
-import { type OpenedSessions, openSessions } from "./open-sessions.ts";
+import { type ListedPlugin, type OpenedSessions, openSessions } from "./open-sessions.ts";
 import { readPrompt } from "./prompt.ts";
 import { Questions } from "./questions.ts";
+import { editedLine } from "./render/edited-line.ts";
 import { groupedFlags } from "./request-flags.ts";
 import { readRequired, requireFlag } from "./required-capabilities.ts";
 import { buildRequest } from "./session-request.ts";
@@ -141,6 +142,7 @@ async function askedByFlags(call: Invocation, opened: OpenedSessions): Promise<A
     plugins,
     routing: manifest?.routing,
   });
+  if (modeOf(call) !== "quiet") await tellEdited(call, { plugins, wanted });
   // A daemon finds adapters itself, and its events name the chosen one.
   const found = host === null ? unsearched(wanted) : await findAdapters(call, {
     host,
@@ -153,6 +155,17 @@ async function askedByFlags(call: Invocation, opened: OpenedSessions): Promise<A
   const { first } = found;
   const config = options["param"] === undefined || first === "auto" ? undefined : await opened.configOf(first);
   return { request: buildRequest({ options, prompt, cwd: terminal.cwd, config }), ...found };
+}
+
+/** A daemon keeps the code that it loaded; without a word, an edit would seem to have no effect. */
+async function tellEdited(
+  { terminal }: Pick<Invocation, "terminal">,
+  { plugins, wanted }: { plugins: readonly ListedPlugin[]; wanted: string | readonly string[] },
+): Promise<void> {
+  const edited = plugins.filter(({ id, edited }) =>
+    edited === true && (wanted === "auto" || [wanted].flat().includes(id))
+  );
+  await terminal.stderr.write(edited.map(({ id }) => `${editedLine(id)}\n`).join(""));
 }
 
 function modeOf({ json, options }: Invocation): ShowSessionOptions["mode"] {

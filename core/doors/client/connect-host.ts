@@ -49,6 +49,8 @@ export interface RemotePlugin {
   enabled: boolean;
   trusted: boolean;
   isolation: string;
+  /** Its files have changed since the host loaded them: sessions run the loaded code until a reload. */
+  edited: boolean;
   /** The line of the host manifest that blocks it; null: none does. */
   blocked: string | null;
   quarantine: object | null;

@@ -32,6 +32,8 @@ export interface PluginReport {
   blocked: string | null;
   trusted: boolean;
   isolation: string;
+  /** Its files have changed since the host loaded them: sessions run the loaded code until a reload. */
+  edited: boolean;
   quarantine: CrashRecord | null;
   /** An update that was not installed, because it asks for more; null: none waits. */
   waiting_update: WaitingReport | null;
@@ -84,7 +86,7 @@ export interface PluginFacts {
 
 /** Reads the plugins of a host; `manifestFile` is the path of its host manifest. */
 export function pluginFacts(
-  host: Pick<Host, "registry" | "quarantined" | "pinned" | "release">,
+  host: Pick<Host, "registry" | "edited" | "quarantined" | "pinned" | "release">,
   manifestFile: string | undefined,
 ): PluginFacts {
   const pluginOf = (id: string): Plugin => {
@@ -95,11 +97,15 @@ export function pluginFacts(
   const stopped = async () => new Map((await host.quarantined()).map((record) => [record.plugin_id, record]));
   return {
     async list() {
-      const quarantined = await stopped();
+      const [quarantined, edited] = await Promise.all([stopped(), host.edited()]);
       const plugins = host.registry.list().toSorted((a, b) => a.id.localeCompare(b.id));
       const waiting = await waitingUpdates(plugins, manifestFile);
       return plugins.map((plugin) =>
-        report(plugin, { quarantine: quarantined.get(plugin.id), waiting: waiting.get(plugin.id) })
+        report(plugin, {
+          edited: edited.includes(plugin.id),
+          quarantine: quarantined.get(plugin.id),
+          waiting: waiting.get(plugin.id),
+        })
       );
     },
     async problems() {
@@ -111,7 +117,11 @@ export function pluginFacts(
       const plugin = pluginOf(id);
       const waiting = await waitingUpdates(host.registry.list(), manifestFile);
       return {
-        ...report(plugin, { quarantine: (await stopped()).get(id), waiting: waiting.get(id) }),
+        ...report(plugin, {
+          edited: (await host.edited()).includes(id),
+          quarantine: (await stopped()).get(id),
+          waiting: waiting.get(id),
+        }),
         manifest: plugin.manifest,
         pins: await host.pinned(id),
         permissions: shownPermissions(plugin, broadPlaces(manifestFile)),
@@ -135,7 +145,11 @@ export function pluginFacts(
 
 function report(
   { id, manifest, folder, origin, enabled, blocked, trusted, isolation }: Plugin,
-  { quarantine, waiting }: { quarantine: CrashRecord | undefined; waiting: WaitingUpdate | undefined },
+  { edited, quarantine, waiting }: {
+    edited: boolean;
+    quarantine: CrashRecord | undefined;
+    waiting: WaitingUpdate | undefined;
+  },
 ): PluginReport {
   const { name, version, description, adapter_type } = manifest;
   const stated = { id, name, version, description, adapter_type, folder, origin, enabled, trusted, isolation };
@@ -143,6 +157,7 @@ function report(
     ...stated,
     instance_of: manifest.id === id ? null : manifest.id,
     blocked: blocked ?? null,
+    edited,
     quarantine: quarantine ?? null,
     waiting_update: waitingReport(id, waiting),
   };

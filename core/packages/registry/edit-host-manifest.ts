@@ -66,6 +66,12 @@ export function addGrant(
   const held = before.plugins[pluginId]?.[under] ?? {};
   if (holdsAlready(held, permission, target)) return text;
   const document = openDocument(text, file);
+  if (under === "deny" && !Object.hasOwn(before.plugins, pluginId)) {
+    // A listed plugin is enabled, and a denial must not be what enables one.
+    const enabled = ["plugins", pluginId, "enabled"];
+    makeWay(document, enabled, file);
+    document.setIn(enabled, false);
+  }
   const path = ["plugins", pluginId, under, permission];
   makeWay(document, path, file);
   if (permission === "kv") {

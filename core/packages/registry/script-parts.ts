@@ -16,5 +16,10 @@ export interface ScriptParts {
 /** The script of a plugin, its text hashed here and now. */
 export function scriptOf(parts: ScriptParts): PluginScript {
   const positions = new ScriptPositions(parts);
-  return { text: parts.text, sha256: sha256Hex(parts.text), mapStack: (stack) => positions.mapStack(stack) };
+  return {
+    text: parts.text,
+    sha256: sha256Hex(parts.text),
+    mapStack: (stack) => positions.mapStack(stack),
+    sources: () => positions.sources(),
+  };
 }

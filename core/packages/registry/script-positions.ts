@@ -57,6 +57,12 @@ export class ScriptPositions {
     });
   }
 
+  /** Returns the names of all modules, as the author knows them. */
+  sources(): string[] {
+    const { sources } = this.#map ??= new TraceMap(this.#options.sourceMap);
+    return sources.flatMap((source) => (source === null ? [] : [authorFile(source)]));
+  }
+
   #atTextPlace(line: number, column: number): AuthorPosition | null {
     const start = this.#lineStarts().text[line - 1];
     if (start === undefined || column < 1) return null;

@@ -1,7 +1,7 @@
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { isAbsolute } from "../../ground/runtime/paths.ts";
 import { containsPrograms } from "./contained-programs.ts";
-import { effectivePermissions } from "./effective-permissions.ts";
+import { effectivePermissions, type PermissionSources } from "./effective-permissions.ts";
 import type { Plugin } from "./plugin.ts";
 import { requestedPermissions } from "./requested-permissions.ts";
 
@@ -9,11 +9,6 @@ import { requestedPermissions } from "./requested-permissions.ts";
 export interface UnaskedGrant {
   permission: string;
   target: string;
-}
-
-/** Says why such a grant has no effect. */
-export function noEffect(pluginId: string): string {
-  return `${pluginId} does not ask for it, so the grant has no effect.`;
 }
 
 /** Lists the grants of a plugin for which its manifest does not ask. */
@@ -25,6 +20,32 @@ export function unaskedGrants(plugin: Pick<Plugin, "manifest" | "grant" | "os_wa
     permission,
     target,
   }));
+}
+
+/** Lists the grants of a plugin that its denials take away. */
+export function deniedGrants({ manifest, grant, deny }: Pick<Plugin, "manifest" | "grant" | "deny">): UnaskedGrant[] {
+  const requested = requestedPermissions(manifest);
+  const denied = itemsOf(grant).filter(({ only }) =>
+    allows({ requested, grant: only, deny: {} }) && !allows({ requested, grant: only, deny })
+  );
+  return denied.map(({ permission, target }) => ({ permission, target }));
+}
+
+/** Lists the grants of a plugin that have no effect, each with the reason. */
+export function grantNotes(
+  plugin: Pick<Plugin, "id" | "manifest" | "grant" | "deny" | "os_walls">,
+): (UnaskedGrant & { note: string })[] {
+  const { id } = plugin;
+  return [
+    ...unaskedGrants(plugin).map((one) => ({
+      ...one,
+      note: `${id} does not ask for it, so the grant has no effect.`,
+    })),
+    ...deniedGrants(plugin).map((one) => ({
+      ...one,
+      note: `${id} is denied it as well, and what is denied counts: take it out of deny in bulkhead.yaml.`,
+    })),
+  ];
 }
 
 interface GrantItem extends UnaskedGrant {
@@ -50,5 +71,9 @@ function hasEffect(requested: Permissions, only: Permissions): boolean {
   const given = [...(only.read ?? []), ...(only.write ?? [])];
   // A word such as workdir may be that path in a session.
   if (given.some(isAbsolute) !== asked.some(isAbsolute) && given.length > 0 && asked.length > 0) return true;
-  return Object.keys(effectivePermissions({ requested, grant: only, deny: {} })).some((kind) => kind !== "limits");
+  return allows({ requested, grant: only, deny: {} });
+}
+
+function allows(sources: PermissionSources): boolean {
+  return Object.keys(effectivePermissions(sources)).some((kind) => kind !== "limits");
 }

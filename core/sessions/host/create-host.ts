@@ -75,6 +75,7 @@ function hostOf(parts: HostParts, options: HostOptions, seams: HostSeams): Host 
     runLoop: (request, run = {}) => runLoop(host, request, run),
     events: (wanted = {}) => log.subscribe(wanted),
     load: (adapter) => load(services.of(adapter)),
+    edited: () => services.edited(),
     quarantined: () => crashes.quarantined(),
     release: (id) => release(parts, id),
     pinned: (id) => pins.of(id).list(),

@@ -114,6 +114,11 @@ export interface Host {
    * author's own positions in `details.stack`
    */
   load(adapter: string): Promise<LoadReport>;
+  /**
+   * Returns the ids of the plugins in folders whose files have changed since this host loaded them: sessions run the
+   * loaded code until a reload.
+   */
+  edited(): Promise<string[]>;
   /** Returns the plugins that crashed too often and stay stopped until they are released, with their crashes. */
   quarantined(): Promise<CrashRecord[]>;
   /** Lifts a plugin's quarantine and forgets its crashes, for all hosts of the state folder; false when it had none. */

@@ -39,9 +39,16 @@ export class PluginServices {
 
   /** Returns the ids of the plugins whose code has changed since it was loaded; sorted. */
   async outdated(): Promise<string[]> {
-    const found = await Promise.all(
-      [...this.#inUse].map(async ([id, service]) => (await service.isOutdated()) ? [id] : []),
-    );
+    return await this.#idsOf((service) => service.isOutdated());
+  }
+
+  /** Returns the ids of the plugins whose files look different from when they were loaded; sorted. */
+  async edited(): Promise<string[]> {
+    return await this.#idsOf((service) => service.isEdited());
+  }
+
+  async #idsOf(fits: (service: ServedPlugin) => Promise<boolean>): Promise<string[]> {
+    const found = await Promise.all([...this.#inUse].map(async ([id, service]) => (await fits(service)) ? [id] : []));
     return found.flat().sort();
   }
 

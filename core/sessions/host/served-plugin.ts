@@ -4,6 +4,7 @@ import type { SpareContainer } from "../../walls/pool/spare-container.ts";
 import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import { errorFromData } from "../../../plugin-sdk/errors.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
+import { filesMark, isEditable } from "../../packages/registry/files-mark.ts";
 import { forAuthor } from "../../packages/registry/for-author.ts";
 import { identityDrift } from "../../packages/registry/identity-drift.ts";
 import { bundlePlugin } from "../../packages/registry/plugin-script.ts";
@@ -25,6 +26,8 @@ export class ServedPlugin {
   readonly pool: PluginPool;
   readonly #cacheDir: string;
   #script: Promise<PluginScript> | null = null;
+  /** Mark of the author's files as they were when the script was made; null for files that nobody edits. */
+  #mark: string | null = null;
 
   /** Number of sessions under way, including those that wait. */
   sessions = 0;
@@ -50,10 +53,27 @@ export class ServedPlugin {
    * @throws {BulkheadError} `bundle_failed`
    */
   script(): Promise<PluginScript> {
-    return this.#script ??= bundlePlugin(this.plugin, { cacheDir: this.#cacheDir }).catch((error: unknown) => {
+    return this.#script ??= this.#makeScript().catch((error: unknown) => {
       this.#script = null;
       throw error;
     });
+  }
+
+  async #makeScript(): Promise<PluginScript> {
+    const script = await bundlePlugin(this.plugin, { cacheDir: this.#cacheDir });
+    await this.#markFiles(script);
+    return script;
+  }
+
+  async #markFiles(script: PluginScript): Promise<void> {
+    if (isEditable(this.plugin)) this.#mark = await filesMark(this.plugin, script);
+  }
+
+  /** Whether the author's files look different from when the script was made; far cheaper than {@link isOutdated}. */
+  async isEdited(): Promise<boolean> {
+    if (this.#mark === null) return false;
+    const script = await this.#script?.catch(() => null) ?? null;
+    return script !== null && await filesMark(this.plugin, script) !== this.#mark;
   }
 
   /**
@@ -64,7 +84,10 @@ export class ServedPlugin {
     const served = await this.#script?.catch(() => null) ?? null;
     if (served === null) return false;
     const now = await bundlePlugin(this.plugin, { cacheDir: this.#cacheDir }).catch(() => null);
-    return now?.sha256 !== served.sha256;
+    if (now?.sha256 !== served.sha256) return true;
+    // Touched, but the same: not to be told again.
+    await this.#markFiles(served);
+    return false;
   }
 
   /** Resolves when no script is being built: a finished script is cached even if its caller stopped waiting. */

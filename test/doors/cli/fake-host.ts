@@ -203,6 +203,7 @@ export function fakeHost(given: FakeHostOptions = {}): FakeHost {
         register: () => Promise.reject(new BulkheadError("unsupported", "Not in a test.")),
         remove: () => Promise.resolve(),
       },
+      edited: () => Promise.resolve([]),
       runSession: async (request, { adapter = "auto", signal = new AbortController().signal } = {}) => {
         fake.requests.push({ request, adapter });
         return session(signal);

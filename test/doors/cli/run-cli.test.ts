@@ -122,6 +122,11 @@ test("bulkhead plugin grant takes several permissions, refuses unknown plugins, 
   const text = await readFile(join(cwd, "bulkhead.yaml"), "utf8");
   expect(text).toMatch(/grant:[^]*example\.com:443[^]*deny:[^]*example\.com:443/);
   await writeFile(join(cwd, "bulkhead.yaml"), "bulkhead: 1\n");
+  expect((await cli(["plugin", "deny", "replay", "write:workdir"])).code).toBe(0);
+  expect(await readFile(join(cwd, "bulkhead.yaml"), "utf8")).toMatch(/replay:\n\s+enabled: false\n\s+deny:/);
+  const { out } = await cli(["plugin", "grant", "replay", "write:workdir"]);
+  expect(out).toMatch(/^Granted, with no effect: write workdir .*\nNote: replay is denied it as well/);
+  await writeFile(join(cwd, "bulkhead.yaml"), "bulkhead: 1\n");
   expect(await cli(["plugin", "grant", "nope", "read:workdir"])).toMatchObject({ code: 5, out: "" });
   expect(await readFile(join(cwd, "bulkhead.yaml"), "utf8")).toBe("bulkhead: 1\n");
 });

@@ -157,6 +157,27 @@ test("plugins are shown as they are in the daemon, with the words of a host here
   expect(there.code).toBe(5);
 }, 60_000);
 
+test(
+  "run and plugin list say that a plugin's files changed since the daemon loaded them, until it reloads",
+  async () => {
+    const [mod, note] = [
+      join(root, "plugins", "talks", "mod.js"),
+      "talks's files changed since the daemon loaded them: ",
+    ];
+    expect((await cli(["run", "talks", "hi"])).err).not.toContain(note);
+    const code = await readFile(mod, "utf8");
+    await writeFile(mod, code.replace("native-1", "native-2 "));
+    expect((await cli(["run", "talks", "hi"])).err).toBe(`${note}bulkhead reload\n`);
+    expect((await cli(["run", "talks", "hi", "--quiet"])).err).toBe("");
+    expect((await cli(["run", "writer", "hi", "--workspace", "worktree"])).err).not.toContain(note);
+    expect((await cli(["plugin", "list"])).out).toContain(`${note}bulkhead reload\n`);
+    await writeFile(mod, code);
+    await daemon.reload();
+    expect((await cli(["run", "talks", "hi"])).err).not.toContain(note);
+  },
+  60_000,
+);
+
 test("a plugin that is granted, revoked, enabled or disabled is so in the daemon at once", async () => {
   const plugin = (id: string) => daemon.host.registry.get(id)!;
   const taken = "The daemon now uses it.\n";

@@ -205,6 +205,7 @@ export function memoryFacts(): HostFacts & { state: Readiness; grant: Permission
     enabled: true,
     trusted: false,
     isolation: "process",
+    edited: false,
     blocked: null,
     quarantine: null,
     waiting_update: null,

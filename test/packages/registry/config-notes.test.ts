@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { routingFaults } from "../../../core/packages/registry/routing-faults.ts";
-import { unaskedGrants } from "../../../core/packages/registry/unasked-grants.ts";
+import { deniedGrants, unaskedGrants } from "../../../core/packages/registry/unasked-grants.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { fakePlugin } from "../../doors/cli/fake-host.ts";
 
@@ -49,6 +49,24 @@ test("unaskedGrants passes over hosts that contained programs may reach", () => 
 test("unaskedGrants passes over a path that may be the asked-for folder in a session", () => {
   expect(unasked({ read: ["workdir"] }, { read: ["/srv/project"] })).toEqual([]);
   expect(unasked({ read: ["/srv"] }, { read: ["/etc"] })).toEqual(["read /etc"]);
+});
+
+test("deniedGrants lists every grant that a denial takes away as a whole", () => {
+  const { manifest } = fakePlugin("alpha");
+  const asked: Permissions = {
+    run: [{ binary: "git", args: ["status", "log"] }],
+    write: ["workdir"],
+    net: ["*.example.com:443"],
+  };
+  const denied = (deny: Permissions) =>
+    deniedGrants({ manifest: { ...manifest, permissions: asked }, grant: asked, deny });
+  expect(denied({})).toEqual([]);
+  expect(denied({ read: ["workdir"], run: [{ binary: "git", args: ["log"] }] })).toEqual([]);
+  expect(denied({ run: [{ binary: "git" }], write: ["workdir"], net: ["api.example.com:443"] })).toEqual([
+    { permission: "run", target: "git" },
+    { permission: "write", target: "workdir" },
+    { permission: "net", target: "*.example.com:443" },
+  ]);
 });
 
 test("routingFaults names the agents that no enabled plugin is", () => {

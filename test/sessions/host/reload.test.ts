@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseHostManifest } from "bulkhead";
 import { expect, test } from "vitest";
@@ -111,11 +111,30 @@ test("reload takes over the code that an author has changed since it was loaded"
   expect(await host.reload(manifest)).toEqual({ added: [], removed: [], changed: [] });
   await writePlugin(join(root, "plugins", "alpha"), "alpha", { code: answers("new") });
   expect((await run("alpha")).result.output).toBe("old");
+  expect(await host.edited()).toEqual(["alpha"]);
   expect(await host.reload(manifest)).toEqual({ added: [], removed: [], changed: ["alpha"] });
   expect((await run("alpha")).result.output).toBe("new");
+  expect(await host.edited()).toEqual([]);
   await writePlugin(join(root, "plugins", "alpha"), "alpha", { code: "export default {" });
   expect(await host.reload(manifest)).toMatchObject({ changed: ["alpha"] });
   expect((await run("alpha")).result.error).toMatchObject({ code: "bundle_failed" });
+});
+
+test("edited names a plugin whose manifest or modules look different, and not for other files or after a reload", async () => {
+  const { host, root, manifest, run } = await openWith("  alpha: {}\n", { alpha: { code: answers("old") } });
+  await host.reload(manifest);
+  const folder = join(root, "plugins", "alpha");
+  const later = (seconds: number) => new Date(Date.now() + seconds * 1000);
+  // Nothing is loaded yet, so a change cannot be missed.
+  await utimes(join(folder, "plugin.yaml"), later(1), later(1));
+  expect(await host.edited()).toEqual([]);
+  await run("alpha");
+  await writeFile(join(folder, "README.md"), "More.\n");
+  expect(await host.edited()).toEqual([]);
+  await utimes(join(folder, "plugin.yaml"), later(2), later(2));
+  expect(await host.edited()).toEqual(["alpha"]);
+  expect(await host.reload(manifest)).toMatchObject({ changed: [] });
+  expect(await host.edited()).toEqual([]);
 });
 
 test("the host's log tells of sessions, and of a plugin that comes into quarantine", async () => {

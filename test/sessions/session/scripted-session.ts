@@ -164,7 +164,9 @@ function candidate(adapter: ScriptedAdapter, request: SessionRequest): Candidate
     requestEnv: {},
     dataDir: "/nowhere",
     script: () =>
-      neverMade ? new Promise(() => {}) : Promise.resolve({ text: "", sha256: id, mapStack: (stack) => stack }),
+      neverMade
+        ? new Promise(() => {})
+        : Promise.resolve({ text: "", sha256: id, mapStack: (stack) => stack, sources: () => [] }),
     acquire: async () => {
       const script = scripts[Math.min(attempts++, scripts.length - 1)]!;
       if (script instanceof BulkheadError) throw script;

@@ -5,7 +5,7 @@ import { hostManifestError, type ValueOrigin } from "../../../ground/config/host
 import { hostManifestJsonSchema } from "../../../ground/config/host-manifest-schema.ts";
 import { createRegistry } from "../../../packages/registry/registry.ts";
 import { routingFaults } from "../../../packages/registry/routing-faults.ts";
-import { noEffect, unaskedGrants } from "../../../packages/registry/unasked-grants.ts";
+import { grantNotes } from "../../../packages/registry/unasked-grants.ts";
 import { basename, dirname } from "../../../ground/runtime/paths.ts";
 import { type DefineCommand, examples, type Invocation } from "../command.ts";
 import { loadManifest } from "../open-host.ts";
@@ -46,9 +46,7 @@ async function check(call: Invocation): Promise<number> {
   if (faults.length > 0) throw hostManifestError(manifest, faults);
   const plugins = registry.list().filter((plugin) => plugin.enabled);
   const enabled = plugins.map(({ id }) => id);
-  const notes = plugins.flatMap((plugin) =>
-    unaskedGrants(plugin).map((grant) => ({ plugin_id: plugin.id, ...grant, note: noEffect(plugin.id) }))
-  );
+  const notes = plugins.flatMap((plugin) => grantNotes(plugin).map((one) => ({ plugin_id: plugin.id, ...one })));
   const blocked = registry.list().flatMap(({ id, blocked: why }) =>
     why !== undefined && Object.hasOwn(manifest.plugins, id) ? [{ id, why }] : []
   );

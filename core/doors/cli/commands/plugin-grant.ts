@@ -6,7 +6,7 @@ import { changeManifest } from "../../../packages/install/manifest-transaction.t
 import { addGrant } from "../../../packages/registry/edit-host-manifest.ts";
 import { readHostManifest } from "../../../packages/registry/find-host-manifest.ts";
 import { createRegistry } from "../../../packages/registry/registry.ts";
-import { noEffect, unaskedGrants } from "../../../packages/registry/unasked-grants.ts";
+import { grantNotes } from "../../../packages/registry/unasked-grants.ts";
 import { unknownPlugin } from "../../../packages/registry/unknown-plugin.ts";
 import { dirname } from "../../../ground/runtime/paths.ts";
 import { cliBinary } from "../../../packages/registry/requested-permissions.ts";
@@ -28,7 +28,8 @@ export async function pluginGrant(call: Invocation): Promise<number> {
     });
     const pinned = permission === "run" ? await pinGranted(call, { pluginId, binary: target }) : null;
     const note = await noteOn(file, { pluginId, permission, target });
-    const granted = `${changed ? "Granted" : "Granted already"}: ${pluginId} may ${permission} ${target} (${file}).\n`;
+    const words = `${changed ? "Granted" : "Granted already"}${note === null ? "" : ", with no effect"}`;
+    const granted = `${words}: ${note === null ? `${pluginId} may ` : ""}${permission} ${target} (${file}).\n`;
     await call.terminal.stdout.write(
       call.json
         ? `${JSON.stringify({ plugin_id: pluginId, permission, target, file, changed, ...pinned, note })}\n`
@@ -92,8 +93,8 @@ async function noteOn(
   try {
     const manifest = await readHostManifest(file);
     const plugin = (await createRegistry({ manifest, root: dirname(file) })).get(pluginId);
-    const unasked = plugin === undefined ? [] : unaskedGrants(plugin);
-    return unasked.some((one) => one.permission === permission && one.target === target) ? noEffect(pluginId) : null;
+    const notes = plugin === undefined ? [] : grantNotes(plugin);
+    return notes.find((one) => one.permission === permission && one.target === target)?.note ?? null;
   } catch {
     return null;
   }

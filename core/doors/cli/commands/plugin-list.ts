@@ -2,6 +2,7 @@ import type { PluginProblem, PluginReport } from "../../http/plugin-facts.ts";
 import type { Invocation } from "../command.ts";
 import { openPlugins } from "../open-plugins.ts";
 import { safeLine, safeText } from "../render/agent-text.ts";
+import { editedLine } from "../render/edited-line.ts";
 import { createPaint, type Paint } from "../render/paint.ts";
 import { type Cell, tableLines } from "../render/table.ts";
 import { waitingLines } from "../render/waiting-lines.ts";
@@ -31,7 +32,8 @@ export async function pluginList(call: Invocation): Promise<number> {
   const updates = plugins.flatMap(({ id, waiting_update: waiting }) =>
     waiting === null ? [] : ["", ...waitingLines(id, waiting).map((line) => ` ${line}`)]
   );
-  await terminal.stdout.write(`${[...lines, ...updates, ...problemLines(problems, paint)].join("\n")}\n`);
+  const edited = plugins.flatMap(({ id, edited }) => (edited ? ["", ` ${editedLine(id)}`] : []));
+  await terminal.stdout.write(`${[...lines, ...edited, ...updates, ...problemLines(problems, paint)].join("\n")}\n`);
   return 0;
 }
 

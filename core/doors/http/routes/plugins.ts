@@ -23,6 +23,7 @@ const plugin = named(
     blocked: Type.Union([text, Type.Null()], { description: "the line of the host manifest that blocks it" }),
     trusted: Type.Boolean(),
     isolation: text,
+    edited: Type.Boolean({ description: "its files have changed since the host loaded them; a reload takes them" }),
   }),
 );
 const problem = named(
