@@ -18,13 +18,14 @@ export function launcherArguments(): readonly string[] | null {
  * closed either.
  *
  * The host's ends of pipes and the sockets do not block, since the event loop that uses them must not. A program has
- * started when the pipe for its problem closes by itself.
+ * started when the pipe for its problem closes by itself. Up to eight start at the same time: on a busy machine a
+ * process waits long for its first turn.
  */
 const script = `
 my ($sendmsg, $setns, $unshare, $setsid, $prctl) = @ARGV;
 my $launcher = $$;
 open(my $channel, "+<&=", delete $ENV{NODE_CHANNEL_FD}) or die "channel: $!";
-my ($requests, %watched, %blind, %holders) = ("");
+my ($requests, %starting, %watched, %blind, %holders) = ("");
 
 sub answer {
   my $line = "$_[0]\\n";
@@ -88,13 +89,17 @@ sub start {
     syswrite($fail, pack "l", $!);
     kill 9, $$;
   }
-  close $_ for grep { defined } $in, $out, $err, $fail;
+  $starting{fileno $failed} = [$failed, $id, $pid, $to_in, $of_out, $of_err];
+}
+
+sub started {
+  my ($failed, $id, $pid, $to_in, $of_out, $of_err) = @_;
   if (sysread($failed, my $problem, 4)) {
     waitpid $pid, 0;
     return refuse($id, unpack "l", $problem);
   }
   fcntl($_, 4, 2048) for grep { defined } $to_in, $of_out, $of_err;
-  hand_over($to_in, "net.Native", "[$id,0]") if $input;
+  hand_over($to_in, "net.Native", "[$id,0]") if $to_in;
   hand_over($of_out, "net.Native", "[$id,1]");
   hand_over($of_err, "net.Native", "[$id,2]");
   answer(qq({"id":$id,"pid":$pid}));
@@ -116,7 +121,7 @@ sub network {
     return watch($pid, 0);
   }
   close $holder;
-  %holders = ();
+  %holders = %starting = ();
   eval { open_network($id, @ports); 1 } or refuse($id, $!);
   sysread($until, my $end, 1);
   kill 9, $$;
@@ -152,27 +157,32 @@ sub note {
 
 my %acts = (start => \\&start, network => \\&network, release => sub { delete $holders{$_[0]} });
 
+sub obey {
+  while (keys %starting < 8 && (my $head = index $requests, "\\n") > 0) {
+    my $length = substr $requests, 0, $head;
+    last if length $requests < $head + 1 + $length;
+    my ($act, @fields) = split /\\0/, substr($requests, $head + 1, $length), -1;
+    substr($requests, 0, $head + 1 + $length) = "";
+    $acts{$act}->(@fields);
+  }
+}
+
 while (1) {
   my $wanted = "";
-  vec($wanted, $_, 1) = 1 for 0, fileno $channel, keys %watched;
+  vec($wanted, $_, 1) = 1 for fileno $channel, keys %watched, keys %starting, keys %starting < 8 ? 0 : ();
   my $count = select(my $ready = $wanted, undef, undef, %blind ? 0.02 : undef);
   $ready = "" if $count < 1;
   if (vec $ready, fileno $channel, 1) { sysread($channel, my $taken, 65536) or exit }
-  if (vec $ready, 0, 1) {
-    sysread(STDIN, $requests, 65536, length $requests) or exit;
-    while ((my $head = index $requests, "\\n") > 0) {
-      my $length = substr $requests, 0, $head;
-      last if length $requests < $head + 1 + $length;
-      my ($act, @fields) = split /\\0/, substr($requests, $head + 1, $length), -1;
-      substr($requests, 0, $head + 1 + $length) = "";
-      $acts{$act}->(@fields);
-    }
-  }
-  for my $number (grep { vec $ready, $_, 1 } keys %watched) {
+  # Numbers of closed files are given to the next ones, so that both lists are made before either is acted on.
+  my ($over, $begun) = map { [grep { vec $ready, $_, 1 } keys %$_] } \\%watched, \\%starting;
+  for my $number (@$over) {
     my ($pid, $id) = @{ delete $watched{$number} };
     waitpid $pid, 0;
     ended($id, $?);
   }
+  started(@{ delete $starting{$_} }) for @$begun;
+  if (vec $ready, 0, 1) { sysread(STDIN, $requests, 65536, length $requests) or exit }
+  obey();
   for my $pid (grep { waitpid($_, 1) > 0 } keys %blind) { ended(delete $blind{$pid}, $?) }
 }
 `;

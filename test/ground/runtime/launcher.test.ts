@@ -1,3 +1,7 @@
+import { execFileSync } from "node:child_process";
+import { mkdtemp, open, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import process from "node:process";
 import type { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
@@ -75,6 +79,22 @@ if (process.platform !== "linux" || "Deno" in globalThis) {
         return await text(stdout);
       }));
       expect(said).toEqual(programs.map(({ pid }, index) => `${index} ${pid}\n`));
+    });
+
+    test("starts a program while another one's start waits", async () => {
+      const folder = await mkdtemp(join(tmpdir(), "bulkhead-launcher-"));
+      const filter = join(folder, "pipe");
+      try {
+        execFileSync("mkfifo", [filter]);
+        // It waits until the filter can be opened, and then gets it before its own arguments.
+        const command = { file: "/bin/echo", args: ["begun"], env, cwd: "/", filter };
+        const waiting = launch(command, { stdin: "closed" });
+        expect(await text((await shell("echo first")).stdout)).toBe("first\n");
+        await (await open(filter, "w")).close();
+        expect(await text((await waiting)!.stdout)).toMatch(/^--seccomp \d+ begun\n$/);
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
     });
 
     test("counts programs as killed when the launcher is, and starts another launcher", async () => {
