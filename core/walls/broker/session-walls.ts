@@ -7,7 +7,7 @@ import {
 } from "../../ground/runtime/egress-server.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import type { AgentView } from "../../ground/runtime/os-walls/program-view.ts";
-import { isGuarded, keepEmpty, removeRecorded } from "../../ground/runtime/os-walls/guarded-names.ts";
+import { isGuarded, isKeptEmpty, keepEmpty, removeRecorded } from "../../ground/runtime/os-walls/guarded-names.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { platform } from "../../ground/runtime/platform.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
@@ -125,7 +125,8 @@ export class SessionWalls {
   async #tellMade(before: ReadonlySet<string>): Promise<void> {
     const { workdir, workspaceDir = workdir, emit } = this.#options;
     const now = await readdir(workspaceDir).catch(() => []);
-    for (const name of now.filter((one) => !before.has(one) && isGuarded(one))) {
+    const isNew = (name: string) => !before.has(name) && isGuarded(name) && !isKeptEmpty(join(workspaceDir, name));
+    for (const name of now.filter(isNew)) {
       emit({ type: "capability", permission: "write", target: `workdir:${name}`, decision: "allowed" });
     }
   }

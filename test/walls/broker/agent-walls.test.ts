@@ -133,12 +133,14 @@ describe("an agent's walls", () => {
 
   test("the empty folders that keep guarded places go with the last session that needs them", async (context) => {
     await needsWall(context, "bubblewrap");
-    const { broker, workdir, options } = await makeAgent();
+    const { broker, workdir, options, events } = await makeAgent();
     const second = await makeBroker({ ...options, tempDir: `${options.tempDir}-2` });
     await output(broker, "true");
     await output(second.broker, "true");
     expect(await readdir(workdir)).toContain(".github");
     await broker.close();
+    // They are still there, and no agent made them.
+    expect(capabilities(events).filter(({ permission }) => permission === "write")).toEqual([]);
     expect(await output(second.broker, "echo x > .github/x")).toContain("Read-only");
     await second.broker.close();
     expect(await readdir(workdir)).toEqual([]);

@@ -71,6 +71,11 @@ export async function keepEmpty(folder: string, record: string): Promise<() => P
   };
 }
 
+/** Whether a path is an empty folder that this host made for its sessions, or one that it is removing. */
+export function isKeptEmpty(path: string): boolean {
+  return made.has(path) || leaving.has(path);
+}
+
 async function isMissing(path: string): Promise<boolean> {
   await leaving.get(path);
   return await lstat(path).then(() => false, () => true);

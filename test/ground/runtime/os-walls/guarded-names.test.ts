@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { keepEmpty, removeRecorded } from "../../../../core/ground/runtime/os-walls/guarded-names.ts";
+import { isKeptEmpty, keepEmpty, removeRecorded } from "../../../../core/ground/runtime/os-walls/guarded-names.ts";
 import { afterEveryTest } from "../../../clean-up.ts";
 
 const folders: string[] = [];
@@ -24,11 +24,11 @@ test("keepEmpty makes folders that sessions share, and the last one removes them
   const both = await Promise.all([keepEmpty(folder, record("a")), keepEmpty(folder, record("b"))]);
   expect(existsSync(github)).toBe(true);
   await both[0]!();
-  expect(existsSync(github)).toBe(true);
+  expect([existsSync(github), isKeptEmpty(github)]).toEqual([true, true]);
   // Each session's record is enough to clean up after the host.
   expect(JSON.parse(await readFile(record("b"), "utf8"))).toContain(github);
   await both[1]!();
-  expect(existsSync(github)).toBe(false);
+  expect([existsSync(github), isKeptEmpty(github)]).toEqual([false, false]);
 });
 
 test("a session that begins while the last one ends has its folders", async () => {
