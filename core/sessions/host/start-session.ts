@@ -193,7 +193,13 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     log,
     hostVersion,
     makeBroker: (options) =>
-      createSessionBroker({ ...options, children, networks, pins: deps.pins.of(options.pluginId) }),
+      createSessionBroker({
+        ...options,
+        children,
+        networks,
+        filterFolder: join(claim.folder, "scratch", "filter"),
+        pins: deps.pins.of(options.pluginId),
+      }),
     askGrant,
   });
 }

@@ -68,7 +68,7 @@ export async function agentView(options: SessionBrokerOptions, needs: AgentNeeds
     held: guarded.held,
     bound: [...(home === null ? [] : [{ from: join(needs.wallsDir, "home"), at: home }]), ...own.bound],
     network: "none",
-    filterFolder: needs.wallsDir,
+    filterFolder: options.filterFolder ?? needs.wallsDir,
   };
 }
 

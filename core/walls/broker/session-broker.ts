@@ -67,6 +67,8 @@ export interface SessionBrokerOptions {
   resolve?(host: string): Promise<string[]>;
   /** Networks of this host's programs; absent: the session opens its own. */
   networks?: AgentNetworks | undefined;
+  /** Folder for the filter of system calls, which all sessions of a host share; absent: the session writes its own. */
+  filterFolder?: string | undefined;
   /** The manifest's; absent: none. */
   endpoints?: readonly ModelEndpoint[] | undefined;
   /** The highest process id in the session's stream so far; default: none. */

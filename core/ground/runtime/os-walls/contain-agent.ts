@@ -1,4 +1,4 @@
-import { lstat, mkdir, realpath, writeFile } from "node:fs/promises";
+import { access, lstat, mkdir, realpath, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { findBubblewrap, ownNamespaces, ownProc } from "./bubblewrap.ts";
@@ -6,6 +6,7 @@ import type { Command, ProbedWall } from "./os-wall.ts";
 import { type ViewMount, withoutNeedless } from "./mounts.ts";
 import type { AgentView, Bound } from "./program-view.ts";
 import { containBySeatbelt, probeSeatbelt } from "./seatbelt.ts";
+import { randomId, sha256Hex } from "../hash.ts";
 import { isInside } from "../paths.ts";
 import { platform } from "../platform.ts";
 import { openUnixSockets } from "./unix-sockets.ts";
@@ -66,12 +67,25 @@ export async function containAgent(command: Command, view: AgentView): Promise<C
 
 /** Hands bwrap a filter of system calls, which it takes as an open file. */
 async function filtered(command: Command, folder: string): Promise<Command> {
-  const bytes = systemCallFilter();
-  if (bytes === null) return command;
-  const filter = join(folder, "system-calls");
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  await writeFile(filter, bytes, { mode: 0o600 });
+  if (callFilter === null) return command;
+  const filter = join(folder, callFilter.name);
+  if (!(await access(filter).then(() => true, () => false))) await writeFilter(filter, callFilter.bytes);
   return { ...command, filter };
+}
+
+const callFilter = nameFilter(systemCallFilter());
+
+/** A file of this name holds this filter, whoever wrote it. */
+function nameFilter(bytes: Uint8Array | null): { name: string; bytes: Uint8Array } | null {
+  return bytes === null ? null : { name: `calls-${sha256Hex(bytes).slice(0, 16)}`, bytes };
+}
+
+/** A session that starts meanwhile finds the whole filter or none. */
+async function writeFilter(file: string, bytes: Uint8Array): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${randomId()}`;
+  await writeFile(draft, bytes, { mode: 0o600 });
+  await rename(draft, file);
 }
 
 /**
@@ -100,7 +114,6 @@ export async function ownProcesses(command: Command): Promise<Command & { contai
 /** Kernel file systems. A writable parent folder, such as `/`, would otherwise expose the machine's own. */
 const ofKernel: readonly ViewMount[] = [
   { at: "/dev", args: ["--dev", "/dev"] },
-  { at: "/sys", args: ["--ro-bind-try", "/sys", "/sys"] },
   { at: "/proc", args: [...ownProc] },
 ];
 
@@ -113,7 +126,7 @@ async function mounts(view: AgentView): Promise<ViewMount[]> {
     ...[...hidden, serviceFolder, ...sockets.filter((path) => !covered.some((place) => isInside(place, path)))].map(
       hide,
     ),
-    ...[...shown, ...shownOfServices].map(show),
+    ...["/sys", ...shown, ...shownOfServices].map(show),
     Promise.resolve({ at: "/tmp", args: ["--bind", tmp, "/tmp"] }),
     ...[...writable, ...held, tmp].map((at) => Promise.resolve({ at, args: ["--bind", at, at] })),
     ...sealed.map(show),
