@@ -5,6 +5,7 @@ import { SharedLooks } from "../../records/git/shared-looks.ts";
 import { HistoryIndex } from "../../records/history/history-index.ts";
 import { openJournalReader } from "../../records/journal/journal-reader.ts";
 import { openJournal } from "../../records/journal/sqlite-journal.ts";
+import { IdleContainers } from "../../walls/pool/idle-containers.ts";
 import { AgentNetworks } from "../../walls/broker/agent-networks.ts";
 import type { ContainerOptions } from "../../walls/pool/spare-container.ts";
 import { type KnownManifests, openKnownManifests } from "../../packages/registry/known-manifests.ts";
@@ -105,7 +106,14 @@ export async function openParts(options: HostOptions, seams: HostSeams): Promise
     openJournal: () => openJournalReader(journalFile(claim.folder)),
     newest: () => deps.log.newest,
   });
-  const services = new PluginServices({ registry, crashes, children, spare, cacheDir: join(claim.root, "scripts") });
+  const services = new PluginServices({
+    registry,
+    crashes,
+    children,
+    spare,
+    idle: new IdleContainers(),
+    cacheDir: join(claim.root, "scripts"),
+  });
   const routes = openRoutes({
     plugins: () => registry.list(),
     plugin: (id) => registry.get(id),

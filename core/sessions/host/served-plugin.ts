@@ -1,4 +1,5 @@
 import type { CrashStore } from "../../walls/pool/plugin-health.ts";
+import type { IdleContainers } from "../../walls/pool/idle-containers.ts";
 import { PluginPool } from "../../walls/pool/plugin-pool.ts";
 import type { SpareContainer } from "../../walls/pool/spare-container.ts";
 import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
@@ -16,6 +17,8 @@ export interface ServiceOptions {
   children: ChildLedger;
   /** A warden that is already started. */
   spare: SpareContainer | null;
+  /** Wardens without work. */
+  idle: IdleContainers;
   /** Folder that keeps scripts from one start to the next. */
   cacheDir: string;
 }
@@ -32,7 +35,7 @@ export class ServedPlugin {
   /** Number of sessions under way, including those that wait. */
   sessions = 0;
 
-  constructor(plugin: Plugin, { crashes, children, spare, cacheDir }: ServiceOptions) {
+  constructor(plugin: Plugin, { crashes, children, spare, idle, cacheDir }: ServiceOptions) {
     this.plugin = plugin;
     this.#cacheDir = cacheDir;
     this.pool = new PluginPool({
@@ -43,6 +46,7 @@ export class ServedPlugin {
       crashes,
       children,
       spare,
+      idle,
       script: async () => (await this.script()).text,
     });
   }

@@ -5,6 +5,7 @@ import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import { probeOsWalls } from "../../ground/runtime/os-walls/probe.ts";
 import { osWallNames, type OsWallUses } from "../../ground/runtime/os-walls/os-wall.ts";
 import { wait } from "../../ground/runtime/wait.ts";
+import type { IdleContainers } from "./idle-containers.ts";
 import { Lane } from "./lane.ts";
 import type { Container } from "./lane-transport.ts";
 import { type CrashStore, PluginHealth } from "./plugin-health.ts";
@@ -29,6 +30,8 @@ export interface PoolOptions {
   children?: ChildLedger;
   /** A warden that was started ahead, for the first plugin that needs one. */
   spare?: SpareContainer | null;
+  /** The host's containers without work; absent: this one stays for the whole idle time. */
+  idle?: IdleContainers;
 }
 
 /** A place on a worker, held for one entry. */
@@ -70,6 +73,9 @@ export class PluginPool {
   /** Places given out and not returned. */
   #inUse = 0;
   #cancelRest: (() => void) | null = null;
+  readonly #stopIdle = () => void this.#letGo();
+  /** Set while a container ends because it was idle. */
+  #leaving = false;
   readonly #backoff: RestartBackoff;
   /** Containers whose end was counted: all their workers die with them. */
   readonly #counted = new WeakSet<Container>();
@@ -121,7 +127,7 @@ export class PluginPool {
   async close(why = "The host is shutting down."): Promise<void> {
     const error = new BulkheadError("host_closed", why);
     this.#closing.abort(error);
-    this.#cancelRest?.();
+    this.#stayAwake();
     this.#refuseAll(error);
     for (const lane of this.#lanes) lane.kill("host_closed", why);
     const container = await this.#container?.catch(() => null);
@@ -198,7 +204,7 @@ export class PluginPool {
     if (!best) return null;
     const lane: Lane = best;
     this.#inUse++;
-    this.#cancelRest?.();
+    this.#stayAwake();
     this.#held.set(lane, (this.#held.get(lane) ?? 0) + 1);
     return { lane, release: () => this.#release(lane) };
   }
@@ -227,17 +233,24 @@ export class PluginPool {
     return this.#inUse === 0 && this.#line.size === 0 && this.#starting === 0 && !this.#closed;
   }
 
-  /** Stops the workers after an idle time; they start again on demand. */
+  /** Stops the workers after an idle time, or when too many plugins have idle ones; they start again on demand. */
   #rest(): void {
+    this.#stayAwake();
+    if (this.#container === null || this.#leaving || !this.#isIdle) return;
+    this.#cancelRest = startBackgroundTimer(this.#stopIdle, this.#options.limits.idle_worker_ms);
+    this.#options.idle?.add(this.#stopIdle);
+  }
+
+  #stayAwake(): void {
     this.#cancelRest?.();
     this.#cancelRest = null;
-    if (this.#container === null || !this.#isIdle) return;
-    this.#cancelRest = startBackgroundTimer(() => void this.#letGo(), this.#options.limits.idle_worker_ms);
+    this.#options.idle?.remove(this.#stopIdle);
   }
 
   async #letGo(): Promise<void> {
     const container = await this.#container?.catch(() => null);
     if (!container || !this.#isIdle) return;
+    this.#leaving = true;
     for (const lane of this.#lanes) lane.kill("host_closed", "The worker was idle for long.");
     await container.close();
   }
@@ -324,7 +337,10 @@ export class PluginPool {
       : spare?.take({ limits, osWalls }) ?? startProcessContainer(wardenFile, { limits, osWalls, children });
     this.#container = starting;
     const forget = () => {
-      if (this.#container === starting) this.#container = null;
+      if (this.#container !== starting) return;
+      this.#container = null;
+      this.#leaving = false;
+      this.#options.idle?.remove(this.#stopIdle);
     };
     starting.then((container) => container.ended.then(forget), forget);
     return starting;

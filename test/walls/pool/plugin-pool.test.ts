@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { IdleContainers } from "../../../core/walls/pool/idle-containers.ts";
 import type { CrashStore } from "../../../core/walls/pool/plugin-health.ts";
 import type { WorkerPlace } from "../../../core/walls/pool/plugin-pool.ts";
 import { until } from "../../sessions/host/test-host.ts";
@@ -168,6 +169,24 @@ describe.each(["thread", "process"] as const)("PluginPool (%s)", (isolation) => 
     expect((await run(pool, "hello")).end).toEqual({ value: null });
     if (isolation === "process") expect(await pool.wardenPid()).not.toBe(pid);
     expect(pool.health.quarantined).toBe(false);
+  });
+
+  it("ends the workers that have been idle longest when too many plugins have idle ones", async () => {
+    const idle = new IdleContainers(1);
+    const [first, second] = [makePool(isolation, one, { idle }), makePool(isolation, one, { idle })];
+    const [early, late] = [await first.acquire(), await second.acquire()];
+    early.release();
+    late.release();
+    await until(() => !early.lane.alive);
+    expect(late.lane.alive).toBe(true);
+    // One that works does not count, and the other one starts again.
+    const busy = await second.acquire();
+    expect((await run(first, "hello")).end).toEqual({ value: null });
+    const again = await first.acquire();
+    again.release();
+    busy.release();
+    await until(() => !again.lane.alive);
+    expect(late.lane.alive).toBe(true);
   });
 
   it("serves who comes while idle workers are being ended", async () => {
