@@ -4,7 +4,7 @@ const mostIdle = 8;
 /** The containers of a host that have no work: beyond a few, the one that has waited longest ends. */
 export class IdleContainers {
   readonly #most: number;
-  /** What ends each, in the order in which they lost their work. */
+  /** Functions that end each one, in the order in which they lost their work. */
   readonly #ends = new Set<() => void>();
 
   constructor(most: number = mostIdle) {

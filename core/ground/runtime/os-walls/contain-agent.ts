@@ -75,7 +75,7 @@ async function filtered(command: Command, folder: string): Promise<Command> {
 
 const callFilter = nameFilter(systemCallFilter());
 
-/** A file of this name holds this filter, whoever wrote it. */
+/** Names a filter for its content, so that a file of that name always holds it. */
 function nameFilter(bytes: Uint8Array | null): { name: string; bytes: Uint8Array } | null {
   return bytes === null ? null : { name: `calls-${sha256Hex(bytes).slice(0, 16)}`, bytes };
 }
