@@ -1,5 +1,5 @@
 import { Errors } from "@sinclair/typebox/errors";
-import { type AdapterClass, type AgentAdapter, requiredMembers } from "../adapter.ts";
+import { type AdapterClass, type AdapterEvents, type AgentAdapter, requiredMembers } from "../adapter.ts";
 import { type AvailabilityReport, availabilityReportSchema } from "../availability.ts";
 import type { AgentConfig } from "../context.ts";
 import { BulkheadError, type ErrorData, errorDataOf } from "../errors.ts";
@@ -58,25 +58,20 @@ export async function runAdapter(
   const ctx = new MemoryContext({ ...options, signal: stop.signal });
   const checker = new EventChecker();
   const events: AdapterEvent[] = [];
-  const timer = setTimeout(
-    () => stop.abort(new BulkheadError("timeout", "The session took longer than its test allows.")),
-    options.timeoutMs ?? 10_000,
-  );
+  const timer = setTimeout(() => stop.abort(tooSlow()), options.timeoutMs ?? 10_000);
   let error: ErrorData | null = null;
   const adapter = construct(Adapter);
   try {
     await adapter.initialize(makeConfig(ctx, options.config));
     const stream = adapter.runSession({ workdir: ctx.workdir, prompt: "Say hello.", ...request }, ctx);
-    for await (const yielded of untilAborted(stream, stop.signal)) {
-      for (const item of Array.isArray(yielded) ? yielded : [yielded]) {
-        const event = checker.check(item);
-        if (event?.type === "permission_request") ctx.offer(event.request_id, event.options);
-        if (!event) continue;
-        events.push(event);
-        if (stop.signal.aborted || !options.interruptWhen?.(event)) continue;
-        stop.abort(new BulkheadError("interrupted", "The test interrupted the session."));
-        await adapter.interrupt();
-      }
+    for await (const item of flat(untilAborted(stream, stop.signal))) {
+      const event = checker.check(item);
+      if (event?.type === "permission_request") ctx.offer(event.request_id, event.options);
+      if (!event) continue;
+      events.push(event);
+      if (stop.signal.aborted || !options.interruptWhen?.(event)) continue;
+      stop.abort(new BulkheadError("interrupted", "The test interrupted the session."));
+      await adapter.interrupt();
     }
     checker.end();
   } catch (thrown) {
@@ -86,16 +81,8 @@ export async function runAdapter(
     await adapter.shutdown();
     ctx.close();
   }
-  return {
-    events,
-    last: events.at(-1) ?? null,
-    error,
-    violations: checker.violations,
-    calls: ctx.calls,
-    log: ctx.records,
-    files: ctx.memory.all(),
-    kv: Object.fromEntries(ctx.values),
-  };
+  const { violations } = checker;
+  return { events, last: events.at(-1) ?? null, error, violations, ...leftIn(ctx) };
 }
 
 /**
@@ -132,8 +119,22 @@ function construct(Adapter: AdapterClass): AgentAdapter {
   });
 }
 
+/** Returns what a context has recorded, and what it holds at the end. */
+function leftIn({ calls, records: log, memory, values }: MemoryContext) {
+  return { calls, log, files: memory.all(), kv: Object.fromEntries(values) };
+}
+
+function tooSlow(): BulkheadError {
+  return new BulkheadError("timeout", "The session took longer than its test allows.");
+}
+
 function makeConfig(ctx: MemoryContext, config: Partial<AgentConfig> | undefined): AgentConfig {
   return { working_directory: ctx.workdir, access_modes: [], ...config };
+}
+
+/** Yields the events of each list one by one. */
+async function* flat(stream: AdapterEvents): AsyncGenerator<AdapterEvent, void, void> {
+  for await (const yielded of stream) yield* Array.isArray(yielded) ? yielded : [yielded];
 }
 
 /** Ends the stream after an abort, and gives the adapter one second for its last events. */

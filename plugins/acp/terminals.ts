@@ -35,53 +35,72 @@ interface Order {
 
 /**
  * Runs commands for the agent, each as `sh -c`: what an agent calls a command is often a line for a shell. It needs the
- * grant of `sh`, which is one of everything. A released terminal can still be found: its tool's result names it.
+ * grant of `sh`, which is one of everything.
  */
 export function offerTerminals(agent: AgentConnection, ctx: AdapterContext): FindOutcome {
-  const terminals = new Map<string, Terminal>();
-  const released = new Map<string, Terminal>();
-  let last = 0;
-  const find = (id: string): Terminal => {
-    const terminal = terminals.get(id);
-    if (terminal) return terminal;
-    throw new RequestError(rpcCodes.notFound, `There is no terminal "${id}".`);
-  };
+  const terminals = new Terminals();
+  const named = (params: JsonFields) => terminals.find(textParam(params, "terminalId"));
   agent.onRequest("terminal/create", async ({ params }) => {
-    if (terminals.size >= maxTerminals) {
-      throw new RequestError(rpcCodes.internal, `${maxTerminals} terminals are open.`);
-    }
+    terminals.demandRoom();
     const limit = Math.min(countParam(params, "outputByteLimit") ?? defaultLimit, maxLimit);
     const cwd = typeof params["cwd"] === "string" ? params["cwd"] : undefined;
-    const child = await start(orderOf(params), cwd, ctx);
-    const terminalId = `terminal-${++last}`;
-    terminals.set(terminalId, collect(child, limit));
-    return { terminalId };
+    return { terminalId: terminals.add(collect(await start(orderOf(params), cwd, ctx), limit)) };
   });
   agent.onRequest("terminal/output", ({ params }) => {
-    const { output, truncated, exit } = find(textParam(params, "terminalId"));
+    const { output, truncated, exit } = named(params);
     return { output, truncated, ...(exit ? { exitStatus: statusOf(exit) } : {}) };
   });
-  agent.onRequest(
-    "terminal/wait_for_exit",
-    async ({ params }) => statusOf(await find(textParam(params, "terminalId")).over),
-  );
+  agent.onRequest("terminal/wait_for_exit", async ({ params }) => statusOf(await named(params).over));
   agent.onRequest("terminal/kill", async ({ params }) => {
-    await find(textParam(params, "terminalId")).child.kill();
+    await named(params).child.kill();
     return {};
   });
   agent.onRequest("terminal/release", async ({ params }) => {
-    const terminalId = textParam(params, "terminalId");
-    const terminal = find(terminalId);
-    terminals.delete(terminalId);
-    released.set(terminalId, terminal);
-    if (released.size > maxTerminals) released.delete(released.keys().next().value ?? "");
-    if (!terminal.exit) await terminal.child.kill();
+    const { exit, child } = terminals.release(textParam(params, "terminalId"));
+    if (!exit) await child.kill();
     return {};
   });
-  return (id) => {
-    const terminal = terminals.get(id) ?? released.get(id);
+  return (id) => terminals.outcome(id);
+}
+
+/** The open terminals, and some released ones: the result of a tool still names a terminal that was released. */
+class Terminals {
+  readonly #open = new Map<string, Terminal>();
+  readonly #released = new Map<string, Terminal>();
+  #last = 0;
+
+  /** @throws {RequestError} when as many are open as may be */
+  demandRoom(): void {
+    if (this.#open.size < maxTerminals) return;
+    throw new RequestError(rpcCodes.internal, `${maxTerminals} terminals are open.`);
+  }
+
+  /** Adds one and returns its id. */
+  add(terminal: Terminal): string {
+    const id = `terminal-${++this.#last}`;
+    this.#open.set(id, terminal);
+    return id;
+  }
+
+  /** @throws {RequestError} for one that is not open */
+  find(id: string): Terminal {
+    const terminal = this.#open.get(id);
+    if (terminal) return terminal;
+    throw new RequestError(rpcCodes.notFound, `There is no terminal "${id}".`);
+  }
+
+  release(id: string): Terminal {
+    const terminal = this.find(id);
+    this.#open.delete(id);
+    this.#released.set(id, terminal);
+    if (this.#released.size > maxTerminals) this.#released.delete(this.#released.keys().next().value ?? "");
+    return terminal;
+  }
+
+  outcome(id: string): ReturnType<FindOutcome> {
+    const terminal = this.#open.get(id) ?? this.#released.get(id);
     return terminal && outcomeOf(terminal.exit ?? none, terminal.output);
-  };
+  }
 }
 
 function orderOf(params: JsonFields): Order {

@@ -15,6 +15,7 @@ import type { Journal } from "../../records/journal/journal.ts";
 import type { SessionRecord } from "../../records/journal/session-record.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import type { HostWorkspaces, OwnWorkspaces } from "../../sessions/host/workspaces.ts";
+import type { AfterRestart, Resumable } from "../../sessions/session/interrupted-session.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import type { SecretOf } from "../engine/connect.ts";
 import { Engine } from "../engine/engine.ts";
@@ -116,12 +117,7 @@ export class Cluster {
       machine: name,
       slots: settings.slots ?? null,
       sessionsOf: () => new Map(this.#others().map((facts) => [facts.name, facts.sessions])),
-      askForSpare: () =>
-        Promise.all(
-          this.#others().map((facts) =>
-            callMachine(engine, { machine: facts.name, name: "spare", ask: {}, timeoutMs: spareMs }).catch(() => 0)
-          ),
-        ),
+      askForSpare: () => this.#askForSpare(),
     });
     this.#repositories = new Repositories(options.repositoriesDir, this.#notes);
     this.#queue = new WorkQueue({
@@ -158,25 +154,10 @@ export class Cluster {
       presence: this.#presence,
       mirror: (machine) => this.#mirrors.get(machine),
       shares: this.#shares,
-      resume: () => (resumable) =>
-        resumeHere(resumable, {
-          host: this.#host,
-          notes: this.#notes,
-          repositories: this.#repositories,
-          sharedFolders: settings.shared_folders,
-          isKnown: (id) => this.#isKnown(id),
-          own: { machine: name, run: this.#run },
-          isThere: ({ machine, run }) => this.#presence.present(machine)?.run === run,
-        }),
+      resume: () => (resumable) => this.#resume(resumable),
       writeLog,
     });
-    this.#undo.push(engine.onConnection((connected) =>
-      writeLog(
-        connected
-          ? { level: "info", message: `The cluster's servers are back, at ${engine.server.address}.` }
-          : { level: "warn", message: "The cluster's servers cannot be reached: sessions wait until they are back." },
-      )
-    ));
+    this.#undo.push(engine.onConnection((connected) => writeLog(connectionRecord(connected, engine))));
   }
 
   /** Places in which the host takes part in the cluster. */
@@ -339,6 +320,27 @@ export class Cluster {
     };
   }
 
+  /** Continues a session of a lost machine here, where that can be done. */
+  #resume(resumable: Resumable): Promise<AfterRestart> {
+    const { name: machine, shared_folders: sharedFolders } = this.#options.settings;
+    return resumeHere(resumable, {
+      host: this.#host,
+      notes: this.#notes,
+      repositories: this.#repositories,
+      sharedFolders,
+      isKnown: (id) => this.#isKnown(id),
+      own: { machine, run: this.#run },
+      isThere: (run) => this.#presence.present(run.machine)?.run === run.run,
+    });
+  }
+
+  /** Asks the other machines for the slots that they do not use; returns the numbers of the notes that tell of it. */
+  #askForSpare(): Promise<number[]> {
+    const asked = { name: "spare", ask: {}, timeoutMs: spareMs } as const;
+    const askOne = ({ name: machine }: MachineFacts) => callMachine(this.#engine, { machine, ...asked }).catch(() => 0);
+    return Promise.all(this.#others().map(askOne));
+  }
+
   async #isKnown(sessionId: string): Promise<boolean> {
     return await this.#recordOf(sessionId) !== null;
   }
@@ -387,4 +389,10 @@ export class Cluster {
       }),
     );
   }
+}
+
+function connectionRecord(connected: boolean, engine: Pick<Engine, "server">): LogRecord {
+  return connected
+    ? { level: "info", message: `The cluster's servers are back, at ${engine.server.address}.` }
+    : { level: "warn", message: "The cluster's servers cannot be reached: sessions wait until they are back." };
 }

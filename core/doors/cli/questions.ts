@@ -1,4 +1,5 @@
 import type { Terminal } from "../../ground/runtime/terminal.ts";
+import { Turns } from "../../ground/runtime/turns.ts";
 import { safeLine, safeText } from "./render/agent-text.ts";
 
 /** One answer that a question offers. */
@@ -18,7 +19,7 @@ export interface ChooseOptions<T> {
 /** Asks the person at the terminal, one question at a time; other output waits meanwhile. */
 export class Questions {
   readonly #terminal: Terminal;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
   #asking = 0;
   #held = "";
 
@@ -77,7 +78,7 @@ export class Questions {
   }
 
   #inTurn<T>(ask: () => Promise<T>): Promise<T> {
-    const answer = this.#turn.then(async () => {
+    return this.#turns.take(async () => {
       this.#asking += 1;
       try {
         return await ask();
@@ -88,8 +89,6 @@ export class Questions {
         await this.#terminal.stdout.write(held);
       }
     });
-    this.#turn = answer.catch(() => undefined);
-    return answer;
   }
 }
 

@@ -82,18 +82,13 @@ export async function prepareSessions(
   ask: (opened: OpenedSessions) => Promise<AskedSession> = (opened) => askedByFlags(call, opened),
 ): Promise<SessionCommand> {
   const { terminal, options, json } = call;
-  const questions = new Questions(terminal);
   const attended = Questions.possible(terminal) && !json;
+  const questions = attended ? new Questions(terminal) : undefined;
   const interrupts = watchInterrupts(terminal);
-  const opened = await openSessions(
-    call,
-    {
-      warm: true,
-      askGrant: attended
-        ? (manifestFile) => createAskGrant(questions, { manifestFile, signal: interrupts.signal })
-        : undefined,
-    },
-  ).catch((error: unknown) => {
+  const { signal } = interrupts;
+  const askGrant = questions &&
+    ((manifestFile: string | undefined) => createAskGrant(questions, { manifestFile, signal }));
+  const opened = await openSessions(call, { warm: true, askGrant }).catch((error: unknown) => {
     interrupts[Symbol.dispose]();
     throw error;
   });
@@ -109,12 +104,11 @@ export async function prepareSessions(
     const show: ShowSessionOptions = {
       terminal,
       adapter: first,
-      questions: attended ? questions : undefined,
+      questions,
       mode: modeOf(call),
       verbose: options["verbose"] === true,
       times: showTimes(options),
     };
-    const { signal } = interrupts;
     const require = options["require"] as AgentCapabilities | undefined;
     const how = { adapter, signal, require: isChecked ? undefined : require };
     return { sessions, host, grant, adapter, request, how, show, [Symbol.asyncDispose]: dispose };

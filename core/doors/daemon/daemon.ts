@@ -3,33 +3,30 @@ import { type DaemonSettings, defaultDaemonSettings } from "../../ground/config/
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { defaultLimits, type Limits } from "../../ground/config/limits.ts";
 import { hostVersion } from "../../ground/config/version.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
 import type { McpHttp } from "../mcp/http.ts";
-import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { Cluster } from "../../cluster/machines/cluster.ts";
 import type { Host, HostOptions } from "../../sessions/host/host.ts";
 import type { HostSeams } from "../../sessions/host/host-seams.ts";
 import { demandOwnState, stateFolderOf } from "../../sessions/host/state-folder.ts";
 import { consolePage } from "../console/page-files.ts";
 import { createHttpDoor, type HttpDoor } from "../http/door.ts";
-import type { Mount, Readiness, ReloadChanges } from "../http/door-options.ts";
+import type { HostFacts, Mount, Readiness, ReloadChanges } from "../http/door-options.ts";
 import { pluginFacts } from "../http/plugin-facts.ts";
 import { problem } from "../http/problem.ts";
-import { openSessionOwners } from "../http/session-owners.ts";
-import { openTokens } from "../http/tokens.ts";
 import { mkdir, realpath, rm } from "../../ground/runtime/files.ts";
 import { pid, runtimeVersion } from "../../ground/runtime/platform.ts";
 import { processStart } from "../../ground/runtime/process-rows.ts";
 import { within } from "../../ground/runtime/within.ts";
-import { daemonFiles } from "./daemon-files.ts";
+import { type DaemonFiles, daemonFiles } from "./daemon-files.ts";
 import { takeDaemonLock } from "./daemon-lock.ts";
 import { type DaemonLog, openDaemonLog } from "./daemon-log.ts";
 import { type DaemonRecord, readDaemonRecord, removeDaemonRecord, writeDaemonRecord } from "./daemon-record.ts";
-import { gateSessions } from "./gated-sessions.ts";
+import { type GatedSessions, gateSessions } from "./gated-sessions.ts";
 import { joinCluster } from "./join-cluster.ts";
 import { listen, type Listening } from "./listen.ts";
-import { reloadManifest } from "./reload.ts";
-import { shareOwners, shareTokens } from "./shared-access.ts";
-import { writeGrant, writeGrants } from "./write-grants.ts";
+import { ManifestInForce } from "./manifest-in-force.ts";
+import { openAccess } from "./shared-access.ts";
 
 /** Options of {@link startDaemon}. */
 export interface DaemonOptions extends Pick<HostOptions, "stateDir" | "bundledDir"> {
@@ -78,54 +75,60 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const undo: (() => unknown)[] = [];
   try {
     undo.push(await takeDaemonLock(files));
-    const left = await readDaemonRecord(files.record);
-    await removeDaemonRecord(files.record);
-    await rm(files.notices, { force: true });
+    const left = await removeLeftRecord(files);
     const log = openDaemonLog({ ...settings, file: files.log, echo: options.echo });
     undo.push(() => log.close());
-    if (left !== null && left !== "broken") {
-      const message = `The previous daemon, process ${left.pid}, was killed; its sessions and programs are ended now.`;
-      log.write({ level: "warn", message });
-    }
+    const writeLog: DaemonLog["write"] = (record) => log.write(record);
+    if (left !== null) writeLog(killed(left));
     let door: HttpDoor | null = null;
     const limits: Limits = { ...defaultLimits, ...manifest?.limits };
     const listening = await listen({
       port: settings.port,
       sockets: files.sockets,
       limits,
-      onStall: (path) => {
-        const message = `Cut off a client of ${path}: it has read nothing for ${limits.http_stall_timeout_ms} ms.`;
-        log.write({ level: "warn", message });
-      },
+      onStall: (path) => writeLog(stalled(path, limits.http_stall_timeout_ms)),
       answer: async (request, from) => await door?.fetch(request, from) ?? notYet(request),
     });
     undo.push(() => listening.close({ graceMs: lastAnswersMs }));
-    const cluster = await joinCluster(manifest, { stateDir, writeLog: (record) => log.write(record) });
+    const cluster = await joinCluster(manifest, { stateDir, writeLog });
     undo.push(() => cluster?.close());
-    const host = await options.createHost({
-      ...hostOptions(options, manifest),
-      stateDir,
-      onlyFirst: true,
-      writeLog: (record) => log.write(record),
-    }, cluster?.seams);
+    const { root, bundledDir } = options;
+    const host = await options.createHost(
+      { root, bundledDir, manifest, stateDir, resume: true, onlyFirst: true, writeLog },
+      cluster?.seams,
+    );
     undo.push(() => host.close());
     const made = await openDaemon({ options, manifest, settings, host, listening, log, stateDir, cluster });
     await cluster?.serve(host);
     door = made.door;
-    const record = recordOf(listening, {
-      token_file: made.tokenFile,
-      log_file: files.log,
-      config_file: manifest?.file ?? null,
-    });
+    const paths = { token_file: made.tokenFile, log_file: files.log, config_file: manifest?.file ?? null };
+    const record = recordOf(listening, paths);
     await writeDaemonRecord(files.record, record);
     undo.push(() => removeDaemonRecord(files.record));
-    log.write({ level: "info", message: `The daemon takes requests at ${record.address}.`, fields: { pid } });
+    writeLog({ level: "info", message: `The daemon takes requests at ${record.address}.`, fields: { pid } });
     const ending = endingOf({ made, log, undo, drainMs: settings.drain_ms });
     return { record, host, reload: made.reload, stop: ending, lost: cluster?.lost ?? new AbortController().signal };
   } catch (error) {
     for (const step of undo.reverse()) await step();
     throw error;
   }
+}
+
+/** Removes the files of an earlier daemon; returns its record if it was killed. */
+async function removeLeftRecord(files: DaemonFiles): Promise<DaemonRecord | null> {
+  const left = await readDaemonRecord(files.record);
+  await removeDaemonRecord(files.record);
+  await rm(files.notices, { force: true });
+  return left === "broken" ? null : left;
+}
+
+function killed({ pid }: DaemonRecord): LogRecord {
+  const message = `The previous daemon, process ${pid}, was killed; its sessions and programs are ended now.`;
+  return { level: "warn", message };
+}
+
+function stalled(path: string, ms: number): LogRecord {
+  return { level: "warn", message: `Cut off a client of ${path}: it has read nothing for ${ms} ms.` };
 }
 
 interface OpenDaemonOptions {
@@ -150,77 +153,56 @@ interface OpenedDaemon {
 
 /** Opens the host's HTTP door, with its access to the daemon. */
 async function openDaemon(opened: OpenDaemonOptions): Promise<OpenedDaemon> {
-  const { options, host, listening, log, stateDir, cluster } = opened;
-  const started = opened.manifest;
-  let manifest = started;
+  const { options, manifest, host, listening, log, stateDir, cluster } = opened;
+  const writeLog: DaemonLog["write"] = (record) => log.write(record);
+  const inForce = new ManifestInForce(manifest, {
+    host,
+    read: () => options.readManifest(),
+    onReloaded: (after) => log.setLevel(settingsOf(after).log_level),
+    writeLog,
+  });
   const gate = gateSessions(cluster?.sessions(host.sessions) ?? host.sessions);
-  let isShut = false;
-  let turn: Promise<unknown> = Promise.resolve();
-  /** Runs reloads and grants one after the other: each reads the file when its turn comes. */
-  const inTurn = <T>(act: () => Promise<T>): Promise<T> => {
-    const done = turn.then(act);
-    turn = done.catch(() => undefined);
-    return done;
-  };
-  const reloadNow = async (): Promise<ReloadChanges> => {
-    try {
-      const after = await options.readManifest();
-      if (after === undefined) throw noManifest();
-      const report = await reloadManifest(host, { started, after });
-      manifest = after;
-      log.setLevel(settingsOf(after).log_level);
-      log.write({ level: "info", message: "The host manifest was reloaded.", fields: report });
-      return report;
-    } catch (error) {
-      const { message } = toErrorData(error);
-      log.write({ level: "error", message: `The host manifest was not reloaded; the old one holds: ${message}` });
-      throw error;
-    }
-  };
-  const reload = () => inTurn(reloadNow);
-  const tokens = openTokens(stateDir);
-  const { file: tokenFile } = await tokens.first();
+  const { tokens, tokenFile, owners, stopSharing } = await openAccess(stateDir, { notes: cluster?.notes, writeLog });
   const limits = { ...defaultLimits, ...manifest?.limits };
   const mcp = mountMcp(limits);
-  const owners = await openSessionOwners(stateDir, { onProblem: (message) => log.write({ level: "error", message }) });
-  const stopSharing = cluster === null ? () => {} : shareTokens(tokens, cluster.notes);
   const door = createHttpDoor({
     sessions: gate.sessions,
     mounts: [mcp],
     pages: consolePage,
-    facts: {
-      plugins: pluginFacts(host, manifest?.file),
-      workspaces: cluster?.workspaces(host.workspaces) ?? host.workspaces,
-      history: host.history,
-      verify: () => host.verify(),
-      setGrants: (pluginId, grant) =>
-        inTurn(async () => {
-          await writeGrants(manifest, { pluginId, grant });
-          await reloadNow();
-        }),
-      addGrant: (grant) =>
-        inTurn(async () => {
-          await writeGrant(manifest, grant);
-          await reloadNow();
-        }),
-      reload,
-      signals: () => [...host.signals(), ...cluster?.signals() ?? []],
-      cluster: () => cluster === null ? Promise.resolve(null) : cluster.status(),
-      readiness: () => readinessOf({ isShut, cluster }),
-    },
+    facts: factsOf(opened, { gate, inForce }),
     tokens,
-    owners: cluster === null ? owners : shareOwners(owners, cluster.notes),
+    owners,
     hosts: () => listening.hosts,
     limits,
-    writeLog: (record) => log.write(record),
+    writeLog,
   });
+  const close = () => (door.close(), mcp.close());
   const shut = () => {
-    isShut = true;
     gate.shut();
     stopSharing();
     cluster?.leave();
   };
-  return { door: { ...door, close: () => (door.close(), mcp.close()) }, host, tokenFile, reload, shut };
+  return { door: { ...door, close }, host, tokenFile, reload: inForce.reload, shut };
+}
+
+/** Returns what the door shows and changes of the host, besides its sessions. */
+function factsOf(
+  { host, cluster, manifest }: OpenDaemonOptions,
+  { gate, inForce }: { gate: GatedSessions; inForce: ManifestInForce },
+): HostFacts {
+  const { reload, setGrants, addGrant } = inForce;
+  return {
+    plugins: pluginFacts(host, manifest?.file),
+    workspaces: cluster?.workspaces(host.workspaces) ?? host.workspaces,
+    history: host.history,
+    verify: () => host.verify(),
+    setGrants,
+    addGrant,
+    reload,
+    signals: () => [...host.signals(), ...cluster?.signals() ?? []],
+    cluster: () => cluster === null ? Promise.resolve(null) : cluster.status(),
+    readiness: () => readinessOf({ isShut: gate.isShut(), cluster }),
+  };
 }
 
 function readinessOf({ isShut, cluster }: { isShut: boolean; cluster: Cluster | null }): Readiness {
@@ -273,10 +255,6 @@ function settingsOf(manifest: HostManifest | undefined, port?: number): DaemonSe
   return port === undefined ? settings : { ...settings, port };
 }
 
-function hostOptions({ root, bundledDir }: DaemonOptions, manifest: HostManifest | undefined): HostOptions {
-  return { root, resume: true, bundledDir, manifest };
-}
-
 async function makeFolder(folder: string): Promise<string> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -311,10 +289,4 @@ function notYet(request: Request): Response {
     hint: "Try again in a moment.",
   });
   return problem(error, { writeLog: () => {}, request });
-}
-
-function noManifest(): BulkheadError {
-  return new BulkheadError("not_found", "Cannot reload: there is no host manifest.", {
-    hint: 'Write one with "bulkhead init", and restart the daemon if it was started without one.',
-  });
 }

@@ -7,6 +7,7 @@ export interface GatedSessions {
   sessions: SessionHost;
   /** Refuses new sessions from now on, with `host_closed`. Running ones go on. */
   shut(): void;
+  isShut(): boolean;
 }
 
 /** Puts a gate before the start of sessions. */
@@ -32,6 +33,7 @@ export function gateSessions(host: SessionHost): GatedSessions {
     shut: () => {
       isShut = true;
     },
+    isShut: () => isShut,
   };
 }
 

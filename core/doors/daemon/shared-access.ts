@@ -1,7 +1,9 @@
 import type { SharedNotes } from "../../cluster/machines/shared-notes.ts";
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import type { SessionOwners } from "../http/session-owners.ts";
-import { isOfOneMachine, parseToken, type TokenStore } from "../http/tokens.ts";
+import type { LogRecord } from "../../ground/log/log-record.ts";
+import { Turns } from "../../ground/runtime/turns.ts";
+import { openSessionOwners, type SessionOwners } from "../http/session-owners.ts";
+import { isOfOneMachine, openTokens, parseToken, type TokenStore } from "../http/tokens.ts";
 
 /** How often this machine's tokens are compared with those that the others know. Milliseconds. */
 const everyMs = 1000;
@@ -9,6 +11,35 @@ const everyMs = 1000;
 const revoked = "revoked";
 /** Sessions of other machines whose owners are remembered, the newest. */
 const mostNoted = 50_000;
+
+/** Tokens and owners of sessions, in a cluster those of all machines. */
+export interface DaemonAccess {
+  tokens: TokenStore;
+  /** File with the token of the machine's owner. */
+  tokenFile: string;
+  owners: SessionOwners;
+  /** Stops the exchange of tokens with other machines. */
+  stopSharing(): void;
+}
+
+/** Options of {@link openAccess}. */
+export interface AccessOptions {
+  /** Absent for a daemon that is alone. */
+  notes: Pick<SharedNotes, "watch" | "set" | "caughtUp"> | undefined;
+  writeLog(record: LogRecord): void;
+}
+
+/**
+ * Opens the tokens and the owners that a state folder keeps.
+ * @throws {BulkheadError} as {@link openTokens} and {@link openSessionOwners}
+ */
+export async function openAccess(stateDir: string, { notes, writeLog }: AccessOptions): Promise<DaemonAccess> {
+  const tokens = openTokens(stateDir);
+  const { file: tokenFile } = await tokens.first();
+  const owners = await openSessionOwners(stateDir, { onProblem: (message) => writeLog({ level: "error", message }) });
+  if (notes === undefined) return { tokens, tokenFile, owners, stopSharing: () => {} };
+  return { tokens, tokenFile, owners: shareOwners(owners, notes), stopSharing: shareTokens(tokens, notes) };
+}
 
 /** Adds the owners of the other machines' sessions, and tells the others who started one here. */
 export function shareOwners(own: SessionOwners, notes: Pick<SharedNotes, "watch" | "set">): SessionOwners {
@@ -47,38 +78,45 @@ export function shareTokens(
 ): () => void {
   /** Tokens that the others know, by id; false for a revoked one. */
   const known = new Map<string, boolean>();
-  let turn: Promise<unknown> = Promise.resolve();
+  const turns = new Turns();
   let cancel = (): void => {};
   let isStopped = false;
-  const inTurn = (act: () => Promise<unknown>) => turn = turn.then(act).catch(() => undefined);
+  const inTurn = (act: () => Promise<unknown>) => turns.take(act).catch(() => undefined);
   notes.watch({
     heard: ({ kind, name, text }) => {
       if (kind !== "token") return;
       const record = text === revoked ? null : parseToken(text);
       if (record !== null && (record.id !== name || isOfOneMachine(record))) return;
       known.set(name, record !== null);
-      inTurn(() => record === null ? tokens.revoke(name) : tokens.keep(record));
+      void inTurn(() => record === null ? tokens.revoke(name) : tokens.keep(record));
     },
   });
-  const compare = async (): Promise<void> => {
-    const here = new Map((await tokens.list()).filter((record) => !isOfOneMachine(record)).map((one) => [one.id, one]));
-    for (const [name, record] of here) {
-      if (known.has(name)) continue;
-      await notes.set({ kind: "token", name, text: JSON.stringify(record) });
-      known.set(name, true);
-    }
-    for (const [name, holds] of known) {
-      if (!holds || here.has(name)) continue;
-      await notes.set({ kind: "token", name, text: revoked });
-      known.set(name, false);
-    }
-  };
   const plan = (): void => {
-    if (!isStopped) cancel = startBackgroundTimer(() => void inTurn(compare).then(plan), everyMs);
+    if (!isStopped) {
+      cancel = startBackgroundTimer(() => void inTurn(() => tellChanges(known, { tokens, notes })).then(plan), everyMs);
+    }
   };
   void notes.caughtUp.then(plan);
   return () => {
     isStopped = true;
     cancel();
   };
+}
+
+/** Tells the others which tokens were made and revoked here since they were told last. */
+async function tellChanges(
+  known: Map<string, boolean>,
+  { tokens, notes }: { tokens: Pick<TokenStore, "list">; notes: Pick<SharedNotes, "set"> },
+): Promise<void> {
+  const here = new Map((await tokens.list()).filter((record) => !isOfOneMachine(record)).map((one) => [one.id, one]));
+  for (const [name, record] of here) {
+    if (known.has(name)) continue;
+    await notes.set({ kind: "token", name, text: JSON.stringify(record) });
+    known.set(name, true);
+  }
+  for (const [name, holds] of known) {
+    if (!holds || here.has(name)) continue;
+    await notes.set({ kind: "token", name, text: revoked });
+    known.set(name, false);
+  }
 }

@@ -14,7 +14,7 @@ import type { ExplainedPermission } from "../../packages/registry/explain-permis
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import { type ProgramWalls, programWalls } from "../../packages/registry/program-walls.ts";
 import { shownPermissions } from "../../packages/registry/shown-permissions.ts";
-import { unknownPlugin } from "../../packages/registry/unknown-plugin.ts";
+import { pluginOf } from "../../packages/registry/unknown-plugin.ts";
 
 /** A plugin in a list, as `bulkhead plugin list --json` prints it. */
 export interface PluginReport {
@@ -89,67 +89,68 @@ export function pluginFacts(
   host: Pick<Host, "registry" | "edited" | "quarantined" | "pinned" | "release">,
   manifestFile: string | undefined,
 ): PluginFacts {
-  const pluginOf = (id: string): Plugin => {
-    const plugin = host.registry.get(id);
-    if (plugin !== undefined) return plugin;
-    throw unknownPlugin(id, host.registry.list());
-  };
-  const stopped = async () => new Map((await host.quarantined()).map((record) => [record.plugin_id, record]));
+  const { registry } = host;
   return {
     async list() {
-      const [quarantined, edited] = await Promise.all([stopped(), host.edited()]);
-      const plugins = host.registry.list().toSorted((a, b) => a.id.localeCompare(b.id));
-      const waiting = await waitingUpdates(plugins, manifestFile);
-      return plugins.map((plugin) =>
-        report(plugin, {
-          edited: edited.includes(plugin.id),
-          quarantine: quarantined.get(plugin.id),
-          waiting: waiting.get(plugin.id),
-        })
-      );
+      const stateOf = await statesOf(host, manifestFile);
+      const plugins = registry.list().toSorted((a, b) => a.id.localeCompare(b.id));
+      return plugins.map((plugin) => report(plugin, stateOf(plugin.id)));
     },
     async problems() {
-      return host.registry.problems().map(({ id, folder, error }) => {
+      return registry.problems().map(({ id, folder, error }) => {
         return { id, folder, enabled: false, error: error.toJSON() };
       });
     },
     async explain(id) {
-      const plugin = pluginOf(id);
-      const waiting = await waitingUpdates(host.registry.list(), manifestFile);
+      const plugin = pluginOf(registry, id);
+      const state = (await statesOf(host, manifestFile))(id);
       return {
-        ...report(plugin, {
-          edited: (await host.edited()).includes(id),
-          quarantine: (await stopped()).get(id),
-          waiting: waiting.get(id),
-        }),
+        ...report(plugin, state),
         manifest: plugin.manifest,
         pins: await host.pinned(id),
         permissions: shownPermissions(plugin, broadPlaces(manifestFile)),
         programs: programWalls(plugin),
         config: plugin.manifest.config ?? null,
-        waiting_permissions: waiting.get(id)?.undecided ?? [],
+        waiting_permissions: state.waiting?.undecided ?? [],
       };
     },
     async release(id) {
       const released = await host.release(id);
       // A record may outlive its plugin; an id that is neither is a mistake.
-      if (!released) pluginOf(id);
+      if (!released) pluginOf(registry, id);
       return released;
     },
     grants: (id) => {
-      const { grant, deny } = pluginOf(id);
+      const { grant, deny } = pluginOf(registry, id);
       return { plugin_id: id, grant, deny };
     },
   };
 }
 
+/** A plugin's state, as far as the plugin does not hold it itself. */
+interface PluginState {
+  edited: boolean;
+  quarantine: CrashRecord | undefined;
+  waiting: WaitingUpdate | undefined;
+}
+
+/** Looks at the state of all plugins; the function it gives returns one's. */
+async function statesOf(
+  host: Pick<Host, "registry" | "edited" | "quarantined">,
+  manifestFile: string | undefined,
+): Promise<(id: string) => PluginState> {
+  const [edited, records, waiting] = await Promise.all([
+    host.edited(),
+    host.quarantined(),
+    waitingUpdates(host.registry.list(), manifestFile),
+  ]);
+  const quarantined = new Map(records.map((record) => [record.plugin_id, record]));
+  return (id) => ({ edited: edited.includes(id), quarantine: quarantined.get(id), waiting: waiting.get(id) });
+}
+
 function report(
   { id, manifest, folder, origin, enabled, blocked, trusted, isolation }: Plugin,
-  { edited, quarantine, waiting }: {
-    edited: boolean;
-    quarantine: CrashRecord | undefined;
-    waiting: WaitingUpdate | undefined;
-  },
+  { edited, quarantine, waiting }: PluginState,
 ): PluginReport {
   const { name, version, description, adapter_type } = manifest;
   const stated = { id, name, version, description, adapter_type, folder, origin, enabled, trusted, isolation };

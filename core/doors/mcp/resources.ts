@@ -1,5 +1,6 @@
-import type { ReadResourceResult, Resource } from "@modelcontextprotocol/server";
+import type { ListResourcesResult, ReadResourceResult, Resource } from "@modelcontextprotocol/server";
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import type { SessionSummary } from "../../../plugin-sdk/session-summary.ts";
 import { toBulkheadError } from "../../ground/errors/to-error-data.ts";
 import type { SessionHost } from "../../sessions/host/session-host.ts";
 import { textOrBase64 } from "../../ground/runtime/text-or-base64.ts";
@@ -20,49 +21,53 @@ type Address =
 /** Session logs, results and artifacts. */
 export function sessionResources(sessions: SessionHost): McpResources {
   return {
-    templates: [
-      {
-        name: "session-events",
-        title: "A session's events",
-        uriTemplate: "bulkhead://sessions/{session_id}/events{?after}",
-        description: "A page of events after a seq, with next_after for the next page.",
-        mimeType: "application/json",
-      },
-      {
-        name: "session-result",
-        title: "A session's result",
-        uriTemplate: "bulkhead://sessions/{session_id}/result",
-        description: "What a session that has ended came to, with its provenance.",
-        mimeType: "application/json",
-      },
-      {
-        name: "session-artifact",
-        title: "A file that a session changed",
-        uriTemplate: "bulkhead://sessions/{session_id}/artifacts/{+path}",
-        description: "Its content when the session ended; paths are those of the result's artifacts.",
-      },
-    ],
-    async list(cursor) {
-      const page = await sessions.list({ limit: pageSize, before: cursor })
-        .catch((error: unknown) => {
-          throw invalid(toBulkheadError(error).message);
-        });
-      const resources = page.flatMap(({ session_id, title, state, started_at }): Resource[] => {
-        const common = { description: title, mimeType: "application/json", annotations: { lastModified: started_at } };
-        const uri = `bulkhead://sessions/${session_id}`;
-        const events = { ...common, uri: `${uri}/events`, name: `${session_id}-events`, title: `Events: ${title}` };
-        if (state === "running") return [events];
-        return [events, { ...common, uri: `${uri}/result`, name: `${session_id}-result`, title: `Result: ${title}` }];
-      });
-      const last = page.length === pageSize ? page.at(-1)?.session_id : undefined;
-      return { resources, nextCursor: last };
-    },
+    templates,
+    list: (cursor) => list(sessions, cursor),
     read: (uri) => read(sessions, uri),
     watch(uri, onChange) {
       const address = parseAddress(uri);
       return address === null ? null : watch(sessions, address.session_id, onChange);
     },
   };
+}
+
+const templates: McpResources["templates"] = [
+  {
+    name: "session-events",
+    title: "A session's events",
+    uriTemplate: "bulkhead://sessions/{session_id}/events{?after}",
+    description: "A page of events after a seq, with next_after for the next page.",
+    mimeType: "application/json",
+  },
+  {
+    name: "session-result",
+    title: "A session's result",
+    uriTemplate: "bulkhead://sessions/{session_id}/result",
+    description: "What a session that has ended came to, with its provenance.",
+    mimeType: "application/json",
+  },
+  {
+    name: "session-artifact",
+    title: "A file that a session changed",
+    uriTemplate: "bulkhead://sessions/{session_id}/artifacts/{+path}",
+    description: "Its content when the session ended; paths are those of the result's artifacts.",
+  },
+];
+
+async function list(sessions: SessionHost, cursor: string | undefined): Promise<ListResourcesResult> {
+  const page = await sessions.list({ limit: pageSize, before: cursor }).catch((error: unknown) => {
+    throw invalid(toBulkheadError(error).message);
+  });
+  const last = page.length === pageSize ? page.at(-1)?.session_id : undefined;
+  return { resources: page.flatMap(resourcesOf), nextCursor: last };
+}
+
+function resourcesOf({ session_id, title, state, started_at }: SessionSummary): Resource[] {
+  const common = { description: title, mimeType: "application/json", annotations: { lastModified: started_at } };
+  const uri = `bulkhead://sessions/${session_id}`;
+  const events = { ...common, uri: `${uri}/events`, name: `${session_id}-events`, title: `Events: ${title}` };
+  if (state === "running") return [events];
+  return [events, { ...common, uri: `${uri}/result`, name: `${session_id}-result`, title: `Result: ${title}` }];
 }
 
 async function read(sessions: SessionHost, uri: string): Promise<ReadResourceResult | null> {

@@ -141,13 +141,8 @@ async function attempt(
     return { outcome: outcomeOf(result, events), text: JSON.stringify(events), events, begun, result };
   } catch (thrown) {
     const error = toErrorData(thrown);
-    return {
-      outcome: { kind: "refused", codes: [error.code] },
-      text: JSON.stringify([error, events]),
-      events,
-      begun,
-      result: null,
-    };
+    const outcome = { kind: "refused" as const, codes: [error.code] };
+    return { outcome, text: JSON.stringify([error, events]), events, begun, result: null };
   }
 }
 

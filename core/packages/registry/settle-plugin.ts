@@ -34,18 +34,14 @@ export function settlePlugin(
   const { trusted, isolation, grant, deny } = settings;
   const blocked = blockOf(manifest, { id, packageId: own.id, version: own.version, packageName });
   const enabled = settings.enabled && blocked === null;
-  if (isolation === "thread" && !trusted) {
-    throw new BulkheadError("invalid_config", `Cannot run plugin "${id}" in a thread: it is not trusted.`, {
-      hint: "Say trusted: true as well, or leave isolation at process.",
-    });
-  }
-  // A plugin that is not enabled may still lack options that it requires.
-  const config = enabled
-    ? checkPluginConfig(own.config, settings.config, {
+  if (isolation === "thread" && !trusted) throw untrusted(id);
+  const checkConfig = () =>
+    checkPluginConfig(own.config, settings.config, {
       where: (fault) => optionPlace(manifest, id, fault),
       hides: (option) => isHiddenValue(manifest, ["plugins", id, "config", option]),
-    })
-    : settings.config;
+    });
+  // A plugin that is not enabled may still lack options that it requires.
+  const config = enabled ? checkConfig() : settings.config;
   const limits = withinJournal({ ...defaultLimits, ...manifest.limits, ...settings.limits }, manifest.journal);
   const os_walls = { ...defaultOsWallUses, ...manifest.os_walls, ...settings.os_walls };
   const trust_tools = settings.trust_tools === true && own.defaults?.trust_tools === true;
@@ -78,6 +74,12 @@ export function registeredSettings(
 ): PluginSettings {
   const listed = Object.hasOwn(manifest.plugins, id) ? manifest.plugins[id]! : unsaid();
   return { ...listed, ...settings, deny: joinPermissions([listed.deny, settings.deny ?? {}]), enabled: true };
+}
+
+function untrusted(id: string): BulkheadError {
+  return new BulkheadError("invalid_config", `Cannot run plugin "${id}" in a thread: it is not trusted.`, {
+    hint: "Say trusted: true as well, or leave isolation at process.",
+  });
 }
 
 function optionPlace(manifest: HostManifest, id: string, { option, of, expected, found }: OptionFault): string {

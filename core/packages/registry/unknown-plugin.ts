@@ -1,5 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { nearest } from "../../ground/config/nearest.ts";
+import type { Plugin } from "./plugin.ts";
+import type { Registry } from "./registry.ts";
 
 /**
  * Returns the id that an unknown word most likely means: a near one, or one that the word begins or is the beginning of.
@@ -18,4 +20,14 @@ export function unknownPlugin(id: string, plugins: readonly { id: string }[]): B
   return new BulkheadError("not_found", `There is no plugin with the id "${id}".`, {
     hint: meant === null ? `Found: ${ids.join(", ") || "none"}.` : `Did you mean "${meant}"?`,
   });
+}
+
+/**
+ * Finds a plugin by its id.
+ * @throws {BulkheadError} `not_found`, as {@link unknownPlugin}
+ */
+export function pluginOf(registry: Pick<Registry, "get" | "list">, id: string): Plugin {
+  const plugin = registry.get(id);
+  if (plugin !== undefined) return plugin;
+  throw unknownPlugin(id, registry.list());
 }

@@ -1,4 +1,5 @@
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
+import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { SqliteFile } from "../../ground/runtime/sqlite.ts";
 import type { Document } from "./joined-outputs.ts";
 
@@ -105,25 +106,17 @@ function noteFacts(
     case "permission_resolved":
       sql.resolve.run(gseq, number, event.request_id);
       return;
-    case "session_ended": {
-      const { usage, provenance } = event.result;
-      const { model, basis, cost, currency, tokens_in, tokens_out } = usage;
+    case "session_ended":
       sql.end.run(gseq, number);
       sql.resolveAll.run(gseq, number);
-      sql.spend.run(
-        number,
-        ts.slice(0, 10),
-        provenance.adapter_id,
-        model,
-        basis,
-        cost,
-        currency,
-        tokens_in,
-        tokens_out,
-      );
+      sql.spend.run(number, ts.slice(0, 10), ...spendOf(event.result));
       return;
-    }
   }
+}
+
+function spendOf({ usage, provenance }: SessionResult) {
+  const { model, basis, cost, currency, tokens_in, tokens_out } = usage;
+  return [provenance.adapter_id, model, basis, cost, currency, tokens_in, tokens_out];
 }
 
 function prepared(database: SqliteFile) {

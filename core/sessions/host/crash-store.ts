@@ -3,9 +3,9 @@ import { Check } from "@sinclair/typebox/value";
 import { type ErrorCode, errorCodes } from "../../../plugin-sdk/errors.ts";
 import { closed, exactly, type SchemaOf } from "../../../plugin-sdk/schema.ts";
 import type { CrashRecord, CrashStore } from "../../walls/pool/plugin-health.ts";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "../../ground/runtime/files.ts";
-import { randomId } from "../../ground/runtime/hash.ts";
+import { mkdir, readdir, readFile, rm } from "../../ground/runtime/files.ts";
 import { join } from "../../ground/runtime/paths.ts";
+import { replaceFile } from "../../ground/runtime/replace-file.ts";
 
 const time = Type.String({ maxLength: 64 });
 const codes = Object.keys(errorCodes) as ErrorCode[];
@@ -52,15 +52,7 @@ export function openCrashFiles(folder: string): CrashFiles {
 
   async function write(record: CrashRecord): Promise<void> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const file = fileOf(record.plugin_id);
-    const draft = `${file}.${randomId()}.tmp`;
-    try {
-      await writeFile(draft, JSON.stringify(record), { mode: 0o600 });
-      await rename(draft, file);
-    } catch (error) {
-      await rm(draft, { force: true });
-      throw error;
-    }
+    await replaceFile(fileOf(record.plugin_id), JSON.stringify(record));
   }
 
   async function quarantined(): Promise<CrashRecord[]> {

@@ -4,6 +4,7 @@ import type { Redactor } from "../../ground/log/redact.ts";
 import type { RegistryChanges } from "../../packages/registry/registry.ts";
 import { everRequested } from "../../packages/registry/requested-permissions.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
+import { Turns } from "../../ground/runtime/turns.ts";
 import { checkWorkdir } from "./check-request.ts";
 import { closeHost } from "./close-host.ts";
 import type { Host, HostOptions } from "./host.ts";
@@ -57,7 +58,7 @@ function hostOf(parts: HostParts, options: HostOptions, seams: HostSeams): Host 
     });
   let closing: Promise<void> | null = null;
   let verifying: Promise<ChainReport> | null = null;
-  let reloading: Promise<unknown> = Promise.resolve();
+  const reloads = new Turns();
   const host: Host = {
     registry: {
       list: () => registry.list(),
@@ -107,12 +108,8 @@ function hostOf(parts: HostParts, options: HostOptions, seams: HostSeams): Host 
     probe: async (adapter) => await routes.probe(services.of(adapter).plugin.id),
     agents: (wanted) => routes.agents(wanted),
     route: (wanted) => routes.route(wanted),
-    reload: (next) => {
-      // Reloads run one after the other, so the later one always wins, even if the earlier one takes longer to read.
-      const turn = reloading.then(() => reload(parts, next));
-      reloading = turn.catch(() => undefined);
-      return turn;
-    },
+    // One after the other, so that the later one always wins, even if the earlier one takes longer to read.
+    reload: (next) => reloads.take(() => reload(parts, next)),
     signals: () => parts.signals.snapshot(routes.gauges()),
     resumeLost: lostResumer({ registry, sessions, writeLog: parts.writeLog }),
     limits: () => settings.limits,

@@ -3,6 +3,8 @@ import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SessionResult } from "../../../plugin-sdk/result.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
+import type { Limits } from "../../ground/config/limits.ts";
+import type { ContextFile } from "../../ground/prompt/enhance-prompt.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
@@ -13,7 +15,7 @@ import type { Workspaces } from "../../records/workspace/workspaces.ts";
 import { checkRequest, checkWorkdir } from "./check-request.ts";
 import { readContextFiles } from "./context-files.ts";
 import type { RunSessionOptions } from "./run-session.ts";
-import { type AttemptEnd, type Routes, waysOf } from "./routes.ts";
+import { type AttemptEnd, type RoutedWay, type Routes, waysOf } from "./routes.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
 import { makeCandidates, type PassedOverAdapter, type SessionDeps, startSession, type Way } from "./start-session.ts";
 import { Neighbours } from "./neighbours.ts";
@@ -116,23 +118,10 @@ export class LiveSessions {
     const { signal, artifacts = "git", client, sessionId = randomId(), ...wanted } = options;
     const { deps, routes } = this.#options;
     this.#refuseIfClosed();
-    const checked = checkRequest(request);
-    if (checked.place !== undefined) throw aloneError();
+    const checked = checkHere(request);
     const route = await routes.route({ request: checked, ...wanted });
-    const ways = waysOf(route).map((way): Way => ({
-      service: this.#options.serviceOf(way.adapter_id),
-      accessMode: way.access_mode,
-      limitedUntil: way.limited_until === undefined ? null : Date.parse(way.limited_until),
-      started: () => routes.started(way),
-      ended: (end: AttemptEnd) => routes.ended(way, end),
-    }));
-    const { closedFolders, protectedPaths } = deps.guarded();
-    const workdir = await checkWorkdir(checked.workdir, closedFolders);
-    const contextFiles = await readContextFiles(checked.context_files ?? [], {
-      workdir,
-      protectedPaths,
-      limits: ways[0]!.service.plugin.limits,
-    });
+    const ways = waysOf(route).map((way) => this.#wayOf(way));
+    const { workdir, contextFiles } = await this.#readWorkdir(checked, ways[0]!.service.plugin.limits);
     const place = await this.#place(sessionId, { request: checked, workdir, signal });
     const common = { sessionId, client, request: checked, place, contextFiles, artifacts, resumed };
     const events = deps.log.subscribe({ sessionId });
@@ -144,10 +133,7 @@ export class LiveSessions {
       // The first way may be passed over; a plugin that does not run the session must not count it.
       service = ways.find((way) => way.service.plugin === candidates[0].plugin)!.service;
       await this.#enter(sessionId, { place, artifacts });
-      giveBack = await this.#takeSlot();
-      this.#refuseIfClosed();
-      refuseIfAborted(signal);
-      this.#refuseIfFull(service);
+      giveBack = await this.#admit(service, signal);
       await begins?.(sessionId);
       const notUsed = [...route.passed_over.map(reasonOnly), ...passedOver];
       session = startSession(deps, {
@@ -164,14 +150,32 @@ export class LiveSessions {
       await place.abandon();
       throw error;
     }
-    const settle = () => events.settle();
-    session.result.then(settle, settle);
-    session.result.then(giveBack, giveBack);
-    const interrupt = () => session.stop("interrupted", "The session was interrupted.");
-    signal?.addEventListener("abort", interrupt, { once: true });
-    const deafen = () => signal?.removeEventListener("abort", interrupt);
-    session.result.then(deafen, deafen);
+    atEnd(session, () => events.settle());
+    atEnd(session, giveBack);
+    interruptBy(signal, session);
     return this.#keep(session, { sessionId, service, place, artifacts, firstReader: onceFor(events) });
+  }
+
+  /** Adds what serves it to a way that was chosen. */
+  #wayOf(way: RoutedWay): Way {
+    const { routes, serviceOf } = this.#options;
+    return {
+      service: serviceOf(way.adapter_id),
+      accessMode: way.access_mode,
+      limitedUntil: way.limited_until === undefined ? null : Date.parse(way.limited_until),
+      started: () => routes.started(way),
+      ended: (end: AttemptEnd) => routes.ended(way, end),
+    };
+  }
+
+  /** Checks the working directory that a request names, and reads the files of it that belong to the prompt. */
+  async #readWorkdir(
+    { workdir: named, context_files = [] }: SessionRequest,
+    limits: Limits,
+  ): Promise<{ workdir: string; contextFiles: readonly ContextFile[] }> {
+    const { closedFolders, protectedPaths } = this.#options.deps.guarded();
+    const workdir = await checkWorkdir(named, closedFolders);
+    return { workdir, contextFiles: await readContextFiles(context_files, { workdir, protectedPaths, limits }) };
   }
 
   /**
@@ -216,11 +220,10 @@ export class LiveSessions {
     },
   ): LiveSession {
     service.sessions++;
-    const forget = () => {
+    atEnd(session, () => {
       this.#running.delete(sessionId);
       service.sessions--;
-    };
-    session.result.then(forget, forget);
+    });
     const result = place.leave(session.result).finally(() => this.#leave(sessionId, artifacts));
     const live: LiveSession = { id: sessionId, session, result, firstReader };
     this.#running.set(sessionId, live);
@@ -254,9 +257,19 @@ export class LiveSessions {
     if (this.#closed) throw new BulkheadError("host_closed", "The host is shutting down.");
   }
 
-  async #takeSlot(): Promise<() => void> {
+  /** Takes a slot for a session that is about to begin; the function it gives returns the slot. */
+  async #admit(service: ServedPlugin, signal: AbortSignal | undefined): Promise<() => void> {
     const { deps, slots } = this.#options;
-    return await slots?.take(deps.settings.limits.host_sessions) ?? (() => {});
+    const giveBack = await slots?.take(deps.settings.limits.host_sessions) ?? (() => {});
+    try {
+      this.#refuseIfClosed();
+      refuseIfAborted(signal);
+      this.#refuseIfFull(service);
+      return giveBack;
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
   }
 
   #refuseIfFull({ plugin, sessions }: ServedPlugin): void {
@@ -274,6 +287,13 @@ export class LiveSessions {
   }
 }
 
+/** Checks a request that this host alone is to run. */
+function checkHere(request: SessionRequest): SessionRequest {
+  const checked = checkRequest(request);
+  if (checked.place !== undefined) throw aloneError();
+  return checked;
+}
+
 function aloneError(): BulkheadError {
   return new BulkheadError("unsupported", "Cannot choose a place for the session: this host is alone.", {
     hint: 'Leave "place" out, or name the servers under "cluster" in bulkhead.yaml and start the daemon.',
@@ -283,6 +303,17 @@ function aloneError(): BulkheadError {
 
 function refuseIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new BulkheadError("interrupted", "The session was interrupted before it started.");
+}
+
+/** Calls back once the session has ended, whatever came of it. */
+function atEnd({ result }: RunningSession, callback: () => void): void {
+  result.then(callback, callback);
+}
+
+function interruptBy(signal: AbortSignal | undefined, session: RunningSession): void {
+  const interrupt = () => session.stop("interrupted", "The session was interrupted.");
+  signal?.addEventListener("abort", interrupt, { once: true });
+  atEnd(session, () => signal?.removeEventListener("abort", interrupt));
 }
 
 function reasonOnly({ adapter_id, reason }: { adapter_id: string; reason: string }): PassedOverAdapter {

@@ -5,7 +5,7 @@ import { compareByAge, type SessionRecord } from "../../records/journal/session-
 import type { ElsewhereSession, ElsewhereSessions, ElsewhereSummary } from "./elsewhere-sessions.ts";
 import type { AgentsOptions, Routes } from "./routes.ts";
 import { deletedError, sessionHandle, type SessionHandleDeps, unknownSession } from "./session-handle.ts";
-import type { SessionHandle, SessionHost } from "./session-host.ts";
+import type { SessionHandle, SessionHost, SessionQuery } from "./session-host.ts";
 
 /** Collaborators of {@link openSessionHost}. */
 export interface SessionHostDeps extends SessionHandleDeps {
@@ -27,49 +27,24 @@ const maxLimit = 500;
 
 /** All sessions of this process's host, live ones from itself and others from its journal. */
 export function openSessionHost(deps: SessionHostDeps): SessionHost {
-  const { journal, others, log, find } = deps;
+  const { journal, log, find } = deps;
   return {
     start: deps.start,
-    async list({ before, limit = defaultLimit, ...filter } = {}) {
-      await log.written({ atMostMs: longestWaitMs });
-      const first = before === undefined ? null : await findSession(deps, before);
-      const wanted = { ...filter, ...(first === null ? {} : { before: first.record }), limit: checkLimit(limit) };
-      const own = (await journal.sessions(wanted)).map((record) => ({ record, waiting: waitingOf(deps, record) }));
-      const elsewhere = await Promise.all(others.map((other) => other.list(wanted)));
-      const all = [...own, ...elsewhere.flat()].sort((one, other) => compareByAge(one.record, other.record));
-      return all.slice(0, limit).map(summaryOf);
-    },
+    list: (query) => listSessions(deps, query),
     async get(sessionId) {
-      await log.written({ atMostMs: longestWaitMs });
-      const found = await findSession(deps, sessionId);
-      const { record, elsewhere } = found;
-      if (record.deleted !== null) throw deletedError(record);
+      const { record, elsewhere } = await findKept(deps, sessionId);
       return summaryOf({ record, waiting: elsewhere === null ? waitingOf(deps, record) : await elsewhere.waiting() });
     },
     async history(sessionId) {
-      await log.written({ atMostMs: longestWaitMs });
-      const found = await findSession(deps, sessionId);
-      if (found.record.deleted !== null) throw deletedError(found.record);
-      return found.elsewhere === null ? await journal.history(sessionId) : await found.elsewhere.history();
+      const { elsewhere } = await findKept(deps, sessionId);
+      return elsewhere === null ? await journal.history(sessionId) : await elsewhere.history();
     },
     async open(sessionId) {
       if (find(sessionId) !== undefined) return sessionHandle(deps, sessionId);
-      await log.written({ atMostMs: longestWaitMs });
-      const found = await findSession(deps, sessionId);
-      return found.elsewhere === null ? sessionHandle(deps, sessionId) : elsewhereHandle(deps, found.elsewhere);
+      const { elsewhere } = await findWritten(deps, sessionId);
+      return elsewhere === null ? sessionHandle(deps, sessionId) : elsewhereHandle(deps, elsewhere);
     },
-    async delete(sessionId) {
-      await log.written({ atMostMs: longestWaitMs });
-      const found = await findSession(deps, sessionId);
-      const { record, elsewhere } = found;
-      if (record.deleted !== null) throw deletedError(record);
-      // An earlier host's session that could not be ended has no host that runs it.
-      const leftOpen = elsewhere === null && find(sessionId) === undefined;
-      if (record.state === "running" && !leftOpen) throw busyError(sessionId);
-      if (elsewhere !== null) await elsewhere.delete();
-      else if (!(await journal.delete(sessionId, "client", { leftOpen }))) throw busyError(sessionId);
-      deps.onDeleted();
-    },
+    delete: (sessionId) => deleteSession(deps, sessionId),
     agents: (options) => deps.agents(options),
     events(query = {}) {
       const { after = 0 } = query;
@@ -79,10 +54,48 @@ export function openSessionHost(deps: SessionHostDeps): SessionHost {
   };
 }
 
+async function listSessions(
+  deps: SessionHostDeps,
+  { before, limit = defaultLimit, ...filter }: SessionQuery = {},
+): Promise<SessionSummary[]> {
+  const { journal, others, log } = deps;
+  await log.written({ atMostMs: longestWaitMs });
+  const first = before === undefined ? null : await findSession(deps, before);
+  const wanted = { ...filter, ...(first === null ? {} : { before: first.record }), limit: checkLimit(limit) };
+  const own = (await journal.sessions(wanted)).map((record) => ({ record, waiting: waitingOf(deps, record) }));
+  const elsewhere = await Promise.all(others.map((other) => other.list(wanted)));
+  const all = [...own, ...elsewhere.flat()].sort((one, other) => compareByAge(one.record, other.record));
+  return all.slice(0, limit).map(summaryOf);
+}
+
+async function deleteSession(deps: SessionHostDeps, sessionId: string): Promise<void> {
+  const { journal, find, onDeleted } = deps;
+  const { record, elsewhere } = await findKept(deps, sessionId);
+  // An earlier host's session that could not be ended has no host that runs it.
+  const leftOpen = elsewhere === null && find(sessionId) === undefined;
+  if (record.state === "running" && !leftOpen) throw busyError(sessionId);
+  if (elsewhere !== null) await elsewhere.delete();
+  else if (!(await journal.delete(sessionId, "client", { leftOpen }))) throw busyError(sessionId);
+  onDeleted();
+}
+
 /** A session's record; `elsewhere` is null for a session of this host's journal. */
 interface FoundSession {
   record: SessionRecord;
   elsewhere: ElsewhereSession | null;
+}
+
+/** Finds a session that was not deleted. */
+async function findKept(deps: SessionHostDeps, sessionId: string): Promise<FoundSession> {
+  const found = await findWritten(deps, sessionId);
+  if (found.record.deleted !== null) throw deletedError(found.record);
+  return found;
+}
+
+/** Finds a session, once the events that are being written have had their time. */
+async function findWritten(deps: SessionHostDeps, sessionId: string): Promise<FoundSession> {
+  await deps.log.written({ atMostMs: longestWaitMs });
+  return await findSession(deps, sessionId);
 }
 
 /** Finds a session: first in this host's journal, then in others. */

@@ -36,6 +36,7 @@ export async function* runLoop(
   options: RunSessionOptions,
 ): AsyncGenerator<SessionHandle, LoopReport, boolean | void> {
   const { iteration: first = 1, max_iterations = defaultIterations } = request;
+  if (request.enhance === false) throw unenhanced();
   const report: LoopReport = {
     complete: false,
     iterations: 0,
@@ -44,11 +45,6 @@ export async function* runLoop(
     cost: null,
     tokens: null,
   };
-  if (request.enhance === false) {
-    throw new BulkheadError("invalid_request", "A loop cannot end by itself without its prompt being enhanced.", {
-      hint: "Leave out enhance: the agent must be told of the signal of completion.",
-    });
-  }
   for (let iteration = first; iteration <= max_iterations; iteration++) {
     const spent = spentBudget(request.budget, report);
     if (spent !== null) return { ...report, stop_reason: spent };
@@ -71,6 +67,12 @@ export async function* runLoop(
     iteration--;
   }
   return report;
+}
+
+function unenhanced(): BulkheadError {
+  return new BulkheadError("invalid_request", "A loop cannot end by itself without its prompt being enhanced.", {
+    hint: "Leave out enhance: the agent must be told of the signal of completion.",
+  });
 }
 
 function nextRequest(

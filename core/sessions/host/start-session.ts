@@ -22,6 +22,7 @@ import type { MergedLog } from "../session/merged-log.ts";
 import { RunningSession } from "../session/running-session.ts";
 import type { Candidate, Resumed } from "../session/session-setup.ts";
 import { checkEnv, fitToPlugin } from "./check-request.ts";
+import type { ApprovalRules } from "../session/approval-policy.ts";
 import type { GuardedPlaces } from "./guarded-places.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { openMcpServers } from "./mcp-servers.ts";
@@ -229,11 +230,7 @@ async function makeCandidate(
   if (unenforced.length > 0 && request.best_effort !== true) throw unenforceable(plugin.id, unenforced);
   const { effective, ceiling, secrets } = await allowedIn(deps, { plugin, request: fitted, workdir });
   const grantPlace = (permission: string) => settings.grantPlace(plugin.id, permission);
-  const servers = unenforced.includes("mcp_servers") ? [] : request.mcp_servers ?? [];
-  const mcp = await openMcpServers(servers, {
-    registered: settings.mcpServers,
-    openSecrets: (permissions) => settings.openSecrets(permissions),
-  });
+  const mcp = await mcpServersOf(unenforced.includes("mcp_servers") ? {} : request, settings);
   const takesSystemPrompt = accepts(plugin.manifest, "system_prompt");
   const prompt = enhancePrompt(fitted, { settings: settings.prompt, workdir, contextFiles, takesSystemPrompt });
   return {
@@ -246,11 +243,7 @@ async function makeCandidate(
     unenforced,
     effective,
     ceiling,
-    approval: {
-      approval: request.approval ?? (plugin.trust_tools ? "all" : settings.approval),
-      allowed_tools: request.allowed_tools,
-      tool_approvals: request.tool_approvals,
-    },
+    approval: approvalOf(request, plugin.trust_tools ? "all" : settings.approval),
     mcpConfig: mcp.config,
     secrets: mcp.secrets.size === 0 ? secrets : new Map([...secrets, ...mcp.secrets]),
     grantPlace,
@@ -260,6 +253,19 @@ async function makeCandidate(
     acquire: (options) => pool.acquire({ ...options, client }),
     writeLog: (record) => deps.writeLog({ ...record, plugin_id: plugin.id, session_id: sessionId }),
   };
+}
+
+/** Opens the MCP servers that a request names. */
+function mcpServersOf({ mcp_servers = [] }: Pick<SessionRequest, "mcp_servers">, settings: OperatorSettings) {
+  return openMcpServers(mcp_servers, {
+    registered: settings.mcpServers,
+    openSecrets: (permissions) => settings.openSecrets(permissions),
+  });
+}
+
+function approvalOf(request: SessionRequest, otherwise: ApprovalRules["approval"]): ApprovalRules {
+  const { approval = otherwise, allowed_tools, tool_approvals } = request;
+  return { approval, allowed_tools, tool_approvals };
 }
 
 /** Returns the request without the fields that the host has put into the prompt or that the adapter does not accept. */

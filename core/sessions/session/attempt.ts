@@ -1,11 +1,12 @@
 import { allContained, containsPrograms, programNet } from "../../packages/registry/contained-programs.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
+import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent, PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
 import type { PermissionUses, StopReason } from "../../../plugin-sdk/result.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
-import type { EventBatch, LaneEntry } from "../../walls/pool/lane-entry.ts";
+import type { EntryOptions, EventBatch, LaneEntry } from "../../walls/pool/lane-entry.ts";
 import type { WorkerPlace } from "../../walls/pool/plugin-pool.ts";
 import { TokenBucket } from "../../ground/checks/token-bucket.ts";
 import { forAuthor } from "../../packages/registry/for-author.ts";
@@ -65,6 +66,8 @@ export class Attempt {
   #script: PluginScript | null = null;
   #toolVersion: string | null = null;
   #waitMs: number | null = null;
+  /** Whether the preparations that must precede any work of an agent are done. */
+  #isPrepared = false;
   /** Why the host cut the attempt off; the first reason is kept. */
   #cut: ErrorData | null = null;
   /** Durable events whose credit has not been given back yet. */
@@ -162,59 +165,30 @@ export class Attempt {
     return await placing;
   }
 
-  async #enter(place: WorkerPlace, before: Promise<void>): Promise<Awaited<LaneEntry["ended"]>> {
-    const { setup, stream, deadlines, requests, signal } = this.#deps;
-    const { plugin, request, accessMode, effective } = this.candidate;
+  async #enter({ lane }: WorkerPlace, before: Promise<void>): Promise<Awaited<LaneEntry["ended"]>> {
+    const { stream, deadlines, requests, signal } = this.#deps;
     signal.throwIfAborted();
     this.candidate.started();
-    stream.host({
-      type: "attempt_started",
-      attempt: this.number,
-      adapter_id: plugin.id,
-      ...(accessMode === null ? {} : { access_mode: accessMode.type }),
-      // The first event already has the permissions of the adapter that the session started with.
-      ...(plugin.id === setup.candidates[0].plugin.id ? {} : { permissions: effective }),
-    });
-    stream.chargeTo((ms) => place.lane.charge(ms));
-    let isReady = false;
-    const ready = before.then(() => {
-      isReady = true;
+    this.#tellStart();
+    stream.chargeTo((ms) => lane.charge(ms));
+    const prepared = before.then(() => {
+      this.#isPrepared = true;
       deadlines.heard();
     });
-    ready.catch(() => {});
+    prepared.catch(() => {});
     deadlines.begin({
       // A request may only shorten the operator's deadline.
       idleMs: idleMs(this.candidate),
       onIdle: (ms) => this.cut({ code: "idle_timeout", message: `Nothing was heard of the agent for ${ms} ms.` }),
     });
     try {
-      this.#entry = place.lane.open({
-        call: "run_session",
-        request,
-        config: {
-          working_directory: setup.workdir,
-          access_modes: inOrder(orderAccessModes(plugin.manifest.access_modes ?? []), accessMode),
-          programs_contained: allContained(plugin, this.candidate.effective),
-          custom: plugin.config,
-        },
-        facts: {
-          session_id: setup.sessionId,
-          attempt: this.number,
-          workdir: setup.workdir,
-          plugin_dir: plugin.folder,
-          platform,
-        },
+      this.#entry = lane.open({
+        ...this.#asked(),
         onEvents: (events, batch) => {
           const kept = this.#withinLimits(events, batch.bytes);
           this.#take(kept, kept === events ? batch : { bytes: batch.bytes, credit: kept.length });
         },
-        onCall: async (operation, args) => {
-          deadlines.heard();
-          if (!isReady && !waitsItself.has(operation)) await ready;
-          // Made on demand: many sessions never call the broker, and then there is nothing to clean up.
-          this.#broker ??= this.#makeBroker(ready);
-          return await this.#broker.call(operation, args);
-        },
+        onCall: (operation, args) => this.#answerCall(prepared, { operation, args }),
       });
       return await this.#entry.ended;
     } finally {
@@ -224,8 +198,46 @@ export class Attempt {
     }
   }
 
+  #tellStart(): void {
+    const { setup, stream } = this.#deps;
+    const { plugin, accessMode, effective } = this.candidate;
+    stream.host({
+      type: "attempt_started",
+      attempt: this.number,
+      adapter_id: plugin.id,
+      ...(accessMode === null ? {} : { access_mode: accessMode.type }),
+      // The first event already has the permissions of the adapter that the session started with.
+      ...(plugin.id === setup.candidates[0].plugin.id ? {} : { permissions: effective }),
+    });
+  }
+
+  /** Returns the call that enters the adapter. */
+  #asked(): Pick<EntryOptions, "call" | "request" | "config" | "facts"> {
+    const { sessionId, workdir } = this.#deps.setup;
+    const { plugin, request, accessMode, effective } = this.candidate;
+    return {
+      call: "run_session",
+      request,
+      config: {
+        working_directory: workdir,
+        access_modes: inOrder(orderAccessModes(plugin.manifest.access_modes ?? []), accessMode),
+        programs_contained: allContained(plugin, effective),
+        custom: plugin.config,
+      },
+      facts: { session_id: sessionId, attempt: this.number, workdir, plugin_dir: plugin.folder, platform },
+    };
+  }
+
+  async #answerCall(prepared: Promise<void>, { operation, args }: { operation: string; args: unknown }) {
+    this.#deps.deadlines.heard();
+    if (!this.#isPrepared && !waitsItself.has(operation)) await prepared;
+    // Made on demand: many sessions never call the broker, and then there is nothing to clean up.
+    this.#broker ??= this.#makeBroker(prepared);
+    return await this.#broker.call(operation, args);
+  }
+
   #makeBroker(workMayBegin: Promise<void>): SessionBroker {
-    const { setup, scratch, stream, rules, requests, processes, onScratch } = this.#deps;
+    const { setup, scratch, rules, requests, processes, onScratch } = this.#deps;
     const { candidate } = this;
     const { askGrant, redactor } = setup;
     onScratch();
@@ -255,15 +267,19 @@ export class Attempt {
       install: candidate.plugin.manifest.install,
       lastProcessId: processes.lastId,
       workMayBegin,
-      emit: (event) => {
-        if (event.type === "process_spawned") processes.lastId = Math.max(processes.lastId, event.process_id);
-        stream.host(event);
-      },
+      emit: (event) => this.#record(event),
       askGrant,
       askHost: hostQuestions(this.#deps, candidate.plugin),
       writeLog: candidate.writeLog,
       waitForAnswer: (_kind, requestId) => requests.wait(rules.streamId(requestId)),
     });
+  }
+
+  /** Adds an event of the broker to the stream. */
+  #record(event: HostEvent): void {
+    const { processes, stream } = this.#deps;
+    if (event.type === "process_spawned") processes.lastId = Math.max(processes.lastId, event.process_id);
+    stream.host(event);
   }
 
   /**

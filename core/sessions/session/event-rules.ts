@@ -4,6 +4,8 @@ import type {
   ErrorEvent,
   PermissionRequestEvent,
   QuestionEvent,
+  ToolCallEvent,
+  ToolResultEvent,
 } from "../../../plugin-sdk/events.ts";
 import { unnamedTool } from "../../../plugin-sdk/event-building.ts";
 import type { ToolKind } from "../../../plugin-sdk/tool-kinds.ts";
@@ -77,28 +79,11 @@ export class EventRules {
     const event = this.#withStreamIds(yielded);
     switch (event.type) {
       case "tool_call":
-        if (this.#openCalls.has(event.call_id) || this.#closedCalls.has(event.call_id)) {
-          return broken(event, "its call_id was used before");
-        }
-        if (this.#toolCalls >= maxRemembered) return broken(event, `more than ${maxRemembered} tool calls`);
-        this.#openCalls.set(event.call_id, { tool: event.tool, kind: event.kind });
-        this.#toolCalls++;
-        return event;
-      case "tool_result": {
-        const call = this.#openCalls.get(event.call_id);
-        if (call === undefined) return broken(event, "no tool call of that call_id is open");
-        this.#openCalls.delete(event.call_id);
-        this.#closedCalls.add(event.call_id);
-        return event.tool === unnamedTool && call.tool !== unnamedTool ? { ...event, tool: call.tool } : event;
-      }
+        return this.#openCall(event);
+      case "tool_result":
+        return this.#closeCall(event);
       case "permission_request":
       case "question":
-        if (this.#openRequests.has(event.request_id) || this.#closedRequests.has(event.request_id)) {
-          return broken(event, "its request_id was used before");
-        }
-        if (this.#closedRequests.size + this.#openRequests.size >= maxRemembered) {
-          return broken(event, `more than ${maxRemembered} requests`);
-        }
         return this.#openRequest(event, limits);
       case "output":
         if (event.stream === "stdout") this.#print(event.data);
@@ -133,7 +118,31 @@ export class EventRules {
     return true;
   }
 
+  #openCall(event: ToolCallEvent): AdapterEvent {
+    if (this.#openCalls.has(event.call_id) || this.#closedCalls.has(event.call_id)) {
+      return broken(event, "its call_id was used before");
+    }
+    if (this.#toolCalls >= maxRemembered) return broken(event, `more than ${maxRemembered} tool calls`);
+    this.#openCalls.set(event.call_id, { tool: event.tool, kind: event.kind });
+    this.#toolCalls++;
+    return event;
+  }
+
+  #closeCall(event: ToolResultEvent): AdapterEvent {
+    const call = this.#openCalls.get(event.call_id);
+    if (call === undefined) return broken(event, "no tool call of that call_id is open");
+    this.#openCalls.delete(event.call_id);
+    this.#closedCalls.add(event.call_id);
+    return event.tool === unnamedTool && call.tool !== unnamedTool ? { ...event, tool: call.tool } : event;
+  }
+
   #openRequest(event: PermissionRequestEvent | QuestionEvent, limits: RequestLimits | undefined): AdapterEvent {
+    if (this.#openRequests.has(event.request_id) || this.#closedRequests.has(event.request_id)) {
+      return broken(event, "its request_id was used before");
+    }
+    if (this.#closedRequests.size + this.#openRequests.size >= maxRemembered) {
+      return broken(event, `more than ${maxRemembered} requests`);
+    }
     const bytes = limits === undefined ? 0 : encoder.encode(JSON.stringify(event)).byteLength;
     const { open_requests = Infinity, open_request_bytes = Infinity } = limits ?? {};
     if (this.#openRequests.size >= open_requests) {

@@ -27,7 +27,7 @@ import { waitForLimit } from "./limit-wait.ts";
 import { OpenRequests } from "./open-requests.ts";
 import { recordedRequest } from "./recorded-request.ts";
 import { buildResult } from "./result.ts";
-import { failureClass, nextStep } from "./retry-policy.ts";
+import { type FailedAttempt, failureClass, type NextStep, nextStep } from "./retry-policy.ts";
 import type { Candidate, SessionSetup } from "./session-setup.ts";
 import { SessionStream } from "./session-stream.ts";
 import { unmetClaims } from "./unmet-claims.ts";
@@ -161,7 +161,7 @@ export class RunningSession {
 
   /** Tries the candidates until an attempt's outcome is final; returns the error it failed with, or null. */
   async #tryAll(): Promise<ErrorData | null> {
-    const { candidates, request } = this.#setup;
+    const { candidates } = this.#setup;
     const before = this.#takeSnapshot();
     before.catch(() => {});
     let index = 0;
@@ -174,17 +174,7 @@ export class RunningSession {
       const error = this.#verdict(failure).error;
       if (this.#stopped || error === undefined) return failure;
       const next = nextCandidate(candidates, index, failureClass(error));
-      const { lastWord } = this.#rules;
-      const step = nextStep({
-        error,
-        tries,
-        waitMs: this.#attempt!.waitMs,
-        hopeless: failure === null && lastWord?.type === "error" && !lastWord.recoverable,
-        timeLeftMs: this.#deadlines.leftMs,
-        next: next?.through ?? null,
-        // Do not retry an agent that reported completion because its worker failed afterwards.
-        retry: lastWord?.type === "completed" ? "never" : request.retry ?? "safe",
-      });
+      const step = this.#stepAfter(failure, { error, tries, next: next?.through ?? null });
       const done = step.act === "give_up" ? null : await this.#workInTheWay();
       const gives = step.act === "give_up" || done !== null;
       const { aborted } = this.#abort.signal;
@@ -206,6 +196,19 @@ export class RunningSession {
       const ended = await this.#pause(waited);
       if (ended !== null) return ended;
     }
+  }
+
+  /** Decides what follows an attempt that has failed. */
+  #stepAfter(failure: ErrorData | null, failed: Pick<FailedAttempt, "error" | "tries" | "next">): NextStep {
+    const { lastWord } = this.#rules;
+    return nextStep({
+      ...failed,
+      waitMs: this.#attempt!.waitMs,
+      hopeless: failure === null && lastWord?.type === "error" && !lastWord.recoverable,
+      timeLeftMs: this.#deadlines.leftMs,
+      // Do not retry an agent that reported completion because its worker failed afterwards.
+      retry: lastWord?.type === "completed" ? "never" : this.#setup.request.retry ?? "safe",
+    });
   }
 
   /** Runs one attempt and records its end; returns the error it failed with. */

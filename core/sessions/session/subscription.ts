@@ -47,6 +47,12 @@ export class Subscription implements AsyncIterable<Envelope> {
   #behind: boolean;
   #finished = false;
   #wake: (() => void) | null = null;
+  /** Envelopes that were taken from the held ones or the journal, and the place of the next one. */
+  #page: readonly Envelope[] = [];
+  #at = 0;
+  /** True when the reader has all that it gets. */
+  #isOver = false;
+  #filling: Promise<unknown> = Promise.resolve();
 
   /** @param options `isLive`: nothing after the cursor has been added yet, so all of it will be offered */
   constructor(options: SubscriptionOptions & { after: Cursor; isLive: boolean }, source: Source) {
@@ -95,57 +101,52 @@ export class Subscription implements AsyncIterable<Envelope> {
    */
   [Symbol.asyncIterator](): AsyncIterator<Envelope, void> {
     this.#isRead = true;
-    let page: readonly Envelope[] = [];
-    let at = 0;
-    let over = false;
-    let filling: Promise<unknown> = Promise.resolve();
-    const take = (): IteratorYieldResult<Envelope> | null => {
-      for (;;) {
-        const value = over ? undefined : page[at++];
-        if (value === undefined) return null;
-        this.#cursor = value.gseq;
-        if (this.#sessionId === undefined) return { done: false, value };
-        const { type } = value.event;
-        over = type === "session_ended" || type === "gap";
-        if (value.seq <= this.#seq) continue;
-        const from = this.#seq + 1;
-        this.#seq = value.seq;
-        return { done: false, value: type === "gap" ? beginningAt(from, value) : value };
-      }
-    };
-    const end = (): IteratorReturnResult<void> => {
-      over = true;
-      this.#end();
-      return { done: true, value: undefined };
-    };
-    const fill = async (): Promise<IteratorResult<Envelope, void>> => {
-      try {
-        for (;;) {
-          const ready = take();
-          if (ready) return ready;
-          page = over ? [] : await this.#page();
-          at = 0;
-          if (page.length === 0) return end();
-        }
-      } catch (error) {
-        end();
-        throw error;
-      }
-    };
     return {
       next: () => {
-        const ready = take();
-        if (ready) return Promise.resolve(ready);
-        const filled = filling.then(fill);
-        filling = filled.catch(() => {});
+        const ready = this.#take();
+        if (ready !== null) return Promise.resolve(ready);
+        const filled = this.#filling.then(() => this.#fill());
+        this.#filling = filled.catch(() => {});
         return filled;
       },
-      return: () => Promise.resolve(end()),
+      return: () => Promise.resolve(this.#end()),
     };
   }
 
+  /** Returns the next envelope of the page; null when it has no more. */
+  #take(): IteratorYieldResult<Envelope> | null {
+    for (;;) {
+      const value = this.#isOver ? undefined : this.#page[this.#at++];
+      if (value === undefined) return null;
+      this.#cursor = value.gseq;
+      if (this.#sessionId === undefined) return { done: false, value };
+      const { type } = value.event;
+      this.#isOver = type === "session_ended" || type === "gap";
+      if (value.seq <= this.#seq) continue;
+      const from = this.#seq + 1;
+      this.#seq = value.seq;
+      return { done: false, value: type === "gap" ? beginningAt(from, value) : value };
+    }
+  }
+
+  /** Gets pages until one has an envelope for the reader. */
+  async #fill(): Promise<IteratorResult<Envelope, void>> {
+    try {
+      for (;;) {
+        const ready = this.#take();
+        if (ready !== null) return ready;
+        this.#page = this.#isOver ? [] : await this.#nextPage();
+        this.#at = 0;
+        if (this.#page.length === 0) return this.#end();
+      }
+    } catch (error) {
+      this.#end();
+      throw error;
+    }
+  }
+
   /** Resolves to the next envelopes, once there are some; none at the end. */
-  async #page(): Promise<Envelope[]> {
+  async #nextPage(): Promise<Envelope[]> {
     while (!this.#signal?.aborted) {
       const envelopes = await this.#next();
       if (envelopes.length > 0) return envelopes;
@@ -156,12 +157,14 @@ export class Subscription implements AsyncIterable<Envelope> {
     return [];
   }
 
-  #end(): void {
+  #end(): IteratorReturnResult<void> {
+    this.#isOver = true;
     this.#signal?.removeEventListener("abort", this.#stop);
     this.#held.takeAll();
     this.#behind = false;
     this.finish();
     this.#source.closed();
+    return { done: true, value: undefined };
   }
 
   async #next(): Promise<Envelope[]> {

@@ -27,7 +27,7 @@ import { stackLines } from "../render/stack-lines.ts";
 import type { WallLineOptions } from "../render/wall-lines.ts";
 import { drawingColumns } from "../show-session.ts";
 import { whileWaiting } from "../while-waiting.ts";
-import { pluginOf } from "./plugin-explain.ts";
+import { pluginOf } from "../../../packages/registry/unknown-plugin.ts";
 
 /** One step of a check. */
 interface CheckStep {
@@ -87,10 +87,10 @@ async function findSubjects(
   const folder = resolve(cwd, named);
   const isFolder = await stat(folder).then((info) => info.isDirectory(), () => false);
   const holdsManifest = isFolder && await stat(join(folder, manifestName)).then(() => true, () => false);
-  if (!holdsManifest && host.registry.get(named) !== undefined) return [subjectOf(pluginOf(host, named))];
+  if (!holdsManifest && host.registry.get(named) !== undefined) return [subjectOf(pluginOf(host.registry, named))];
   if (isFolder) return [{ folder: await realpath(folder), origin: "folder" }];
   if (/[\\/.]/.test(named)) throw new BulkheadError("not_found", `There is no folder ${folder}.`);
-  return [subjectOf(pluginOf(host, named))];
+  return [subjectOf(pluginOf(host.registry, named))];
 }
 
 function subjectOf({ folder, origin, manifest }: Plugin): CheckSubject {

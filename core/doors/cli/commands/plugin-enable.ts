@@ -21,13 +21,13 @@ import { parseGrant } from "../parse-grant.ts";
 import { pinGranted } from "../pin-granted.ts";
 import { Questions } from "../questions.ts";
 import { typedParams } from "../session-request.ts";
-import { pluginOf } from "./plugin-explain.ts";
+import { pluginOf } from "../../../packages/registry/unknown-plugin.ts";
 import { asTyped } from "../render/as-typed.ts";
 
 /** `bulkhead plugin enable <id>`, and with `--as` an instance of it. */
 export async function pluginEnable(call: Invocation): Promise<number> {
   await using opened = await openHost(call);
-  const plugin = pluginOf(opened.host, call.args[0] ?? "");
+  const plugin = pluginOf(opened.host.registry, call.args[0] ?? "");
   if (plugin.blocked !== undefined) throw blockedError(plugin.id, plugin.blocked);
   const { as } = call.options;
   const id = typeof as === "string" ? instanceId(as, { plugin, host: opened.host }) : plugin.id;

@@ -1,90 +1,82 @@
 import { grantsCommand } from "../../../ground/config/grant-command.ts";
-import type { Host } from "../../../sessions/host/host.ts";
 import { grantable } from "../../../packages/registry/grantable.ts";
 import { quarantineError } from "../../../walls/pool/plugin-health.ts";
 import type { ExplainedPermission } from "../../../packages/registry/explain-permissions.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
-import { unknownPlugin } from "../../../packages/registry/unknown-plugin.ts";
 import type { Invocation } from "../command.ts";
+import type { ExplainedPlugin } from "../../http/plugin-facts.ts";
 import { openPlugins } from "../open-plugins.ts";
 import { safeLine } from "../render/agent-text.ts";
 import { asTyped } from "../render/as-typed.ts";
-import { createPaint, type Tone } from "../render/paint.ts";
+import { createPaint, type Paint, type Tone } from "../render/paint.ts";
 import { broadLines } from "../render/broad-lines.ts";
 import { lookAtPins, pinLines, type ShownPin } from "../render/pin-lines.ts";
 import { type Cell, tableLines } from "../render/table.ts";
 import { wrapText } from "../render/text-width.ts";
-import { wallLines } from "../render/wall-lines.ts";
+import { type WallLineOptions, wallLines } from "../render/wall-lines.ts";
 import { drawingColumns } from "../show-session.ts";
 
 /** `bulkhead plugin explain <id>`. */
 export async function pluginExplain(call: Invocation): Promise<number> {
   await using opened = await openPlugins(call);
   const plugin = await opened.facts.explain(call.args[0] ?? "");
-  const { permissions: rows, quarantine: record } = plugin;
   const pins = await lookAtPins(plugin.pins);
-  const { terminal } = call;
+  const { stdout } = call.terminal;
   if (call.json) {
-    for (const explained of rows) {
-      const pinned = explained.binary === undefined ? {} : { pinned: pinOf(explained.binary, pins) };
-      await terminal.stdout.write(`${JSON.stringify({ plugin_id: plugin.id, ...explained, ...pinned })}\n`);
-    }
-    for (const walls of plugin.programs) {
-      await terminal.stdout.write(`${JSON.stringify({ plugin_id: plugin.id, ...walls })}\n`);
-    }
+    for (const record of recordsOf(plugin, pins)) await stdout.write(`${JSON.stringify(record)}\n`);
     return 0;
   }
-  const paint = createPaint(terminal.colours.stdout);
-  const { name, version, description } = plugin.manifest;
-  const state = record
-    ? paint("red", "quarantined")
-    : plugin.blocked !== null
-    ? paint("red", "blocked")
-    : plugin.enabled
-    ? paint("green", "enabled")
-    : paint("yellow", "disabled");
-  const instance = plugin.instance_of === null ? "" : `, an instance of ${safeLine(plugin.instance_of)}`;
-  await terminal.stdout.write(
-    `${paint("bold", plugin.id)} ${safeLine(version)} · ${state} · ${safeLine(name)}${instance}\n`,
-  );
-  const columns = drawingColumns(terminal);
-  const described = wrapText(safeLine(description), columns, 20).map((line) => `${paint("dim", line)}\n`);
-  await terminal.stdout.write(`${described.join("")}\n`);
-  if (plugin.blocked !== null) await terminal.stdout.write(`${safeLine(plugin.blocked)}\n\n`);
-  if (record) {
-    const { message, hint } = quarantineError(record);
-    await terminal.stdout.write(`${safeLine(message)}\nTo let it run again:\n  ${safeLine(hint ?? "")}\n\n`);
-  }
-  const walls = plugin.programs.length === 0 ? [] : [...wallLines(plugin.programs, { paint, columns }), ""];
-  const lines = rows.length === 0
-    ? ["It asks for no permission and has none."]
-    : tableLines(withFewerForms(rows).map(row), {
-      paint,
-      columns,
-      indent: 1,
-      wraps: true,
-      head: ["permission", "state", "target"],
-    });
-  await terminal.stdout.write(
-    `${[...walls, ...lines, ...broadLines(withFewerForms(rows), { paint, columns }), ...pinLines(pins)].join("\n")}\n${
-      missingGrants(plugin, rows)
-    }`,
-  );
+  const drawing = { paint: createPaint(call.terminal.colours.stdout), columns: drawingColumns(call.terminal) };
+  await stdout.write(`${headLines(plugin, drawing).join("\n")}\n`);
+  const lines = [...permissionLines(plugin, drawing), ...pinLines(pins)].join("\n");
+  await stdout.write(`${lines}\n${missingGrants(plugin, plugin.permissions)}`);
   return 0;
+}
+
+/** Returns what `--json` prints: each permission, then the walls of each program. */
+function recordsOf({ id: plugin_id, permissions, programs }: ExplainedPlugin, pins: readonly ShownPin[]): object[] {
+  const rows = permissions.map((explained) => {
+    const pinned = explained.binary === undefined ? {} : { pinned: pinOf(explained.binary, pins) };
+    return { plugin_id, ...explained, ...pinned };
+  });
+  return [...rows, ...programs.map((walls) => ({ plugin_id, ...walls }))];
+}
+
+/** The plugin, and why it does not run. */
+function headLines(plugin: ExplainedPlugin, { paint, columns }: WallLineOptions): string[] {
+  const { name, version, description } = plugin.manifest;
+  const instance = plugin.instance_of === null ? "" : `, an instance of ${safeLine(plugin.instance_of)}`;
+  const lines = [
+    `${paint("bold", plugin.id)} ${safeLine(version)} · ${stateWord(plugin, paint)} · ${safeLine(name)}${instance}`,
+    ...wrapText(safeLine(description), columns, 20).map((line) => paint("dim", line)),
+    "",
+  ];
+  if (plugin.blocked !== null) lines.push(safeLine(plugin.blocked), "");
+  if (plugin.quarantine !== null) {
+    const { message, hint } = quarantineError(plugin.quarantine);
+    lines.push(safeLine(message), "To let it run again:", `  ${safeLine(hint ?? "")}`, "");
+  }
+  return lines;
+}
+
+function stateWord({ quarantine, blocked, enabled }: ExplainedPlugin, paint: Paint): string {
+  if (quarantine !== null) return paint("red", "quarantined");
+  if (blocked !== null) return paint("red", "blocked");
+  return enabled ? paint("green", "enabled") : paint("yellow", "disabled");
+}
+
+/** The walls of its programs, its permissions, and those that amount to more than they seem. */
+function permissionLines({ programs, permissions }: ExplainedPlugin, { paint, columns }: WallLineOptions): string[] {
+  const walls = programs.length === 0 ? [] : [...wallLines(programs, { paint, columns }), ""];
+  if (permissions.length === 0) return [...walls, "It asks for no permission and has none."];
+  const rows = withFewerForms(permissions);
+  const head = ["permission", "state", "target"];
+  const table = tableLines(rows.map(row), { paint, columns, indent: 1, wraps: true, head });
+  return [...walls, ...table, ...broadLines(rows, { paint, columns })];
 }
 
 function pinOf(binary: string, pins: readonly ShownPin[]): ShownPin | null {
   return pins.find((pin) => pin.binary === binary) ?? null;
-}
-
-/**
- * Finds a plugin by its id.
- * @throws {BulkheadError} `not_found`, with the id that was meant, or those of the plugins that were found
- */
-export function pluginOf(host: Host, id: string): Plugin {
-  const plugin = host.registry.get(id);
-  if (plugin !== undefined) return plugin;
-  throw unknownPlugin(id, host.registry.list());
 }
 
 const fewForms = 3;

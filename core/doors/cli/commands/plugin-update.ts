@@ -1,6 +1,8 @@
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
 import { lockedSpec } from "../../../packages/install/fetch-package.ts";
-import { prepareInstall } from "../../../packages/install/prepare-install.ts";
+import type { PackageSpec } from "../../../packages/install/package-spec.ts";
+import { type PreparedInstall, prepareInstall } from "../../../packages/install/prepare-install.ts";
+import type { NewGrant } from "../../../packages/registry/edit-host-manifest.ts";
 import { readLock } from "../../../packages/registry/plugin-lock.ts";
 import type { LockedPlugin } from "../../../packages/registry/lock-format.ts";
 import type { Invocation } from "../command.ts";
@@ -57,12 +59,10 @@ interface Update {
   manifest: FileManifest;
 }
 
-async function update(call: Invocation, { id, wanted, locked, manifest }: Update): Promise<number> {
-  const { terminal, json } = call;
-  const newest = lockedSpec(locked, { manifestFile: manifest.file, newest: true });
-  const spec = wanted !== undefined && newest.type === "registry" ? { ...newest, wanted } : newest;
+async function update(call: Invocation, wanted: Update): Promise<number> {
+  const { id, locked, manifest } = wanted;
   const fetched = await fetchWhileWaiting(call, {
-    spec,
+    spec: specOf(wanted),
     named: id,
     manifestFile: manifest.file,
     limits: packageLimits(manifest),
@@ -71,33 +71,32 @@ async function update(call: Invocation, { id, wanted, locked, manifest }: Update
   const install = await prepareInstall(fetched, { hostManifest: manifest, allow: allowances(call) });
   try {
     if (install.id !== id) throw renamed(id, install.id);
-    if (install.unchanged) {
-      const report = installReport(install, { grants: [], manifest });
-      await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : upToDate(id, locked));
-      return 0;
-    }
-    const paint = createPaint(terminal.colours.stdout);
-    const lines = installLines(install, { paint, columns: drawingColumns(terminal) });
-    if (!json) await terminal.stdout.write(`${lines.join("\n")}\n`);
-    const grants = await decideGrants(
-      call,
-      install,
-      `bulkhead plugin update ${wanted === undefined ? id : `${id}@${wanted}`}`,
-    );
-    if (grants === null) {
-      await terminal.stdout.write(`Version ${locked.version} of ${id} stays in use.\n`);
-      return 0;
-    }
-    await commitInstall(call, install, { grants, manifest });
-    await terminal.stdout.write(
-      json
-        ? `${JSON.stringify(installReport(install, { grants, manifest }))}\n`
-        : `Updated: ${id} is ${install.next.version} now.\n`,
-    );
+    await call.terminal.stdout.write(await takeInstall(call, install, wanted));
     return 0;
   } finally {
     await install.discard();
   }
+}
+
+function specOf({ locked, manifest, wanted }: Update): PackageSpec {
+  const newest = lockedSpec(locked, { manifestFile: manifest.file, newest: true });
+  return wanted !== undefined && newest.type === "registry" ? { ...newest, wanted } : newest;
+}
+
+/** Takes a version into use, if it is another one and its grants are agreed to; returns what to say. */
+async function takeInstall(call: Invocation, install: PreparedInstall, update: Update): Promise<string> {
+  const { terminal, json } = call;
+  const { id, wanted, locked, manifest } = update;
+  const report = (grants: readonly NewGrant[]) => `${JSON.stringify(installReport(install, { grants, manifest }))}\n`;
+  if (install.unchanged) return json ? report([]) : upToDate(id, locked);
+  const paint = createPaint(terminal.colours.stdout);
+  const lines = installLines(install, { paint, columns: drawingColumns(terminal) });
+  if (!json) await terminal.stdout.write(`${lines.join("\n")}\n`);
+  const command = `bulkhead plugin update ${wanted === undefined ? id : `${id}@${wanted}`}`;
+  const grants = await decideGrants(call, install, command);
+  if (grants === null) return `Version ${locked.version} of ${id} stays in use.\n`;
+  await commitInstall(call, install, { grants, manifest });
+  return json ? report(grants) : `Updated: ${id} is ${install.next.version} now.\n`;
 }
 
 function notInstalled(id: string, installed: readonly string[]): BulkheadError {

@@ -63,15 +63,7 @@ export const defineSetup: DefineCommand = (command, bind) => {
 async function setup(call: Invocation): Promise<number> {
   const { terminal, options, json } = call;
   const { agents, missing } = await look(call);
-  const report: SetupReport = {
-    file: null,
-    found: agents.map(foundRow),
-    missing,
-    enabled: [],
-    pinned: [],
-    hello: null,
-    warnings: [],
-  };
+  const report = reportOf(agents, missing);
   if (agents.length === 0) return await conclude(call, report, nothingFound(missing, terminal));
   const yes = options["yes"] === true;
   const wanted = options["agents"] as string[] | undefined;
@@ -83,12 +75,7 @@ async function setup(call: Invocation): Promise<number> {
     chosen.map(async (agent) => setupSheet({ ...agent, pointed: await pointedHosts(agent.plugin) }, known)),
   );
   if (!json) await showSheets(call, { sheets, chosen });
-  const uncontained = await uncontainedPrograms(chosen.map(({ plugin }) => plugin));
-  if (uncontained !== null) {
-    report.warnings.push(uncontained);
-    const paint = createPaint(terminal.colours.stdout);
-    if (!json) await terminal.stdout.write(`\n${paint("yellow", `! ${uncontained}`)}\n`);
-  }
+  report.warnings = await warnOfUncontained(call, chosen);
   if (!yes && !(await agreed(call))) return await conclude(call, report, "Nothing was written.\n");
   const file = known ?? await firstManifest(call);
   report.pinned = await enableAgents(call, { file, sheets });
@@ -96,16 +83,24 @@ async function setup(call: Invocation): Promise<number> {
   report.enabled = sheets.map(({ id }) => id);
   if (!json) await terminal.stdout.write(`\nWrote ${file}.\n`);
   const first = chosen.find(isReady);
-  let code = 0;
-  if (options["hello"] !== false && first !== undefined) {
-    const result = await hello(call, first.plugin.id);
-    const { session_id, outcome, output } = result;
-    report.hello = { session_id, outcome, output };
-    code = exitCodeOf(result);
-  }
+  const result = options["hello"] === false || first === undefined ? null : await hello(call, first.plugin.id);
+  report.hello = result && helloOf(result);
   await conclude(call, report, nextSteps(report));
+  const code = result === null ? 0 : exitCodeOf(result);
   if (code === 0 && !json && !yes && Questions.possible(terminal)) await offerDaemon(call);
   return code;
+}
+
+/** Says which chosen agents this machine cannot contain. */
+async function warnOfUncontained(
+  { terminal, json }: Invocation,
+  chosen: readonly AskedAgent[],
+): Promise<SetupReport["warnings"]> {
+  const uncontained = await uncontainedPrograms(chosen.map(({ plugin }) => plugin));
+  if (uncontained === null) return [];
+  const paint = createPaint(terminal.colours.stdout);
+  if (!json) await terminal.stdout.write(`\n${paint("yellow", `! ${uncontained}`)}\n`);
+  return [uncontained];
 }
 
 async function look(call: Invocation): Promise<{ agents: AskedAgent[]; missing: MissingAgent[] }> {
@@ -196,6 +191,16 @@ async function offerDaemon(call: Invocation): Promise<void> {
 async function conclude({ terminal, json }: Invocation, report: SetupReport, text: string): Promise<number> {
   await terminal.stdout.write(json ? `${JSON.stringify(report)}\n` : text);
   return 0;
+}
+
+/** The report of a setup that has changed nothing yet. */
+function reportOf(agents: readonly AskedAgent[], missing: MissingAgent[]): SetupReport {
+  const found = agents.map(foundRow);
+  return { file: null, found, missing, enabled: [], pinned: [], hello: null, warnings: [] };
+}
+
+function helloOf({ session_id, outcome, output }: SessionResult): SetupReport["hello"] {
+  return { session_id, outcome, output };
 }
 
 function foundRow({ plugin, program, report }: AskedAgent): SetupReport["found"][number] {

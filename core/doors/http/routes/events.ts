@@ -148,45 +148,68 @@ interface Source {
 function stream(call: Call<EventsQuery>, deps: ApiRouteDeps, { open, idOf, last = Infinity }: Source): Response {
   const { caller, query, headers, signal } = call;
   const { meters, tokens, limits } = deps;
-  const lines = wantsLines(headers.get("accept"));
   const over = new AbortController();
   const end = () => over.abort();
   const opened = open(over.signal);
-  const isLast = (envelope: Envelope) => left <= 0 || envelope.seq >= last;
+  const frames = new EventFrames(query, { idOf, lines: wantsLines(headers.get("accept")) });
+  const isLast = (envelope: Envelope) => frames.left <= 0 || envelope.seq >= last;
   const events = query.limit === undefined && last === Infinity ? opened : ending(opened, isLast);
   const closeStream = countStream(meters, caller, end);
   signal.addEventListener("abort", end, { once: true });
-  let passed: number | string = 0;
-  let told: number | string = 0;
-  let left = query.limit ?? Infinity;
-  const frame = (envelope: Envelope): string | null => {
-    if (over.signal.aborted) return null;
-    passed = idOf(envelope);
-    if (!isWanted(envelope, query)) return null;
-    told = passed;
-    left--;
-    const text = envelopeText(envelope);
-    return lines ? `${text}\n` : `id: ${passed}\ndata: ${text}\n\n`;
-  };
   const body = eventStream({
     events,
-    frame,
+    frame: (envelope) => over.signal.aborted ? null : frames.of(envelope),
     heartbeatMs: limits.http_heartbeat_ms,
     mayGoOn: () => tokens.holds(caller),
-    idle() {
-      if (lines) return "\n";
-      // Send only the id, so that a client that resumes does not search the filtered events again.
-      return passed !== told ? `id: ${told = passed}\n\n` : ": still here\n\n";
-    },
+    idle: () => frames.idle(),
     done() {
       signal.removeEventListener("abort", end);
       end();
       closeStream();
     },
   });
-  return new Response(body, {
-    headers: { "content-type": lines ? "application/x-ndjson" : "text/event-stream", "x-accel-buffering": "no" },
-  });
+  return new Response(body, { headers: { "content-type": frames.type, "x-accel-buffering": "no" } });
+}
+
+/** The text of one stream's events, those that the query wants. */
+class EventFrames {
+  readonly #query: EventsQuery;
+  readonly #idOf: Source["idOf"];
+  readonly #lines: boolean;
+  /** Id of the last event that passed, and of the last that the client was told. */
+  #passed: number | string = 0;
+  #told: number | string = 0;
+  /** Events that the client still takes. */
+  left: number;
+
+  /** @param options.lines one JSON object a line, in place of server-sent events */
+  constructor(query: EventsQuery, options: Pick<Source, "idOf"> & { lines: boolean }) {
+    this.#query = query;
+    this.#idOf = options.idOf;
+    this.#lines = options.lines;
+    this.left = query.limit ?? Infinity;
+  }
+
+  get type(): string {
+    return this.#lines ? "application/x-ndjson" : "text/event-stream";
+  }
+
+  /** Returns the text of an event; null for one that is not wanted. */
+  of(envelope: Envelope): string | null {
+    this.#passed = this.#idOf(envelope);
+    if (!isWanted(envelope, this.#query)) return null;
+    this.#told = this.#passed;
+    this.left--;
+    const text = envelopeText(envelope);
+    return this.#lines ? `${text}\n` : `id: ${this.#passed}\ndata: ${text}\n\n`;
+  }
+
+  /** Returns the text that keeps a silent stream alive. */
+  idle(): string {
+    if (this.#lines) return "\n";
+    // Send only the id, so that a client that resumes does not search the filtered events again.
+    return this.#passed !== this.#told ? `id: ${this.#told = this.#passed}\n\n` : ": still here\n\n";
+  }
 }
 
 /** Yields up to the event after which no other is wanted. */
