@@ -8,8 +8,8 @@ import { isSameAgent, type MachineFacts } from "./machine-facts.ts";
 import { type HeardMachine, missedBeats } from "./presence.ts";
 import type { SessionShares } from "./session-shares.ts";
 
-/** Facts that a status is made from. */
-export interface ClusterView {
+/** Collaborators of {@link clusterStatus}, and what they know. */
+export interface ClusterStatusDeps {
   settings: ClusterSettings;
   engine: Engine;
   /** This machine's own log; null before it is taken. */
@@ -25,7 +25,7 @@ export interface ClusterView {
 }
 
 /** Describes a cluster as one machine sees it. */
-export async function clusterStatus(view: ClusterView): Promise<ClusterStatus> {
+export async function clusterStatus(view: ClusterStatusDeps): Promise<ClusterStatus> {
   const { settings, engine, log, facts } = view;
   const [roundTripMs, logs] = await Promise.all([
     engine.isConnected ? engine.roundTripMs().catch(() => null) : null,
@@ -68,7 +68,7 @@ function ofSelf(
   };
 }
 
-function machinesOf({ settings, facts: own, heard, mirrors }: ClusterView): ClusterMachine[] {
+function machinesOf({ settings, facts: own, heard, mirrors }: ClusterStatusDeps): ClusterMachine[] {
   const known = heard.map(({ facts, silentMs, skewMs }): ClusterMachine => ({
     ...ofSelf(facts),
     self: false,
@@ -114,7 +114,7 @@ function neverHeard(name: string): ClusterMachine {
 
 function logOf(
   { name, lastSeq, bytes, replicas, leader }: StreamState,
-  { engine, log, facts, heard, mirrors, settings }: ClusterView,
+  { engine, log, facts, heard, mirrors, settings }: ClusterStatusDeps,
 ): ClusterLog {
   const machine = engine.names.machineOf(name) ?? name;
   const isOwn = machine === settings.name;
@@ -138,7 +138,7 @@ function logOf(
 /** Returns the counters and gauges of one machine's part in a cluster. */
 export function clusterSignals(
   { engine, log, heard, mirrors, waiting, shares, hostSessions, silentMs }:
-    & Omit<ClusterView, "settings" | "facts">
+    & Omit<ClusterStatusDeps, "settings" | "facts">
     & { silentMs: number },
 ): Signal[] {
   const gauge = (name: string, help: string, samples: Signal["samples"]): Signal => {

@@ -27,7 +27,7 @@ import { machineAnswers } from "./machine-answers.ts";
 import { ClusterStarts } from "./cluster-starts.ts";
 import { clusterSessionHost } from "./cluster-session-host.ts";
 import { clusterWorkspaces } from "./cluster-workspaces.ts";
-import { clusterSignals, clusterStatus, type ClusterView } from "./cluster-status.ts";
+import { clusterSignals, clusterStatus, type ClusterStatusDeps } from "./cluster-status.ts";
 import { ClusterSessions } from "./cluster-sessions.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import { LostMachines } from "./lost-machines.ts";
@@ -264,7 +264,7 @@ export class Cluster {
     return clusterSignals({ ...this.#view(), silentMs: this.#options.settings.silent_ms });
   }
 
-  #view(): ClusterView {
+  #view(): ClusterStatusDeps {
     return {
       settings: this.#options.settings,
       engine: this.#engine,

@@ -59,7 +59,7 @@ export function mergedEvents(deps: MergedEventsDeps, { after, cursor, signal }: 
   return read(deps, { known, from, fromStart: after === 0, signal });
 }
 
-interface Reading {
+interface ReadMergedOptions {
   /** The reader's cursor; null for a reader that has none. */
   known: ClusterCursor | null;
   /** Number after which it begins on this machine. */
@@ -71,7 +71,7 @@ interface Reading {
 
 async function* read(
   deps: MergedEventsDeps,
-  { known, from, fromStart, signal }: Reading,
+  { known, from, fromStart, signal }: ReadMergedOptions,
 ): AsyncGenerator<Envelope, void, void> {
   const over = new AbortController();
   const end = () => over.abort();

@@ -3,7 +3,7 @@ import type { Plugin } from "../../packages/registry/plugin.ts";
 import { unknownAdapter } from "../../sessions/routing/unknown-adapter.ts";
 
 /** Options of {@link chooseAdapter}. */
-export interface AdapterChoice {
+export interface ChooseAdapterOptions {
   /** From the command line: an id, several with commas, or `auto`. */
   given: string | undefined;
   plugins: readonly Pick<Plugin, "id" | "enabled" | "blocked">[];
@@ -15,7 +15,7 @@ export interface AdapterChoice {
  * with a single enabled adapter it is that one, with no agents to ask first.
  * @throws {BulkheadError} `unknown_adapter` for an id that no enabled adapter has; `blocked_plugin`
  */
-export function chooseAdapter({ given, plugins, routing }: AdapterChoice): string | string[] {
+export function chooseAdapter({ given, plugins, routing }: ChooseAdapterOptions): string | string[] {
   const enabled = plugins.filter((plugin) => plugin.enabled).map((plugin) => plugin.id);
   const wanted = given?.split(",") ?? [routing?.agent ?? "auto"].flat();
   const [first = "auto", ...others] = wanted;

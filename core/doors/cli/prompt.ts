@@ -4,8 +4,8 @@ import { resolve } from "../../ground/runtime/paths.ts";
 import { meantId } from "../../packages/registry/unknown-plugin.ts";
 import type { Terminal } from "../../ground/runtime/terminal.ts";
 
-/** Input of {@link readPrompt}: arguments and flags. */
-export interface PromptSource {
+/** Options of {@link readPrompt}: arguments and flags of the command line. */
+export interface ReadPromptOptions {
   /** Positional arguments: `[adapter] [prompt]`, or one of them. */
   args: readonly (string | undefined)[];
   /** The adapter that a flag names: then the only argument is the prompt. */
@@ -29,7 +29,7 @@ export interface AdapterAndPrompt {
  * @throws {BulkheadError} `invalid_config` without a prompt or with two prompts, `unknown_adapter` for a lone word that
  * is almost an adapter's id, `not_found`, `too_large`
  */
-export async function readPrompt(source: PromptSource, terminal: Terminal): Promise<AdapterAndPrompt> {
+export async function readPrompt(source: ReadPromptOptions, terminal: Terminal): Promise<AdapterAndPrompt> {
   const [first, second] = source.args;
   const elsewhere = source.prompt ?? source.promptFile;
   if (source.agent !== undefined) {
@@ -65,7 +65,7 @@ function refuseMistypedAdapter(word: string, adapters: readonly string[]): void 
   });
 }
 
-function textOf(word: string, from: { source: PromptSource; terminal: Terminal }): Promise<string> {
+function textOf(word: string, from: { source: ReadPromptOptions; terminal: Terminal }): Promise<string> {
   return word === "-" ? readStdin(from.terminal, from.source.maxBytes) : Promise.resolve(word);
 }
 
@@ -75,7 +75,7 @@ async function readStdin(terminal: Terminal, maxBytes: number): Promise<string> 
   return text;
 }
 
-async function readPromptFile({ promptFile = "", maxBytes }: PromptSource, terminal: Terminal): Promise<string> {
+async function readPromptFile({ promptFile = "", maxBytes }: ReadPromptOptions, terminal: Terminal): Promise<string> {
   if (promptFile === "-") return await readStdin(terminal, maxBytes);
   const path = resolve(terminal.cwd, promptFile);
   const bytes = await readFile(path).catch((cause: unknown) => {

@@ -9,7 +9,7 @@ import { describeFound, didYouMean, type KeyPath, pathText, type Problem } from 
 import type { ParsedYaml } from "./yaml.ts";
 
 /** Location of permissions in a file. */
-export interface PermissionPlace {
+export interface PermissionProblemsOptions {
   parsed: ParsedYaml;
   /** Their path in the file. */
   prefix: KeyPath;
@@ -18,7 +18,10 @@ export interface PermissionPlace {
 }
 
 /** Finds faults that a schema cannot express: the forms of programs, argument patterns, roots, addresses and names. */
-export function permissionProblems(permissions: Permissions, { parsed, prefix, options }: PermissionPlace): Problem[] {
+export function permissionProblems(
+  permissions: Permissions,
+  { parsed, prefix, options }: PermissionProblemsOptions,
+): Problem[] {
   const named = options ? optionFaults(permissions, options) : [];
   const plain = options ? withoutOptions(permissions) : permissions;
   return [...named, ...faults(plain)].map(({ path, ...words }) => {

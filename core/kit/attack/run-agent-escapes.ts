@@ -122,13 +122,13 @@ async function makeStage(): Promise<string> {
   return root;
 }
 
-interface Stage {
+interface RunEscapeOptions {
   root: string;
   servers: EscapeServers;
   contain: "on" | "off";
 }
 
-async function runScript({ script }: AgentEscape, { root, servers, contain }: Stage): Promise<string> {
+async function runScript({ script }: AgentEscape, { root, servers, contain }: RunEscapeOptions): Promise<string> {
   const variables: Record<string, string | number> = {
     OUTSIDE: join(root, "other"),
     STATE: join(root, "state"),
@@ -157,7 +157,7 @@ async function runScript({ script }: AgentEscape, { root, servers, contain }: St
   }
 }
 
-function brokerOptions({ root, servers, contain }: Stage): SessionBrokerOptions {
+function brokerOptions({ root, servers, contain }: RunEscapeOptions): SessionBrokerOptions {
   return {
     sessionId: `escape-${randomId()}`,
     pluginId: "escape",

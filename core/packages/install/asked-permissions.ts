@@ -1,7 +1,7 @@
 import type { Manifest } from "../../../plugin-sdk/manifest.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import { quoteWord } from "../../ground/config/grant-command.ts";
-import { type BroadPlaces, riskiestFirst } from "../registry/broad-permissions.ts";
+import { type BreadthOptions, riskiestFirst } from "../registry/broad-permissions.ts";
 import type { NewGrant } from "../registry/edit-host-manifest.ts";
 import type { Grantable } from "../registry/grantable.ts";
 import { type ExplainedPermission, explainPermissions } from "../registry/explain-permissions.ts";
@@ -16,7 +16,7 @@ export interface AskedOptions {
   before: Manifest | null;
   /** Permissions that the host manifest grants it already. */
   granted: Permissions;
-  places: BroadPlaces;
+  places: BreadthOptions;
   /** The operator's values for its options. */
   config: Readonly<Record<string, unknown>>;
   /** Option values that must not be shown. */

@@ -224,14 +224,14 @@ function checkEntry(hostManifest: HostManifest, id: string): void {
   );
 }
 
-interface Rules {
+interface CheckRulesOptions {
   current: LockedPlugin | null;
   next: LockedPlugin;
   allow: Allowances;
   known: readonly KnownId[];
 }
 
-function checkRules(id: string, { current, next, allow, known }: Rules): void {
+function checkRules(id: string, { current, next, allow, known }: CheckRulesOptions): void {
   if (current !== null) return checkAgainstLock(id, { locked: current, next, allow });
   const same = known.find((one) => one.id === id);
   if (same !== undefined && !allow.replaceSource) {

@@ -4,7 +4,7 @@ import { checkAgainst } from "../../ground/config/check-against.ts";
 import { defaultLimits } from "../../ground/config/limits.ts";
 import { readTextFile } from "../../ground/config/read-text-file.ts";
 import { parseYaml } from "../../ground/config/yaml.ts";
-import { type BroadPlaces, broadPlaces } from "../registry/broad-permissions.ts";
+import { type BreadthOptions, broadPlaces } from "../registry/broad-permissions.ts";
 import type { ExplainedPermission } from "../registry/explain-permissions.ts";
 import type { Plugin } from "../registry/plugin.ts";
 import { installedFolder, readLock } from "../registry/plugin-lock.ts";
@@ -102,7 +102,7 @@ interface WaitingOptions {
   instances: readonly Plugin[];
   hostManifest: string;
   locked: LockedPlugin;
-  places: BroadPlaces;
+  places: BreadthOptions;
 }
 
 /** The update of a plugin that waits, held against what is granted now; null: none does. */

@@ -9,8 +9,8 @@ import { broadRun } from "./broad-run.ts";
 import { holds, rootsOverlap } from "./root-set.ts";
 import type { Breadth, Broadness } from "./breadth.ts";
 
-/** Absolute paths that a permission's breadth depends on. */
-export interface BroadPlaces {
+/** Options of {@link broadness}: absolute paths of this machine, and what the plugin may do besides. */
+export interface BreadthOptions {
   /** The user's own folder. */
   home?: string | undefined;
   /** Folders in which programs are looked for. */
@@ -24,7 +24,7 @@ export interface BroadPlaces {
 }
 
 /** The places of this machine; `manifestFile` is where the host manifest lies. */
-export function broadPlaces(manifestFile: string | undefined): BroadPlaces {
+export function broadPlaces(manifestFile: string | undefined): BreadthOptions {
   const path = (hostEnv("PATH") ?? "").split(delimiter).filter((folder) => isAbsolute(folder));
   return {
     home: hostEnv("HOME") || undefined,
@@ -34,7 +34,7 @@ export function broadPlaces(manifestFile: string | undefined): BroadPlaces {
 }
 
 /** The broadest that is in these permissions; null when each is no more than it says. */
-export function broadness(permissions: Permissions, places: BroadPlaces): Broadness | null {
+export function broadness(permissions: Permissions, places: BreadthOptions): Broadness | null {
   const { workdirIsWritten = writesWorkdir(permissions), contained = false } = places;
   const all = [
     ...(permissions.run ?? []).flatMap((run) =>
@@ -69,7 +69,7 @@ export function riskiestFirst<T extends { breadth: Breadth }>(rows: readonly T[]
 /** Folders of the system that decide what programs do. */
 const systemFolders = ["/bin", "/boot", "/etc", "/lib", "/opt", "/root", "/sbin", "/usr", "/var"];
 
-function broadWrite(root: string, { home, path, manifestFolder }: BroadPlaces): Broadness | null {
+function broadWrite(root: string, { home, path, manifestFolder }: BreadthOptions): Broadness | null {
   if (root.startsWith("config:")) {
     return much(`Programs take commands to run from their settings, and ${root.slice(7)}'s may be written.`);
   }
@@ -94,7 +94,7 @@ function broadWrite(root: string, { home, path, manifestFolder }: BroadPlaces): 
   return much("The host manifest's folder lies there, where plugins are looked for.");
 }
 
-function broadRead(root: string, { home }: BroadPlaces): Broadness | null {
+function broadRead(root: string, { home }: BreadthOptions): Broadness | null {
   if (!isAbsolute(root)) return null;
   if (home !== undefined && holds(root, home)) {
     return everything("All of the user's own files may be read, with the keys and logins among them.");

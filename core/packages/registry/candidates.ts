@@ -7,7 +7,7 @@ import { realpath } from "../../ground/runtime/files.ts";
 import { basename, resolve } from "../../ground/runtime/paths.ts";
 import { blocksPackages, packageNameIn } from "./blocked-plugins.ts";
 import { findInstalled } from "./find-installed.ts";
-import { findPlugins, type FoundPlugin, type PluginPlaces, readPlugin } from "./find-plugins.ts";
+import { findPlugins, type FindPluginsOptions, type FoundPlugin, readPlugin } from "./find-plugins.ts";
 
 /** An entry of the host manifest that says where its plugin comes from. */
 interface Sourced {
@@ -29,7 +29,7 @@ interface Known {
  * The key of an entry is the id of the plugin; the id in the package's own manifest is that of the package. They differ
  * for an instance, one of several plugins of one package.
  */
-export async function findCandidates(manifest: HostManifest, options: PluginPlaces): Promise<FoundPlugin[]> {
+export async function findCandidates(manifest: HostManifest, options: FindPluginsOptions): Promise<FoundPlugin[]> {
   const { env, known: manifests } = options;
   const limits = limitsOf(manifest);
   const found = await findPlugins(options, limits);

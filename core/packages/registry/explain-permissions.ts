@@ -1,6 +1,6 @@
 import type { Permissions, RunPermission } from "../../../plugin-sdk/permissions.ts";
 import { PatternComparison } from "./argument-set.ts";
-import { broadness, type BroadPlaces, broadRunEnv, riskiestFirst, writesWorkdir } from "./broad-permissions.ts";
+import { type BreadthOptions, broadness, broadRunEnv, riskiestFirst, writesWorkdir } from "./broad-permissions.ts";
 import type { Breadth } from "./breadth.ts";
 import { effectivePermissions, type PermissionSources } from "./effective-permissions.ts";
 
@@ -32,7 +32,7 @@ export interface ExplainedPermission {
  */
 export function explainPermissions(
   sources: PermissionSources,
-  places: BroadPlaces = { path: [] },
+  places: BreadthOptions = { path: [] },
 ): ExplainedPermission[] {
   const rows = atoms(sources.requested).map((atom) => ({ atom, row: explainRequested(atom, sources) }));
   const unasked = atoms(sources.grant).filter((atom) =>
@@ -44,7 +44,7 @@ export function explainPermissions(
 }
 
 /** Lists the permissions that amount to more than they seem, the riskiest first. */
-export function broadPermissions(permissions: Permissions, places: BroadPlaces): BroadPermission[] {
+export function broadPermissions(permissions: Permissions, places: BreadthOptions): BroadPermission[] {
   const all = atoms(permissions).map((atom) => {
     const { permission, target } = atom;
     return { permission, target, ...breadthOf(atom, { ...places, workdirIsWritten: writesWorkdir(permissions) }) };
@@ -57,7 +57,7 @@ export type BroadPermission = Pick<ExplainedPermission, "permission" | "target" 
 
 function breadthOf(
   { permission, only }: Atom,
-  places: BroadPlaces,
+  places: BreadthOptions,
 ): Pick<ExplainedPermission, "breadth" | "broad_because"> {
   const [run] = only.run ?? [];
   const broad = permission === "run_env"

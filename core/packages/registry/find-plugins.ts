@@ -28,8 +28,8 @@ export interface FoundPlugin {
   hashes?: FileHashes;
 }
 
-/** Places where the host looks for plugins. */
-export interface PluginPlaces {
+/** Options of {@link findPlugins}: where the host looks. */
+export interface FindPluginsOptions {
   /** Folder of the host manifest. */
   root: string;
   /** Folder of the bundled plugins; null: none. Default: the project's own. */
@@ -53,7 +53,7 @@ export const ownPluginsDir: string = fileURLToPath(
  * `node_modules`, in this order. A folder that is reached twice is told once. Never throws for what is in a folder.
  */
 export async function findPlugins(
-  { root, bundledDir = ownPluginsDir, env, known }: PluginPlaces,
+  { root, bundledDir = ownPluginsDir, env, known }: FindPluginsOptions,
   limits: ManifestLimits = defaultLimits,
 ): Promise<FoundPlugin[]> {
   const [ownFolder, nodeModules] = pluginPlaces(root);

@@ -2,7 +2,7 @@ import { type BundleOrder, bundleOrder, type BundleSource } from "./bundle-order
 import { makeScript } from "./make-bundle.ts";
 import type { PluginScript } from "./plugin.ts";
 import { keepScript, readKeptScript } from "./script-cache.ts";
-import { scriptOf } from "./script-parts.ts";
+import { scriptOf } from "./mapped-script.ts";
 
 /** Options of {@link bundlePlugin}. */
 export interface BundleOptions {
@@ -38,7 +38,7 @@ async function keptOrMade(
 ): Promise<PluginScript> {
   const kept = cacheDir === undefined ? null : await readKeptScript(cacheDir, order);
   if (kept) return scriptOf(kept);
-  const { inputs, ...parts } = await makeScript(order, limits);
-  if (cacheDir !== undefined && inputs) await keepScript(cacheDir, order, { inputs, parts });
-  return scriptOf(parts);
+  const { inputs, ...script } = await makeScript(order, limits);
+  if (cacheDir !== undefined && inputs) await keepScript(cacheDir, order, { inputs, script });
+  return scriptOf(script);
 }

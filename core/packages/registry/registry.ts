@@ -6,14 +6,14 @@ import { didYouMean } from "../../ground/config/yaml-problems.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
 import { blockedError, blockOf, blocksPackages, packageNameIn } from "./blocked-plugins.ts";
 import { findCandidates, inOrder, limitsOf, withPackageName } from "./candidates.ts";
-import { type FoundPlugin, type PluginPlaces, readPlugin } from "./find-plugins.ts";
+import { type FindPluginsOptions, type FoundPlugin, readPlugin } from "./find-plugins.ts";
 import { inlineTool } from "./inline-tool.ts";
 import { checkId } from "./instances.ts";
 import type { Plugin } from "./plugin.ts";
 import { registeredSettings, type RegistrySettings, settlePlugin } from "./settle-plugin.ts";
 
 /** Options of {@link createRegistry}. */
-export interface RegistryOptions extends PluginPlaces {
+export interface RegistryOptions extends FindPluginsOptions {
   /** Absent: nothing is enabled but what is registered. */
   manifest?: HostManifest | undefined;
 }

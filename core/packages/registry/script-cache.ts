@@ -6,7 +6,7 @@ import { join } from "../../ground/runtime/paths.ts";
 import { type BundleInputs, inputsHold } from "./bundle-inputs.ts";
 import type { BundleOrder } from "./bundle-order.ts";
 import type { Edit } from "./edits.ts";
-import type { ScriptParts } from "./script-parts.ts";
+import type { MappedScript } from "./mapped-script.ts";
 
 /** First line of a kept script's file; the texts follow it. */
 interface Head {
@@ -29,14 +29,14 @@ const mostKept = 128;
  * The script that was made of the same order before; null when there is none, when anything it was made from is not the
  * same by its bytes, or when the file is not as it was written.
  */
-export async function readKeptScript(cacheDir: string, order: BundleOrder): Promise<ScriptParts | null> {
+export async function readKeptScript(cacheDir: string, order: BundleOrder): Promise<MappedScript | null> {
   try {
     const file = await readFile(fileOf(cacheDir, order));
     const end = file.indexOf(lineEnd);
     const head: unknown = JSON.parse(decode(file.subarray(0, end)));
     const body = file.subarray(end + 1);
     if (!isHead(head) || head.order !== keyOf(order) || head.sha256 !== await sha256HexInTurns([body])) return null;
-    return await inputsHold(head.inputs) ? await partsOf(head, body) : null;
+    return await inputsHold(head.inputs) ? await scriptFrom(head, body) : null;
   } catch {
     return null;
   }
@@ -46,10 +46,10 @@ export async function readKeptScript(cacheDir: string, order: BundleOrder): Prom
 export async function keepScript(
   cacheDir: string,
   order: BundleOrder,
-  { inputs, parts }: { inputs: BundleInputs; parts: ScriptParts },
+  { inputs, script }: { inputs: BundleInputs; script: MappedScript },
 ): Promise<void> {
-  const { text, sourceMap, edits } = parts;
-  const body = [encode(text), encode(sourceMap), encode(edits.length > 0 ? parts.bundled : "")] as const;
+  const { text, sourceMap, edits } = script;
+  const body = [encode(text), encode(sourceMap), encode(edits.length > 0 ? script.bundled : "")] as const;
   const lengths: Head["lengths"] = [body[0].length, body[1].length, body[2].length];
   const head: Head = { order: keyOf(order), inputs, edits, lengths, sha256: await sha256HexInTurns(body) };
   const file = fileOf(cacheDir, order);
@@ -73,7 +73,7 @@ function fileOf(cacheDir: string, { folder, pluginId }: BundleOrder): string {
 }
 
 /** Each text in a turn of its own. */
-async function partsOf({ lengths, edits }: Head, body: Uint8Array): Promise<ScriptParts> {
+async function scriptFrom({ lengths, edits }: Head, body: Uint8Array): Promise<MappedScript> {
   const [textBytes, mapBytes, bundledBytes] = lengths;
   const text = decode(body.subarray(0, textBytes));
   await new Promise<void>(onNextTurn);

@@ -1,14 +1,14 @@
 import { formatArgumentPattern } from "../../../plugin-sdk/argument-pattern.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { isHiddenValue } from "../../ground/config/host-manifest-places.ts";
-import type { BroadPlaces } from "./broad-permissions.ts";
+import type { BreadthOptions } from "./broad-permissions.ts";
 import { containsPrograms } from "./contained-programs.ts";
 import { type ExplainedPermission, explainPermissions } from "./explain-permissions.ts";
 import type { Plugin } from "./plugin.ts";
 import { requestedPermissions } from "./requested-permissions.ts";
 
 /** Explains the permissions that a plugin asks for and the decision on each, without values that must not be shown. */
-export function shownPermissions(plugin: Plugin, places: BroadPlaces): ExplainedPermission[] {
+export function shownPermissions(plugin: Plugin, places: BreadthOptions): ExplainedPermission[] {
   const { manifest, grant, deny, hidden_texts = [] } = plugin;
   const rows = explainPermissions({ requested: requestedPermissions(manifest), grant, deny }, {
     ...places,

@@ -123,7 +123,7 @@ async function refuseLinks(
   );
 }
 
-interface Merge {
+interface MergeOptions {
   base: string;
   ours: string;
   theirs: string;
@@ -135,7 +135,7 @@ interface Merge {
  * The tree of ours with the changes from base to theirs, made without touching any work tree.
  * @throws {BulkheadError} `conflict`
  */
-async function merge(source: ShadowRepository, { base, ours, theirs, call, scratch }: Merge): Promise<string> {
+async function merge(source: ShadowRepository, { base, ours, theirs, call, scratch }: MergeOptions): Promise<string> {
   const patch = await writePatch(source, { from: base, to: theirs, call: call("patch"), scratch });
   if (patch === null) return ours;
   // git looks at files beside the index: in an empty folder it finds none, and makes those it needs.
@@ -152,7 +152,7 @@ async function merge(source: ShadowRepository, { base, ours, theirs, call, scrat
   throw changedThere(paths, source.workdir);
 }
 
-async function changedByBoth(source: ShadowRepository, { base, ours, theirs, call }: Merge): Promise<string[]> {
+async function changedByBoth(source: ShadowRepository, { base, ours, theirs, call }: MergeOptions): Promise<string[]> {
   const [here, there] = await Promise.all(
     [ours, theirs].map((to) => rawChanges(source, { from: base, to, call: call("names") })),
   );

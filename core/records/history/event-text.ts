@@ -31,7 +31,7 @@ export function eventText(event: Envelope["event"]): string {
   return parts.join(" ");
 }
 
-interface Collecting {
+interface CollectOptions {
   parts: string[];
   /** Whether every text counts, as in the arguments of a tool. */
   all: boolean;
@@ -39,7 +39,7 @@ interface Collecting {
   left: { characters: number };
 }
 
-function collect(value: unknown, { parts, all, depth, left }: Collecting): void {
+function collect(value: unknown, { parts, all, depth, left }: CollectOptions): void {
   if (left.characters <= 0 || depth > 6) return;
   if (typeof value === "string") {
     if (!all) return;

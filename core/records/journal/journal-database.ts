@@ -6,8 +6,8 @@ import { checkStructure, wasKilled } from "./check-journal.ts";
 import type { JournalLimits } from "./journal-limits.ts";
 import { migrate, readNumber } from "./journal-schema.ts";
 
-/** Terms on which a journal's file is opened. */
-export interface JournalOpening {
+/** Options of {@link openJournalDatabase}. */
+export interface JournalDatabaseOptions {
   file: string;
   limits: JournalLimits;
   key: Uint8Array;
@@ -15,7 +15,7 @@ export interface JournalOpening {
 }
 
 /** Opens the SQLite file of a journal, and brings it to the current schema. */
-export async function openJournalDatabase({ file, limits, key, sync }: JournalOpening): Promise<SqliteFile> {
+export async function openJournalDatabase({ file, limits, key, sync }: JournalDatabaseOptions): Promise<SqliteFile> {
   const isLeft = await wasKilled(file);
   const database = await openSqlite(file, { busyTimeoutMs: limits.busy_timeout_ms });
   try {

@@ -7,7 +7,7 @@ import { Checkpointer } from "./checkpointer.ts";
 import { damageIn, newestProblem } from "./check-journal.ts";
 import { defaultJournalSync, type JournalSync } from "../../ground/config/journal-sync.ts";
 import { readNumber } from "./journal-schema.ts";
-import { type JournalOpening, openJournalDatabase, usedBytes } from "./journal-database.ts";
+import { type JournalDatabaseOptions, openJournalDatabase, usedBytes } from "./journal-database.ts";
 import { closedError, journalError } from "./journal-error.ts";
 import { defaultJournalLimits, type JournalLimits } from "./journal-limits.ts";
 import { type JournalRow, rowOf } from "./journal-row.ts";
@@ -57,7 +57,7 @@ export async function openJournal(file: string, options: JournalOptions = {}): P
     if (aside !== null) {
       onProblem?.(`The journal "${file}" was damaged, and its repair is finished now. It was set aside as "${aside}".`);
     }
-    const opening: JournalOpening = { file, limits, key, sync: options.sync ?? defaultJournalSync };
+    const opening: JournalDatabaseOptions = { file, limits, key, sync: options.sync ?? defaultJournalSync };
     const database = await openJournalDatabase(opening).catch(async (error: unknown) => {
       const problem = damageIn(error);
       if (problem === null || onProblem === undefined) throw error;
@@ -105,7 +105,7 @@ class SqliteJournal implements Journal {
   /** Like `#lastGseq`, including rows that wait to be written. */
   #lastAccepted: number;
 
-  constructor(database: SqliteFile, options: JournalOpening & { disk: DiskSync | null }) {
+  constructor(database: SqliteFile, options: JournalDatabaseOptions & { disk: DiskSync | null }) {
     this.#database = database;
     this.#disk = options.disk;
     this.#file = options.file;

@@ -6,8 +6,8 @@ import type { ContextFile } from "../../ground/prompt/enhance-prompt.ts";
 import { realpath } from "../../ground/runtime/files.ts";
 import { isBelow, isInside, relative, resolve, sep } from "../../ground/runtime/paths.ts";
 
-/** Folders and size limits of {@link readContextFiles}. */
-export interface ContextFilePlaces {
+/** Options of {@link readContextFiles}. */
+export interface ReadContextFilesOptions {
   /** Real absolute path. */
   workdir: string;
   /** Real absolute paths that the host never reads context files from. */
@@ -21,16 +21,19 @@ export interface ContextFilePlaces {
  * @throws {BulkheadError} `invalid_request` for a path outside and for a file that is not text, `not_found`,
  * `too_large`
  */
-export async function readContextFiles(paths: readonly string[], places: ContextFilePlaces): Promise<ContextFile[]> {
+export async function readContextFiles(
+  paths: readonly string[],
+  options: ReadContextFilesOptions,
+): Promise<ContextFile[]> {
   const files: ContextFile[] = [];
   let bytes = 0;
   for (const path of paths) {
-    const file = await readOne(path, places);
+    const file = await readOne(path, options);
     bytes += new TextEncoder().encode(file.text).length;
-    if (bytes > places.limits.context_bytes) {
+    if (bytes > options.limits.context_bytes) {
       throw new BulkheadError(
         "too_large",
-        `The context files have more than ${places.limits.context_bytes} bytes together, with "${path}".`,
+        `The context files have more than ${options.limits.context_bytes} bytes together, with "${path}".`,
         { hint: "Name fewer or smaller ones, or raise the limit context_bytes." },
       );
     }
@@ -39,7 +42,10 @@ export async function readContextFiles(paths: readonly string[], places: Context
   return files;
 }
 
-async function readOne(path: string, { workdir, protectedPaths, limits }: ContextFilePlaces): Promise<ContextFile> {
+async function readOne(
+  path: string,
+  { workdir, protectedPaths, limits }: ReadContextFilesOptions,
+): Promise<ContextFile> {
   const real = await realpath(resolve(workdir, path)).catch(() => null);
   if (real === null) throw new BulkheadError("not_found", `The context file "${path}" does not exist.`);
   if (!isBelow(workdir, real)) {

@@ -21,7 +21,7 @@ import { load } from "./served-plugin.ts";
 import { sessionHandle } from "./session-handle.ts";
 import { journalFile } from "./state-folder.ts";
 import { hostWorkspaces } from "./workspaces.ts";
-import { type HostParts, openParts } from "./host-parts.ts";
+import { type HostDeps, openHostDeps } from "./host-deps.ts";
 import { tellShadowed } from "./shadowed-plugins.ts";
 
 /**
@@ -30,21 +30,21 @@ import { tellShadowed } from "./shadowed-plugins.ts";
  * @throws {BulkheadError} `invalid_config`, `invalid_manifest`, `duplicate_plugin`, `journal_error`, `io_error`, `busy`
  */
 export async function createHost(options: HostOptions = {}, seams: HostSeams = {}): Promise<Host> {
-  const parts = await openParts(options, seams);
-  const { claim, journal, log, registry, sessions, state, writeLog } = parts;
+  const deps = await openHostDeps(options, seams);
+  const { claim, journal, log, registry, sessions, state, writeLog } = deps;
   const resume = options.resume === true ? resumer({ journal, registry, sessions, writeLog }) : undefined;
   try {
     await recover({ reaped: state.reaped, journal, log, resume, writeLog });
     await recoverOthers(claim.root, { writeLog, resume });
   } catch (error) {
-    await closeHost(parts, options.closeDeadlines);
+    await closeHost(deps, options.closeDeadlines);
     throw error;
   }
-  return hostOf(parts, options, seams);
+  return hostOf(deps, options, seams);
 }
 
-function hostOf(parts: HostParts, options: HostOptions, seams: HostSeams): Host {
-  const { claim, crashes, journal, log, pins, registry, root, routes, services, sessions, settings } = parts;
+function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
+  const { claim, crashes, journal, log, pins, registry, root, routes, services, sessions, settings } = deps;
   const handles = { journal, log, find: (id: string) => sessions.find(id) };
   const keyed = new KeyedSessions({
     limits: () => settings.limits,
@@ -78,23 +78,23 @@ function hostOf(parts: HostParts, options: HostOptions, seams: HostSeams): Host 
     load: (adapter) => load(services.of(adapter)),
     edited: () => services.edited(),
     quarantined: () => crashes.quarantined(),
-    release: (id) => release(parts, id),
+    release: (id) => release(deps, id),
     pinned: (id) => pins.of(id).list(),
     record: (sessionId, file, wanted) => {
-      const deps = {
+      const recording = {
         journal,
         isRunning: (id: string) => sessions.isRunning(id),
-        redactorOf: (adapters: ReadonlySet<string>) => redactorOf(parts, adapters),
+        redactorOf: (adapters: ReadonlySet<string>) => redactorOf(deps, adapters),
       };
-      return recordSession(deps, { sessionId, file: resolve(root, file), options: wanted });
+      return recordSession(recording, { sessionId, file: resolve(root, file), options: wanted });
     },
-    history: parts.history,
-    verify: () => verifying ??= verify(parts).finally(() => verifying = null),
-    workspaces: hostWorkspaces(parts.workspaces, {
+    history: deps.history,
+    verify: () => verifying ??= verify(deps).finally(() => verifying = null),
+    workspaces: hostWorkspaces(deps.workspaces, {
       manifest: () => settings.manifest,
       left: (id) => sessions.left(id),
       placeOf: async (workdir) => ({
-        workdir: await checkWorkdir(workdir, parts.guarded().closedFolders),
+        workdir: await checkWorkdir(workdir, deps.guarded().closedFolders),
         exclude: [claim.root, ...settings.secretPaths],
       }),
     }),
@@ -102,26 +102,26 @@ function hostOf(parts: HostParts, options: HostOptions, seams: HostSeams): Host 
       ...handles,
       others: [new OtherJournals(claim.root, { ownFile: journalFile(claim.folder) }), ...seams.others ?? []],
       start: runSession,
-      onDeleted: () => parts.history.forgetDeleted(),
+      onDeleted: () => deps.history.forgetDeleted(),
       agents: (wanted) => routes.agents(wanted),
     }),
     probe: async (adapter) => await routes.probe(services.of(adapter).plugin.id),
     agents: (wanted) => routes.agents(wanted),
     route: (wanted) => routes.route(wanted),
     // One after the other, so that the later one always wins, even if the earlier one takes longer to read.
-    reload: (next) => reloads.take(() => reload(parts, next)),
-    signals: () => parts.signals.snapshot(routes.gauges()),
-    resumeLost: lostResumer({ registry, sessions, writeLog: parts.writeLog }),
+    reload: (next) => reloads.take(() => reload(deps, next)),
+    signals: () => deps.signals.snapshot(routes.gauges()),
+    resumeLost: lostResumer({ registry, sessions, writeLog: deps.writeLog }),
     limits: () => settings.limits,
     waiting: () => sessions.waiting(),
     idle: () => sessions.ended(),
-    close: () => closing ??= closeHost(parts, options.closeDeadlines),
+    close: () => closing ??= closeHost(deps, options.closeDeadlines),
   };
   return host;
 }
 
-async function reload(parts: HostParts, next: HostManifest): Promise<RegistryChanges> {
-  const { registry, routes, services, sessions, settings, writeLog } = parts;
+async function reload(deps: HostDeps, next: HostManifest): Promise<RegistryChanges> {
+  const { registry, routes, services, sessions, settings, writeLog } = deps;
   const putIntoForce = await settings.prepare(next);
   const changes = await registry.reload(next);
   tellShadowed(registry, writeLog);
@@ -136,12 +136,12 @@ async function reload(parts: HostParts, next: HostManifest): Promise<RegistryCha
   return { ...changes, changed: [...changes.changed, ...edited].sort() };
 }
 
-async function verify({ log, claim }: HostParts): Promise<ChainReport> {
+async function verify({ log, claim }: HostDeps): Promise<ChainReport> {
   await log.settled();
   return await verifyJournal(journalFile(claim.folder), {});
 }
 
-async function release({ crashes, routes, services }: HostParts, id: string): Promise<boolean> {
+async function release({ crashes, routes, services }: HostDeps, id: string): Promise<boolean> {
   const health = services.find(id)?.pool.health;
   // Otherwise a crash that is still being written would reappear.
   await health?.settled();
@@ -154,7 +154,7 @@ async function release({ crashes, routes, services }: HostParts, id: string): Pr
 /**
  * Redacts every secret that these adapters could ever be given, not only those granted now: redacting more is harmless.
  */
-async function redactorOf({ registry, settings }: HostParts, adapters: ReadonlySet<string>): Promise<Redactor | null> {
+async function redactorOf({ registry, settings }: HostDeps, adapters: ReadonlySet<string>): Promise<Redactor | null> {
   const plugins = [...adapters].flatMap((id) => registry.get(id) ?? []);
   const secrets = plugins.flatMap(({ manifest }) => everRequested(manifest).secrets ?? []);
   return (await settings.openSecrets({ secrets })).redactor;

@@ -8,7 +8,7 @@ import type { ContextFile } from "../../ground/prompt/enhance-prompt.ts";
 import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import type { RunningSession } from "../session/running-session.ts";
-import type { Resumed } from "../session/session-setup.ts";
+import type { Resumed } from "../session/session-options.ts";
 import { SharedWorkdirs } from "../session/shared-workdirs.ts";
 import type { Subscription } from "../session/subscription.ts";
 import type { Workspaces } from "../../records/workspace/workspaces.ts";

@@ -7,7 +7,7 @@ import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import { type CrashRecord, quarantineError } from "../../walls/pool/plugin-health.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import { AccessModeCounters } from "../routing/access-mode-counters.ts";
-import { type AgentFacts, describeAgent, type RoutableAgent } from "../routing/agent-report.ts";
+import { describeAgent, type DescribeAgentOptions, type RoutableAgent } from "../routing/agent-report.ts";
 import { AvailabilityBoard, type Probed } from "../routing/availability-board.ts";
 import { chooseRoute, type Route, type RouteCandidate, type RouteWish } from "../routing/choose-route.ts";
 import { demandCandidate } from "../routing/demand-candidate.ts";
@@ -221,8 +221,8 @@ class HostRoutes implements Routes {
     }));
   }
 
-  #agentOf(plugin: Plugin, found: AgentFacts["found"]): RoutableAgent {
-    const useOf: AgentFacts["useOf"] = (mode) => this.#counters.useOf({ adapterId: plugin.id, mode });
+  #agentOf(plugin: Plugin, found: DescribeAgentOptions["found"]): RoutableAgent {
+    const useOf: DescribeAgentOptions["useOf"] = (mode) => this.#counters.useOf({ adapterId: plugin.id, mode });
     return describeAgent({ plugin, found, useOf, now: Date.now() });
   }
 
@@ -238,7 +238,7 @@ class HostRoutes implements Routes {
 /** Errors that a session's client or host caused: they say nothing about the agent. */
 const ownDoing: ReadonlySet<ErrorCode> = new Set(["interrupted", "limit_exceeded", "host_closed", "invalid_request"]);
 
-const unasked: AgentFacts["found"] = { stopped: { availability: "available", reason: "It was not asked." } };
+const unasked: DescribeAgentOptions["found"] = { stopped: { availability: "available", reason: "It was not asked." } };
 
 /** Returns the plugins in the order of the host manifest, then the others by id. */
 function listed({ plugins, settings: { manifest } }: RouteDeps): Plugin[] {

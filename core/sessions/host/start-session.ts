@@ -20,7 +20,7 @@ import { join } from "../../ground/runtime/paths.ts";
 import { accepts, unenforceableFields } from "../session/enforceable.ts";
 import type { MergedLog } from "../session/merged-log.ts";
 import { RunningSession } from "../session/running-session.ts";
-import type { Candidate, Resumed } from "../session/session-setup.ts";
+import type { Candidate, Resumed } from "../session/session-options.ts";
 import { checkEnv, fitToPlugin } from "./check-request.ts";
 import type { ApprovalRules } from "../session/approval-policy.ts";
 import type { GuardedPlaces } from "./guarded-places.ts";
@@ -173,26 +173,24 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     resumed: session.resumed,
     workdir: place.workdir,
     workspaceDir: place.workspaceDir ?? null,
-    resetWorkdir: place.reset,
     candidates,
     passedOver: session.passedOver,
     replaced: session.replaced,
-    sharedWith: session.sharedWith,
-    redactor: commonRedactor(candidates),
     secretPaths: settings.secretPaths,
     artifacts: session.artifacts,
-    looks: deps.looks,
-    watchOwnFiles: () => watchManifest(settings.manifest?.file, place.workdir),
     loopSignal: isEnhanced(request, settings.prompt) ? settings.prompt.signal : null,
     answerTimeoutMs: Math.min(request.answer_timeout_ms ?? Infinity, limits.answer_timeout_ms),
     scratchDir: join(claim.folder, "scratch"),
     stateDir: claim.root,
-    // Computed on an adapter's first operation, if there is one.
-    get guarded() {
-      return deps.guarded();
-    },
-    log,
     hostVersion,
+  }, {
+    log,
+    redactor: commonRedactor(candidates),
+    looks: deps.looks,
+    resetWorkdir: place.reset,
+    watchOwnFiles: () => watchManifest(settings.manifest?.file, place.workdir),
+    sharedWith: session.sharedWith,
+    guarded: () => deps.guarded(),
     makeBroker: (options) =>
       createSessionBroker({
         ...options,

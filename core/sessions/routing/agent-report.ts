@@ -9,8 +9,8 @@ import type { Known } from "./availability-board.ts";
 import { offeredModels } from "./offered-models.ts";
 import { pickAccessMode } from "./pick-access-mode.ts";
 
-/** Facts about an agent. */
-export interface AgentFacts {
+/** Options of {@link describeAgent}: what is known of the agent. */
+export interface DescribeAgentOptions {
   plugin: Plugin;
   /** Result of its probe, or why it is not asked: it is disabled. */
   found: Known | { stopped: AvailabilityReport };
@@ -30,7 +30,7 @@ export interface RoutableAgent {
 }
 
 /** Makes the report on an agent from its probe and its counts. Routing decides which agent is the primary. */
-export function describeAgent(facts: AgentFacts): RoutableAgent {
+export function describeAgent(facts: DescribeAgentOptions): RoutableAgent {
   const { plugin, found, now } = facts;
   const { id, manifest } = plugin;
   const probed = "stopped" in found ? found.stopped : found.report;
@@ -61,7 +61,10 @@ export function describeAgent(facts: AgentFacts): RoutableAgent {
   return { report, modes, limitedUntil: facts.useOf(null).limitedUntil };
 }
 
-function modeStates({ plugin, found, useOf, now }: AgentFacts, probed: AvailabilityReport): AccessModeState[] {
+function modeStates(
+  { plugin, found, useOf, now }: DescribeAgentOptions,
+  probed: AvailabilityReport,
+): AccessModeState[] {
   const all = plugin.manifest.access_modes ?? [];
   const ordered = [...orderAccessModes(all), ...all.filter(({ enabled }) => !enabled)];
   const said = "stopped" in found ? null : found.access_mode;
@@ -73,7 +76,7 @@ function modeStates({ plugin, found, useOf, now }: AgentFacts, probed: Availabil
 
 /** Returns why an available agent can take no session now: every access mode is limited. Null when one is open. */
 function limited(
-  { useOf, now }: AgentFacts,
+  { useOf, now }: DescribeAgentOptions,
   { probed, modes }: { probed: AvailabilityReport; modes: readonly AccessModeState[] },
 ): AvailabilityReport | null {
   if (probed.availability !== "available") return null;

@@ -3,12 +3,12 @@ import { randomId } from "../../ground/runtime/hash.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import type { EventRules } from "./event-rules.ts";
 import type { OpenRequests } from "./open-requests.ts";
-import type { SessionSetup } from "./session-setup.ts";
+import type { RunningSessionOptions } from "./session-options.ts";
 import type { SessionStream } from "./session-stream.ts";
 
 /** Collaborators of {@link hostQuestions}. */
 interface HostQuestionDeps {
-  setup: Pick<SessionSetup, "answerTimeoutMs">;
+  session: Pick<RunningSessionOptions, "answerTimeoutMs">;
   stream: Pick<SessionStream, "host">;
   rules: EventRules;
   requests: OpenRequests;
@@ -26,7 +26,7 @@ const options = [
  * set `os_walls.unknown_hosts: ask`.
  */
 export function hostQuestions(
-  { setup: { answerTimeoutMs }, stream, rules, requests }: HostQuestionDeps,
+  { session: { answerTimeoutMs }, stream, rules, requests }: HostQuestionDeps,
   { os_walls, limits }: Pick<Plugin, "os_walls" | "limits">,
 ): ((missing: MissingGrant) => Promise<boolean>) | undefined {
   if (os_walls.unknown_hosts !== "ask" || answerTimeoutMs === 0) return undefined;

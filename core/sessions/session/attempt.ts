@@ -25,14 +25,14 @@ import type { EventAllowance } from "./event-allowance.ts";
 import type { EventRules } from "./event-rules.ts";
 import type { LogEntry } from "./merged-log.ts";
 import type { Asked, OpenRequests } from "./open-requests.ts";
-import type { Candidate, SessionSetup } from "./session-setup.ts";
+import type { Candidate, RunningSessionDeps, RunningSessionOptions } from "./session-options.ts";
 import type { SessionStream } from "./session-stream.ts";
 import { unanswered, workerEvent } from "./attempt-ends.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
 /** Collaborators of {@link Attempt} that all attempts of a session share. */
-export interface AttemptDeps {
-  setup: SessionSetup;
+export interface AttemptDeps extends Pick<RunningSessionDeps, "redactor" | "guarded" | "makeBroker" | "askGrant"> {
+  session: RunningSessionOptions;
   stream: SessionStream;
   rules: EventRules;
   requests: OpenRequests;
@@ -199,7 +199,7 @@ export class Attempt {
   }
 
   #tellStart(): void {
-    const { setup, stream } = this.#deps;
+    const { session, stream } = this.#deps;
     const { plugin, accessMode, effective } = this.candidate;
     stream.host({
       type: "attempt_started",
@@ -207,13 +207,13 @@ export class Attempt {
       adapter_id: plugin.id,
       ...(accessMode === null ? {} : { access_mode: accessMode.type }),
       // The first event already has the permissions of the adapter that the session started with.
-      ...(plugin.id === setup.candidates[0].plugin.id ? {} : { permissions: effective }),
+      ...(plugin.id === session.candidates[0].plugin.id ? {} : { permissions: effective }),
     });
   }
 
   /** Returns the call that enters the adapter. */
   #asked(): Pick<EntryOptions, "call" | "request" | "config" | "facts"> {
-    const { sessionId, workdir } = this.#deps.setup;
+    const { sessionId, workdir } = this.#deps.session;
     const { plugin, request, accessMode, effective } = this.candidate;
     return {
       call: "run_session",
@@ -237,22 +237,22 @@ export class Attempt {
   }
 
   #makeBroker(workMayBegin: Promise<void>): SessionBroker {
-    const { setup, scratch, rules, requests, processes, onScratch } = this.#deps;
+    const { session, scratch, rules, requests, processes, onScratch } = this.#deps;
+    const { guarded, makeBroker, askGrant, redactor } = this.#deps;
     const { candidate } = this;
-    const { askGrant, redactor } = setup;
     onScratch();
-    return setup.makeBroker({
-      sessionId: setup.sessionId,
+    return makeBroker({
+      sessionId: session.sessionId,
       pluginId: candidate.plugin.id,
-      workdir: setup.workdir,
-      workspaceDir: setup.workspaceDir ?? undefined,
+      workdir: session.workdir,
+      workspaceDir: session.workspaceDir ?? undefined,
       pluginDir: candidate.plugin.folder,
       dataDir: candidate.dataDir,
       tempDir: join(scratch, `temp-${this.number}`),
-      ...setup.guarded,
+      ...guarded(),
       permissions: candidate.effective,
       ceiling: candidate.ceiling,
-      narrowed: new Set([candidate.plugin.deny, setup.request.permissions ?? {}].flatMap(Object.keys)),
+      narrowed: new Set([candidate.plugin.deny, session.request.permissions ?? {}].flatMap(Object.keys)),
       spelledRoots: candidate.plugin.grant.write ?? [],
       secrets: candidate.secrets,
       mcpConfig: candidate.mcpConfig,
@@ -369,7 +369,7 @@ export class Attempt {
 
   /** Lets policy or a client answer; without an answer in time the session is blocked. */
   #ask(requestId: string, asked: Question): void {
-    const { setup, stream, rules, requests, stop } = this.#deps;
+    const { session, stream, rules, requests, stop } = this.#deps;
     requests.add(requestId, asked.offered, asked.asked);
     if (asked.policy !== null) {
       rules.resolve(requestId);
@@ -377,7 +377,7 @@ export class Attempt {
       requests.settle(requestId, asked.policy);
       return;
     }
-    const ms = setup.answerTimeoutMs;
+    const ms = session.answerTimeoutMs;
     const onExpired = () => {
       if (!rules.resolve(requestId)) return;
       stream.host({ type: "permission_resolved", request_id: requestId, choice: null, by: "deadline" });

@@ -1,5 +1,5 @@
 import type { FailureClass } from "./retry-policy.ts";
-import type { Candidate } from "./session-setup.ts";
+import type { Candidate } from "./session-options.ts";
 
 /** The candidate that is tried next. */
 export interface NextCandidate {

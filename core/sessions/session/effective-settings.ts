@@ -2,7 +2,7 @@ import type { EffectiveSettings } from "../../../plugin-sdk/result.ts";
 import { idleMs } from "./attempt.ts";
 import { effectiveBudget } from "./budgets.ts";
 import { accepts } from "./enforceable.ts";
-import type { Candidate } from "./session-setup.ts";
+import type { Candidate } from "./session-options.ts";
 
 /** Returns the settings that a session on this candidate really runs with. */
 export function effectiveSettings(

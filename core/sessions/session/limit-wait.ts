@@ -1,6 +1,6 @@
 import { wait } from "../../ground/runtime/wait.ts";
 import type { AttemptDeps } from "./attempt.ts";
-import type { Candidate } from "./session-setup.ts";
+import type { Candidate } from "./session-options.ts";
 
 /**
  * Waits for the end of a candidate's known limit, if that is within the time left, and tells so. Ends early, without a

@@ -13,7 +13,7 @@ import { sha256Hex } from "../../ground/runtime/hash.ts";
 import { runtimeVersion } from "../../ground/runtime/platform.ts";
 import type { EventRules } from "./event-rules.ts";
 import { recordedRequest } from "./recorded-request.ts";
-import type { SessionSetup } from "./session-setup.ts";
+import type { RunningSessionOptions } from "./session-options.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** Facts known at the end of a session. */
@@ -40,7 +40,7 @@ export interface ResultOptions {
 
 /** The session that a result is for. */
 export interface ResultSubject
-  extends Pick<SessionSetup, "sessionId" | "request" | "resumed" | "workdir" | "hostVersion"> {
+  extends Pick<RunningSessionOptions, "sessionId" | "request" | "resumed" | "workdir" | "hostVersion"> {
   /** The adapter of the last attempt. */
   plugin: { id: string; manifest: { version: string } };
   effective: EffectiveSettings;
@@ -49,8 +49,8 @@ export interface ResultSubject
 }
 
 /** Builds the result of a session. */
-export function buildResult(setup: ResultSubject, parts: ResultOptions): SessionResult {
-  const { request, sessionId } = setup;
+export function buildResult(session: ResultSubject, parts: ResultOptions): SessionResult {
+  const { request, sessionId } = session;
   const { verdict, rules, usage, changed } = parts;
   const outcome = outcomeOf(verdict.stop_reason);
   const completed = rules.lastWord?.type === "completed" ? rules.lastWord : null;
@@ -68,30 +68,30 @@ export function buildResult(setup: ResultSubject, parts: ResultOptions): Session
     claimed_only: [...parts.claimedOnly],
     confidence: outcome === "error" ? 0 : completed?.confidence ?? null,
     metadata: { tool_version: parts.toolVersion, permissions: structuredClone(parts.uses) },
-    provenance: provenance(setup, parts),
+    provenance: provenance(session, parts),
     requested: recordedRequest(request),
-    effective: { ...setup.effective, model: usage.model ?? setup.effective.model },
+    effective: { ...session.effective, model: usage.model ?? session.effective.model },
     iterations: request.iteration ?? 1,
     attempts: parts.attempts,
     substitutions: parts.substitutions,
-    ...(setup.resumed === null ? {} : { resumed_from: setup.resumed.from }),
+    ...(session.resumed === null ? {} : { resumed_from: session.resumed.from }),
     ...(parts.resumedAs == null ? {} : { resumed_as: parts.resumedAs }),
     ...failed,
   };
 }
 
-function provenance(setup: ResultSubject, parts: ResultOptions): Provenance {
-  const { plugin, request } = setup;
+function provenance(session: ResultSubject, parts: ResultOptions): Provenance {
+  const { plugin, request } = session;
   return {
     adapter_id: plugin.id,
     adapter_version: plugin.manifest.version,
     package_sha256: parts.packageSha256,
-    grants: setup.effective.permissions,
-    host_version: setup.hostVersion,
+    grants: session.effective.permissions,
+    host_version: session.hostVersion,
     runtime: parts.runtime ?? runtimeVersion,
-    model: parts.usage.model ?? setup.effective.model,
+    model: parts.usage.model ?? session.effective.model,
     prompt_sha256: sha256Hex(request.prompt),
-    sent_prompt_sha256: setup.sentPrompt === null ? null : sha256Hex(setup.sentPrompt),
+    sent_prompt_sha256: session.sentPrompt === null ? null : sha256Hex(session.sentPrompt),
     git_base: parts.gitBase,
     git_head: parts.changed.head,
   };

@@ -28,7 +28,7 @@ import { OpenRequests } from "./open-requests.ts";
 import { recordedRequest } from "./recorded-request.ts";
 import { buildResult } from "./result.ts";
 import { type FailedAttempt, failureClass, type NextStep, nextStep } from "./retry-policy.ts";
-import type { Candidate, SessionSetup } from "./session-setup.ts";
+import type { Candidate, RunningSessionDeps, RunningSessionOptions } from "./session-options.ts";
 import { SessionStream } from "./session-stream.ts";
 import { unmetClaims } from "./unmet-claims.ts";
 import { UsageMeter } from "./usage-meter.ts";
@@ -42,8 +42,9 @@ import { withWork, type WorkDone } from "./work-done.ts";
 export class RunningSession {
   /** Rejects only when the journal cannot be written. */
   readonly result: Promise<SessionResult>;
-  readonly #setup: SessionSetup;
-  readonly #deps: AttemptDeps;
+  readonly #options: RunningSessionOptions;
+  readonly #deps: RunningSessionDeps;
+  readonly #attemptDeps: AttemptDeps;
   readonly #stream: SessionStream;
   readonly #rules = new EventRules();
   readonly #requests = new OpenRequests();
@@ -56,7 +57,7 @@ export class RunningSession {
   readonly #substitutions: Substitution[] = [];
   #attempt: Attempt | null = null;
   #snapshot: Snapshot | null = null;
-  #withoutOwn: Awaited<ReturnType<SessionSetup["watchOwnFiles"]>> | null = null;
+  #withoutOwn: Awaited<ReturnType<RunningSessionDeps["watchOwnFiles"]>> | null = null;
   #stopped: { reason: StopReason; error: ErrorData } | null = null;
   /** True once the last attempt has ended: later events no longer change how the session ended. */
   #isDecided = false;
@@ -66,10 +67,12 @@ export class RunningSession {
   #inTheWay: WorkDone | null = null;
   #writeFailure: { error: unknown } | null = null;
 
-  constructor(setup: SessionSetup) {
-    this.#setup = setup;
-    const { log, sessionId, redactor, request, scratchDir } = setup;
-    const { plugin } = setup.candidates[0];
+  constructor(options: RunningSessionOptions, deps: RunningSessionDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    const { sessionId, request, scratchDir } = options;
+    const { log, redactor, guarded, makeBroker, askGrant } = deps;
+    const { plugin } = options.candidates[0];
     this.#stream = new SessionStream({
       log,
       sessionId,
@@ -86,8 +89,12 @@ export class RunningSession {
       onTotal: (ms) => this.stop("timeout", `The session was not done within ${ms} ms.`),
       waits: () => this.#requests.waits,
     });
-    this.#deps = {
-      setup,
+    this.#attemptDeps = {
+      session: options,
+      redactor,
+      guarded,
+      makeBroker,
+      askGrant,
       stream: this.#stream,
       rules: this.#rules,
       requests: this.#requests,
@@ -135,7 +142,7 @@ export class RunningSession {
   }
 
   async #run(): Promise<SessionResult> {
-    const { request, workdir, candidates, resumed } = this.#setup;
+    const { request, workdir, candidates, resumed } = this.#options;
     this.#stream.host({
       type: "session_started",
       adapter_id: candidates[0].plugin.id,
@@ -145,23 +152,23 @@ export class RunningSession {
       requested: recordedRequest(request),
       effective: this.#effective(candidates[0]),
       candidates: [...new Set(candidates.map(({ plugin }) => plugin.id))],
-      passed_over: this.#setup.passedOver,
+      passed_over: this.#options.passedOver,
       ...(resumed === null ? {} : { resumed_from: resumed.from, times_resumed: resumed.times }),
     });
-    for (const { adapter_id, reason } of this.#setup.replaced) {
+    for (const { adapter_id, reason } of this.#options.replaced) {
       this.#replace({ from: adapter_id, to: candidates[0].plugin.id, reason });
     }
     const failure = await this.#tryAll();
     this.#isDecided = true;
     this.#deadlines.stop();
     const result = await this.#finish(failure);
-    if (this.#usesScratch) await removeTree(this.#deps.scratch).catch(() => {});
+    if (this.#usesScratch) await removeTree(this.#attemptDeps.scratch).catch(() => {});
     return result;
   }
 
   /** Tries the candidates until an attempt's outcome is final; returns the error it failed with, or null. */
   async #tryAll(): Promise<ErrorData | null> {
-    const { candidates } = this.#setup;
+    const { candidates } = this.#options;
     const before = this.#takeSnapshot();
     before.catch(() => {});
     let index = 0;
@@ -207,7 +214,7 @@ export class RunningSession {
       hopeless: failure === null && lastWord?.type === "error" && !lastWord.recoverable,
       timeLeftMs: this.#deadlines.leftMs,
       // Do not retry an agent that reported completion because its worker failed afterwards.
-      retry: lastWord?.type === "completed" ? "never" : this.#setup.request.retry ?? "safe",
+      retry: lastWord?.type === "completed" ? "never" : this.#options.request.retry ?? "safe",
     });
   }
 
@@ -221,10 +228,10 @@ export class RunningSession {
       this.#rules.begin(number);
       this.#stream.begin(number, { id: plugin.id, version: plugin.manifest.version });
     }
-    const attempt = new Attempt(this.#deps, { number, candidate });
+    const attempt = new Attempt(this.#attemptDeps, { number, candidate });
     this.#attempt = attempt;
     this.#usage.begin({ mode: candidate.accessMode, model: candidate.request.model });
-    const held = await waitForLimit(candidate, this.#deps);
+    const held = await waitForLimit(candidate, this.#attemptDeps);
     const failure = await attempt.run(before);
     if (attempt.uses) addUses(this.#uses, attempt.uses);
     const { error } = this.#verdict(failure);
@@ -243,7 +250,7 @@ export class RunningSession {
   }
 
   #effective(candidate: Candidate): EffectiveSettings {
-    const workspace = this.#setup.workspaceDir === null ? "inplace" : "worktree";
+    const workspace = this.#options.workspaceDir === null ? "inplace" : "worktree";
     return effectiveSettings(candidate, { totalMs: this.#deadlines.totalMs, workspace });
   }
 
@@ -254,10 +261,10 @@ export class RunningSession {
     const { lastWord, refusedEnd } = this.#rules;
     const verdict = reachVerdict({ stopped, failure, lastWord, refusedEnd });
     if (verdict.error && this.#inTheWay) return { ...verdict, error: withWork(verdict.error, this.#inTheWay) };
-    const { loopSignal } = this.#setup;
+    const { loopSignal } = this.#options;
     if (verdict.stop_reason !== "end_turn" || loopSignal === null) return verdict;
     const { prompt } = this.#attempt!.candidate.request;
-    const sent = [prompt, this.#setup.request.prompt];
+    const sent = [prompt, this.#options.request.prompt];
     const text = this.#finalText();
     return saysComplete(text, { signal: loopSignal, sent }) ? { ...verdict, stop_reason: "loop_complete" } : verdict;
   }
@@ -289,7 +296,8 @@ export class RunningSession {
    * safe: the agent did nothing, the request allows it, or the worktree could be reset.
    */
   async #workInTheWay(): Promise<WorkDone | null> {
-    const { request, resetWorkdir } = this.#setup;
+    const { request } = this.#options;
+    const { resetWorkdir } = this.#deps;
     if (request.retry === "always") return null;
     const work = { tool_calls: this.#rules.toolCalls, changed: await this.#changedPaths() };
     if (work.tool_calls === 0 && work.changed.length === 0) return null;
@@ -305,15 +313,15 @@ export class RunningSession {
   }
 
   async #takeSnapshot(): Promise<void> {
-    const { workdir, artifacts, stateDir, secretPaths, looks } = this.#setup;
+    const { workdir, artifacts, stateDir, secretPaths } = this.#options;
     if (artifacts === "none") return;
-    const { signal } = this.#deps;
-    this.#withoutOwn = await this.#setup.watchOwnFiles();
-    this.#snapshot = await looks.take(workdir, { exclude: [stateDir, ...secretPaths], signal });
+    const { signal } = this.#attemptDeps;
+    this.#withoutOwn = await this.#deps.watchOwnFiles();
+    this.#snapshot = await this.#deps.looks.take(workdir, { exclude: [stateDir, ...secretPaths], signal });
   }
 
   #holdBudget(): void {
-    const { request } = this.#setup;
+    const { request } = this.#options;
     if (request.budget === undefined && request.max_turns === undefined) return;
     const { cost, tokens, turns } = this.#usage;
     const exceeded = exceededBudget({ cost, tokens, turns, tool_calls: this.#rules.toolCalls }, request);
@@ -328,15 +336,15 @@ export class RunningSession {
 
   async #finish(failure: ErrorData | null): Promise<SessionResult> {
     const changed = await this.#changes();
-    const sharedWith = await this.#setup.sharedWith();
-    if (this.#setup.artifacts === "git") {
+    const sharedWith = await this.#deps.sharedWith();
+    if (this.#options.artifacts === "git") {
       const reason = changed.artifacts === null ? { reason: changed.reason } : {};
       const shared = sharedWith.length > 0 ? { shared_with: sharedWith } : {};
       this.#stream.host({ type: "artifacts", artifacts: changed.artifacts, ...reason, ...shared });
     }
     const attempt = this.#attempt!;
     const result = this.#stream.redacted(buildResult({
-      ...this.#setup,
+      ...this.#options,
       plugin: attempt.candidate.plugin,
       sentPrompt: attempt.candidate.request.prompt,
       effective: this.#effective(attempt.candidate),
@@ -349,7 +357,7 @@ export class RunningSession {
       gitBase: this.#snapshot?.head ?? null,
       packageSha256: attempt.script?.sha256 ?? null,
       toolVersion: attempt.toolVersion,
-      claimedOnly: await unmetClaims(this.#rules.claimedPaths, { ...changed, workdir: this.#setup.workdir }),
+      claimedOnly: await unmetClaims(this.#rules.claimedPaths, { ...changed, workdir: this.#options.workdir }),
       uses: this.#uses,
       attempts: this.#attempts,
       substitutions: this.#substitutions,
@@ -363,17 +371,17 @@ export class RunningSession {
   async #changes(): Promise<ArtifactList> {
     const snapshot = this.#snapshot;
     if (!snapshot) {
-      const reason = this.#setup.artifacts === "none" ? "not_asked" : "not_started";
+      const reason = this.#options.artifacts === "none" ? "not_asked" : "not_started";
       return { artifacts: null, reason, head: null };
     }
     const changed = await this.#list(snapshot);
-    await this.#setup.looks.release(snapshot);
+    await this.#deps.looks.release(snapshot);
     return changed;
   }
 
   /** Lists what changed since the snapshot, but for what the host itself wrote, such as a grant. */
   async #list(snapshot: Snapshot): Promise<ArtifactList> {
-    const changed = await this.#setup.looks.list(snapshot);
+    const changed = await this.#deps.looks.list(snapshot);
     if (changed.artifacts === null || this.#withoutOwn === null) return changed;
     return { ...changed, artifacts: await this.#withoutOwn(changed.artifacts) };
   }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { broadness, type BroadPlaces } from "../../../core/packages/registry/broad-permissions.ts";
+import { type BreadthOptions, broadness } from "../../../core/packages/registry/broad-permissions.ts";
 import { broadPrograms } from "../../../core/packages/registry/broad-programs.ts";
 import { broadPermissions, explainPermissions } from "../../../core/packages/registry/explain-permissions.ts";
 import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 
-const places: BroadPlaces = {
+const places: BreadthOptions = {
   home: "/home/ada",
   path: ["/usr/local/bin", "/usr/bin", "/home/ada/bin"],
   manifestFolder: "/work/project",

@@ -18,7 +18,7 @@ function makeQuestions({ answerTimeoutMs = 60_000, unknown_hosts = "ask" as "ask
   const rules = new EventRules();
   const requests = new OpenRequests();
   const stream = { host: (event: Envelope["event"]) => void events.push(event) };
-  const ask = hostQuestions({ setup: { answerTimeoutMs }, stream, rules, requests }, {
+  const ask = hostQuestions({ session: { answerTimeoutMs }, stream, rules, requests }, {
     os_walls: { ...defaultOsWallUses, unknown_hosts },
     limits: defaultLimits,
   });

@@ -26,8 +26,8 @@ afterEach(() => {
 });
 
 /** Runs a session to its end, however long it waits in between. */
-async function run(adapters: readonly ScriptedAdapter[], request: Partial<SessionRequest> = {}, setup = {}) {
-  const scripted = new ScriptedSession(adapters, { ...setup, request });
+async function run(adapters: readonly ScriptedAdapter[], request: Partial<SessionRequest> = {}, given = {}) {
+  const scripted = new ScriptedSession(adapters, { ...given, request });
   let over = false;
   scripted.session.result.finally(() => (over = true)).catch(() => {});
   while (!over) await vi.advanceTimersByTimeAsync(500);

@@ -6,7 +6,11 @@ import { SharedLooks } from "../../../core/records/git/shared-looks.ts";
 import type { Plugin } from "../../../core/packages/registry/plugin.ts";
 import { MergedLog } from "../../../core/sessions/session/merged-log.ts";
 import { RunningSession } from "../../../core/sessions/session/running-session.ts";
-import type { Candidate, SessionSetup } from "../../../core/sessions/session/session-setup.ts";
+import type {
+  Candidate,
+  RunningSessionDeps,
+  RunningSessionOptions,
+} from "../../../core/sessions/session/session-options.ts";
 import type { Envelope } from "../../../plugin-sdk/envelope.ts";
 import { BulkheadError, type ErrorCode, type ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent } from "../../../plugin-sdk/events.ts";
@@ -67,6 +71,11 @@ export function breaksWith(code: ErrorCode): Script {
 /** An attempt that ends only when it is told to. */
 export const hangs: Script = async ({ cancelled }) => await cancelled;
 
+/** Options of {@link ScriptedSession}: what differs from a plain session in a folder that does not exist. */
+export interface ScriptedSessionOptions extends Partial<Omit<RunningSessionOptions, "request"> & RunningSessionDeps> {
+  request?: Partial<SessionRequest>;
+}
+
 /** A session of scripted adapters, without a host, workers or files. */
 export class ScriptedSession {
   readonly session: RunningSession;
@@ -76,7 +85,7 @@ export class ScriptedSession {
 
   constructor(
     adapters: readonly ScriptedAdapter[],
-    { request = {}, ...setup }: Partial<Omit<SessionSetup, "request">> & { request?: Partial<SessionRequest> } = {},
+    { request = {}, ...given }: ScriptedSessionOptions = {},
   ) {
     const asked: SessionRequest = { workdir: "/w", prompt: "go", ...request };
     const subscription = this.#log.subscribe({ sessionId: "s" });
@@ -93,20 +102,22 @@ export class ScriptedSession {
       replaced: [],
       workdir: "/w",
       workspaceDir: null,
-      resetWorkdir: null,
-      sharedWith: () => Promise.resolve([]),
-      watchOwnFiles: () => Promise.resolve((artifacts) => Promise.resolve([...artifacts])),
-      redactor: null,
       secretPaths: [],
       artifacts: "none",
-      looks: new SharedLooks("/nowhere"),
       loopSignal: null,
       answerTimeoutMs: asked.answer_timeout_ms ?? 300_000,
       scratchDir: "/nowhere",
       stateDir: "/nowhere",
-      guarded: {},
-      log: this.#log,
       hostVersion: "0.0.0",
+      ...given,
+    }, {
+      log: this.#log,
+      redactor: null,
+      looks: new SharedLooks("/nowhere"),
+      resetWorkdir: null,
+      watchOwnFiles: () => Promise.resolve((artifacts) => Promise.resolve([...artifacts])),
+      sharedWith: () => Promise.resolve([]),
+      guarded: () => ({}),
       makeBroker: ({ waitForAnswer }) => ({
         call: (operation, args) => {
           const { request_id } = args as { request_id: string };
@@ -115,7 +126,7 @@ export class ScriptedSession {
         uses: { allowed: 1, denied: 0, by: { run: { allowed: 1, denied: 0 } } },
         close: () => Promise.resolve(),
       }),
-      ...setup,
+      ...given,
     });
     this.session.result.finally(() => subscription.settle()).catch(() => {});
   }

@@ -8,7 +8,7 @@ import { errorTable } from "../../../ground/errors/error-table.ts";
 import { toErrorData } from "../../../ground/errors/to-error-data.ts";
 import type { Host } from "../../../sessions/host/host.ts";
 import { bundlePlugin } from "../../../packages/registry/plugin-script.ts";
-import { type BroadPlaces, broadPlaces } from "../../../packages/registry/broad-permissions.ts";
+import { type BreadthOptions, broadPlaces } from "../../../packages/registry/broad-permissions.ts";
 import { type BroadPermission, broadPermissions } from "../../../packages/registry/explain-permissions.ts";
 import type { Plugin } from "../../../packages/registry/plugin.ts";
 import { driftError } from "../drift-error.ts";
@@ -97,7 +97,7 @@ function subjectOf({ folder, origin, manifest }: Plugin): CheckSubject {
   return { folder, origin, ...(origin === "inline" ? { manifest } : {}) };
 }
 
-async function check(host: Host, subject: CheckSubject, places: BroadPlaces): Promise<CheckReport> {
+async function check(host: Host, subject: CheckSubject, places: BreadthOptions): Promise<CheckReport> {
   const steps: CheckStep[] = [];
   const attempt = async <T>(step: CheckStep["step"], work: () => Promise<[T, string]>): Promise<T | null> => {
     try {

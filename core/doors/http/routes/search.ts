@@ -61,7 +61,7 @@ export const searchRoutes: readonly ApiRoute[] = [
   }),
 ];
 
-interface Searching {
+interface SearchDeps {
   queries: HistoryQueries;
   journal: JournalReader;
   sessions: SessionHost;
@@ -72,7 +72,7 @@ const mostLooks = 10;
 
 async function search(
   { q, adapter, label = [], before = Number.MAX_SAFE_INTEGER, limit = 30 }: SearchQuery,
-  { queries, journal, sessions }: Searching,
+  { queries, journal, sessions }: SearchDeps,
 ) {
   const query = wordQuery(q);
   const labels = labelsOf(label);

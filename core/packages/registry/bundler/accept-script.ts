@@ -3,12 +3,12 @@ import { onNextTurn } from "../../../ground/runtime/next-turn.ts";
 import { isBelow, relative, sep } from "../../../ground/runtime/paths.ts";
 import type { BundleInputs } from "../bundle-inputs.ts";
 import type { BundleOrder } from "../bundle-order.ts";
-import type { ScriptParts } from "../script-parts.ts";
+import type { MappedScript } from "../mapped-script.ts";
 import { brokenError } from "./bundle-errors.ts";
 import { type BundleAnswer, bundleLanes } from "./protocol.ts";
 
 /** A script that was just made. */
-export interface MadeScript extends ScriptParts {
+export interface MadeScript extends MappedScript {
   /** Inputs that it was made from; null when one changed meanwhile. */
   inputs: BundleInputs | null;
 }

@@ -5,7 +5,7 @@ import { type BundleInputs, InputNotes } from "../bundle-inputs.ts";
 import type { BundleOrder } from "../bundle-order.ts";
 import { applyEdits } from "../edits.ts";
 import { manifestEntry, moduleJail, OverLimit } from "./module-jail.ts";
-import type { ScriptParts } from "../script-parts.ts";
+import type { MappedScript } from "../mapped-script.ts";
 import { authorFile, type AuthorPosition, moduleNamespace, ScriptPositions } from "../script-positions.ts";
 import { mostEdits, sourceMapFactor } from "./protocol.ts";
 import { mendForCompartment } from "./ses-source.ts";
@@ -14,7 +14,7 @@ import { mendForCompartment } from "./ses-source.ts";
 export type Esbuild = Pick<typeof import("esbuild"), "build">;
 
 /** A script that was just made. */
-export interface Bundled extends ScriptParts {
+export interface Bundled extends MappedScript {
   /** Inputs that it was made from; null when one changed meanwhile. */
   inputs: BundleInputs | null;
 }

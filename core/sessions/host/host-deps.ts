@@ -39,8 +39,8 @@ import type { SessionDeps } from "./start-session.ts";
 import { journalFile, pinsFolder, stateFolderOf } from "./state-folder.ts";
 import { giveBackState, type HeldState, takeState } from "./take-state.ts";
 
-/** The parts of a host, opened and connected to each other. */
-export interface HostParts extends SessionDeps {
+/** Collaborators of a host, opened and connected to each other. */
+export interface HostDeps extends SessionDeps {
   root: string;
   /** The state folder of a host that keeps nothing; null for any other host. */
   temporary: string | null;
@@ -63,7 +63,7 @@ export interface HostParts extends SessionDeps {
  * Opens everything a host needs and takes its part of the state folder; when it throws, nothing stays open.
  * @throws {BulkheadError} as `createHost`
  */
-export async function openParts(options: HostOptions, seams: HostSeams): Promise<HostParts> {
+export async function openHostDeps(options: HostOptions, seams: HostSeams): Promise<HostDeps> {
   keepInspectorShut();
   const { manifest, askGrant, onlyFirst = false, warm = false, writeLog = () => {} } = options;
   const root = resolve(options.root ?? (manifest?.file ? dirname(manifest.file) : workingDirectory()));
@@ -86,7 +86,7 @@ export async function openParts(options: HostOptions, seams: HostSeams): Promise
   const guarded = await guardedBy({ root, manifest, claim, settings, registry });
   const signals = new Signals();
   const crashes = logQuarantine(openCrashFiles(join(claim.root, "crashes")), writeLog);
-  const deps: SessionDeps = {
+  const sessionDeps: SessionDeps = {
     claim,
     children,
     networks: new AgentNetworks({ folder: join(claim.folder, "scratch", "networks"), spares: warm ? 0 : 2 }),
@@ -104,7 +104,7 @@ export async function openParts(options: HostOptions, seams: HostSeams): Promise
   const history = new HistoryIndex({
     file: join(claim.folder, "history.db"),
     openJournal: () => openJournalReader(journalFile(claim.folder)),
-    newest: () => deps.log.newest,
+    newest: () => sessionDeps.log.newest,
   });
   const services = new PluginServices({
     registry,
@@ -119,20 +119,20 @@ export async function openParts(options: HostOptions, seams: HostSeams): Promise
     plugin: (id) => registry.get(id),
     settings,
     claim,
-    probe: (adapter, signal) => probe(services.of(adapter), { deps, workdir: root, signal }),
+    probe: (adapter, signal) => probe(services.of(adapter), { deps: sessionDeps, workdir: root, signal }),
     quarantined: () => crashes.quarantined(),
     ...(seams.shareUses === undefined ? {} : { shareUses: seams.shareUses }),
   });
   const workspaces = openWorkspaces(join(claim.root, "workspaces"));
   const serviceOf = (adapter: string) => services.of(adapter);
-  const sessions = new LiveSessions({ deps, routes, workspaces, serviceOf, slots: seams.slots });
+  const sessions = new LiveSessions({ deps: sessionDeps, routes, workspaces, serviceOf, slots: seams.slots });
   const stopKeeping = keepJournal(journal, {
     limits: () => settings.retention,
     writeLog,
     onRemoved: () => history.forgetDeleted(),
   });
   return {
-    ...deps,
+    ...sessionDeps,
     root,
     temporary,
     state,

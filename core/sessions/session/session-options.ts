@@ -52,8 +52,8 @@ export interface Resumed {
   times: number;
 }
 
-/** Everything that one session runs with, already checked. */
-export interface SessionSetup {
+/** One session to run, already checked. */
+export interface RunningSessionOptions {
   sessionId: string;
   /** The request as the client sent it. */
   request: SessionRequest;
@@ -69,19 +69,9 @@ export interface SessionSetup {
   workdir: string;
   /** Top of the session's own worktree; null when it works in place. */
   workspaceDir: string | null;
-  /** Resets a worktree; null when the session works in place. */
-  resetWorkdir: (() => Promise<void>) | null;
-  /** Redacts the secrets of all candidates from all output; null when there are none. */
-  redactor: Redactor | null;
   /** Real absolute paths that no snapshot copies. */
   secretPaths: readonly string[];
   artifacts: "git" | "none";
-  /** Looks at working directories for all sessions of the host. */
-  looks: SharedLooks;
-  /** Begins to watch the host's own files; the function it gives takes the host's own edits out of artifacts. */
-  watchOwnFiles(): Promise<(artifacts: readonly Artifact[]) => Promise<Artifact[]>>;
-  /** Returns the ids of the sessions that worked in the same folder meanwhile. */
-  sharedWith(): Promise<string[]>;
   /** The signal by which an agent reports that its whole task is done; null when the agent was given none. */
   loopSignal: string | null;
   /** How long a request or question waits for a client; 0: no client answers. */
@@ -90,10 +80,24 @@ export interface SessionSetup {
   scratchDir: string;
   /** Real absolute path that never holds artifacts: the host's own state. */
   stateDir: string;
-  /** Places that no grant opens. */
-  guarded: Pick<SessionBrokerOptions, "protectedPaths" | "sealedPaths" | "pluginPlaces" | "autoexecNames">;
-  log: MergedLog;
   hostVersion: string;
+}
+
+/** Collaborators of one session. */
+export interface RunningSessionDeps {
+  log: MergedLog;
+  /** Redacts the secrets of all candidates from all output; null when there are none. */
+  redactor: Redactor | null;
+  /** Looks at working directories for all sessions of the host. */
+  looks: SharedLooks;
+  /** Resets a worktree; null when the session works in place. */
+  resetWorkdir: (() => Promise<void>) | null;
+  /** Begins to watch the host's own files; the function it gives takes the host's own edits out of artifacts. */
+  watchOwnFiles(): Promise<(artifacts: readonly Artifact[]) => Promise<Artifact[]>>;
+  /** Returns the ids of the sessions that worked in the same folder meanwhile. */
+  sharedWith(): Promise<string[]>;
+  /** Returns the places that no grant opens. */
+  guarded(): Pick<SessionBrokerOptions, "protectedPaths" | "sealedPaths" | "pluginPlaces" | "autoexecNames">;
   makeBroker(options: SessionBrokerOptions): SessionBroker;
   askGrant?: ((missing: MissingGrant) => Promise<boolean>) | undefined;
 }

@@ -3,8 +3,8 @@ import type { Edit } from "./edits.ts";
 import type { PluginScript } from "./plugin.ts";
 import { ScriptPositions } from "./script-positions.ts";
 
-/** A plugin's script with what its positions are found by. */
-export interface ScriptParts {
+/** A plugin's script, and what maps a position in it to the author's files. */
+export interface MappedScript {
   /** The text that is evaluated. */
   text: string;
   /** The bundler's text, its source map, and what was changed afterwards. */
@@ -14,11 +14,11 @@ export interface ScriptParts {
 }
 
 /** The script of a plugin, its text hashed here and now. */
-export function scriptOf(parts: ScriptParts): PluginScript {
-  const positions = new ScriptPositions(parts);
+export function scriptOf(script: MappedScript): PluginScript {
+  const positions = new ScriptPositions(script);
   return {
-    text: parts.text,
-    sha256: sha256Hex(parts.text),
+    text: script.text,
+    sha256: sha256Hex(script.text),
     mapStack: (stack) => positions.mapStack(stack),
     sources: () => positions.sources(),
   };
