@@ -113,6 +113,7 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     spare,
     idle: new IdleContainers(),
     cacheDir: join(claim.root, "scripts"),
+    dataDir: join(claim.root, "data"),
   });
   const routes = openRoutes({
     plugins: () => registry.list(),

@@ -10,7 +10,6 @@ import { healthOf } from "../../../plugin-sdk/health-of.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
 import { forAuthor } from "../../packages/registry/for-author.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
 import { lazyCheck } from "../../ground/checks/lazy-check.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { ProbeAnswer } from "../../walls/channel/protocol.ts";
@@ -19,7 +18,7 @@ import { randomId } from "../../ground/runtime/hash.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { platform } from "../../ground/runtime/platform.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
-import { allowedIn, dataDirOf, type SessionDeps } from "./start-session.ts";
+import { allowedIn, type SessionDeps } from "./start-session.ts";
 
 const isReport = lazyCheck(availabilityReportSchema);
 const isHealth = lazyCheck(healthStatusSchema);
@@ -82,7 +81,7 @@ async function ask(
 ): Promise<{ value: ProbeAnswer } | { report: AvailabilityReport }> {
   const { plugin, pool } = service;
   const sessionId = `probe-${randomId()}`;
-  const { broker, effective, redactor } = await openBroker(plugin, { deps, workdir, sessionId });
+  const { broker, effective, redactor } = await openBroker(service, { deps, workdir, sessionId });
   const place = await pool.acquire({ signal });
   const entry = place.lane.open({
     call: "probe",
@@ -113,15 +112,16 @@ async function ask(
 }
 
 /** Opens the broker of a probe; it never asks a person for a grant. */
-async function openBroker(plugin: Plugin, { deps, workdir, sessionId }: ProbeBrokerOptions) {
-  const { claim, writeLog } = deps;
-  const { effective, secrets, redactor } = await allowedIn({ ...deps, askGrant: undefined }, { plugin, workdir });
+async function openBroker(service: ServedPlugin, { deps, workdir, sessionId }: ProbeBrokerOptions) {
+  const { claim, settings, writeLog } = deps;
+  const { plugin, dataDir } = service;
+  const { effective, secrets, redactor } = await allowedIn({ settings, askGrant: undefined }, { service, workdir });
   const broker = createSessionBroker({
     sessionId,
     pluginId: plugin.id,
     workdir,
     pluginDir: plugin.folder,
-    dataDir: dataDirOf(claim, plugin),
+    dataDir,
     tempDir: join(claim.folder, "scratch", sessionId),
     ...deps.guarded(),
     permissions: effective,

@@ -7,9 +7,11 @@ import { errorFromData } from "../../../plugin-sdk/errors.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import { filesMark, isEditable } from "../../packages/registry/files-mark.ts";
 import { forAuthor } from "../../packages/registry/for-author.ts";
+import { join } from "../../ground/runtime/paths.ts";
 import { identityDrift } from "../../packages/registry/identity-drift.ts";
 import { bundlePlugin } from "../../packages/registry/plugin-script.ts";
 import type { Plugin, PluginScript } from "../../packages/registry/plugin.ts";
+import { PluginPermissions } from "./plugin-permissions.ts";
 
 /** Options of {@link ServedPlugin} that all plugins of a host share. */
 export interface ServiceOptions {
@@ -21,12 +23,17 @@ export interface ServiceOptions {
   idle: IdleContainers;
   /** Folder that keeps scripts from one start to the next. */
   cacheDir: string;
+  /** Folder with a folder of each plugin's own data. */
+  dataDir: string;
 }
 
 /** A plugin in service: its script, bundled once, and its workers. */
 export class ServedPlugin {
   readonly plugin: Plugin;
   readonly pool: PluginPool;
+  readonly permissions: PluginPermissions;
+  /** The plugin's own durable folder. */
+  readonly dataDir: string;
   readonly #cacheDir: string;
   #script: Promise<PluginScript> | null = null;
   /** Mark of the author's files as they were when the script was made; null for files that nobody edits. */
@@ -35,9 +42,11 @@ export class ServedPlugin {
   /** Number of sessions under way, including those that wait. */
   sessions = 0;
 
-  constructor(plugin: Plugin, { crashes, children, spare, idle, cacheDir }: ServiceOptions) {
+  constructor(plugin: Plugin, { crashes, children, spare, idle, cacheDir, dataDir }: ServiceOptions) {
     this.plugin = plugin;
     this.#cacheDir = cacheDir;
+    this.dataDir = join(dataDir, plugin.id);
+    this.permissions = new PluginPermissions(plugin, { dataDir: this.dataDir });
     this.pool = new PluginPool({
       pluginId: plugin.id,
       isolation: plugin.isolation,

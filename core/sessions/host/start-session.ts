@@ -1,6 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { AccessMode } from "../../../plugin-sdk/access-modes.ts";
-import type { Permissions } from "../../../plugin-sdk/permissions.ts";
 import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SharedLooks } from "../../records/git/shared-looks.ts";
 import { type AgentNetworks, localPorts } from "../../walls/broker/agent-networks.ts";
@@ -12,9 +11,6 @@ import { hostVersion } from "../../ground/config/version.ts";
 import { createRedactor } from "../../ground/log/redact.ts";
 import { type ContextFile, enhancePrompt } from "../../ground/prompt/enhance-prompt.ts";
 import { isEnhanced } from "../../ground/prompt/prompt-settings.ts";
-import { effectivePermissions } from "../../packages/registry/effective-permissions.ts";
-import type { Plugin } from "../../packages/registry/plugin.ts";
-import { requestedPermissions } from "../../packages/registry/requested-permissions.ts";
 import type { ChildLedger } from "../../ground/runtime/child-ledger.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { accepts, unenforceableFields } from "../session/enforceable.ts";
@@ -27,6 +23,7 @@ import type { GuardedPlaces } from "./guarded-places.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { openMcpServers } from "./mcp-servers.ts";
 import type { OperatorSettings } from "./operator-settings.ts";
+import type { PermissionsThere } from "./plugin-permissions.ts";
 import type { PinStore } from "./pin-store.ts";
 import type { OpenedSecrets } from "./session-secrets.ts";
 import type { ServedPlugin } from "./served-plugin.ts";
@@ -94,49 +91,18 @@ export interface PassedOverAdapter {
 }
 
 /** Permissions of a session, with its secrets opened. */
-export interface Allowed extends OpenedSecrets {
-  effective: Permissions;
-  /** The most that a grant given during the session could allow. */
-  ceiling: Permissions;
-}
+export interface Allowed extends PermissionsThere, OpenedSecrets {}
 
 /**
  * Returns what a session of this request may do, with its secrets opened.
  * @throws {BulkheadError} `invalid_config`, `io_error` for secrets that cannot be read
  */
 export async function allowedIn(
-  { claim, askGrant, settings }: SessionDeps,
-  { plugin, request, workdir }: { plugin: Plugin; request?: SessionRequest; workdir: string },
+  { askGrant, settings }: Pick<SessionDeps, "askGrant" | "settings">,
+  { service, request, workdir }: { service: ServedPlugin; request?: SessionRequest; workdir: string },
 ): Promise<Allowed> {
-  const { effective, ceiling } = permissionsIn(plugin, { workdir, claim, narrowed: request?.permissions });
+  const { effective, ceiling } = service.permissions.in(workdir, request?.permissions);
   return { effective, ceiling, ...await settings.openSecrets(askGrant ? ceiling : effective) };
-}
-
-interface KnownPermissions extends Pick<Allowed, "effective" | "ceiling"> {
-  workdir: string;
-}
-
-/** Caches each plugin's permissions for the last working directory, for sessions that do not narrow them. */
-const known = new WeakMap<Plugin, KnownPermissions>();
-
-function permissionsIn(
-  plugin: Plugin,
-  { narrowed, ...options }: { workdir: string; claim: StateClaim; narrowed: Permissions | undefined },
-): Pick<Allowed, "effective" | "ceiling"> {
-  const last = known.get(plugin);
-  if (last?.workdir === options.workdir && narrowed === undefined) return last;
-  const effective = permissionsFor(plugin, { ...options, narrowed });
-  const ceiling = permissionsFor(plugin, { ...options, narrowed, grant: requestedPermissions(plugin.manifest) });
-  const shared = (permissions: Permissions) => freezeAll(structuredClone(permissions));
-  const found = { workdir: options.workdir, effective: shared(effective), ceiling: shared(ceiling) };
-  if (narrowed === undefined) known.set(plugin, found);
-  return found;
-}
-
-/** Freezes a value that several sessions share, so that none changes it for the others. */
-function freezeAll<T extends object>(value: T): T {
-  for (const held of Object.values(value)) if (typeof held === "object" && held !== null) freezeAll(held);
-  return Object.freeze(value);
 }
 
 /**
@@ -226,7 +192,7 @@ async function makeCandidate(
   const fitted = fitToPlugin(request, plugin);
   const unenforced = unenforceableFields(fitted, plugin.manifest);
   if (unenforced.length > 0 && request.best_effort !== true) throw unenforceable(plugin.id, unenforced);
-  const { effective, ceiling, secrets } = await allowedIn(deps, { plugin, request: fitted, workdir });
+  const { effective, ceiling, secrets } = await allowedIn(deps, { service, request: fitted, workdir });
   const grantPlace = (permission: string) => settings.grantPlace(plugin.id, permission);
   const mcp = await mcpServersOf(unenforced.includes("mcp_servers") ? {} : request, settings);
   const takesSystemPrompt = accepts(plugin.manifest, "system_prompt");
@@ -246,7 +212,7 @@ async function makeCandidate(
     secrets: mcp.secrets.size === 0 ? secrets : new Map([...secrets, ...mcp.secrets]),
     grantPlace,
     requestEnv: checkEnv(request.env, effective, { plugin, ceiling, place: grantPlace("env") }),
-    dataDir: dataDirOf(deps.claim, plugin),
+    dataDir: service.dataDir,
     script: () => service.script(),
     acquire: (options) => pool.acquire({ ...options, client }),
     writeLog: (record) => deps.writeLog({ ...record, plugin_id: plugin.id, session_id: sessionId }),
@@ -285,24 +251,4 @@ function unenforceable(pluginId: string, fields: readonly string[]): BulkheadErr
       details: { fields: [...fields] },
     },
   );
-}
-
-/** Returns a plugin's own durable folder. */
-export function dataDirOf(claim: StateClaim, plugin: Plugin): string {
-  return join(claim.root, "data", plugin.id);
-}
-
-/** Returns the effective permissions of a plugin, `narrowed` by a session; with `grant`, as if that were granted. */
-function permissionsFor(
-  plugin: Plugin,
-  options: { narrowed?: Permissions | undefined; workdir: string; claim: StateClaim; grant?: Permissions },
-): Permissions {
-  const { narrowed, workdir, claim, grant = plugin.grant } = options;
-  return effectivePermissions({
-    requested: requestedPermissions(plugin.manifest),
-    grant,
-    deny: plugin.deny,
-    request: narrowed,
-    places: { workdir, plugin: plugin.folder, data: dataDirOf(claim, plugin) },
-  });
 }
