@@ -1,7 +1,7 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import { countOf, fieldsOrNone } from "../../../plugin-sdk/json-fields.ts";
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { Turns } from "../../ground/runtime/turns.ts";
+import { Sequence } from "../../ground/runtime/sequence.ts";
 import { sleep } from "../../ground/runtime/wait.ts";
 import type { SessionSlots } from "../../sessions/host/host-seams.ts";
 import { type Engine, StaleError } from "../engine/engine.ts";
@@ -58,7 +58,7 @@ export class SessionShares implements SessionSlots {
   #own = 0;
   /** Starts that wait for a larger share. */
   #wanting = 0;
-  readonly #changes = new Turns();
+  readonly #changes = new Sequence();
   #cancel: (() => void) | null = null;
 
   constructor(deps: SessionSharesDeps) {
@@ -70,7 +70,7 @@ export class SessionShares implements SessionSlots {
         this.#shares.clear();
         this.#seq = 0;
         // The servers have lost all shares: each machine tells its own again.
-        void this.#changes.take(() => this.#set(() => this.#own)).catch(() => undefined);
+        void this.#changes.run(() => this.#set(() => this.#own)).catch(() => undefined);
       },
     });
   }
@@ -93,7 +93,7 @@ export class SessionShares implements SessionSlots {
 
   /** Gives back what an earlier run of this machine had, which cannot begin a session any more. */
   async begin(): Promise<void> {
-    await this.#changes.take(() => this.#set(() => this.#used));
+    await this.#changes.run(() => this.#set(() => this.#used));
   }
 
   /** Sessions that this machine has or is starting. */
@@ -141,7 +141,7 @@ export class SessionShares implements SessionSlots {
 
   /** Gives back the slots that this machine does not use; returns the number of the note that tells of it. */
   async giveBackSpare(): Promise<number> {
-    await this.#changes.take(async () => {
+    await this.#changes.run(async () => {
       if (this.#own > this.#used + this.#wanting) await this.#set(() => this.#used + this.#wanting);
     });
     return this.#shares.get(this.#deps.machine)?.seq ?? 0;
@@ -170,7 +170,7 @@ export class SessionShares implements SessionSlots {
     this.#wanting++;
     try {
       for (let isAsked = false;; isAsked = true) {
-        await this.#changes.take(() => this.#set(() => this.#larger(most))).catch((error: unknown) => {
+        await this.#changes.run(() => this.#set(() => this.#larger(most))).catch((error: unknown) => {
           throw unavailableError(error);
         });
         if (this.#used < Math.min(this.#own, most)) return void this.#used++;

@@ -1,5 +1,5 @@
 import type { Terminal } from "../../ground/runtime/terminal.ts";
-import { Turns } from "../../ground/runtime/turns.ts";
+import { Sequence } from "../../ground/runtime/sequence.ts";
 import { safeLine, safeText } from "./render/agent-text.ts";
 
 /** One answer that a question offers. */
@@ -19,7 +19,7 @@ export interface ChooseOptions<T> {
 /** Asks the person at the terminal, one question at a time; other output waits meanwhile. */
 export class Questions {
   readonly #terminal: Terminal;
-  readonly #turns = new Turns();
+  readonly #turns = new Sequence();
   #asking = 0;
   #held = "";
 
@@ -78,7 +78,7 @@ export class Questions {
   }
 
   #inTurn<T>(ask: () => Promise<T>): Promise<T> {
-    return this.#turns.take(async () => {
+    return this.#turns.run(async () => {
       this.#asking += 1;
       try {
         return await ask();

@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { HostManifest } from "../../ground/config/host-manifest.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
 import { toErrorData } from "../../ground/errors/to-error-data.ts";
-import { Turns } from "../../ground/runtime/turns.ts";
+import { Sequence } from "../../ground/runtime/sequence.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { HostFacts, ReloadChanges } from "../http/door-options.ts";
 import { reloadManifest } from "./reload.ts";
@@ -25,7 +25,7 @@ export interface ManifestInForceDeps {
 export class ManifestInForce {
   readonly #deps: ManifestInForceDeps;
   readonly #started: HostManifest | undefined;
-  readonly #turns = new Turns();
+  readonly #turns = new Sequence();
   #manifest: HostManifest | undefined;
 
   /** @param started the manifest that the daemon was started with */
@@ -39,18 +39,18 @@ export class ManifestInForce {
    * Reloads the file, for future sessions.
    * @throws {BulkheadError} the error of the manifest; then the old one stays in force
    */
-  readonly reload = (): Promise<ReloadChanges> => this.#turns.take(() => this.#reload());
+  readonly reload = (): Promise<ReloadChanges> => this.#turns.run(() => this.#reload());
 
   /** Replaces a plugin's grants in the file and reloads it. */
   readonly setGrants: HostFacts["setGrants"] = (pluginId, grant) =>
-    this.#turns.take(async () => {
+    this.#turns.run(async () => {
       await writeGrants(this.#manifest, { pluginId, grant });
       await this.#reload();
     });
 
   /** Adds one grant to the file and reloads it. */
   readonly addGrant: HostFacts["addGrant"] = (grant) =>
-    this.#turns.take(async () => {
+    this.#turns.run(async () => {
       await writeGrant(this.#manifest, grant);
       await this.#reload();
     });

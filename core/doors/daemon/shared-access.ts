@@ -1,7 +1,7 @@
 import type { SharedNotes } from "../../cluster/machines/shared-notes.ts";
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
 import type { LogRecord } from "../../ground/log/log-record.ts";
-import { Turns } from "../../ground/runtime/turns.ts";
+import { Sequence } from "../../ground/runtime/sequence.ts";
 import { openSessionOwners, type SessionOwners } from "../http/session-owners.ts";
 import { isOfOneMachine, openTokens, parseToken, type TokenStore } from "../http/tokens.ts";
 
@@ -78,10 +78,10 @@ export function shareTokens(
 ): () => void {
   /** Tokens that the others know, by id; false for a revoked one. */
   const known = new Map<string, boolean>();
-  const turns = new Turns();
+  const turns = new Sequence();
   let cancel = (): void => {};
   let isStopped = false;
-  const inTurn = (act: () => Promise<unknown>) => turns.take(act).catch(() => undefined);
+  const inTurn = (act: () => Promise<unknown>) => turns.run(act).catch(() => undefined);
   notes.watch({
     heard: ({ kind, name, text }) => {
       if (kind !== "token") return;

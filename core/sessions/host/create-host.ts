@@ -4,7 +4,7 @@ import type { Redactor } from "../../ground/log/redact.ts";
 import type { RegistryChanges } from "../../packages/registry/registry.ts";
 import { everRequested } from "../../packages/registry/requested-permissions.ts";
 import { resolve } from "../../ground/runtime/paths.ts";
-import { Turns } from "../../ground/runtime/turns.ts";
+import { Sequence } from "../../ground/runtime/sequence.ts";
 import { checkWorkdir } from "./check-request.ts";
 import { closeHost } from "./close-host.ts";
 import type { Host, HostOptions } from "./host.ts";
@@ -58,7 +58,7 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
     });
   let closing: Promise<void> | null = null;
   let verifying: Promise<ChainReport> | null = null;
-  const reloads = new Turns();
+  const reloads = new Sequence();
   const host: Host = {
     registry: {
       list: () => registry.list(),
@@ -109,7 +109,7 @@ function hostOf(deps: HostDeps, options: HostOptions, seams: HostSeams): Host {
     agents: (wanted) => routes.agents(wanted),
     route: (wanted) => routes.route(wanted),
     // One after the other, so that the later one always wins, even if the earlier one takes longer to read.
-    reload: (next) => reloads.take(() => reload(deps, next)),
+    reload: (next) => reloads.run(() => reload(deps, next)),
     signals: () => deps.signals.snapshot(routes.gauges()),
     resumeLost: lostResumer({ registry, sessions, writeLog: deps.writeLog }),
     limits: () => settings.limits,

@@ -1,9 +1,8 @@
-import { allContained, containsPrograms, programNet } from "../../packages/registry/contained-programs.ts";
+import { allContained } from "../../packages/registry/contained-programs.ts";
 import { orderAccessModes } from "../../../plugin-sdk/order-access-modes.ts";
-import type { HostEvent } from "../../../plugin-sdk/envelope.ts";
 import type { ErrorData } from "../../../plugin-sdk/errors.ts";
 import type { AdapterEvent, PermissionRequestEvent } from "../../../plugin-sdk/events.ts";
-import type { PermissionUses, StopReason } from "../../../plugin-sdk/result.ts";
+import type { PermissionUses } from "../../../plugin-sdk/result.ts";
 import { shortText } from "../../../plugin-sdk/short-text.ts";
 import type { SessionBroker } from "../../walls/broker/session-broker.ts";
 import type { EntryOptions, EventBatch, LaneEntry } from "../../walls/pool/lane-entry.ts";
@@ -14,44 +13,16 @@ import { toErrorData } from "../../ground/errors/to-error-data.ts";
 import type { PluginScript } from "../../packages/registry/plugin.ts";
 import { longestLimitMs } from "../routing/access-mode-counters.ts";
 import { startBackgroundTimer } from "../../ground/runtime/background-timer.ts";
-import { join } from "../../ground/runtime/paths.ts";
 import { platform } from "../../ground/runtime/platform.ts";
 import { unlessAborted } from "../../ground/runtime/within.ts";
-import { hostQuestions } from "./ask-host.ts";
+import { attemptBroker } from "./attempt-broker.ts";
+import type { AttemptDeps } from "./attempt-deps.ts";
 import { policyAnswer } from "./approval-policy.ts";
 import { checkEvent } from "./check-event.ts";
-import type { Deadlines } from "./deadlines.ts";
-import type { EventAllowance } from "./event-allowance.ts";
-import type { EventRules } from "./event-rules.ts";
 import type { LogEntry } from "./merged-log.ts";
-import type { Asked, OpenRequests } from "./open-requests.ts";
-import type { Candidate, RunningSessionDeps, RunningSessionOptions } from "./session-options.ts";
-import type { SessionStream } from "./session-stream.ts";
+import type { Asked } from "./open-requests.ts";
+import type { Candidate } from "./session-options.ts";
 import { unanswered, workerEvent } from "./attempt-ends.ts";
-import type { UsageMeter } from "./usage-meter.ts";
-
-/** Collaborators of {@link Attempt} that all attempts of a session share. */
-export interface AttemptDeps extends Pick<RunningSessionDeps, "redactor" | "guarded" | "makeBroker" | "askGrant"> {
-  session: RunningSessionOptions;
-  stream: SessionStream;
-  rules: EventRules;
-  requests: OpenRequests;
-  deadlines: Deadlines;
-  usage: UsageMeter;
-  allowance: EventAllowance;
-  /** The session's own folder; created on first use. */
-  scratch: string;
-  /** Aborts when the session must end. */
-  signal: AbortSignal;
-  /** The highest process id so far in the stream. */
-  processes: { lastId: number };
-  /** Ends the whole session. */
-  stop(reason: StopReason, error: ErrorData): void;
-  /** Called when an event changes what a budget counts. */
-  onUsed(): void;
-  /** Called before the session's scratch folder may be used. */
-  onScratch(): void;
-}
 
 /** One try at a session on one adapter, from waiting for a worker to the end of its entry. */
 export class Attempt {
@@ -232,54 +203,12 @@ export class Attempt {
     this.#deps.deadlines.heard();
     if (!this.#isPrepared && !waitsItself.has(operation)) await prepared;
     // Made on demand: many sessions never call the broker, and then there is nothing to clean up.
-    this.#broker ??= this.#makeBroker(prepared);
-    return await this.#broker.call(operation, args);
-  }
-
-  #makeBroker(workMayBegin: Promise<void>): SessionBroker {
-    const { session, scratch, rules, requests, processes, onScratch } = this.#deps;
-    const { guarded, makeBroker, askGrant, redactor } = this.#deps;
-    const { candidate } = this;
-    onScratch();
-    return makeBroker({
-      sessionId: session.sessionId,
-      pluginId: candidate.plugin.id,
-      workdir: session.workdir,
-      workspaceDir: session.workspaceDir ?? undefined,
-      pluginDir: candidate.plugin.folder,
-      dataDir: candidate.dataDir,
-      tempDir: join(scratch, `temp-${this.number}`),
-      ...guarded(),
-      permissions: candidate.effective,
-      ceiling: candidate.ceiling,
-      narrowed: new Set([candidate.plugin.deny, session.request.permissions ?? {}].flatMap(Object.keys)),
-      spelledRoots: candidate.plugin.grant.write ?? [],
-      secrets: candidate.secrets,
-      mcpConfig: candidate.mcpConfig,
-      redactor,
-      grantPlace: candidate.grantPlace,
-      requestEnv: candidate.requestEnv,
-      limits: candidate.plugin.limits,
-      ownPids: candidate.plugin.os_walls.bubblewrap !== "off",
-      containPrograms: containsPrograms(candidate.plugin),
-      programNet: programNet(candidate.plugin),
-      endpoints: candidate.plugin.manifest.endpoints ?? [],
-      install: candidate.plugin.manifest.install,
-      lastProcessId: processes.lastId,
-      workMayBegin,
-      emit: (event) => this.#record(event),
-      askGrant,
-      askHost: hostQuestions(this.#deps, candidate.plugin),
-      writeLog: candidate.writeLog,
-      waitForAnswer: (_kind, requestId) => requests.wait(rules.streamId(requestId)),
+    this.#broker ??= attemptBroker(this.#deps, {
+      number: this.number,
+      candidate: this.candidate,
+      workMayBegin: prepared,
     });
-  }
-
-  /** Adds an event of the broker to the stream. */
-  #record(event: HostEvent): void {
-    const { processes, stream } = this.#deps;
-    if (event.type === "process_spawned") processes.lastId = Math.max(processes.lastId, event.process_id);
-    stream.host(event);
+    return await this.#broker.call(operation, args);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { wait } from "../../ground/runtime/wait.ts";
-import type { AttemptDeps } from "./attempt.ts";
+import type { AttemptDeps } from "./attempt-deps.ts";
 import type { Candidate } from "./session-options.ts";
 
 /**

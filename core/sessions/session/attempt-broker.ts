@@ -1,0 +1,60 @@
+import { join } from "../../ground/runtime/paths.ts";
+import { containsPrograms, programNet } from "../../packages/registry/contained-programs.ts";
+import type { SessionBroker } from "../../walls/broker/session-broker.ts";
+import { hostQuestions } from "./ask-host.ts";
+import type { AttemptDeps } from "./attempt-deps.ts";
+import type { Candidate } from "./session-options.ts";
+
+/** Options of {@link attemptBroker}. */
+export interface AttemptBrokerOptions {
+  /** Number of the attempt. */
+  number: number;
+  candidate: Candidate;
+  /** Resolves when the preparations that must precede any work of an agent are done. */
+  workMayBegin: Promise<void>;
+}
+
+/** Makes the broker of one attempt, which may use the session's scratch folder from then on. */
+export function attemptBroker(
+  deps: AttemptDeps,
+  { number, candidate, workMayBegin }: AttemptBrokerOptions,
+): SessionBroker {
+  const { session, scratch, stream, rules, requests, processes, guarded, makeBroker, askGrant, redactor } = deps;
+  const { plugin } = candidate;
+  deps.onScratch();
+  return makeBroker({
+    sessionId: session.sessionId,
+    pluginId: plugin.id,
+    workdir: session.workdir,
+    workspaceDir: session.workspaceDir ?? undefined,
+    pluginDir: plugin.folder,
+    dataDir: candidate.dataDir,
+    tempDir: join(scratch, `temp-${number}`),
+    ...guarded(),
+    permissions: candidate.effective,
+    ceiling: candidate.ceiling,
+    narrowed: new Set([plugin.deny, session.request.permissions ?? {}].flatMap(Object.keys)),
+    spelledRoots: plugin.grant.write ?? [],
+    secrets: candidate.secrets,
+    mcpConfig: candidate.mcpConfig,
+    redactor,
+    grantPlace: candidate.grantPlace,
+    requestEnv: candidate.requestEnv,
+    limits: plugin.limits,
+    ownPids: plugin.os_walls.bubblewrap !== "off",
+    containPrograms: containsPrograms(plugin),
+    programNet: programNet(plugin),
+    endpoints: plugin.manifest.endpoints ?? [],
+    install: plugin.manifest.install,
+    lastProcessId: processes.lastId,
+    workMayBegin,
+    emit: (event) => {
+      if (event.type === "process_spawned") processes.lastId = Math.max(processes.lastId, event.process_id);
+      stream.host(event);
+    },
+    askGrant,
+    askHost: hostQuestions(deps, plugin),
+    writeLog: candidate.writeLog,
+    waitForAnswer: (_kind, requestId) => requests.wait(rules.streamId(requestId)),
+  });
+}
