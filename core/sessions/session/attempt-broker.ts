@@ -19,10 +19,10 @@ export function attemptBroker(
   deps: AttemptDeps,
   { number, candidate, workMayBegin }: AttemptBrokerOptions,
 ): SessionBroker {
-  const { session, scratch, stream, rules, requests, processes, guarded, makeBroker, askGrant, redactor } = deps;
+  const { session, host, scratch, stream, rules, requests, processes } = deps;
   const { plugin } = candidate;
   deps.onScratch();
-  return makeBroker({
+  return host.makeBroker({
     sessionId: session.sessionId,
     pluginId: plugin.id,
     workdir: session.workdir,
@@ -30,14 +30,14 @@ export function attemptBroker(
     pluginDir: plugin.folder,
     dataDir: candidate.dataDir,
     tempDir: join(scratch, `temp-${number}`),
-    ...guarded(),
+    ...host.guarded(),
     permissions: candidate.effective,
     ceiling: candidate.ceiling,
     narrowed: new Set([plugin.deny, session.request.permissions ?? {}].flatMap(Object.keys)),
     spelledRoots: plugin.grant.write ?? [],
     secrets: candidate.secrets,
     mcpConfig: candidate.mcpConfig,
-    redactor,
+    redactor: host.redactor,
     grantPlace: candidate.grantPlace,
     requestEnv: candidate.requestEnv,
     limits: plugin.limits,
@@ -52,7 +52,7 @@ export function attemptBroker(
       if (event.type === "process_spawned") processes.lastId = Math.max(processes.lastId, event.process_id);
       stream.host(event);
     },
-    askGrant,
+    askGrant: host.askGrant,
     askHost: hostQuestions(deps, plugin),
     writeLog: candidate.writeLog,
     waitForAnswer: (_kind, requestId) => requests.wait(rules.streamId(requestId)),

@@ -9,8 +9,9 @@ import type { SessionStream } from "./session-stream.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
 /** Collaborators of an attempt that all attempts of a session share. */
-export interface AttemptDeps extends Pick<RunningSessionDeps, "redactor" | "guarded" | "makeBroker" | "askGrant"> {
+export interface AttemptDeps {
   session: RunningSessionOptions;
+  host: Pick<RunningSessionDeps, "redactor" | "guarded" | "makeBroker" | "askGrant">;
   stream: SessionStream;
   rules: EventRules;
   requests: OpenRequests;

@@ -9,8 +9,6 @@ import type {
   Substitution,
 } from "../../../plugin-sdk/result.ts";
 import type { WaitingRequest } from "../../../plugin-sdk/session-summary.ts";
-import type { ArtifactList } from "../../records/git/artifacts.ts";
-import type { Snapshot } from "../../records/git/snapshot.ts";
 import { saysComplete } from "../../ground/prompt/loop-signal.ts";
 import { join } from "../../ground/runtime/paths.ts";
 import { removeTree } from "../../ground/runtime/remove-tree.ts";
@@ -30,6 +28,7 @@ import { recordedRequest } from "./recorded-request.ts";
 import { buildResult } from "./result.ts";
 import { type FailedAttempt, failureClass, type NextStep, nextStep } from "./retry-policy.ts";
 import type { Candidate, RunningSessionDeps, RunningSessionOptions } from "./session-options.ts";
+import { SessionChanges } from "./session-changes.ts";
 import { SessionStream } from "./session-stream.ts";
 import { unmetClaims } from "./unmet-claims.ts";
 import { UsageMeter } from "./usage-meter.ts";
@@ -52,13 +51,12 @@ export class RunningSession {
   readonly #usage = new UsageMeter();
   readonly #uses: PermissionUses = { allowed: 0, denied: 0, by: {} };
   readonly #deadlines: Deadlines;
+  readonly #changes: SessionChanges;
   readonly #started = performance.now();
   readonly #abort = new AbortController();
   readonly #attempts: AttemptReport[] = [];
   readonly #substitutions: Substitution[] = [];
   #attempt: Attempt | null = null;
-  #snapshot: Snapshot | null = null;
-  #withoutOwn: Awaited<ReturnType<RunningSessionDeps["watchOwnFiles"]>> | null = null;
   #stopped: { reason: StopReason; error: ErrorData } | null = null;
   /** True once the last attempt has ended: later events no longer change how the session ended. */
   #isDecided = false;
@@ -71,9 +69,9 @@ export class RunningSession {
   constructor(options: RunningSessionOptions, deps: RunningSessionDeps) {
     this.#options = options;
     this.#deps = deps;
-    const { sessionId, request, scratchDir } = options;
-    const { log, redactor, guarded, makeBroker, askGrant } = deps;
-    const { plugin } = options.candidates[0];
+    const { sessionId, request, scratchDir, candidates: [{ plugin }] } = options;
+    const { log, redactor } = deps;
+    this.#changes = new SessionChanges(options, deps);
     this.#stream = new SessionStream({
       log,
       sessionId,
@@ -92,10 +90,7 @@ export class RunningSession {
     });
     this.#attemptDeps = {
       session: options,
-      redactor,
-      guarded,
-      makeBroker,
-      askGrant,
+      host: deps,
       stream: this.#stream,
       rules: this.#rules,
       requests: this.#requests,
@@ -170,7 +165,7 @@ export class RunningSession {
   /** Tries the candidates until an attempt's outcome is final; returns the error it failed with, or null. */
   async #tryAll(): Promise<ErrorData | null> {
     const { candidates } = this.#options;
-    const before = this.#takeSnapshot();
+    const before = this.#changes.begin(this.#abort.signal);
     before.catch(() => {});
     let index = 0;
     let tries = 0;
@@ -309,16 +304,8 @@ export class RunningSession {
   }
 
   async #changedPaths(): Promise<string[]> {
-    const { artifacts } = this.#snapshot === null ? { artifacts: null } : await this.#list(this.#snapshot);
+    const artifacts = await this.#changes.now();
     return artifacts === null ? this.#rules.claimedPaths : artifacts.map(({ path }) => path);
-  }
-
-  async #takeSnapshot(): Promise<void> {
-    const { workdir, artifacts, stateDir, secretPaths } = this.#options;
-    if (artifacts === "none") return;
-    const { signal } = this.#attemptDeps;
-    this.#withoutOwn = await this.#deps.watchOwnFiles();
-    this.#snapshot = await this.#deps.looks.take(workdir, { exclude: [stateDir, ...secretPaths], signal });
   }
 
   #holdBudget(): void {
@@ -336,7 +323,7 @@ export class RunningSession {
   }
 
   async #finish(failure: ErrorData | null): Promise<SessionResult> {
-    const changed = await this.#changes();
+    const changed = await this.#changes.end();
     const sharedWith = await this.#deps.sharedWith();
     if (this.#options.artifacts === "git") {
       const reason = changed.artifacts === null ? { reason: changed.reason } : {};
@@ -355,7 +342,7 @@ export class RunningSession {
       usage: this.#usage.report(Math.round(performance.now() - this.#started)),
       changed,
       sharedWith,
-      gitBase: this.#snapshot?.head ?? null,
+      gitBase: this.#changes.head,
       packageSha256: attempt.script?.sha256 ?? null,
       toolVersion: attempt.toolVersion,
       claimedOnly: await unmetClaims(this.#rules.claimedPaths, { ...changed, workdir: this.#options.workdir }),
@@ -367,24 +354,6 @@ export class RunningSession {
     await this.#stream.end([{ source: "host", event: ended }]).catch(() => {});
     if (this.#writeFailure) throw this.#writeFailure.error;
     return result;
-  }
-
-  async #changes(): Promise<ArtifactList> {
-    const snapshot = this.#snapshot;
-    if (!snapshot) {
-      const reason = this.#options.artifacts === "none" ? "not_asked" : "not_started";
-      return { artifacts: null, reason, head: null };
-    }
-    const changed = await this.#list(snapshot);
-    await this.#deps.looks.release(snapshot);
-    return changed;
-  }
-
-  /** Lists what changed since the snapshot, but for what the host itself wrote, such as a grant. */
-  async #list(snapshot: Snapshot): Promise<ArtifactList> {
-    const changed = await this.#deps.looks.list(snapshot);
-    if (changed.artifacts === null || this.#withoutOwn === null) return changed;
-    return { ...changed, artifacts: await this.#withoutOwn(changed.artifacts) };
   }
 }
 

@@ -1,0 +1,56 @@
+import type { Artifact } from "../../../plugin-sdk/result.ts";
+import type { ArtifactList } from "../../records/git/artifacts.ts";
+import type { Snapshot } from "../../records/git/snapshot.ts";
+import type { RunningSessionDeps, RunningSessionOptions } from "./session-options.ts";
+
+/** Changes of one session in its working directory, but for what the host itself wrote, such as a grant. */
+export class SessionChanges {
+  readonly #options: Pick<RunningSessionOptions, "workdir" | "artifacts" | "stateDir" | "secretPaths">;
+  readonly #deps: Pick<RunningSessionDeps, "looks" | "watchOwnFiles">;
+  #snapshot: Snapshot | null = null;
+  #withoutOwn: Awaited<ReturnType<RunningSessionDeps["watchOwnFiles"]>> | null = null;
+
+  constructor(
+    options: Pick<RunningSessionOptions, "workdir" | "artifacts" | "stateDir" | "secretPaths">,
+    deps: Pick<RunningSessionDeps, "looks" | "watchOwnFiles">,
+  ) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** Takes the snapshot that later looks are compared with. */
+  async begin(signal: AbortSignal): Promise<void> {
+    const { workdir, artifacts, stateDir, secretPaths } = this.#options;
+    if (artifacts === "none") return;
+    this.#withoutOwn = await this.#deps.watchOwnFiles();
+    this.#snapshot = await this.#deps.looks.take(workdir, { exclude: [stateDir, ...secretPaths], signal });
+  }
+
+  /** Returns the commit that the working directory began at; null where that is not known. */
+  get head(): string | null {
+    return this.#snapshot?.head ?? null;
+  }
+
+  /** Returns what has changed until now; null where that is not known. */
+  async now(): Promise<Artifact[] | null> {
+    return this.#snapshot === null ? null : (await this.#list(this.#snapshot)).artifacts;
+  }
+
+  /** Returns what has changed, and releases the snapshot. */
+  async end(): Promise<ArtifactList> {
+    const snapshot = this.#snapshot;
+    if (snapshot === null) {
+      const reason = this.#options.artifacts === "none" ? "not_asked" : "not_started";
+      return { artifacts: null, reason, head: null };
+    }
+    const changed = await this.#list(snapshot);
+    await this.#deps.looks.release(snapshot);
+    return changed;
+  }
+
+  async #list(snapshot: Snapshot): Promise<ArtifactList> {
+    const changed = await this.#deps.looks.list(snapshot);
+    if (changed.artifacts === null || this.#withoutOwn === null) return changed;
+    return { ...changed, artifacts: await this.#withoutOwn(changed.artifacts) };
+  }
+}
