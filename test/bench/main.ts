@@ -17,8 +17,15 @@ import { scale } from "./scale.ts";
 import { spinning } from "./spinning.ts";
 import { startUp } from "./start-up.ts";
 
+interface BenchOptions {
+  quick: boolean;
+  long: boolean;
+  /** One part of a benchmark that has parts; absent: all. */
+  part: string | undefined;
+}
+
 /** Every benchmark, by the word that chooses it on the command line. To add one: a file and a line here. */
-const benches: Record<string, (options: { quick: boolean; long: boolean }) => Promise<Figure[]>> = {
+const benches: Record<string, (options: BenchOptions) => Promise<Figure[]>> = {
   round_trip: roundTrip,
   events,
   many_sessions: manySessions,
@@ -41,11 +48,12 @@ const words = process.argv.slice(2);
 const quick = words.includes("--quick");
 const long = words.includes("--long");
 const json = words.includes("--json");
-const chosen = words.filter((word) => !word.startsWith("--"));
+const part = words.includes("--part") ? words[words.indexOf("--part") + 1] : undefined;
+const chosen = words.filter((word) => !word.startsWith("--") && word !== part);
 const figures: Figure[] = [];
 for (const [name, bench] of Object.entries(benches)) {
   if (chosen.length > 0 && !chosen.includes(name)) continue;
-  const own = await bench({ quick, long });
+  const own = await bench({ quick, long, part });
   figures.push(...own);
   if (!json) { for (const figure of own) process.stdout.write(`${line(figure)}\n`); }
 }

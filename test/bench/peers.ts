@@ -2,27 +2,16 @@ import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
-import { type Figure, quantile, timed } from "./measure.ts";
+import type { Figure } from "./measure.ts";
+import { partsOf } from "./parts.ts";
 import { acpx } from "./peers/acpx.ts";
 import { bareClient } from "./peers/bare-client.ts";
 import { bulkheadDaemons, bulkheadPrograms } from "./peers/bulkhead.ts";
 import { installPeers } from "./peers/install-peers.ts";
-import type { OpenPeer, Peer, PeerPlace } from "./peers/peer.ts";
-import { treeCpuMs, treeMemory } from "./peers/processes.ts";
+import type { Peer } from "./peers/peer.ts";
+import { type Amount, PeerBench, told } from "./peers/peer-bench.ts";
 import { sandboxAgent } from "./peers/sandbox-agent.ts";
 import { makeStub } from "./peers/stub.ts";
-
-/** How much of it is done: `quick` to see that all of it works, the middle for a look, `long` for what is published. */
-interface Amount {
-  shortRounds: number;
-  longRounds: number;
-  longPieces: number;
-  atOnceRounds: number;
-  /** Also what takes a minute for one figure: a hundred programs at once. */
-  programsAtOnce: boolean;
-  live: number[];
-}
 
 const amounts = {
   quick: { shortRounds: 2, longRounds: 1, longPieces: 1000, atOnceRounds: 1, programsAtOnce: false, live: [1] },
@@ -37,202 +26,64 @@ const amounts = {
   },
 } satisfies Record<string, Amount>;
 
-/** Sessions that start together. */
-const atOnce = 100;
-const readers = 100;
-const readPieces = 1000;
+/** Parts that can be run alone, each on the peers that have it. */
+const parts: Record<string, (bench: PeerBench, all: AllPeers) => Promise<Figure[]>> = {
+  short: (bench, { servers, programs, bare }) => bench.shortSessions([bare, ...servers, ...programs]),
+  pieces: (bench, { servers, acpx, bare }) => bench.longSessions([bare, ...servers, ...acpx]),
+  many: (bench, { servers, patient, bare }) => bench.manyAtOnce([bare, ...servers, ...patient]),
+  memory: (bench, { servers }) => bench.memory(servers),
+  readers: (bench, { servers }) => bench.readTogether(servers),
+};
+
+/** The peers by what they can do. */
+interface AllPeers {
+  bare: Peer;
+  servers: Peer[];
+  programs: Peer[];
+  acpx: Peer[];
+  /** Those that need a minute for a hundred sessions at once. */
+  patient: Peer[];
+}
 
 /**
  * One stub agent through our doors, through peers and through a bare client. The peers' repetitions are interleaved, so
  * that what else the machine does hits all of them alike. What each peer leaves out stands in the page on performance.
+ * @param options `part` runs one part alone
  */
-export async function peers({ quick, long = false }: { quick: boolean; long?: boolean }): Promise<Figure[]> {
+export async function peers(
+  { quick, long = false, part }: { quick: boolean; long?: boolean; part?: string | undefined },
+): Promise<Figure[]> {
   const amount = quick ? amounts.quick : long ? amounts.long : amounts.middle;
+  const chosen = partsOf(parts, part);
   const folder = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-bench-")));
   try {
     const programs = await installPeers().catch((error: unknown) => {
-      process.stderr.write(`The peers could not be installed, so ours runs alone: ${String(error).split("\n")[0]}\n`);
+      told(`the peers could not be installed, so ours runs alone: ${String(error).split("\n")[0]}`);
       return null;
     });
     const { program: agent, language } = await makeStub(folder);
     const workdir = await makeRepository(join(folder, "work"));
     const bench = new PeerBench({ agent, workdir, state: folder, programs: programs ?? "" }, amount);
-    const theirs = programs === null ? [] : [sandboxAgent, acpx];
-    const servers = [...bulkheadDaemons, ...theirs.filter((peer) => peer === sandboxAgent)];
-    const all = [bareClient, ...bulkheadDaemons, ...bulkheadPrograms, ...theirs];
-    return [
-      { name: "peers.stub_in_c", value: language === "C" ? 1 : 0, unit: "count" },
-      ...await bench.shortSessions(all),
-      ...await bench.longSessions([bareClient, ...servers, ...theirs.filter((peer) => peer === acpx)]),
-      ...await bench.manyAtOnce([
-        bareClient,
-        ...servers,
-        ...(amount.programsAtOnce ? theirs.filter((peer) => peer === acpx) : []),
-      ]),
-      ...await bench.memory(servers),
-      ...await bench.readTogether(servers),
-    ];
+    const figures: Figure[] = [{ name: "peers.stub_in_c", value: language === "C" ? 1 : 0, unit: "count" }];
+    for (const [name, run] of chosen) {
+      told(name);
+      figures.push(...await run(bench, allPeers({ installed: programs !== null, amount })));
+    }
+    return figures;
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 
-/** The parts of the bench, which share what the peers work with. */
-class PeerBench {
-  readonly #place: PeerPlace;
-  readonly #amount: Amount;
-  #opened = 0;
-
-  constructor(place: PeerPlace, amount: Amount) {
-    this.#place = place;
-    this.#amount = amount;
-  }
-
-  /** A session of a hundred pieces: what a person waits for the first word, and for the end. */
-  async shortSessions(all: readonly Peer[]): Promise<Figure[]> {
-    const first = new Series("first_event", "ms");
-    const whole = new Series("short_session", "ms");
-    await this.#interleaved(all, { rounds: this.#amount.shortRounds, warm: 2 }, async (name, peer) => {
-      const times = await peer.run("[chunks 100]");
-      return () => {
-        first.add(name, times.first);
-        whole.add(name, times.total);
-      };
-    });
-    return [...first.figures(), ...whole.figures()];
-  }
-
-  /** A session with many pieces: how fast they come, how many are lost, and what all processes together work for them. */
-  async longSessions(all: readonly Peer[]): Promise<Figure[]> {
-    const { longPieces, longRounds } = this.#amount;
-    const rate = new Series("pieces", "per_second");
-    const lost = new Series("lost", "count");
-    const cpu = new Series("cpu_of_10000_pieces", "ms");
-    await this.#interleaved(all, { rounds: longRounds, warm: 1 }, async (name, peer) => {
-      const before = await treeCpuMs(process.pid);
-      const { total, pieces } = await peer.run(`[chunks ${longPieces}]`);
-      const used = await treeCpuMs(process.pid) - before;
-      return () => {
-        rate.add(name, pieces / total * 1000);
-        lost.add(name, longPieces - pieces);
-        cpu.add(name, used / longPieces * 10_000);
-      };
-    });
-    return [...rate.figures(), ...lost.figures(), ...cpu.figures()];
-  }
-
-  /** A hundred sessions that start together. */
-  async manyAtOnce(all: readonly Peer[]): Promise<Figure[]> {
-    const whole = new Series("at_once", "ms");
-    const cpu = new Series("at_once.cpu_of_a_session", "ms");
-    for (let round = 0; round < this.#amount.atOnceRounds; round++) {
-      for (const peer of all) {
-        await using open = await this.#open(peer);
-        await open.run("[chunks 2]");
-        const before = await treeCpuMs(process.pid);
-        whole.add(peer.name, await timed(() => Promise.all(times(atOnce, () => open.run("[chunks 2]")))));
-        cpu.add(peer.name, (await treeCpuMs(process.pid) - before) / atOnce);
-      }
-    }
-    return [...whole.figures(), ...cpu.figures()];
-  }
-
-  /** What a server holds while it has nothing to do, and with sessions whose agents wait; agents left out. */
-  async memory(servers: readonly Peer[]): Promise<Figure[]> {
-    const figures: Figure[] = [];
-    for (const peer of servers) {
-      for (const live of [0, ...this.#amount.live]) {
-        await using open = await this.#open(peer);
-        await Promise.all(times(live, () => open.hold()));
-        await settled();
-        const { rss, pss, processes } = await treeMemory(open.root!);
-        const name = `peers.${live === 0 ? "idle" : `live_${live}`}`;
-        figures.push(
-          { name: `${name}.rss.${peer.name}`, value: rss, unit: "mb" },
-          { name: `${name}.pss.${peer.name}`, value: pss, unit: "mb" },
-          { name: `${name}.processes.${peer.name}`, value: processes, unit: "count" },
-        );
-      }
-    }
-    return figures;
-  }
-
-  /** One session that a hundred clients read. */
-  async readTogether(servers: readonly Peer[]): Promise<Figure[]> {
-    const rate = new Series("readers", "per_second");
-    const lost = new Series("readers.lost", "count");
-    await this.#interleaved(servers, { rounds: this.#amount.longRounds, warm: 1 }, async (name, peer) => {
-      const started = performance.now();
-      const got = await peer.readTogether!(`[chunks ${readPieces}]`, readers);
-      const seconds = (performance.now() - started) / 1000;
-      return () => {
-        rate.add(name, got / seconds);
-        lost.add(name, readPieces * readers - got);
-      };
-    });
-    return [...rate.figures(), ...lost.figures()];
-  }
-
-  async #interleaved(
-    all: readonly Peer[],
-    { rounds, warm }: { rounds: number; warm: number },
-    measure: (name: string, peer: OpenPeer) => Promise<() => void>,
-  ): Promise<void> {
-    const open: { name: string; peer: OpenPeer }[] = [];
-    try {
-      for (const peer of all) open.push({ name: peer.name, peer: await this.#open(peer) });
-      for (let round = -warm; round < rounds; round++) {
-        for (const { name, peer } of open) {
-          const keep = await measure(name, peer);
-          if (round >= 0) keep();
-        }
-      }
-    } finally {
-      for (const { peer } of open) await peer[Symbol.asyncDispose]();
-    }
-  }
-
-  /** Opens a peer with a folder of its own. */
-  async #open(peer: Peer): Promise<OpenPeer> {
-    const state = join(this.#place.state, `${peer.name}-${this.#opened++}`);
-    await mkdir(state, { recursive: true });
-    return await peer.open({ ...this.#place, state });
-  }
-}
-
-/** What repetitions measured, for each peer. */
-class Series {
-  readonly #name: string;
-  readonly #unit: Figure["unit"];
-  readonly #values = new Map<string, number[]>();
-
-  constructor(name: string, unit: Figure["unit"]) {
-    this.#name = name;
-    this.#unit = unit;
-  }
-
-  add(peer: string, value: number): void {
-    this.#values.set(peer, [...this.#values.get(peer) ?? [], value]);
-  }
-
-  figures(): Figure[] {
-    return [...this.#values].map(([peer, values]) => ({
-      name: `peers.${this.#name}.${peer}`,
-      value: quantile(values, 0.5),
-      unit: this.#unit,
-      least: Math.min(...values),
-      most: Math.max(...values),
-    }));
-  }
-}
-
-function times<T>(count: number, make: () => Promise<T>): Promise<T>[] {
-  return Array.from({ length: count }, make);
-}
-
-/** Long enough for what was allocated for a start to be given back. */
-async function settled(): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 1500));
+function allPeers({ installed, amount }: { installed: boolean; amount: Amount }): AllPeers {
+  const theirs = installed ? [acpx] : [];
+  return {
+    bare: bareClient,
+    servers: [...bulkheadDaemons, ...(installed ? [sandboxAgent] : [])],
+    programs: [...bulkheadPrograms, ...theirs],
+    acpx: theirs,
+    patient: amount.programsAtOnce ? theirs : [],
+  };
 }
 
 /** A small repository with one commit. */

@@ -7,16 +7,31 @@ import { promisify } from "node:util";
 import { createHost, loadHostManifest } from "bulkhead";
 import { adapterFolder, benchHost } from "./bench-host.ts";
 import { type Figure, residentMb, timed } from "./measure.ts";
+import { partsOf } from "./parts.ts";
+import { treeMemory } from "./peers/processes.ts";
 
 /** Events of one session while a large journal is written. */
 const sessionEvents = 10_000;
 
-/** A host on a large journal, with many plugins and with many sessions at once. */
-export async function scale({ quick, long }: { quick: boolean; long: boolean }): Promise<Figure[]> {
-  const sizes = quick ? [100_000] : long ? [1_000_000, 5_000_000] : [1_000_000];
+/** Parts that can be run alone. */
+const parts: Record<string, (amount: { quick: boolean; long: boolean }) => Promise<Figure[]>> = {
+  async journal({ quick, long }) {
+    const sizes = quick ? [100_000] : long ? [1_000_000, 5_000_000] : [1_000_000];
+    const figures: Figure[] = [];
+    for (const events of sizes) figures.push(...await largeJournal(events));
+    return figures;
+  },
+  plugins: () => manyPlugins(100),
+  live: ({ quick }) => liveSessions(quick ? 200 : 1000),
+};
+
+/** A host on a large journal, with many plugins and with many sessions at once; or one `part` of these. */
+export async function scale(
+  { part, ...amount }: { quick: boolean; long: boolean; part?: string | undefined },
+): Promise<Figure[]> {
   const figures: Figure[] = [];
-  for (const events of sizes) figures.push(...await largeJournal(events));
-  return [...figures, ...await manyPlugins(100), ...await liveSessions(quick ? 200 : 1000)];
+  for (const [, run] of partsOf(parts, part)) figures.push(...await run(amount));
+  return figures;
 }
 
 /** Opens the state folder of its argument in a process of its own, and prints what that cost. */
@@ -98,11 +113,14 @@ async function manyPlugins(count: number): Promise<Figure[]> {
     });
     const list = await timed(() => host.sessions.agents());
     const after = residentMb();
+    const { rss, processes } = await treeMemory(process.pid);
     await host.close();
     return [
       { name: `scale.plugins_${count}.start`, value: start, unit: "ms" },
       { name: `scale.plugins_${count}.agents`, value: list, unit: "ms" },
       { name: `scale.plugins_${count}.rss`, value: after - before, unit: "mb" },
+      { name: `scale.plugins_${count}.all_rss`, value: rss, unit: "mb" },
+      { name: `scale.plugins_${count}.processes`, value: processes, unit: "count" },
     ];
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
