@@ -9,7 +9,7 @@ export const markName = "BULKHEAD_SESSION_MARK";
  */
 export function hasMark(pid: number, mark: string): boolean {
   try {
-    return holdsMark(readFileSync(`/proc/${pid}/environ`, "latin1"), mark);
+    return holdsMark(readFileSync(`/proc/${pid}/environ`, "utf8"), mark);
   } catch {
     return false;
   }
@@ -31,7 +31,7 @@ export function holdsMark(environ: string, mark: string): boolean {
 /** The mark that a process was started with; null where it has none or `/proc` does not show it. */
 export function markOf(pid: number): string | null {
   try {
-    const environ = readFileSync(`/proc/${pid}/environ`, "latin1");
+    const environ = readFileSync(`/proc/${pid}/environ`, "utf8");
     return environ.split("\0").find((entry) => entry.startsWith(`${markName}=`))?.slice(markName.length + 1) ?? null;
   } catch {
     return null;
@@ -41,7 +41,7 @@ export function markOf(pid: number): string | null {
 /** All marks in the environment that a process was started with: it may have been given a second one. */
 export function marksOf(pid: number): string[] {
   try {
-    const environ = readFileSync(`/proc/${pid}/environ`, "latin1");
+    const environ = readFileSync(`/proc/${pid}/environ`, "utf8");
     if (!environ.includes(`${markName}=`)) return [];
     const entries = environ.split("\0").filter((entry) => entry.startsWith(`${markName}=`));
     return entries.map((entry) => entry.slice(markName.length + 1));

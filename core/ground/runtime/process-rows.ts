@@ -102,7 +102,7 @@ export async function listMarked({ since }: { since: number }): Promise<MarkRow[
 /** Reads one process from `/proc`; null where that is unreadable or lacks it. */
 export function readRow(pid: number): ProcessRow | null {
   try {
-    return parseStat(readFileSync(`/proc/${pid}/stat`, "latin1"));
+    return parseStat(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
     return null;
   }

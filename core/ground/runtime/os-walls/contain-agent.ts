@@ -9,6 +9,7 @@ import { containBySeatbelt, probeSeatbelt } from "./seatbelt.ts";
 import { randomId, sha256Hex } from "../hash.ts";
 import { isInside } from "../paths.ts";
 import { platform } from "../platform.ts";
+import { pathsOfMachine, RealPaths } from "./real-paths.ts";
 import { openUnixSockets } from "./unix-sockets.ts";
 import { probeOsWalls } from "./probe.ts";
 import { findProgram } from "./try-program.ts";
@@ -121,15 +122,18 @@ const ofKernel: readonly ViewMount[] = [
 async function mounts(view: AgentView): Promise<ViewMount[]> {
   const { writable, tmp, hidden, shown, sealed = [], held = [], bound = [] } = view;
   const covered = [...writable, ...hidden, ...bound.map(({ at }) => at), serviceFolder, "/tmp"];
+  const own = new RealPaths();
+  const realOf = (path: string) =>
+    (writable.some((folder) => isInside(folder, path)) ? own : pathsOfMachine()).of(path);
   const sockets = view.filterFolder === undefined ? [] : await openUnixSockets();
   const all = await Promise.all([
     ...[...hidden, serviceFolder, ...sockets.filter((path) => !covered.some((place) => isInside(place, path)))].map(
-      hide,
+      (path) => hide(path, realOf),
     ),
-    ...["/sys", ...shown, ...shownOfServices].map(show),
+    ...["/sys", ...shown, ...shownOfServices].map((path) => show(path, realOf)),
     Promise.resolve({ at: "/tmp", args: ["--bind", tmp, "/tmp"] }),
     ...[...writable, ...held, tmp].map((at) => Promise.resolve({ at, args: ["--bind", at, at] })),
-    ...sealed.map(show),
+    ...sealed.map((path) => show(path, realOf)),
     ...bound.map(bind),
   ]);
   const wanted = [...ofKernel, ...all].filter((mount) => mount !== null).sort((a, b) => a.at.length - b.at.length);
@@ -142,8 +146,10 @@ async function mounts(view: AgentView): Promise<ViewMount[]> {
   return [...there, ...emptied];
 }
 
-async function hide(path: string): Promise<ViewMount | null> {
-  const at = await realpath(path).catch(() => null);
+type RealOf = (path: string) => Promise<string | null>;
+
+async function hide(path: string, realOf: RealOf): Promise<ViewMount | null> {
+  const at = await realOf(path);
   if (at === null) return null;
   const folder = await lstat(at).then((info) => info.isDirectory(), () => null);
   if (folder === null) return null;
@@ -151,10 +157,10 @@ async function hide(path: string): Promise<ViewMount | null> {
 }
 
 /** Under its real path, and under its own name where that is a link: a private folder may lie over the link. */
-async function show(path: string): Promise<ViewMount | null> {
-  const at = await realpath(path).catch(() => null);
+async function show(path: string, realOf: RealOf): Promise<ViewMount | null> {
+  const at = await realOf(path);
   if (at === null) return null;
-  const named = join(await realpath(dirname(path)).catch(() => dirname(path)), basename(path));
+  const named = join(await realOf(dirname(path)) ?? dirname(path), basename(path));
   const own = ["--ro-bind", at, at];
   return { at, args: named === at ? own : [...own, "--ro-bind", at, named] };
 }

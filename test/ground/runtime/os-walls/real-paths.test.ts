@@ -1,0 +1,21 @@
+import { mkdir, mkdtemp, realpath, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { pathsOfMachine, RealPaths } from "../../../../core/ground/runtime/os-walls/real-paths.ts";
+
+test("RealPaths looks a place up once, and pathsOfMachine again after a second", async () => {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "bulkhead-paths-")));
+  try {
+    const [one, link] = [join(folder, "one"), join(folder, "link")];
+    const [paths, machine] = [new RealPaths(), pathsOfMachine()];
+    expect([await paths.of(one), await machine.of(one)]).toEqual([null, null]);
+    await mkdir(one);
+    await symlink(one, link);
+    expect([await paths.of(one), await paths.of(link), await machine.of(one)]).toEqual([null, one, null]);
+    expect(await new RealPaths().of(one)).toBe(one);
+    await expect.poll(() => pathsOfMachine().of(one), { timeout: 3000 }).toBe(one);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
