@@ -24,9 +24,12 @@ export interface MachineCalls {
 /** A question's name. */
 export type CallName = keyof MachineCalls;
 
+/** Content of a question, as it came. */
+export type CallAsk = Readonly<Record<string, unknown>>;
+
 /** Answers to all questions. Each checks what it is asked. */
 export type CallAnswers = {
-  readonly [N in CallName]: (ask: Readonly<Record<string, unknown>>) => Promise<MachineCalls[N]["answer"]>;
+  readonly [N in CallName]: (ask: CallAsk) => Promise<MachineCalls[N]["answer"]>;
 };
 
 /** Longest wait for an answer. Milliseconds. */
@@ -87,7 +90,7 @@ export function answerCalls(
  * Reads a text of a question.
  * @throws {BulkheadError} `invalid_request`
  */
-export function askedText(ask: Readonly<Record<string, unknown>>, name: string): string {
+export function askedText(ask: CallAsk, name: string): string {
   const text = stringOf(ask[name]);
   if (text !== null && text.length <= 65_536) return text;
   throw new BulkheadError("invalid_request", `The question of another machine lacks "${name}".`);

@@ -2,7 +2,7 @@ import { BulkheadError } from "../../../plugin-sdk/errors.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import type { Host } from "../../sessions/host/host.ts";
 import type { SessionHandle } from "../../sessions/host/session-host.ts";
-import { askedText, type CallAnswers } from "./calls.ts";
+import { askedText, type CallAnswers, type CallAsk } from "./calls.ts";
 import type { SessionShares } from "./session-shares.ts";
 import type { SharedDiffs } from "./shared-diffs.ts";
 
@@ -20,13 +20,12 @@ export interface MachineAnswersDeps {
  * answer is about this machine's sessions alone: one that asked other machines in turn would have them ask back.
  */
 export function machineAnswers({ host, own, diffs, shares }: MachineAnswersDeps): CallAnswers {
-  const idOf = async (ask: Readonly<Record<string, unknown>>): Promise<string> => {
+  const idOf = async (ask: CallAsk): Promise<string> => {
     const session_id = askedText(ask, "session_id");
     if (await own.session(session_id) !== null) return session_id;
     throw new BulkheadError("not_found", `This machine has no session "${session_id}".`, { details: { session_id } });
   };
-  const opened = async (ask: Readonly<Record<string, unknown>>): Promise<SessionHandle> =>
-    await host.sessions.open(await idOf(ask));
+  const opened = async (ask: CallAsk): Promise<SessionHandle> => await host.sessions.open(await idOf(ask));
   return {
     interrupt: async (ask) => {
       const session = await opened(ask);

@@ -13,6 +13,7 @@ import { broadPlaces } from "../../packages/registry/broad-permissions.ts";
 import type { ExplainedPermission } from "../../packages/registry/explain-permissions.ts";
 import type { Plugin } from "../../packages/registry/plugin.ts";
 import { type ProgramWalls, programWalls } from "../../packages/registry/program-walls.ts";
+import type { RegistryProblem } from "../../packages/registry/registry.ts";
 import { shownPermissions } from "../../packages/registry/shown-permissions.ts";
 import { pluginOf } from "../../packages/registry/unknown-plugin.ts";
 
@@ -97,9 +98,7 @@ export function pluginFacts(
       return plugins.map((plugin) => report(plugin, stateOf(plugin.id)));
     },
     async problems() {
-      return registry.problems().map(({ id, folder, error }) => {
-        return { id, folder, enabled: false, error: error.toJSON() };
-      });
+      return registry.problems().map(problemOf);
     },
     async explain(id) {
       const plugin = pluginOf(registry, id);
@@ -125,6 +124,10 @@ export function pluginFacts(
       return { plugin_id: id, grant, deny };
     },
   };
+}
+
+function problemOf({ id, folder, error }: RegistryProblem): PluginProblem {
+  return { id, folder, enabled: false, error: error.toJSON() };
 }
 
 /** A plugin's state, as far as the plugin does not hold it itself. */

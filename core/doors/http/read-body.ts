@@ -1,4 +1,5 @@
 import { BulkheadError } from "../../../plugin-sdk/errors.ts";
+import { joinBytes } from "../../ground/runtime/join-bytes.ts";
 import type { HttpLimits } from "./door-options.ts";
 
 /**
@@ -36,13 +37,7 @@ async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array
     }
     pieces.push(next.value);
   }
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
+  return joinBytes(pieces);
 }
 
 function tooLarge(maxBytes: number): BulkheadError {

@@ -1,4 +1,5 @@
 import { cliToolSchema } from "../../../plugin-sdk/manifest.ts";
+import { propertiesOf } from "../../ground/checks/properties-of.ts";
 
 /** A map of tools in this host's words. */
 export interface PlainToolMap {
@@ -11,7 +12,7 @@ export interface PlainToolMap {
 
 type Fields = Record<string, unknown>;
 
-const known = Object.keys((cliToolSchema as unknown as { properties: object }).properties);
+const known = Object.keys(propertiesOf(cliToolSchema));
 
 /**
  * Puts a map of tools into this host's words as far as its form allows; what is of another form stays, so that its

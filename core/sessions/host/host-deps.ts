@@ -101,20 +101,9 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     writeLog,
     askGrant,
   };
-  const history = new HistoryIndex({
-    file: join(claim.folder, "history.db"),
-    openJournal: () => openJournalReader(journalFile(claim.folder)),
-    newest: () => sessionDeps.log.newest,
-  });
-  const services = new PluginServices({
-    registry,
-    crashes,
-    children,
-    spare,
-    idle: new IdleContainers(),
-    cacheDir: join(claim.root, "scripts"),
-    dataDir: join(claim.root, "data"),
-  });
+  const history = openHistory(claim.folder, sessionDeps.log);
+  const idle = new IdleContainers();
+  const services = new PluginServices({ registry, crashes, children, spare, idle, stateDir: claim.root });
   const routes = openRoutes({
     plugins: () => registry.list(),
     plugin: (id) => registry.get(id),
@@ -149,6 +138,14 @@ export async function openHostDeps(options: HostOptions, seams: HostSeams): Prom
     workspaces,
     leaveBundler: shareBundler(),
   };
+}
+
+function openHistory(folder: string, log: MergedLog): HistoryIndex {
+  return new HistoryIndex({
+    file: join(folder, "history.db"),
+    openJournal: () => openJournalReader(journalFile(folder)),
+    newest: () => log.newest,
+  });
 }
 
 interface GuardDeps extends Pick<StoresOptions, "claim" | "root"> {

@@ -21,10 +21,8 @@ export interface ServiceOptions {
   spare: SpareContainer | null;
   /** Wardens without work. */
   idle: IdleContainers;
-  /** Folder that keeps scripts from one start to the next. */
-  cacheDir: string;
-  /** Folder with a folder of each plugin's own data. */
-  dataDir: string;
+  /** Folder of the host's state. It keeps scripts from one start to the next, and the plugins' own data. */
+  stateDir: string;
 }
 
 /** A plugin in service: its script, bundled once, and its workers. */
@@ -42,10 +40,10 @@ export class ServedPlugin {
   /** Number of sessions under way, including those that wait. */
   sessions = 0;
 
-  constructor(plugin: Plugin, { crashes, children, spare, idle, cacheDir, dataDir }: ServiceOptions) {
+  constructor(plugin: Plugin, { crashes, children, spare, idle, stateDir }: ServiceOptions) {
     this.plugin = plugin;
-    this.#cacheDir = cacheDir;
-    this.dataDir = join(dataDir, plugin.id);
+    this.#cacheDir = join(stateDir, "scripts");
+    this.dataDir = join(stateDir, "data", plugin.id);
     this.permissions = new PluginPermissions(plugin, { dataDir: this.dataDir });
     this.pool = new PluginPool({
       pluginId: plugin.id,

@@ -4,7 +4,7 @@ import type { SessionRequest } from "../../../plugin-sdk/request.ts";
 import type { SharedLooks } from "../../records/git/shared-looks.ts";
 import { type AgentNetworks, localPorts } from "../../walls/broker/agent-networks.ts";
 import { createSessionBroker } from "../../walls/broker/broker.ts";
-import type { MissingGrant } from "../../walls/broker/session-broker.ts";
+import type { MissingGrant, SessionBroker, SessionBrokerOptions } from "../../walls/broker/session-broker.ts";
 import { containsPrograms, programNet } from "../../packages/registry/contained-programs.ts";
 import { watchManifest } from "../../packages/registry/manifest-edits.ts";
 import { hostVersion } from "../../ground/config/version.ts";
@@ -128,7 +128,7 @@ export async function makeCandidates(
 
 /** Starts a session. */
 export function startSession(deps: SessionDeps, session: NewSession): RunningSession {
-  const { claim, children, networks, log, settings, askGrant } = deps;
+  const { claim, networks, log, settings, askGrant } = deps;
   const { sessionId, request, place, candidates } = session;
   const { limits } = candidates[0].plugin;
   // It opens while the working directory is looked at and the adapter starts.
@@ -157,15 +157,18 @@ export function startSession(deps: SessionDeps, session: NewSession): RunningSes
     watchOwnFiles: () => watchManifest(settings.manifest?.file, place.workdir),
     sharedWith: session.sharedWith,
     guarded: () => deps.guarded(),
-    makeBroker: (options) =>
-      createSessionBroker({
-        ...options,
-        children,
-        networks,
-        filterFolder: join(claim.folder, "scratch", "filter"),
-        pins: deps.pins.of(options.pluginId),
-      }),
+    makeBroker: (options) => openBroker(deps, options),
     askGrant,
+  });
+}
+
+function openBroker({ claim, children, networks, pins }: SessionDeps, options: SessionBrokerOptions): SessionBroker {
+  return createSessionBroker({
+    ...options,
+    children,
+    networks,
+    filterFolder: join(claim.folder, "scratch", "filter"),
+    pins: pins.of(options.pluginId),
   });
 }
 

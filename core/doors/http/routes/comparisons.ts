@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { propertiesOf } from "../../../ground/checks/properties-of.ts";
 import { BulkheadError, errorDataOf } from "../../../../plugin-sdk/errors.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
 import { closed, type SchemaOf } from "../../../../plugin-sdk/schema.ts";
@@ -15,7 +16,7 @@ interface ComparisonBody extends SessionRequest {
   adapters: string[];
 }
 
-const requestFields = (sessionRequestSchema as unknown as ReturnType<typeof Type.Object>).properties;
+const requestFields = propertiesOf(sessionRequestSchema);
 
 const bodySchema: SchemaOf<ComparisonBody> = named(
   "StartComparison",

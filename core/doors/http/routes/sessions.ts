@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { propertiesOf } from "../../../ground/checks/properties-of.ts";
 import type { AgentCapabilities } from "../../../../plugin-sdk/capabilities.ts";
 import { agentCapabilitiesSchema } from "../../../../plugin-sdk/capabilities.ts";
 import { BulkheadError } from "../../../../plugin-sdk/errors.ts";
@@ -18,7 +19,7 @@ export interface StartBody extends SessionRequest {
 }
 
 const adapterId = Type.String({ minLength: 1, maxLength: 256 });
-const requestFields = (sessionRequestSchema as unknown as ReturnType<typeof Type.Object>).properties;
+const requestFields = propertiesOf(sessionRequestSchema);
 
 /** Checks {@link StartBody}. */
 const startBodySchema: SchemaOf<StartBody> = named(

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { propertiesOf } from "../../../ground/checks/properties-of.ts";
 import { type ErrorCode, errorCodes, type ErrorData } from "../../../../plugin-sdk/errors.ts";
 import { type AdapterEvent, adapterEventSchema } from "../../../../plugin-sdk/events.ts";
 import { permissionsSchema as anyPermissions } from "../../../../plugin-sdk/permissions.ts";
@@ -22,7 +23,7 @@ const names = Type.Array(text);
 const amount: SchemaOf<number> = Type.Number();
 const anyMap = Type.Unsafe<Record<string, unknown>>(Type.Object({}, { additionalProperties: true }));
 const reasons = Object.values(stopReasons).flat() as StopReason[];
-const requestFields = (sessionRequestSchema as unknown as ReturnType<typeof Type.Object>).properties;
+const requestFields = propertiesOf(sessionRequestSchema);
 
 /** {@link StopReason}. */
 export const stopReasonSchema: SchemaOf<StopReason> = oneOf(reasons, [...new Set(reasons.map(outcomeOf))].join(", "));

@@ -1,4 +1,5 @@
 import { type TSchema, Type } from "@sinclair/typebox";
+import { propertiesOf } from "../../../ground/checks/properties-of.ts";
 import type { SessionHistory } from "../../../../plugin-sdk/session-history.ts";
 import type { SessionSummary } from "../../../../plugin-sdk/session-summary.ts";
 import { type ErrorCode, errorCodes } from "../../../../plugin-sdk/errors.ts";
@@ -63,8 +64,8 @@ const historySchema: SchemaOf<SessionHistory> = exactly<SessionHistory>()(Type.O
 export const sessionSchema: TSchema = named(
   "Session",
   Type.Composite([
-    Type.Object((sessionSummarySchema as unknown as ReturnType<typeof Type.Object>).properties),
-    Type.Object((historySchema as unknown as ReturnType<typeof Type.Object>).properties),
+    Type.Object(propertiesOf(sessionSummarySchema)),
+    Type.Object(propertiesOf(historySchema)),
     Type.Object({ result: maybe(resultSchema) }),
   ]),
 );

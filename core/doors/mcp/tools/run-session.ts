@@ -1,4 +1,5 @@
-import { type TObject, type TProperties, Type } from "@sinclair/typebox";
+import { type TProperties, Type } from "@sinclair/typebox";
+import { propertiesOf } from "../../../ground/checks/properties-of.ts";
 import { closed } from "../../../../plugin-sdk/schema.ts";
 import { type SessionRequest, sessionRequestSchema } from "../../../../plugin-sdk/request.ts";
 import type { AgentCapabilities } from "../../../../plugin-sdk/capabilities.ts";
@@ -27,7 +28,7 @@ const runFields = {
 } satisfies TProperties;
 
 // The interface hides that this is an object schema; a test calls the tool with every field.
-const requestFields: TProperties = (sessionRequestSchema as unknown as TObject).properties;
+const requestFields = propertiesOf(sessionRequestSchema);
 
 const input = Type.Object({ ...requestFields, ...runFields }, {
   ...closed,
